@@ -1,0 +1,187 @@
+/* sooth.h: the public interface of libsooth.
+ *
+ * Sooth reads a neural network's file and tells what it consists of and what it will cost, without running it.
+ *
+ * A worked example (tests compile and run it: tests/example_test.sh):
+ *
+ *     #include <sooth.h>
+ *     #include <stdio.h>
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         sooth_error error;
+ *         sooth_model *model;
+ *         if (argc < 2 || sooth_load_file(argv[1], &model, &error) != SOOTH_OK)
+ *             return fprintf(stderr, "%s\n", argc < 2 ? "usage: example MODEL" : error.message), 1;
+ *         sooth_options options = {.batch = 8};
+ *         if (sooth_bind(model, &options, &error) == SOOTH_OK) {
+ *             for (size_t i = 0; i < sooth_layer_count(model); i++) {
+ *                 sooth_layer layer = sooth_layer_at(model, i);
+ *                 printf("%-20s %12lld MACs  %s\n", layer.op, (long long)layer.macs, layer.name);
+ *             }
+ *             printf("%lld parameters\n", (long long)sooth_totals_of(model).params);
+ *         }
+ *         sooth_free(model);
+ *         return 0;
+ *     }
+ *
+ * Contracts that hold everywhere:
+ *   - The library never prints, never exits and has no global mutable state. A model may be used by one thread at
+ *     a time; different models by different threads at once.
+ *   - Everything a model hands out (strings, arrays) belongs to the model and lives until sooth_free; what depends
+ *     on dimensions (layers, values, totals) only until the next sooth_bind.
+ *   - Units are in the names. A count that cannot be known (it depends on an unbound dimension or on data)
+ *     is SOOTH_UNKNOWN, never a guess.
+ *   - MACs are multiply-accumulates of convolutions, matrix products and attention. FLOPs are all floating-point
+ *     operations, two for each MAC.
+ */
+#ifndef SOOTH_H
+#define SOOTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SOOTH_VERSION_MAJOR 0
+#define SOOTH_VERSION_MINOR 1
+#define SOOTH_VERSION_PATCH 0
+#define SOOTH_VERSION "0.1.0"
+
+#define SOOTH_API __attribute__((visibility("default")))
+
+/* The numbers are the exit codes of the program `sooth` too. */
+typedef enum sooth_status {
+    SOOTH_OK = 0,
+    SOOTH_ANSWER_NO = 1,         /* the answer to the question is no (does not fit, target missed) */
+    SOOTH_ERROR_USAGE = 2,       /* the caller asked for something that cannot be */
+    SOOTH_ERROR_INPUT = 3,       /* the file is damaged, truncated or not a model */
+    SOOTH_ERROR_UNSUPPORTED = 4, /* a sound file with something in it that Sooth does not know */
+    SOOTH_ERROR_SYSTEM = 5,      /* no memory, unreadable file … */
+} sooth_status;
+
+/* What went wrong: what, where (byte or node), what to do. One line without the program's name. */
+typedef struct sooth_error {
+    sooth_status code;
+    char message[768];
+} sooth_error;
+
+typedef struct sooth_model sooth_model;
+
+/* A number that is not known. */
+#define SOOTH_UNKNOWN INT64_MIN
+
+/* ---- loading ------------------------------------------------------------------------------------------------ */
+
+/* Reads the structure of the model at `path`; weights are never read. The format is told by the file's bytes; gzip
+ * is looked through. "zoo:NAME" builds a network that ships with the library. On failure *model is NULL and *error
+ * is filled (error may be NULL). */
+SOOTH_API sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error);
+
+/* The same from memory that the caller keeps unchanged until sooth_free. `name` stands for the file in messages. */
+SOOTH_API sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model,
+                                         sooth_error *error);
+
+SOOTH_API void sooth_free(sooth_model *model); /* NULL is allowed */
+
+/* The version of the library that is linked, e.g. "0.1.0". */
+SOOTH_API const char *sooth_version(void);
+
+/* ---- binding dimensions ------------------------------------------------------------------------------------- */
+
+typedef struct sooth_dim_binding {
+    const char *name; /* of a symbolic dimension in the file */
+    int64_t value;
+} sooth_dim_binding;
+
+typedef struct sooth_shape_binding {
+    const char *input; /* name of a graph input */
+    const int64_t *dims;
+    size_t rank;
+} sooth_shape_binding;
+
+/* All zero means: as the file says, all recovery passes on. */
+typedef struct sooth_options {
+    int64_t batch; /* 0 = as in the file. Binds the symbolic first dimension of the inputs, or replaces a fixed one */
+    const sooth_dim_binding *dims;
+    size_t dim_count;
+    const sooth_shape_binding *shapes;
+    size_t shape_count;
+    const char *skip_passes; /* comma-separated names of sooth_pass_name(), or "all"; NULL = none */
+} sooth_options;
+
+/* Resolves every shape under the given dimensions and recovers what exporters take apart. Must be called before
+ * anything below; may be called again with other dimensions. options may be NULL. SOOTH_ERROR_USAGE names the
+ * binding that fits nothing in the model. */
+SOOTH_API sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_error *error);
+
+/* Names of the recovery passes in the order they run; NULL after the last. */
+SOOTH_API const char *sooth_pass_name(size_t index);
+SOOTH_API const char *sooth_pass_summary(size_t index);
+
+/* ---- the graph ---------------------------------------------------------------------------------------------- */
+
+typedef struct sooth_info {
+    const char *file;
+    const char *format;   /* "onnx", "zoo" … */
+    const char *producer; /* the exporter and its version as the file says, may be "" */
+    const char *graph_name;
+} sooth_info;
+
+typedef struct sooth_totals {
+    int64_t params; /* trainable parameters; statistics of batch norm and constant tables do not count */
+    int64_t macs;   /* sums over the layers that are known; see unknown_layers */
+    int64_t flops;
+    int64_t weight_bytes;     /* all stored constants that layers read */
+    int64_t activation_bytes; /* sum of the outputs that layers write (views write nothing) */
+    int64_t nodes;            /* layers */
+    int64_t unknown_layers;   /* layers whose cost is not known (unbound dimension, data-dependent, unknown operator) */
+} sooth_totals;
+
+typedef struct sooth_layer {
+    const char *name; /* as in the file, or made from its first output where the file has none */
+    const char *op;   /* canonical operator, e.g. "Conv", "Linear", "Attention" */
+    bool op_known;
+    size_t input_count, output_count; /* see sooth_layer_input, sooth_layer_output */
+    int64_t repeat;                   /* how often it runs (body of a loop), counted in the figures below */
+    int64_t params, macs, flops, weight_bytes, activation_bytes; /* or SOOTH_UNKNOWN */
+    size_t fused_count;                                          /* nodes of the file that this layer stands for */
+} sooth_layer;
+
+typedef struct sooth_value {
+    const char *name;
+    const char *dtype;   /* "float32", "int64" …, "" if unknown */
+    int rank;            /* -1 if unknown; for a sequence or map that of its elements */
+    const int64_t *dims; /* `rank` numbers; one that is not >= 0 is not known: sooth_dim_text tells its symbol */
+    bool is_constant;    /* initializer or constant */
+    bool is_tensor;      /* false: sequence, optional, map */
+} sooth_value;
+
+SOOTH_API sooth_info sooth_info_of(const sooth_model *model);
+SOOTH_API sooth_totals sooth_totals_of(const sooth_model *model);
+SOOTH_API size_t sooth_layer_count(const sooth_model *model);
+SOOTH_API sooth_layer sooth_layer_at(const sooth_model *model, size_t index);
+/* Index of a value, or SIZE_MAX for an optional input that is absent. */
+SOOTH_API size_t sooth_layer_input(const sooth_model *model, size_t layer, size_t index);
+SOOTH_API size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index);
+/* Every tensor of the file, before any fusing. */
+SOOTH_API size_t sooth_value_count(const sooth_model *model);
+SOOTH_API sooth_value sooth_value_at(const sooth_model *model, size_t index);
+SOOTH_API size_t sooth_input_count(const sooth_model *model);
+SOOTH_API size_t sooth_input(const sooth_model *model, size_t index); /* index of a value */
+SOOTH_API size_t sooth_output_count(const sooth_model *model);
+SOOTH_API size_t sooth_output(const sooth_model *model, size_t index);
+/* The symbol or expression of a dimension that is not a number ("N", "floor((height-1)/2)+1"), NULL if it has none. */
+SOOTH_API const char *sooth_dim_text(const sooth_model *model, int64_t dim);
+
+/* What stayed unknown and what looked wrong, one sentence each ("dimension N is not bound: use --batch or …"). */
+SOOTH_API size_t sooth_note_count(const sooth_model *model);
+SOOTH_API const char *sooth_note_at(const sooth_model *model, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

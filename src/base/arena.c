@@ -1,0 +1,109 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct arena_block {
+    arena_block *older;
+    max_align_t memory[];
+};
+
+enum { BLOCK_MIN = 64 * 1024, ALIGN = 16 };
+
+void arena_init(arena *a, fail *f, size_t cap_bytes)
+{
+    *a = (arena){.fail = f, .cap_bytes = cap_bytes};
+}
+
+void arena_free(arena *a)
+{
+    while (a->head) {
+        arena_block *older = a->head->older;
+        free(a->head);
+        a->head = older;
+    }
+    a->next = a->end = NULL;
+    a->used_bytes = 0;
+}
+
+/* Blocks grow with the arena: few calls of calloc for large models, little waste for small ones. */
+static void add_block(arena *a, size_t need)
+{
+    size_t size = a->used_bytes / 2;
+    if (size < BLOCK_MIN)
+        size = BLOCK_MIN;
+    if (size < need)
+        size = need;
+    arena_block *b = calloc(1, sizeof *b + size);
+    if (!b)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
+    b->older = a->head;
+    a->head = b;
+    a->next = (char *)b->memory;
+    a->end = a->next + size;
+}
+
+void *arena_alloc(arena *a, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGN)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "an allocation of %zu times %zu bytes is too large", count, size);
+    bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (bytes > a->cap_bytes - a->used_bytes)
+        fail_with(a->fail, SOOTH_ERROR_INPUT,
+                  "the graph needs more than %zu MiB of memory; it is larger than any real network",
+                  a->cap_bytes >> 20);
+    if (bytes > (size_t)(a->end - a->next))
+        add_block(a, bytes);
+    void *p = a->next;
+    a->next += bytes;
+    a->used_bytes += bytes;
+    return p;
+}
+
+void *arena_copy(arena *a, const void *from, size_t count, size_t size)
+{
+    void *p = arena_alloc(a, count, size);
+    if (count)
+        memcpy(p, from, count * size);
+    return p;
+}
+
+str arena_str(arena *a, str s)
+{
+    char *p = arena_alloc(a, s.len + 1, 1);
+    if (s.len)
+        memcpy(p, s.ptr, s.len);
+    return (str){p, s.len};
+}
+
+str arena_printf(arena *a, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0)
+        n = 0;
+    char *p = arena_alloc(a, (size_t)n + 1, 1);
+    vsnprintf(p, (size_t)n + 1, format, again);
+    va_end(again);
+    return (str){p, (size_t)n};
+}
+
+void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
+{
+    if (*count == *capacity) {
+        int32_t larger = *capacity ? *capacity * 2 : 16;
+        if (*capacity > INT32_MAX / 2)
+            fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", *capacity);
+        void *p = arena_alloc(a, (size_t)larger, size);
+        if (*count)
+            memcpy(p, *array, (size_t)*count * size);
+        *array = p;
+        *capacity = larger;
+    }
+    return (char *)*array + (size_t)(*count)++ * size;
+}

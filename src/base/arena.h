@@ -1,0 +1,44 @@
+/* arena.h: memory that is given out in one direction and freed at once.
+ *
+ * A loaded model has thousands of small objects with one lifetime. Allocation never returns NULL: it fails
+ * through the arena's `fail`. Memory comes zeroed. An arena has a cap, so that a small hostile file cannot
+ * make the program eat all memory. */
+#ifndef SOOTH_BASE_ARENA_H
+#define SOOTH_BASE_ARENA_H
+
+#include "base/fail.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+typedef struct arena_block arena_block;
+
+typedef struct arena {
+    arena_block *head; /* newest block first */
+    char *next;        /* free room in the newest block */
+    char *end;
+    size_t used_bytes;
+    size_t cap_bytes;
+    fail *fail;
+} arena;
+
+void arena_init(arena *a, fail *f, size_t cap_bytes);
+void arena_free(arena *a); /* gives everything back; the arena can be used again */
+
+/* `count` zeroed elements of `size` bytes; fails on overflow, on reaching the cap, and without memory. */
+void *arena_alloc(arena *a, size_t count, size_t size);
+void *arena_copy(arena *a, const void *from, size_t count, size_t size);
+/* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
+str arena_str(arena *a, str s);
+str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define ARENA_NEW(a, type) ((type *)arena_alloc((a), 1, sizeof(type)))
+#define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
+
+/* Appends room for one element to a growing array and returns its address.
+ * Doubling leaves the old copies in the arena: at most as much again as the array itself. */
+void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size);
+#define ARENA_PUSH(a, list)                                                                                            \
+    arena_push((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items)
+
+#endif

@@ -1,0 +1,47 @@
+/* build.h: how a front end (and the zoo) writes a source graph. Names are resolved here, so that nothing after it
+ * looks a name up again. */
+#ifndef SOOTH_GRAPH_BUILD_H
+#define SOOTH_GRAPH_BUILD_H
+
+#include "graph/graph.h"
+#include "graph/ops.h"
+
+typedef struct builder_scope builder_scope;
+
+typedef struct builder {
+    sooth_model *model;
+    source *source;
+    arena *arena;
+    const ops_index *ops;
+    builder_scope *scope; /* innermost graph that is being built */
+    int depth;
+} builder;
+
+void build_begin(builder *b, sooth_model *model);
+
+/* Opens a graph: names not found in it are looked up in the graphs around it, unless it is `closed` (a function). */
+void build_open(builder *b, graph *g, bool closed);
+/* Sorts the nodes topologically where the file did not, and fails with the names of a cycle. */
+void build_close(builder *b);
+
+/* The value of that name in this graph or one around it; created in this graph if there is none. An empty name is NO_VALUE. */
+value_id build_value(builder *b, str name);
+/* A value of this very graph (inputs, initializers, outputs of nodes): hides one of the same name around it. */
+value_id build_local(builder *b, str name);
+value *build_at(builder *b, value_id id); /* valid until the next value is made */
+
+void build_type(builder *b, value_id id, dtype t, int rank, const num *dims); /* copies dims */
+void build_constant(builder *b, value_id id, const tensor *t);                /* an initializer; t stays where it is */
+void build_input(builder *b, value_id id);
+void build_output(builder *b, value_id id);
+
+/* A node with room for its inputs, outputs and attributes (zeroed; inputs and outputs NO_VALUE). */
+node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs);
+
+/* For the zoo and for tests: attributes in code. They copy what they are given. */
+void build_attr_int(builder *b, node *n, int i, const char *name, int64_t value);
+void build_attr_real(builder *b, node *n, int i, const char *name, double value);
+void build_attr_string(builder *b, node *n, int i, const char *name, const char *value);
+void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t *values, int count);
+
+#endif

@@ -1,0 +1,26 @@
+/* cost.h: what a node costs: parameters, MACs, FLOPs, bytes. Rules used by the operator table, and the
+ * pass over the network that fills every node. */
+#ifndef SOOTH_GRAPH_COST_H
+#define SOOTH_GRAPH_COST_H
+
+#include "graph/graph.h"
+#include "graph/ops.h"
+
+/* Fills macs, flops, params, weight_bytes and activation_bytes of every live node (repeat included). A constant that several
+ * nodes read is counted at the first. */
+void cost_network(sooth_model *model);
+
+/* flops_per_element times the elements of the first output. */
+void cost_pointwise(network *net, node *n);
+/* flops_per_element times the elements of the first input. */
+void cost_reduce(network *net, node *n);
+void cost_conv(network *net, node *n);
+void cost_conv_transpose(network *net, node *n);
+void cost_pool(network *net, node *n); /* window size times outputs */
+void cost_matmul(network *net, node *n);
+void cost_gemm(network *net, node *n);
+void cost_attention(network *net, node *n);
+void cost_recurrent(network *net, node *n);
+void cost_einsum(network *net, node *n);
+
+#endif

@@ -1,0 +1,214 @@
+/* graph.h: the generalized graph that every front end builds and everything else reads.
+ *
+ * Two stages share these types:
+ *   source   what the file says: nodes, values, subgraphs, local functions. Built once by a front end through
+ *            build.h, then never changed. Lives in model->source_arena.
+ *   network  the source under given dimensions (infer.h): functions inlined, branches taken, loops counted, every shape
+ *            resolved, small integer data folded; then layers recovered by passes (pass.h). Lives in
+ *            model->bound_arena and is made anew by each sooth_bind.
+ *
+ * Nodes and values are addressed by index, so that arrays can grow. */
+#ifndef SOOTH_GRAPH_GRAPH_H
+#define SOOTH_GRAPH_GRAPH_H
+
+#include "graph/dtype.h"
+#include "graph/num.h"
+
+typedef int32_t value_id;
+typedef int32_t node_id;
+enum { NO_VALUE = -1, NO_NODE = -1 };
+enum { MAX_RANK = 64, RANK_UNKNOWN = -1 };
+/* A tensor with more elements is never folded: it is data, not shape arithmetic. */
+enum { MAX_FOLDED = 16384 };
+
+typedef struct op_info op_info; /* ops.h */
+typedef struct graph graph;
+
+/* ---- tensors in the file ------------------------------------------------------------------------------------- */
+
+/* Constant data where it lies in the file; decoded only when a shape rule asks for it (infer.h: const_ints …). */
+typedef struct tensor {
+    dtype dtype;
+    int8_t rank;
+    const int64_t *dims;
+    enum { TENSOR_RAW, TENSOR_VARINTS, TENSOR_FLOATS, TENSOR_DOUBLES, TENSOR_ELSEWHERE } encoding;
+    /* RAW: little-endian elements. VARINTS: a packed protobuf field. FLOATS, DOUBLES: little-endian binary32/64 whatever the
+     * dtype. ELSEWHERE: external data, or none. */
+    const uint8_t *bytes;
+    size_t size;
+    int64_t stored_bytes; /* what the weights take in the file or beside it */
+} tensor;
+
+/* ---- attributes ---------------------------------------------------------------------------------------------- */
+
+typedef enum attr_kind {
+    ATTR_NONE,
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_STRING,
+    ATTR_INTS,
+    ATTR_FLOATS,
+    ATTR_STRINGS,
+    ATTR_TENSOR,
+    ATTR_GRAPH,
+    ATTR_REFERENCE, /* inside a local function: the value of the caller's attribute `string` */
+    ATTR_OTHER,     /* types, sparse tensors, lists of graphs: kept by name only */
+} attr_kind;
+
+typedef struct attr {
+    str name;
+    attr_kind kind;
+    int32_t count; /* of ints, floats, strings */
+    union {
+        int64_t integer;
+        double real;
+        str string;
+        const int64_t *ints;
+        const double *reals;
+        const str *strings;
+        const tensor *tensor;
+        graph *graph;
+    };
+} attr;
+
+/* ---- values and nodes ---------------------------------------------------------------------------------------- */
+
+typedef enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_MAP, VALUE_SPARSE } value_kind;
+
+typedef struct value {
+    str name; /* NUL-terminated */
+    value_kind kind;
+    dtype dtype;
+    int8_t rank;         /* RANK_UNKNOWN, or 0 … MAX_RANK */
+    bool is_initializer; /* comes with the file: weights and constants */
+    bool is_input;       /* of the network, fed by the user */
+    bool is_output;      /* of the network */
+    bool is_declared;    /* dtype/rank/dims of the source stage were declared in the file */
+    num *dims;
+    const tensor *tensor; /* constant data in the file, or NULL */
+    node_id producer;     /* NO_NODE for inputs and initializers */
+    /* Network stage only. Folded data: at most one of the two is set; product(dims) elements in row-major order.
+     * An int may be symbolic (num.h). */
+    const num *ints;
+    const double *reals;
+    /* Elements of a sequence whose length is known. */
+    const value_id *elements;
+    int32_t element_count; /* -1 if not known; 0 for tensors */
+    value_id copied_from;  /* Identity of a constant: the constant; else NO_VALUE */
+} value;
+
+typedef struct node {
+    const op_info *op; /* NULL: the operator is not known */
+    str type;          /* as in the file, or the canonical name after a pass; NUL-terminated */
+    str domain;        /* "" for ai.onnx */
+    str name;          /* may be empty */
+    int32_t opset;     /* version of the domain's operator set */
+    int32_t input_count, output_count, attr_count;
+    value_id *inputs;  /* NO_VALUE for an absent optional input */
+    value_id *outputs; /* NO_VALUE for an unused output */
+    attr *attrs;
+    /* Network stage only. */
+    int64_t repeat;      /* how often it runs: 1, or the trip count of the loop it stands in */
+    int32_t fused_count; /* nodes of the file it stands for: 1, or more after a pass */
+    bool is_dead;        /* absorbed by a pass */
+    bool is_host;        /* shape arithmetic whose results were all folded: costs nothing on the device */
+    num macs, flops, params, weight_bytes, activation_bytes; /* filled by cost.h */
+} node;
+
+/* ---- graphs -------------------------------------------------------------------------------------------------- */
+
+typedef struct node_list {
+    node *items;
+    int32_t count, capacity;
+} node_list;
+typedef struct value_list {
+    value *items;
+    int32_t count, capacity;
+} value_list;
+typedef struct id_list {
+    int32_t *items;
+    int32_t count, capacity;
+} id_list;
+
+/* A graph of the source: the main one, the body of an If, Loop or Scan, or a local function. Values of all graphs of
+ * the model are in one list (source.values); names are resolved through enclosing graphs when built. */
+struct graph {
+    str name;
+    node_list nodes; /* in topological order */
+    id_list inputs;  /* value_ids */
+    id_list outputs;
+    id_list locals; /* all values that this graph itself introduces, inputs and initializers too */
+};
+
+/* A function defined in the file (ModelProto.functions). Its graph's inputs and outputs are the formal ones. */
+typedef struct function {
+    str name, domain;
+    graph graph;
+    attr *defaults; /* attributes with default values */
+    int32_t default_count;
+} function;
+
+typedef struct opset_import {
+    str domain;
+    int32_t version;
+} opset_import;
+
+typedef struct source {
+    graph main;
+    value_list values;
+    struct {
+        function *items;
+        int32_t count, capacity;
+    } functions;
+    struct {
+        opset_import *items;
+        int32_t count, capacity;
+    } opsets;
+    str format; /* "onnx" … */
+    str producer;
+} source;
+
+typedef struct network {
+    arena *arena;
+    num_table nums;
+    value_list values; /* the source's values first, under the same ids; then those of inlined functions and passes */
+    node_list nodes;   /* in execution order; dead ones stay in place until network_compact */
+    id_list inputs, outputs;
+    int32_t file_value_count; /* values before any pass added its own */
+    struct {
+        str *items;
+        int32_t count, capacity;
+    } notes;
+} network;
+
+struct sooth_model {
+    fail fail;
+    arena source_arena;
+    arena bound_arena;
+    source source;
+    network net;
+    str file;             /* its name for messages */
+    struct file_map *map; /* what must be unmapped at the end; NULL for memory of the caller */
+    bool is_bound;
+};
+
+/* Attribute by name, or NULL. */
+const attr *node_attr(const node *n, const char *name);
+/* With a default where it is absent or of another kind. */
+int64_t node_attr_int(const node *n, const char *name, int64_t otherwise);
+double node_attr_real(const node *n, const char *name, double otherwise);
+str node_attr_string(const node *n, const char *name, const char *otherwise);
+/* NULL and *count = 0 if absent. */
+const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count);
+/* Is it the operator `type` of the default domain or, for the others, "domain.type"-less canonical name? */
+bool node_is(const node *n, const char *canonical_name);
+
+/* Number of elements; NUM_UNKNOWN if a dimension or the rank is not known. */
+num value_elements(network *net, const value *v);
+bool value_shape_known(const value *v); /* rank and all dimensions are plain numbers */
+num value_bytes(network *net, const value *v);
+
+/* Adds a sentence to the network's notes (at most a hundred are kept). */
+void network_note(network *net, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,57 @@
+/* num.h: whole numbers that may be symbolic.
+ *
+ * Dimensions, and the integer data that shapes are computed from, are int64_t. A few values at the bottom of the range
+ * do not stand for numbers: NUM_UNKNOWN, and the indices of polynomials over named symbols ("N", "4*N",
+ * "floor((height-1)/2)+1") kept in a num_table. Equal expressions have equal indices, so that comparing two
+ * numbers is ==. Arithmetic that overflows is NUM_UNKNOWN: no real network has such numbers. */
+#ifndef SOOTH_GRAPH_NUM_H
+#define SOOTH_GRAPH_NUM_H
+
+#include "base/arena.h"
+
+typedef int64_t num;
+
+#define NUM_UNKNOWN INT64_MIN
+enum { NUM_MAX_EXPRESSIONS = 1 << 20 };
+
+static inline bool num_known(num a)
+{
+    return a > INT64_MIN + NUM_MAX_EXPRESSIONS;
+}
+static inline bool num_symbolic(num a)
+{
+    return !num_known(a) && a != NUM_UNKNOWN;
+}
+/* A dimension that is a plain number. */
+static inline bool dim_known(num a)
+{
+    return a >= 0;
+}
+
+typedef struct num_expression num_expression;
+typedef struct num_table {
+    arena *arena;
+    struct {
+        num_expression **items;
+        int32_t count, capacity;
+    } expressions;
+    int32_t *buckets; /* hash of the text → expression + 1 */
+    int32_t bucket_count;
+} num_table;
+
+void num_table_init(num_table *t, arena *a);
+num num_symbol(num_table *t, str name);
+/* Canonical text, NUL-terminated; NULL for NUM_UNKNOWN and for plain numbers. */
+const char *num_text(const num_table *t, num a);
+
+num num_add(num_table *t, num a, num b);
+num num_sub(num_table *t, num a, num b);
+num num_mul(num_table *t, num a, num b);
+num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0 */
+num num_ceildiv(num_table *t, num a, num b);
+num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */
+num num_min(num_table *t, num a, num b);
+num num_max(num_table *t, num a, num b);
+num num_product(num_table *t, const num *items, int count); /* 1 for none */
+
+#endif
