@@ -144,6 +144,8 @@ typedef struct sooth_totals {
 typedef struct sooth_layer {
     const char *name; /* as in the file, or made from its first output where the file has none */
     const char *op;   /* canonical operator, e.g. "Conv", "Linear", "Attention" */
+    const char *kind; /* what sort of work it is: "conv", "matmul", "attention", "recurrent", "norm", "pool", "reduce",
+                         "pointwise", "move", "view", "sort", "control", "other" (unknown operators too) */
     bool op_known;
     size_t input_count, output_count; /* see sooth_layer_input, sooth_layer_output */
     int64_t repeat;                   /* how often it runs (body of a loop), counted in the figures below */
@@ -180,6 +182,41 @@ SOOTH_API const char *sooth_dim_text(const sooth_model *model, int64_t dim);
 /* What stayed unknown and what looked wrong, one sentence each ("dimension N is not bound: use --batch or …"). */
 SOOTH_API size_t sooth_note_count(const sooth_model *model);
 SOOTH_API const char *sooth_note_at(const sooth_model *model, size_t index);
+
+/* ---- reports ------------------------------------------------------------------------------------------------ */
+
+typedef enum sooth_format {
+    SOOTH_FORMAT_TABLE, /* for people: UTF-8 text in columns */
+    SOOTH_FORMAT_JSON,  /* doc/design.md fixes the fields: some may be added, none renamed */
+    SOOTH_FORMAT_CSV,   /* one row for each layer (RFC 4180 with plain newlines); an empty field is not known */
+    SOOTH_FORMAT_DOT,   /* the graph for Graphviz */
+    SOOTH_FORMAT_SVG,   /* the graph as a picture */
+} sooth_format;
+
+/* All zero means: the table, every layer, no colours. */
+typedef struct sooth_report_options {
+    sooth_format format;
+    bool values;    /* every tensor too; as CSV: the tensors instead of the layers. Not for pictures */
+    size_t top;     /* only so many layers, those with most MACs, and one row for the rest; 0 = all. Not for pictures */
+    size_t depth;   /* one row for the layers that share so many leading parts of their names, split at '/' and '.';
+                       0 = every layer by itself. Not for pictures */
+    size_t columns; /* of the terminal, for the table; 0 = as wide as the names are */
+    bool colors;    /* escape sequences in the table */
+    bool ascii;     /* no other characters in the table than those of ASCII, but for names */
+} sooth_report_options;
+
+/* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
+ * caller's: give it back with free(). The rows always sum to the totals. options may be NULL. The model must be bound. */
+SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text,
+                                    size_t *size, sooth_error *error);
+
+/* The source graph as an ONNX file without weights: larger constants keep their type and dimensions, their data are marked as
+ * stored in an external file named "stripped". Reading it gives the same layers and totals. *bytes is the caller's: free(). */
+SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
+
+/* The networks that "zoo:NAME" builds, and what each is in one line; NULL after the last. */
+SOOTH_API const char *sooth_zoo_name(size_t index);
+SOOTH_API const char *sooth_zoo_summary(size_t index);
 
 #ifdef __cplusplus
 }
