@@ -79,8 +79,83 @@ $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
 Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\
 Requires.private: zlib\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lsooth\nLibs.private: -lm\n
-$(BUILD)/sooth.pc: Makefile include/sooth.h
+# Written each time, because prefix is known only now.
+.PHONY: $(BUILD)/sooth.pc
+$(BUILD)/sooth.pc:
 	@printf '$(subst \n ,\n,$(PC_TEXT))' >$@
+
+# ---- running and testing ----
+
+# The packages come first, in a make of their own: flags are asked of pkg-config when the Makefile is read.
+.PHONY: run
+run: ## build, then inspect a network that ships with Sooth
+	@tools/deps.sh build
+	@$(MAKE) --no-print-directory -s all
+	$(BUILD)/sooth inspect zoo:resnet50
+
+.PHONY: test
+test: ## build and run all tests; the last line is "N passed, N failed"
+	@tools/deps.sh test
+	@$(MAKE) --no-print-directory -s all unit-tests
+	@tests/run.py --build $(BUILD) $(TESTS)
+
+# Unit tests take the library's objects, because they look inside. A test of allocation failure wraps the allocators.
+UNIT_SOURCES := $(sort $(wildcard tests/unit/*_test.c))
+UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
+CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
+.PHONY: unit-tests
+unit-tests: $(UNIT_TESTS)
+$(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc mmap,-Wl,--wrap=$(f))
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
+.PRECIOUS: $(BUILD)/obj/%.o
+
+.PHONY: asan
+asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory test BUILD=build-asan SANITIZE=address,undefined CFLAGS='-O1 -g'
+
+.PHONY: valgrind
+valgrind: ## unit and text tests under valgrind
+	@tools/deps.sh develop
+	@$(MAKE) --no-print-directory -s all unit-tests
+	@tests/tools/valgrind.sh $(BUILD)
+
+.PHONY: check-style
+check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
+	@tools/deps.sh develop
+	clang-format --dry-run -Werror $(STYLED)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
+	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
+	clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc
+STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
+
+# ---- installing ----
+
+MAN_PAGE := $(wildcard doc/sooth.1)
+COMPLETIONS := $(wildcard completions/sooth.bash)
+.PHONY: install
+install: all ## program, libraries, header, sooth.pc, man page, completions (prefix, DESTDIR)
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
+	$(INSTALL) -m 755 $(BUILD)/sooth $(DESTDIR)$(bindir)/sooth
+	$(INSTALL) -m 644 include/sooth.h $(DESTDIR)$(includedir)/sooth.h
+	$(INSTALL) -m 644 $(LIB_A) $(DESTDIR)$(libdir)/libsooth.a
+	$(INSTALL) -m 755 $(LIB_SO) $(DESTDIR)$(libdir)/libsooth.so.$(VERSION)
+	ln -sf libsooth.so.$(VERSION) $(DESTDIR)$(libdir)/libsooth.so.$(SOVERSION)
+	ln -sf libsooth.so.$(SOVERSION) $(DESTDIR)$(libdir)/libsooth.so
+	$(INSTALL) -m 644 $(BUILD)/sooth.pc $(DESTDIR)$(libdir)/pkgconfig/sooth.pc
+	$(if $(MAN_PAGE),$(INSTALL) -D -m 644 doc/sooth.1 $(DESTDIR)$(datadir)/man/man1/sooth.1)
+	$(if $(COMPLETIONS),$(INSTALL) -D -m 644 completions/sooth.bash $(DESTDIR)$(datadir)/bash-completion/completions/sooth)
+	$(if $(COMPLETIONS),$(INSTALL) -D -m 644 completions/_sooth $(DESTDIR)$(datadir)/zsh/site-functions/_sooth)
+	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
+
+.PHONY: uninstall
+uninstall: ## remove what install put there (same prefix and DESTDIR)
+	rm -f $(DESTDIR)$(bindir)/sooth $(DESTDIR)$(includedir)/sooth.h $(DESTDIR)$(libdir)/libsooth.a \
+	    $(DESTDIR)$(libdir)/libsooth.so $(DESTDIR)$(libdir)/libsooth.so.$(SOVERSION) \
+	    $(DESTDIR)$(libdir)/libsooth.so.$(VERSION) $(DESTDIR)$(libdir)/pkgconfig/sooth.pc \
+	    $(DESTDIR)$(datadir)/man/man1/sooth.1 $(DESTDIR)$(datadir)/bash-completion/completions/sooth \
+	    $(DESTDIR)$(datadir)/zsh/site-functions/_sooth
 
 .PHONY: clean
 clean: ## remove everything that was built
@@ -91,4 +166,4 @@ help: ## this list
 	@echo 'make                 build $(BUILD)/sooth, $(BUILD)/libsooth.so, $(BUILD)/libsooth.a'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 21 | sort
 
--include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d)
+-include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d)

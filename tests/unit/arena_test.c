@@ -1,0 +1,121 @@
+/* arena_test.c: the arena's promises: zeroed and aligned memory, the cap, growth, strings, failure by jump. */
+#include "base/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    fail fail;
+    sooth_error error;
+    arena arena;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    f = (fixture){.fail.error = &f.error};
+    arena_init(&f.arena, &f.fail, 1 << 20);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    arena_free(&((fixture *)*state)->arena);
+    return 0;
+}
+
+static void memory_is_zeroed_aligned_and_apart(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    unsigned char *last = NULL;
+    for (size_t size = 1; size < 700; size++) {
+        unsigned char *p = arena_alloc(&f->arena, 1, size);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xee, size);
+        if (last)
+            assert_int_equal(last[0], 0xee);
+        last = p;
+    }
+}
+
+static void cap_is_the_inputs_fault(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump) == 0) {
+        arena_alloc(&f->arena, 1, (1 << 20) + 1);
+        fail_msg("more than the cap was given out");
+    }
+    assert_int_equal(f->error.code, SOOTH_ERROR_INPUT);
+}
+
+static void overflow_is_caught(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump) == 0) {
+        arena_alloc(&f->arena, SIZE_MAX / 2, 3);
+        fail_msg("a product that overflows was given out");
+    }
+    assert_int_equal(f->error.code, SOOTH_ERROR_SYSTEM);
+}
+
+static void push_keeps_what_was_there(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    struct {
+        int *items;
+        int32_t count, capacity;
+    } list = {0};
+    for (int i = 0; i < 5000; i++)
+        *(int *)ARENA_PUSH(&f->arena, &list) = i;
+    assert_int_equal(list.count, 5000);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(list.items[i], i);
+}
+
+static void strings_end_with_nul(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    str s = arena_str(&f->arena, (str){"abcdef", 3});
+    assert_string_equal(s.ptr, "abc");
+    assert_int_equal(s.len, 3);
+    s = arena_printf(&f->arena, "%d-%s", 42, "x");
+    assert_string_equal(s.ptr, "42-x");
+    assert_true(str_eq(arena_str(&f->arena, (str){0}), (str){0}));
+}
+
+static void freed_arena_can_be_used_again(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    for (int round = 0; round < 3; round++) {
+        assert_non_null(arena_alloc(&f->arena, 900, 1000));
+        arena_free(&f->arena);
+        assert_int_equal(f->arena.used_bytes, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(memory_is_zeroed_aligned_and_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cap_is_the_inputs_fault, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(overflow_is_caught, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(push_keeps_what_was_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(strings_end_with_nul, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(freed_arena_can_be_used_again, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
+}

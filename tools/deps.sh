@@ -1,0 +1,65 @@
+#!/bin/sh
+# deps.sh: sees to it that the Debian packages Sooth needs are there. Asks nothing; does nothing when all is there.
+#
+#     tools/deps.sh build|test|develop [--list]
+#
+# Each group includes the ones before it. What is missing is told by a probe that is quick and works on any
+# distribution; only its cure is Debian's.
+set -eu
+
+# group, package, probe
+packages() {
+    cat <<'LIST'
+build   make          command -v make
+build   gcc           command -v cc || command -v gcc
+build   libc6-dev     test -e /usr/include/stdio.h
+build   binutils      command -v objcopy
+build   pkg-config    command -v pkg-config
+build   zlib1g-dev    pkg-config --exists zlib
+test    libcmocka-dev pkg-config --exists cmocka
+test    python3       command -v python3
+test    graphviz      command -v dot
+develop clang         command -v clang
+develop clang-format  command -v clang-format
+develop clang-tidy    command -v clang-tidy
+develop cppcheck      command -v cppcheck
+develop valgrind      command -v valgrind
+develop nanopb        command -v protoc-gen-nanopb
+develop protobuf-compiler command -v protoc
+develop libnanopb-dev test -e /usr/include/pb_decode.h
+LIST
+}
+
+wanted=${1:-build}
+case $wanted in
+    build) groups=" build " ;;
+    test) groups=" build test " ;;
+    develop) groups=" build test develop " ;;
+    *) echo "usage: tools/deps.sh build|test|develop [--list]" >&2; exit 2 ;;
+esac
+
+missing=$(packages | while read -r group package probe; do
+    case $groups in *" $group "*) ;; *) continue ;; esac
+    if [ "${2:-}" = --list ] || ! sh -c "$probe" >/dev/null 2>&1; then echo "$package"; fi
+done)
+if [ "${2:-}" = --list ]; then echo "$missing"; exit 0; fi
+[ -n "$missing" ] || exit 0
+missing=$(echo $missing)
+
+if ! command -v apt-get >/dev/null; then
+    echo "deps.sh: missing: $missing (Debian's names); install them with this system's package manager" >&2
+    exit 1
+fi
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+else
+    echo "deps.sh: missing: $missing; as root: apt-get install $missing" >&2
+    exit 1
+fi
+echo "deps.sh: installing $missing"
+export DEBIAN_FRONTEND=noninteractive
+install() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null; }
+# The package lists of a fresh machine are often absent or old.
+install 2>/dev/null || { $as_root apt-get update -qq >/dev/null && install; }
