@@ -4,7 +4,7 @@
     tests/run.py [--build DIR] [--jobs N] [--quick] [NAME…]
 
 A suite is a program that prints TAP ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why"): the cmocka programs
-in DIR/tests and the executables in tests/suites. NAME runs only the suites whose names contain it; --quick leaves out
+in DIR/tests and the executables in tests/suites and tests/corpus. NAME runs only the suites whose names contain it; --quick leaves out
 those that walk the whole corpus. The last line is "N passed, N failed", with ", N skipped" where something was skipped.
 """
 import argparse
@@ -19,6 +19,14 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULT = re.compile(r"(not )?ok\b(.*)")
 TIMEOUT_S = 1200
+
+
+def is_corpus(suite):
+    return suite.parent.name == "corpus"
+
+
+def title(suite):
+    return "corpus/" + suite.stem if is_corpus(suite) else suite.stem
 
 
 def run(path, env):
@@ -41,17 +49,18 @@ def main():
     build = (TOP / options.build).resolve()
 
     suites = sorted((build / "tests").glob("*_test"))
-    suites += sorted(p for p in (TOP / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.is_file())
+    for directory in ("suites", "corpus"):
+        suites += sorted(p for p in (TOP / "tests" / directory).iterdir() if os.access(p, os.X_OK) and p.is_file())
     if options.quick:
-        suites = [s for s in suites if not s.stem.startswith("corpus")]
+        suites = [s for s in suites if not is_corpus(s)]
     if options.names:
-        suites = [s for s in suites if any(name in s.stem for name in options.names)]
+        suites = [s for s in suites if any(name in title(s) for name in options.names)]
 
     env = dict(os.environ, SOOTH_BUILD=str(build), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
     passed = failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         # The corpus suites are the long ones: they begin first, so that the cores are busy until the end.
-        order = sorted(suites, key=lambda s: not s.stem.startswith("corpus"))
+        order = sorted(suites, key=lambda s: not is_corpus(s))
         pending = {pool.submit(run, str(s), env): s for s in order}
         for job in concurrent.futures.as_completed(pending):
             suite, (status, lines, seconds) = pending[job], job.result()
@@ -67,7 +76,9 @@ def main():
                     show = False
                 elif result:
                     good, show = good + 1, False
-                if show or line.startswith("#:"):
+                if line.startswith("#:"):
+                    told.append("    " + line[2:].strip("\n"))
+                elif show:
                     told.append("    " + line)
             if status != 0 and bad == 0:
                 bad = 1
@@ -75,7 +86,7 @@ def main():
             elif good + bad + len(absent) == 0:
                 bad = 1
                 told.append(f"    not ok - {suite.name} tested nothing")
-            print(f"{suite.stem}: {good} passed, {bad} failed" + f", {len(absent)} skipped" * bool(absent) + f"  ({seconds:.1f} s)")
+            print(f"{title(suite)}: {good} passed, {bad} failed" + f", {len(absent)} skipped" * bool(absent) + f"  ({seconds:.1f} s)")
             for reason in sorted(set(absent)):
                 print(f"    skipped: {reason}")
             print("\n".join(told) + "\n" if told else "", end="", flush=True)
