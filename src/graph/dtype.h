@@ -44,7 +44,6 @@ const char *dtype_name(dtype t);
 int dtype_bits(dtype t);
 /* DT_UNKNOWN if the file's number means nothing. */
 dtype dtype_of_onnx(int64_t number);
-/* By name, as attributes of other formats spell it. */
 bool dtype_is_float(dtype t);   /* floating point of any width */
 bool dtype_is_integer(dtype t); /* signed or unsigned, bool included */
 

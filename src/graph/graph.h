@@ -22,6 +22,7 @@ enum { MAX_RANK = 64, RANK_UNKNOWN = -1 };
 enum { MAX_FOLDED = 16384 };
 
 typedef struct op_info op_info; /* ops.h */
+typedef struct ops_index ops_index;
 typedef struct graph graph;
 
 /* ---- tensors in the file ------------------------------------------------------------------------------------- */
@@ -137,7 +138,7 @@ struct graph {
     node_list nodes; /* in topological order */
     id_list inputs;  /* value_ids */
     id_list outputs;
-    id_list locals; /* all values that this graph itself introduces, inputs and initializers too */
+    value_id first_value, end_value; /* the values that this graph and the graphs inside it introduce */
 };
 
 /* A function defined in the file (ModelProto.functions). Its graph's inputs and outputs are the formal ones. */
@@ -164,7 +165,8 @@ typedef struct source {
         opset_import *items;
         int32_t count, capacity;
     } opsets;
-    str format; /* "onnx" … */
+    num_table symbols; /* names of dimensions; the network's table begins with the same ones */
+    str format;        /* "onnx" … */
     str producer;
 } source;
 
@@ -174,7 +176,9 @@ typedef struct network {
     value_list values; /* the source's values first, under the same ids; then those of inlined functions and passes */
     node_list nodes;   /* in execution order; dead ones stay in place until network_compact */
     id_list inputs, outputs;
-    int32_t file_value_count; /* values before any pass added its own */
+    int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
+    bool complained;              /* a rule met something that cannot be right */
+    int32_t file_value_count;     /* values before any pass added its own */
     struct {
         str *items;
         int32_t count, capacity;
@@ -186,9 +190,11 @@ struct sooth_model {
     arena source_arena;
     arena bound_arena;
     source source;
+    const ops_index *ops;
     network net;
-    str file;             /* its name for messages */
-    struct file_map *map; /* what must be unmapped at the end; NULL for memory of the caller */
+    str file;                      /* its name for messages */
+    struct file_map *map;          /* what must be unmapped at the end; NULL for memory of the caller */
+    const struct binding *binding; /* while infer_network runs */
     bool is_bound;
 };
 
@@ -200,7 +206,7 @@ double node_attr_real(const node *n, const char *name, double otherwise);
 str node_attr_string(const node *n, const char *name, const char *otherwise);
 /* NULL and *count = 0 if absent. */
 const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count);
-/* Is it the operator `type` of the default domain or, for the others, "domain.type"-less canonical name? */
+/* Is it the operator of that canonical name? */
 bool node_is(const node *n, const char *canonical_name);
 
 /* Number of elements; NUM_UNKNOWN if a dimension or the rank is not known. */

@@ -64,18 +64,29 @@ int32_t foldable_count(infer *c, int i);
 /* "node NAME (Conv): …" into the network's notes: a rule met something that cannot be right. */
 void complain(infer *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- for control flow (control.c) ----------------------------------------------------------------------------- */
+/* ---- for control flow (control.c) ---------------------------------------------------------------------------- */
 
-/* Appends the nodes of a subgraph or function and infers them. map[source id] = network id; with identity the
- * ids of the file are used as they are. Depth-limited. */
+/* How the ids of a source graph are found in the network while its nodes are appended. */
 typedef struct scope {
     const struct scope *outer;
-    const value_id *map; /* NULL: identity */
-    const node *call;    /* of a function: for ATTR_REFERENCE */
+    /* Ids first … end-1 of the source are map[id - first] in the network; others are looked up in `outer` and at last stand
+     * for themselves. NULL: every id stands for itself. */
+    const value_id *map;
+    value_id first, end;
+    const node *call; /* of a function: where ATTR_REFERENCE is resolved */
     const function *function;
     int64_t repeat;
     int depth;
 } scope;
+
+/* Appends the nodes of a graph to the network and infers them. */
 void infer_nodes(sooth_model *model, const graph *g, const scope *s);
+value_id scope_value(const scope *s, value_id id);
+/* Fresh values for all that g introduces: the map of a scope for another run of the same graph. */
+value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix);
+/* If, Loop, Scan, SequenceMap: n is a node of the source under scope s. */
+void control_expand(sooth_model *model, const node *n, const scope *s);
+/* Appends a node to the network (remapped, attributes resolved), runs its rules, and drops it if it is a constant. */
+void infer_append(sooth_model *model, const node *source_node, const scope *s);
 
 #endif

@@ -68,7 +68,7 @@ struct op_info {
 /* The whole table, for listing and tests. */
 const op_info *ops_all(size_t *count);
 
-typedef struct ops_index ops_index; /* hash of the table; built once per model, so that there is no global state */
+/* A hash of the table; built once per model, so that there is no global state. */
 ops_index *ops_index_new(arena *a);
 /* "" and "ai.onnx" are one domain; other spellings of contrib domains are mapped too. NULL if not known. */
 const op_info *ops_find(const ops_index *index, str domain, str type);

@@ -1,0 +1,297 @@
+/* build.c: source graphs by name. */
+#include "graph/build.h"
+
+#include <stdlib.h>
+
+/* Names of one graph: open addressing over value ids. */
+struct builder_scope {
+    builder_scope *outer;
+    graph *graph;
+    bool closed;
+    int32_t *slots; /* value id + 1 */
+    uint32_t mask;
+    uint32_t used;
+};
+
+enum { MAX_DEPTH = 32 };
+
+void build_begin(builder *b, sooth_model *model)
+{
+    *b = (builder){.model = model, .source = &model->source, .arena = &model->source_arena};
+    b->ops = ops_index_new(b->arena);
+    model->ops = b->ops;
+    num_table_init(&b->source->symbols, b->arena);
+}
+
+static uint64_t hash_name(str name)
+{
+    uint64_t h = 1469598103934665603u;
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)name.ptr[i]) * 1099511628211u;
+    return h ^ (h >> 29);
+}
+
+static void grow(builder *b, builder_scope *s)
+{
+    uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
+    int32_t *slots = ARENA_ARRAY(b->arena, int32_t, size);
+    for (uint32_t i = 0; s->slots && i <= s->mask; i++) {
+        if (!s->slots[i])
+            continue;
+        uint64_t k = hash_name(b->source->values.items[s->slots[i] - 1].name);
+        while (slots[k & (size - 1)])
+            k++;
+        slots[k & (size - 1)] = s->slots[i];
+    }
+    s->slots = slots;
+    s->mask = size - 1;
+}
+
+/* The slot where the name is or belongs. */
+static int32_t *find_slot(builder *b, builder_scope *s, str name)
+{
+    uint64_t k = hash_name(name);
+    for (;; k++) {
+        int32_t *slot = &s->slots[k & s->mask];
+        if (!*slot || str_eq(b->source->values.items[*slot - 1].name, name))
+            return slot;
+    }
+}
+
+void build_open(builder *b, graph *g, bool closed)
+{
+    if (++b->depth > MAX_DEPTH)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                  "graphs are nested more than %d deep, at graph '%.*s'; no real exporter does that", MAX_DEPTH,
+                  STR_ARG(g->name));
+    g->first_value = b->source->values.count;
+    builder_scope *s = ARENA_NEW(b->arena, builder_scope);
+    *s = (builder_scope){.outer = b->scope, .graph = g, .closed = closed};
+    grow(b, s);
+    b->scope = s;
+}
+
+value_id build_local(builder *b, str name)
+{
+    if (name.len == 0)
+        return NO_VALUE;
+    builder_scope *s = b->scope;
+    int32_t *slot = find_slot(b, s, name);
+    if (*slot)
+        return *slot - 1;
+    if (s->used * 2 > s->mask) {
+        grow(b, s);
+        slot = find_slot(b, s, name);
+    }
+    value *v = ARENA_PUSH(b->arena, &b->source->values);
+    *v = (value){.name = arena_str(b->arena, name), .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE};
+    value_id id = b->source->values.count - 1;
+    *slot = id + 1;
+    s->used++;
+    return id;
+}
+
+value_id build_value(builder *b, str name)
+{
+    if (name.len == 0)
+        return NO_VALUE;
+    for (builder_scope *s = b->scope; s; s = s->closed ? NULL : s->outer) {
+        int32_t *slot = find_slot(b, s, name);
+        if (*slot)
+            return *slot - 1;
+    }
+    return build_local(b, name);
+}
+
+value *build_at(builder *b, value_id id)
+{
+    return &b->source->values.items[id];
+}
+
+void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
+{
+    value *v = build_at(b, id);
+    v->dtype = t;
+    v->is_declared = true;
+    v->rank = (int8_t)(rank > MAX_RANK ? RANK_UNKNOWN : rank);
+    v->dims = v->rank > 0 ? arena_copy(b->arena, dims, (size_t)rank, sizeof *dims) : NULL;
+}
+
+void build_constant(builder *b, value_id id, const tensor *t)
+{
+    build_type(b, id, t->dtype, t->rank, t->dims);
+    value *v = build_at(b, id);
+    v->is_initializer = true;
+    v->tensor = t;
+}
+
+void build_input(builder *b, value_id id)
+{
+    *(int32_t *)ARENA_PUSH(b->arena, &b->scope->graph->inputs) = id;
+}
+
+void build_output(builder *b, value_id id)
+{
+    *(int32_t *)ARENA_PUSH(b->arena, &b->scope->graph->outputs) = id;
+}
+
+node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs)
+{
+    node *n = ARENA_PUSH(b->arena, &b->scope->graph->nodes);
+    *n = (node){
+        .type = arena_str(b->arena, type),
+        .domain = domain.len ? arena_str(b->arena, domain) : STR(""),
+        .name = name.len ? arena_str(b->arena, name) : STR(""),
+        .op = ops_find(b->ops, domain, type),
+        .input_count = inputs,
+        .output_count = outputs,
+        .attr_count = attrs,
+        .repeat = 1,
+        .fused_count = 1,
+    };
+    n->inputs = ARENA_ARRAY(b->arena, value_id, (size_t)inputs);
+    n->outputs = ARENA_ARRAY(b->arena, value_id, (size_t)outputs);
+    n->attrs = ARENA_ARRAY(b->arena, attr, (size_t)attrs);
+    for (int i = 0; i < inputs; i++)
+        n->inputs[i] = NO_VALUE;
+    for (int i = 0; i < outputs; i++)
+        n->outputs[i] = NO_VALUE;
+    return n;
+}
+
+static attr *named_attr(builder *b, node *n, int i, const char *name, attr_kind kind)
+{
+    attr *a = &n->attrs[i];
+    a->name = arena_str(b->arena, str_of(name));
+    a->kind = kind;
+    return a;
+}
+
+void build_attr_int(builder *b, node *n, int i, const char *name, int64_t value)
+{
+    named_attr(b, n, i, name, ATTR_INT)->integer = value;
+}
+
+void build_attr_real(builder *b, node *n, int i, const char *name, double value)
+{
+    named_attr(b, n, i, name, ATTR_FLOAT)->real = value;
+}
+
+void build_attr_string(builder *b, node *n, int i, const char *name, const char *value)
+{
+    named_attr(b, n, i, name, ATTR_STRING)->string = arena_str(b->arena, str_of(value));
+}
+
+void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t *values, int count)
+{
+    attr *a = named_attr(b, n, i, name, ATTR_INTS);
+    a->ints = arena_copy(b->arena, values, (size_t)count, sizeof *values);
+    a->count = count;
+}
+
+/* ---- topological order ----------------------------------------------------------------------------------------- */
+
+/* Every value that a node reads, also inside its subgraphs, calls `visit`. */
+typedef struct order {
+    builder *b;
+    graph *g;
+    int32_t *maker; /* value id → node of g + 1 */
+    uint8_t *state; /* of a node: 0 new, 1 open, 2 done */
+    int32_t *stack; /* nodes that are open */
+    int32_t *result;
+    int32_t stack_count, result_count;
+} order;
+
+/* The next node (index) that `n` or its subgraphs need and that is not done; -1 if none. */
+static int32_t missing_input(order *o, const node *n)
+{
+    for (int32_t i = 0; i < n->input_count; i++) {
+        int32_t m = n->inputs[i] == NO_VALUE ? 0 : o->maker[n->inputs[i]];
+        if (m && o->state[m - 1] != 2)
+            return m - 1;
+    }
+    for (int32_t i = 0; i < n->attr_count; i++) {
+        if (n->attrs[i].kind != ATTR_GRAPH)
+            continue;
+        const graph *body = n->attrs[i].graph;
+        for (int32_t k = 0; k < body->nodes.count; k++) {
+            int32_t m = missing_input(o, &body->nodes.items[k]);
+            if (m >= 0)
+                return m;
+        }
+        for (int32_t k = 0; k < body->outputs.count; k++) {
+            int32_t m = body->outputs.items[k] == NO_VALUE ? 0 : o->maker[body->outputs.items[k]];
+            if (m && o->state[m - 1] != 2)
+                return m - 1;
+        }
+    }
+    return -1;
+}
+
+static void sort_nodes(order *o)
+{
+    graph *g = o->g;
+    for (int32_t root = 0; root < g->nodes.count; root++) {
+        if (o->state[root])
+            continue;
+        o->stack[o->stack_count++] = root;
+        o->state[root] = 1;
+        while (o->stack_count) {
+            int32_t top = o->stack[o->stack_count - 1];
+            int32_t need = missing_input(o, &g->nodes.items[top]);
+            if (need < 0) {
+                o->state[top] = 2;
+                o->result[o->result_count++] = top;
+                o->stack_count--;
+            } else if (o->state[need] == 1) {
+                const node *n = &g->nodes.items[need];
+                fail_with(&o->b->model->fail, SOOTH_ERROR_INPUT,
+                          "the graph has a cycle through node %d '%.*s' (%.*s); export the model again", need,
+                          STR_ARG(n->name), STR_ARG(n->type));
+            } else {
+                o->state[need] = 1;
+                o->stack[o->stack_count++] = need;
+            }
+        }
+    }
+}
+
+void build_close(builder *b)
+{
+    graph *g = b->scope->graph;
+    size_t node_count = (size_t)g->nodes.count;
+    order o = {.b = b, .g = g};
+    o.maker = ARENA_ARRAY(b->arena, int32_t, (size_t)b->source->values.count);
+    bool sorted = true;
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        for (int32_t k = 0; k < n->output_count; k++) {
+            if (n->outputs[k] == NO_VALUE)
+                continue;
+            if (o.maker[n->outputs[k]])
+                fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                          "node %d '%.*s' (%.*s) writes '%.*s', which another node has written; names must be unique",
+                          i, STR_ARG(n->name), STR_ARG(n->type), STR_ARG(build_at(b, n->outputs[k])->name));
+            o.maker[n->outputs[k]] = i + 1;
+        }
+    }
+    o.state = ARENA_ARRAY(b->arena, uint8_t, node_count);
+    for (int32_t i = 0; i < g->nodes.count && sorted; i++) {
+        sorted = missing_input(&o, &g->nodes.items[i]) < 0;
+        o.state[i] = 2;
+    }
+    if (!sorted) {
+        memset(o.state, 0, node_count);
+        o.stack = ARENA_ARRAY(b->arena, int32_t, node_count);
+        o.result = ARENA_ARRAY(b->arena, int32_t, node_count);
+        sort_nodes(&o);
+        node *nodes = ARENA_ARRAY(b->arena, node, node_count);
+        for (size_t i = 0; i < node_count; i++)
+            nodes[i] = g->nodes.items[o.result[i]];
+        g->nodes.items = nodes;
+        g->nodes.capacity = g->nodes.count;
+    }
+    g->end_value = b->source->values.count;
+    b->scope = b->scope->outer;
+    b->depth--;
+}

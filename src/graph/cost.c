@@ -1,0 +1,61 @@
+/* cost.c: the pass over the network that gives every node its figures. The rules of single operators are in
+ * cost_rules.c. */
+#include "graph/cost.h"
+
+static bool is_trainable_slot(const node *n, int i)
+{
+    return n->op && (n->op->params >> (i < 7 ? i : 7)) & 1;
+}
+
+/* The stored constant behind a value: itself, or what an Identity copies. */
+static bool is_constant(const value *v)
+{
+    return v->is_initializer;
+}
+
+static void count_weights(network *net, node *n, uint8_t *seen)
+{
+    n->params = 0;
+    n->weight_bytes = 0;
+    for (int32_t i = 0; i < n->input_count; i++) {
+        if (n->inputs[i] == NO_VALUE)
+            continue;
+        const value *v = &net->values.items[n->inputs[i]];
+        if (!is_constant(v) || seen[n->inputs[i]])
+            continue;
+        seen[n->inputs[i]] = 1;
+        n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
+        if (is_trainable_slot(n, i))
+            n->params = num_add(&net->nums, n->params, value_elements(net, v));
+    }
+}
+
+static void count_activations(network *net, node *n)
+{
+    n->activation_bytes = 0;
+    if (n->is_host || (n->op && n->op->memory == MEM_VIEW))
+        return;
+    for (int32_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] != NO_VALUE)
+            n->activation_bytes =
+                num_add(&net->nums, n->activation_bytes, value_bytes(net, &net->values.items[n->outputs[i]]));
+    n->activation_bytes = num_mul(&net->nums, n->activation_bytes, n->repeat);
+}
+
+void cost_network(sooth_model *model)
+{
+    network *net = &model->net;
+    uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        node *n = &net->nodes.items[i];
+        if (n->is_dead)
+            continue;
+        n->macs = n->flops = n->op ? 0 : NUM_UNKNOWN;
+        if (n->op && n->op->cost && !n->is_host)
+            n->op->cost(net, n);
+        n->macs = num_mul(&net->nums, n->macs, n->repeat);
+        n->flops = num_mul(&net->nums, n->flops, n->repeat);
+        count_weights(net, n, seen);
+        count_activations(net, n);
+    }
+}

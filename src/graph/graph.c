@@ -1,0 +1,84 @@
+/* graph.c: reading nodes and values. */
+#include "graph/graph.h"
+
+#include "graph/ops.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const attr *node_attr(const node *n, const char *name)
+{
+    for (int32_t i = 0; i < n->attr_count; i++)
+        if (str_is(n->attrs[i].name, name))
+            return &n->attrs[i];
+    return NULL;
+}
+
+int64_t node_attr_int(const node *n, const char *name, int64_t otherwise)
+{
+    const attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->integer : otherwise;
+}
+
+double node_attr_real(const node *n, const char *name, double otherwise)
+{
+    const attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_FLOAT ? a->real : a && a->kind == ATTR_INT ? (double)a->integer : otherwise;
+}
+
+str node_attr_string(const node *n, const char *name, const char *otherwise)
+{
+    const attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_STRING ? a->string : str_of(otherwise);
+}
+
+const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count)
+{
+    const attr *a = node_attr(n, name);
+    bool given = a && a->kind == ATTR_INTS;
+    *count = given ? a->count : 0;
+    return given ? a->ints : NULL;
+}
+
+bool node_is(const node *n, const char *canonical_name)
+{
+    return n->op && strcmp(n->op->name, canonical_name) == 0;
+}
+
+num value_elements(network *net, const value *v)
+{
+    return v->rank < 0 ? NUM_UNKNOWN : num_product(&net->nums, v->dims, v->rank);
+}
+
+bool value_shape_known(const value *v)
+{
+    for (int i = 0; i < v->rank; i++)
+        if (!dim_known(v->dims[i]))
+            return false;
+    return v->rank >= 0;
+}
+
+num value_bytes(network *net, const value *v)
+{
+    if (v->kind != VALUE_TENSOR || dtype_bits(v->dtype) == 0)
+        return NUM_UNKNOWN;
+    num bits = num_mul(&net->nums, value_elements(net, v), dtype_bits(v->dtype));
+    return num_ceildiv(&net->nums, bits, 8);
+}
+
+void network_note(network *net, const char *format, ...)
+{
+    enum { MAX_NOTES = 100 };
+    if (net->notes.count >= MAX_NOTES)
+        return;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (int32_t i = 0; i < net->notes.count; i++)
+        if (str_is(net->notes.items[i], text))
+            return;
+    str copy = arena_str(net->arena, str_of(text));
+    *(str *)ARENA_PUSH(net->arena, &net->notes) = copy;
+}

@@ -1,0 +1,446 @@
+/* infer.c: walks the source, binds its dimensions, and appends every node to the network with its shapes. */
+#include "graph/infer.h"
+
+enum { MAX_NODES = 1000000, MAX_CALL_DEPTH = 32 };
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+static void copy_values(sooth_model *model)
+{
+    network *net = &model->net;
+    const value_list *from = &model->source.values;
+    net->values.items = arena_copy(net->arena, from->items, (size_t)from->count, sizeof *from->items);
+    net->values.count = net->values.capacity = from->count;
+    for (int32_t i = 0; i < from->count; i++) {
+        value *v = &net->values.items[i];
+        v->producer = NO_NODE;
+        v->copied_from = NO_VALUE;
+        if (v->is_initializer)
+            continue;
+        /* What the file declares comes back after the rules have spoken (merge_declared). */
+        v->rank = RANK_UNKNOWN;
+        v->dims = NULL;
+        v->dtype = DT_UNKNOWN;
+    }
+}
+
+/* The value of a symbolic dimension under the options, or the symbol itself. */
+static num bound_symbol(const sooth_model *model, const sooth_options *options, num dim)
+{
+    const char *text = num_text(&model->source.symbols, dim);
+    for (size_t i = 0; text && options && i < options->dim_count; i++)
+        if (strcmp(options->dims[i].name, text) == 0)
+            return options->dims[i].value;
+    return dim;
+}
+
+/* ---- what the user binds --------------------------------------------------------------------------------------- */
+
+typedef struct binding {
+    sooth_model *model;
+    const sooth_options *options;
+    num batch_symbol; /* the symbol that --batch binds, or NUM_UNKNOWN */
+    bool overrides;   /* a fixed number of the file was replaced: inner declarations are no longer true */
+} binding;
+
+static const sooth_shape_binding *shape_for(const sooth_options *options, str input)
+{
+    for (size_t i = 0; options && i < options->shape_count; i++)
+        if (str_is(input, options->shapes[i].input))
+            return &options->shapes[i];
+    return NULL;
+}
+
+static void check_bindings(sooth_model *model, const sooth_options *options)
+{
+    fail *f = &model->fail;
+    const source *s = &model->source;
+    if (options->batch < 0)
+        fail_with(f, SOOTH_ERROR_USAGE, "a batch of %lld cannot be; give a number from 1 on",
+                  (long long)options->batch);
+    for (size_t i = 0; i < options->dim_count; i++) {
+        bool found = false;
+        for (int32_t k = 0; k < s->symbols.expressions.count && !found; k++)
+            found = strcmp(num_text(&s->symbols, INT64_MIN + 1 + k), options->dims[i].name) == 0;
+        if (!found)
+            fail_with(f, SOOTH_ERROR_USAGE,
+                      "no dimension is called '%.100s'; 'sooth inspect' shows the inputs' dimensions",
+                      options->dims[i].name);
+        if (options->dims[i].value < 0)
+            fail_with(f, SOOTH_ERROR_USAGE, "dimension '%.100s' cannot be %lld; give a number from 0 on",
+                      options->dims[i].name, (long long)options->dims[i].value);
+    }
+    for (size_t i = 0; i < options->shape_count; i++) {
+        bool found = false;
+        for (int32_t k = 0; k < s->main.inputs.count && !found; k++)
+            found = str_is(s->values.items[s->main.inputs.items[k]].name, options->shapes[i].input);
+        if (!found)
+            fail_with(f, SOOTH_ERROR_USAGE, "no input is called '%.100s'; 'sooth inspect' shows the inputs",
+                      options->shapes[i].input);
+        for (size_t k = 0; k < options->shapes[i].rank; k++)
+            if (options->shapes[i].dims[k] < 0)
+                fail_with(f, SOOTH_ERROR_USAGE, "dimension %zu of input '%.100s' cannot be %lld", k,
+                          options->shapes[i].input, (long long)options->shapes[i].dims[k]);
+        if (options->shapes[i].rank > MAX_RANK)
+            fail_with(f, SOOTH_ERROR_USAGE, "input '%.100s' cannot have %zu dimensions", options->shapes[i].input,
+                      options->shapes[i].rank);
+    }
+}
+
+/* The dimension that is the batch: the first one of the first input that has one and was not given a shape. */
+static void bind_batch(binding *b)
+{
+    const source *s = &b->model->source;
+    network *net = &b->model->net;
+    b->batch_symbol = NUM_UNKNOWN;
+    if (!b->options || !b->options->batch)
+        return;
+    for (int32_t i = 0; i < s->main.inputs.count; i++) {
+        const value *v = &s->values.items[s->main.inputs.items[i]];
+        if (v->is_initializer || v->rank < 1 || shape_for(b->options, v->name))
+            continue;
+        num dim = bound_symbol(b->model, b->options, v->dims[0]);
+        if (num_symbolic(dim)) {
+            b->batch_symbol = dim;
+            return;
+        }
+        if (dim_known(v->dims[0]) && v->dims[0] > 0 && v->dims[0] != b->options->batch) {
+            net->batch_from = v->dims[0];
+            net->batch_to = b->options->batch;
+        }
+        if (dim_known(v->dims[0]))
+            return;
+    }
+    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "no input has a batch dimension to bind; use --shape INPUT=…");
+}
+
+static num bound_dim(const binding *b, num dim)
+{
+    dim = bound_symbol(b->model, b->options, dim);
+    return dim == b->batch_symbol && dim != NUM_UNKNOWN ? b->options->batch : dim;
+}
+
+static void bind_input(binding *b, value_id id)
+{
+    network *net = &b->model->net;
+    const value *declared = &b->model->source.values.items[id];
+    value *v = &net->values.items[id];
+    const sooth_shape_binding *given = shape_for(b->options, declared->name);
+    v->is_input = true;
+    v->dtype = declared->dtype;
+    if (given) {
+        v->rank = (int8_t)given->rank;
+        v->dims = arena_copy(net->arena, given->dims, given->rank, sizeof *given->dims);
+        bool same_rank = declared->rank == v->rank;
+        for (int i = 0; i < v->rank; i++)
+            if (same_rank && dim_known(declared->dims[i]) && declared->dims[i] != v->dims[i])
+                b->overrides = true;
+        return;
+    }
+    v->rank = declared->rank;
+    v->dims = declared->rank > 0 ? arena_copy(net->arena, declared->dims, (size_t)declared->rank, sizeof(num)) : NULL;
+    for (int i = 0; i < v->rank; i++)
+        v->dims[i] = bound_dim(b, v->dims[i]);
+    if (net->batch_from && v->rank > 0 && v->dims[0] == net->batch_from && v->kind == VALUE_TENSOR) {
+        v->dims[0] = net->batch_to;
+        b->overrides = true;
+    }
+}
+
+/* Initializers that old files list among the inputs are weights, not inputs. */
+static void bind_inputs(binding *b)
+{
+    network *net = &b->model->net;
+    const graph *g = &b->model->source.main;
+    bind_batch(b);
+    for (int32_t i = 0; i < g->inputs.count; i++) {
+        value_id id = g->inputs.items[i];
+        if (net->values.items[id].is_initializer && !shape_for(b->options, net->values.items[id].name))
+            continue;
+        net->values.items[id].is_initializer = false;
+        net->values.items[id].tensor = NULL;
+        bind_input(b, id);
+        *(int32_t *)ARENA_PUSH(net->arena, &net->inputs) = id;
+    }
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------------------------- */
+
+value_id scope_value(const scope *s, value_id id)
+{
+    if (id == NO_VALUE)
+        return NO_VALUE;
+    for (; s; s = s->outer)
+        if (s->map && id >= s->first && id < s->end)
+            return s->map[id - s->first];
+    return id;
+}
+
+value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix)
+{
+    network *net = &model->net;
+    int32_t count = g->end_value - g->first_value;
+    value_id *map = ARENA_ARRAY(net->arena, value_id, (size_t)count);
+    for (int32_t i = 0; i < count; i++) {
+        value copy = model->source.values.items[g->first_value + i];
+        if (prefix.len)
+            copy.name = arena_printf(net->arena, "%.*s/%.*s", STR_ARG(prefix), STR_ARG(copy.name));
+        copy.copied_from = NO_VALUE;
+        if (!copy.is_initializer) {
+            copy.rank = RANK_UNKNOWN;
+            copy.dims = NULL;
+        }
+        copy.is_declared = false;
+        *(value *)ARENA_PUSH(net->arena, &net->values) = copy;
+        map[i] = net->values.count - 1;
+    }
+    return map;
+}
+
+/* The attributes of a node inside a function, with the caller's values in place of references. */
+static void resolve_attrs(sooth_model *model, node *n, const scope *s)
+{
+    bool has_reference = false;
+    for (int32_t i = 0; i < n->attr_count; i++)
+        has_reference |= n->attrs[i].kind == ATTR_REFERENCE;
+    if (!has_reference)
+        return;
+    attr *attrs = arena_copy(model->net.arena, n->attrs, (size_t)n->attr_count, sizeof *attrs);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n->attr_count; i++) {
+        attr a = n->attrs[i];
+        if (a.kind == ATTR_REFERENCE) {
+            const scope *f = s;
+            while (f && !f->function)
+                f = f->outer;
+            const attr *given = NULL;
+            for (int32_t k = 0; f && k < f->call->attr_count && !given; k++)
+                given = str_eq(f->call->attrs[k].name, a.string) ? &f->call->attrs[k] : NULL;
+            for (int32_t k = 0; f && k < f->function->default_count && !given; k++)
+                given = str_eq(f->function->defaults[k].name, a.string) ? &f->function->defaults[k] : NULL;
+            if (!given)
+                continue; /* an optional attribute that the caller left out */
+            str name = a.name;
+            a = *given;
+            a.name = name;
+        }
+        attrs[kept++] = a;
+    }
+    n->attrs = attrs;
+    n->attr_count = kept;
+}
+
+/* What the file declares about a value fills what the rules could not know. */
+static void merge_declared(sooth_model *model, value_id id)
+{
+    network *net = &model->net;
+    value *v = &net->values.items[id];
+    const value *declared = id < model->source.values.count ? &model->source.values.items[id] : NULL;
+    if (!declared || !declared->is_declared || !v->is_declared || declared->is_initializer)
+        return;
+    if (v->dtype == DT_UNKNOWN)
+        v->dtype = declared->dtype;
+    if (v->kind == VALUE_TENSOR && v->rank == RANK_UNKNOWN && v->element_count == 0)
+        v->kind = declared->kind;
+    if (v->rank == RANK_UNKNOWN && declared->rank >= 0) {
+        v->rank = declared->rank;
+        v->dims = ARENA_ARRAY(net->arena, num, (size_t)declared->rank);
+        for (int i = 0; i < v->rank; i++)
+            v->dims[i] = NUM_UNKNOWN;
+    }
+    if (v->rank != declared->rank)
+        return;
+    for (int i = 0; i < v->rank; i++)
+        if (v->dims[i] == NUM_UNKNOWN)
+            v->dims[i] = bound_dim(model->binding, declared->dims[i]);
+}
+
+static bool all_outputs_folded(const network *net, const node *n)
+{
+    for (int32_t i = 0; i < n->output_count; i++) {
+        const value *v = n->outputs[i] == NO_VALUE ? NULL : &net->values.items[n->outputs[i]];
+        if (v && !v->ints && !v->reals)
+            return false;
+    }
+    return n->output_count > 0;
+}
+
+void infer_append(sooth_model *model, const node *source_node, const scope *s)
+{
+    network *net = &model->net;
+    if (net->nodes.count >= MAX_NODES)
+        fail_with(&model->fail, SOOTH_ERROR_INPUT,
+                  "more than %d nodes after inlining, at node '%.*s' (%.*s); no real network is that large", MAX_NODES,
+                  STR_ARG(source_node->name), STR_ARG(source_node->type));
+    node copy = *source_node;
+    copy.repeat = s->repeat;
+    copy.inputs = arena_copy(net->arena, copy.inputs, (size_t)copy.input_count, sizeof *copy.inputs);
+    copy.outputs = arena_copy(net->arena, copy.outputs, (size_t)copy.output_count, sizeof *copy.outputs);
+    for (int32_t i = 0; i < copy.input_count; i++)
+        copy.inputs[i] = scope_value(s, copy.inputs[i]);
+    for (int32_t i = 0; i < copy.output_count; i++)
+        copy.outputs[i] = scope_value(s, copy.outputs[i]);
+    resolve_attrs(model, &copy, s);
+    node *n = ARENA_PUSH(net->arena, &net->nodes);
+    *n = copy;
+    for (int32_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] != NO_VALUE)
+            net->values.items[n->outputs[i]].producer = net->nodes.count - 1;
+    infer c = {.model = model, .net = net, .node = n, .nums = &net->nums, .arena = net->arena};
+    if (n->op) {
+        if (n->input_count < n->op->min_inputs || (n->op->max_inputs != ANY && n->input_count > n->op->max_inputs))
+            complain(&c, "it has %d inputs; the operator takes %d to %d", n->input_count, n->op->min_inputs,
+                     n->op->max_inputs);
+        if (n->input_count >= n->op->min_inputs) {
+            n->op->shape(&c);
+            if (n->op->fold)
+                n->op->fold(&c);
+        }
+    }
+    for (int32_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] != NO_VALUE)
+            merge_declared(model, n->outputs[i]);
+    n->is_host = all_outputs_folded(net, n);
+    if (node_is(n, "Constant") && n->output_count == 1 && n->outputs[0] != NO_VALUE) {
+        value *v = &net->values.items[n->outputs[0]];
+        v->is_initializer = true;
+        v->producer = NO_NODE;
+        net->nodes.count--;
+    }
+}
+
+static const function *function_of(const sooth_model *model, const node *n)
+{
+    for (int32_t i = 0; i < model->source.functions.count; i++) {
+        const function *f = &model->source.functions.items[i];
+        if (str_eq(f->name, n->type) && str_eq(f->domain, n->domain))
+            return f;
+    }
+    return NULL;
+}
+
+static void inline_call(sooth_model *model, const node *n, const function *f, const scope *s)
+{
+    network *net = &model->net;
+    if (s->depth >= MAX_CALL_DEPTH)
+        fail_with(&model->fail, SOOTH_ERROR_INPUT,
+                  "functions call each other more than %d deep, at '%.*s'; is it recursive?", MAX_CALL_DEPTH,
+                  STR_ARG(f->name));
+    /* The call with the caller's ids and attributes, so that references inside the function see plain values. */
+    node *call = arena_copy(net->arena, n, 1, sizeof *n);
+    resolve_attrs(model, call, s);
+    value_id *map = scope_fresh_values(model, &f->graph, n->name.len ? n->name : n->type);
+    const graph *g = &f->graph;
+    for (int32_t i = 0; i < g->inputs.count; i++)
+        map[g->inputs.items[i] - g->first_value] = i < n->input_count ? scope_value(s, n->inputs[i]) : NO_VALUE;
+    for (int32_t i = 0; i < g->outputs.count && i < n->output_count; i++) {
+        value_id formal = g->outputs.items[i];
+        bool is_input = false;
+        for (int32_t k = 0; k < g->inputs.count; k++)
+            is_input |= g->inputs.items[k] == formal;
+        if (n->outputs[i] != NO_VALUE && !is_input)
+            map[formal - g->first_value] = scope_value(s, n->outputs[i]);
+    }
+    scope inner = {.outer = s,
+                   .map = map,
+                   .first = g->first_value,
+                   .end = g->end_value,
+                   .call = call,
+                   .function = f,
+                   .repeat = s->repeat,
+                   .depth = s->depth + 1};
+    infer_nodes(model, g, &inner);
+}
+
+static bool has_subgraph(const node *n)
+{
+    for (int32_t i = 0; i < n->attr_count; i++)
+        if (n->attrs[i].kind == ATTR_GRAPH)
+            return true;
+    return false;
+}
+
+void infer_nodes(sooth_model *model, const graph *g, const scope *s)
+{
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        const function *f = model->source.functions.count ? function_of(model, n) : NULL;
+        if (f)
+            inline_call(model, n, f, s);
+        else if (n->op && n->op->kind == OP_CONTROL && has_subgraph(n))
+            control_expand(model, n, s);
+        else
+            infer_append(model, n, s);
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------- */
+
+/* A fixed batch was replaced: sound only if no rule complained and what had the batch in front still has it. */
+static void check_rebatch(sooth_model *model)
+{
+    network *net = &model->net;
+    if (!net->batch_from)
+        return;
+    if (net->complained)
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "the batch is fixed at %lld inside the graph: %s; export it with a dynamic batch",
+                  (long long)net->batch_from, net->notes.items[net->notes.count - 1].ptr);
+    for (int32_t i = 0; i < net->outputs.count; i++) {
+        const value *v = &net->values.items[net->outputs.items[i]];
+        const value *declared = &model->source.values.items[net->outputs.items[i]];
+        if (v->rank < 1 || declared->rank < 1 || declared->dims[0] != net->batch_from || !dim_known(v->dims[0]))
+            continue;
+        if (v->dims[0] != net->batch_to)
+            fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+                      "output '%.*s' keeps the batch of %lld that the file fixes; export it with a dynamic batch",
+                      STR_ARG(v->name), (long long)net->batch_from);
+    }
+    network_note(net, "the file fixes a batch of %lld; it was replaced by %lld", (long long)net->batch_from,
+                 (long long)net->batch_to);
+}
+
+static void note_unbound(sooth_model *model)
+{
+    network *net = &model->net;
+    for (int32_t i = 0; i < net->inputs.count; i++) {
+        const value *v = &net->values.items[net->inputs.items[i]];
+        for (int k = 0; k < v->rank; k++) {
+            const char *text = num_text(&net->nums, v->dims[k]);
+            if (text)
+                network_note(net, "dimension '%s' of input '%.*s' is not bound: use %s--dim '%s=N'", text,
+                             STR_ARG(v->name), k == 0 ? "--batch N or " : "", text);
+        }
+    }
+}
+
+void infer_network(sooth_model *model, const sooth_options *options)
+{
+    network *net = &model->net;
+    arena_free(&model->bound_arena);
+    *net = (network){.arena = &model->bound_arena};
+    num_table_init(&net->nums, net->arena);
+    const num_table *symbols = &model->source.symbols;
+    for (int32_t i = 0; i < symbols->expressions.count; i++)
+        num_symbol(&net->nums, str_of(num_text(symbols, INT64_MIN + 1 + i)));
+    if (options)
+        check_bindings(model, options);
+    copy_values(model);
+    binding b = {.model = model, .options = options};
+    model->binding = &b;
+    bind_inputs(&b);
+    if (b.overrides)
+        for (int32_t i = 0; i < net->values.count; i++)
+            net->values.items[i].is_declared = false;
+    scope top = {.repeat = 1};
+    infer_nodes(model, &model->source.main, &top);
+    model->binding = NULL;
+    for (int32_t i = 0; i < model->source.main.outputs.count; i++) {
+        value_id id = model->source.main.outputs.items[i];
+        *(int32_t *)ARENA_PUSH(net->arena, &net->outputs) = id;
+        net->values.items[id].is_output = true;
+    }
+    net->file_value_count = net->values.count;
+    check_rebatch(model);
+    note_unbound(model);
+}

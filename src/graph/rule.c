@@ -1,0 +1,203 @@
+/* rule.c: the vocabulary in which shape and fold rules are written (infer.h). */
+#include "graph/infer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const value *in(const infer *c, int i)
+{
+    return i < c->node->input_count && c->node->inputs[i] != NO_VALUE ? &c->net->values.items[c->node->inputs[i]]
+                                                                      : NULL;
+}
+
+value *out(const infer *c, int i)
+{
+    return i < c->node->output_count && c->node->outputs[i] != NO_VALUE ? &c->net->values.items[c->node->outputs[i]]
+                                                                        : NULL;
+}
+
+int64_t attr_int(const infer *c, const char *name, int64_t otherwise)
+{
+    return node_attr_int(c->node, name, otherwise);
+}
+
+double attr_real(const infer *c, const char *name, double otherwise)
+{
+    return node_attr_real(c->node, name, otherwise);
+}
+
+str attr_string(const infer *c, const char *name, const char *otherwise)
+{
+    return node_attr_string(c->node, name, otherwise);
+}
+
+const int64_t *attr_ints(const infer *c, const char *name, int32_t *count)
+{
+    return node_attr_ints(c->node, name, count);
+}
+
+const num *const_ints(infer *c, int i, int32_t *count)
+{
+    value *v = (value *)in(c, i);
+    return v ? value_ints(c->net, v, count) : NULL;
+}
+
+const double *const_reals(infer *c, int i, int32_t *count)
+{
+    value *v = (value *)in(c, i);
+    return v ? value_reals(c->net, v, count) : NULL;
+}
+
+bool scalar_int(infer *c, int i, num *result)
+{
+    int32_t count;
+    const num *ints = const_ints(c, i, &count);
+    if (!ints || count != 1)
+        return false;
+    *result = ints[0];
+    return true;
+}
+
+bool scalar_real(infer *c, int i, double *result)
+{
+    int32_t count;
+    const double *reals = const_reals(c, i, &count);
+    if (reals && count == 1) {
+        *result = reals[0];
+        return true;
+    }
+    num whole;
+    if (!scalar_int(c, i, &whole) || !num_known(whole))
+        return false;
+    *result = (double)whole;
+    return true;
+}
+
+bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t *count)
+{
+    *ints = attr_ints(c, name, count);
+    if (*ints)
+        return true;
+    if (!in(c, i)) {
+        *count = -1;
+        return true;
+    }
+    *ints = const_ints(c, i, count);
+    return *ints != NULL;
+}
+
+void set_dtype(infer *c, int i, dtype t)
+{
+    value *v = out(c, i);
+    if (v && t != DT_UNKNOWN)
+        v->dtype = t;
+}
+
+void set_shape(infer *c, int i, int rank, const num *dims)
+{
+    value *v = out(c, i);
+    if (!v || rank < 0 || rank > MAX_RANK)
+        return;
+    num *copy = rank ? arena_copy(c->arena, dims, (size_t)rank, sizeof *dims) : NULL;
+    for (int k = 0; k < rank; k++)
+        if (num_known(copy[k]) && copy[k] < 0) {
+            complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);
+            copy[k] = NUM_UNKNOWN;
+        }
+    v->rank = (int8_t)rank;
+    v->dims = copy;
+}
+
+void set_out(infer *c, int i, dtype t, int rank, const num *dims)
+{
+    set_dtype(c, i, t);
+    set_shape(c, i, rank, dims);
+}
+
+void set_like(infer *c, int i, const value *v)
+{
+    value *o = out(c, i);
+    if (!o || !v)
+        return;
+    o->kind = v->kind;
+    o->element_count = v->element_count;
+    o->elements = v->elements;
+    set_out(c, i, v->dtype, v->rank, v->dims);
+}
+
+void set_rank_only(infer *c, int i, dtype t, int rank)
+{
+    num dims[MAX_RANK];
+    for (int k = 0; k < rank && k < MAX_RANK; k++)
+        dims[k] = NUM_UNKNOWN;
+    set_out(c, i, t, rank, dims);
+}
+
+int broadcast(infer *c, const num *a, int a_rank, const num *b, int b_rank, num *dims)
+{
+    if (a_rank < 0 || b_rank < 0)
+        return -1;
+    int rank = a_rank > b_rank ? a_rank : b_rank;
+    for (int i = 0; i < rank; i++) {
+        int ia = i - (rank - a_rank), ib = i - (rank - b_rank);
+        num x = ia < 0 ? 1 : a[ia], y = ib < 0 ? 1 : b[ib];
+        if (x == y || y == 1)
+            dims[i] = x;
+        else if (x == 1)
+            dims[i] = y;
+        else if (dim_known(x) && dim_known(y)) {
+            complain(c, "dimensions %lld and %lld do not fit each other", (long long)x, (long long)y);
+            return -1;
+        } else /* a symbol against a number other than 1 must be that number; two symbols stay open */
+            dims[i] = dim_known(x) ? x : dim_known(y) ? y : NUM_UNKNOWN;
+    }
+    return rank;
+}
+
+int axis_of(infer *c, num axis, int rank)
+{
+    if (num_known(axis) && axis < 0)
+        axis += rank;
+    if (!num_known(axis) || axis < 0 || axis >= rank) {
+        complain(c, "axis %lld is out of range for rank %d", (long long)axis, rank);
+        return -1;
+    }
+    return (int)axis;
+}
+
+void set_ints(infer *c, int i, const num *ints)
+{
+    value *v = out(c, i);
+    if (v)
+        v->ints = ints;
+}
+
+void set_reals(infer *c, int i, const double *reals)
+{
+    value *v = out(c, i);
+    if (v)
+        v->reals = reals;
+}
+
+int32_t foldable_count(infer *c, int i)
+{
+    const value *v = out(c, i);
+    if (!v || v->kind != VALUE_TENSOR)
+        return -1;
+    num count = value_elements(c->net, v);
+    return dim_known(count) && count <= MAX_FOLDED ? (int32_t)count : -1;
+}
+
+void complain(infer *c, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    str name = c->node->name;
+    if (!name.len && c->node->output_count && c->node->outputs[0] != NO_VALUE)
+        name = c->net->values.items[c->node->outputs[0]].name;
+    c->net->complained = true;
+    network_note(c->net, "node '%.*s' (%.*s): %s", STR_ARG(name), STR_ARG(c->node->type), text);
+}
