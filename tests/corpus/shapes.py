@@ -52,7 +52,7 @@ def tasks():
         truth = line.get("ort", {})
         fed = {name: dims for name, (_, dims) in line.get("fed", {}).items()}
         outputs = []
-        stored = line.get("testdata", {})
+        stored = {name: found for name, found in line.get("testdata", {}).items() if found}  # null: not a tensor
         if not fed:
             for index, name in enumerate(line.get("inputs", {})):
                 if f"0/input_{index}" in stored:

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Recovery of what exporters take apart: our compute operators against those that eager PyTorch dispatched.
+
+For each timm network with a trace, the multiset of compute operators must equal the trace's. Networks that differ are
+listed in recovery.txt with the reason.
+
+    recovery.py [PART OF A NETWORK'S NAME]       prints the differences of those networks
+"""
+import collections
+import sys
+
+import corpus
+
+REQUIRED_SHARE = 95
+
+TRACE = {
+    "convolution": "convolution", "col2im": "convolution",  # the graphs show F.fold as ConvTranspose
+    "addmm": "linear", "mm": "linear",
+    "bmm": "bmm",
+    "_scaled_dot_product_flash_attention": "attention", "_scaled_dot_product_efficient_attention": "attention",
+    "native_layer_norm": "layer_norm", "_fused_rms_norm": "layer_norm",
+    "cudnn_batch_norm": "batch_norm", "native_batch_norm": "batch_norm",
+    "native_group_norm": "group_norm",
+    "gelu": "gelu",
+    "silu": "silu", "silu_": "silu",
+    "_softmax": "softmax", "_safe_softmax": "softmax",
+    "avg_pool2d": "pool", "max_pool2d_with_indices": "pool", "_adaptive_avg_pool2d": "pool", "adaptive_max_pool2d": "pool",
+}
+# A GlobalAveragePool is a plain `mean` in eager PyTorch, like every other mean: neither side counts it.
+GRAPH = {
+    "Conv": "convolution", "ConvTranspose": "convolution",
+    "Linear": "linear", "Gemm": "linear",
+    "MatMul": "bmm", "Einsum": "bmm",
+    "Attention": "attention",
+    "LayerNormalization": "layer_norm", "RMSNormalization": "layer_norm",
+    "BatchNormalization": "batch_norm",
+    "GroupNormalization": "group_norm", "InstanceNormalization": "group_norm",
+    "Gelu": "gelu",
+    "Silu": "silu", "Swish": "silu",
+    "Softmax": "softmax",
+    "AveragePool": "pool", "MaxPool": "pool", "GlobalMaxPool": "pool",
+}
+
+
+def traced(line):
+    counts = collections.Counter()
+    for kind, *_ in line["ops"]:
+        name = TRACE.get(line["K"][kind][0])
+        if name:
+            counts[name] += 1
+    return counts
+
+
+def recovered(task):
+    file, batch = task
+    seen = corpus.Inspection(corpus.MODELS / "timm" / file, "--batch", str(batch))
+    if seen.json is None:
+        return None, seen.message
+    counts = collections.Counter()
+    for layer in seen.json["layers"]:
+        if layer["op"] in GRAPH:
+            counts[GRAPH[layer["op"]]] += layer.get("repeat") or 1
+    return counts, ""
+
+
+def main():
+    corpus.require("models/timm", "models/oracle/eager/timm_infer.jsonl.gz")
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    explained = dict(corpus.read_list("recovery.txt"))
+    report = corpus.Report("recovery" if not only else "recovery-part")
+    work, truth = [], []
+    for line in corpus.read_lines("models/oracle/eager/timm_infer.jsonl.gz"):
+        file = f"{line['n']}{'+reparam' if line.get('rp') else ''}@{line['sz']}.onnx.gz"
+        if only in file and (corpus.MODELS / "timm" / file).exists():
+            work.append((file, line["b"]))
+            truth.append(traced(line))
+
+    equal = 0
+    kinds = collections.defaultdict(list)
+    unexplained, unread = [], []
+    for (file, _), expected, (found, message) in zip(work, truth, corpus.parallel(recovered, work)):
+        stem = file.removesuffix(".onnx.gz")
+        if found is None:
+            unread.append(f"{stem}: {message}")
+            continue
+        differences = {op: found[op] - expected[op] for op in sorted(found | expected) if found[op] != expected[op]}
+        equal += not differences
+        for op, difference in differences.items():
+            kinds[op, "more" if difference > 0 else "fewer"].append(stem)
+        if differences:
+            text = f"{stem}\t" + " ".join(f"{op}{d:+d}" for op, d in differences.items()) + "\t" + explained.get(stem, "")
+            report.detail(text)
+            if only:
+                print(text)
+            if stem not in explained:
+                unexplained.append(text)
+
+    share = 100 * equal / max(len(work), 1)
+    report.say(f"{len(work)} networks: compute operators equal the trace's in {equal} ({share:.1f} %), "
+               f"{len(work) - equal - len(unexplained) - len(unread)} of the others explained in tests/corpus/recovery.txt")
+    for (op, sign), networks in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        report.say(f"  {op:12} {sign:6} in {len(networks):4}  e.g. {', '.join(networks[:: max(1, len(networks) // 3)][:3])}")
+    report.check(not unread, "every network is read", unread)
+    if not only:
+        report.check(share >= REQUIRED_SHARE, f"at least {REQUIRED_SHARE} % of the networks have the trace's operators",
+                     [f"{share:.1f} %"])
+        report.check(not unexplained, "the others are explained", unexplained)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
