@@ -130,6 +130,33 @@ check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc
 STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
 
+# ---- fuzzing and benchmarks ----
+
+FUZZ_SECONDS ?= 60
+FUZZ_JOBS ?= 2
+FUZZ_TARGETS := $(sort $(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c)))
+.PHONY: fuzz
+fuzz: ## libFuzzer over every parser: FUZZ_SECONDS (60) on FUZZ_JOBS (2) cores each
+	@tools/deps.sh develop
+	@$(MAKE) --no-print-directory -s fuzz-targets BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
+	    CFLAGS='-O1 -g'
+	@for target in $(FUZZ_TARGETS); do fuzz/run.sh build-fuzz $$target $(FUZZ_SECONDS) $(FUZZ_JOBS) || exit 1; done
+
+.PHONY: fuzz-targets
+fuzz-targets: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%_fuzz)
+$(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB_OBJECTS) $(LIBS)
+
+.PHONY: bench
+bench: ## speed and memory, side by side with the onnx package and with nanopb
+	@tools/deps.sh develop
+	@$(MAKE) --no-print-directory -s all $(BUILD)/bench/load
+	@bench/run.py $(BUILD)
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
+
 # ---- installing ----
 
 MAN_PAGE := $(wildcard doc/sooth.1)

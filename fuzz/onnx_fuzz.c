@@ -1,0 +1,103 @@
+/* onnx_fuzz.c: libFuzzer target of the ONNX reader and of everything behind it: loading, binding under several
+ * options, walking the whole interface, all report writers, writing ONNX again. */
+#include "sooth.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+enum { MAX_RANK_FED = 4 };
+
+static volatile size_t sink; /* so that reading what was handed out is not optimized away */
+
+static void use(const char *text)
+{
+    for (size_t i = 0; text && text[i]; i++)
+        sink += (size_t)text[i];
+}
+
+static void walk(const sooth_model *model)
+{
+    for (size_t i = 0; i < sooth_value_count(model); i++) {
+        sooth_value v = sooth_value_at(model, i);
+        use(v.name);
+        use(v.dtype);
+        for (int d = 0; d < v.rank; d++)
+            use(v.dims[d] < 0 ? sooth_dim_text(model, v.dims[d]) : "");
+    }
+    for (size_t i = 0; i < sooth_layer_count(model); i++) {
+        sooth_layer layer = sooth_layer_at(model, i);
+        use(layer.name);
+        use(layer.op);
+        use(layer.kind);
+        for (size_t j = 0; j < layer.input_count; j++) {
+            size_t index = sooth_layer_input(model, i, j);
+            use(index == SIZE_MAX ? "" : sooth_value_at(model, index).name);
+        }
+        for (size_t j = 0; j < layer.output_count; j++) {
+            size_t index = sooth_layer_output(model, i, j);
+            use(index == SIZE_MAX ? "" : sooth_value_at(model, index).name);
+        }
+    }
+    for (size_t i = 0; i < sooth_note_count(model); i++)
+        use(sooth_note_at(model, i));
+    sink += (size_t)sooth_totals_of(model).macs;
+    use(sooth_info_of(model).producer);
+}
+
+static void write_reports(const sooth_model *model, uint8_t choice)
+{
+    for (int format = SOOTH_FORMAT_TABLE; format <= SOOTH_FORMAT_SVG; format++) {
+        sooth_report_options options = {
+            .format = (sooth_format)format, .values = choice & 1, .top = choice & 2 ? 3 : 0, .depth = choice & 4 ? 2 : 0};
+        char *text;
+        if (sooth_report(model, &options, &text, NULL, NULL) == SOOTH_OK) {
+            use(text);
+            free(text);
+        }
+    }
+    void *bytes;
+    size_t size;
+    if (sooth_write_onnx(model, &bytes, &size, NULL) == SOOTH_OK)
+        free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    sooth_error error;
+    sooth_model *model;
+    if (sooth_load_memory(bytes, size, "fuzz", &model, &error) != SOOTH_OK) {
+        use(error.message);
+        return 0;
+    }
+    uint8_t choice = bytes[size - 1]; /* whatever the file ends with decides the options */
+    if (sooth_bind(model, NULL, &error) == SOOTH_OK) {
+        walk(model);
+        write_reports(model, choice);
+        int64_t dims[MAX_RANK_FED];
+        for (int i = 0; i < MAX_RANK_FED; i++)
+            dims[i] = (choice >> i) % 5;
+        sooth_shape_binding shape = {.dims = dims, .rank = choice % (MAX_RANK_FED + 1)};
+        sooth_options options = {.batch = 1 + choice % 3, .skip_passes = choice & 8 ? "all" : NULL};
+        if (sooth_bind(model, &options, &error) == SOOTH_OK)
+            walk(model);
+        else
+            use(error.message);
+        if (sooth_bind(model, NULL, &error) == SOOTH_OK && sooth_input_count(model) > 0) {
+            char name[64];
+            const char *from = sooth_value_at(model, sooth_input(model, 0)).name;
+            size_t length = 0; /* bind makes the network anew: the name must outlive it */
+            while (from[length] && length + 1 < sizeof name) {
+                name[length] = from[length];
+                length++;
+            }
+            name[length] = '\0';
+            shape.input = name;
+            options = (sooth_options){.shapes = &shape, .shape_count = 1};
+            if (sooth_bind(model, &options, &error) == SOOTH_OK)
+                walk(model);
+        }
+    }
+    sooth_free(model);
+    return 0;
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Copies small ONNX files out of the corpus as seeds for the fuzzer, uncompressed; and those of tests/hostile.
+
+    seeds.py DIRECTORY
+"""
+import gzip
+import hashlib
+import pathlib
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+MAX_BYTES = 8192
+KEEP_COMPRESSED = 5  # a few, for the way through zlib
+
+
+def main():
+    target = pathlib.Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    sources = sorted((TOP / "tests/hostile").glob("*"))
+    for directory in ("onnx", "made/onnx"):
+        sources += sorted((TOP.parent / "shared/models" / directory).rglob("*.onnx*"))
+    compressed = 0
+    for path in sources:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            if compressed < KEEP_COMPRESSED and len(content) < MAX_BYTES // 4:
+                compressed += 1
+                (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+            content = gzip.decompress(content)
+        if len(content) <= MAX_BYTES:
+            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+    print(f"{len(list(target.iterdir()))} seeds in {target}")
+
+
+if __name__ == "__main__":
+    main()
