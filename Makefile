@@ -103,12 +103,19 @@ test: ## build and run all tests; the last line is "N passed, N failed"
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
+TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
-unit-tests: $(UNIT_TESTS)
-$(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc mmap,-Wl,--wrap=$(f))
+unit-tests: $(UNIT_TESTS) $(TEST_MODELS)
+$(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
+$(BUILD)/tests/models/%.onnx: tests/models/%.txt tests/tools/onnxtext.py
+	@mkdir -p $(@D)
+	tests/tools/onnxtext.py $< $@
+$(BUILD)/tests/models/%.onnx.gz: tests/models/%.txt tests/tools/onnxtext.py
+	@mkdir -p $(@D)
+	tests/tools/onnxtext.py $< $@
 .PRECIOUS: $(BUILD)/obj/%.o
 
 .PHONY: asan
@@ -151,7 +158,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
 .PHONY: bench
 bench: ## speed and memory, side by side with the onnx package and with nanopb
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory -s all $(BUILD)/bench/load
+	@$(MAKE) --no-print-directory -s all $(BUILD)/bench/load $(BUILD)/bench/process
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
  *
  * Sooth reads a neural network's file and tells what it consists of and what it will cost, without running it.
  *
- * A worked example (tests compile and run it: tests/example_test.sh):
+ * A worked example (tests/suites/interface.sh compiles and runs it):
  *
  *     #include <sooth.h>
  *     #include <stdio.h>

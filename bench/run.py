@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""`make bench`: speed and memory, each figure beside what it is compared with, in one run.
+
+    run.py BUILD [--seconds N]
+"""
+import argparse
+import gzip
+import os
+import pathlib
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+SHARED = TOP.parent / "shared/models"
+sys.path.insert(0, str(TOP / "tests/tools"))
+import onnxtext  # noqa: E402
+
+GRAPHS = (("ResNet-50", "torchvision/resnet50.onnx.gz"), ("Swin-B, 13,691 nodes, the largest", "torchvision/swin_b.onnx.gz"))
+WEIGHTS = 8             # initializers of the synthetic model
+WEIGHT_ROWS = 16384     # of each, float32
+MAX_BYTES = 2**31 - 1   # what protobuf allows
+
+
+def output(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else None
+
+
+def references(path, seconds):
+    """[(version, core µs, package µs)] of every Python here that has onnx."""
+    found = {}
+    for python in dict.fromkeys((sys.executable, "/usr/bin/python3")):
+        fields = output(python, TOP / "bench/onnx_reference.py", path, seconds) if os.path.exists(python) else None
+        if fields:
+            found.setdefault(fields[0], (fields[0], float(fields[1]), float(fields[3])))
+    return list(found.values())
+
+
+def bench_graphs(build, scratch, seconds):
+    print("load + shape inference, one process, fastest run (sooth: with folding, recovery passes and costs)")
+    for title, file in GRAPHS:
+        if not (SHARED / file).exists():
+            print(f"  {title}: skipped, ../shared/models/{file} is not there")
+            continue
+        plain = scratch / pathlib.Path(file).stem
+        plain.write_bytes(gzip.decompress((SHARED / file).read_bytes()))
+        runs, fastest, median, loading, layers = map(float, output(build / "bench/load", plain, seconds))
+        print(f"  {title} ({plain.stat().st_size // 1024} KiB)")
+        print(f"    sooth            {fastest:10.0f} µs   (median {median:.0f} of {runs:.0f} runs, {100 * loading:.0f} % of it "
+              f"loading; {layers:.0f} layers)")
+        compared = references(plain, seconds)
+        for version, core, package in compared:
+            print(f"    onnx {version:7} C++ {core:10.0f} µs   {core / fastest:6.1f} times sooth's;"
+                  f"   through the package {package:.0f} µs, {package / fastest:.1f} times")
+        if not compared:
+            print("    onnx: skipped, no Python here can import it (Debian: python3-onnx)")
+
+
+def bench_process(build, scratch):
+    print("whole process, 50 runs")
+    for title, model in (("zoo:resnet50", "zoo:resnet50"), ("ResNet-50 .onnx.gz", SHARED / GRAPHS[0][1]),
+                         ("ResNet-50 .onnx", scratch / "resnet50.onnx")):
+        if isinstance(model, str) or model.exists():
+            fastest, median, peak = map(float, output(build / "bench/process", 50, build / "sooth", "inspect", model))
+            print(f"  sooth inspect {title:20} {fastest:6.2f} ms   (median {median:.2f} ms, {peak / 1024:.1f} MiB resident; target 5 ms)")
+
+
+def synthetic(path, columns, with_weights):
+    """A chain of MatMuls. With weights their bytes are holes in a sparse file."""
+    out = onnxtext
+    weight_bytes = WEIGHT_ROWS * columns * 4
+    head = b"".join(out.data(1, out.node_proto(f"y{i} = MatMul(x{i}, w{i})", [])) for i in range(WEIGHTS))
+    head += b"".join(out.data(11, out.value_info(f"x{i}", f"float32[N,{WEIGHT_ROWS}]")) for i in range(WEIGHTS))
+    head += b"".join(out.data(12, out.value_info(f"y{i}", "")) for i in range(WEIGHTS))
+    tensors = []
+    for i in range(WEIGHTS):
+        tensor = out.number(1, WEIGHT_ROWS) + out.number(1, columns) + out.number(2, 1) + out.data(8, f"w{i}")
+        if with_weights:
+            tag = out.varint(9 << 3 | 2) + out.varint(weight_bytes)
+            size = len(tensor) + len(tag) + weight_bytes
+            tensors.append((out.varint(5 << 3 | 2) + out.varint(size) + tensor + tag, weight_bytes))
+        else:
+            tensor += out.data(13, out.data(1, "location") + out.data(2, "weights.bin")) + out.number(14, 1)
+            tensors.append((out.data(5, tensor), 0))
+    graph_size = len(head) + sum(len(start) + hole for start, hole in tensors)
+    with open(path, "wb") as file:
+        file.write(out.number(1, 8) + out.data(8, out.number(2, 17)) + out.varint(7 << 3 | 2) + out.varint(graph_size) + head)
+        for start, hole in tensors:
+            file.write(start)
+            file.seek(hole, os.SEEK_CUR)
+        file.truncate()
+
+
+def bench_large(build, scratch):
+    print("a model of 2 GB and its twin without weights, whole process, 50 runs")
+    columns = (MAX_BYTES - 65536) // (WEIGHTS * WEIGHT_ROWS * 4)
+    large, twin = scratch / "large.onnx", scratch / "twin.onnx"
+    try:
+        synthetic(large, columns, True)
+        synthetic(twin, columns, False)
+        results = []
+        for path in (twin, large):
+            fastest, median, peak = map(float, output(build / "bench/process", 50, build / "sooth", "inspect", path))
+            results.append((median, peak))
+            print(f"  {path.stat().st_size:13,} bytes   {fastest:6.2f} ms   (median {median:.2f} ms)   {peak / 1024:6.1f} MiB resident")
+        print(f"  difference of the medians {results[1][0] - results[0][0]:.2f} ms (target 10 ms), {results[1][1] / 1024:.1f} MiB (target 30)")
+    finally:
+        large.unlink(missing_ok=True)
+
+
+def bench_wire(build, scratch, seconds):
+    print("protobuf readers on the same bytes: every field of the model's structure decoded, weights passed over")
+    program = build / "bench/wire"
+    made = subprocess.run(["make", "-s", f"BUILD={build}", program], cwd=TOP, capture_output=True, text=True)
+    if made.returncode != 0:
+        print("  skipped: nanopb is not there (Debian: nanopb, libnanopb-dev)")
+        return
+    for path in sorted(scratch.glob("*.onnx")):
+        if path.name != "twin.onnx":
+            ours, theirs, nodes = map(float, output(program, path, seconds))
+            print(f"  {path.name:20} own reader {ours:8.1f} µs   nanopb {theirs:8.1f} µs   {theirs / ours:.1f} times   ({nodes:.0f} nodes)")
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("build", type=pathlib.Path)
+    options.add_argument("--seconds", type=float, default=2.0)
+    options = options.parse_args()
+    build = (TOP / options.build).resolve()
+    scratch = build / "bench/models"
+    scratch.mkdir(parents=True, exist_ok=True)
+    bench_graphs(build, scratch, options.seconds)
+    bench_process(build, scratch)
+    bench_large(build, scratch)
+    if (TOP / "bench/nanopb").exists():
+        bench_wire(build, scratch, options.seconds)
+
+
+if __name__ == "__main__":
+    main()

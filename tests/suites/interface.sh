@@ -1,0 +1,103 @@
+#!/bin/sh
+# The library as its users meet it: exported symbols, installation, the example at the top of sooth.h.
+set -u
+build=${SOOTH_BUILD:-$PWD/build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0 failures=0
+
+# check NAME COMMAND…: one test; its output is shown if it fails.
+check() {
+    name=$1
+    shift
+    count=$((count + 1))
+    if "$@" >"$work/output" 2>&1; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name"
+        sed 's/^/#   /' "$work/output"
+        failures=$((failures + 1))
+    fi
+}
+
+only_sooth_symbols_are_exported() {
+    nm -D --defined-only "$build/libsooth.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' >"$work/exported"
+    [ -s "$work/exported" ] || { echo "nothing is exported"; return 1; }
+    ! grep -v '^sooth_' "$work/exported"
+}
+
+exported_is_what_the_header_declares() {
+    nm -D --defined-only "$build/libsooth.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/exported"
+    sed -n 's/^SOOTH_API [^(]*[ *]\(sooth_[a-z_]*\)(.*/\1/p' include/sooth.h | sort >"$work/declared"
+    diff "$work/declared" "$work/exported"
+}
+
+symbols_are_versioned() {
+    ! nm -D --defined-only --with-symbol-versions "$build/libsooth.so" | awk '$2 != "A"' | grep -v '@@SOOTH_0.1$'
+}
+
+static_library_keeps_internals_local() {
+    nm --defined-only --extern-only "$build/libsooth.a" | awk 'NF == 3 { print $3 }' | grep -v '^__odr_asan' >"$work/static"
+    [ -s "$work/static" ] || { echo "nothing is exported"; return 1; }
+    ! grep -v '^sooth_' "$work/static"
+}
+
+library_never_prints_or_exits() {
+    ! nm -D --undefined-only "$build/libsooth.so" | grep -wE 'printf|puts|putchar|perror|exit|_exit|abort|quick_exit|stdout|stderr'
+}
+
+install_into_destdir() {
+    MAKEFLAGS= make -s install BUILD="$build" DESTDIR="$work/root" prefix=/usr &&
+        for file in bin/sooth include/sooth.h lib/libsooth.a lib/libsooth.so lib/libsooth.so.0 lib/pkgconfig/sooth.pc; do
+            [ -e "$work/root/usr/$file" ] || { echo "$file is missing"; return 1; }
+        done
+    "$work/root/usr/bin/sooth" --version
+}
+
+example() {
+    sed -n '/^ \*     #include <sooth.h>/,/^ \*     }$/s/^ \*     \{0,1\}//p' include/sooth.h >"$work/example.c"
+    grep -q sooth_load_file "$work/example.c" || { echo "no example found in sooth.h"; return 1; }
+    tests/tools/onnxtext.py - "$work/model.onnx" <<'MODEL' || return 1
+input x float32[N,3,8,8]
+init w float32[4,3,3,3]
+y = Conv(x, w) name="first" pads=[1,1,1,1]
+output y
+MODEL
+    export PKG_CONFIG_SYSROOT_DIR="$work/root" PKG_CONFIG_LIBDIR="$work/root/usr/lib/pkgconfig"
+    ${CC:-cc} -std=c17 -Wall -Wextra -Werror $2 -o "$work/$1" "$work/example.c" -I"$work/root/usr/include" \
+        $(pkg-config --libs sooth) $3 || return 1
+    LD_LIBRARY_PATH="$work/root/usr/lib" "$work/$1" "$work/model.onnx" >"$work/said" || return 1
+    cat "$work/said"
+    grep -q '^Conv  *55296 MACs  first$' "$work/said" && grep -q '^108 parameters$' "$work/said"
+}
+
+example_says_what_is_wrong() {
+    echo 'no model' >"$work/text.onnx"
+    LD_LIBRARY_PATH="$work/root/usr/lib" "$work/shared" "$work/text.onnx" 2>"$work/said"
+    [ $? = 1 ] && grep -q . "$work/said"
+}
+
+header_is_cpp() {
+    command -v c++ >/dev/null || return 0
+    echo '#include <sooth.h>' | c++ -std=c++17 -Wall -Wextra -Werror -Iinclude -x c++ -fsyntax-only -
+}
+
+uninstall_leaves_nothing() {
+    MAKEFLAGS= make -s uninstall BUILD="$build" DESTDIR="$work/root" prefix=/usr && [ -z "$(find "$work/root" ! -type d)" ]
+}
+
+# Sanitized builds link the sanitizers' own symbols: what is exported is looked at in plain builds.
+sanitized=$(grep -o 'fsanitize=[a-z,-]*' "$build/flags" | head -1)
+check "only sooth_ symbols are exported" only_sooth_symbols_are_exported
+check "the exported symbols are those that sooth.h declares" exported_is_what_the_header_declares
+check "symbols are versioned" symbols_are_versioned
+check "the static library keeps its internals to itself" static_library_keeps_internals_local
+[ -n "$sanitized" ] || check "the library never prints and never exits" library_never_prints_or_exits
+check "make install puts everything under DESTDIR" install_into_destdir
+check "the example of sooth.h runs with the shared library" example shared "${sanitized:+-$sanitized}" ""
+check "the example of sooth.h runs with the static library" example static "${sanitized:+-$sanitized}" "-static-libgcc -Wl,-Bstatic -lsooth -Wl,-Bdynamic -lz -lm"
+check "the example of sooth.h says what is wrong with a file" example_says_what_is_wrong
+check "sooth.h is C++ as well" header_is_cpp
+check "make uninstall leaves nothing" uninstall_leaves_nothing
+echo "1..$count"
+[ "$failures" = 0 ]
