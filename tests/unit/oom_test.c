@@ -156,8 +156,10 @@ static void of_zoo(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(of_model, "convnet.onnx"),     cmocka_unit_test_prestate(of_model, "control.onnx"),
-        cmocka_unit_test_prestate(of_model, "transformer.onnx"), cmocka_unit_test_prestate(of_model, "convnet.onnx.gz"),
+        cmocka_unit_test_prestate(of_model, "convnet.onnx"),
+        cmocka_unit_test_prestate(of_model, "control.onnx"),
+        cmocka_unit_test_prestate(of_model, "transformer.onnx"),
+        cmocka_unit_test_prestate(of_model, "convnet.onnx.gz"),
         cmocka_unit_test(of_zoo),
     };
     return cmocka_run_group_tests_name("oom", tests, NULL, NULL);
