@@ -1,0 +1,31 @@
+/* nearest.h: which of the names that exist was probably meant. For error messages. */
+#ifndef SOOTH_BASE_NEAREST_H
+#define SOOTH_BASE_NEAREST_H
+
+#include "base/str.h"
+
+/* Steps (insert, delete, change, swap neighbours) from one to the other; long strings are never near. */
+unsigned nearest_distance(str a, str b);
+
+/* A search over names that come one by one. */
+typedef struct nearest {
+    str wanted;
+    str best; /* empty: none was near enough */
+    unsigned best_distance;
+} nearest;
+
+static inline nearest nearest_to(str wanted)
+{
+    return (nearest){.wanted = wanted, .best_distance = (unsigned)(wanted.len < 12 ? 1 + wanted.len / 3 : 5)};
+}
+
+static inline void nearest_try(nearest *n, str name)
+{
+    unsigned distance = nearest_distance(n->wanted, name);
+    if (distance < n->best_distance || (n->best.len == 0 && distance == n->best_distance)) {
+        n->best = name;
+        n->best_distance = distance;
+    }
+}
+
+#endif

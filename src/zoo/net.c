@@ -1,0 +1,199 @@
+#include "zoo/net.h"
+
+void net_begin(builder *b)
+{
+    opset_import *import = ARENA_PUSH(b->arena, &b->source->opsets);
+    *import = (opset_import){STR(""), ZOO_OPSET};
+    build_open(b, &b->source->main, false);
+}
+
+void net_end(builder *b)
+{
+    build_close(b);
+}
+
+num net_batch(builder *b)
+{
+    return num_symbol(&b->source->symbols, STR("N"));
+}
+
+value_id net_input(builder *b, const char *name, dtype t, int rank, const num *dims)
+{
+    value_id v = build_local(b, str_of(name));
+    build_type(b, v, t, rank, dims);
+    build_input(b, v);
+    return v;
+}
+
+void net_output(builder *b, value_id v, dtype t, int rank, const num *dims)
+{
+    build_type(b, v, t, rank, dims);
+    build_output(b, v);
+}
+
+/* ---- constants ------------------------------------------------------------------------------------------------------ */
+
+static tensor *new_tensor(builder *b, dtype t, int rank, const int64_t *dims)
+{
+    tensor *x = ARENA_NEW(b->arena, tensor);
+    *x = (tensor){.dtype = t, .rank = (int8_t)rank, .encoding = TENSOR_ELSEWHERE};
+    x->dims = arena_copy(b->arena, dims, (size_t)rank, sizeof *dims);
+    x->stored_bytes = dtype_bits(t) / 8;
+    for (int i = 0; i < rank; i++)
+        x->stored_bytes *= dims[i];
+    return x;
+}
+
+value_id net_weight(builder *b, str name, int rank, const int64_t *dims)
+{
+    value_id v = build_local(b, name);
+    build_constant(b, v, new_tensor(b, DT_FLOAT32, rank, dims));
+    return v;
+}
+
+/* Tensors hold their data as a file does: little-endian. */
+static void set_bytes(builder *b, tensor *t, const uint64_t *elements, size_t count, size_t element_bytes)
+{
+    uint8_t *bytes = ARENA_ARRAY(b->arena, uint8_t, count * element_bytes);
+    for (size_t i = 0; i < count * element_bytes; i++)
+        bytes[i] = (uint8_t)(elements[i / element_bytes] >> (8 * (i % element_bytes)));
+    t->encoding = TENSOR_RAW;
+    t->bytes = bytes;
+    t->size = count * element_bytes;
+}
+
+value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count)
+{
+    value_id v = build_local(b, str_of(name));
+    tensor *t = new_tensor(b, DT_INT64, rank, &(int64_t){count});
+    uint64_t *elements = arena_copy(b->arena, values, (size_t)count, sizeof *values);
+    set_bytes(b, t, elements, (size_t)count, 8);
+    build_constant(b, v, t);
+    return v;
+}
+
+value_id net_real(builder *b, const char *name, float number)
+{
+    value_id v = build_local(b, str_of(name));
+    tensor *t = new_tensor(b, DT_FLOAT32, 0, NULL);
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    set_bytes(b, t, &(uint64_t){bits}, 1, 4);
+    build_constant(b, v, t);
+    return v;
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------------------------------- */
+
+value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
+                  node **result)
+{
+    value_id out = build_local(b, NAME("%s.out", name.ptr));
+    node *n = build_node(b, STR(""), str_of(op), name, input_count, 1, attr_count);
+    n->opset = ZOO_OPSET;
+    for (int i = 0; i < input_count; i++)
+        n->inputs[i] = inputs[i];
+    n->outputs[0] = out;
+    *result = n;
+    return out;
+}
+
+value_id net_unary(builder *b, const char *op, str name, value_id x)
+{
+    node *n;
+    return net_node(b, op, name, &x, 1, 0, &n);
+}
+
+value_id net_binary(builder *b, const char *op, str name, value_id x, value_id y)
+{
+    node *n;
+    return net_node(b, op, name, (value_id[]){x, y}, 2, 0, &n);
+}
+
+value_id net_conv(builder *b, str name, value_id x, net_conv_shape s)
+{
+    value_id inputs[3] = {x};
+    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 4, (int64_t[]){s.out, s.in / s.groups, s.kernel, s.kernel});
+    if (s.has_bias)
+        inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &s.out);
+    node *n;
+    value_id out = net_node(b, "Conv", name, inputs, s.has_bias ? 3 : 2, 4, &n);
+    build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){s.kernel, s.kernel}, 2);
+    build_attr_ints(b, n, 1, "strides", (int64_t[]){s.stride, s.stride}, 2);
+    build_attr_ints(b, n, 2, "pads", (int64_t[]){s.pad, s.pad, s.pad, s.pad}, 4);
+    build_attr_int(b, n, 3, "group", s.groups);
+    return out;
+}
+
+value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
+{
+    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+    value_id inputs[5] = {x};
+    for (int i = 0; i < 4; i++)
+        inputs[i + 1] = net_weight(b, NAME("%s.%s", name.ptr, parts[i]), 1, &channels);
+    node *n;
+    return net_node(b, "BatchNormalization", name, inputs, 5, 0, &n);
+}
+
+value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+{
+    node *n;
+    value_id out = net_node(b, "MaxPool", name, &x, 1, 3, &n);
+    build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){kernel, kernel}, 2);
+    build_attr_ints(b, n, 1, "strides", (int64_t[]){stride, stride}, 2);
+    build_attr_ints(b, n, 2, "pads", (int64_t[]){pad, pad, pad, pad}, 4);
+    return out;
+}
+
+value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon)
+{
+    value_id inputs[3] = {x};
+    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 1, &width);
+    inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &width);
+    node *n;
+    value_id out = net_node(b, "LayerNormalization", name, inputs, 3, 2, &n);
+    build_attr_int(b, n, 0, "axis", -1);
+    build_attr_real(b, n, 1, "epsilon", epsilon);
+    return out;
+}
+
+value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out)
+{
+    value_id weight = net_weight(b, NAME("%s.weight", name.ptr), 2, (int64_t[]){in, out});
+    value_id bias = net_weight(b, NAME("%s.bias", name.ptr), 1, &out);
+    value_id product = net_binary(b, "MatMul", NAME("%s.MatMul", name.ptr), x, weight);
+    return net_binary(b, "Add", NAME("%s.Add", name.ptr), product, bias);
+}
+
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out)
+{
+    value_id inputs[3] = {x};
+    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 2, (int64_t[]){out, in});
+    inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &out);
+    node *n;
+    value_id result = net_node(b, "Gemm", name, inputs, 3, 1, &n);
+    build_attr_int(b, n, 0, "transB", 1);
+    return result;
+}
+
+value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads)
+{
+    node *n;
+    value_id out = net_node(b, "Attention", name, (value_id[]){q, k, v, mask}, mask == NO_VALUE ? 3 : 4, 2, &n);
+    build_attr_int(b, n, 0, "q_num_heads", heads);
+    build_attr_int(b, n, 1, "kv_num_heads", heads);
+    return out;
+}
+
+value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank)
+{
+    return net_binary(b, "Reshape", name, x, net_ints(b, NAME("%s.shape", name.ptr).ptr, 1, dims, rank));
+}
+
+value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis)
+{
+    node *n;
+    value_id out = net_node(b, "Gather", name, (value_id[]){x, indices}, 2, 1, &n);
+    build_attr_int(b, n, 0, "axis", axis);
+    return out;
+}

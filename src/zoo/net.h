@@ -1,0 +1,48 @@
+/* net.h: the vocabulary in which the networks of the zoo are written: one call adds one layer and returns its output.
+ *
+ * Layers are named by printf formats; the layer "layer1.0.conv1" gets the weights "layer1.0.conv1.weight" … and the output
+ * "layer1.0.conv1.out". */
+#ifndef SOOTH_ZOO_NET_H
+#define SOOTH_ZOO_NET_H
+
+#include "zoo/zoo.h"
+
+/* The operator set that the nodes are written in: the first with Attention. */
+enum { ZOO_OPSET = 23 };
+
+void net_begin(builder *b);
+void net_end(builder *b);
+
+value_id net_input(builder *b, const char *name, dtype t, int rank, const num *dims);
+void net_output(builder *b, value_id v, dtype t, int rank, const num *dims);
+num net_batch(builder *b); /* the symbol N */
+
+/* Constants: weights without data, and small ones with. */
+value_id net_weight(builder *b, str name, int rank, const int64_t *dims);
+value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count);
+value_id net_real(builder *b, const char *name, float number); /* a scalar */
+
+/* A node with the given inputs and room for attributes; its only output. */
+value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
+                  node **n);
+value_id net_unary(builder *b, const char *op, str name, value_id x);
+value_id net_binary(builder *b, const char *op, str name, value_id x, value_id y);
+
+typedef struct net_conv_shape {
+    int64_t in, out, kernel, stride, pad, groups;
+    bool has_bias;
+} net_conv_shape;
+value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
+value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
+value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
+value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out); /* over the last axis: MatMul + Add */
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);   /* of a matrix, weights transposed */
+value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
+value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank);
+value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis);
+
+/* "name" from a format, in the builder's arena. */
+#define NAME(...) arena_printf(b->arena, __VA_ARGS__)
+
+#endif
