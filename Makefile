@@ -133,7 +133,7 @@ check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
+	    --suppressions-list=.cppcheck --library=tools/cppcheck.cfg -D_DEFAULT_SOURCE -Iinclude -Isrc src
 	clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc
 STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
 

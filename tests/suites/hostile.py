@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Files that mean harm: each is read or refused with one line of explanation, within two seconds and 1 GiB of memory.
+
+Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
+"""
+import gzip
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import zlib
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS / "tools"))
+from onnxtext import data, model, number  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build")
+SANITIZED = "fsanitize" in (BUILD / "flags").read_text()
+LIMIT_S = 2 if not SANITIZED else 20
+LIMIT_BYTES = 1 << 30
+
+
+def nested_branches(depth):
+    """If inside If inside If …"""
+    graph = data(1, data(1, "x") + data(2, "y") + data(4, "Relu")) + data(12, data(1, "y"))
+    for _ in range(depth):
+        branch = data(5, data(1, "then_branch") + data(6, graph) + number(20, 5))
+        graph = data(1, data(1, "c") + data(2, "y") + data(4, "If") + branch) + data(12, data(1, "y"))
+    return number(1, 8) + data(7, graph) + data(8, number(2, 17))
+
+
+def nested_types(depth):
+    inner = data(1, number(1, 1))
+    for _ in range(depth):
+        inner = data(4, data(1, inner))
+    graph = data(11, data(1, "x") + data(2, inner)) + data(1, data(1, "x") + data(2, "y") + data(4, "Identity"))
+    return number(1, 8) + data(7, graph) + data(8, number(2, 17))
+
+
+
+def calls_of_calls(depth, width):
+    """Local functions that each call the next several times: width ** depth nodes if inlined without a bound."""
+    lines = ["opset 17", "opset f 1", "input x float32[4]", "y = f.F0(x)", "output y"]
+    for i in range(depth):
+        lines.append(f"function f.F{i}(a) -> z{width}")
+        lines.append("    opset 17")
+        lines.append("    z0 = Identity(a)")
+        lines += [f"    z{k + 1} = {f'f.F{i + 1}' if i + 1 < depth else 'Relu'}(z{k})" for k in range(width)]
+    return model("\n".join(lines))
+
+
+def nested_loops(depth, trips):
+    lines = ["input x float32[2]", f"init n int64[]({trips})", "init c bool[](1)"]
+    indent = ""
+    carried = "x"
+    for i in range(depth):
+        lines += [f"{indent}y{i} = Loop(n, c, {carried})", f"{indent}    body:", f"{indent}        input i{i} int64[]",
+                  f"{indent}        input c{i} bool[]", f"{indent}        input v{i} float32[2]",
+                  f"{indent}        d{i} = Identity(c{i})"]
+        indent += "        "
+        carried = f"v{i}"
+    lines.append(f"{indent}y{depth} = Relu({carried})")
+    for i in reversed(range(depth)):
+        lines += [f"{indent}output d{i} bool[]", f"{indent}output y{i + 1} float32[2]"]
+        indent = indent[:-8]
+    return model("\n".join(lines + ["output y0"]))
+
+
+def generated():
+    yield "lengths beyond the file", b"\x08\x08\x3a\xff\xff\xff\xff\x0f"
+    yield "a length of 2^64 - 1", b"\x08\x08\x3a" + b"\xff" * 9 + b"\x01"
+    yield "a varint that never ends", b"\x08" + b"\x80" * 5000
+    yield "field number zero", b"\x00\x00" * 100
+    yield "groups without end", b"\x0b" * 10000
+    yield "groups inside groups", b"\x3b" * 5000 + b"\x3c" * 5000
+    yield "only zeros", bytes(100000)
+    yield "only 0xff", b"\xff" * 100000
+    yield "branches nested 4,000 deep", nested_branches(4000)
+    yield "branches nested 60 deep", nested_branches(60)
+    yield "types nested 20,000 deep", nested_types(20000)
+    yield "a cycle", model("a = Relu(b)\nb = Relu(a)\noutput b")
+    yield "a node that reads itself", model("a = Add(a, a)\noutput a")
+    yield "one output twice", model("input x float32[2]\na = Relu(x)\na = Abs(x)\noutput a")
+    yield "a function that calls itself", model(
+        "opset 17\nopset f 1\ninput x float32[2]\ny = f.A(x)\noutput y\nfunction f.A(a) -> b\n    opset f 1\n    b = f.A(a)")
+    yield "two functions that call each other", model(
+        "opset 17\nopset f 1\ninput x float32[2]\ny = f.A(x)\noutput y\n"
+        "function f.A(a) -> b\n    opset f 1\n    b = f.B(a)\nfunction f.B(a) -> b\n    opset f 1\n    b = f.A(a)")
+    yield "10^9 nodes after inlining", calls_of_calls(9, 10)
+    yield "2^40 nodes after inlining", calls_of_calls(40, 2)
+    yield "loops of 2^62 trips", nested_loops(1, 2**62)
+    yield "20 nested loops of 10^6 trips", nested_loops(20, 10**6)
+    yield "5 nested loops of 10 trips", nested_loops(5, 10)
+    yield "a negative trip count", nested_loops(1, -5)
+    yield "dimensions that overflow", model(
+        f"input x float32[{2**62},{2**62},{2**62}]\ny = Flatten(x)\nz = Relu(y)\noutput z")
+    yield "negative dimensions", model("input x float32[-1,-9223372036854775808]\ny = Relu(x)\noutput y")
+    yield "a constant of 2^60 elements without data", model(f"init w int64[{2**60}]()\ny = Reshape(w, w)\noutput y")
+    yield "a tensor with fewer bytes than elements", model("init s int64[8](1)\ninput x float32[8]\ny = Reshape(x, s)\noutput y")
+    yield "rank 100,000", number(1, 8) + data(7, data(5, number(1, 1) * 100000 + number(2, 1) + data(8, "w")))
+    yield "a range of 2^62 numbers", model(
+        f"init a int64[](0)\ninit b int64[]({2**62})\ninit d int64[](1)\nr = Range(a, b, d)\ns = Expand(a, r)\noutput s")
+    yield "ConstantOfShape of 2^60", model(f"init s int64[2]({2**30},{2**30})\nz = ConstantOfShape(s)\nq = Shape(z)\noutput z")
+    yield "Tile and Expand without bound", model(
+        f"init x int64[1](1)\ninit n int64[1]({2**40})\na = Tile(x, n)\nb = Tile(a, n)\nc = Concat(b, b) axis=0\noutput c")
+    yield "folded data that doubles 60 times", model(
+        "init x0 int64[1](1)\n" + "\n".join(f"x{i + 1} = Concat(x{i}, x{i}) axis=0" for i in range(60)) + "\noutput x60")
+    yield "a number that squares 60 times", model(
+        "init x0 int64[1](3)\n" + "\n".join(f"x{i + 1} = Mul(x{i}, x{i})" for i in range(60)) + "\noutput x60")
+    yield "symbols that multiply 200 times", model(
+        "input x float32[N,M]\ns0 = Shape(x)\n" + "\n".join(f"s{i + 1} = Mul(s{i}, s0)" for i in range(200)) +
+        "\nc = ConstantOfShape(s200)\noutput c")
+    yield "60 different symbols in one sum", model(
+        "input x float32[" + ",".join(f"d{i}" for i in range(60)) + "]\n"
+        "s = Shape(x)\nt = ReduceSum(s)\nc = ConstantOfShape(t)\noutput c")
+    yield "division by zero in shapes", model(
+        "init a int64[1](4)\ninit z int64[1](0)\nq = Div(a, z)\nm = Mod(a, z)\nc = Concat(q, m) axis=0\ny = ConstantOfShape(c)\noutput y")
+    yield "the smallest integer divided by -1", model(
+        f"init a int64[1]({-2**63})\ninit z int64[1](-1)\nq = Div(a, z)\nm = Mod(a, z)\nn = Neg(a)\nb = Abs(a)\noutput q\noutput m")
+    yield "strides, kernels and groups of zero", model(
+        "input x float32[1,4,8,8]\ninit w float32[4,4,3,3]\ny = Conv(x, w) strides=[0,0] group=0 dilations=[0,0]\n"
+        "p = MaxPool(x) kernel_shape=[0,0] strides=[0,0]\noutput y\noutput p")
+    yield "pads beyond all numbers", model(
+        f"input x float32[1,4,8,8]\ninit w float32[4,4,3,3]\n"
+        f"y = Conv(x, w) pads=[{2**62},{2**62},{2**62},{2**62}] dilations=[{2**62},{2**62}]\noutput y")
+    yield "axes out of range", model(
+        "input x float32[2,3]\na = Softmax(x) axis=99\nb = Concat(x, x) axis=-99\nc = Transpose(x) perm=[5,-7]\n"
+        "d = Flatten(x) axis=1000000000000\ne = Gather(x, x) axis=77\nf, g = Split(x) axis=-9\noutput a\noutput b\noutput c")
+    yield "perm of the wrong length", model("input x float32[2,3,4]\ny = Transpose(x) perm=[0]\nz = Transpose(x) perm=[0,0,0,0,0]\noutput y")
+    yield "nodes without inputs", model("\n".join(
+        f"y{i} = {op}()" for i, op in enumerate("Conv MatMul Gemm Concat Reshape Split LSTM If Loop Scan Resize TopK Einsum".split())))
+    yield "nodes without outputs", data(7, b"".join(data(1, data(1, "x") + data(4, op)) for op in ("Relu", "Split", "Loop")))
+    yield "attributes of the wrong kind", model(
+        'input x float32[2,3]\na = Concat(x, x) axis="zero"\nb = Transpose(x) perm=1.5\nc = Reshape(x, x) allowzero=[1]\n'
+        "d = If(x) then_branch=3 else_branch=\"no\"\ne = Loop(x, x, x) body=7\nf = Conv(x, x) pads=\"SAME\"\noutput a")
+    yield "an einsum of nonsense", model('input x float32[2,3]\ny = Einsum(x, x) equation="...a...b,->->,,zz..."\noutput y')
+    yield "names with control characters", model("input x float32[2]\noutput y").replace(b"x", b"\x1b") + data(7, data(2, b"\x1b[2J\n\r\0\xff\xfe"))
+    yield "a name of a megabyte", model("input x float32[2]\n" + "y = Relu(x) name=\"" + "n" * 1000000 + "\"\noutput y")
+    yield "a symbol of a megabyte", model("input x float32[" + "N" * 1000000 + ",2]\ny = Flatten(x) axis=0\noutput y")
+    yield "100,000 nodes in the wrong order", number(1, 8) + data(7, b"".join(
+        data(1, data(1, f"v{i}") + data(2, f"v{i + 1}") + data(4, "Relu")) for i in reversed(range(100000))) +
+        data(11, data(1, "v0"))) + data(8, number(2, 17))
+    yield "one node with 200,000 inputs", model("input x float32[2]\ny = Concat(" + ",".join(["x"] * 200000) + ") axis=0\noutput y")
+    yield "200,000 readers of one value", model("input x float32[2]\n" + "\n".join(f"y{i} = Relu(x)" for i in range(50000)) + "\noutput y7")
+    yield "300,000 attributes", number(1, 8) + data(7, data(1, data(1, "x") + data(2, "y") + data(4, "Relu") + data(5, data(1, "a")) * 300000))
+    yield "gzip that is cut off", gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))[:-12]
+    yield "gzip with a wrong checksum", gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))[:-8] + bytes(8)
+    yield "gzip of gzip of gzip", gzip.compress(gzip.compress(gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))))
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
+    zeros = squeeze.compress(bytes(1 << 24)) + squeeze.flush(zlib.Z_FULL_FLUSH)  # stands alone, so it can be repeated
+    yield "gzip of 4 GiB of zeros", b"\x1f\x8b\x08" + bytes(7) + zeros * 256 + b"\x03\x00" + bytes(8)
+    yield "gzip header alone", b"\x1f\x8b\x08"
+    for path in sorted((TESTS / "hostile").glob("*[!d]")):  # all but the README.md
+        yield path.name, path.read_bytes()
+
+
+def limits():
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+
+
+def judge(path, codes, *arguments):
+    """None, or what is wrong."""
+    try:
+        done = subprocess.run([BUILD / "sooth", "inspect", path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=LIMIT_S, preexec_fn=limits)
+    except subprocess.TimeoutExpired:
+        return f"more than {LIMIT_S} s"
+    said = done.stderr.decode("utf-8", "replace")
+    if done.returncode not in codes:
+        return f"exit code {done.returncode}: {said[-2000:]}"
+    if done.returncode and not re.fullmatch(r"sooth: [^\n]+: [^\n]+\n", said):
+        return f"not one line of explanation: {said[-500:]!r}"
+    if re.search(rb"[\x00-\x08\x0b-\x1f]", done.stdout + done.stderr):
+        return "control characters reach the terminal"
+    return None
+
+
+def main():
+    count = failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "hostile.onnx")
+        for name, content in generated():
+            count += 1
+            pathlib.Path(path).write_bytes(content)
+            # With a batch that fits nothing the exit code is 2.
+            wrong = judge(path, (0, 3, 4)) or judge(path, (0, 2, 3, 4), "--batch", "2", "--format", "json", "--values")
+            failures += wrong is not None
+            print(f"{'' if wrong is None else 'not '}ok {count} - {name}")
+            for line in (wrong or "").splitlines():
+                print("#   " + line)
+    print(f"1..{count}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
