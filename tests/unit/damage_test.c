@@ -83,7 +83,8 @@ static void every_byte_replaced(void **state)
     uint8_t *bytes = read_model(*state, &size);
     for (size_t i = 0; i < size; i += step()) {
         uint8_t original = bytes[i];
-        const uint8_t others[] = {0, 0xff, (uint8_t)(original ^ 0x80), (uint8_t)(original + 1), (uint8_t)(original ^ 0x07)};
+        const uint8_t others[] = {0, 0xff, (uint8_t)(original ^ 0x80), (uint8_t)(original + 1),
+                                  (uint8_t)(original ^ 0x07)};
         for (size_t k = 0; k < sizeof others; k++) {
             bytes[i] = others[k];
             try_model(bytes, size);
