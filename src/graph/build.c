@@ -103,6 +103,12 @@ value_id build_value(builder *b, str name)
     return build_local(b, name);
 }
 
+bool build_is_local(builder *b, value_id id)
+{
+    int32_t *slot = find_slot(b, b->scope, build_at(b, id)->name);
+    return *slot == id + 1;
+}
+
 value *build_at(builder *b, value_id id)
 {
     return &b->source->values.items[id];
@@ -125,13 +131,22 @@ void build_constant(builder *b, value_id id, const tensor *t)
     v->tensor = t;
 }
 
+static void check_named(builder *b, value_id id)
+{
+    if (id == NO_VALUE)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                  "an input or output of graph '%.*s' has no name; export the model again", STR_ARG(b->scope->graph->name));
+}
+
 void build_input(builder *b, value_id id)
 {
+    check_named(b, id);
     *(int32_t *)ARENA_PUSH(b->arena, &b->scope->graph->inputs) = id;
 }
 
 void build_output(builder *b, value_id id)
 {
+    check_named(b, id);
     *(int32_t *)ARENA_PUSH(b->arena, &b->scope->graph->outputs) = id;
 }
 

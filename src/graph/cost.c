@@ -7,12 +7,6 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 7 ? i : 7)) & 1;
 }
 
-/* The stored constant behind a value: itself, or what an Identity copies. */
-static bool is_constant(const value *v)
-{
-    return v->is_initializer;
-}
-
 static void count_weights(network *net, node *n, uint8_t *seen)
 {
     n->params = 0;
@@ -21,7 +15,7 @@ static void count_weights(network *net, node *n, uint8_t *seen)
         if (n->inputs[i] == NO_VALUE)
             continue;
         const value *v = &net->values.items[n->inputs[i]];
-        if (!is_constant(v) || seen[n->inputs[i]])
+        if (!v->is_initializer || seen[n->inputs[i]])
             continue;
         seen[n->inputs[i]] = 1;
         n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
@@ -42,14 +36,29 @@ static void count_activations(network *net, node *n)
     n->activation_bytes = num_mul(&net->nums, n->activation_bytes, n->repeat);
 }
 
+static void add_known(int64_t *sum, num x)
+{
+    if (num_known(x) && __builtin_add_overflow(*sum, x, sum))
+        *sum = INT64_MAX;
+}
+
+static void add_to_totals(sooth_totals *t, const node *n)
+{
+    t->nodes++;
+    add_known(&t->params, n->params);
+    add_known(&t->macs, n->macs);
+    add_known(&t->flops, n->flops);
+    add_known(&t->weight_bytes, n->weight_bytes);
+    add_known(&t->activation_bytes, n->activation_bytes);
+    t->unknown_layers += !num_known(n->macs) || !num_known(n->flops);
+}
+
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
     uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        if (n->is_dead)
-            continue;
         n->macs = n->flops = n->op ? 0 : NUM_UNKNOWN;
         if (n->op && n->op->cost && !n->is_host)
             n->op->cost(net, n);
@@ -57,5 +66,6 @@ void cost_network(sooth_model *model)
         n->flops = num_mul(&net->nums, n->flops, n->repeat);
         count_weights(net, n, seen);
         count_activations(net, n);
+        add_to_totals(&net->totals, n);
     }
 }

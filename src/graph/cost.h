@@ -6,8 +6,8 @@
 #include "graph/graph.h"
 #include "graph/ops.h"
 
-/* Fills macs, flops, params, weight_bytes and activation_bytes of every live node (repeat included). A constant that several
- * nodes read is counted at the first. */
+/* Fills macs, flops, params, weight_bytes and activation_bytes of every node (repeat included) and the totals. A
+ * constant that several nodes read is counted at the first. */
 void cost_network(sooth_model *model);
 
 /* flops_per_element times the elements of the first output. */

@@ -82,6 +82,7 @@ typedef struct value {
     dtype dtype;
     int8_t rank;         /* RANK_UNKNOWN, or 0 … MAX_RANK */
     bool is_initializer; /* comes with the file: weights and constants */
+    bool is_constant_node; /* came from a Constant node: computed by the exporter, no parameter */
     bool is_input;       /* of the network, fed by the user */
     bool is_output;      /* of the network */
     bool is_declared;    /* dtype/rank/dims of the source stage were declared in the file */
@@ -153,6 +154,10 @@ typedef struct opset_import {
     str domain;
     int32_t version;
 } opset_import;
+typedef struct opset_list {
+    opset_import *items;
+    int32_t count, capacity;
+} opset_list;
 
 typedef struct source {
     graph main;
@@ -161,10 +166,7 @@ typedef struct source {
         function *items;
         int32_t count, capacity;
     } functions;
-    struct {
-        opset_import *items;
-        int32_t count, capacity;
-    } opsets;
+    opset_list opsets;
     num_table symbols; /* names of dimensions; the network's table begins with the same ones */
     str format;        /* "onnx" … */
     str producer;
@@ -174,7 +176,7 @@ typedef struct network {
     arena *arena;
     num_table nums;
     value_list values; /* the source's values first, under the same ids; then those of inlined functions and passes */
-    node_list nodes;   /* in execution order; dead ones stay in place until network_compact */
+    node_list nodes;   /* in execution order; dead ones stay in place until pass_run_all ends */
     id_list inputs, outputs;
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     bool complained;              /* a rule met something that cannot be right */

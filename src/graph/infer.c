@@ -265,6 +265,29 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
+/* A Constant, or the Identity of one, is stored data, not work. Exporters merge equal weights and read them through
+ * Identity, so that each Identity stands for a parameter of its own. */
+static bool is_stored_constant(network *net, const node *n)
+{
+    bool is_constant = node_is(n, "Constant"), is_copy = false;
+    if (n->output_count != 1 || n->outputs[0] == NO_VALUE)
+        return false;
+    value *v = &net->values.items[n->outputs[0]];
+    if (node_is(n, "Identity") && n->input_count == 1 && n->inputs[0] != NO_VALUE) {
+        const value *from = &net->values.items[n->inputs[0]];
+        is_copy = from->is_initializer && from->kind == VALUE_TENSOR;
+        v->copied_from = n->inputs[0];
+        if (is_copy)
+            v->tensor = from->tensor;
+    }
+    if (!is_constant && !is_copy)
+        return false;
+    v->is_initializer = true;
+    v->is_constant_node = is_constant || net->values.items[v->copied_from].is_constant_node;
+    v->producer = NO_NODE;
+    return true;
+}
+
 void infer_append(sooth_model *model, const node *source_node, const scope *s)
 {
     network *net = &model->net;
@@ -301,12 +324,8 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
         if (n->outputs[i] != NO_VALUE)
             merge_declared(model, n->outputs[i]);
     n->is_host = all_outputs_folded(net, n);
-    if (node_is(n, "Constant") && n->output_count == 1 && n->outputs[0] != NO_VALUE) {
-        value *v = &net->values.items[n->outputs[0]];
-        v->is_initializer = true;
-        v->producer = NO_NODE;
+    if (is_stored_constant(net, n))
         net->nodes.count--;
-    }
 }
 
 static const function *function_of(const sooth_model *model, const node *n)

@@ -1,0 +1,253 @@
+/* api.c: the public functions of sooth.h over the rooms behind it. */
+#include "base/file.h"
+#include "front/front.h"
+#include "graph/cost.h"
+#include "graph/infer.h"
+#include "graph/pass.h"
+#include "zoo/zoo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The largest real graph (13,691 nodes) takes a few MiB: this is far beyond it. */
+static const size_t ARENA_CAP = (size_t)1 << 30;
+
+const char *sooth_version(void)
+{
+    return SOOTH_VERSION;
+}
+
+static sooth_error *error_or(sooth_error *given, sooth_error *own)
+{
+    sooth_error *e = given ? given : own;
+    *e = (sooth_error){.code = SOOTH_OK};
+    return e;
+}
+
+/* One half of a load that may fail at any point: the caller frees the model. */
+static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size)
+{
+    if (setjmp(model->fail.jump))
+        return model->fail.error->code;
+    builder b;
+    build_begin(&b, model);
+    model->file = arena_str(&model->source_arena, str_of(path));
+    if (!bytes && str_starts(model->file, "zoo:")) {
+        zoo_build(&b, (str){model->file.ptr + 4, model->file.len - 4});
+        return SOOTH_OK;
+    }
+    model->map = ARENA_NEW(&model->source_arena, file_map);
+    if (bytes)
+        file_of_memory(model->map, bytes, size);
+    else
+        file_open(model->map, path, &model->fail);
+    file_inflate(model->map, &model->fail);
+    front_read(&b, model->map->bytes, model->map->size);
+    return SOOTH_OK;
+}
+
+static sooth_status load(const char *path, const void *bytes, size_t size, sooth_model **result, sooth_error *error)
+{
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
+    *result = NULL;
+    sooth_model *model = calloc(1, sizeof *model);
+    if (!model) {
+        e->code = SOOTH_ERROR_SYSTEM;
+        snprintf(e->message, sizeof e->message, "out of memory");
+        return e->code;
+    }
+    model->fail.error = e;
+    arena_init(&model->source_arena, &model->fail, ARENA_CAP);
+    arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
+    sooth_status status = read_model(model, path, bytes, size);
+    if (status != SOOTH_OK) {
+        sooth_free(model);
+        return status;
+    }
+    model->fail.error = NULL;
+    *result = model;
+    return SOOTH_OK;
+}
+
+sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error)
+{
+    return load(path, NULL, 0, model, error);
+}
+
+sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model, sooth_error *error)
+{
+    return load(name, size ? bytes : "", size, model, error);
+}
+
+void sooth_free(sooth_model *model)
+{
+    if (!model)
+        return;
+    if (model->map)
+        file_close(model->map);
+    arena_free(&model->bound_arena);
+    arena_free(&model->source_arena);
+    free(model);
+}
+
+sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_error *error)
+{
+    sooth_error own;
+    model->fail.error = error_or(error, &own);
+    model->is_bound = false;
+    if (setjmp(model->fail.jump)) {
+        sooth_status status = model->fail.error->code;
+        model->fail.error = NULL;
+        model->net = (network){.arena = &model->bound_arena};
+        arena_free(&model->bound_arena);
+        return status;
+    }
+    infer_network(model, options);
+    pass_run_all(model, options ? options->skip_passes : NULL);
+    cost_network(model);
+    model->is_bound = true;
+    model->fail.error = NULL;
+    return SOOTH_OK;
+}
+
+const char *sooth_pass_name(size_t index)
+{
+    size_t count;
+    const pass_info *passes = pass_table(&count);
+    return index < count ? passes[index].name : NULL;
+}
+
+const char *sooth_pass_summary(size_t index)
+{
+    size_t count;
+    const pass_info *passes = pass_table(&count);
+    return index < count ? passes[index].summary : NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+sooth_info sooth_info_of(const sooth_model *model)
+{
+    const source *s = &model->source;
+    return (sooth_info){
+        .file = model->file.ptr,
+        .format = s->format.len ? s->format.ptr : "",
+        .producer = s->producer.len ? s->producer.ptr : "",
+        .graph_name = s->main.name.len ? s->main.name.ptr : "",
+    };
+}
+
+/* The public face of a number that may be symbolic. */
+static int64_t plain(num a)
+{
+    return num_known(a) ? a : SOOTH_UNKNOWN;
+}
+
+sooth_totals sooth_totals_of(const sooth_model *model)
+{
+    return model->net.totals;
+}
+
+size_t sooth_layer_count(const sooth_model *model)
+{
+    return (size_t)model->net.nodes.count;
+}
+
+static const node *layer_node(const sooth_model *model, size_t index)
+{
+    return index < (size_t)model->net.nodes.count ? &model->net.nodes.items[index] : NULL;
+}
+
+sooth_layer sooth_layer_at(const sooth_model *model, size_t index)
+{
+    const node *n = layer_node(model, index);
+    if (!n)
+        return (sooth_layer){.name = "", .op = ""};
+    return (sooth_layer){
+        .name = n->name.ptr,
+        .op = n->op ? n->op->name : n->type.ptr,
+        .op_known = n->op != NULL,
+        .input_count = (size_t)n->input_count,
+        .output_count = (size_t)n->output_count,
+        .repeat = n->repeat,
+        .params = plain(n->params),
+        .macs = plain(n->macs),
+        .flops = plain(n->flops),
+        .weight_bytes = plain(n->weight_bytes),
+        .activation_bytes = plain(n->activation_bytes),
+        .fused_count = (size_t)n->fused_count,
+    };
+}
+
+static size_t public_id(value_id id)
+{
+    return id == NO_VALUE ? SIZE_MAX : (size_t)id;
+}
+
+size_t sooth_layer_input(const sooth_model *model, size_t layer, size_t index)
+{
+    const node *n = layer_node(model, layer);
+    return n && index < (size_t)n->input_count ? public_id(n->inputs[index]) : SIZE_MAX;
+}
+
+size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index)
+{
+    const node *n = layer_node(model, layer);
+    return n && index < (size_t)n->output_count ? public_id(n->outputs[index]) : SIZE_MAX;
+}
+
+size_t sooth_value_count(const sooth_model *model)
+{
+    return (size_t)model->net.file_value_count;
+}
+
+sooth_value sooth_value_at(const sooth_model *model, size_t index)
+{
+    if (index >= (size_t)model->net.values.count)
+        return (sooth_value){.name = "", .dtype = "", .rank = -1};
+    const value *v = &model->net.values.items[index];
+    return (sooth_value){
+        .name = v->name.ptr,
+        .dtype = dtype_name(v->dtype),
+        .rank = v->rank,
+        .dims = v->dims,
+        .is_constant = v->is_initializer,
+        .is_tensor = v->kind == VALUE_TENSOR || v->kind == VALUE_SPARSE,
+    };
+}
+
+size_t sooth_input_count(const sooth_model *model)
+{
+    return (size_t)model->net.inputs.count;
+}
+
+size_t sooth_input(const sooth_model *model, size_t index)
+{
+    return index < sooth_input_count(model) ? (size_t)model->net.inputs.items[index] : SIZE_MAX;
+}
+
+size_t sooth_output_count(const sooth_model *model)
+{
+    return (size_t)model->net.outputs.count;
+}
+
+size_t sooth_output(const sooth_model *model, size_t index)
+{
+    return index < sooth_output_count(model) ? (size_t)model->net.outputs.items[index] : SIZE_MAX;
+}
+
+const char *sooth_dim_text(const sooth_model *model, int64_t dim)
+{
+    return num_text(&model->net.nums, dim);
+}
+
+size_t sooth_note_count(const sooth_model *model)
+{
+    return (size_t)model->net.notes.count;
+}
+
+const char *sooth_note_at(const sooth_model *model, size_t index)
+{
+    return index < sooth_note_count(model) ? model->net.notes.items[index].ptr : NULL;
+}

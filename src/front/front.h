@@ -1,0 +1,14 @@
+/* front.h: the front ends: each turns the bytes of one format into the model's source. */
+#ifndef SOOTH_FRONT_FRONT_H
+#define SOOTH_FRONT_FRONT_H
+
+#include "graph/build.h"
+
+/* Looks at the bytes, never at the name, and calls the front end of their format. Fails if there is none. */
+void front_read(builder *b, const uint8_t *bytes, size_t size);
+
+/* onnx.c */
+bool onnx_sniff(const uint8_t *bytes, size_t size);
+void onnx_read(builder *b, const uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,377 @@
+/* onnx.c: ONNX files: ModelProto in the protobuf wire format.
+ *
+ * A graph is read twice: first the names that it introduces, then the nodes, because a node's subgraph may read a name that
+ * the file introduces later. Weights are skipped by their length.
+ *
+ * ModelProto: 1 ir_version, 2 producer_name, 3 producer_version, 7 graph, 8 opset_import, 25 functions.
+ * GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output, 13 value_info, 15 sparse_initializer.
+ * NodeProto: 1 input, 2 output, 3 name, 4 op_type, 5 attribute, 7 domain.
+ * ValueInfoProto: 1 name, 2 type. TypeProto: 1 tensor, 4 sequence, 5 map, 8 sparse tensor, 9 optional.
+ * FunctionProto: 1 name, 4 input, 5 output, 7 node, 9 opset_import, 10 domain, 11 attribute_proto. */
+#include "front/front.h"
+#include "front/onnx_tensor.h"
+
+/* ---- types ----------------------------------------------------------------------------------------------------- */
+
+typedef struct declared_type {
+    value_kind kind;
+    dtype dtype;
+    int rank;
+    num dims[MAX_RANK];
+} declared_type;
+
+/* A dimension of an input without number and name is named after its place, so that it can be traced and bound. */
+static num read_dim(builder *b, wire w, str input_name, int index)
+{
+    num dim = NUM_UNKNOWN;
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        int64_t number = (int64_t)f.varint;
+        if (f.number == 1 && f.type == 0 && number >= 0)
+            dim = number;
+        else if (f.number == 2)
+            dim = num_symbol(&b->source->symbols, wire_str(&w, &f));
+    }
+    if (dim == NUM_UNKNOWN && input_name.len)
+        dim = num_symbol(&b->source->symbols, arena_printf(b->arena, "%.*s[%d]", STR_ARG(input_name), index));
+    return dim;
+}
+
+static void read_tensor_type(builder *b, wire w, str input_name, declared_type *t)
+{
+    wire_field f, d;
+    while (wire_next(&w, &f)) {
+        if (f.number == 1) {
+            t->dtype = dtype_of_onnx((int64_t)f.varint);
+        } else if (f.number == 2) {
+            wire shape = wire_message(&w, &f);
+            t->rank = 0;
+            while (wire_next(&shape, &d)) {
+                if (d.number != 1)
+                    continue;
+                if (t->rank == MAX_RANK)
+                    wire_fail(&shape, d.bytes, "a shape has more than 64 dimensions");
+                t->dims[t->rank] = read_dim(b, wire_message(&shape, &d), input_name, t->rank);
+                t->rank++;
+            }
+        }
+    }
+}
+
+/* Sequences and optionals are told by the type of their elements; a map only by its kind. */
+static void read_type(builder *b, wire w, str input_name, declared_type *t, int depth)
+{
+    enum { MAX_TYPE_DEPTH = 8 };
+    wire_field f, inner;
+    while (depth < MAX_TYPE_DEPTH && wire_next(&w, &f)) {
+        if (f.number == 1 || f.number == 8) {
+            if (f.number == 8)
+                t->kind = VALUE_SPARSE;
+            read_tensor_type(b, wire_message(&w, &f), depth ? (str){0} : input_name, t);
+        } else if (f.number == 4 || f.number == 9) {
+            if (depth == 0)
+                t->kind = f.number == 4 ? VALUE_SEQUENCE : VALUE_OPTIONAL;
+            wire element = wire_message(&w, &f);
+            while (wire_next(&element, &inner))
+                if (inner.number == 1)
+                    read_type(b, wire_message(&element, &inner), input_name, t, depth + 1);
+        } else if (f.number == 5) {
+            t->kind = VALUE_MAP;
+        }
+    }
+}
+
+static str value_info_name(wire w)
+{
+    wire_field f;
+    str name = {0};
+    while (wire_next(&w, &f))
+        if (f.number == 1)
+            name = wire_str(&w, &f);
+    return name;
+}
+
+/* Gives a value the type that the file declares. */
+static void read_value_type(builder *b, wire w, value_id id, bool is_input)
+{
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number != 2)
+            continue;
+        declared_type t = {.kind = VALUE_TENSOR, .rank = RANK_UNKNOWN};
+        read_type(b, wire_message(&w, &f), is_input ? build_at(b, id)->name : (str){0}, &t, 0);
+        build_type(b, id, t.dtype, t.rank, t.dims);
+        value *v = build_at(b, id);
+        v->kind = t.kind;
+        v->element_count = t.kind == VALUE_SEQUENCE ? -1 : 0;
+    }
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------------------------- */
+
+static int32_t opset_of(const builder *b, str domain)
+{
+    if (str_is(domain, "ai.onnx"))
+        domain = STR("");
+    for (int32_t i = 0; i < b->source->opsets.count; i++)
+        if (str_eq(b->source->opsets.items[i].domain, domain))
+            return b->source->opsets.items[i].version;
+    return 1;
+}
+
+static void read_opset(builder *b, wire w)
+{
+    enum { MAX_VERSION = 100000 };
+    opset_import o = {.version = 1};
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number == 1)
+            o.domain = arena_str(b->arena, wire_str(&w, &f));
+        else if (f.number == 2)
+            o.version = f.varint < MAX_VERSION ? (int32_t)f.varint : MAX_VERSION;
+    }
+    if (str_is(o.domain, "ai.onnx"))
+        o.domain = STR("");
+    *(opset_import *)ARENA_PUSH(b->arena, &b->source->opsets) = o;
+}
+
+static void read_node(builder *b, wire w)
+{
+    const wire whole = w;
+    int inputs = 0, outputs = 0, attrs = 0;
+    str name = {0}, type = {0}, domain = {0};
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        switch (f.number) {
+        case 1:
+            inputs++;
+            break;
+        case 2:
+            outputs++;
+            break;
+        case 3:
+            name = wire_str(&w, &f);
+            break;
+        case 4:
+            type = wire_str(&w, &f);
+            break;
+        case 5:
+            attrs++;
+            break;
+        case 7:
+            domain = wire_str(&w, &f);
+            break;
+        default:
+            break;
+        }
+    }
+    if (type.len == 0)
+        wire_fail(&whole, whole.at, "a node has no operator");
+    /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
+    node *n = build_node(b, domain, type, name, inputs, outputs, attrs);
+    n->opset = opset_of(b, n->domain);
+    inputs = outputs = attrs = 0;
+    for (w = whole; wire_next(&w, &f);) {
+        if (f.number == 1)
+            n->inputs[inputs++] = build_value(b, wire_str(&w, &f));
+        else if (f.number == 2)
+            n->outputs[outputs++] = build_local(b, wire_str(&w, &f));
+        else if (f.number == 5)
+            onnx_attr(b, wire_message(&w, &f), &n->attrs[attrs++]);
+    }
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------------------------- */
+
+/* The outputs of a node are names of its graph. */
+static void declare_outputs(builder *b, wire w)
+{
+    wire_field f;
+    while (wire_next(&w, &f))
+        if (f.number == 2)
+            build_local(b, wire_str(&w, &f));
+}
+
+static void declare_names(builder *b, wire w, graph *g)
+{
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number == 1) {
+            declare_outputs(b, wire_message(&w, &f));
+        } else if (f.number == 2) {
+            g->name = arena_str(b->arena, wire_str(&w, &f));
+        } else if (f.number == 11) {
+            value_id id = build_local(b, value_info_name(wire_message(&w, &f)));
+            if (id == NO_VALUE)
+                continue;
+            read_value_type(b, wire_message(&w, &f), id, b->depth == 1);
+            build_input(b, id);
+        }
+    }
+}
+
+/* Constants come after declarations: their own dimensions are truer. An output or a declared inner value may be a name of an
+ * enclosing graph, which must not be hidden by a new one. */
+static void declare_types(builder *b, wire w)
+{
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number != 12 && f.number != 13)
+            continue;
+        value_id id = build_value(b, value_info_name(wire_message(&w, &f)));
+        if (id == NO_VALUE)
+            continue;
+        if (build_is_local(b, id) && !(f.number == 12 && build_at(b, id)->is_declared))
+            read_value_type(b, wire_message(&w, &f), id, false);
+        if (f.number == 12)
+            build_output(b, id);
+    }
+}
+
+static void read_constants(builder *b, wire w)
+{
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number != 5 && f.number != 15)
+            continue;
+        str name;
+        wire message = wire_message(&w, &f);
+        const tensor *t = f.number == 15 ? onnx_sparse_tensor(b, message, &name) : onnx_tensor(b, message, &name);
+        value_id id = build_local(b, name);
+        if (id != NO_VALUE)
+            build_constant(b, id, t);
+    }
+}
+
+void onnx_graph(builder *b, wire w, graph *g)
+{
+    wire_field f;
+    build_open(b, g, false);
+    declare_names(b, w, g);
+    read_constants(b, w);
+    declare_types(b, w);
+    while (wire_next(&w, &f))
+        if (f.number == 1)
+            read_node(b, wire_message(&w, &f));
+    build_close(b);
+}
+
+static void read_function(builder *b, wire w)
+{
+    function fn = {0};
+    const wire whole = w;
+    wire_field f;
+    size_t defaults = 0;
+    /* The function has operator sets of its own, in force while its nodes are read. */
+    const opset_list outer = b->source->opsets;
+    b->source->opsets = (opset_list){0};
+    while (wire_next(&w, &f)) {
+        if (f.number == 1)
+            fn.name = arena_str(b->arena, wire_str(&w, &f));
+        else if (f.number == 10)
+            fn.domain = arena_str(b->arena, wire_str(&w, &f));
+        else if (f.number == 11)
+            defaults++;
+        else if (f.number == 9)
+            read_opset(b, wire_message(&w, &f));
+    }
+    fn.graph.name = fn.name;
+    fn.defaults = ARENA_ARRAY(b->arena, attr, defaults);
+    build_open(b, &fn.graph, true);
+    for (w = whole; wire_next(&w, &f);) {
+        if (f.number == 4)
+            build_input(b, build_local(b, wire_str(&w, &f)));
+        else if (f.number == 7)
+            declare_outputs(b, wire_message(&w, &f));
+        else if (f.number == 11)
+            onnx_attr(b, wire_message(&w, &f), &fn.defaults[fn.default_count++]);
+    }
+    for (w = whole; wire_next(&w, &f);) {
+        if (f.number == 5)
+            build_output(b, build_local(b, wire_str(&w, &f)));
+        else if (f.number == 7)
+            read_node(b, wire_message(&w, &f));
+    }
+    build_close(b);
+    b->source->opsets = outer;
+    *(function *)ARENA_PUSH(b->arena, &b->source->functions) = fn;
+}
+
+/* ---- the file -------------------------------------------------------------------------------------------------- */
+
+/* Every field up to the graph must be one of ModelProto's and have its type. */
+bool onnx_sniff(const uint8_t *bytes, size_t size)
+{
+    const uint8_t *p = bytes, *end = bytes + size;
+    while (p < end) {
+        uint8_t key = *p++;
+        uint64_t number = 0;
+        for (int shift = 0;; shift += 7) {
+            if (p == end || shift > 63)
+                return false;
+            number |= (uint64_t)(*p & 127) << shift;
+            if (*p++ < 128)
+                break;
+        }
+        switch (key) {
+        case 1 << 3: /* ir_version */
+            if (number > 1000)
+                return false;
+            break;
+        case 5 << 3: /* model_version */
+            break;
+        case 7 << 3 | 2: /* graph */
+            return true;
+        case 2 << 3 | 2: /* texts, operator sets */
+        case 3 << 3 | 2:
+        case 4 << 3 | 2:
+        case 6 << 3 | 2:
+        case 8 << 3 | 2:
+        case 14 << 3 | 2:
+            if (number > (uint64_t)(end - p))
+                return false;
+            p += number;
+            break;
+        default: /* functions (25) have a key of two bytes and come after the graph */
+            return false;
+        }
+    }
+    return size > 0;
+}
+
+void onnx_read(builder *b, const uint8_t *bytes, size_t size)
+{
+    fail *f = &b->model->fail;
+    source *s = b->source;
+    wire w = wire_of(bytes, size, f);
+    wire_field field;
+    wire graph_bytes = {0};
+    str producer = {0}, version = {0};
+    s->format = STR("onnx");
+    while (wire_next(&w, &field)) {
+        switch (field.number) {
+        case 2:
+            producer = wire_str(&w, &field);
+            break;
+        case 3:
+            version = wire_str(&w, &field);
+            break;
+        case 7:
+            graph_bytes = wire_message(&w, &field);
+            break;
+        case 8:
+            read_opset(b, wire_message(&w, &field));
+            break;
+        default:
+            break;
+        }
+    }
+    if (!graph_bytes.at)
+        wire_fail(&w, bytes + size, "the file ends without a graph");
+    s->producer =
+        arena_printf(b->arena, "%.*s%s%.*s", STR_ARG(producer), producer.len && version.len ? " " : "", STR_ARG(version));
+    for (w = wire_of(bytes, size, f); wire_next(&w, &field);)
+        if (field.number == 25)
+            read_function(b, wire_message(&w, &field));
+    onnx_graph(b, graph_bytes, &s->main);
+}

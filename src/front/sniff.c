@@ -1,0 +1,25 @@
+/* sniff.c: tells the format by the bytes, never by the name. */
+#include "front/front.h"
+
+typedef struct front_end {
+    bool (*sniff)(const uint8_t *bytes, size_t size);
+    void (*read)(builder *b, const uint8_t *bytes, size_t size);
+} front_end;
+
+static const front_end FRONT_ENDS[] = {
+    {onnx_sniff, onnx_read},
+};
+
+void front_read(builder *b, const uint8_t *bytes, size_t size)
+{
+    if (size == 0)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT, "the file is empty, at byte 0; export the model again");
+    for (size_t i = 0; i < sizeof FRONT_ENDS / sizeof *FRONT_ENDS; i++)
+        if (FRONT_ENDS[i].sniff(bytes, size)) {
+            FRONT_ENDS[i].read(b, bytes, size);
+            return;
+        }
+    fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX file", bytes[0],
+              size > 1 ? bytes[1] : 0);
+}

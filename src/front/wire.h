@@ -1,0 +1,49 @@
+/* wire.h: a reader of the protobuf wire format that copies nothing.
+ *
+ * Layout: a message is a row of fields; a field is a varint key (number << 3 | type) and its payload:
+ *   0  varint          1  8 bytes, little-endian     2  varint length, then that many bytes
+ *   5  4 bytes         3, 4  begin and end of a group (deprecated; skipped)
+ *
+ * Every length is checked against the enclosing message before it is used. */
+#ifndef SOOTH_FRONT_WIRE_H
+#define SOOTH_FRONT_WIRE_H
+
+#include "base/fail.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+typedef struct wire {
+    const uint8_t *at, *end;
+    const uint8_t *file; /* first byte of the file: errors give offsets into it */
+    fail *fail;
+} wire;
+
+typedef struct wire_field {
+    uint32_t number;
+    uint8_t type;
+    uint64_t varint;      /* types 0, 1, 5 */
+    const uint8_t *bytes; /* type 2 */
+    size_t size;
+} wire_field;
+
+/* Reads the next field, payload included; false at the end of the message. Fails on damage. */
+bool wire_next(wire *w, wire_field *field);
+
+static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
+{
+    return (wire){.at = bytes, .end = bytes + size, .file = bytes, .fail = f};
+}
+
+/* A reader of the message inside a field. A field that is no message fails. */
+wire wire_message(const wire *w, const wire_field *field);
+str wire_str(const wire *w, const wire_field *field);
+double wire_float(const wire_field *field); /* type 5 */
+
+/* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field
+ * holds and fills at most `room` of them. */
+size_t wire_ints(const wire *w, const wire_field *field, int64_t *to, size_t room);
+
+_Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);
+
+#endif

@@ -1,0 +1,456 @@
+/* control.c: If, Loop, Scan and SequenceMap.
+ *
+ * Their bodies are inlined, so that the network is one flat list: the branch that is taken, or both where the
+ * condition is data; the body of a loop once, repeated by its trip count, or unrolled where shapes change from one round to
+ * the next. */
+#include "graph/infer.h"
+
+enum { MAX_CONTROL_DEPTH = 32, MAX_UNROLLED_ROUNDS = 256 };
+
+typedef struct control {
+    sooth_model *model;
+    network *net;
+    const node *node; /* of the source */
+    const scope *scope;
+} control;
+
+static value *value_of(const control *c, value_id id)
+{
+    return id == NO_VALUE ? NULL : &c->net->values.items[id];
+}
+
+/* Network id of input or output i of the control node. */
+static value_id input_id(const control *c, int i)
+{
+    return i < c->node->input_count ? scope_value(c->scope, c->node->inputs[i]) : NO_VALUE;
+}
+
+static value_id output_id(const control *c, int i)
+{
+    return i < c->node->output_count ? scope_value(c->scope, c->node->outputs[i]) : NO_VALUE;
+}
+
+static const graph *body_of(const control *c, const char *name)
+{
+    const attr *a = node_attr(c->node, name);
+    return a && a->kind == ATTR_GRAPH ? a->graph : NULL;
+}
+
+static scope inner_scope(const control *c, int64_t rounds)
+{
+    scope s = {.outer = c->scope, .repeat = c->scope->repeat, .depth = c->scope->depth + 1};
+    if (s.depth > MAX_CONTROL_DEPTH)
+        fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d deep, at node '%.*s'",
+                  MAX_CONTROL_DEPTH, STR_ARG(c->node->name));
+    if (__builtin_mul_overflow(s.repeat, rounds, &s.repeat))
+        s.repeat = INT64_MAX;
+    return s;
+}
+
+static void note(const control *c, const char *what)
+{
+    network_note(c->net, "node '%.*s' (%.*s): %s", STR_ARG(c->node->name), STR_ARG(c->node->type), what);
+}
+
+/* Type, shape and, if `with_data`, the folded data of one value for another. */
+static void copy_value(const control *c, value_id to, value_id from, bool with_data)
+{
+    value *t = value_of(c, to);
+    const value *f = value_of(c, from);
+    if (!t || !f || t == f)
+        return;
+    t->kind = f->kind;
+    t->dtype = f->dtype;
+    t->rank = f->rank;
+    t->dims = f->dims;
+    t->elements = with_data ? f->elements : NULL;
+    t->element_count = with_data || f->kind != VALUE_SEQUENCE ? f->element_count : -1;
+    t->ints = with_data ? f->ints : NULL;
+    t->reals = with_data ? f->reals : NULL;
+    t->tensor = with_data ? f->tensor : NULL;
+}
+
+/* An Identity from one value of the network to another, so that readers of the output find who made it. */
+static void append_identity(const control *c, value_id from, value_id to)
+{
+    if (to == NO_VALUE || from == NO_VALUE)
+        return;
+    value_id ids[2] = {from, to};
+    node n = {.type = STR("Identity"), .domain = STR(""), .name = c->node->name, .opset = c->node->opset,
+              .input_count = 1, .output_count = 1, .inputs = &ids[0], .outputs = &ids[1], .repeat = 1, .fused_count = 1};
+    n.op = ops_find(c->model->ops, n.domain, n.type);
+    scope plain = {.repeat = c->scope->repeat};
+    infer_append(c->model, &n, &plain);
+    copy_value(c, to, from, true);
+}
+
+static bool scalar_value(const control *c, value_id id, num *x)
+{
+    value *v = value_of(c, id);
+    int32_t count;
+    const num *ints = v ? value_ints(c->net, v, &count) : NULL;
+    if (!ints || count != 1)
+        return false;
+    *x = ints[0];
+    return true;
+}
+
+/* What two shapes have in common goes to `to`. */
+static void merge_shape(const control *c, value_id to, value_id other)
+{
+    value *t = value_of(c, to);
+    const value *o = value_of(c, other);
+    if (!t || !o)
+        return;
+    t->ints = NULL;
+    t->reals = NULL;
+    t->tensor = NULL;
+    if (t->dtype != o->dtype)
+        t->dtype = DT_UNKNOWN;
+    if (t->kind == VALUE_SEQUENCE && t->element_count != o->element_count)
+        t->element_count = -1;
+    if (t->elements != o->elements) {
+        t->elements = NULL;
+        if (t->kind == VALUE_SEQUENCE)
+            t->element_count = -1;
+    }
+    if (t->rank != o->rank) {
+        t->rank = RANK_UNKNOWN;
+        return;
+    }
+    num *dims = ARENA_ARRAY(c->net->arena, num, (size_t)(t->rank > 0 ? t->rank : 0));
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] == o->dims[i] ? t->dims[i] : NUM_UNKNOWN;
+    t->dims = dims;
+}
+
+/* ---- If -------------------------------------------------------------------------------------------------------- */
+
+static void expand_if(const control *c)
+{
+    const graph *branches[2] = {body_of(c, "else_branch"), body_of(c, "then_branch")};
+    num condition = NUM_UNKNOWN;
+    bool decided = scalar_value(c, input_id(c, 0), &condition) && num_known(condition);
+    scope inner = inner_scope(c, 1);
+    for (int side = 1; side >= 0; side--) {
+        const graph *g = branches[side];
+        if (!g || (decided && (condition != 0) != side))
+            continue;
+        infer_nodes(c->model, g, &inner);
+        for (int32_t i = 0; decided && i < g->outputs.count; i++)
+            append_identity(c, scope_value(&inner, g->outputs.items[i]), output_id(c, i));
+    }
+    if (decided || !branches[0] || !branches[1])
+        return;
+    note(c, "the branch depends on data; both are listed and counted");
+    infer_append(c->model, c->node, c->scope);
+    for (int32_t i = 0; i < c->node->output_count && i < branches[1]->outputs.count && i < branches[0]->outputs.count; i++) {
+        copy_value(c, output_id(c, i), scope_value(&inner, branches[1]->outputs.items[i]), true);
+        merge_shape(c, output_id(c, i), scope_value(&inner, branches[0]->outputs.items[i]));
+    }
+}
+
+/* ---- Loop ------------------------------------------------------------------------------------------------------ */
+
+typedef struct loop {
+    const graph *body;
+    int carried;      /* loop-carried values: body inputs 2 …, body outputs 1 … */
+    num trip_count;   /* NUM_UNKNOWN if it depends on data */
+} loop;
+
+static bool same_shape(const value *a, const value *b)
+{
+    if (a->rank != b->rank || a->dtype != b->dtype || a->element_count != b->element_count)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return a->elements == b->elements;
+}
+
+static bool is_constant_true(const control *c, value_id id)
+{
+    num x;
+    return id == NO_VALUE || (scalar_value(c, id, &x) && num_known(x) && x != 0);
+}
+
+/* The body's inputs for one round. */
+static void start_round(const control *c, const loop *l, const scope *s, num round, const value_id *carried)
+{
+    const graph *g = l->body;
+    for (int32_t i = 0; i < g->inputs.count; i++) {
+        value_id id = scope_value(s, g->inputs.items[i]);
+        value *v = value_of(c, id);
+        if (i >= 2) {
+            if (i - 2 < l->carried)
+                copy_value(c, id, carried[i - 2], round >= 0);
+            continue;
+        }
+        v->dtype = i == 0 ? DT_INT64 : DT_BOOL;
+        v->rank = 0;
+        num known = i == 0 ? round : 1;
+        v->ints = round >= 0 ? arena_copy(c->net->arena, &known, 1, sizeof known) : NULL;
+    }
+}
+
+static value_id body_output(const loop *l, const scope *s, int i)
+{
+    return i < l->body->outputs.count ? scope_value(s, l->body->outputs.items[i]) : NO_VALUE;
+}
+
+/* Runs the body once for all rounds; false if a carried shape changes from its first to its second round. */
+static bool run_uniform(const control *c, const loop *l, value_id *carried)
+{
+    scope s = inner_scope(c, dim_known(l->trip_count) ? l->trip_count : 1);
+    start_round(c, l, &s, NUM_UNKNOWN, carried);
+    infer_nodes(c->model, l->body, &s);
+    bool same = true;
+    for (int i = 0; i < l->carried; i++) {
+        value_id now = body_output(l, &s, 1 + i);
+        const value *v = value_of(c, now), *was = value_of(c, carried[i]);
+        same &= v && was && (same_shape(v, was) || v->rank == RANK_UNKNOWN);
+    }
+    return same;
+}
+
+/* Dimensions that change between rounds are not known. */
+static void widen_carried(const control *c, const loop *l, value_id *carried)
+{
+    scope s = inner_scope(c, 1);
+    for (int i = 0; i < l->carried; i++) {
+        value_id fresh = c->net->values.count;
+        value copy = *value_of(c, carried[i]);
+        copy.is_declared = false;
+        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = copy;
+        merge_shape(c, fresh, body_output(l, &s, 1 + i));
+        carried[i] = fresh;
+    }
+}
+
+static void set_scan_output(const control *c, value_id to, value_id element, num rounds, int axis)
+{
+    value *t = value_of(c, to);
+    const value *e = value_of(c, element);
+    if (!t || !e)
+        return;
+    t->dtype = e->dtype;
+    if (e->rank < 0 || e->rank >= MAX_RANK)
+        return;
+    int rank = e->rank + 1;
+    if (axis < 0)
+        axis += rank;
+    if (axis < 0 || axis >= rank)
+        return;
+    num *dims = ARENA_ARRAY(c->net->arena, num, (size_t)rank);
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == axis ? rounds : e->dims[i - (i > axis)];
+    t->rank = (int8_t)rank;
+    t->dims = dims;
+}
+
+static void finish_loop(const control *c, const loop *l, const scope *s, const value_id *final, bool unrolled)
+{
+    infer_append(c->model, c->node, c->scope);
+    for (int32_t i = 0; i < c->node->output_count; i++) {
+        if (i < l->carried)
+            copy_value(c, output_id(c, i), final[i], unrolled);
+        else
+            set_scan_output(c, output_id(c, i), body_output(l, s, 1 + i), l->trip_count, 0);
+    }
+}
+
+static void unroll(const control *c, const loop *l, value_id *carried)
+{
+    scope s = inner_scope(c, 1);
+    s.first = l->body->first_value;
+    s.end = l->body->end_value;
+    num rounds = l->trip_count;
+    for (num round = 0; round < rounds; round++) {
+        s.map = scope_fresh_values(c->model, l->body, arena_printf(c->net->arena, "%.*s.%lld", STR_ARG(c->node->name),
+                                                                   (long long)round));
+        start_round(c, l, &s, round, carried);
+        infer_nodes(c->model, l->body, &s);
+        for (int i = 0; i < l->carried; i++)
+            carried[i] = body_output(l, &s, 1 + i);
+        num go_on;
+        if (scalar_value(c, body_output(l, &s, 0), &go_on) && go_on == 0) {
+            loop stopped = *l;
+            stopped.trip_count = round + 1;
+            finish_loop(c, &stopped, &s, carried, true);
+            return;
+        }
+    }
+    finish_loop(c, l, &s, carried, true);
+}
+
+static void expand_loop(const control *c)
+{
+    loop l = {.body = body_of(c, "body"), .carried = c->node->input_count - 2, .trip_count = NUM_UNKNOWN};
+    if (!l.body || l.carried < 0)
+        l.carried = 0;
+    if (!l.body || l.body->inputs.count < 2 || l.body->outputs.count < 1 + l.carried) {
+        note(c, "its body does not fit it; nothing of it is counted");
+        infer_append(c->model, c->node, c->scope);
+        return;
+    }
+    value_id *carried = ARENA_ARRAY(c->net->arena, value_id, (size_t)l.carried);
+    for (int i = 0; i < l.carried; i++)
+        carried[i] = input_id(c, 2 + i);
+    num trips = NUM_UNKNOWN;
+    bool limited = input_id(c, 0) != NO_VALUE && scalar_value(c, input_id(c, 0), &trips) && dim_known(trips);
+    int32_t nodes_before = c->net->nodes.count;
+    l.trip_count = limited ? trips : NUM_UNKNOWN;
+    bool uniform = run_uniform(c, &l, carried);
+    scope s = inner_scope(c, 1);
+    value_id go_on = body_output(&l, &s, 0);
+    bool runs_out = is_constant_true(c, input_id(c, 1)) &&
+                    (is_constant_true(c, go_on) || go_on == scope_value(&s, l.body->inputs.items[1]) ||
+                     value_of(c, go_on)->copied_from == scope_value(&s, l.body->inputs.items[1]));
+    if (limited && trips <= MAX_UNROLLED_ROUNDS && (!uniform || !runs_out)) {
+        c->net->nodes.count = nodes_before;
+        unroll(c, &l, carried);
+        return;
+    }
+    if (!limited || !runs_out) {
+        note(c, "how often it runs depends on data; its body is counted once");
+        l.trip_count = NUM_UNKNOWN;
+    }
+    if (!uniform || !limited || !runs_out) {
+        c->net->nodes.count = nodes_before;
+        if (!uniform)
+            widen_carried(c, &l, carried);
+        run_uniform(c, &l, carried);
+    }
+    value_id *final = ARENA_ARRAY(c->net->arena, value_id, (size_t)l.carried);
+    for (int i = 0; i < l.carried; i++)
+        final[i] = uniform ? body_output(&l, &s, 1 + i) : carried[i];
+    finish_loop(c, &l, &s, final, false);
+}
+
+/* ---- Scan ------------------------------------------------------------------------------------------------------ */
+
+static int64_t axis_at(const control *c, const char *name, int i)
+{
+    int32_t count;
+    const int64_t *axes = node_attr_ints(c->node, name, &count);
+    return axes && i < count ? axes[i] : 0;
+}
+
+/* Before operator set 9 a Scan had a batch in front of everything and the lengths of the sequences as first input. */
+static void expand_scan(const control *c)
+{
+    const graph *g = body_of(c, "body");
+    bool batched = c->node->opset < 9;
+    int first = batched ? 1 : 0;
+    int64_t scans = node_attr_int(c->node, "num_scan_inputs", 0);
+    int64_t states = c->node->input_count - first - scans;
+    if (!g || scans < 1 || states < 0 || g->inputs.count < states + scans || g->outputs.count < states) {
+        note(c, "its body does not fit it; nothing of it is counted");
+        infer_append(c->model, c->node, c->scope);
+        return;
+    }
+    num rounds = NUM_UNKNOWN, batch = NUM_UNKNOWN;
+    scope s = inner_scope(c, 1);
+    for (int32_t i = 0; i < states + scans; i++) {
+        value_id formal = scope_value(&s, g->inputs.items[i]), actual = input_id(c, first + i);
+        copy_value(c, formal, actual, false);
+        value *v = value_of(c, formal);
+        const value *a = value_of(c, actual);
+        if (!v || !a || a->rank < 1)
+            continue;
+        int dropped = batched ? 0 : -1;
+        if (batched)
+            batch = a->dims[0];
+        num dims[MAX_RANK];
+        int axis = i < states ? -1 : (int)axis_at(c, "scan_input_axes", (int)(i - states)) + first;
+        if (!batched && axis < 0 && i >= states)
+            axis += a->rank;
+        if (i >= states && (axis < 0 || axis >= a->rank))
+            continue;
+        if (i >= states)
+            rounds = a->dims[axis];
+        int rank = 0;
+        for (int k = 0; k < a->rank; k++)
+            if (k != dropped && !(i >= states && k == axis))
+                dims[rank++] = a->dims[k];
+        v->rank = (int8_t)rank;
+        v->dims = arena_copy(c->net->arena, dims, (size_t)rank, sizeof *dims);
+    }
+    s.repeat = dim_known(rounds) && !__builtin_mul_overflow(s.repeat, rounds, &s.repeat) ? s.repeat : c->scope->repeat;
+    infer_nodes(c->model, g, &s);
+    infer_append(c->model, c->node, c->scope);
+    for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {
+        value_id formal = scope_value(&s, g->outputs.items[i]), actual = output_id(c, i);
+        if (i < states)
+            copy_value(c, actual, formal, false);
+        else
+            set_scan_output(c, actual, formal, rounds, (int)axis_at(c, "scan_output_axes", (int)(i - states)));
+        if (batched)
+            set_scan_output(c, actual, actual, batch, 0);
+    }
+}
+
+/* ---- SequenceMap ----------------------------------------------------------------------------------------------- */
+
+static void expand_sequence_map(const control *c)
+{
+    const graph *g = body_of(c, "body");
+    const value *sequence = value_of(c, input_id(c, 0));
+    int32_t count = sequence && sequence->elements ? sequence->element_count : -1;
+    infer_append(c->model, c->node, c->scope);
+    if (!g || count < 0 || count > MAX_UNROLLED_ROUNDS) {
+        for (int32_t i = 0; i < c->node->output_count; i++)
+            if (output_id(c, i) != NO_VALUE)
+                value_of(c, output_id(c, i))->kind = VALUE_SEQUENCE, value_of(c, output_id(c, i))->element_count = -1;
+        note(c, "the length of its sequence is not known; its body is not counted");
+        return;
+    }
+    c->net->nodes.count--;
+    scope s = inner_scope(c, 1);
+    s.first = g->first_value;
+    s.end = g->end_value;
+    value_id **results = ARENA_ARRAY(c->net->arena, value_id *, (size_t)g->outputs.count);
+    for (int32_t k = 0; k < g->outputs.count; k++)
+        results[k] = ARENA_ARRAY(c->net->arena, value_id, (size_t)count);
+    for (int32_t round = 0; round < count; round++) {
+        s.map = scope_fresh_values(c->model, g, arena_printf(c->net->arena, "%.*s.%d", STR_ARG(c->node->name), round));
+        for (int32_t i = 0; i < g->inputs.count && i < c->node->input_count; i++) {
+            value_id actual = input_id(c, i);
+            const value *v = value_of(c, actual);
+            if (v && v->kind == VALUE_SEQUENCE)
+                actual = v->elements && round < v->element_count ? v->elements[round] : NO_VALUE;
+            copy_value(c, scope_value(&s, g->inputs.items[i]), actual, true);
+        }
+        infer_nodes(c->model, g, &s);
+        for (int32_t k = 0; k < g->outputs.count; k++)
+            results[k][round] = scope_value(&s, g->outputs.items[k]);
+    }
+    infer_append(c->model, c->node, c->scope);
+    for (int32_t k = 0; k < g->outputs.count; k++) {
+        value *v = value_of(c, output_id(c, k));
+        if (!v)
+            continue;
+        if (count)
+            copy_value(c, output_id(c, k), results[k][0], false);
+        for (int32_t round = 1; round < count; round++)
+            merge_shape(c, output_id(c, k), results[k][round]);
+        v->kind = VALUE_SEQUENCE;
+        v->elements = results[k];
+        v->element_count = count;
+    }
+}
+
+void control_expand(sooth_model *model, const node *n, const scope *s)
+{
+    control c = {.model = model, .net = &model->net, .node = n, .scope = s};
+    if (str_is(n->type, "If"))
+        expand_if(&c);
+    else if (str_is(n->type, "Loop"))
+        expand_loop(&c);
+    else if (str_is(n->type, "Scan"))
+        expand_scan(&c);
+    else if (str_is(n->type, "SequenceMap"))
+        expand_sequence_map(&c);
+    else
+        infer_append(model, n, s);
+}
