@@ -24,6 +24,18 @@ static sooth_error *error_or(sooth_error *given, sooth_error *own)
     return e;
 }
 
+static void build_from_zoo(builder *b, str name)
+{
+    if (zoo_build(b, name))
+        return;
+    str nearest = zoo_nearest(name);
+    if (nearest.len)
+        fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "no network of the zoo is called '%.*s'; did you mean '%.*s'?",
+                  STR_ARG(name), STR_ARG(nearest));
+    fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
+              "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
+}
+
 /* One half of a load that may fail at any point: the caller frees the model. */
 static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size)
 {
@@ -33,10 +45,11 @@ static sooth_status read_model(sooth_model *model, const char *path, const void 
     build_begin(&b, model);
     model->file = arena_str(&model->source_arena, str_of(path));
     if (!bytes && str_starts(model->file, "zoo:")) {
-        zoo_build(&b, (str){model->file.ptr + 4, model->file.len - 4});
+        build_from_zoo(&b, (str){model->file.ptr + 4, model->file.len - 4});
         return SOOTH_OK;
     }
     model->map = ARENA_NEW(&model->source_arena, file_map);
+    model->map->descriptor = -1;
     if (bytes)
         file_of_memory(model->map, bytes, size);
     else
@@ -75,7 +88,8 @@ sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error 
     return load(path, NULL, 0, model, error);
 }
 
-sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model, sooth_error *error)
+sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model,
+                               sooth_error *error)
 {
     return load(name, size ? bytes : "", size, model, error);
 }
@@ -159,14 +173,26 @@ static const node *layer_node(const sooth_model *model, size_t index)
     return index < (size_t)model->net.nodes.count ? &model->net.nodes.items[index] : NULL;
 }
 
+static const char *kind_name(const op_info *op)
+{
+    static const char *const NAMES[] = {
+        [OP_CONTROL] = "control",     [OP_VIEW] = "view", [OP_MOVE] = "move",   [OP_POINTWISE] = "pointwise",
+        [OP_REDUCE] = "reduce",       [OP_NORM] = "norm", [OP_POOL] = "pool",   [OP_CONV] = "conv",
+        [OP_MATMUL] = "matmul",       [OP_SORT] = "sort", [OP_OTHER] = "other", [OP_RECURRENT] = "recurrent",
+        [OP_ATTENTION] = "attention",
+    };
+    return op ? NAMES[op->kind] : "other";
+}
+
 sooth_layer sooth_layer_at(const sooth_model *model, size_t index)
 {
     const node *n = layer_node(model, index);
     if (!n)
-        return (sooth_layer){.name = "", .op = ""};
+        return (sooth_layer){.name = "", .op = "", .kind = "other"};
     return (sooth_layer){
         .name = n->name.ptr,
         .op = n->op ? n->op->name : n->type.ptr,
+        .kind = kind_name(n->op),
         .op_known = n->op != NULL,
         .input_count = (size_t)n->input_count,
         .output_count = (size_t)n->output_count,

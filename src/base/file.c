@@ -12,20 +12,20 @@
 /* Protobuf messages end at 2 GiB, and no format without weights comes near it: more is a bomb. */
 static const size_t MAX_INFLATED = (size_t)1 << 31;
 
-static void read_stream(file_map *map, int descriptor, const char *path, fail *f)
+static void read_stream(file_map *map, fail *f)
 {
     size_t capacity = 0;
     for (;;) {
         if (map->size == capacity) {
             if (capacity >= MAX_INFLATED)
-                fail_with(f, SOOTH_ERROR_INPUT, "more than 2 GiB come from %s; save them to a file first", path);
+                fail_with(f, SOOTH_ERROR_INPUT, "more than 2 GiB come through the pipe; save them to a file first");
             capacity = capacity ? capacity * 2 : 1 << 16;
             uint8_t *larger = realloc(map->inflated, capacity);
             if (!larger)
                 fail_with(f, SOOTH_ERROR_SYSTEM, "out of memory while reading %zu bytes", capacity);
             map->inflated = larger;
         }
-        ssize_t n = read(descriptor, map->inflated + map->size, capacity - map->size);
+        ssize_t n = read(map->descriptor, map->inflated + map->size, capacity - map->size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -37,62 +37,45 @@ static void read_stream(file_map *map, int descriptor, const char *path, fail *f
     map->bytes = map->inflated;
 }
 
-static int open_path(const char *path, fail *f)
+static void map_file(file_map *map, size_t size, fail *f)
 {
-    if (strcmp(path, "-") == 0)
-        return dup(STDIN_FILENO);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (descriptor < 0)
-        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be opened: %s", strerror(errno));
-    return descriptor;
+    void *mapping = mmap(NULL, size, PROT_READ, MAP_PRIVATE, map->descriptor, 0);
+    if (mapping == MAP_FAILED)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be mapped: %s", strerror(errno));
+    map->mapping = mapping;
+    map->mapping_size = map->size = size;
+    map->bytes = mapping;
+    /* The reader jumps over weights: reading ahead would load them. */
+    if (size > (4u << 20))
+        madvise(mapping, size, MADV_RANDOM);
 }
 
-/* The descriptor must be closed on every way out, so what may fail is told in `problem` and raised at the end. */
+static void close_descriptor(file_map *map)
+{
+    if (map->descriptor >= 0)
+        close(map->descriptor);
+    map->descriptor = -1;
+}
+
 void file_open(file_map *map, const char *path, fail *f)
 {
-    *map = (file_map){0};
-    int descriptor = open_path(path, f);
+    *map = (file_map){.descriptor = -1};
+    map->descriptor = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-        int why = errno;
-        if (descriptor >= 0)
-            close(descriptor);
-        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be opened: %s", strerror(why));
-    }
-    if (S_ISDIR(status.st_mode)) {
-        close(descriptor);
+    if (map->descriptor < 0 || fstat(map->descriptor, &status) != 0)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be opened: %s", strerror(errno));
+    if (S_ISDIR(status.st_mode))
         fail_with(f, SOOTH_ERROR_INPUT, "is a directory; give the model file inside it");
-    }
-    if (S_ISREG(status.st_mode) && status.st_size > 0) {
-        void *mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        int why = errno;
-        close(descriptor);
-        if (mapping == MAP_FAILED)
-            fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be mapped: %s", strerror(why));
-        map->mapping = mapping;
-        map->mapping_size = map->size = (size_t)status.st_size;
-        map->bytes = mapping;
-        /* The reader jumps over weights: reading ahead would load them. */
-        if (map->size > (4u << 20))
-            madvise(mapping, map->size, MADV_RANDOM);
-        return;
-    }
-    jmp_buf outer;
-    memcpy(&outer, &f->jump, sizeof outer);
-    if (setjmp(f->jump)) {
-        memcpy(&f->jump, &outer, sizeof outer);
-        close(descriptor);
-        longjmp(f->jump, 1);
-    }
     if (!S_ISREG(status.st_mode))
-        read_stream(map, descriptor, path, f);
-    memcpy(&f->jump, &outer, sizeof outer);
-    close(descriptor);
+        read_stream(map, f);
+    else if (status.st_size > 0)
+        map_file(map, (size_t)status.st_size, f);
+    close_descriptor(map);
 }
 
 void file_of_memory(file_map *map, const void *bytes, size_t size)
 {
-    *map = (file_map){.bytes = bytes, .size = size};
+    *map = (file_map){.bytes = bytes, .size = size, .descriptor = -1};
 }
 
 /* Inflates all of in[0 … size); returns what went wrong, or NULL. */
@@ -172,6 +155,7 @@ void file_close(file_map *map)
 {
     if (map->mapping)
         munmap(map->mapping, map->mapping_size);
+    close_descriptor(map);
     free(map->inflated);
-    *map = (file_map){0};
+    *map = (file_map){.descriptor = -1};
 }

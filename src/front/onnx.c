@@ -368,8 +368,8 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size)
     }
     if (!graph_bytes.at)
         wire_fail(&w, bytes + size, "the file ends without a graph");
-    s->producer =
-        arena_printf(b->arena, "%.*s%s%.*s", STR_ARG(producer), producer.len && version.len ? " " : "", STR_ARG(version));
+    s->producer = arena_printf(b->arena, "%.*s%s%.*s", STR_ARG(producer), producer.len && version.len ? " " : "",
+                               STR_ARG(version));
     for (w = wire_of(bytes, size, f); wire_next(&w, &field);)
         if (field.number == 25)
             read_function(b, wire_message(&w, &field));

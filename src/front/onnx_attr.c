@@ -147,5 +147,8 @@ void onnx_attr(builder *b, wire w, attr *a)
     if (a->kind == ATTR_NONE)
         read_lists(b, whole, a, type);
     if (a->kind == ATTR_NONE) /* proto3 leaves out what is zero: the type alone says what it is */
-        a->kind = type == TYPE_FLOAT ? ATTR_FLOAT : type == TYPE_INT ? ATTR_INT : type == TYPE_STRING ? ATTR_STRING : ATTR_OTHER;
+        a->kind = type == TYPE_FLOAT    ? ATTR_FLOAT
+                  : type == TYPE_INT    ? ATTR_INT
+                  : type == TYPE_STRING ? ATTR_STRING
+                                        : ATTR_OTHER;
 }

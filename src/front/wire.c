@@ -2,8 +2,8 @@
 
 void wire_fail(const wire *w, const uint8_t *at, const char *what)
 {
-    fail_with(w->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or truncated: copy or export it again", what,
-              (size_t)(at - w->file));
+    fail_with(w->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or truncated: copy or export it again",
+              what, (size_t)(at - w->file));
 }
 
 static uint64_t read_varint(wire *w)

@@ -135,7 +135,8 @@ static void check_named(builder *b, value_id id)
 {
     if (id == NO_VALUE)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "an input or output of graph '%.*s' has no name; export the model again", STR_ARG(b->scope->graph->name));
+                  "an input or output of graph '%.*s' has no name; export the model again",
+                  STR_ARG(b->scope->graph->name));
 }
 
 void build_input(builder *b, value_id id)

@@ -29,7 +29,7 @@ value_id build_value(builder *b, str name);
 /* A value of this very graph (inputs, initializers, outputs of nodes): hides one of the same name around it. */
 value_id build_local(builder *b, str name);
 bool build_is_local(builder *b, value_id id); /* does the innermost graph introduce it? */
-value *build_at(builder *b, value_id id); /* valid until the next value is made */
+value *build_at(builder *b, value_id id);     /* valid until the next value is made */
 
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims); /* copies dims */
 void build_constant(builder *b, value_id id, const tensor *t);                /* an initializer; t stays where it is */

@@ -76,8 +76,16 @@ static void append_identity(const control *c, value_id from, value_id to)
     if (to == NO_VALUE || from == NO_VALUE)
         return;
     value_id ids[2] = {from, to};
-    node n = {.type = STR("Identity"), .domain = STR(""), .name = c->node->name, .opset = c->node->opset,
-              .input_count = 1, .output_count = 1, .inputs = &ids[0], .outputs = &ids[1], .repeat = 1, .fused_count = 1};
+    node n = {.type = STR("Identity"),
+              .domain = STR(""),
+              .name = c->node->name,
+              .opset = c->node->opset,
+              .input_count = 1,
+              .output_count = 1,
+              .inputs = &ids[0],
+              .outputs = &ids[1],
+              .repeat = 1,
+              .fused_count = 1};
     n.op = ops_find(c->model->ops, n.domain, n.type);
     scope plain = {.repeat = c->scope->repeat};
     infer_append(c->model, &n, &plain);
@@ -144,7 +152,8 @@ static void expand_if(const control *c)
         return;
     note(c, "the branch depends on data; both are listed and counted");
     infer_append(c->model, c->node, c->scope);
-    for (int32_t i = 0; i < c->node->output_count && i < branches[1]->outputs.count && i < branches[0]->outputs.count; i++) {
+    for (int32_t i = 0; i < c->node->output_count && i < branches[1]->outputs.count && i < branches[0]->outputs.count;
+         i++) {
         copy_value(c, output_id(c, i), scope_value(&inner, branches[1]->outputs.items[i]), true);
         merge_shape(c, output_id(c, i), scope_value(&inner, branches[0]->outputs.items[i]));
     }
@@ -154,8 +163,8 @@ static void expand_if(const control *c)
 
 typedef struct loop {
     const graph *body;
-    int carried;      /* loop-carried values: body inputs 2 …, body outputs 1 … */
-    num trip_count;   /* NUM_UNKNOWN if it depends on data */
+    int carried;    /* loop-carried values: body inputs 2 …, body outputs 1 … */
+    num trip_count; /* NUM_UNKNOWN if it depends on data */
 } loop;
 
 static bool same_shape(const value *a, const value *b)
@@ -266,8 +275,8 @@ static void unroll(const control *c, const loop *l, value_id *carried)
     s.end = l->body->end_value;
     num rounds = l->trip_count;
     for (num round = 0; round < rounds; round++) {
-        s.map = scope_fresh_values(c->model, l->body, arena_printf(c->net->arena, "%.*s.%lld", STR_ARG(c->node->name),
-                                                                   (long long)round));
+        s.map = scope_fresh_values(c->model, l->body,
+                                   arena_printf(c->net->arena, "%.*s.%lld", STR_ARG(c->node->name), (long long)round));
         start_round(c, l, &s, round, carried);
         infer_nodes(c->model, l->body, &s);
         for (int i = 0; i < l->carried; i++)

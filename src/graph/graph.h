@@ -80,12 +80,12 @@ typedef struct value {
     str name; /* NUL-terminated */
     value_kind kind;
     dtype dtype;
-    int8_t rank;         /* RANK_UNKNOWN, or 0 … MAX_RANK */
-    bool is_initializer; /* comes with the file: weights and constants */
+    int8_t rank;           /* RANK_UNKNOWN, or 0 … MAX_RANK */
+    bool is_initializer;   /* comes with the file: weights and constants */
     bool is_constant_node; /* came from a Constant node: computed by the exporter, no parameter */
-    bool is_input;       /* of the network, fed by the user */
-    bool is_output;      /* of the network */
-    bool is_declared;    /* dtype/rank/dims of the source stage were declared in the file */
+    bool is_input;         /* of the network, fed by the user */
+    bool is_output;        /* of the network */
+    bool is_declared;      /* dtype/rank/dims of the source stage were declared in the file */
     num *dims;
     const tensor *tensor; /* constant data in the file, or NULL */
     node_id producer;     /* NO_NODE for inputs and initializers */
@@ -181,6 +181,7 @@ typedef struct network {
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     bool complained;              /* a rule met something that cannot be right */
     int32_t file_value_count;     /* values before any pass added its own */
+    sooth_totals totals; /* filled by cost_network */
     struct {
         str *items;
         int32_t count, capacity;

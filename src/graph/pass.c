@@ -31,7 +31,6 @@ static void count_readers(pass_context *p)
     }
 }
 
-/* Nodes that a pass has made are not in the lists yet: they are found through `is_dead` and rebuilt lists. */
 node *pass_maker(pass_context *p, value_id v)
 {
     if (v == NO_VALUE)
@@ -138,6 +137,25 @@ static bool is_closed(pass_context *p, node *const *group, int count, const valu
     return true;
 }
 
+/* The new node takes the place of a member in the lists of readers; a value that no member read needs new lists. */
+static void update_readers(pass_context *p, node *const *group, int group_count, node_id made)
+{
+    const node *n = &p->net->nodes.items[made];
+    for (int32_t i = 0; i < n->input_count; i++) {
+        value_id v = n->inputs[i];
+        bool found = v == NO_VALUE;
+        for (int32_t r = found ? 0 : p->reader_start[v]; !found && r < p->reader_start[v + 1]; r++)
+            if (in_group(group, group_count, &p->net->nodes.items[p->readers[r]])) {
+                p->readers[r] = made;
+                found = true;
+            }
+        if (!found) {
+            count_readers(p);
+            return;
+        }
+    }
+}
+
 /* The new node stands in the place of the last member, so that all its inputs are made before it; nobody may read its outputs
  * earlier than that. */
 node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
@@ -183,6 +201,7 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
     for (int i = 0; i < output_count; i++)
         if (outputs[i] != NO_VALUE)
             net->values.items[outputs[i]].producer = (node_id)(last - net->nodes.items);
+    update_readers(p, group, group_count, (node_id)(last - net->nodes.items));
     return last;
 }
 
@@ -264,8 +283,8 @@ static void check_skip(sooth_model *model, const char *skip)
         for (size_t i = 0; i < sizeof PASSES / sizeof *PASSES && !known; i++)
             known = strlen(PASSES[i].name) == n && memcmp(at, PASSES[i].name, n) == 0;
         if (!known)
-            fail_with(&model->fail, SOOTH_ERROR_USAGE, "no pass is called '%.*s'; 'sooth inspect --help' lists them", (int)n,
-                      at);
+            fail_with(&model->fail, SOOTH_ERROR_USAGE, "no pass is called '%.*s'; 'sooth inspect --help' lists them",
+                      (int)n, at);
         at += n + (at[n] == ',');
     }
 }
