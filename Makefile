@@ -133,7 +133,7 @@ check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    --suppressions-list=.cppcheck --library=tools/cppcheck.cfg -D_DEFAULT_SOURCE -Iinclude -Isrc src
+	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
 	clang-tidy --quiet --warnings-as-errors='*' $(SOURCES) -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc
 STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
 
@@ -163,6 +163,13 @@ bench: ## speed and memory, side by side with the onnx package and with nanopb
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
+
+# The same bytes through nanopb and through src/front/wire.c; made by bench/run.py where nanopb is there.
+$(BUILD)/bench/wire: bench/nanopb/wire.c bench/nanopb/onnx.proto $(LIB_OBJECTS)
+	@mkdir -p $(BUILD)/bench/nanopb
+	protoc --nanopb_out=$(BUILD)/bench/nanopb --proto_path=bench/nanopb onnx.proto >/dev/null
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -I$(BUILD)/bench/nanopb -o $@ bench/nanopb/wire.c \
+	    $(BUILD)/bench/nanopb/onnx.pb.c $(LIB_OBJECTS) -lprotobuf-nanopb $(LIBS)
 
 # ---- installing ----
 
