@@ -80,17 +80,13 @@ str arena_str(arena *a, str s)
 
 str arena_printf(arena *a, const char *format, ...)
 {
-    va_list args, again;
+    char text[1024];
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (n < 0)
-        n = 0;
-    char *p = arena_alloc(a, (size_t)n + 1, 1);
-    vsnprintf(p, (size_t)n + 1, format, again);
-    va_end(again);
-    return (str){p, (size_t)n};
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    return arena_str(a, (str){text, len});
 }
 
 void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)

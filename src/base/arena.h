@@ -30,6 +30,7 @@ void *arena_alloc(arena *a, size_t count, size_t size);
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
 /* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
 str arena_str(arena *a, str s);
+/* Cut at 1023 bytes: for names and messages. */
 str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), 1, sizeof(type)))

@@ -42,8 +42,10 @@ static num num_of_index(int32_t index)
 
 static num_expression *expression_of(const num_table *t, num a)
 {
+    if (!num_symbolic(a))
+        return NULL;
     int64_t index = a - (INT64_MIN + 1);
-    return num_symbolic(a) && index < t->expressions.count ? t->expressions.items[index] : NULL;
+    return index < t->expressions.count ? t->expressions.items[index] : NULL;
 }
 
 const char *num_text(const num_table *t, num a)
