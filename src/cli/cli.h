@@ -1,0 +1,27 @@
+/* cli.h: what all subcommands of the program share: its errors, its output, its exit codes (those of sooth_status). */
+#ifndef SOOTH_CLI_CLI_H
+#define SOOTH_CLI_CLI_H
+
+#include "sooth.h"
+
+typedef struct command {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the subcommand; returns the exit code */
+} command;
+
+int inspect_main(int argc, char **argv);
+int convert_main(int argc, char **argv);
+
+/* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */
+int cli_fail(sooth_status code, const char *subject, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A usage error: the message and where help is. */
+int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes to the file, or to standard output if path is NULL or "-". Returns the exit code: a full disk is an error that is
+ * said, a reader that went away (`| head`) one that is not. */
+int cli_write(const char *path, const void *bytes, size_t size);
+/* The same for what was printed on stdout. */
+int cli_flush(void);
+
+#endif

@@ -1,0 +1,157 @@
+/* inspect.c: `sooth inspect`: what a network consists of and what it costs, no GPU involved. */
+#include "cli/model_args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char *const FORMATS[] = {"table", "json", "csv", "dot", "svg", NULL}; /* in the order of sooth_format */
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth inspect MODEL [OPTION]...\n\n"
+         "Tells what a network consists of: its layers, their shapes, parameters, MACs, FLOPs and bytes.\n"
+         "MODEL is an ONNX file (.onnx, .onnx.gz), '-' for standard input, or zoo:NAME.\n\nOptions:");
+    options_help(options, count);
+    model_args_help();
+}
+
+/* A locale that was chosen and is not UTF-8 gets plain ASCII; where none was chosen, today's terminals read UTF-8. */
+static bool wants_ascii(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < 3; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return !strstr(value, "UTF-8") && !strstr(value, "utf8") && !strstr(value, "UTF8") && !strstr(value, "utf-8");
+    }
+    return false;
+}
+
+static void fit_terminal(sooth_report_options *options)
+{
+    if (!isatty(STDOUT_FILENO))
+        return;
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    options->colors = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+    options->ascii = wants_ascii();
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        options->columns = size.ws_col;
+}
+
+/* --strict: exit code 4 and the list, where there are operators that are not known. */
+static int check_operators(const sooth_model *model, const char *path)
+{
+    enum { MOST_NAMED = 8 };
+    const char *named[MOST_NAMED];
+    char list[512] = "";
+    size_t named_count = 0, layers = 0;
+    for (size_t i = 0; i < sooth_layer_count(model); i++) {
+        sooth_layer l = sooth_layer_at(model, i);
+        if (l.op_known)
+            continue;
+        layers++;
+        bool seen = named_count == MOST_NAMED;
+        for (size_t k = 0; k < named_count; k++)
+            seen = seen || strcmp(named[k], l.op) == 0;
+        if (seen)
+            continue;
+        named[named_count++] = l.op;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%.40s", used ? ", " : "", l.op);
+        if (named_count == MOST_NAMED)
+            strncat(list, ", ...", sizeof list - strlen(list) - 1);
+    }
+    if (!layers)
+        return SOOTH_OK;
+    return cli_fail(SOOTH_ERROR_UNSUPPORTED, path,
+                    "%zu layer%s with an operator that is not known (%s): their cost is in no sum; leave out --strict to "
+                    "accept that",
+                    layers, layers == 1 ? "" : "s", list);
+}
+
+static int run(const char *path, const model_args *args, const sooth_report_options *options, bool strict,
+               const char *output)
+{
+    model_file file;
+    int code = model_open("inspect", path, args, &file);
+    if (code != SOOTH_OK)
+        return code;
+    sooth_error error;
+    char *text;
+    size_t size;
+    sooth_status status = sooth_report(file.model, options, &text, &size, &error);
+    if (status == SOOTH_ERROR_USAGE)
+        code = cli_usage("inspect", "%s", error.message);
+    else if (status != SOOTH_OK)
+        code = cli_fail(status, path, "%s", error.message);
+    else
+        code = cli_write(output, text, size);
+    if (code == SOOTH_OK && strict)
+        code = check_operators(file.model, path);
+    free(text);
+    model_close(&file);
+    return code;
+}
+
+int inspect_main(int argc, char **argv)
+{
+    model_args args = {0};
+    int format = 0;
+    int64_t top = 0, depth = 0;
+    bool values = false, strict = false;
+    const char *output = NULL;
+    const option options[] = {
+        MODEL_OPTIONS(&args),
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &format,
+         .argument = "table|json|csv|dot|svg",
+         .choices = FORMATS,
+         .help = "how to write it; dot and svg are pictures of the graph"},
+        {.name = "values", .kind = OPTION_FLAG, .target = &values, .help = "every tensor of the file too (csv: instead of layers)"},
+        {.name = "top",
+         .kind = OPTION_NUMBER,
+         .target = &top,
+         .argument = "N",
+         .least = 1,
+         .most = INT32_MAX,
+         .help = "only the N layers with most MACs, and one row for the rest"},
+        {.name = "depth",
+         .kind = OPTION_NUMBER,
+         .target = &depth,
+         .argument = "N",
+         .least = 1,
+         .most = 64,
+         .help = "one row for layers with the same first N parts of their names"},
+        {.name = "strict", .kind = OPTION_FLAG, .target = &strict, .help = "exit code 4 if an operator is not known"},
+        {.name = "output", .letter = 'o', .kind = OPTION_TEXT, .target = &output, .argument = "FILE", .help = "write to FILE"},
+    };
+    size_t count = sizeof options / sizeof *options;
+    int code;
+    switch (options_parse("inspect", options, count, &argc, argv)) {
+    case OPTIONS_HELP:
+        help(options, count);
+        code = cli_flush();
+        break;
+    case OPTIONS_WRONG:
+        code = SOOTH_ERROR_USAGE;
+        break;
+    default:
+        if (argc != 2) {
+            code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many", argv[argc - 1]);
+            break;
+        }
+        sooth_report_options report = {
+            .format = (sooth_format)format, .values = values, .top = (size_t)top, .depth = (size_t)depth};
+        if (!output && format == SOOTH_FORMAT_TABLE)
+            fit_terminal(&report);
+        code = run(argv[1], &args, &report, strict, output);
+    }
+    model_args_free(&args);
+    return code;
+}

@@ -1,0 +1,50 @@
+/* main.c: the program: finds the subcommand. */
+#include "base/nearest.h"
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static const command COMMANDS[] = {
+    {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
+    {"convert", "the graph without its weights as an ONNX file", convert_main},
+};
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+static int help(void)
+{
+    puts("usage: sooth COMMAND MODEL [OPTION]...\n\n"
+         "Reads a neural network's file and tells what it costs, without running it.\n\nCommands:");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-10s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    puts("\n`sooth COMMAND --help` tells more; `sooth --version` tells the version.\n\n"
+         "Exit codes: 0 done, 1 the answer is no, 2 usage, 3 bad input file, 4 unsupported, 5 system error.");
+    return cli_flush();
+}
+
+static int no_such_command(const char *name)
+{
+    nearest near = nearest_to(str_of(name));
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        nearest_try(&near, str_of(COMMANDS[i].name));
+    if (near.best.len)
+        return cli_usage("", "there is no command '%.60s'; did you mean '%.*s'?", name, STR_ARG(near.best));
+    return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(), see cli_write */
+    if (argc < 2)
+        return cli_usage("", "which command?");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return help();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("sooth %s\n", sooth_version());
+        return cli_flush();
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc - 1, argv + 1);
+    return no_such_command(argv[1]);
+}

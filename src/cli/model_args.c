@@ -1,0 +1,178 @@
+#include "cli/model_args.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ONNX Runtime and onnx allow 64 dimensions; so does the graph. */
+enum { MOST_DIMS = 64 };
+
+void model_args_free(model_args *args)
+{
+    free(args->dims.items);
+    free(args->shapes.items);
+    free(args->skips.items);
+}
+
+void model_args_help(void)
+{
+    puts("\nRecovery passes (--skip):");
+    for (size_t i = 0; sooth_pass_name(i); i++)
+        printf("  %-16s  %s\n", sooth_pass_name(i), sooth_pass_summary(i));
+    puts("\nNetworks that come with the program:");
+    for (size_t i = 0; sooth_zoo_name(i); i++)
+        printf("  zoo:%-16s  %s\n", sooth_zoo_name(i), sooth_zoo_summary(i));
+}
+
+static bool read_input(void **bytes, size_t *size)
+{
+    char *buffer = NULL;
+    size_t used = 0, capacity = 0;
+    for (;;) {
+        if (used == capacity) {
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            char *larger = realloc(buffer, capacity);
+            if (!larger)
+                break;
+            buffer = larger;
+        }
+        ssize_t n = read(STDIN_FILENO, buffer + used, capacity - used);
+        if (n == 0) {
+            *bytes = buffer;
+            *size = used;
+            return true;
+        }
+        if (n > 0)
+            used += (size_t)n;
+        else if (errno != EINTR)
+            break;
+    }
+    free(buffer);
+    return false;
+}
+
+static int load(const char *path, model_file *file)
+{
+    sooth_error error;
+    sooth_status status;
+    const char *subject = path;
+    if (strcmp(path, "-") == 0) {
+        size_t size;
+        subject = "standard input";
+        if (!read_input(&file->bytes, &size))
+            return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be read: %s", strerror(errno));
+        status = sooth_load_memory(file->bytes, size, subject, &file->model, &error);
+    } else {
+        status = sooth_load_file(path, &file->model, &error);
+    }
+    return status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject, "%s", error.message);
+}
+
+/* Names may contain '=' themselves: the last one counts. */
+static bool split(const char *argument, char **name, const char **value)
+{
+    const char *equals = strrchr(argument, '=');
+    if (!equals || equals == argument)
+        return false;
+    *name = strndup(argument, (size_t)(equals - argument));
+    *value = equals + 1;
+    return *name != NULL;
+}
+
+static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
+{
+    for (*rank = 0; *rank < MOST_DIMS;) {
+        size_t length = strcspn(s, ",");
+        if (!options_number(s, length, &dims[(*rank)++]))
+            return false;
+        s += length;
+        if (!*s++)
+            return true;
+    }
+    return false;
+}
+
+typedef struct bindings {
+    sooth_dim_binding *dims;
+    sooth_shape_binding *shapes;
+    int64_t (*shape_dims)[MOST_DIMS];
+    char *skip;
+} bindings;
+
+static void bindings_free(const model_args *args, bindings *b)
+{
+    for (size_t i = 0; b->dims && i < args->dims.count; i++)
+        free((char *)b->dims[i].name);
+    for (size_t i = 0; b->shapes && i < args->shapes.count; i++)
+        free((char *)b->shapes[i].input);
+    free(b->dims);
+    free(b->shapes);
+    free(b->shape_dims);
+    free(b->skip);
+}
+
+static int parse_bindings(const char *command, const model_args *args, bindings *b)
+{
+    size_t skip_room = 1;
+    for (size_t i = 0; i < args->skips.count; i++)
+        skip_room += strlen(args->skips.items[i]) + 1;
+    b->dims = calloc(args->dims.count + 1, sizeof *b->dims);
+    b->shapes = calloc(args->shapes.count + 1, sizeof *b->shapes);
+    b->shape_dims = calloc(args->shapes.count + 1, sizeof *b->shape_dims);
+    b->skip = calloc(skip_room, 1);
+    if (!b->dims || !b->shapes || !b->shape_dims || !b->skip)
+        return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
+    for (size_t i = 0; i < args->skips.count; i++) {
+        if (i)
+            strcat(b->skip, ",");
+        strcat(b->skip, args->skips.items[i]);
+    }
+    for (size_t i = 0; i < args->dims.count; i++) {
+        const char *argument = args->dims.items[i], *value;
+        if (!split(argument, (char **)&b->dims[i].name, &value) ||
+            !options_number(value, strlen(value), &b->dims[i].value))
+            return cli_usage(command, "--dim takes NAME=N as in --dim seq=128, not '%.60s'", argument);
+    }
+    for (size_t i = 0; i < args->shapes.count; i++) {
+        const char *argument = args->shapes.items[i], *value;
+        b->shapes[i].dims = b->shape_dims[i];
+        if (!split(argument, (char **)&b->shapes[i].input, &value) ||
+            !parse_dims(value, b->shape_dims[i], &b->shapes[i].rank))
+            return cli_usage(command, "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224, not '%.60s'", argument);
+    }
+    return SOOTH_OK;
+}
+
+int model_open(const char *command, const char *path, const model_args *args, model_file *file)
+{
+    *file = (model_file){0};
+    bindings b = {0};
+    int code = parse_bindings(command, args, &b);
+    if (code == SOOTH_OK)
+        code = load(path, file);
+    if (code == SOOTH_OK) {
+        sooth_options options = {.batch = args->batch,
+                                 .dims = b.dims,
+                                 .dim_count = args->dims.count,
+                                 .shapes = b.shapes,
+                                 .shape_count = args->shapes.count,
+                                 .skip_passes = *b.skip ? b.skip : NULL};
+        sooth_error error;
+        sooth_status status = sooth_bind(file->model, &options, &error);
+        if (status != SOOTH_OK)
+            code = cli_fail(status, path, "%s", error.message);
+    }
+    bindings_free(args, &b);
+    if (code != SOOTH_OK)
+        model_close(file);
+    return code;
+}
+
+void model_close(model_file *file)
+{
+    sooth_free(file->model);
+    free(file->bytes);
+    *file = (model_file){0};
+}

@@ -1,0 +1,36 @@
+/* model_args.h: the options that say which model under which dimensions, shared by every subcommand that takes a model. */
+#ifndef SOOTH_CLI_MODEL_ARGS_H
+#define SOOTH_CLI_MODEL_ARGS_H
+
+#include "cli/options.h"
+
+typedef struct model_args {
+    int64_t batch;
+    option_list dims, shapes, skips;
+} model_args;
+
+/* Rows for the array of options. */
+#define MODEL_OPTIONS(args)                                                                                            \
+    {.name = "batch", .kind = OPTION_NUMBER, .target = &(args)->batch, .argument = "N", .least = 1, .most = INT32_MAX, \
+     .help = "the batch size: binds the first dimension of the inputs"},                                               \
+    {.name = "dim", .kind = OPTION_LIST, .target = &(args)->dims, .argument = "NAME=N",                                \
+     .help = "binds a symbolic dimension; may be repeated"},                                                           \
+    {.name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",                 \
+     .help = "sets the shape of an input; may be repeated"},                                                           \
+    {.name = "skip", .kind = OPTION_LIST, .target = &(args)->skips, .argument = "PASS,...",                            \
+     .help = "recovery passes to leave out (listed below), or 'all'"}
+
+void model_args_free(model_args *args);
+/* Prints the networks of the zoo and the recovery passes, for help texts. */
+void model_args_help(void);
+
+/* Loads (path "-" is standard input) and binds. Returns the exit code; the error has been printed. On success the caller gives
+ * the model back with model_close. */
+typedef struct model_file {
+    sooth_model *model;
+    void *bytes; /* of standard input */
+} model_file;
+int model_open(const char *command, const char *path, const model_args *args, model_file *file);
+void model_close(model_file *file);
+
+#endif

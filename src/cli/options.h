@@ -1,0 +1,43 @@
+/* options.h: the command line's options, the same for every subcommand: `--name value`, `--name=value`, `-o value`, `--` ends
+ * them, and options may stand after operands. A subcommand describes its options in an array; parsing, checking,
+ * the help text and the suggestion for a mistyped one come from it. */
+#ifndef SOOTH_CLI_OPTIONS_H
+#define SOOTH_CLI_OPTIONS_H
+
+#include "cli/cli.h"
+
+/* Of an option that may be given more than once; items are argv's. */
+typedef struct option_list {
+    const char **items; /* room for as many as there are arguments; free() */
+    size_t count;
+} option_list;
+
+typedef enum option_kind {
+    OPTION_FLAG,   /* bool * */
+    OPTION_TEXT,   /* const char ** */
+    OPTION_NUMBER, /* int64_t *, in least … most */
+    OPTION_CHOICE, /* int *, index into choices */
+    OPTION_LIST,   /* option_list * */
+} option_kind;
+
+typedef struct option {
+    const char *name; /* without dashes */
+    char letter;      /* of the short form, or 0 */
+    option_kind kind;
+    void *target;
+    const char *argument; /* its name in the help; NULL for flags */
+    const char *help;
+    int64_t least, most;
+    const char *const *choices; /* NULL after the last */
+} option;
+
+typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG } options_result;
+
+/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG: the error has been printed. */
+options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
+void options_help(const option *options, size_t count);
+
+/* A whole number in decimal, nothing around it. */
+bool options_number(const char *s, size_t length, int64_t *number);
+
+#endif

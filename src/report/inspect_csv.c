@@ -1,0 +1,70 @@
+/* inspect_csv.c: `sooth inspect --format csv`: a header and one row for each layer, or for each tensor with --values. There is
+ * no row of totals: whoever sums a column gets them. An empty field is not known. */
+#include "report/report.h"
+
+#include <inttypes.h>
+
+static void field(report *r, const char *s)
+{
+    const char *quote = s[strcspn(s, ",\"\r\n")] ? "\"" : "";
+    text_puts(r->out, quote);
+    while (*s) {
+        uint32_t c = utf8_next(&s);
+        char room[4];
+        text_add(r->out, room, utf8_encode(room, c));
+        if (c == '"')
+            text_puts(r->out, "\"");
+    }
+    text_puts(r->out, quote);
+}
+
+static void number_field(report *r, int64_t n)
+{
+    text_puts(r->out, ",");
+    if (n >= 0)
+        text_printf(r->out, "%" PRId64, n);
+}
+
+static void shape_field(report *r, size_t value)
+{
+    const char *shape = report_shape(r, value, "x");
+    text_puts(r->out, ",");
+    field(r, strcmp(shape, "?") == 0 ? "" : shape);
+}
+
+static void tensors(report *r)
+{
+    text_puts(r->out, "name,dtype,shape\n");
+    for (size_t i = 0; i < sooth_value_count(r->model); i++) {
+        sooth_value v = sooth_value_at(r->model, i);
+        field(r, v.name);
+        text_printf(r->out, ",%s", v.dtype ? v.dtype : "");
+        shape_field(r, i);
+        text_puts(r->out, "\n");
+    }
+}
+
+void inspect_csv(report *r)
+{
+    if (r->options.values) {
+        tensors(r);
+        return;
+    }
+    text_puts(r->out, "name,op,shape,params,macs,flops,weight_bytes,activation_bytes,repeat,fused,layers\n");
+    for (size_t i = 0; i < r->row_count; i++) {
+        const report_row *row = &r->rows[i];
+        field(r, row->name);
+        text_puts(r->out, ",");
+        field(r, row->op ? row->op : "");
+        shape_field(r, row->last_layer == SIZE_MAX ? SIZE_MAX : report_first_output(r->model, row->last_layer));
+        number_field(r, row->sums.params);
+        number_field(r, row->sums.macs);
+        number_field(r, row->sums.flops);
+        number_field(r, row->sums.weight_bytes);
+        number_field(r, row->sums.activation_bytes);
+        number_field(r, row->repeat);
+        number_field(r, row->fused_count);
+        number_field(r, row->layer_count);
+        text_puts(r->out, "\n");
+    }
+}

@@ -1,0 +1,33 @@
+/* json.h: writes JSON, one call for each token; commas, line ends and indentation come by themselves.
+ *
+ * No library: the writer is a page long, needs no tree in memory before the first byte, and has to turn the arbitrary bytes of
+ * names into valid UTF-8, which the usual libraries refuse or pass through. */
+#ifndef SOOTH_REPORT_JSON_H
+#define SOOTH_REPORT_JSON_H
+
+#include "report/text.h"
+
+enum { JSON_MAX_DEPTH = 16 };
+
+typedef struct json {
+    text *out;
+    int depth;
+    bool has_items[JSON_MAX_DEPTH]; /* the object or array at this depth */
+    bool is_flat[JSON_MAX_DEPTH];   /* on one line */
+    bool after_key;
+} json;
+
+/* Objects and arrays; a flat one, and all within it, stays on one line. */
+void json_open(json *j, char bracket, bool flat); /* '{' or '[' */
+void json_close(json *j, char bracket);           /* '}' or ']' */
+void json_key(json *j, const char *key);
+void json_string(json *j, const char *s);
+void json_number(json *j, int64_t n); /* null if negative: not known */
+void json_null(json *j);
+void json_bool(json *j, bool b);
+
+/* The commonest pairs. */
+void json_pair_string(json *j, const char *key, const char *s);
+void json_pair_number(json *j, const char *key, int64_t n);
+
+#endif

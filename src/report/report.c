@@ -1,0 +1,287 @@
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sums --------------------------------------------------------------------------------------------------------- */
+
+static void add_known(int64_t *sum, int64_t more)
+{
+    if (more < 0)
+        return;
+    if (*sum < 0)
+        *sum = more;
+    else if (__builtin_add_overflow(*sum, more, sum))
+        *sum = INT64_MAX;
+}
+
+static void add_figures(figures *sum, const figures *more)
+{
+    add_known(&sum->params, more->params);
+    add_known(&sum->macs, more->macs);
+    add_known(&sum->flops, more->flops);
+    add_known(&sum->weight_bytes, more->weight_bytes);
+    add_known(&sum->activation_bytes, more->activation_bytes);
+}
+
+static const figures NOTHING = {SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN};
+
+static figures layer_figures(const sooth_layer *l)
+{
+    return (figures){l->params, l->macs, l->flops, l->weight_bytes, l->activation_bytes};
+}
+
+/* ---- slots by name: a small hash table ----------------------------------------------------------------------------- */
+
+typedef struct slots {
+    size_t *items; /* index + 1; 0 is free */
+    str *keys;     /* by index */
+    size_t mask, count;
+} slots;
+
+static void slots_init(slots *s, arena *a, size_t most)
+{
+    size_t size = 16;
+    while (size < most * 2)
+        size *= 2;
+    *s = (slots){.items = ARENA_ARRAY(a, size_t, size), .keys = ARENA_ARRAY(a, str, most), .mask = size - 1};
+}
+
+/* The index of the key; a key not seen before gets the next one. */
+static size_t slots_index(slots *s, str key)
+{
+    uint64_t hash = 14695981039346656037U;
+    for (size_t i = 0; i < key.len; i++)
+        hash = (hash ^ (unsigned char)key.ptr[i]) * 1099511628211U;
+    for (size_t at = hash & s->mask;; at = (at + 1) & s->mask) {
+        if (!s->items[at]) {
+            s->keys[s->count] = key;
+            s->items[at] = ++s->count;
+        }
+        if (str_eq(s->keys[s->items[at] - 1], key))
+            return s->items[at] - 1;
+    }
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+/* "/layer1/layer1.0/conv1/Conv" at depth 2 is "layer1/layer1". */
+static str scope_of(const char *name, size_t depth)
+{
+    name += strspn(name, "/.");
+    const char *end = name;
+    for (size_t i = 0; i < depth && *end; i++) {
+        if (i)
+            end += strspn(end, "/.");
+        end += strcspn(end, "/.");
+    }
+    return (str){name, (size_t)(end - name)};
+}
+
+static int most_macs_first(const figures *a, const figures *b)
+{
+    if (a->macs != b->macs)
+        return a->macs > b->macs ? -1 : 1;
+    return a->flops == b->flops ? 0 : a->flops > b->flops ? -1 : 1;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const report_row *x = a, *y = b;
+    int order = most_macs_first(&x->sums, &y->sums);
+    return order ? order : x->last_layer < y->last_layer ? -1 : x->last_layer > y->last_layer;
+}
+
+static void merge_row(report_row *into, const report_row *row)
+{
+    bool first = into->layer_count == 0;
+    into->op = first ? row->op : NULL;
+    into->op_known = row->op_known && (first || into->op_known);
+    into->repeat = first || into->repeat == row->repeat ? row->repeat : SOOTH_UNKNOWN;
+    into->fused_count += row->fused_count;
+    into->last_layer = row->last_layer;
+    into->layer_count += row->layer_count;
+    if (first)
+        into->sums = NOTHING;
+    add_figures(&into->sums, &row->sums);
+}
+
+static void group_by_scope(report *r)
+{
+    slots groups;
+    slots_init(&groups, r->scratch, r->row_count);
+    report_row *rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
+    for (size_t i = 0; i < r->row_count; i++) {
+        str scope = scope_of(r->rows[i].name, r->options.depth);
+        report_row *group = &rows[slots_index(&groups, scope)];
+        if (!group->layer_count)
+            group->name = arena_str(r->scratch, scope).ptr;
+        merge_row(group, &r->rows[i]);
+    }
+    r->rows = rows;
+    r->row_count = groups.count;
+}
+
+static void keep_top(report *r)
+{
+    size_t top = r->options.top;
+    if (r->row_count)
+        qsort(r->rows, r->row_count, sizeof *r->rows, compare_rows);
+    if (r->row_count <= top)
+        return;
+    report_row rest = {0};
+    for (size_t i = top; i < r->row_count; i++)
+        merge_row(&rest, &r->rows[i]);
+    rest.name = arena_printf(r->scratch, "the other %" PRId64 " layer%s", rest.layer_count,
+                             rest.layer_count == 1 ? "" : "s").ptr;
+    rest.op = NULL;
+    rest.last_layer = SIZE_MAX;
+    r->rows[top] = rest;
+    r->row_count = top + 1;
+}
+
+void report_rows(report *r)
+{
+    r->row_count = sooth_layer_count(r->model);
+    r->rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
+    for (size_t i = 0; i < r->row_count; i++) {
+        sooth_layer l = sooth_layer_at(r->model, i);
+        r->rows[i] = (report_row){l.name, l.op, i, 1, l.repeat, (int64_t)l.fused_count, l.op_known, layer_figures(&l)};
+    }
+    if (r->options.depth)
+        group_by_scope(r);
+    if (r->options.top)
+        keep_top(r);
+}
+
+static int compare_operators(const void *a, const void *b)
+{
+    const operator_row *x = a, *y = b;
+    int order = most_macs_first(&x->sums, &y->sums);
+    if (order)
+        return order;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return strcmp(x->op, y->op);
+}
+
+void report_operators(report *r)
+{
+    size_t layers = sooth_layer_count(r->model);
+    slots ops;
+    slots_init(&ops, r->scratch, layers);
+    r->operators = ARENA_ARRAY(r->scratch, operator_row, layers);
+    for (size_t i = 0; i < layers; i++) {
+        sooth_layer l = sooth_layer_at(r->model, i);
+        operator_row *o = &r->operators[slots_index(&ops, str_of(l.op))];
+        if (!o->count)
+            *o = (operator_row){l.op, l.kind ? l.kind : "other", l.op_known, 0, NOTHING};
+        o->count++;
+        o->op_known = o->op_known && l.op_known;
+        figures f = layer_figures(&l);
+        add_figures(&o->sums, &f);
+    }
+    r->operator_count = ops.count;
+    if (ops.count)
+        qsort(r->operators, ops.count, sizeof *r->operators, compare_operators);
+}
+
+/* ---- shapes -------------------------------------------------------------------------------------------------------- */
+
+size_t report_first_output(const sooth_model *model, size_t layer)
+{
+    size_t count = sooth_layer_at(model, layer).output_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t value = sooth_layer_output(model, layer, i);
+        if (value != SIZE_MAX)
+            return value;
+    }
+    return SIZE_MAX;
+}
+
+const char *report_shape(report *r, size_t index, const char *separator)
+{
+    if (index == SIZE_MAX)
+        return "";
+    sooth_value v = sooth_value_at(r->model, index);
+    if (v.rank < 0)
+        return "?";
+    if (v.rank == 0)
+        return "scalar";
+    const char **parts = ARENA_ARRAY(r->scratch, const char *, (size_t)v.rank);
+    size_t room = 1;
+    for (int i = 0; i < v.rank; i++) {
+        const char *symbol = v.dims[i] < 0 ? sooth_dim_text(r->model, v.dims[i]) : NULL;
+        parts[i] = symbol         ? symbol
+                   : v.dims[i] < 0 ? "?"
+                                   : arena_printf(r->scratch, "%" PRId64, v.dims[i]).ptr;
+        room += strlen(parts[i]) + strlen(separator);
+    }
+    char *joined = ARENA_ARRAY(r->scratch, char, room), *at = joined;
+    for (int i = 0; i < v.rank; i++)
+        at += snprintf(at, room - (size_t)(at - joined), "%s%s", i ? separator : "", parts[i]);
+    return joined;
+}
+
+/* ---- the public function ------------------------------------------------------------------------------------------- */
+
+static const char *misuse(const sooth_report_options *o)
+{
+    if (o->format < SOOTH_FORMAT_TABLE || o->format > SOOTH_FORMAT_SVG)
+        return "no such format: one of SOOTH_FORMAT_… is needed";
+    bool picture = o->format == SOOTH_FORMAT_DOT || o->format == SOOTH_FORMAT_SVG;
+    if (picture && (o->values || o->top || o->depth))
+        return "a picture shows every layer: --values, --top and --depth are for table, json and csv";
+    if (o->format == SOOTH_FORMAT_CSV && o->values && (o->top || o->depth))
+        return "csv with --values lists tensors: --top and --depth are for layers";
+    return NULL;
+}
+
+/* Apart from sooth_report, because what setjmp's own function changes is lost at a jump. */
+static bool write_report(report *r)
+{
+    static void (*const writers[])(report *) = {inspect_table, inspect_json, inspect_csv, graph_dot, graph_svg};
+    if (setjmp(r->out->fail->jump))
+        return false;
+    report_rows(r);
+    report_operators(r);
+    text_puts(r->out, "");
+    writers[r->options.format](r);
+    return true;
+}
+
+sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text_out, size_t *size,
+                          sooth_error *error)
+{
+    sooth_error own_error;
+    sooth_error *e = error ? error : &own_error;
+    *text_out = NULL;
+    e->code = SOOTH_OK;
+    e->message[0] = '\0';
+    fail f = {.error = e};
+    arena scratch;
+    arena_init(&scratch, &f, SIZE_MAX);
+    text out = {.fail = &f};
+    report r = {.model = model, .out = &out, .scratch = &scratch};
+    if (options)
+        r.options = *options;
+    const char *wrong = misuse(&r.options);
+    if (wrong) {
+        e->code = SOOTH_ERROR_USAGE;
+        snprintf(e->message, sizeof e->message, "%s", wrong);
+        return e->code;
+    }
+    r.totals = sooth_totals_of(model);
+    bool done = write_report(&r);
+    arena_free(&scratch);
+    if (!done) {
+        free(out.bytes);
+        return e->code;
+    }
+    *text_out = out.bytes;
+    if (size)
+        *size = out.size;
+    return SOOTH_OK;
+}

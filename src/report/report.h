@@ -1,0 +1,61 @@
+/* report.h: what the writers of `sooth inspect` share: the rows to show, totals by operator, shapes as text.
+ *
+ * The writers see a model through sooth.h only. Rows are made once, the same for every format, so that they sum to the
+ * totals in all of them. */
+#ifndef SOOTH_REPORT_REPORT_H
+#define SOOTH_REPORT_REPORT_H
+
+#include "base/arena.h"
+#include "report/text.h"
+
+/* Sums skip what is not known; a sum of which nothing is known is not known either. */
+typedef struct figures {
+    int64_t params, macs, flops, weight_bytes, activation_bytes;
+} figures;
+
+typedef struct report_row {
+    const char *name;
+    const char *op;      /* NULL: several layers */
+    size_t last_layer;   /* whose output is the row's shape; SIZE_MAX: the row has none */
+    int64_t layer_count; /* that the row stands for */
+    int64_t repeat, fused_count;
+    bool op_known;
+    figures sums;
+} report_row;
+
+typedef struct operator_row {
+    const char *op;
+    const char *kind;
+    bool op_known;
+    int64_t count;
+    figures sums;
+} operator_row;
+
+typedef struct report {
+    const sooth_model *model;
+    sooth_report_options options;
+    text *out;
+    arena *scratch;
+    report_row *rows;
+    size_t row_count;
+    operator_row *operators; /* most MACs first, then most FLOPs, then most often */
+    size_t operator_count;
+    sooth_totals totals;
+} report;
+
+void report_rows(report *r);
+void report_operators(report *r);
+
+/* "1×3×224×224": dims joined by `separator`, symbols by name, "?" for what is not known; "scalar"; "" if there is no shape. */
+const char *report_shape(report *r, size_t value, const char *separator);
+/* First output of a layer that is there; SIZE_MAX if it has none. */
+size_t report_first_output(const sooth_model *model, size_t layer);
+
+/* One writer for each format. */
+void inspect_table(report *r);
+void inspect_json(report *r);
+void inspect_csv(report *r);
+void graph_dot(report *r);
+void graph_svg(report *r);
+
+#endif

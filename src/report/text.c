@@ -1,0 +1,226 @@
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLACEMENT = 0xFFFD };
+
+/* Makes room for `more` bytes and a NUL. */
+static void reserve(text *t, size_t more)
+{
+    if (t->capacity - t->size > more)
+        return;
+    size_t capacity = t->capacity ? t->capacity : 4096;
+    while (capacity - t->size <= more) {
+        if (capacity > SIZE_MAX / 2)
+            fail_with(t->fail, SOOTH_ERROR_SYSTEM, "the report is too large for the memory");
+        capacity *= 2;
+    }
+    char *bytes = realloc(t->bytes, capacity);
+    if (!bytes)
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes of the report", t->size);
+    t->bytes = bytes;
+    t->capacity = capacity;
+}
+
+void text_add(text *t, const char *bytes, size_t size)
+{
+    reserve(t, size);
+    if (size)
+        memcpy(t->bytes + t->size, bytes, size);
+    t->size += size;
+    t->bytes[t->size] = '\0';
+}
+
+void text_puts(text *t, const char *s)
+{
+    text_add(t, s, strlen(s));
+}
+
+void text_printf(text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n <= 0)
+        return;
+    reserve(t, (size_t)n);
+    va_start(args, format);
+    vsnprintf(t->bytes + t->size, (size_t)n + 1, format, args);
+    va_end(args);
+    t->size += (size_t)n;
+}
+
+void text_repeat(text *t, const char *s, size_t count)
+{
+    size_t n = strlen(s);
+    for (size_t i = 0; i < count; i++)
+        text_add(t, s, n);
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+
+/* n in the largest unit that leaves something before the point. */
+static const char *scaled(char *room, int64_t n, double step, const char *const *units, int unit_count)
+{
+    double x = (double)n;
+    int unit = 0;
+    /* 999.995 would be printed as "1000.00": it belongs to the next unit. */
+    while (unit + 1 < unit_count && (unit ? x >= step - 0.005 : n >= (int64_t)step)) {
+        x /= step;
+        unit++;
+    }
+    if (unit == 0)
+        snprintf(room, NUMBER_ROOM, "%" PRId64 "%s", n, units[0]);
+    else
+        snprintf(room, NUMBER_ROOM, "%.2f%s", x, units[unit]);
+    return room;
+}
+
+const char *number_short(char room[NUMBER_ROOM], int64_t n)
+{
+    static const char *const units[] = {"", " K", " M", " G", " T", " P", " E"};
+    return n < 0 ? "?" : scaled(room, n, 1000, units, 7);
+}
+
+const char *number_bytes(char room[NUMBER_ROOM], int64_t n)
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+    return n < 0 ? "?" : scaled(room, n, 1024, units, 7);
+}
+
+const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
+{
+    if (n < 0)
+        return "?";
+    char *at = room + NUMBER_ROOM - 1;
+    *at = '\0';
+    for (int digits = 0; digits == 0 || n > 0; digits++, n /= 10) {
+        if (digits && digits % 3 == 0)
+            *--at = ',';
+        *--at = (char)('0' + n % 10);
+    }
+    return at;
+}
+
+/* ---- characters ------------------------------------------------------------------------------------------------- */
+
+uint32_t utf8_next(const char **s)
+{
+    const unsigned char *p = (const unsigned char *)*s;
+    int more = p[0] < 0x80 ? 0 : p[0] >= 0xC2 && p[0] < 0xE0 ? 1 : p[0] >= 0xE0 && p[0] < 0xF0 ? 2 : 3;
+    if (more == 3 && (p[0] < 0xF0 || p[0] > 0xF4)) { /* a stray continuation byte, or one that UTF-8 never uses */
+        *s += 1;
+        return REPLACEMENT;
+    }
+    uint32_t c = more == 0 ? p[0] : p[0] & (0x3FU >> more);
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xC0) != 0x80) { /* the NUL at the end stops here too */
+            *s += 1;
+            return REPLACEMENT;
+        }
+        c = c << 6 | (p[i] & 0x3FU);
+    }
+    bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+    if (overlong || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
+        *s += 1;
+        return REPLACEMENT;
+    }
+    *s += 1 + more;
+    return c;
+}
+
+size_t utf8_encode(char room[4], uint32_t c)
+{
+    if (c < 0x80) {
+        room[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        room[i] = (char)(0x80 | (c & 0x3F));
+    room[0] = (char)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | c);
+    return n;
+}
+
+int character_width(uint32_t c)
+{
+    /* The ranges that names of networks meet, not the whole of Unicode: a wrong width shifts a column, nothing more. */
+    if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x20D0 && c <= 0x20FF) ||
+        (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF)
+        return 0;
+    if ((c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF && c != 0x303F) || (c >= 0xAC00 && c <= 0xD7A3) ||
+        (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+        (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1F64F) || (c >= 0x1F900 && c <= 0x1F9FF) ||
+        (c >= 0x20000 && c <= 0x3FFFD))
+        return 2;
+    return 1;
+}
+
+/* The next character as it may be shown: control characters, and those that reverse the direction of a line, are not. */
+static uint32_t shown_next(const char **s)
+{
+    uint32_t c = utf8_next(s);
+    bool steers = c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+    return steers ? REPLACEMENT : c;
+}
+
+size_t name_width(const char *s)
+{
+    size_t width = 0;
+    while (*s)
+        width += (size_t)character_width(shown_next(&s));
+    return width;
+}
+
+/* Writes characters from s up to `end` as long as they fit into `width`. */
+static void add_shown(text *t, const char *s, const char *end, size_t width)
+{
+    for (size_t used = 0; s < end;) {
+        uint32_t c = shown_next(&s);
+        used += (size_t)character_width(c);
+        if (used > width)
+            return;
+        char room[4];
+        text_add(t, room, utf8_encode(room, c));
+    }
+}
+
+void text_name(text *t, const char *s, size_t width, bool ascii)
+{
+    const char *end = s + strlen(s);
+    size_t whole = name_width(s);
+    if (whole <= width) {
+        add_shown(t, s, end, SIZE_MAX);
+        return;
+    }
+    const char *dots = ascii ? ".." : "…";
+    size_t dots_width = ascii ? 2 : 1;
+    if (width <= dots_width) {
+        add_shown(t, s, end, width);
+        return;
+    }
+    /* More of the tail stays than of the head: scopes are alike at the beginning. */
+    size_t head = (width - dots_width) * 2 / 5, tail = width - dots_width - head;
+    add_shown(t, s, end, head);
+    text_puts(t, dots);
+    const char *from = s;
+    for (size_t left = whole; left > tail;)
+        left -= (size_t)character_width(shown_next(&from));
+    add_shown(t, from, end, tail);
+}
+
+void text_cell(text *t, const char *s, size_t width, cell_align align, bool ascii)
+{
+    size_t whole = name_width(s);
+    size_t padding = whole < width ? width - whole : 0;
+    if (align == CELL_RIGHT)
+        text_repeat(t, " ", padding);
+    text_name(t, s, width, ascii);
+    if (align == CELL_LEFT)
+        text_repeat(t, " ", padding);
+}

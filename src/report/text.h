@@ -1,0 +1,44 @@
+/* text.h: the growing text that every report is written into, and how numbers and names look in it.
+ *
+ * A text fails through its `fail` when memory runs out, so nothing here returns an error. What names contain is whatever a
+ * file said: they are read as UTF-8 here, and what is not UTF-8, or would steer a terminal, becomes U+FFFD. */
+#ifndef SOOTH_REPORT_TEXT_H
+#define SOOTH_REPORT_TEXT_H
+
+#include "base/fail.h"
+
+typedef struct text {
+    char *bytes; /* NUL-terminated once something was added; free() */
+    size_t size, capacity;
+    fail *fail;
+} text;
+
+void text_add(text *t, const char *bytes, size_t size);
+void text_puts(text *t, const char *s);
+void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_repeat(text *t, const char *s, size_t count);
+
+/* ---- numbers; anything negative is not known and reads "?" ------------------------------------------------------ */
+
+enum { NUMBER_ROOM = 32 };
+const char *number_short(char room[NUMBER_ROOM], int64_t n);   /* "512", "25.56 M", "4.09 G" */
+const char *number_grouped(char room[NUMBER_ROOM], int64_t n); /* "25,557,032" */
+const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
+
+/* ---- characters ------------------------------------------------------------------------------------------------- */
+
+/* Takes one character off *s (which is not at its end); U+FFFD for a byte that does not belong to valid UTF-8. */
+uint32_t utf8_next(const char **s);
+size_t utf8_encode(char room[4], uint32_t character); /* returns the number of bytes */
+/* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
+int character_width(uint32_t character);
+/* Columns of a name as text_cell writes it. */
+size_t name_width(const char *s);
+
+typedef enum cell_align { CELL_LEFT, CELL_RIGHT } cell_align;
+/* A name in a column of `width`: control characters replaced, the middle taken out where it is too long, padded with spaces. */
+void text_cell(text *t, const char *s, size_t width, cell_align align, bool ascii);
+/* Without padding; a width of SIZE_MAX shortens nothing. */
+void text_name(text *t, const char *s, size_t width, bool ascii);
+
+#endif
