@@ -25,7 +25,8 @@ static bool wants_ascii(void)
     for (size_t i = 0; i < 3; i++) {
         const char *value = getenv(names[i]);
         if (value && *value)
-            return !strstr(value, "UTF-8") && !strstr(value, "utf8") && !strstr(value, "UTF8") && !strstr(value, "utf-8");
+            return !strstr(value, "UTF-8") && !strstr(value, "utf8") && !strstr(value, "UTF8") &&
+                   !strstr(value, "utf-8");
     }
     return false;
 }
@@ -67,10 +68,11 @@ static int check_operators(const sooth_model *model, const char *path)
     }
     if (!layers)
         return SOOTH_OK;
-    return cli_fail(SOOTH_ERROR_UNSUPPORTED, path,
-                    "%zu layer%s with an operator that is not known (%s): their cost is in no sum; leave out --strict to "
-                    "accept that",
-                    layers, layers == 1 ? "" : "s", list);
+    return cli_fail(
+        SOOTH_ERROR_UNSUPPORTED, path,
+        "%zu layer%s with an operator that is not known (%s): their cost is in no sum; leave out --strict to "
+        "accept that",
+        layers, layers == 1 ? "" : "s", list);
 }
 
 static int run(const char *path, const model_args *args, const sooth_report_options *options, bool strict,
@@ -113,7 +115,10 @@ int inspect_main(int argc, char **argv)
          .argument = "table|json|csv|dot|svg",
          .choices = FORMATS,
          .help = "how to write it; dot and svg are pictures of the graph"},
-        {.name = "values", .kind = OPTION_FLAG, .target = &values, .help = "every tensor of the file too (csv: instead of layers)"},
+        {.name = "values",
+         .kind = OPTION_FLAG,
+         .target = &values,
+         .help = "every tensor of the file too (csv: instead of layers)"},
         {.name = "top",
          .kind = OPTION_NUMBER,
          .target = &top,
@@ -129,7 +134,12 @@ int inspect_main(int argc, char **argv)
          .most = 64,
          .help = "one row for layers with the same first N parts of their names"},
         {.name = "strict", .kind = OPTION_FLAG, .target = &strict, .help = "exit code 4 if an operator is not known"},
-        {.name = "output", .letter = 'o', .kind = OPTION_TEXT, .target = &output, .argument = "FILE", .help = "write to FILE"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &output,
+         .argument = "FILE",
+         .help = "write to FILE"},
     };
     size_t count = sizeof options / sizeof *options;
     int code;
@@ -143,7 +153,8 @@ int inspect_main(int argc, char **argv)
         break;
     default:
         if (argc != 2) {
-            code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many", argv[argc - 1]);
+            code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                             argv[argc - 1]);
             break;
         }
         sooth_report_options report = {

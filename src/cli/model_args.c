@@ -71,7 +71,7 @@ static int load(const char *path, model_file *file)
 }
 
 /* Names may contain '=' themselves: the last one counts. */
-static bool split(const char *argument, char **name, const char **value)
+static bool split(const char *argument, const char **name, const char **value)
 {
     const char *equals = strrchr(argument, '=');
     if (!equals || equals == argument)
@@ -131,15 +131,13 @@ static int parse_bindings(const char *command, const model_args *args, bindings 
     }
     for (size_t i = 0; i < args->dims.count; i++) {
         const char *argument = args->dims.items[i], *value;
-        if (!split(argument, (char **)&b->dims[i].name, &value) ||
-            !options_number(value, strlen(value), &b->dims[i].value))
+        if (!split(argument, &b->dims[i].name, &value) || !options_number(value, strlen(value), &b->dims[i].value))
             return cli_usage(command, "--dim takes NAME=N as in --dim seq=128, not '%.60s'", argument);
     }
     for (size_t i = 0; i < args->shapes.count; i++) {
         const char *argument = args->shapes.items[i], *value;
         b->shapes[i].dims = b->shape_dims[i];
-        if (!split(argument, (char **)&b->shapes[i].input, &value) ||
-            !parse_dims(value, b->shape_dims[i], &b->shapes[i].rank))
+        if (!split(argument, &b->shapes[i].input, &value) || !parse_dims(value, b->shape_dims[i], &b->shapes[i].rank))
             return cli_usage(command, "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224, not '%.60s'", argument);
     }
     return SOOTH_OK;

@@ -11,14 +11,27 @@ typedef struct model_args {
 
 /* Rows for the array of options. */
 #define MODEL_OPTIONS(args)                                                                                            \
-    {.name = "batch", .kind = OPTION_NUMBER, .target = &(args)->batch, .argument = "N", .least = 1, .most = INT32_MAX, \
+    {.name = "batch",                                                                                                  \
+     .kind = OPTION_NUMBER,                                                                                            \
+     .target = &(args)->batch,                                                                                         \
+     .argument = "N",                                                                                                  \
+     .least = 1,                                                                                                       \
+     .most = INT32_MAX,                                                                                                \
      .help = "the batch size: binds the first dimension of the inputs"},                                               \
-    {.name = "dim", .kind = OPTION_LIST, .target = &(args)->dims, .argument = "NAME=N",                                \
-     .help = "binds a symbolic dimension; may be repeated"},                                                           \
-    {.name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",                 \
-     .help = "sets the shape of an input; may be repeated"},                                                           \
-    {.name = "skip", .kind = OPTION_LIST, .target = &(args)->skips, .argument = "PASS,...",                            \
-     .help = "recovery passes to leave out (listed below), or 'all'"}
+        {.name = "dim",                                                                                                \
+         .kind = OPTION_LIST,                                                                                          \
+         .target = &(args)->dims,                                                                                      \
+         .argument = "NAME=N",                                                                                         \
+         .help = "binds a symbolic dimension; may be repeated"},                                                       \
+        {.name = "shape",                                                                                              \
+         .kind = OPTION_LIST,                                                                                          \
+         .target = &(args)->shapes,                                                                                    \
+         .argument = "INPUT=1,3,224,224",                                                                              \
+         .help = "sets the shape of an input; may be repeated"},                                                       \
+    {                                                                                                                  \
+        .name = "skip", .kind = OPTION_LIST, .target = &(args)->skips, .argument = "PASS,...",                         \
+        .help = "recovery passes to leave out (listed below), or 'all'"                                                \
+    }
 
 void model_args_free(model_args *args);
 /* Prints the networks of the zoo and the recovery passes, for help texts. */

@@ -148,7 +148,8 @@ void options_help(const option *options, size_t count)
         char head[64], letter[8] = "";
         if (o->letter)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);
-        snprintf(head, sizeof head, "%s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        snprintf(head, sizeof head, "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
         printf(strlen(head) < 26 ? "  %-26s" : "  %s\n                            ", head);
         for (const char *line = o->help;; line++) {
             size_t length = strcspn(line, "\n");

@@ -30,9 +30,9 @@ static const char *kind_color(const char *kind)
 {
     static const struct {
         const char *kind, *code;
-    } colors[] = {{"conv", "34"},      {"matmul", "32"}, {"attention", "35"}, {"recurrent", "35"}, {"norm", "33"},
-                  {"pool", "36"},      {"reduce", "36"}, {"sort", "36"},      {"control", "31"},   {"move", "2"},
-                  {"view", "2"},       {"pointwise", "0"}};
+    } colors[] = {{"conv", "34"},    {"matmul", "32"}, {"attention", "35"}, {"recurrent", "35"},
+                  {"norm", "33"},    {"pool", "36"},   {"reduce", "36"},    {"sort", "36"},
+                  {"control", "31"}, {"move", "2"},    {"view", "2"},       {"pointwise", "0"}};
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
         if (strcmp(colors[i].kind, kind) == 0)
             return colors[i].code;
@@ -209,7 +209,8 @@ static void measure(table *t)
     narrow(t, NAME, 8, columns);
 }
 
-static void table_line(table *t, const char *name, const char *op, const char *kind, const char *shape, const figures *f)
+static void table_line(table *t, const char *name, const char *op, const char *kind, const char *shape,
+                       const figures *f)
 {
     report *r = t->r;
     text_repeat(r->out, " ", MARGIN);
@@ -341,7 +342,8 @@ static void totals(report *r)
     total_line(r, "weights", number_grouped(exact, s->weight_bytes), number_bytes(brief, s->weight_bytes));
     total_line(r, "activations", number_grouped(exact, s->activation_bytes), number_bytes(brief, s->activation_bytes));
     if (s->unknown_layers > 0)
-        text_printf(r->out, "  %" PRId64 " of %" PRId64 " layers have a cost that is not known and is not in these sums\n",
+        text_printf(r->out,
+                    "  %" PRId64 " of %" PRId64 " layers have a cost that is not known and is not in these sums\n",
                     s->unknown_layers, s->nodes);
 }
 

@@ -58,7 +58,8 @@ static void quoted(json *j, const char *s)
         else if (c == '\t')
             text_puts(j->out, "\\t");
         else if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029)
-            text_printf(j->out, "\\u%04x", (unsigned)c); /* beyond what JSON asks for: safe on terminals and in scripts */
+            text_printf(j->out, "\\u%04x",
+                        (unsigned)c); /* beyond what JSON asks for: safe on terminals and in scripts */
         else
             text_add(j->out, room, utf8_encode(room, c));
     }

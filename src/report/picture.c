@@ -3,13 +3,13 @@
 const picture_paint *picture_paints(size_t *count)
 {
     static const picture_paint paints[] = {
-        {"conv", "convolution", "#d6e6fb", "#2f6fc4"},  {"matmul", "matrix product", "#d3f0de", "#1f8a4c"},
+        {"conv", "convolution", "#d6e6fb", "#2f6fc4"},    {"matmul", "matrix product", "#d3f0de", "#1f8a4c"},
         {"attention", "attention", "#ecdcfa", "#8440c0"}, {"recurrent", "recurrent", "#f9d9ea", "#b8327f"},
-        {"norm", "normalization", "#fdeec3", "#b98300"}, {"pool", "pooling", "#cdeff2", "#138a99"},
-        {"reduce", "reduction", "#d9ecec", "#4a8080"},  {"pointwise", "pointwise", "#f3efe8", "#a09482"},
-        {"move", "data movement", "#ececf1", "#8b8b9c"}, {"view", "view", "#f7f7f9", "#b9b9c4"},
-        {"sort", "selection", "#ffe2d0", "#c4622a"},    {"control", "control flow", "#fbd8d8", "#c03a3a"},
-        {"other", "other", "#ffffff", "#555555"},       {"", "input, output", "#33373d", "#33373d"},
+        {"norm", "normalization", "#fdeec3", "#b98300"},  {"pool", "pooling", "#cdeff2", "#138a99"},
+        {"reduce", "reduction", "#d9ecec", "#4a8080"},    {"pointwise", "pointwise", "#f3efe8", "#a09482"},
+        {"move", "data movement", "#ececf1", "#8b8b9c"},  {"view", "view", "#f7f7f9", "#b9b9c4"},
+        {"sort", "selection", "#ffe2d0", "#c4622a"},      {"control", "control flow", "#fbd8d8", "#c03a3a"},
+        {"other", "other", "#ffffff", "#555555"},         {"", "input, output", "#33373d", "#33373d"},
     };
     *count = sizeof paints / sizeof *paints;
     return paints;

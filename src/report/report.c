@@ -134,8 +134,9 @@ static void keep_top(report *r)
     report_row rest = {0};
     for (size_t i = top; i < r->row_count; i++)
         merge_row(&rest, &r->rows[i]);
-    rest.name = arena_printf(r->scratch, "the other %" PRId64 " layer%s", rest.layer_count,
-                             rest.layer_count == 1 ? "" : "s").ptr;
+    rest.name =
+        arena_printf(r->scratch, "the other %" PRId64 " layer%s", rest.layer_count, rest.layer_count == 1 ? "" : "s")
+            .ptr;
     rest.op = NULL;
     rest.last_layer = SIZE_MAX;
     r->rows[top] = rest;
@@ -214,9 +215,7 @@ const char *report_shape(report *r, size_t index, const char *separator)
     size_t room = 1;
     for (int i = 0; i < v.rank; i++) {
         const char *symbol = v.dims[i] < 0 ? sooth_dim_text(r->model, v.dims[i]) : NULL;
-        parts[i] = symbol         ? symbol
-                   : v.dims[i] < 0 ? "?"
-                                   : arena_printf(r->scratch, "%" PRId64, v.dims[i]).ptr;
+        parts[i] = symbol ? symbol : v.dims[i] < 0 ? "?" : arena_printf(r->scratch, "%" PRId64, v.dims[i]).ptr;
         room += strlen(parts[i]) + strlen(separator);
     }
     char *joined = ARENA_ARRAY(r->scratch, char, room), *at = joined;
