@@ -65,16 +65,27 @@ static void inline_name(report *r, const char *s, size_t used)
 
 /* ---- header -------------------------------------------------------------------------------------------------------- */
 
-static void tensor_lines(table *t, const char *title, size_t count, size_t (*at)(const sooth_model *, size_t))
+static size_t widest_name(report *r, size_t count, size_t (*at)(const sooth_model *, size_t))
 {
-    report *r = t->r;
-    size_t width = 0;
+    size_t widest = 0;
     for (size_t i = 0; i < count; i++) {
         size_t w = name_width(sooth_value_at(r->model, at(r->model, i)).name);
-        width = w > width ? w : width;
+        widest = w > widest ? w : widest;
     }
-    size_t most = r->options.columns > 80 ? r->options.columns - 50 : 30;
-    width = width < most || (!r->options.columns && width < WIDEST_NAME) ? width : most;
+    return widest;
+}
+
+/* Names of tensors leave room for type and shape. */
+static size_t tensor_name_room(report *r, size_t widest)
+{
+    size_t most = r->options.columns > 80 ? r->options.columns - 50 : r->options.columns ? 30 : WIDEST_NAME;
+    return widest < most ? widest : most;
+}
+
+static void tensor_lines(table *t, const char *title, size_t width, size_t count,
+                         size_t (*at)(const sooth_model *, size_t))
+{
+    report *r = t->r;
     for (size_t i = 0; i < count; i++) {
         size_t index = at(r->model, i);
         sooth_value v = sooth_value_at(r->model, index);
@@ -107,8 +118,11 @@ static void header(table *t)
     }
     style(r, "0");
     text_puts(r->out, "\n\n");
-    tensor_lines(t, "input", sooth_input_count(r->model), sooth_input);
-    tensor_lines(t, "output", sooth_output_count(r->model), sooth_output);
+    size_t inputs = sooth_input_count(r->model), outputs = sooth_output_count(r->model);
+    size_t in_width = widest_name(r, inputs, sooth_input), out_width = widest_name(r, outputs, sooth_output);
+    size_t width = tensor_name_room(r, in_width > out_width ? in_width : out_width);
+    tensor_lines(t, "input", width, inputs, sooth_input);
+    tensor_lines(t, "output", width, outputs, sooth_output);
     text_puts(r->out, "\n");
 }
 
@@ -347,16 +361,16 @@ static void totals(report *r)
                     s->unknown_layers, s->nodes);
 }
 
+static size_t itself(const sooth_model *model, size_t index)
+{
+    (void)model;
+    return index;
+}
+
 static void values(table *t)
 {
     report *r = t->r;
-    size_t width = 0;
-    for (size_t i = 0; i < sooth_value_count(r->model); i++) {
-        size_t w = name_width(sooth_value_at(r->model, i).name);
-        width = w > width ? w : width;
-    }
-    size_t most = r->options.columns > 80 ? r->options.columns - 50 : r->options.columns ? 30 : WIDEST_NAME;
-    width = width < most ? width : most;
+    size_t width = tensor_name_room(r, widest_name(r, sooth_value_count(r->model), itself));
     text_puts(r->out, "\n");
     heading(r, "tensors of the file");
     for (size_t i = 0; i < sooth_value_count(r->model); i++) {
