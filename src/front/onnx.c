@@ -30,7 +30,7 @@ static num read_dim(builder *b, wire w, str input_name, int index)
         if (f.number == 1 && f.type == 0 && number >= 0)
             dim = number;
         else if (f.number == 2)
-            dim = num_symbol(&b->source->symbols, wire_str(&w, &f));
+            dim = num_symbol(&b->source->symbols, wire_str(&f));
     }
     if (dim == NUM_UNKNOWN && input_name.len)
         dim = num_symbol(&b->source->symbols, arena_printf(b->arena, "%.*s[%d]", STR_ARG(input_name), index));
@@ -87,7 +87,7 @@ static str value_info_name(wire w)
     str name = {0};
     while (wire_next(&w, &f))
         if (f.number == 1)
-            name = wire_str(&w, &f);
+            name = wire_str(&f);
     return name;
 }
 
@@ -126,7 +126,7 @@ static void read_opset(builder *b, wire w)
     wire_field f;
     while (wire_next(&w, &f)) {
         if (f.number == 1)
-            o.domain = arena_str(b->arena, wire_str(&w, &f));
+            o.domain = arena_str(b->arena, wire_str(&f));
         else if (f.number == 2)
             o.version = f.varint < MAX_VERSION ? (int32_t)f.varint : MAX_VERSION;
     }
@@ -150,16 +150,16 @@ static void read_node(builder *b, wire w)
             outputs++;
             break;
         case 3:
-            name = wire_str(&w, &f);
+            name = wire_str(&f);
             break;
         case 4:
-            type = wire_str(&w, &f);
+            type = wire_str(&f);
             break;
         case 5:
             attrs++;
             break;
         case 7:
-            domain = wire_str(&w, &f);
+            domain = wire_str(&f);
             break;
         default:
             break;
@@ -173,9 +173,9 @@ static void read_node(builder *b, wire w)
     inputs = outputs = attrs = 0;
     for (w = whole; wire_next(&w, &f);) {
         if (f.number == 1)
-            n->inputs[inputs++] = build_value(b, wire_str(&w, &f));
+            n->inputs[inputs++] = build_value(b, wire_str(&f));
         else if (f.number == 2)
-            n->outputs[outputs++] = build_local(b, wire_str(&w, &f));
+            n->outputs[outputs++] = build_local(b, wire_str(&f));
         else if (f.number == 5)
             onnx_attr(b, wire_message(&w, &f), &n->attrs[attrs++]);
     }
@@ -189,7 +189,7 @@ static void declare_outputs(builder *b, wire w)
     wire_field f;
     while (wire_next(&w, &f))
         if (f.number == 2)
-            build_local(b, wire_str(&w, &f));
+            build_local(b, wire_str(&f));
 }
 
 static void declare_names(builder *b, wire w, graph *g)
@@ -199,7 +199,7 @@ static void declare_names(builder *b, wire w, graph *g)
         if (f.number == 1) {
             declare_outputs(b, wire_message(&w, &f));
         } else if (f.number == 2) {
-            g->name = arena_str(b->arena, wire_str(&w, &f));
+            g->name = arena_str(b->arena, wire_str(&f));
         } else if (f.number == 11) {
             value_id id = build_local(b, value_info_name(wire_message(&w, &f)));
             if (id == NO_VALUE)
@@ -267,9 +267,9 @@ static void read_function(builder *b, wire w)
     b->source->opsets = (opset_list){0};
     while (wire_next(&w, &f)) {
         if (f.number == 1)
-            fn.name = arena_str(b->arena, wire_str(&w, &f));
+            fn.name = arena_str(b->arena, wire_str(&f));
         else if (f.number == 10)
-            fn.domain = arena_str(b->arena, wire_str(&w, &f));
+            fn.domain = arena_str(b->arena, wire_str(&f));
         else if (f.number == 11)
             defaults++;
         else if (f.number == 9)
@@ -280,7 +280,7 @@ static void read_function(builder *b, wire w)
     build_open(b, &fn.graph, true);
     for (w = whole; wire_next(&w, &f);) {
         if (f.number == 4)
-            build_input(b, build_local(b, wire_str(&w, &f)));
+            build_input(b, build_local(b, wire_str(&f)));
         else if (f.number == 7)
             declare_outputs(b, wire_message(&w, &f));
         else if (f.number == 11)
@@ -288,7 +288,7 @@ static void read_function(builder *b, wire w)
     }
     for (w = whole; wire_next(&w, &f);) {
         if (f.number == 5)
-            build_output(b, build_local(b, wire_str(&w, &f)));
+            build_output(b, build_local(b, wire_str(&f)));
         else if (f.number == 7)
             read_node(b, wire_message(&w, &f));
     }
@@ -351,10 +351,10 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size)
     while (wire_next(&w, &field)) {
         switch (field.number) {
         case 2:
-            producer = wire_str(&w, &field);
+            producer = wire_str(&field);
             break;
         case 3:
-            version = wire_str(&w, &field);
+            version = wire_str(&field);
             break;
         case 7:
             graph_bytes = wire_message(&w, &field);

@@ -64,7 +64,7 @@ static void read_strings(builder *b, wire w, attr *a, size_t count)
     wire_field f;
     while (wire_next(&w, &f))
         if (f.number == 9)
-            strings[at++] = wire_str(&w, &f);
+            strings[at++] = wire_str(&f);
     a->kind = ATTR_STRINGS;
     a->strings = strings;
 }
@@ -95,7 +95,7 @@ void onnx_attr(builder *b, wire w, attr *a)
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:
-            a->name = arena_str(b->arena, wire_str(&w, &f));
+            a->name = arena_str(b->arena, wire_str(&f));
             break;
         case 2:
             a->kind = ATTR_FLOAT;
@@ -107,7 +107,7 @@ void onnx_attr(builder *b, wire w, attr *a)
             break;
         case 4:
             a->kind = ATTR_STRING;
-            a->string = wire_str(&w, &f);
+            a->string = wire_str(&f);
             break;
         case 5:
             a->kind = ATTR_TENSOR;
@@ -124,7 +124,7 @@ void onnx_attr(builder *b, wire w, attr *a)
         case 21:
             if (f.size) {
                 a->kind = ATTR_REFERENCE;
-                a->string = arena_str(b->arena, wire_str(&w, &f));
+                a->string = arena_str(b->arena, wire_str(&f));
             }
             break;
         case 22:

@@ -109,7 +109,7 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
             set_data(b, t, &loose, &f, TENSOR_VARINTS);
             break;
         case 8:
-            *name = wire_str(&w, &f);
+            *name = wire_str(&f);
             break;
         case 9:
             set_data(b, t, &loose, &f, TENSOR_RAW);

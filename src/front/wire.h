@@ -35,9 +35,9 @@ static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
     return (wire){.at = bytes, .end = bytes + size, .file = bytes, .fail = f};
 }
 
-/* A reader of the message inside a field. A field that is no message fails. */
+/* The message or text inside a field; empty if the field is a number. */
 wire wire_message(const wire *w, const wire_field *field);
-str wire_str(const wire *w, const wire_field *field);
+str wire_str(const wire_field *field);
 double wire_float(const wire_field *field); /* type 5 */
 
 /* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field

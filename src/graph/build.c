@@ -272,6 +272,17 @@ static void sort_nodes(order *o)
     }
 }
 
+/* Real files have names that two nodes write (equal constants, mostly); runtimes read the first. */
+static void drop_second_writer(builder *b, node *n, int32_t output)
+{
+    enum { MAX_NOTES = 20 };
+    if (b->source->notes.count < MAX_NOTES)
+        *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
+            arena_printf(b->arena, "'%.*s' is written by two nodes; the first one counts, not '%.*s' (%.*s)",
+                         STR_ARG(build_at(b, n->outputs[output])->name), STR_ARG(n->name), STR_ARG(n->type));
+    n->outputs[output] = NO_VALUE;
+}
+
 void build_close(builder *b)
 {
     graph *g = b->scope->graph;
@@ -280,14 +291,14 @@ void build_close(builder *b)
     o.maker = ARENA_ARRAY(b->arena, int32_t, (size_t)b->source->values.count);
     bool sorted = true;
     for (int32_t i = 0; i < g->nodes.count; i++) {
-        const node *n = &g->nodes.items[i];
+        node *n = &g->nodes.items[i];
         for (int32_t k = 0; k < n->output_count; k++) {
             if (n->outputs[k] == NO_VALUE)
                 continue;
-            if (o.maker[n->outputs[k]])
-                fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                          "node %d '%.*s' (%.*s) writes '%.*s', which another node has written; names must be unique",
-                          i, STR_ARG(n->name), STR_ARG(n->type), STR_ARG(build_at(b, n->outputs[k])->name));
+            if (o.maker[n->outputs[k]]) {
+                drop_second_writer(b, n, k);
+                continue;
+            }
             o.maker[n->outputs[k]] = i + 1;
         }
     }

@@ -159,6 +159,12 @@ typedef struct opset_list {
     int32_t count, capacity;
 } opset_list;
 
+/* Sentences for the user: what stayed unknown, what looked wrong. */
+typedef struct note_list {
+    str *items;
+    int32_t count, capacity;
+} note_list;
+
 typedef struct source {
     graph main;
     value_list values;
@@ -170,6 +176,7 @@ typedef struct source {
     num_table symbols; /* names of dimensions; the network's table begins with the same ones */
     str format;        /* "onnx" … */
     str producer;
+    note_list notes; /* they open the network's */
 } source;
 
 typedef struct network {
@@ -181,11 +188,8 @@ typedef struct network {
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     bool complained;              /* a rule met something that cannot be right */
     int32_t file_value_count;     /* values before any pass added its own */
-    sooth_totals totals; /* filled by cost_network */
-    struct {
-        str *items;
-        int32_t count, capacity;
-    } notes;
+    sooth_totals totals;          /* filled by cost_network */
+    note_list notes;
 } network;
 
 struct sooth_model {

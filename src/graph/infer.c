@@ -442,6 +442,8 @@ void infer_network(sooth_model *model, const sooth_options *options)
     const num_table *symbols = &model->source.symbols;
     for (int32_t i = 0; i < symbols->expressions.count; i++)
         num_symbol(&net->nums, str_of(num_text(symbols, INT64_MIN + 1 + i)));
+    for (int32_t i = 0; i < model->source.notes.count; i++)
+        network_note(net, "%s", model->source.notes.items[i].ptr);
     if (options)
         check_bindings(model, options);
     copy_values(model);
