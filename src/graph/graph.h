@@ -186,6 +186,7 @@ typedef struct network {
     node_list nodes;   /* in execution order; dead ones stay in place until pass_run_all ends */
     id_list inputs, outputs;
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
+    int32_t work;                 /* nodes inferred and graphs entered so far, dropped ones too */
     bool complained;              /* a rule met something that cannot be right */
     int32_t file_value_count;     /* values before any pass added its own */
     sooth_totals totals;          /* filled by cost_network */

@@ -1,7 +1,7 @@
 /* infer.c: walks the source, binds its dimensions, and appends every node to the network with its shapes. */
 #include "graph/infer.h"
 
-enum { MAX_NODES = 1000000, MAX_CALL_DEPTH = 32 };
+enum { MAX_WORK = 2000000, MAX_CALL_DEPTH = 32 };
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
@@ -288,13 +288,18 @@ static bool is_stored_constant(network *net, const node *n)
     return true;
 }
 
+static void count_work(sooth_model *model, str where)
+{
+    if (++model->net.work > MAX_WORK)
+        fail_with(&model->fail, SOOTH_ERROR_INPUT,
+                  "more than %d nodes after inlining and unrolling, at '%.*s'; no real network is that large", MAX_WORK,
+                  STR_ARG(where));
+}
+
 void infer_append(sooth_model *model, const node *source_node, const scope *s)
 {
     network *net = &model->net;
-    if (net->nodes.count >= MAX_NODES)
-        fail_with(&model->fail, SOOTH_ERROR_INPUT,
-                  "more than %d nodes after inlining, at node '%.*s' (%.*s); no real network is that large", MAX_NODES,
-                  STR_ARG(source_node->name), STR_ARG(source_node->type));
+    count_work(model, source_node->name);
     node copy = *source_node;
     copy.repeat = s->repeat;
     copy.inputs = arena_copy(net->arena, copy.inputs, (size_t)copy.input_count, sizeof *copy.inputs);
@@ -381,6 +386,7 @@ static bool has_subgraph(const node *n)
 
 void infer_nodes(sooth_model *model, const graph *g, const scope *s)
 {
+    count_work(model, g->name);
     for (int32_t i = 0; i < g->nodes.count; i++) {
         const node *n = &g->nodes.items[i];
         const function *f = model->source.functions.count ? function_of(model, n) : NULL;

@@ -79,7 +79,8 @@ typedef struct scope {
     int depth;
 } scope;
 
-/* Appends the nodes of a graph to the network and infers them. */
+/* Appends the nodes of a graph to the network and infers them. Fails when all that inlining and unrolling add up to more than
+ * any real network needs, so that a small file cannot ask for endless work. */
 void infer_nodes(sooth_model *model, const graph *g, const scope *s);
 value_id scope_value(const scope *s, value_id id);
 /* Fresh values for all that g introduces: the map of a scope for another run of the same graph. */
