@@ -4,7 +4,7 @@
 
 static bool is_trainable_slot(const node *n, int i)
 {
-    return n->op && (n->op->params >> (i < 7 ? i : 7)) & 1;
+    return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
 static void count_weights(network *net, node *n, uint8_t *seen)

@@ -16,11 +16,18 @@ void cost_pointwise(network *net, node *n);
 void cost_reduce(network *net, node *n);
 void cost_conv(network *net, node *n);
 void cost_conv_transpose(network *net, node *n);
-void cost_pool(network *net, node *n); /* window size times outputs */
-void cost_matmul(network *net, node *n);
-void cost_gemm(network *net, node *n);
+void cost_pool(network *net, node *n); /* flops_per_element times window size times outputs */
+void cost_resize(network *net, node *n);
+void cost_lrn(network *net, node *n);
+void cost_matmul(network *net, node *n); /* plain, Gemm, quantized, fused; flops_per_element for what is fused */
+void cost_det(network *net, node *n);
+void cost_cdist(network *net, node *n);
+void cost_moe(network *net, node *n);
 void cost_attention(network *net, node *n);
 void cost_recurrent(network *net, node *n);
+void cost_linear_attention(network *net, node *n);
 void cost_einsum(network *net, node *n);
+/* Data decide how much it computes. */
+void cost_unknown(network *net, node *n);
 
 #endif

@@ -57,8 +57,8 @@ struct op_info {
     int8_t min_inputs, max_inputs, min_outputs, max_outputs;
     op_kind kind;
     op_memory memory;
-    uint8_t saved;  /* bits of op_saved */
-    uint8_t params; /* bit i: input i is trainable if it is a constant (bit 7: inputs 7 and up) */
+    uint8_t saved;   /* bits of op_saved */
+    uint16_t params; /* bit i: input i is trainable if it is a constant (bit 15: inputs 15 and up) */
     shape_rule shape;
     fold_rule fold;          /* NULL: results are never folded */
     cost_rule cost;          /* NULL: no floating-point arithmetic */
