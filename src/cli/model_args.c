@@ -81,9 +81,13 @@ static bool split(const char *argument, const char **name, const char **value)
     return *name != NULL;
 }
 
+/* Numbers with commas between them; none at all is a scalar. */
 static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
 {
-    for (*rank = 0; *rank < MOST_DIMS;) {
+    *rank = 0;
+    if (!*s)
+        return true;
+    while (*rank < MOST_DIMS) {
         size_t length = strcspn(s, ",");
         if (!options_number(s, length, &dims[(*rank)++]))
             return false;

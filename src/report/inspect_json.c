@@ -66,6 +66,19 @@ static void costs(json *j, const figures *f)
     json_pair_number(j, "flops", f->flops);
 }
 
+/* Names of the tensors that a layer makes. */
+static void output_names(report *r, json *j, size_t layer)
+{
+    json_key(j, "outputs");
+    json_open(j, '[', true);
+    for (size_t i = 0; i < sooth_layer_at(r->model, layer).output_count; i++) {
+        size_t value = sooth_layer_output(r->model, layer, i);
+        if (value != SIZE_MAX)
+            json_string(j, sooth_value_at(r->model, value).name);
+    }
+    json_close(j, ']');
+}
+
 static void layers(report *r, json *j)
 {
     json_key(j, "layers");
@@ -88,6 +101,8 @@ static void layers(report *r, json *j)
         json_pair_number(j, "fused", row->fused_count);
         if (r->options.depth || r->options.top)
             json_pair_number(j, "layers", row->layer_count);
+        if (r->options.values && row->layer_count == 1 && row->last_layer != SIZE_MAX)
+            output_names(r, j, row->last_layer);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -13,7 +13,7 @@ LINEAR = {"Conv", "ConvTranspose", "Gemm", "Linear"}
 def run(task):
     _, file, dims = task
     # Dynamic graphs get the size that was counted; the others have it.
-    arguments = ["--shape", "input=" + ",".join(map(str, dims))] if "_dyn" in file else []
+    arguments = ["--shape", "input0=" + ",".join(map(str, dims))] if "_dyn" in file else []
     return corpus.Inspection(corpus.MODELS / file, *arguments)
 
 
