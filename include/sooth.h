@@ -139,6 +139,8 @@ typedef struct sooth_totals {
     int64_t activation_bytes; /* sum of the outputs that layers write (views write nothing) */
     int64_t nodes;            /* layers */
     int64_t unknown_layers;   /* layers whose cost is not known (unbound dimension, data-dependent, unknown operator) */
+    /* Where layers depend on unbound dimensions: the sums with those layers, as expressions ("4089184256*N"); else NULL. */
+    const char *macs_text, *flops_text, *activation_bytes_text;
 } sooth_totals;
 
 typedef struct sooth_layer {

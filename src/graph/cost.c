@@ -53,9 +53,20 @@ static void add_to_totals(sooth_totals *t, const node *n)
     t->unknown_layers += !num_known(n->macs) || !num_known(n->flops);
 }
 
+/* Sums that keep their symbols; what is not known at all is left out, as in the totals. */
+typedef struct symbolic_sums {
+    num macs, flops, activation_bytes;
+} symbolic_sums;
+
+static num add_expression(network *net, num sum, num x)
+{
+    return x == NUM_UNKNOWN ? sum : num_add(&net->nums, sum, x);
+}
+
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
+    symbolic_sums sums = {0};
     uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
@@ -67,5 +78,11 @@ void cost_network(sooth_model *model)
         count_weights(net, n, seen);
         count_activations(net, n);
         add_to_totals(&net->totals, n);
+        sums.macs = add_expression(net, sums.macs, n->macs);
+        sums.flops = add_expression(net, sums.flops, n->flops);
+        sums.activation_bytes = add_expression(net, sums.activation_bytes, n->activation_bytes);
     }
+    net->totals.macs_text = num_text(&net->nums, sums.macs);
+    net->totals.flops_text = num_text(&net->nums, sums.flops);
+    net->totals.activation_bytes_text = num_text(&net->nums, sums.activation_bytes);
 }

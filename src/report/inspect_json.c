@@ -165,6 +165,12 @@ void inspect_json(report *r)
     json_pair_number(j, "activation_bytes", r->totals.activation_bytes);
     json_pair_number(j, "nodes", r->totals.nodes);
     json_pair_number(j, "unknown_layers", r->totals.unknown_layers);
+    if (r->totals.macs_text)
+        json_pair_string(j, "macs_expression", r->totals.macs_text);
+    if (r->totals.flops_text)
+        json_pair_string(j, "flops_expression", r->totals.flops_text);
+    if (r->totals.activation_bytes_text)
+        json_pair_string(j, "activation_bytes_expression", r->totals.activation_bytes_text);
     json_close(j, '}');
 
     operators(r, j);

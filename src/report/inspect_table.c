@@ -359,6 +359,12 @@ static void totals(report *r)
         text_printf(r->out,
                     "  %" PRId64 " of %" PRId64 " layers have a cost that is not known and is not in these sums\n",
                     s->unknown_layers, s->nodes);
+    if (s->macs_text)
+        text_printf(r->out, "  with the unbound dimensions: %s MACs\n", s->macs_text);
+    if (s->flops_text)
+        text_printf(r->out, "  with the unbound dimensions: %s FLOPs\n", s->flops_text);
+    if (s->activation_bytes_text)
+        text_printf(r->out, "  with the unbound dimensions: %s bytes of activations\n", s->activation_bytes_text);
 }
 
 static size_t itself(const sooth_model *model, size_t index)
