@@ -27,7 +27,7 @@ typedef struct drawing {
     picture p;
     layout l;
     int64_t most_macs;
-    double top; /* of the graph, below title and legend */
+    double top, left; /* of the graph: below title and legend, in the middle of a narrow picture */
 } drawing;
 
 /* Text in XML: names are cleaned of control characters before (picture_name); two code points are not allowed at all. */
@@ -192,6 +192,12 @@ static void end_box(drawing *d, size_t value, const char *role, double x, double
 
 /* ---- edges ---------------------------------------------------------------------------------------------------------- */
 
+/* Ways through the gutters, so that different values do not run on top of each other. */
+typedef struct wrap_lanes {
+    int32_t *of_owner; /* + 1 */
+    int32_t *count;    /* by strip */
+} wrap_lanes;
+
 static bool is_box(const drawing *d, int32_t node)
 {
     return node < d->l.box_count;
@@ -205,36 +211,36 @@ static double port(const drawing *d, int32_t node, double towards)
     return fmin(fmax(towards, n->x - reach), n->x + reach);
 }
 
-/* From the foot of one strip through the gutter to the head of the next. */
-static void wrapped_edge(drawing *d, double x0, double y0, double x1, double y1, int32_t strip, int32_t lane)
+/* From the foot of one strip through the gutter to the head of the next: M, four rounded corners, down to y1. */
+static void wrapped_path(drawing *d, double x0, double y0, double x1, double y1, int32_t strip, int32_t lane)
 {
     double offset = 7.0 * (lane % 7), radius = 7;
     double low = d->l.strips[strip].bottom + 14 + offset, high = d->top - 14 - offset * 0.6;
-    double middle = d->l.strips[strip].right + MARGIN + 16 + offset;
-    double side = x0 + 2 * radius > middle ? 0 : radius; /* too near for corners: sharp ones */
+    double middle = d->left + d->l.strips[strip].right + 44 + offset;
     text_printf(d->out,
                 "<path d=\"M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1fH%.1fQ%.1f %.1f %.1f %.1fV%.1fQ%.1f %.1f %.1f %.1fH%.1f"
-                "Q%.1f %.1f %.1f %.1fV%.1f\" marker-end=\"url(#a)\"/>\n",
-                x0, y0, low - side, x0, low, x0 + side, low, middle - side, middle, low, middle, low - side,
-                high + side, middle, high, middle + side, high, x1 - side, x1, high, x1, high + side, y1);
+                "Q%.1f %.1f %.1f %.1fV%.1f",
+                x0, y0, low - radius, x0, low, x0 + radius, low, middle - radius, middle, low, middle, low - radius,
+                high + radius, middle, high, middle + radius, high, x1 - radius, x1, high, x1, high + radius, y1);
 }
 
-static void edge(drawing *d, const layout_link *step, int32_t *lanes)
+static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
 {
     const layout *l = &d->l;
     const layout_node *from = &l->nodes.items[step->from], *to = &l->nodes.items[step->to];
     const layout_row *above = &l->rows[from->row], *below = &l->rows[to->row];
     double y0 = above->y + BOX_HEIGHT, y1 = below->y;
-    if (above->strip != below->strip) {
-        wrapped_edge(d, MARGIN + from->x, y0, MARGIN + to->x, y1, above->strip, lanes[above->strip]++);
-        return;
+    double x0 = d->left + port(d, step->from, to->x), x1 = d->left + port(d, step->to, from->x), bend = GAP_Y * 0.62;
+    if (above->strip != below->strip) { /* steps of one value share the way through the gutter */
+        if (!wraps->of_owner[from->owner])
+            wraps->of_owner[from->owner] = ++wraps->count[above->strip];
+        wrapped_path(d, d->left + from->x, y0, d->left + to->x, y1, above->strip, wraps->of_owner[from->owner] - 1);
+    } else if (fabs(x0 - x1) < 0.05) {
+        text_printf(d->out, "<path d=\"M%.1f %.1fV%.1f", x0, y0, y1);
+    } else {
+        text_printf(d->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0, x0, y0 + bend, x1, y1 - bend,
+                    x1, y1);
     }
-    double x0 = MARGIN + port(d, step->from, to->x), x1 = MARGIN + port(d, step->to, from->x), bend = GAP_Y * 0.62;
-    text_printf(d->out, "<path d=\"M%.1f %.1f", x0, y0);
-    if (fabs(x0 - x1) < 0.05)
-        text_printf(d->out, "V%.1f", y1);
-    else
-        text_printf(d->out, "C%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0 + bend, x1, y1 - bend, x1, y1);
     if (!is_box(d, step->to)) /* through the row of the lane */
         text_printf(d->out, "V%.1f", y1 + BOX_HEIGHT);
     text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#a)\"/>\n" : "\"/>\n");
@@ -250,8 +256,8 @@ static void reference(drawing *d, int32_t link, int32_t *tags)
         return;
     const char *name = picture_name(d->r, sooth_value_at(d->r->model, e->value).name, 24);
     double width = 5.0 * (double)name_width(name) + 12, y = d->l.rows[n->row].y - 7;
-    double right = MARGIN + n->x + BOX_WIDTH / 2.0 - 4,
-           x = tag == 0 ? right - width : MARGIN + n->x - BOX_WIDTH / 2.0 + 4;
+    double right = d->left + n->x + BOX_WIDTH / 2.0 - 4,
+           x = tag == 0 ? right - width : d->left + n->x - BOX_WIDTH / 2.0 + 4;
     text_printf(d->out, "<g><title>reads ");
     xml(d->out, picture_name(d->r, sooth_value_at(d->r->model, e->value).name, 400));
     text_printf(d->out, "</title><rect class=\"p\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" rx=\"6\"/>", x, y,
@@ -295,20 +301,22 @@ void graph_svg(report *r)
     d.top = MARGIN + 50 + (kinds + per_line - 1) / per_line * LEGEND_LINE + 44;
     lay_out(&d);
     double width = fmax(d.l.width + 2 * MARGIN, LEAST_WIDTH), height = fmax(d.l.height, d.top) + MARGIN + 40;
+    d.left = (width - d.l.width) / 2;
     text_printf(r->out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
                 width, height, width, height);
     style(&d);
     text_printf(r->out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n", width, height);
     head(&d, width);
-    int32_t *lanes = ARENA_ARRAY(r->scratch, int32_t, (size_t)d.l.strip_count + 1);
+    wrap_lanes wraps = {.of_owner = ARENA_ARRAY(r->scratch, int32_t, (size_t)d.p.box_count),
+                        .count = ARENA_ARRAY(r->scratch, int32_t, (size_t)d.l.strip_count)};
     for (int32_t i = 0; i < d.l.steps.count; i++)
-        edge(&d, &d.l.steps.items[i], lanes);
+        edge(&d, &d.l.steps.items[i], &wraps);
     for (int32_t box = 0; box < d.p.box_count; box++) {
         size_t index;
         box_role role = picture_box(&d.p, box, &index);
         const layout_node *n = &d.l.nodes.items[box];
-        double x = MARGIN + n->x - BOX_WIDTH / 2.0, y = d.l.rows[n->row].y;
+        double x = d.left + n->x - BOX_WIDTH / 2.0, y = d.l.rows[n->row].y;
         if (role == BOX_LAYER)
             layer_box(&d, index, x, y);
         else

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 typedef enum column { NAME, OP, SHAPE, PARAMS, MACS, FLOPS, WEIGHTS, ACTIVATIONS, COLUMN_COUNT } column;
 
@@ -166,6 +165,11 @@ static figures totals_of(const report *r)
     return (figures){s->params, s->macs, s->flops, s->weight_bytes, s->activation_bytes};
 }
 
+static const char *layer_total(report *r)
+{
+    return arena_printf(r->scratch, "%" PRId64 " layer%s", r->totals.nodes, r->totals.nodes == 1 ? "" : "s").ptr;
+}
+
 static void widen(table *t, column c, const char *s)
 {
     size_t w = name_width(s);
@@ -210,6 +214,7 @@ static void measure(table *t)
     }
     for (int c = PARAMS; c < COLUMN_COUNT; c++)
         widen(t, c, figure(&totals, c, room));
+    widen(t, OP, layer_total(r));
     if (!r->options.columns)
         return;
     size_t columns = r->options.columns > MARGIN + 40 ? r->options.columns - MARGIN : 40;
@@ -266,9 +271,7 @@ static void layers(table *t)
         table_line(t, row->name, row_op(t, row), kind ? kind : "", row_shape(t, row), &row->sums);
     }
     line(r, table_width(t));
-    char room[64];
-    snprintf(room, sizeof room, "%" PRId64 " layers", r->totals.nodes);
-    table_line(t, "total", r->totals.nodes == 1 ? "1 layer" : room, "", "", &totals);
+    table_line(t, "total", layer_total(r), "", "", &totals);
     size_t hidden = 0;
     for (int c = 0; c < COLUMN_COUNT; c++) {
         if (t->width[c])

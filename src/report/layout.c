@@ -37,16 +37,21 @@ static void assign_rows(layout *l)
 
 /* ---- strips --------------------------------------------------------------------------------------------------------- */
 
-/* How many links pass from each row to the next. */
+/* How many values pass from each row to the next; links too long to be drawn do not count. */
 static int32_t *count_passing(layout *l)
 {
     int32_t *passing = ARENA_ARRAY(l->arena, int32_t, (size_t)l->row_count + 1);
+    int32_t *reach = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count);
     for (int32_t i = 0; i < l->link_count; i++) {
-        int32_t from = l->nodes.items[l->links[i].from].row, to = l->nodes.items[l->links[i].to].row;
-        if (to - from > LONGEST_LANE)
-            continue;
-        passing[from]++;
-        passing[to]--;
+        int32_t from = l->links[i].from, row = l->nodes.items[from].row, to = l->nodes.items[l->links[i].to].row;
+        if (to - row <= LONGEST_LANE && to > reach[from])
+            reach[from] = to;
+    }
+    for (int32_t box = 0; box < l->box_count; box++) {
+        if (reach[box]) {
+            passing[l->nodes.items[box].row]++;
+            passing[reach[box]]--;
+        }
     }
     for (int32_t r = 1; r <= l->row_count; r++)
         passing[r] += passing[r - 1];
@@ -77,7 +82,7 @@ static void cut_strips(layout *l)
         if (s + 1 < count) {
             int32_t length = (l->row_count - first) / (count - s), slack = length / 6;
             end = first + length;
-            /* The cut that fewest links pass, the nearest to the middle of the slack among equals. */
+            /* The cut that fewest values pass, the nearest to the middle of the slack among equals. */
             for (int32_t d = 1, middle = end; d <= slack; d++) {
                 if (passing[middle - d - 1] < passing[end - 1])
                     end = middle - d;

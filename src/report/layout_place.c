@@ -11,7 +11,7 @@
 typedef struct placement {
     layout *l;
     const layout_strip *strip;
-    bool *clashes; /* of each step up: crosses a lane and must not be straightened; by index into up->nodes */
+    bool *clashes; /* of each step up: must not be straightened, others have a better right; by index into up->nodes */
     const layout_neighbours *up, *down;
     int32_t *up_index;     /* of each step down: its index among the steps up */
     int32_t *root, *align; /* blocks: the first node, and a ring through its nodes */
@@ -57,6 +57,48 @@ static void mark_clashes(placement *p)
             }
             left_bound = right_bound;
         }
+    }
+}
+
+/* Longest way through boxes from a node to an end of its strip. */
+static void measure_depth(placement *p, const layout_neighbours *n, bool from_below, int32_t *depth)
+{
+    layout *l = p->l;
+    int32_t first = p->strip->first_row, end = p->strip->end_row;
+    for (int32_t r = first; r < end; r++) {
+        const layout_row *row = &l->rows[from_below ? first + end - 1 - r : r];
+        for (int32_t i = 0; i < row->count; i++) {
+            int32_t node = row->nodes[i], longest = 0;
+            for (int32_t k = n->start[node]; k < n->start[node + 1] && !is_lane(l, node); k++)
+                longest = depth[n->nodes[k]] > longest ? depth[n->nodes[k]] : longest;
+            depth[node] = is_lane(l, node) ? 0 : longest + 1;
+        }
+    }
+}
+
+/* The trunk of a network stays straight: of the steps that leave or reach a box, those of the longest branch go before the
+ * others, and branches of one length share the right. */
+static void mark_side_branches(placement *p)
+{
+    layout *l = p->l;
+    int32_t *below = p->root, *above = p->align; /* not in use yet */
+    measure_depth(p, p->down, true, below);
+    measure_depth(p, p->up, false, above);
+    for (int32_t i = 0; i < p->strip_node_count; i++) {
+        int32_t node = p->strip_nodes[i], longest = 0;
+        if (is_lane(l, node))
+            continue;
+        for (int32_t k = p->down->start[node]; k < p->down->start[node + 1]; k++)
+            longest = below[p->down->nodes[k]] > longest ? below[p->down->nodes[k]] : longest;
+        for (int32_t k = p->down->start[node]; k < p->down->start[node + 1]; k++)
+            if (below[p->down->nodes[k]] < longest)
+                p->clashes[p->up_index[k]] = true;
+        longest = 0;
+        for (int32_t k = p->up->start[node]; k < p->up->start[node + 1]; k++)
+            longest = above[p->up->nodes[k]] > longest ? above[p->up->nodes[k]] : longest;
+        for (int32_t k = p->up->start[node]; k < p->up->start[node + 1]; k++)
+            if (above[p->up->nodes[k]] < longest)
+                p->clashes[k] = true;
     }
 }
 
@@ -237,6 +279,7 @@ void layout_place(layout *l)
                 p.strip_nodes[p.strip_node_count++] = l->rows[r].nodes[i];
         match_steps(&p);
         mark_clashes(&p);
+        mark_side_branches(&p);
         for (int k = 0; k < 4; k++) {
             align_blocks(&p, k < 2, k % 2 == 0);
             pack_blocks(&p, k % 2 == 0, p.x[k]);
