@@ -31,9 +31,11 @@ static void set_statistics(infer *c, int i, int64_t axis, dtype t)
     set_shape(c, i, x->rank, dims);
 }
 
+/* A runtime lets half-precision data be scaled by float32: the output has the scale's type. */
 void shape_layer_norm(infer *c)
 {
     set_like(c, 0, in(c, 0));
+    set_dtype(c, 0, dtype_in(c, 1, DT_UNKNOWN));
     int64_t axis = attr_int(c, "axis", -1);
     set_statistics(c, 1, axis, DT_FLOAT32);
     set_statistics(c, 2, axis, DT_FLOAT32);

@@ -40,19 +40,14 @@ static bool resized_axes(infer *c, int rank, int *axes, int32_t *count)
     return true;
 }
 
+/* A region of interest (tf_crop_and_resize) should scale the size too, but neither ONNX's own inference nor ONNX Runtime
+ * does it: what runs counts. */
 static void resize_by_scales(infer *c, const value *x, const double *scales, const int *axes, int32_t count)
 {
     num dims[MAX_RANK];
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
-    int32_t roi_count = 0;
-    bool crops = str_is(attr_string(c, "coordinate_transformation_mode", ""), "tf_crop_and_resize");
-    const double *roi = crops ? const_reals(c, 1, &roi_count) : NULL;
-    for (int32_t i = 0; i < count; i++) {
-        double scale = scales[i];
-        if (crops)
-            scale = roi && roi_count == 2 * count ? scale * (roi[count + i] - roi[i]) : 0;
-        dims[axes[i]] = scaled(c, x->dims[axes[i]], scale);
-    }
+    for (int32_t i = 0; i < count; i++)
+        dims[axes[i]] = scaled(c, x->dims[axes[i]], scales[i]);
     set_shape(c, 0, x->rank, dims);
 }
 
