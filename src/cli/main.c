@@ -7,6 +7,7 @@
 
 static const command COMMANDS[] = {
     {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
+    {"convert", "the graph without its weights as an ONNX file", convert_main},
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 

@@ -53,8 +53,9 @@ static bool read_input(void **bytes, size_t *size)
     return false;
 }
 
-static int load(const char *path, model_file *file)
+int model_load(const char *path, model_file *file)
 {
+    *file = (model_file){0};
     sooth_error error;
     sooth_status status;
     const char *subject = path;
@@ -67,7 +68,10 @@ static int load(const char *path, model_file *file)
     } else {
         status = sooth_load_file(path, &file->model, &error);
     }
-    return status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject, "%s", error.message);
+    if (status == SOOTH_OK)
+        return SOOTH_OK;
+    model_close(file);
+    return cli_fail(status, subject, "%s", error.message);
 }
 
 /* Names may contain '=' themselves: the last one counts. */
@@ -153,7 +157,7 @@ int model_open(const char *command, const char *path, const model_args *args, mo
     bindings b = {0};
     int code = parse_bindings(command, args, &b);
     if (code == SOOTH_OK)
-        code = load(path, file);
+        code = model_load(path, file);
     if (code == SOOTH_OK) {
         sooth_options options = {.batch = args->batch,
                                  .dims = b.dims,

@@ -43,6 +43,7 @@ typedef struct model_file {
     sooth_model *model;
     void *bytes; /* of standard input */
 } model_file;
+int model_load(const char *path, model_file *file); /* without binding */
 int model_open(const char *command, const char *path, const model_args *args, model_file *file);
 void model_close(model_file *file);
 

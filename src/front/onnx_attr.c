@@ -142,6 +142,10 @@ void onnx_attr(builder *b, wire w, attr *a)
             break;
         }
     }
+    if (a->kind == ATTR_REFERENCE)
+        a->count = (int32_t)(type & INT32_MAX);
+    if (a->kind == ATTR_OTHER)
+        a->string = (str){(const char *)whole.at, (size_t)(whole.end - whole.at)};
     if (type >= TYPE_FLOATS && type <= TYPE_STRINGS && a->kind != ATTR_REFERENCE)
         a->kind = ATTR_NONE;
     if (a->kind == ATTR_NONE)

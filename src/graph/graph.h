@@ -52,8 +52,8 @@ typedef enum attr_kind {
     ATTR_STRINGS,
     ATTR_TENSOR,
     ATTR_GRAPH,
-    ATTR_REFERENCE, /* inside a local function: the value of the caller's attribute `string` */
-    ATTR_OTHER,     /* types, sparse tensors, lists of graphs: kept by name only */
+    ATTR_REFERENCE, /* inside a local function: the value of the caller's attribute `string`; `count` is the file's type */
+    ATTR_OTHER,     /* types, lists of graphs and tensors: not read; `string` is the whole attribute as the file has it */
 } attr_kind;
 
 typedef struct attr {

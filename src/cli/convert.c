@@ -1,0 +1,60 @@
+/* convert.c: `sooth convert`: the graph of any file that can be read, as an ONNX file without weights. */
+#include "cli/model_args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void help(const option *options, size_t count)
+{
+    puts(
+        "usage: sooth convert MODEL -o FILE.onnx\n\n"
+        "Writes the graph of MODEL as an ONNX file without its weights: small, and enough for everything Sooth tells.\n"
+        "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME.\n\nOptions:");
+    options_help(options, count);
+}
+
+static int run(const char *path, const char *output)
+{
+    model_file file;
+    int code = model_load(path, &file);
+    if (code != SOOTH_OK)
+        return code;
+    sooth_error error;
+    void *bytes;
+    size_t size;
+    sooth_status status = sooth_write_onnx(file.model, &bytes, &size, &error);
+    code = status == SOOTH_OK ? cli_write(output, bytes, size) : cli_fail(status, path, "%s", error.message);
+    free(bytes);
+    model_close(&file);
+    return code;
+}
+
+int convert_main(int argc, char **argv)
+{
+    const char *output = NULL;
+    const option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &output,
+         .argument = "FILE",
+         .help = "write to FILE ('-' for standard output)"},
+    };
+    size_t count = sizeof options / sizeof *options;
+    switch (options_parse("convert", options, count, &argc, argv)) {
+    case OPTIONS_HELP:
+        help(options, count);
+        return cli_flush();
+    case OPTIONS_WRONG:
+        return SOOTH_ERROR_USAGE;
+    default:
+        break;
+    }
+    if (argc != 2)
+        return cli_usage("convert", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                         argv[argc - 1]);
+    if (!output && isatty(STDOUT_FILENO))
+        return cli_usage("convert", "an ONNX file is not for a terminal: name one with -o FILE");
+    return run(argv[1], output);
+}

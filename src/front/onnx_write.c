@@ -1,0 +1,453 @@
+/* onnx_write.c: the source graph as an ONNX file without weights (sooth_write_onnx; field numbers are in onnx.c,
+ * onnx_attr.c and onnx_tensor.c).
+ *
+ * Constants of up to 64 elements, and integers that shapes may be computed from, keep their data where the source has them;
+ * all others keep type and dimensions, and their data are said to lie in an external file "stripped". What the graph does not
+ * keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
+#include "front/wire_write.h"
+#include "graph/graph.h"
+
+#include <stdlib.h>
+
+enum {
+    SMALL_CONSTANT = 64,
+    IR_VERSION = 8,         /* the first with functions: older readers can still use it */
+    IR_VERSION_NEWEST = 13, /* for the element types that came after bfloat16 */
+};
+
+typedef struct onnx_writer {
+    wire_writer *w;
+    const source *s;
+    const graph **owner;  /* of each value: the graph that introduces it */
+    const graph **border; /* the last graph that it is an input or output of */
+} onnx_writer;
+
+/* ---- tensors -------------------------------------------------------------------------------------------------------- */
+
+static int64_t element_count(const tensor *t)
+{
+    int64_t n = 1; /* the reader has checked that it can be counted */
+    for (int i = 0; i < t->rank; i++)
+        n *= t->dims[i];
+    return n;
+}
+
+static void put_external(wire_writer *w)
+{
+    size_t entry = wire_begin(w, 13);
+    wire_put_str(w, 1, STR("location"));
+    wire_put_str(w, 2, STR("stripped"));
+    wire_end(w, entry);
+    wire_put_int(w, 14, 1);
+}
+
+static uint32_t varints_field(dtype t)
+{
+    return t == DT_INT64 ? 7 : t == DT_UINT32 || t == DT_UINT64 ? 11 : 5;
+}
+
+static void put_data(wire_writer *w, const tensor *t)
+{
+    int64_t count = element_count(t);
+    bool keep = count <= SMALL_CONSTANT || (dtype_is_integer(t->dtype) && count <= MAX_FOLDED);
+    if (count == 0 && t->encoding == TENSOR_ELSEWHERE)
+        wire_put_bytes(w, 9, NULL, 0);
+    else if (!keep || t->encoding == TENSOR_ELSEWHERE)
+        put_external(w);
+    else
+        wire_put_bytes(w,
+                       t->encoding == TENSOR_FLOATS    ? 4
+                       : t->encoding == TENSOR_DOUBLES ? 10
+                       : t->encoding == TENSOR_RAW     ? 9
+                                                       : varints_field(t->dtype),
+                       t->bytes, t->size);
+}
+
+/* The fields of a TensorProto. */
+static void put_tensor(wire_writer *w, const tensor *t, str name)
+{
+    for (int i = 0; i < t->rank; i++)
+        wire_put_int(w, 1, t->dims[i]);
+    wire_put_int(w, 2, t->dtype);
+    if (name.len)
+        wire_put_str(w, 8, name);
+    put_data(w, t);
+}
+
+/* Sparse ones take fewer bytes than their dimensions say. */
+static int64_t sparse_values(const tensor *t)
+{
+    int64_t bits = dtype_bits(t->dtype);
+    if (bits < 8 || t->stored_bytes == element_count(t) * (bits / 8))
+        return -1;
+    return t->stored_bytes / (bits / 8);
+}
+
+/* The fields of a SparseTensorProto: values, indices, dims. */
+static void put_sparse(wire_writer *w, const tensor *t, int64_t count, str name)
+{
+    const tensor values = {.dtype = t->dtype, .rank = 1, .dims = &count, .encoding = TENSOR_ELSEWHERE};
+    const tensor indices = {.dtype = DT_INT64, .rank = 1, .dims = &count, .encoding = TENSOR_ELSEWHERE};
+    size_t message = wire_begin(w, 1);
+    put_tensor(w, &values, name);
+    wire_end(w, message);
+    message = wire_begin(w, 2);
+    put_tensor(w, &indices, (str){0});
+    wire_end(w, message);
+    for (int i = 0; i < t->rank; i++)
+        wire_put_int(w, 3, t->dims[i]);
+}
+
+/* A tensor in `dense` or, if it is one, a sparse tensor in `sparse`. */
+static void put_constant(wire_writer *w, uint32_t dense, uint32_t sparse, const tensor *t, str name)
+{
+    int64_t values = sparse_values(t);
+    size_t message = wire_begin(w, values < 0 ? dense : sparse);
+    if (values < 0)
+        put_tensor(w, t, name);
+    else
+        put_sparse(w, t, values, name);
+    wire_end(w, message);
+}
+
+/* ---- types ---------------------------------------------------------------------------------------------------------- */
+
+static void put_tensor_type(onnx_writer *o, const value *v)
+{
+    wire_writer *w = o->w;
+    size_t type = wire_begin(w, v->kind == VALUE_SPARSE ? 8 : 1);
+    wire_put_int(w, 1, v->dtype);
+    if (v->rank >= 0) {
+        size_t shape = wire_begin(w, 2);
+        for (int i = 0; i < v->rank; i++) {
+            const char *symbol = num_text(&o->s->symbols, v->dims[i]);
+            size_t dim = wire_begin(w, 1);
+            if (dim_known(v->dims[i]))
+                wire_put_int(w, 1, v->dims[i]);
+            else if (symbol)
+                wire_put_str(w, 2, str_of(symbol));
+            wire_end(w, dim);
+        }
+        wire_end(w, shape);
+    }
+    wire_end(w, type);
+}
+
+static void put_map_type(wire_writer *w)
+{
+    size_t map = wire_begin(w, 5);
+    wire_put_int(w, 1, DT_INT64);
+    size_t element = wire_begin(w, 2), tensor = wire_begin(w, 1);
+    wire_put_int(w, 1, DT_FLOAT32);
+    wire_end(w, tensor);
+    wire_end(w, element);
+    wire_end(w, map);
+}
+
+static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
+{
+    wire_writer *w = o->w;
+    const value *v = &o->s->values.items[id];
+    size_t info = wire_begin(w, field);
+    wire_put_str(w, 1, v->name);
+    if (v->is_declared) {
+        size_t type = wire_begin(w, 2);
+        if (v->kind == VALUE_MAP) {
+            put_map_type(w);
+        } else if (v->kind == VALUE_SEQUENCE || v->kind == VALUE_OPTIONAL) {
+            size_t outer = wire_begin(w, v->kind == VALUE_SEQUENCE ? 4 : 9), element = wire_begin(w, 1);
+            put_tensor_type(o, v);
+            wire_end(w, element);
+            wire_end(w, outer);
+        } else {
+            put_tensor_type(o, v);
+        }
+        wire_end(w, type);
+    }
+    wire_end(w, info);
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------------------------------- */
+
+static void put_graph(onnx_writer *o, const graph *g);
+
+/* AttributeProto.AttributeType of each kind. */
+static int attribute_type(const attr *a)
+{
+    switch (a->kind) {
+    case ATTR_FLOAT:
+        return 1;
+    case ATTR_INT:
+        return 2;
+    case ATTR_STRING:
+        return 3;
+    case ATTR_TENSOR:
+        return sparse_values(a->tensor) < 0 ? 4 : 11;
+    case ATTR_GRAPH:
+        return 5;
+    case ATTR_FLOATS:
+        return 6;
+    case ATTR_INTS:
+        return 7;
+    case ATTR_STRINGS:
+        return 8;
+    case ATTR_REFERENCE:
+        return a->count;
+    default:
+        return 0;
+    }
+}
+
+static void put_attr_value(onnx_writer *o, const attr *a)
+{
+    wire_writer *w = o->w;
+    size_t body;
+    switch (a->kind) {
+    case ATTR_INT:
+        wire_put_int(w, 3, a->integer);
+        break;
+    case ATTR_FLOAT:
+        wire_put_float(w, 2, (float)a->real);
+        break;
+    case ATTR_STRING:
+        wire_put_str(w, 4, a->string);
+        break;
+    case ATTR_TENSOR:
+        put_constant(w, 5, 22, a->tensor, (str){0});
+        break;
+    case ATTR_GRAPH: /* as deep as the reader allowed: 32 */
+        body = wire_begin(w, 6);
+        put_graph(o, a->graph);
+        wire_end(w, body);
+        break;
+    case ATTR_REFERENCE:
+        wire_put_str(w, 21, a->string);
+        break;
+    case ATTR_INTS:
+        for (int32_t i = 0; i < a->count; i++)
+            wire_put_int(w, 8, a->ints[i]);
+        break;
+    case ATTR_FLOATS:
+        for (int32_t i = 0; i < a->count; i++)
+            wire_put_float(w, 7, (float)a->reals[i]);
+        break;
+    case ATTR_STRINGS:
+        for (int32_t i = 0; i < a->count; i++)
+            wire_put_str(w, 9, a->strings[i]);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_attr(onnx_writer *o, uint32_t field, const attr *a)
+{
+    if (a->kind == ATTR_NONE)
+        return;
+    if (a->kind == ATTR_OTHER) {
+        wire_put_str(o->w, field, a->string);
+        return;
+    }
+    size_t message = wire_begin(o->w, field);
+    wire_put_str(o->w, 1, a->name);
+    put_attr_value(o, a);
+    wire_put_int(o->w, 20, attribute_type(a));
+    wire_end(o->w, message);
+}
+
+static str value_name(const onnx_writer *o, value_id id)
+{
+    return id == NO_VALUE ? STR("") : o->s->values.items[id].name;
+}
+
+static void put_node(onnx_writer *o, uint32_t field, const node *n)
+{
+    wire_writer *w = o->w;
+    size_t message = wire_begin(w, field);
+    for (int32_t i = 0; i < n->input_count; i++)
+        wire_put_str(w, 1, value_name(o, n->inputs[i]));
+    for (int32_t i = 0; i < n->output_count; i++)
+        wire_put_str(w, 2, value_name(o, n->outputs[i]));
+    if (n->name.len)
+        wire_put_str(w, 3, n->name);
+    wire_put_str(w, 4, n->type);
+    for (int32_t i = 0; i < n->attr_count; i++)
+        put_attr(o, 5, &n->attrs[i]);
+    if (n->domain.len)
+        wire_put_str(w, 7, n->domain);
+    wire_end(w, message);
+}
+
+/* ---- graphs and functions ------------------------------------------------------------------------------------------- */
+
+/* Inner graphs introduce values inside the range of the outer one and take them over. */
+static void claim_values(onnx_writer *o, const graph *g)
+{
+    for (value_id v = g->first_value; v < g->end_value; v++)
+        o->owner[v] = g;
+    for (int32_t i = 0; i < g->nodes.count; i++)
+        for (int32_t k = 0; k < g->nodes.items[i].attr_count; k++)
+            if (g->nodes.items[i].attrs[k].kind == ATTR_GRAPH)
+                claim_values(o, g->nodes.items[i].attrs[k].graph);
+}
+
+/* The fields of a GraphProto. */
+static void put_graph(onnx_writer *o, const graph *g)
+{
+    wire_writer *w = o->w;
+    for (int32_t i = 0; i < g->nodes.count; i++)
+        put_node(o, 1, &g->nodes.items[i]);
+    wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
+    for (value_id v = g->first_value; v < g->end_value; v++) {
+        const value *constant = &o->s->values.items[v];
+        if (o->owner[v] == g && constant->tensor)
+            put_constant(w, 5, 15, constant->tensor, constant->name);
+    }
+    for (int32_t i = 0; i < g->inputs.count; i++) {
+        put_value_info(o, 11, g->inputs.items[i]);
+        o->border[g->inputs.items[i]] = g;
+    }
+    for (int32_t i = 0; i < g->outputs.count; i++) {
+        put_value_info(o, 12, g->outputs.items[i]);
+        o->border[g->outputs.items[i]] = g;
+    }
+    for (value_id v = g->first_value; v < g->end_value; v++) {
+        const value *inner = &o->s->values.items[v];
+        if (o->owner[v] == g && inner->is_declared && !inner->tensor && !listed(&g->inputs, v) &&
+            !listed(&g->outputs, v))
+            put_value_info(o, 13, v);
+    }
+}
+
+static void put_opset(wire_writer *w, uint32_t field, str domain, int32_t version)
+{
+    size_t message = wire_begin(w, field);
+    wire_put_str(w, 1, domain);
+    wire_put_int(w, 2, version);
+    wire_end(w, message);
+}
+
+/* Names and operator sets that a function's nodes use; each is written once. */
+typedef struct function_uses {
+    str names[256];
+    int32_t name_count;
+    opset_import opsets[64];
+    int32_t opset_count;
+} function_uses;
+
+static void collect_uses(function_uses *u, const graph *g)
+{
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        int32_t k = 0;
+        while (k < u->opset_count && !str_eq(u->opsets[k].domain, n->domain))
+            k++;
+        if (k == u->opset_count && k < 64)
+            u->opsets[u->opset_count++] = (opset_import){n->domain, n->opset};
+        for (int32_t a = 0; a < n->attr_count; a++) {
+            const attr *at = &n->attrs[a];
+            if (at->kind == ATTR_GRAPH)
+                collect_uses(u, at->graph);
+            if (at->kind != ATTR_REFERENCE)
+                continue;
+            for (k = 0; k < u->name_count && !str_eq(u->names[k], at->string);)
+                k++;
+            if (k == u->name_count && k < 256)
+                u->names[u->name_count++] = at->string;
+        }
+    }
+}
+
+static void put_function(onnx_writer *o, const function *f)
+{
+    wire_writer *w = o->w;
+    function_uses uses = {.name_count = 0};
+    collect_uses(&uses, &f->graph);
+    size_t message = wire_begin(w, 25);
+    wire_put_str(w, 1, f->name);
+    for (int32_t i = 0; i < f->graph.inputs.count; i++)
+        wire_put_str(w, 4, value_name(o, f->graph.inputs.items[i]));
+    for (int32_t i = 0; i < f->graph.outputs.count; i++)
+        wire_put_str(w, 5, value_name(o, f->graph.outputs.items[i]));
+    for (int32_t i = 0; i < uses.name_count; i++) {
+        bool has_default = false;
+        for (int32_t k = 0; k < f->default_count; k++)
+            has_default = has_default || str_eq(f->defaults[k].name, uses.names[i]);
+        if (!has_default)
+            wire_put_str(w, 6, uses.names[i]);
+    }
+    for (int32_t i = 0; i < f->graph.nodes.count; i++)
+        put_node(o, 7, &f->graph.nodes.items[i]);
+    for (int32_t i = 0; i < uses.opset_count; i++)
+        put_opset(w, 9, uses.opsets[i].domain, uses.opsets[i].version);
+    wire_put_str(w, 10, f->domain);
+    for (int32_t i = 0; i < f->default_count; i++)
+        put_attr(o, 11, &f->defaults[i]);
+    wire_end(w, message);
+}
+
+static int ir_version(const source *s)
+{
+    for (int32_t i = 0; i < s->values.count; i++)
+        if (s->values.items[i].dtype > DT_BFLOAT16)
+            return IR_VERSION_NEWEST;
+    return IR_VERSION;
+}
+
+static void put_model(onnx_writer *o)
+{
+    wire_writer *w = o->w;
+    const source *s = o->s;
+    wire_put_int(w, 1, ir_version(s));
+    if (s->producer.len)
+        wire_put_str(w, 2, s->producer);
+    size_t main = wire_begin(w, 7);
+    put_graph(o, &s->main);
+    wire_end(w, main);
+    bool has_default = false;
+    for (int32_t i = 0; i < s->opsets.count; i++) {
+        put_opset(w, 8, s->opsets.items[i].domain, s->opsets.items[i].version);
+        has_default = has_default || s->opsets.items[i].domain.len == 0;
+    }
+    if (!has_default) /* what the reader took it for */
+        put_opset(w, 8, STR(""), 1);
+    for (int32_t i = 0; i < s->functions.count; i++)
+        put_function(o, &s->functions.items[i]);
+}
+
+/* Apart from the public function, because what setjmp's own function changes is lost at a jump. */
+static bool write_all(onnx_writer *o, arena *scratch)
+{
+    if (setjmp(o->w->fail->jump))
+        return false;
+    o->owner = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
+    o->border = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
+    for (int32_t i = 0; i < o->s->functions.count; i++)
+        claim_values(o, &o->s->functions.items[i].graph);
+    claim_values(o, &o->s->main);
+    put_model(o);
+    return true;
+}
+
+sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error)
+{
+    sooth_error own;
+    sooth_error *e = error ? error : &own;
+    *e = (sooth_error){.code = SOOTH_OK};
+    *bytes = NULL;
+    *size = 0;
+    fail f = {.error = e};
+    arena scratch;
+    arena_init(&scratch, &f, SIZE_MAX);
+    wire_writer w = {.fail = &f};
+    onnx_writer o = {.w = &w, .s = &model->source};
+    bool done = write_all(&o, &scratch);
+    arena_free(&scratch);
+    if (!done) {
+        free(w.bytes);
+        return e->code;
+    }
+    *bytes = w.bytes;
+    *size = w.size;
+    return SOOTH_OK;
+}
