@@ -313,8 +313,7 @@ static void put_graph(onnx_writer *o, const graph *g)
     }
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *inner = &o->s->values.items[v];
-        if (o->owner[v] == g && inner->is_declared && !inner->tensor && !listed(&g->inputs, v) &&
-            !listed(&g->outputs, v))
+        if (o->owner[v] == g && inner->is_declared && !inner->tensor && o->border[v] != g)
             put_value_info(o, 13, v);
     }
 }
