@@ -54,7 +54,7 @@ void *arena_alloc(arena *a, size_t count, size_t size)
         fail_with(a->fail, SOOTH_ERROR_INPUT,
                   "the graph needs more than %zu MiB of memory; it is larger than any real network",
                   a->cap_bytes >> 20);
-    if (bytes > (size_t)(a->end - a->next))
+    if (!a->next || bytes > (size_t)(a->end - a->next))
         add_block(a, bytes);
     void *p = a->next;
     a->next += bytes;

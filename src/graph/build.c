@@ -120,7 +120,7 @@ void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
     v->dtype = t;
     v->is_declared = true;
     v->rank = (int8_t)(rank > MAX_RANK ? RANK_UNKNOWN : rank);
-    v->dims = v->rank > 0 ? arena_copy(b->arena, dims, (size_t)rank, sizeof *dims) : NULL;
+    v->dims = v->rank >= 0 ? arena_copy(b->arena, dims, (size_t)rank, sizeof *dims) : NULL;
 }
 
 void build_constant(builder *b, value_id id, const tensor *t)

@@ -197,6 +197,7 @@ static void start_round(const control *c, const loop *l, const scope *s, num rou
         }
         v->dtype = i == 0 ? DT_INT64 : DT_BOOL;
         v->rank = 0;
+        v->dims = ARENA_ARRAY(c->net->arena, num, 0);
         num known = i == 0 ? round : 1;
         v->ints = round >= 0 ? arena_copy(c->net->arena, &known, 1, sizeof known) : NULL;
     }

@@ -54,7 +54,7 @@ static bool decode_ints(const tensor *t, int64_t *to, int64_t count)
 {
     int bits = dtype_bits(t->dtype);
     if (t->encoding == TENSOR_VARINTS) {
-        const uint8_t *p = t->bytes, *end = t->bytes + t->size;
+        const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
         uint64_t x;
         if (bits < 8) /* sub-byte types are packed into the varints: too rare to decode */
             return false;
@@ -78,7 +78,7 @@ static bool decode_ints(const tensor *t, int64_t *to, int64_t count)
 static bool decode_reals(const tensor *t, double *to, int64_t count)
 {
     int width = t->encoding == TENSOR_DOUBLES ? 8 : t->encoding == TENSOR_FLOATS ? 4 : dtype_bits(t->dtype) / 8;
-    const uint8_t *p = t->bytes, *end = t->bytes + t->size;
+    const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
     for (int64_t i = 0; i < count; i++) {
         uint64_t x;
         if (t->encoding == TENSOR_VARINTS) { /* float16 and bfloat16 as numbers of their bits */

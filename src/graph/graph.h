@@ -86,7 +86,7 @@ typedef struct value {
     bool is_input;         /* of the network, fed by the user */
     bool is_output;        /* of the network */
     bool is_declared;      /* dtype/rank/dims of the source stage were declared in the file */
-    num *dims;
+    num *dims; /* never NULL where the rank is known: a scalar has none of them, somewhere */
     const tensor *tensor; /* constant data in the file, or NULL */
     node_id producer;     /* NO_NODE for inputs and initializers */
     /* Network stage only. Folded data: at most one of the two is set; product(dims) elements in row-major order.

@@ -138,7 +138,7 @@ static void bind_input(binding *b, value_id id)
         return;
     }
     v->rank = declared->rank;
-    v->dims = declared->rank > 0 ? arena_copy(net->arena, declared->dims, (size_t)declared->rank, sizeof(num)) : NULL;
+    v->dims = declared->rank >= 0 ? arena_copy(net->arena, declared->dims, (size_t)declared->rank, sizeof(num)) : NULL;
     for (int i = 0; i < v->rank; i++)
         v->dims[i] = bound_dim(b, v->dims[i]);
     if (net->batch_from && v->rank > 0 && v->dims[0] == net->batch_from && v->kind == VALUE_TENSOR) {

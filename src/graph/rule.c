@@ -98,7 +98,7 @@ void set_shape(infer *c, int i, int rank, const num *dims)
     value *v = out(c, i);
     if (!v || rank < 0 || rank > MAX_RANK)
         return;
-    num *copy = rank ? arena_copy(c->arena, dims, (size_t)rank, sizeof *dims) : NULL;
+    num *copy = arena_copy(c->arena, dims, (size_t)rank, sizeof *dims);
     for (int k = 0; k < rank; k++)
         if (num_known(copy[k]) && copy[k] < 0) {
             complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);

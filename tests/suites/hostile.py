@@ -146,6 +146,13 @@ def generated():
     yield "one node with 200,000 inputs", model("input x float32[2]\ny = Concat(" + ",".join(["x"] * 200000) + ") axis=0\noutput y")
     yield "200,000 readers of one value", model("input x float32[2]\n" + "\n".join(f"y{i} = Relu(x)" for i in range(50000)) + "\noutput y7")
     yield "300,000 attributes", number(1, 8) + data(7, data(1, data(1, "x") + data(2, "y") + data(4, "Relu") + data(5, data(1, "a")) * 300000))
+    yield "scalars where tensors are expected", model("input x float32[]\n" + "\n".join(
+        f"y{i} = {op}(x, x, x, x)" for i, op in enumerate(
+            "Resize Upsample Conv MatMul Gemm Softmax Transpose Concat Pad Slice Gather Tile MaxPool Flatten Split LSTM "
+            "BatchNormalization LayerNormalization InstanceNormalization TopK DepthToSpace Squeeze Expand".split())))
+    yield "tensors without elements or data", model(
+        "init e float32[0]()\ninit f float32[](1.0)\ninit g float32[0,4]()\na = Resize(g, e, e)\nb = Add(e, f)\nc = Concat(e, e) axis=0\n"
+        "d = Clip(g, e, e)\noutput a\noutput b\noutput c\noutput d")
     yield "gzip that is cut off", gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))[:-12]
     yield "gzip with a wrong checksum", gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))[:-8] + bytes(8)
     yield "gzip of gzip of gzip", gzip.compress(gzip.compress(gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))))

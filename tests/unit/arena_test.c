@@ -46,6 +46,15 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
     }
 }
 
+static void nothing_is_somewhere(void **state)
+{
+    fixture *f = *state;
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    assert_non_null(arena_alloc(&f->arena, 0, 8));
+    assert_non_null(arena_copy(&f->arena, NULL, 0, 8));
+}
+
 static void cap_is_the_inputs_fault(void **state)
 {
     fixture *f = *state;
@@ -111,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(memory_is_zeroed_aligned_and_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_is_somewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cap_is_the_inputs_fault, set_up, tear_down),
         cmocka_unit_test_setup_teardown(overflow_is_caught, set_up, tear_down),
         cmocka_unit_test_setup_teardown(push_keeps_what_was_there, set_up, tear_down),
