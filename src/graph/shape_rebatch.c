@@ -1,0 +1,130 @@
+/* shape_rebatch.c: constants of the file that mean its batch, when the user replaces that batch by another.
+ *
+ * Exporters that were given a fixed batch B write it into the targets of Reshape, Expand and ConstantOfShape. The network was
+ * first inferred as the file has it (network.file_shapes), so the shape before and after each such node at batch B is known;
+ * the question is only which dimension of the target carries the batch. */
+#include "graph/shape.h"
+
+/* The shape that input or output value had at the file's own batch; NULL if not known. */
+static const value *at_file_batch(const infer *c, value_id id)
+{
+    if (id == NO_VALUE || id >= c->net->file_shape_count)
+        return NULL;
+    const value *v = &c->net->file_shapes[id];
+    return value_shape_known(v) ? v : NULL;
+}
+
+static bool is_rebatching(const infer *c)
+{
+    return c->net->batch_from > 0 && c->net->batch_to > 0 && c->net->file_shapes;
+}
+
+static num scaled(infer *c, num dim)
+{
+    num product = num_mul(c->nums, dim, c->net->batch_to);
+    return num_known(product) && product % c->net->batch_from == 0 ? product / c->net->batch_from : NUM_UNKNOWN;
+}
+
+/* The one dimension in which the shapes differ, by the factor of the batches; -1 if it is not so. */
+static int batch_axis(infer *c, const value *before, const value *now)
+{
+    int axis = -1;
+    if (before->rank != now->rank || !value_shape_known(now))
+        return -1;
+    for (int i = 0; i < now->rank; i++) {
+        if (before->dims[i] == now->dims[i])
+            continue;
+        if (axis >= 0 || scaled(c, before->dims[i]) != now->dims[i])
+            return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+static int64_t product(const num *dims, int from, int to)
+{
+    int64_t p = 1;
+    for (int i = from; i < to; i++)
+        if (__builtin_mul_overflow(p, dims[i], &p))
+            return 0;
+    return p;
+}
+
+/* Row-major order keeps the batch between what lies outside of it and what lies inside. A dimension of the target can carry
+ * it if the dimensions before divide the outer part and those behind divide the inner part. Of several, the best is
+ * the batch alone, then the same dimension as before, then the first factor of a dimension that is taken apart (heads),
+ * then the outermost. */
+static int carrier(const infer *c, const value *before, int axis, const value *target)
+{
+    const int64_t batch = c->net->batch_from;
+    int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
+    int64_t beside = before->dims[axis] / batch; /* what shares the dimension with the batch */
+    int same = -1, split = -1, first = -1;
+    if (outer <= 0 || inner <= 0 || before->dims[axis] % batch != 0)
+        return -1;
+    for (int k = 0; k < target->rank; k++) {
+        int64_t dim = target->dims[k], left = product(target->dims, 0, k);
+        int64_t right = product(target->dims, k + 1, target->rank);
+        if (left <= 0 || right <= 0 || dim % batch != 0)
+            continue;
+        if (dim == batch && left % outer == 0 && right % inner == 0 && beside % (left / outer) == 0)
+            return k;
+        if (same < 0 && left == outer && right == inner)
+            same = k;
+        if (split < 0 && left == outer && beside == 1 && axis + 1 < before->rank && dim != before->dims[axis + 1] &&
+            before->dims[axis + 1] % (dim / batch) == 0)
+            split = k;
+        if (first < 0 && outer % left == 0 && inner * beside % right == 0)
+            first = k;
+    }
+    return same >= 0 ? same : split >= 0 ? split : first;
+}
+
+bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
+{
+    if (!is_rebatching(c))
+        return false;
+    const value *now = in(c, 0), *before = at_file_batch(c, c->node->inputs[0]);
+    const value *after = at_file_batch(c, c->node->outputs[0]);
+    if (!now || !before || !after || after->rank != rank)
+        return false;
+    int axis = batch_axis(c, before, now);
+    if (axis < 0)
+        return false;
+    /* A target that was computed from shapes has grown with the batch by itself. */
+    for (int i = 0; i < rank; i++)
+        if (target[i] != after->dims[i] && target[i] != -1 && target[i] != 0)
+            return false;
+    int k = carrier(c, before, axis, after);
+    if (k < 0) {
+        complain(c, "its target does not tell which dimension is the batch");
+        return false;
+    }
+    memcpy(dims, after->dims, (size_t)rank * sizeof *dims);
+    dims[k] = scaled(c, dims[k]);
+    return num_known(dims[k]);
+}
+
+void rebatch_target(infer *c, int input, num *dims, int rank)
+{
+    const value *v = in(c, input);
+    if (is_rebatching(c) && v && (v->is_initializer || v->copied_from != NO_VALUE) && rank > 1 &&
+        dims[0] == c->net->batch_from)
+        dims[0] = c->net->batch_to;
+}
+
+bool rebatch_spreads_constants(infer *c)
+{
+    for (int i = 0; is_rebatching(c) && i < c->node->input_count; i++) {
+        const value *v = in(c, i);
+        if (v && !v->is_initializer && v->rank > 0 && v->dims[0] == c->net->batch_to)
+            return true;
+    }
+    return false;
+}
+
+num rebatch_constant_dim(infer *c, const value *v, int axis)
+{
+    bool stands_for_batch = v->is_initializer && axis == 0 && v->dims[0] == c->net->batch_from;
+    return stands_for_batch ? c->net->batch_to : v->dims[axis];
+}
