@@ -103,7 +103,8 @@ static num fitted_int(dtype t, num a)
         return a;
     if (t == DT_BOOL)
         return a != 0;
-    bool is_unsigned = t == DT_UINT8 || t == DT_UINT16 || t == DT_UINT32 || t == DT_UINT64 || t == DT_UINT4 || t == DT_UINT2;
+    bool is_unsigned =
+        t == DT_UINT8 || t == DT_UINT16 || t == DT_UINT32 || t == DT_UINT64 || t == DT_UINT4 || t == DT_UINT2;
     if (is_unsigned)
         return a < 0 || (bits < 64 && a >> bits != 0) ? NUM_UNKNOWN : a;
     if (bits == 64)
@@ -120,8 +121,41 @@ static num int_of_real(double x)
 /* ---- operators on single numbers ------------------------------------------------------------------------------- */
 
 typedef enum code {
-    ABS, ADD, AND, BITWISE_AND, BITWISE_NOT, BITWISE_OR, CEIL, COS, DIV, EQUAL, EXP, FLOOR, GREATER, GREATER_OR_EQUAL, LESS,
-    LESS_OR_EQUAL, LOG, MAX, MEAN, MIN, MOD, MUL, NEG, NOT, OR, POW, RECIPROCAL, RELU, ROUND, SIGN, SIN, SQRT, SUB, SUM, XOR,
+    ABS,
+    ADD,
+    AND,
+    BITWISE_AND,
+    BITWISE_NOT,
+    BITWISE_OR,
+    CEIL,
+    COS,
+    DIV,
+    EQUAL,
+    EXP,
+    FLOOR,
+    GREATER,
+    GREATER_OR_EQUAL,
+    LESS,
+    LESS_OR_EQUAL,
+    LOG,
+    MAX,
+    MEAN,
+    MIN,
+    MOD,
+    MUL,
+    NEG,
+    NOT,
+    OR,
+    POW,
+    RECIPROCAL,
+    RELU,
+    ROUND,
+    SIGN,
+    SIN,
+    SQRT,
+    SUB,
+    SUM,
+    XOR,
 } code;
 
 /* By name, in alphabetical order. */

@@ -41,10 +41,7 @@ static num join_ints(infer *c, reduction r, num a, num b)
 
 static double join_reals(reduction r, double a, double b)
 {
-    return r == REDUCE_PROD  ? a * b
-           : r == REDUCE_MAX ? (a > b ? a : b)
-           : r == REDUCE_MIN ? (a < b ? a : b)
-                             : a + b;
+    return r == REDUCE_PROD ? a * b : r == REDUCE_MAX ? (a > b ? a : b) : r == REDUCE_MIN ? (a < b ? a : b) : a + b;
 }
 
 /* Which of the input's axes are reduced, read off the shapes: an axis is kept if it is in the output. */
@@ -181,7 +178,8 @@ void fold_top_k(infer *c)
     int32_t count = (int32_t)o->dims[0];
     bool largest = attr_int(c, "largest", 1) != 0;
     ranked *items = ARENA_ARRAY(c->arena, ranked, (size_t)d.count + 1);
-    num *values = ARENA_ARRAY(c->arena, num, (size_t)count + 1), *places = ARENA_ARRAY(c->arena, num, (size_t)count + 1);
+    num *values = ARENA_ARRAY(c->arena, num, (size_t)count + 1),
+        *places = ARENA_ARRAY(c->arena, num, (size_t)count + 1);
     for (int32_t i = 0; i < d.count; i++) {
         if (!num_known(d.ints[i]))
             return;

@@ -187,9 +187,12 @@ typedef struct network {
     id_list inputs, outputs;
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     int32_t work;                 /* nodes inferred and graphs entered so far, dropped ones too */
-    bool complained;              /* a rule met something that cannot be right */
-    int32_t file_value_count;     /* values before any pass added its own */
-    sooth_totals totals;          /* filled by cost_network */
+    /* While a fixed batch is being replaced: the values as inferred at the file's own batch. */
+    const value *file_shapes;
+    int32_t file_shape_count;
+    bool complained;          /* a rule met something that cannot be right */
+    int32_t file_value_count; /* values before any pass added its own */
+    sooth_totals totals;      /* filled by cost_network */
     note_list notes;
 } network;
 

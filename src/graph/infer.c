@@ -439,10 +439,11 @@ static void note_unbound(sooth_model *model)
     }
 }
 
-void infer_network(sooth_model *model, const sooth_options *options)
+/* An empty network with the inputs bound. */
+static void begin(binding *b)
 {
+    sooth_model *model = b->model;
     network *net = &model->net;
-    arena_free(&model->bound_arena);
     *net = (network){.arena = &model->bound_arena};
     num_table_init(&net->nums, net->arena);
     const num_table *symbols = &model->source.symbols;
@@ -450,16 +451,35 @@ void infer_network(sooth_model *model, const sooth_options *options)
         num_symbol(&net->nums, str_of(num_text(symbols, INT64_MIN + 1 + i)));
     for (int32_t i = 0; i < model->source.notes.count; i++)
         network_note(net, "%s", model->source.notes.items[i].ptr);
-    if (options)
-        check_bindings(model, options);
     copy_values(model);
-    binding b = {.model = model, .options = options};
-    model->binding = &b;
-    bind_inputs(&b);
-    if (b.overrides)
+    model->binding = b;
+    bind_inputs(b);
+    if (b->overrides)
         for (int32_t i = 0; i < net->values.count; i++)
             net->values.items[i].is_declared = false;
+}
+
+void infer_network(sooth_model *model, const sooth_options *options)
+{
+    network *net = &model->net;
+    arena_free(&model->bound_arena);
+    if (options)
+        check_bindings(model, options);
     scope top = {.repeat = 1};
+    binding b = {.model = model, .options = options};
+    begin(&b);
+    if (net->batch_from) { /* first as the file has it: shape_rebatch.c compares */
+        sooth_options as_in_file = *options;
+        as_in_file.batch = 0;
+        binding first = {.model = model, .options = &as_in_file};
+        begin(&first);
+        infer_nodes(model, &model->source.main, &top);
+        value_list values = net->values;
+        b = (binding){.model = model, .options = options};
+        begin(&b);
+        net->file_shapes = values.items;
+        net->file_shape_count = values.count;
+    }
     infer_nodes(model, &model->source.main, &top);
     model->binding = NULL;
     for (int32_t i = 0; i < model->source.main.outputs.count; i++) {

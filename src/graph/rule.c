@@ -76,8 +76,17 @@ bool scalar_real(infer *c, int i, double *result)
 bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t *count)
 {
     *ints = attr_ints(c, name, count);
-    if (*ints)
+    if (*ints) {
+        /* Numbers that would be read as symbols mark the ends of ranges (INT64_MIN): they stay huge. */
+        for (int32_t k = 0; k < *count; k++)
+            if (!num_known((*ints)[k])) {
+                num *plain = arena_copy(c->arena, *ints, (size_t)*count, sizeof *plain);
+                for (; k < *count; k++)
+                    plain[k] = num_known(plain[k]) ? plain[k] : -INT64_MAX / 2;
+                *ints = plain;
+            }
         return true;
+    }
     if (!in(c, i)) {
         *count = -1;
         return true;

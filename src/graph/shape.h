@@ -6,9 +6,102 @@
 
 /* ---- shape_basic.c: pointwise, reductions, types --------------------------------------------------------------- */
 void shape_same(infer *c);      /* output 0 is like input 0 */
-void shape_broadcast(infer *c); /* all inputs broadcast; dtype of input 0 */
+void shape_same_bool(infer *c); /* the same shape, of bools */
+void shape_identity(infer *c);
+void shape_broadcast(infer *c);       /* all inputs broadcast; one dtype */
+void shape_broadcast_first(infer *c); /* all inputs broadcast; dtype of input 0 */
+void shape_compare(infer *c);
+void shape_where(infer *c);
+void shape_cast(infer *c);
+void shape_cast_like(infer *c);
+void shape_like_with_dtype(infer *c);
+void shape_random(infer *c);
+void shape_multinomial(infer *c);
+void shape_reduce(infer *c);
+void shape_arg_max(infer *c);
+void shape_loss(infer *c);
+void shape_top_k(infer *c);
 
 /* ---- shape_move.c: data movement ------------------------------------------------------------------------------- */
+void shape_reshape(infer *c);
+void shape_flatten(infer *c);
+void shape_squeeze(infer *c);
+void shape_unsqueeze(infer *c);
+void shape_transpose(infer *c);
+void shape_concat(infer *c);
+void shape_split(infer *c);
+void shape_slice(infer *c);
+void shape_expand(infer *c);
+void shape_tile(infer *c);
+void shape_pad(infer *c);
+void shape_center_crop_pad(infer *c);
+
+/* The input's axis at each axis of the output; false with a note if `perm` cannot be. */
+bool transpose_axes(infer *c, int rank, int *axes);
+/* What a Slice cuts from each axis; numbers as given, NUM_UNKNOWN where not known. */
+typedef struct slice_axis {
+    num start, end, step;
+    bool is_cut;
+} slice_axis;
+/* False if it is not known which axes are cut. */
+bool slice_arguments(infer *c, int rank, slice_axis *axes);
+/* First element and number of elements of a range; false unless all are plain numbers. */
+bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_t *count);
+
+/* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
+/* Dimensions for a constant target; false if the target holds as it is. */
+bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
+/* In dimensions taken from a constant input: a leading batch becomes the new one. */
+void rebatch_target(infer *c, int input, num *dims, int rank);
+/* Are constants joined with something that has the new batch, so that they have to be repeated? */
+bool rebatch_spreads_constants(infer *c);
+num rebatch_constant_dim(infer *c, const value *v, int axis);
+
+/* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
+void shape_shape(infer *c);
+void shape_bounds(const infer *c, int rank, int *first, int *end); /* the axes that Shape gives */
+void shape_size(infer *c);
+void shape_gather(infer *c);
+void shape_gather_elements(infer *c);
+void shape_gather_nd(infer *c);
+void shape_non_zero(infer *c);
+void shape_compress(infer *c);
+void shape_unique(infer *c);
+void shape_non_max_suppression(infer *c);
+void shape_one_hot(infer *c);
+void shape_range(infer *c);
+void shape_constant_of_shape(infer *c);
+void shape_old_fill(infer *c);
+
+/* ---- shape_sequence.c: sequences and optionals ----------------------------------------------------------------- */
+void shape_sequence_construct(infer *c);
+void shape_sequence_empty(infer *c);
+void shape_sequence_insert(infer *c);
+void shape_sequence_erase(infer *c);
+void shape_sequence_at(infer *c);
+void shape_sequence_length(infer *c);
+void shape_split_to_sequence(infer *c);
+void shape_concat_from_sequence(infer *c);
+void shape_optional(infer *c);
+void shape_optional_get_element(infer *c);
+void shape_optional_has_element(infer *c);
+
+/* ---- shape_ml.c: classical learning and training --------------------------------------------------------------- */
+void shape_classifier(infer *c);
+void shape_regressor(infer *c);
+void shape_tree_ensemble(infer *c);
+void shape_same_float(infer *c);
+void shape_label_encoder(infer *c);
+void shape_category_mapper(infer *c);
+void shape_one_hot_encoder(infer *c);
+void shape_array_feature_extractor(infer *c);
+void shape_feature_vectorizer(infer *c);
+void shape_zip_map(infer *c);
+void shape_dict_vectorizer(infer *c);
+void shape_cast_map(infer *c);
+void shape_optimizer_one_state(infer *c);
+void shape_optimizer_two_states(infer *c);
+void shape_gradient(infer *c);
 
 /* ---- shape_conv.c: convolution, pooling -------------------------------------------------------------------------- */
 void shape_conv(infer *c);
@@ -120,7 +213,52 @@ void shape_accumulator(infer *c);
 
 /* ---- shape_other.c: everything else ---------------------------------------------------------------------------- */
 void shape_constant(infer *c);
+void shape_unknown(infer *c); /* nothing can be said */
+void shape_window(infer *c);
+void shape_mel_weight_matrix(infer *c);
+void shape_dft(infer *c);
+void shape_stft(infer *c);
+void shape_string_split(infer *c);
+void shape_string_normalizer(infer *c);
+void shape_tf_idf_vectorizer(infer *c);
+void shape_image_decoder(infer *c);
+void shape_crop(infer *c);
 
-/* ---- fold.c: data of outputs from data of inputs --------------------------------------------------------------- */
+/* ---- fold.c: arithmetic on known data, element by element ------------------------------------------------------ */
+void fold_elementwise(infer *c);
+void fold_where(infer *c);
+void fold_clip(infer *c);
+void fold_cast(infer *c);
+
+/* ---- fold_move.c: known data moved ----------------------------------------------------------------------------- */
+void fold_view(infer *c);
+void fold_shape(infer *c);
+void fold_size(infer *c);
+void fold_transpose(infer *c);
+void fold_expand(infer *c);
+void fold_slice(infer *c);
+void fold_split(infer *c);
+void fold_tile(infer *c);
+void fold_pad(infer *c);
+void fold_concat(infer *c);
+void fold_concat_from_sequence(infer *c);
+void fold_gather(infer *c);
+void fold_gather_elements(infer *c);
+void fold_gather_nd(infer *c);
+void fold_scatter_nd(infer *c);
+void fold_scatter_elements(infer *c);
+void fold_range(infer *c);
+void fold_constant_of_shape(infer *c);
+void fold_non_zero(infer *c);
+void fold_compress(infer *c);
+void fold_eye_like(infer *c);
+void fold_trilu(infer *c);
+
+/* ---- fold_reduce.c: known data summed and ordered -------------------------------------------------------------- */
+void fold_reduce(infer *c);
+void fold_cum_sum(infer *c);
+void fold_arg_max(infer *c);
+void fold_top_k(infer *c);
+void fold_one_hot(infer *c);
 
 #endif

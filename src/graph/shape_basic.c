@@ -103,10 +103,11 @@ static dtype cast_target(const infer *c)
         const char *name;
         dtype type;
     } NAMES[] = {
-        {"FLOAT", DT_FLOAT32}, {"UINT8", DT_UINT8},     {"INT8", DT_INT8},           {"UINT16", DT_UINT16},
-        {"INT16", DT_INT16},   {"INT32", DT_INT32},     {"INT64", DT_INT64},         {"STRING", DT_STRING},
-        {"BOOL", DT_BOOL},     {"FLOAT16", DT_FLOAT16}, {"DOUBLE", DT_FLOAT64},      {"UINT32", DT_UINT32},
-        {"UINT64", DT_UINT64}, {"COMPLEX64", DT_COMPLEX64}, {"COMPLEX128", DT_COMPLEX128},
+        {"FLOAT", DT_FLOAT32},   {"UINT8", DT_UINT8},         {"INT8", DT_INT8},
+        {"UINT16", DT_UINT16},   {"INT16", DT_INT16},         {"INT32", DT_INT32},
+        {"INT64", DT_INT64},     {"STRING", DT_STRING},       {"BOOL", DT_BOOL},
+        {"FLOAT16", DT_FLOAT16}, {"DOUBLE", DT_FLOAT64},      {"UINT32", DT_UINT32},
+        {"UINT64", DT_UINT64},   {"COMPLEX64", DT_COMPLEX64}, {"COMPLEX128", DT_COMPLEX128},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (str_is(name, NAMES[i].name))

@@ -39,9 +39,8 @@ void shape_classifier(infer *c)
 {
     dtype label;
     num rows = row_count(in(c, 0));
-    num count = classes(c, "classlabels_strings", node_is(c->node, "LinearClassifier") ? "classlabels_ints"
-                                                                                       : "classlabels_int64s",
-                        &label);
+    num count = classes(c, "classlabels_strings",
+                        node_is(c->node, "LinearClassifier") ? "classlabels_ints" : "classlabels_int64s", &label);
     if (count == NUM_UNKNOWN)
         count = classes(c, "classlabels_strings", "classlabels_ints", &label);
     /* Without labels the classes are numbered by the intercepts. */
@@ -99,8 +98,11 @@ void shape_category_mapper(infer *c)
 {
     const value *v = in(c, 0);
     if (v)
-        set_out(c, 0, v->dtype == DT_STRING ? DT_INT64 : v->dtype == DT_INT64 ? DT_STRING : DT_UNKNOWN, v->rank,
-                v->dims);
+        set_out(c, 0,
+                v->dtype == DT_STRING  ? DT_INT64
+                : v->dtype == DT_INT64 ? DT_STRING
+                                       : DT_UNKNOWN,
+                v->rank, v->dims);
 }
 
 /* One more dimension: the categories. */

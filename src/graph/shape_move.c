@@ -126,8 +126,7 @@ void shape_flatten(infer *c)
         complain(c, "axis %lld is out of range for rank %d", (long long)axis, v->rank);
         return;
     }
-    num dims[2] = {num_product(c->nums, v->dims, (int)axis),
-                   num_product(c->nums, v->dims + axis, v->rank - (int)axis)};
+    num dims[2] = {num_product(c->nums, v->dims, (int)axis), num_product(c->nums, v->dims + axis, v->rank - (int)axis)};
     set_shape(c, 0, 2, dims);
 }
 
@@ -410,7 +409,9 @@ bool slice_arguments(infer *c, int rank, slice_axis *axes)
             return false;
         axes[axis] = (slice_axis){.start = known_starts && i < start_count ? starts[i] : NUM_UNKNOWN,
                                   .end = known_ends && i < end_count ? ends[i] : NUM_UNKNOWN,
-                                  .step = !known_steps ? NUM_UNKNOWN : i < step_count ? steps[i] : 1,
+                                  .step = !known_steps     ? NUM_UNKNOWN
+                                          : i < step_count ? steps[i]
+                                                           : 1,
                                   .is_cut = true};
     }
     return true;

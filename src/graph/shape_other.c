@@ -214,8 +214,8 @@ void shape_crop(infer *c)
         return;
     num dims[4] = {v->dims[0], v->dims[1], v->dims[2], v->dims[3]};
     for (int i = 0; i < 2; i++)
-        dims[2 + i] = scale && scale_count == 2 ? scale[i]
-                                                : num_sub(c->nums, v->dims[2 + i],
-                                                          num_add(c->nums, border[1 - i], border[3 - i]));
+        dims[2 + i] = scale && scale_count == 2
+                          ? scale[i]
+                          : num_sub(c->nums, v->dims[2 + i], num_add(c->nums, border[1 - i], border[3 - i]));
     set_shape(c, 0, 4, dims);
 }
