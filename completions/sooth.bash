@@ -1,0 +1,64 @@
+# bash completion for sooth(1). Passes and networks of the zoo are asked from the program itself.
+
+_sooth_names() { # the first words of the lines below the heading $1 in the help
+    "${COMP_WORDS[0]}" inspect --help 2>/dev/null | sed -n "/^$1/,/^\$/s/^  \\([^ ]*\\).*/\\1/p"
+}
+
+_sooth() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "inspect convert --help --version" -- "$current")
+        return
+    fi
+    # '=' and ':' are words of their own for bash.
+    if [ "$current" = "=" ]; then
+        current=
+    elif [ "$previous" = "=" ]; then
+        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if [ "$current" = ":" ] && [ "$previous" = zoo ]; then
+        mapfile -t COMPREPLY < <(_sooth_names Networks | sed s/^zoo://)
+        return
+    elif [ "$previous" = ":" ] && [ "${COMP_WORDS[COMP_CWORD - 2]}" = zoo ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_sooth_names Networks | sed s/^zoo://)" -- "$current")
+        return
+    fi
+    case $previous in
+    -f | --format)
+        mapfile -t COMPREPLY < <(compgen -W "table json csv dot svg" -- "$current")
+        return
+        ;;
+    --skip)
+        local before=
+        case $current in *,*) before=${current%,*}, ;; esac
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_sooth_names Recovery) all" -- "${current##*,}")
+        return
+        ;;
+    -o | --output)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --batch | --dim | --shape | --top | --depth)
+        return
+        ;;
+    esac
+    case $command in
+    inspect) options="--batch --dim --shape --skip --format --values --top --depth --strict --output --help" ;;
+    convert) options="--output --help" ;;
+    *) return ;;
+    esac
+    case $current in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current") ;;
+    z*) mapfile -t COMPREPLY < <(
+        compgen -W "$(_sooth_names Networks)" -- "$current"
+        compgen -f -- "$current"
+    ) ;;
+    *) mapfile -t COMPREPLY < <(
+        compgen -d -S / -- "$current"
+        compgen -f -X '!*.onnx?(.gz)' -- "$current"
+    ) ;;
+    esac
+}
+
+complete -o filenames -F _sooth sooth

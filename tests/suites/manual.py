@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""The manual page and the completions know every subcommand and option that the program has, and no other."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = os.environ.get("SOOTH_BUILD") or str(TOP / "build")
+results = []
+
+
+def check(name, wrong):
+    results.append((name, wrong))
+
+
+def sooth(*arguments):
+    done = subprocess.run([BUILD + "/sooth", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20)
+    return done.stdout.decode()
+
+
+def complete(words):
+    """What bash offers after these words; ':' and '=' are words of their own, as for bash."""
+    script = ('shopt -s extglob; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sooth; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", script, "bash", str(TOP / "completions/sooth.bash"), BUILD + "/sooth", *words],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, cwd=TOP / "tests")
+    return sorted(done.stdout.decode().split())
+
+
+def main():
+    commands = re.findall(r"^  (\w+) ", sooth("--help").split("Commands:")[1].split("\n\n")[0], re.M)
+    manual = (TOP / "doc/sooth.1").read_text()
+    check("bash completes the subcommands", set(commands) - set(complete([""])))
+    check("the manual has every subcommand", [c for c in commands if f".Ss {c}" not in manual])
+    zsh = (TOP / "completions/_sooth").read_text()
+    for command in commands:
+        options = set(re.findall(r"--[a-z]+", sooth(command, "--help").split("Options:")[1].split("\n\n")[0]))
+        section = re.split(r"\n\.S[sh] ", manual.split(f".Ss {command}")[1])[0]
+        listed = set("--" + name for name in re.findall(r"^\.It (?:Fl \w , )?Fl -(\w+)", section, re.M))
+        check(f"{command}: the manual has the program's options", options ^ listed)
+        check(f"{command}: bash completes the program's options", (options | {"--help"}) ^ set(complete([command, "--"])))
+        block = zsh.split(f"    {command})\n")[1].split(";;")[0]
+        in_zsh = set(re.findall(r"--[a-z]+", block)) - {"--help"}
+        check(f"{command}: zsh completes the program's options", options ^ in_zsh)
+    help_text = sooth("inspect", "--help")
+    passes = re.findall(r"^  (\S+)", help_text.split("Recovery passes")[1].split("\n\n")[0], re.M)
+    networks = re.findall(r"^  zoo:(\S+)", help_text, re.M)
+    check("there are passes and networks to complete", [] if passes and networks else ["none"])
+    check("bash completes passes", set(passes + ["all"]) ^ set(complete(["inspect", "x", "--skip", ""])))
+    check("bash completes the second pass", [] if f"all,{passes[0]}" in complete(["inspect", "--skip", "all,"]) else ["no"])
+    check("bash completes networks", set(networks) ^ set(complete(["inspect", "zoo", ":", ""])))
+    check("bash completes formats", {"svg"} ^ set(complete(["inspect", "x", "--format", "=", "s"])))
+    if shutil.which("zsh"):
+        done = subprocess.run(["zsh", "-n", str(TOP / "completions/_sooth")], stderr=subprocess.PIPE, timeout=20)
+        check("zsh can read its completion", [done.stderr.decode()] if done.returncode else [])
+    if shutil.which("man"):
+        done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", str(TOP / "doc/sooth.1")],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20, env=dict(os.environ, MANWIDTH="100"))
+        check("man renders the manual without a warning", [line for line in done.stderr.decode().splitlines() if line])
+    print(f"1..{len(results)}")
+    for number, (name, wrong) in enumerate(results, 1):
+        print(f"{'not ' if wrong else ''}ok {number} - {name}")
+        if wrong:
+            print(f"#   {sorted(wrong)}")
+    return 1 if any(wrong for _, wrong in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
