@@ -7,6 +7,14 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
+/* Weights of a few bits are packed into bytes: the attributes tell how many there are. */
+static num parameters_in(network *net, const node *n, int i, const value *v)
+{
+    int64_t rows = node_attr_int(n, "K", 0), columns = node_attr_int(n, "N", 0);
+    bool is_packed = i == 1 && rows > 0 && columns > 0 && (node_is(n, "MatMulNBits") || node_is(n, "MatMulBnb4"));
+    return is_packed ? num_mul(&net->nums, rows, columns) : value_elements(net, v);
+}
+
 static void count_weights(network *net, node *n, uint8_t *seen)
 {
     n->params = 0;
@@ -20,7 +28,7 @@ static void count_weights(network *net, node *n, uint8_t *seen)
         seen[n->inputs[i]] = 1;
         n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
         if (is_trainable_slot(n, i))
-            n->params = num_add(&net->nums, n->params, value_elements(net, v));
+            n->params = num_add(&net->nums, n->params, parameters_in(net, n, i, v));
     }
 }
 

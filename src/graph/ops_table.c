@@ -355,6 +355,8 @@ static const op_info TABLE[] = {
      shape_dequantize, NULL, cost_pointwise, 2},
     {"DynamicQuantizeLinear", "", 1, 1, 1, 3, OP_REDUCE, MEM_NEW, SAVE_NOTHING, 0,
      shape_dynamic_quantize, NULL, cost_pointwise, 4},
+    {"MemcpyFromHost", "", 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_same, NULL, NULL, 0},
+    {"MemcpyToHost", "", 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_same, NULL, NULL, 0},
     {"QuantizeLinear", "", 2, 3, 1, 1, OP_POINTWISE, MEM_NEW, SAVE_NOTHING, 0, shape_quantize, NULL, cost_pointwise, 3},
 
     /* ---- com.microsoft -------------------------------------------------------------------------------------- */

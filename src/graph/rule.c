@@ -112,6 +112,8 @@ void set_shape(infer *c, int i, int rank, const num *dims)
         if (num_known(copy[k]) && copy[k] < 0) {
             complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);
             copy[k] = NUM_UNKNOWN;
+        } else if (num_symbolic(copy[k]) && !num_text(c->nums, copy[k])) {
+            copy[k] = NUM_UNKNOWN; /* a number of the file that only looks like an expression */
         }
     v->rank = (int8_t)rank;
     v->dims = copy;

@@ -3,6 +3,14 @@
 
 #include <math.h>
 
+enum { LARGEST_SIZE = 1 << 30 };
+
+/* To the nearest, halves up; NUM_UNKNOWN for what cannot be a size. */
+static num rounded(float size)
+{
+    return size >= 0 && size < (float)LARGEST_SIZE ? (num)floorf(size + 0.5f) : NUM_UNKNOWN;
+}
+
 /* floor(size * scale) as runtimes compute it: in single precision. A symbolic size is scaled if the scale is a small
  * fraction. */
 static num scaled(infer *c, num size, double scale)
@@ -12,7 +20,7 @@ static num scaled(infer *c, num size, double scale)
         return NUM_UNKNOWN;
     if (dim_known(size)) {
         float product = (float)scale * (float)size;
-        return product < 9e15f ? (num)product : NUM_UNKNOWN;
+        return product < (float)LARGEST_SIZE ? (num)product : NUM_UNKNOWN;
     }
     for (int denominator = 1; denominator <= MAX_DENOMINATOR; denominator++) {
         double numerator = scale * denominator;
@@ -71,7 +79,7 @@ static void resize_to_sizes(infer *c, const value *x, const num *sizes, const in
     for (int32_t i = 0; i < count; i++) {
         int axis = axes[i];
         if (fits || covers)
-            dims[axis] = isnan(scale) ? NUM_UNKNOWN : (num)roundf(scale * (float)x->dims[axis]);
+            dims[axis] = rounded(scale * (float)x->dims[axis]);
         else if (c->net->batch_from && axis == 0 && sizes[i] == c->net->batch_from && dims[0] == c->net->batch_to)
             continue; /* the file fixed the batch; it is being replaced */
         else
