@@ -190,7 +190,7 @@ static void own_message(wire w, enum what message, sums *s)
             s->numbers += f.varint;
             break;
         case TEXT_OF:
-            s->text_bytes += wire_str(&w, &f).len;
+            s->text_bytes += wire_str(&f).len;
             break;
         case INTS:
             for (size_t i = 0, n = wire_ints(&w, &f, ints, 64); i < n && i < 64; i++, s->dims++)

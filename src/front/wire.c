@@ -6,9 +6,11 @@ void wire_fail(const wire *w, const uint8_t *at, const char *what)
               what, (size_t)(at - w->file));
 }
 
-static uint64_t read_varint(wire *w)
+static inline uint64_t read_varint(wire *w)
 {
     const uint8_t *start = w->at;
+    if (start != w->end && *start < 128)
+        return *w->at++;
     uint64_t x = 0;
     for (int shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end)
@@ -76,7 +78,7 @@ static void skip_group(wire *w)
     }
 }
 
-bool wire_next(wire *w, wire_field *field)
+bool wire_next_any(wire *w, wire_field *field)
 {
     if (w->at == w->end)
         return false;

@@ -27,8 +27,22 @@ typedef struct wire_field {
     size_t size;
 } wire_field;
 
+/* wire_next without the shortcut below. */
+bool wire_next_any(wire *w, wire_field *field);
+
 /* Reads the next field, payload included; false at the end of the message. Fails on damage. */
-bool wire_next(wire *w, wire_field *field);
+static inline bool wire_next(wire *w, wire_field *field)
+{
+    /* Nine of ten fields are short texts and messages: a key and a length of one byte each. */
+    const uint8_t *at = w->at;
+    ptrdiff_t room = w->end - at;
+    if (room >= 2 && (at[0] & 0x87) == 2 && at[0] >= 8 && at[1] < 128 && at[1] <= room - 2) {
+        *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2, .size = at[1]};
+        w->at = at + 2 + at[1];
+        return true;
+    }
+    return room > 0 && wire_next_any(w, field);
+}
 
 static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
 {

@@ -3,12 +3,17 @@
 
 #include <stdlib.h>
 
+typedef struct name_slot {
+    uint32_t hash; /* spares looking at most names that differ, and all when the table grows */
+    int32_t id;    /* value id + 1; 0 = free */
+} name_slot;
+
 /* Names of one graph: open addressing over value ids. */
 struct builder_scope {
     builder_scope *outer;
     graph *graph;
     bool closed;
-    int32_t *slots; /* value id + 1 */
+    name_slot *slots;
     uint32_t mask;
     uint32_t used;
 };
@@ -23,23 +28,31 @@ void build_begin(builder *b, sooth_model *model)
     num_table_init(&b->source->symbols, b->arena);
 }
 
-static uint64_t hash_name(str name)
+/* Names of PyTorch are long and differ at their ends: eight bytes at a time. */
+static uint32_t hash_name(str name)
 {
-    uint64_t h = 1469598103934665603u;
-    for (size_t i = 0; i < name.len; i++)
-        h = (h ^ (uint8_t)name.ptr[i]) * 1099511628211u;
-    return h ^ (h >> 29);
+    uint64_t h = name.len, part;
+    size_t i = 0;
+    for (; i + sizeof part <= name.len; i += sizeof part) {
+        memcpy(&part, name.ptr + i, sizeof part);
+        h = (h ^ part) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    part = 0;
+    memcpy(&part, name.ptr + i, name.len - i);
+    h = (h ^ part) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32) ^ (uint32_t)h;
 }
 
 static void grow(builder *b, builder_scope *s)
 {
     uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
-    int32_t *slots = ARENA_ARRAY(b->arena, int32_t, size);
+    name_slot *slots = ARENA_ARRAY(b->arena, name_slot, size);
     for (uint32_t i = 0; s->slots && i <= s->mask; i++) {
-        if (!s->slots[i])
+        if (!s->slots[i].id)
             continue;
-        uint64_t k = hash_name(b->source->values.items[s->slots[i] - 1].name);
-        while (slots[k & (size - 1)])
+        uint32_t k = s->slots[i].hash;
+        while (slots[k & (size - 1)].id)
             k++;
         slots[k & (size - 1)] = s->slots[i];
     }
@@ -48,12 +61,11 @@ static void grow(builder *b, builder_scope *s)
 }
 
 /* The slot where the name is or belongs. */
-static int32_t *find_slot(builder *b, builder_scope *s, str name)
+static name_slot *find_slot(builder *b, builder_scope *s, str name, uint32_t hash)
 {
-    uint64_t k = hash_name(name);
-    for (;; k++) {
-        int32_t *slot = &s->slots[k & s->mask];
-        if (!*slot || str_eq(b->source->values.items[*slot - 1].name, name))
+    for (uint32_t k = hash;; k++) {
+        name_slot *slot = &s->slots[k & s->mask];
+        if (!slot->id || (slot->hash == hash && str_eq(b->source->values.items[slot->id - 1].name, name)))
             return slot;
     }
 }
@@ -71,42 +83,46 @@ void build_open(builder *b, graph *g, bool closed)
     b->scope = s;
 }
 
-value_id build_local(builder *b, str name)
+static value_id add_local(builder *b, str name, uint32_t hash)
 {
-    if (name.len == 0)
-        return NO_VALUE;
     builder_scope *s = b->scope;
-    int32_t *slot = find_slot(b, s, name);
-    if (*slot)
-        return *slot - 1;
+    name_slot *slot = find_slot(b, s, name, hash);
+    if (slot->id)
+        return slot->id - 1;
     if (s->used * 2 > s->mask) {
         grow(b, s);
-        slot = find_slot(b, s, name);
+        slot = find_slot(b, s, name, hash);
     }
     value *v = ARENA_PUSH(b->arena, &b->source->values);
     *v = (value){.name = arena_str(b->arena, name), .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE};
     value_id id = b->source->values.count - 1;
-    *slot = id + 1;
+    *slot = (name_slot){.hash = hash, .id = id + 1};
     s->used++;
     return id;
+}
+
+value_id build_local(builder *b, str name)
+{
+    return name.len ? add_local(b, name, hash_name(name)) : NO_VALUE;
 }
 
 value_id build_value(builder *b, str name)
 {
     if (name.len == 0)
         return NO_VALUE;
+    uint32_t hash = hash_name(name);
     for (builder_scope *s = b->scope; s; s = s->closed ? NULL : s->outer) {
-        int32_t *slot = find_slot(b, s, name);
-        if (*slot)
-            return *slot - 1;
+        name_slot *slot = find_slot(b, s, name, hash);
+        if (slot->id)
+            return slot->id - 1;
     }
-    return build_local(b, name);
+    return add_local(b, name, hash);
 }
 
 bool build_is_local(builder *b, value_id id)
 {
-    int32_t *slot = find_slot(b, b->scope, build_at(b, id)->name);
-    return *slot == id + 1;
+    str name = build_at(b, id)->name;
+    return find_slot(b, b->scope, name, hash_name(name))->id == id + 1;
 }
 
 value *build_at(builder *b, value_id id)
