@@ -206,6 +206,7 @@ void shape_murmur_hash(infer *c);
 void shape_unique_contrib(infer *c);
 void shape_time_warping(infer *c);
 void shape_bifurcation(infer *c);
+void shape_concat_training(infer *c);
 void shape_layer_norm_grad(infer *c);
 void shape_from_second(infer *c);
 void shape_loss_internal(infer *c);

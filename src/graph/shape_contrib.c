@@ -258,6 +258,14 @@ void shape_bifurcation(infer *c)
 
 /* ---- training -------------------------------------------------------------------------------------------------- */
 
+/* Concat that also tells the length of each part. */
+void shape_concat_training(infer *c)
+{
+    num parts = c->node->input_count;
+    shape_concat(c);
+    set_out(c, 1, DT_INT64, 1, &parts);
+}
+
 /* Gradients of the input, the scale and the bias, from (dY, X, scale, mean, deviation). */
 void shape_layer_norm_grad(infer *c)
 {
