@@ -101,29 +101,44 @@ static void head(drawing *d, double width)
     }
 }
 
+/* Every rule is for this picture alone: it may be put into a page with others. */
 static void style(drawing *d)
 {
+    static const struct {
+        const char *selector, *rule;
+    } rules[] = {
+        {"text", "font-family:Helvetica,Arial,'Liberation Sans','DejaVu Sans',sans-serif;fill:#22262b"},
+        {"rect", "stroke-width:1.2"},
+        {"path", "fill:none;stroke:#8d95a0;stroke-width:1.3"},
+        {".title", "font-size:18px;font-weight:bold"},
+        {".sub", "font-size:12.5px;fill:#5a626c"},
+        {".legend", "font-size:11.5px"},
+        {".faint", "fill:#8a919b"},
+        {".o", "font-size:11.5px;font-weight:bold"},            /* operator */
+        {".n", "font-size:9.5px;fill:#5d656f"},                 /* name */
+        {".s", "font-size:10px;text-anchor:end"},               /* shape */
+        {".m", "font-size:9.5px;fill:#5d656f;text-anchor:end"}, /* MACs */
+        {".b", "stroke:none;opacity:.75"},                      /* bar */
+        {".u rect", "stroke-dasharray:4 3"},                    /* operator not known */
+        {".e rect", "fill:#33373d;stroke:#33373d"},             /* input, output */
+        {".e text", "fill:#fff"},
+        {".e .n", "fill:#c9ced6"},
+        {".r", "font-size:9px;fill:#7a4a00"}, /* reference */
+        {".p", "fill:#fff6e0;stroke:#d9a441"},
+    };
     text *t = d->out;
-    text_puts(t, "<style>\n"
-                 "text{font-family:Helvetica,Arial,'Liberation Sans','DejaVu Sans',sans-serif;fill:#22262b}\n"
-                 "rect{stroke-width:1.2}\n"
-                 "path{fill:none;stroke:#8d95a0;stroke-width:1.3}\n"
-                 ".title{font-size:18px;font-weight:bold}.sub{font-size:12.5px;fill:#5a626c}\n"
-                 ".legend{font-size:11.5px}.faint{fill:#8a919b}\n"
-                 ".o{font-size:11.5px;font-weight:bold}.n{font-size:9.5px;fill:#5d656f}\n"
-                 ".s{font-size:10px;text-anchor:end}.m{font-size:9.5px;fill:#5d656f;text-anchor:end}\n"
-                 ".b{stroke:none;opacity:.75}.u rect{stroke-dasharray:4 3}\n"
-                 ".e rect{fill:#33373d;stroke:#33373d}.e text{fill:#fff}.e .n{fill:#c9ced6}\n"
-                 ".r{font-size:9px;fill:#7a4a00}.p{fill:#fff6e0;stroke:#d9a441}\n");
+    text_puts(t, "<style>\n");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        text_printf(t, ".sooth %s{%s}\n", rules[i].selector, rules[i].rule);
     size_t count;
     const picture_paint *paints = picture_paints(&count);
     for (size_t i = 0; i + 1 < count; i++)
-        text_printf(t, ".%s rect{fill:%s;stroke:%s}.%s .b{fill:%s}\n", paints[i].kind, paints[i].fill, paints[i].stroke,
-                    paints[i].kind, paints[i].stroke);
-    text_puts(t,
-              "</style>\n"
-              "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" "
-              "orient=\"auto\"><path d=\"M0 1L7 4L0 7z\" style=\"fill:#8d95a0;stroke:none\"/></marker></defs>\n");
+        text_printf(t, ".sooth .%s rect{fill:%s;stroke:%s}\n.sooth .%s .b{fill:%s}\n", paints[i].kind, paints[i].fill,
+                    paints[i].stroke, paints[i].kind, paints[i].stroke);
+    text_puts(
+        t, "</style>\n<defs><marker id=\"sooth-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" "
+           "markerHeight=\"6\" orient=\"auto\"><path d=\"M0 1L7 4L0 7z\" style=\"fill:#8d95a0;stroke:none\"/></marker>"
+           "</defs>\n");
 }
 
 /* ---- boxes ---------------------------------------------------------------------------------------------------------- */
@@ -243,27 +258,34 @@ static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
     }
     if (!is_box(d, step->to)) /* through the row of the lane */
         text_printf(d->out, "V%.1f", y1 + BOX_HEIGHT);
-    text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#a)\"/>\n" : "\"/>\n");
+    text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#sooth-arrow)\"/>\n" : "\"/>\n");
 }
 
-/* A link too long to be drawn: a tag with the value's name at its reader. */
-static void reference(drawing *d, int32_t link, int32_t *tags)
+/* Links too long to be drawn: a tag at the reader with the name of the first and how many more there are. */
+static void references(drawing *d)
 {
-    const picture_edge *e = &d->p.edges.items[link];
-    const layout_node *n = &d->l.nodes.items[e->to];
-    int32_t tag = tags[e->to]++;
-    if (tag > 1) /* more of them would cover the picture; the tooltip of the box names its output */
-        return;
-    const char *name = picture_name(d->r, sooth_value_at(d->r->model, e->value).name, 24);
-    double width = 5.0 * (double)name_width(name) + 12, y = d->l.rows[n->row].y - 7;
-    double right = d->left + n->x + BOX_WIDTH / 2.0 - 4,
-           x = tag == 0 ? right - width : d->left + n->x - BOX_WIDTH / 2.0 + 4;
-    text_printf(d->out, "<g><title>reads ");
-    xml(d->out, picture_name(d->r, sooth_value_at(d->r->model, e->value).name, 400));
-    text_printf(d->out, "</title><rect class=\"p\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" rx=\"6\"/>", x, y,
-                width);
-    box_text(d, "r", x + 6, y + 9, name);
-    text_puts(d->out, "</g>\n");
+    report *r = d->r;
+    int32_t *count = ARENA_ARRAY(r->scratch, int32_t, (size_t)d->p.box_count);
+    for (int32_t i = 0; i < d->p.edges.count; i++)
+        count[d->p.edges.items[i].to] += d->l.is_reference[i];
+    for (int32_t i = 0; i < d->p.edges.count; i++) {
+        const picture_edge *e = &d->p.edges.items[i];
+        if (!d->l.is_reference[i] || !count[e->to])
+            continue;
+        const layout_node *n = &d->l.nodes.items[e->to];
+        const char *name = sooth_value_at(r->model, e->value).name, *shown = picture_name(r, name, 24);
+        if (count[e->to] > 1)
+            shown = arena_printf(r->scratch, "%s +%" PRId32, shown, count[e->to] - 1).ptr;
+        count[e->to] = 0;
+        double width = 5.0 * (double)name_width(shown) + 12, y = d->l.rows[n->row].y - 14;
+        double x = d->left + n->x + BOX_WIDTH / 2.0 - width;
+        text_puts(d->out, "<g><title>reads ");
+        xml(d->out, picture_name(r, name, 400));
+        text_printf(d->out, "</title><rect class=\"p\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" rx=\"6\"/>",
+                    x, y, width);
+        box_text(d, "r", x + 6, y + 9, shown);
+        text_puts(d->out, "</g>\n");
+    }
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------------------ */
@@ -303,7 +325,8 @@ void graph_svg(report *r)
     double width = fmax(d.l.width + 2 * MARGIN, LEAST_WIDTH), height = fmax(d.l.height, d.top) + MARGIN + 40;
     d.left = (width - d.l.width) / 2;
     text_printf(r->out,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sooth\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
+                "0 %.0f %.0f\">\n",
                 width, height, width, height);
     style(&d);
     text_printf(r->out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#fff\"/>\n", width, height);
@@ -322,9 +345,6 @@ void graph_svg(report *r)
         else
             end_box(&d, index, role == BOX_INPUT ? "input" : "output", x, y);
     }
-    int32_t *tags = ARENA_ARRAY(r->scratch, int32_t, (size_t)d.p.box_count);
-    for (int32_t i = 0; i < d.p.edges.count; i++)
-        if (d.l.is_reference[i])
-            reference(&d, i, tags);
+    references(&d);
     text_puts(r->out, "</svg>\n");
 }

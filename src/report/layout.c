@@ -37,20 +37,24 @@ static void assign_rows(layout *l)
 
 /* ---- strips --------------------------------------------------------------------------------------------------------- */
 
-/* How many values pass from each row to the next; links too long to be drawn do not count. */
+/* How costly it is to cut between a row and the next: two for each value that passes, one for each of its links. Links too
+ * long to be drawn do not count. */
 static int32_t *count_passing(layout *l)
 {
     int32_t *passing = ARENA_ARRAY(l->arena, int32_t, (size_t)l->row_count + 1);
     int32_t *reach = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count);
     for (int32_t i = 0; i < l->link_count; i++) {
         int32_t from = l->links[i].from, row = l->nodes.items[from].row, to = l->nodes.items[l->links[i].to].row;
-        if (to - row <= LONGEST_LANE && to > reach[from])
-            reach[from] = to;
+        if (to - row > LONGEST_LANE)
+            continue;
+        passing[row]++;
+        passing[to]--;
+        reach[from] = to > reach[from] ? to : reach[from];
     }
     for (int32_t box = 0; box < l->box_count; box++) {
         if (reach[box]) {
-            passing[l->nodes.items[box].row]++;
-            passing[reach[box]]--;
+            passing[l->nodes.items[box].row] += 2;
+            passing[reach[box]] -= 2;
         }
     }
     for (int32_t r = 1; r <= l->row_count; r++)
@@ -66,8 +70,8 @@ static void cut_strips(layout *l)
     int32_t widest = 1;
     for (int32_t r = 0; r < l->row_count; r++)
         widest = in_row[r] > widest ? in_row[r] : widest;
-    /* The widest row decides how wide a strip may get, but one row of very many boxes must not decide alone. */
-    double boxes = widest < 6 ? widest : 6;
+    /* A strip is about as wide as between its mean and its widest row; one row of very many boxes must not decide. */
+    double boxes = ((widest < 6 ? widest : 6) + (double)l->box_count / l->row_count) / 2;
     double strip_width = boxes * (l->box_width + l->gap_x) + l->gutter, row_height = l->box_height + l->gap_y;
     double wanted = floor(sqrt(ASPECT * l->row_count * row_height / strip_width) + 0.3);
     int32_t count = l->row_count < 16 || wanted < 1 ? 1 : (int32_t)wanted;
@@ -80,9 +84,9 @@ static void cut_strips(layout *l)
     for (int32_t s = 0; s < count; s++) {
         int32_t end = l->row_count;
         if (s + 1 < count) {
-            int32_t length = (l->row_count - first) / (count - s), slack = length / 6;
-            end = first + length;
-            /* The cut that fewest values pass, the nearest to the middle of the slack among equals. */
+            int32_t slack = l->row_count / count / 5;
+            end = (int32_t)((int64_t)l->row_count * (s + 1) / count);
+            /* The cheapest cut, the nearest to the middle of the slack among equals. */
             for (int32_t d = 1, middle = end; d <= slack; d++) {
                 if (passing[middle - d - 1] < passing[end - 1])
                     end = middle - d;

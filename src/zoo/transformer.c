@@ -91,16 +91,15 @@ static value_id bert_layer(builder *b, int index, value_id x, value_id mask)
     return net_layer_norm(b, NAME("%soutput.LayerNorm", scope), x, WIDTH, 1e-12);
 }
 
-/* 0 where a token is, a very negative number where none is, to be added to the scores of all heads: (N, 1, 1, tokens). */
+/* True where a token is, for the scores of all heads and queries: (N, 1, 1, tokens). */
 static value_id bert_mask(builder *b, value_id mask)
 {
     node *n;
     value_id axes = net_ints(b, "mask.axes", 1, (int64_t[]){1, 2}, 2);
     value_id x = net_binary(b, "Unsqueeze", STR("mask.unsqueeze"), mask, axes);
     x = net_node(b, "Cast", STR("mask.cast"), &x, 1, 1, &n);
-    build_attr_int(b, n, 0, "to", DT_FLOAT32);
-    x = net_binary(b, "Sub", STR("mask.absent"), net_real(b, "mask.one", 1), x);
-    return net_binary(b, "Mul", STR("mask.scores"), x, net_real(b, "mask.lowest", -3.4028234663852886e38F));
+    build_attr_int(b, n, 0, "to", DT_BOOL);
+    return x;
 }
 
 static value_id embedding(builder *b, const char *name, value_id indices, int64_t rows)
@@ -127,9 +126,9 @@ void zoo_bert(builder *b, const zoo_entry *entry)
     x = net_binary(b, "Add", STR("embeddings.add_positions"), x,
                    embedding(b, "position_embeddings", positions, POSITIONS));
     x = net_layer_norm(b, STR("embeddings.LayerNorm"), x, WIDTH, 1e-12);
-    value_id scores = bert_mask(b, mask);
+    value_id tokens_there = bert_mask(b, mask);
     for (int i = 0; i < LAYERS; i++)
-        x = bert_layer(b, i, x, scores);
+        x = bert_layer(b, i, x, tokens_there);
     net_output(b, x, DT_FLOAT32, 3, (num[]){net_batch(b), tokens, WIDTH});
     x = net_gather(b, STR("pooler.first_token"), x, net_ints(b, "pooler.index", 0, (int64_t[]){0}, 1), 1);
     x = net_gemm(b, STR("pooler.dense"), x, WIDTH, WIDTH);
