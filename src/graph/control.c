@@ -64,7 +64,7 @@ static void copy_value(const control *c, value_id to, value_id from, bool with_d
     t->rank = f->rank;
     t->dims = f->dims;
     t->elements = with_data ? f->elements : NULL;
-    t->element_count = with_data || f->kind != VALUE_SEQUENCE ? f->element_count : -1;
+    t->element_count = with_data ? f->element_count : f->kind == VALUE_TENSOR ? 0 : -1;
     t->ints = with_data ? f->ints : NULL;
     t->reals = with_data ? f->reals : NULL;
     t->tensor = with_data ? f->tensor : NULL;
@@ -223,17 +223,37 @@ static bool run_uniform(const control *c, const loop *l, value_id *carried)
     return same;
 }
 
+/* A value of its own for a carried input, so that what is found out does not touch the value outside the loop. */
+static value_id own_carried(const control *c, value_id carried)
+{
+    value copy = carried == NO_VALUE ? (value){.name = STR(""), .rank = RANK_UNKNOWN} : *value_of(c, carried);
+    copy.is_declared = false;
+    copy.is_initializer = false;
+    copy.producer = NO_NODE;
+    copy.ints = NULL;
+    copy.reals = NULL;
+    copy.tensor = NULL;
+    *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = copy;
+    return c->net->values.count - 1;
+}
+
 /* Dimensions that change between rounds are not known. */
 static void widen_carried(const control *c, const loop *l, value_id *carried)
 {
     scope s = inner_scope(c, 1);
     for (int i = 0; i < l->carried; i++) {
-        value_id fresh = c->net->values.count;
-        value copy = *value_of(c, carried[i]);
-        copy.is_declared = false;
-        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = copy;
-        merge_shape(c, fresh, body_output(l, &s, 1 + i));
-        carried[i] = fresh;
+        carried[i] = own_carried(c, carried[i]);
+        merge_shape(c, carried[i], body_output(l, &s, 1 + i));
+    }
+}
+
+static void forget_shapes(const control *c, const loop *l, value_id *carried)
+{
+    for (int i = 0; i < l->carried; i++) {
+        carried[i] = own_carried(c, carried[i]);
+        value_of(c, carried[i])->rank = RANK_UNKNOWN;
+        if (value_of(c, carried[i])->kind == VALUE_SEQUENCE)
+            value_of(c, carried[i])->element_count = -1;
     }
 }
 
@@ -269,67 +289,87 @@ static void finish_loop(const control *c, const loop *l, const scope *s, const v
     }
 }
 
-static void unroll(const control *c, const loop *l, value_id *carried)
+/* Runs round by round with fresh values; false, with nodes to be dropped, if some round does not tell whether another
+ * follows. */
+static bool unroll(const control *c, const loop *l, const value_id *initial)
 {
     scope s = inner_scope(c, 1);
     s.first = l->body->first_value;
     s.end = l->body->end_value;
-    num rounds = l->trip_count;
-    for (num round = 0; round < rounds; round++) {
+    loop counted = *l;
+    value_id *carried = arena_copy(c->net->arena, initial, (size_t)l->carried, sizeof *initial);
+    num round = 0, go_on = 1;
+    for (; round < l->trip_count && go_on; round++) {
         s.map = scope_fresh_values(c->model, l->body,
                                    arena_printf(c->net->arena, "%.*s.%lld", STR_ARG(c->node->name), (long long)round));
         start_round(c, l, &s, round, carried);
         infer_nodes(c->model, l->body, &s);
         for (int i = 0; i < l->carried; i++)
             carried[i] = body_output(l, &s, 1 + i);
-        num go_on;
-        if (scalar_value(c, body_output(l, &s, 0), &go_on) && go_on == 0) {
-            loop stopped = *l;
-            stopped.trip_count = round + 1;
-            finish_loop(c, &stopped, &s, carried, true);
-            return;
-        }
+        if (!scalar_value(c, body_output(l, &s, 0), &go_on) || !num_known(go_on))
+            return false;
     }
-    finish_loop(c, l, &s, carried, true);
+    counted.trip_count = round;
+    finish_loop(c, &counted, &s, carried, true);
+    return true;
+}
+
+/* The body was counted for all rounds before it turned out that their number depends on data. */
+static void count_once(const control *c, int32_t first_node, num rounds)
+{
+    for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++)
+        c->net->nodes.items[i].repeat /= rounds;
+}
+
+/* Whether the body goes on until the trip count is reached: its condition is always true or passed through. */
+static bool goes_on(const control *c, const loop *l, const scope *s)
+{
+    value_id given = scope_value(s, l->body->inputs.items[1]), result = body_output(l, s, 0);
+    return is_constant_true(c, input_id(c, 1)) &&
+           (is_constant_true(c, result) || result == given || value_of(c, result)->copied_from == given);
 }
 
 static void expand_loop(const control *c)
 {
+    /* Deeper loops are not tried twice: the tries would multiply. */
+    enum { MAX_RETRIED_DEPTH = 3 };
     loop l = {.body = body_of(c, "body"), .carried = c->node->input_count - 2, .trip_count = NUM_UNKNOWN};
-    if (!l.body || l.carried < 0)
-        l.carried = 0;
-    if (!l.body || l.body->inputs.count < 2 || l.body->outputs.count < 1 + l.carried) {
+    if (!l.body || l.carried < 0 || l.body->inputs.count < 2 + l.carried || l.body->outputs.count < 1 + l.carried) {
         note(c, "its body does not fit it; nothing of it is counted");
         infer_append(c->model, c->node, c->scope);
         return;
     }
+    bool may_retry = c->scope->depth < MAX_RETRIED_DEPTH;
     value_id *carried = ARENA_ARRAY(c->net->arena, value_id, (size_t)l.carried);
     for (int i = 0; i < l.carried; i++)
         carried[i] = input_id(c, 2 + i);
     num trips = NUM_UNKNOWN;
-    bool limited = input_id(c, 0) != NO_VALUE && scalar_value(c, input_id(c, 0), &trips) && dim_known(trips);
+    bool limited = scalar_value(c, input_id(c, 0), &trips) && dim_known(trips);
     int32_t nodes_before = c->net->nodes.count;
     l.trip_count = limited ? trips : NUM_UNKNOWN;
+    if (!may_retry)
+        forget_shapes(c, &l, carried);
     bool uniform = run_uniform(c, &l, carried);
     scope s = inner_scope(c, 1);
-    value_id go_on = body_output(&l, &s, 0);
-    bool runs_out = is_constant_true(c, input_id(c, 1)) &&
-                    (is_constant_true(c, go_on) || go_on == scope_value(&s, l.body->inputs.items[1]) ||
-                     value_of(c, go_on)->copied_from == scope_value(&s, l.body->inputs.items[1]));
-    if (limited && trips <= MAX_UNROLLED_ROUNDS && (!uniform || !runs_out)) {
+    bool exact = limited && goes_on(c, &l, &s);
+    if (limited && trips <= MAX_UNROLLED_ROUNDS && may_retry && (!uniform || !exact)) {
         c->net->nodes.count = nodes_before;
-        unroll(c, &l, carried);
-        return;
-    }
-    if (!limited || !runs_out) {
-        note(c, "how often it runs depends on data; its body is counted once");
-        l.trip_count = NUM_UNKNOWN;
-    }
-    if (!uniform || !limited || !runs_out) {
+        if (unroll(c, &l, carried))
+            return;
         c->net->nodes.count = nodes_before;
-        if (!uniform)
-            widen_carried(c, &l, carried);
         run_uniform(c, &l, carried);
+    }
+    if (!uniform && may_retry) {
+        c->net->nodes.count = nodes_before;
+        widen_carried(c, &l, carried);
+        if (!run_uniform(c, &l, carried))
+            widen_carried(c, &l, carried);
+    }
+    if (!exact) {
+        note(c, "how often it runs depends on data; its body is counted once");
+        if (limited)
+            count_once(c, nodes_before, trips);
+        l.trip_count = NUM_UNKNOWN;
     }
     value_id *final = ARENA_ARRAY(c->net->arena, value_id, (size_t)l.carried);
     for (int i = 0; i < l.carried; i++)
