@@ -103,7 +103,7 @@ static void read_value_type(builder *b, wire w, value_id id, bool is_input)
         build_type(b, id, t.dtype, t.rank, t.dims);
         value *v = build_at(b, id);
         v->kind = t.kind;
-        v->element_count = t.kind == VALUE_SEQUENCE ? -1 : 0;
+        v->element_count = t.kind == VALUE_SEQUENCE || t.kind == VALUE_OPTIONAL ? -1 : 0;
     }
 }
 

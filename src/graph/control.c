@@ -115,12 +115,9 @@ static void merge_shape(const control *c, value_id to, value_id other)
     t->tensor = NULL;
     if (t->dtype != o->dtype)
         t->dtype = DT_UNKNOWN;
-    if (t->kind == VALUE_SEQUENCE && t->element_count != o->element_count)
-        t->element_count = -1;
-    if (t->elements != o->elements) {
+    if (t->elements != o->elements || t->element_count != o->element_count) {
         t->elements = NULL;
-        if (t->kind == VALUE_SEQUENCE)
-            t->element_count = -1;
+        t->element_count = t->kind == VALUE_TENSOR ? 0 : -1;
     }
     if (t->rank != o->rank) {
         t->rank = RANK_UNKNOWN;
@@ -252,8 +249,8 @@ static void forget_shapes(const control *c, const loop *l, value_id *carried)
     for (int i = 0; i < l->carried; i++) {
         carried[i] = own_carried(c, carried[i]);
         value_of(c, carried[i])->rank = RANK_UNKNOWN;
-        if (value_of(c, carried[i])->kind == VALUE_SEQUENCE)
-            value_of(c, carried[i])->element_count = -1;
+        value_of(c, carried[i])->elements = NULL;
+        value_of(c, carried[i])->element_count = value_of(c, carried[i])->kind == VALUE_TENSOR ? 0 : -1;
     }
 }
 
@@ -503,4 +500,7 @@ void control_expand(sooth_model *model, const node *n, const scope *s)
         expand_sequence_map(&c);
     else
         infer_append(model, n, s);
+    for (int32_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] != NO_VALUE)
+            infer_merge_declared(model, scope_value(s, n->outputs[i]));
 }

@@ -17,7 +17,7 @@ static void copy_values(sooth_model *model)
         v->copied_from = NO_VALUE;
         if (v->is_initializer)
             continue;
-        /* What the file declares comes back after the rules have spoken (merge_declared). */
+        /* What the file declares comes back after the rules have spoken (infer_merge_declared). */
         v->rank = RANK_UNKNOWN;
         v->dims = NULL;
         v->dtype = DT_UNKNOWN;
@@ -231,7 +231,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
 }
 
 /* What the file declares about a value fills what the rules could not know. */
-static void merge_declared(sooth_model *model, value_id id)
+void infer_merge_declared(sooth_model *model, value_id id)
 {
     network *net = &model->net;
     value *v = &net->values.items[id];
@@ -327,7 +327,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
     }
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
-            merge_declared(model, n->outputs[i]);
+            infer_merge_declared(model, n->outputs[i]);
     n->is_host = all_outputs_folded(net, n);
     if (is_stored_constant(net, n))
         net->nodes.count--;

@@ -85,6 +85,8 @@ void infer_nodes(sooth_model *model, const graph *g, const scope *s);
 value_id scope_value(const scope *s, value_id id);
 /* Fresh values for all that g introduces: the map of a scope for another run of the same graph. */
 value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix);
+/* What the file declares about a value fills what the rules could not know. */
+void infer_merge_declared(sooth_model *model, value_id id);
 /* If, Loop, Scan, SequenceMap: n is a node of the source under scope s. */
 void control_expand(sooth_model *model, const node *n, const scope *s);
 /* Appends a node to the network (remapped, attributes resolved), runs its rules, and drops it if it is a constant. */
