@@ -247,7 +247,7 @@ void fold_concat(infer *c)
 void fold_concat_from_sequence(infer *c)
 {
     const value *s = in(c, 0), *o = out(c, 0);
-    if (!s || !o || o->rank < 1 || s->kind != VALUE_SEQUENCE || s->element_count < 1)
+    if (!s || !o || o->rank < 1 || s->kind != VALUE_SEQUENCE || s->element_count < 1 || !s->elements)
         return;
     joined j = {.ids = (value_id *)s->elements, .count = s->element_count};
     j.new_axis = attr_int(c, "new_axis", 0) != 0;

@@ -51,11 +51,11 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
 /* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
 /* Dimensions for a constant target; false if the target holds as it is. */
 bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
-/* In dimensions taken from a constant input: a leading batch becomes the new one. */
+/* In dimensions taken from an input that does not change with the batch: a leading batch becomes the new one. */
 void rebatch_target(infer *c, int input, num *dims, int rank);
-/* Are constants joined with something that has the new batch, so that they have to be repeated? */
-bool rebatch_spreads_constants(infer *c);
-num rebatch_constant_dim(infer *c, const value *v, int axis);
+/* Is something that has the new batch in front joined along another axis? Then all inputs have to have it. */
+bool rebatch_joins(infer *c, int axis);
+num rebatch_joined(infer *c, value_id id); /* the first dimension of such an input */
 
 /* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
 void shape_shape(infer *c);

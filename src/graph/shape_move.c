@@ -252,7 +252,6 @@ void shape_concat(infer *c)
     num dims[MAX_RANK], length = 0;
     /* Operator sets before 4 had a default. */
     int64_t given_axis = attr_int(c, "axis", 1);
-    bool spreads = rebatch_spreads_constants(c);
     for (int i = c->node->input_count - 1; i >= 0; i--) {
         const value *v = in(c, i);
         set_dtype(c, 0, v ? v->dtype : DT_UNKNOWN);
@@ -261,6 +260,7 @@ void shape_concat(infer *c)
     }
     if (rank < 0 || (axis = axis_of(c, given_axis, rank)) < 0)
         return;
+    bool joins = rebatch_joins(c, axis);
     for (int i = 0; i < rank; i++)
         dims[i] = NUM_UNKNOWN;
     for (int i = 0; i < c->node->input_count; i++) {
@@ -275,7 +275,7 @@ void shape_concat(infer *c)
         }
         for (int k = 0; k < rank; k++)
             if (k != axis)
-                dims[k] = agreed(c, dims[k], spreads ? rebatch_constant_dim(c, v, k) : v->dims[k]);
+                dims[k] = agreed(c, dims[k], joins && k == 0 ? rebatch_joined(c, c->node->inputs[i]) : v->dims[k]);
         length = num_add(c->nums, length, v->dims[axis]);
     }
     dims[axis] = length;

@@ -151,7 +151,7 @@ void shape_string_split(infer *c)
         return;
     if (v->rank)
         memcpy(dims, v->dims, (size_t)v->rank * sizeof *dims);
-    dims[v->rank] = NUM_UNKNOWN;
+    dims[v->rank] = value_elements(c->net, v) == 0 ? 0 : NUM_UNKNOWN;
     set_shape(c, 0, v->rank + 1, dims);
     set_shape(c, 1, v->rank, dims);
 }

@@ -5,7 +5,7 @@
  * the question is only which dimension of the target carries the batch. */
 #include "graph/shape.h"
 
-/* The shape that input or output value had at the file's own batch; NULL if not known. */
+/* The value, with its shape, that an input or output was at the file's own batch; NULL if not known. */
 static const value *at_file_batch(const infer *c, value_id id)
 {
     if (id == NO_VALUE || id >= c->net->file_shape_count)
@@ -105,26 +105,67 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     return num_known(dims[k]);
 }
 
+/* Did the replacement of the batch leave these data as they were? */
+static bool same_data(const value *before, const value *now, int32_t count)
+{
+    return now->is_initializer || (before->ints && now->ints && before->rank == now->rank &&
+                                   memcmp(before->ints, now->ints, (size_t)count * sizeof(num)) == 0);
+}
+
 void rebatch_target(infer *c, int input, num *dims, int rank)
 {
     const value *v = in(c, input);
-    if (is_rebatching(c) && v && (v->is_initializer || v->copied_from != NO_VALUE) && rank > 1 &&
-        dims[0] == c->net->batch_from)
+    /* A one may mean anything; where it is the batch, what is joined with it tells (rebatch_joined). */
+    if (!is_rebatching(c) || c->net->batch_from == 1 || !v || rank < 2 || dims[0] != c->net->batch_from)
+        return;
+    const value *before = at_file_batch(c, c->node->inputs[input]);
+    if (before && same_data(before, v, rank))
         dims[0] = c->net->batch_to;
 }
 
-bool rebatch_spreads_constants(infer *c)
+bool rebatch_joins(infer *c, int axis)
 {
-    for (int i = 0; is_rebatching(c) && i < c->node->input_count; i++) {
-        const value *v = in(c, i);
-        if (v && !v->is_initializer && v->rank > 0 && v->dims[0] == c->net->batch_to)
+    for (int i = 0; is_rebatching(c) && axis != 0 && i < c->node->input_count; i++) {
+        const value *v = in(c, i), *before = at_file_batch(c, c->node->inputs[i]);
+        if (v && before && v->rank > 1 && v->dims[0] == c->net->batch_to && before->dims[0] == c->net->batch_from)
             return true;
     }
     return false;
 }
 
-num rebatch_constant_dim(infer *c, const value *v, int axis)
+/* Where the value that a node made to the batch of the file was repeated from; NO_VALUE if it was not. */
+static value_id one_back(const infer *c, const value *v)
 {
-    bool stands_for_batch = v->is_initializer && axis == 0 && v->dims[0] == c->net->batch_from;
-    return stands_for_batch ? c->net->batch_to : v->dims[axis];
+    const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
+    bool passes_on = n && (node_is(n, "Unsqueeze") || node_is(n, "Identity") || node_is(n, "Cast"));
+    return passes_on ? n->inputs[0] : NO_VALUE;
+}
+
+num rebatch_joined(infer *c, value_id id)
+{
+    const int64_t old = c->net->batch_from, new = c->net->batch_to;
+    enum { MAX_CHAIN = 4 };
+    value_id chain[MAX_CHAIN];
+    int length = 0;
+    value *v = &c->net->values.items[id];
+    const value *before = at_file_batch(c, id);
+    if (v->dims[0] != old || !before || before->rank != v->rank || before->dims[0] != old)
+        return v->dims[0];
+    /* The Expand that made it was meant to repeat it for the whole batch: then its result grows, too. */
+    for (; id != NO_VALUE && length < MAX_CHAIN; id = one_back(c, v)) {
+        v = &c->net->values.items[id];
+        if (v->rank < 1 || v->dims[0] != old || v->ints || v->reals)
+            break;
+        if (v->is_initializer && length == 0)
+            return new; /* a repeated constant that the exporter has computed */
+        chain[length++] = id;
+        const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
+        if (!n || (!node_is(n, "Expand") && !node_is(n, "ConstantOfShape")))
+            continue;
+        for (int i = 0; i < length; i++)
+            c->net->values.items[chain[i]].dims[0] = new;
+        return new;
+    }
+    complain(c, "one of its inputs keeps a batch of %lld", (long long)old);
+    return NUM_UNKNOWN;
 }

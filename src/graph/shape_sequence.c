@@ -55,7 +55,7 @@ static void set_unknown_sequence(infer *c, const value *like)
 
 static bool is_known_sequence(const value *v)
 {
-    return v && v->kind == VALUE_SEQUENCE && v->element_count >= 0;
+    return v && v->kind == VALUE_SEQUENCE && v->element_count >= 0 && (v->elements || !v->element_count);
 }
 
 /* Position `input` of a sequence of `length` elements; end is the last that may be named. -1 if not known. */
@@ -273,7 +273,7 @@ void shape_optional_get_element(infer *c)
         return;
     if (v->kind != VALUE_OPTIONAL)
         set_element(c, c->node->inputs[0]);
-    else if (v->element_count == 1)
+    else if (v->element_count == 1 && v->elements)
         set_element(c, v->elements[0]);
     else
         set_common_element(c, v);
