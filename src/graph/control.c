@@ -215,7 +215,8 @@ static bool run_uniform(const control *c, const loop *l, value_id *carried)
     for (int i = 0; i < l->carried; i++) {
         value_id now = body_output(l, &s, 1 + i);
         const value *v = value_of(c, now), *was = value_of(c, carried[i]);
-        same &= v && was && (same_shape(v, was) || v->rank == RANK_UNKNOWN);
+        /* a sequence grows or shrinks by its elements, whatever their shapes */
+        same &= v && was && (same_shape(v, was) || (v->rank == RANK_UNKNOWN && v->kind != VALUE_SEQUENCE));
     }
     return same;
 }
@@ -349,7 +350,7 @@ static void expand_loop(const control *c)
     bool uniform = run_uniform(c, &l, carried);
     scope s = inner_scope(c, 1);
     bool exact = limited && goes_on(c, &l, &s);
-    if (limited && trips <= MAX_UNROLLED_ROUNDS && may_retry && (!uniform || !exact)) {
+    if (limited && trips <= MAX_UNROLLED_ROUNDS && may_retry && (!uniform || !exact || trips == 1)) {
         c->net->nodes.count = nodes_before;
         if (unroll(c, &l, carried))
             return;
