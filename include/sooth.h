@@ -110,7 +110,8 @@ typedef struct sooth_options {
     size_t dim_count;
     const sooth_shape_binding *shapes;
     size_t shape_count;
-    const char *skip_passes; /* comma-separated names of sooth_pass_name(), or "all"; NULL = none */
+    const char *skip_passes;  /* comma-separated names of sooth_pass_name(), or "all"; NULL = none */
+    const char *extra_passes; /* the same for the optional passes that are to run; NULL = none */
 } sooth_options;
 
 /* Resolves every shape under the given dimensions and recovers what exporters take apart. Must be called before
@@ -121,6 +122,8 @@ SOOTH_API sooth_status sooth_bind(sooth_model *model, const sooth_options *optio
 /* Names of the recovery passes in the order they run; NULL after the last. */
 SOOTH_API const char *sooth_pass_name(size_t index);
 SOOTH_API const char *sooth_pass_summary(size_t index);
+/* Does it run only if extra_passes asks for it? */
+SOOTH_API bool sooth_pass_is_optional(size_t index);
 
 /* ---- the graph ---------------------------------------------------------------------------------------------- */
 

@@ -118,7 +118,7 @@ sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_
         return status;
     }
     infer_network(model, options);
-    pass_run_all(model, options ? options->skip_passes : NULL);
+    pass_run_all(model, options ? options->skip_passes : NULL, options ? options->extra_passes : NULL);
     cost_network(model);
     model->is_bound = true;
     model->fail.error = NULL;
@@ -137,6 +137,13 @@ const char *sooth_pass_summary(size_t index)
     size_t count;
     const pass_info *passes = pass_table(&count);
     return index < count ? passes[index].summary : NULL;
+}
+
+bool sooth_pass_is_optional(size_t index)
+{
+    size_t count;
+    const pass_info *passes = pass_table(&count);
+    return index < count && passes[index].is_optional;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */

@@ -14,13 +14,17 @@ void model_args_free(model_args *args)
     free(args->dims.items);
     free(args->shapes.items);
     free(args->skips.items);
+    free(args->fuses.items);
 }
 
 void model_args_help(void)
 {
-    puts("\nRecovery passes (--skip):");
-    for (size_t i = 0; sooth_pass_name(i); i++)
-        printf("  %-16s  %s\n", sooth_pass_name(i), sooth_pass_summary(i));
+    for (int optional = 0; optional < 2; optional++) {
+        puts(optional ? "\nOptional passes (--fuse):" : "\nRecovery passes (--skip):");
+        for (size_t i = 0; sooth_pass_name(i); i++)
+            if (sooth_pass_is_optional(i) == (optional == 1))
+                printf("  %-22s  %s\n", sooth_pass_name(i), sooth_pass_summary(i));
+    }
     puts("\nNetworks that come with the program:");
     for (size_t i = 0; sooth_zoo_name(i); i++)
         printf("  zoo:%-16s  %s\n", sooth_zoo_name(i), sooth_zoo_summary(i));
@@ -106,7 +110,7 @@ typedef struct bindings {
     sooth_dim_binding *dims;
     sooth_shape_binding *shapes;
     int64_t (*shape_dims)[MOST_DIMS];
-    char *skip;
+    char *skip, *fuse; /* names with commas */
 } bindings;
 
 static void bindings_free(const model_args *args, bindings *b)
@@ -119,24 +123,31 @@ static void bindings_free(const model_args *args, bindings *b)
     free(b->shapes);
     free(b->shape_dims);
     free(b->skip);
+    free(b->fuse);
+}
+
+/* The items with commas between them; false if there is no memory. */
+static bool join(const option_list *list, char **joined)
+{
+    size_t room = 1;
+    for (size_t i = 0; i < list->count; i++)
+        room += strlen(list->items[i]) + 1;
+    *joined = calloc(room, 1);
+    for (size_t i = 0; *joined && i < list->count; i++) {
+        if (i)
+            strcat(*joined, ",");
+        strcat(*joined, list->items[i]);
+    }
+    return *joined != NULL;
 }
 
 static int parse_bindings(const char *command, const model_args *args, bindings *b)
 {
-    size_t skip_room = 1;
-    for (size_t i = 0; i < args->skips.count; i++)
-        skip_room += strlen(args->skips.items[i]) + 1;
     b->dims = calloc(args->dims.count + 1, sizeof *b->dims);
     b->shapes = calloc(args->shapes.count + 1, sizeof *b->shapes);
     b->shape_dims = calloc(args->shapes.count + 1, sizeof *b->shape_dims);
-    b->skip = calloc(skip_room, 1);
-    if (!b->dims || !b->shapes || !b->shape_dims || !b->skip)
+    if (!b->dims || !b->shapes || !b->shape_dims || !join(&args->skips, &b->skip) || !join(&args->fuses, &b->fuse))
         return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
-    for (size_t i = 0; i < args->skips.count; i++) {
-        if (i)
-            strcat(b->skip, ",");
-        strcat(b->skip, args->skips.items[i]);
-    }
     for (size_t i = 0; i < args->dims.count; i++) {
         const char *argument = args->dims.items[i], *value;
         if (!split(argument, &b->dims[i].name, &value) || !options_number(value, strlen(value), &b->dims[i].value))
@@ -164,7 +175,8 @@ int model_open(const char *command, const char *path, const model_args *args, mo
                                  .dim_count = args->dims.count,
                                  .shapes = b.shapes,
                                  .shape_count = args->shapes.count,
-                                 .skip_passes = *b.skip ? b.skip : NULL};
+                                 .skip_passes = b.skip,
+                                 .extra_passes = b.fuse};
         sooth_error error;
         sooth_status status = sooth_bind(file->model, &options, &error);
         if (status != SOOTH_OK)

@@ -6,7 +6,7 @@
 
 typedef struct model_args {
     int64_t batch;
-    option_list dims, shapes, skips;
+    option_list dims, shapes, skips, fuses;
 } model_args;
 
 /* Rows for the array of options. */
@@ -28,9 +28,14 @@ typedef struct model_args {
          .target = &(args)->shapes,                                                                                    \
          .argument = "INPUT=1,3,224,224",                                                                              \
          .help = "sets the shape of an input; may be repeated"},                                                       \
+        {.name = "skip",                                                                                               \
+         .kind = OPTION_LIST,                                                                                          \
+         .target = &(args)->skips,                                                                                     \
+         .argument = "PASS,...",                                                                                       \
+         .help = "recovery passes to leave out (listed below), or 'all'"},                                             \
     {                                                                                                                  \
-        .name = "skip", .kind = OPTION_LIST, .target = &(args)->skips, .argument = "PASS,...",                         \
-        .help = "recovery passes to leave out (listed below), or 'all'"                                                \
+        .name = "fuse", .kind = OPTION_LIST, .target = &(args)->fuses, .argument = "PASS,...",                         \
+        .help = "optional passes to run too (listed below), or 'all'"                                                  \
     }
 
 void model_args_free(model_args *args);

@@ -3,25 +3,23 @@
 
 #include "graph/infer.h"
 
+#include <math.h>
+
 /* ---- tools ----------------------------------------------------------------------------------------------------- */
 
 static void count_readers(pass_context *p)
 {
     network *net = p->net;
     size_t values = (size_t)net->values.count;
-    p->reader_start = ARENA_ARRAY(net->arena, int32_t, values + 2);
-    int32_t total = 0;
+    memset(p->reader_start, 0, (values + 2) * sizeof *p->reader_start);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         for (int32_t k = 0; !n->is_dead && k < n->input_count; k++)
-            if (n->inputs[k] != NO_VALUE) {
+            if (n->inputs[k] != NO_VALUE)
                 p->reader_start[n->inputs[k] + 2]++;
-                total++;
-            }
     }
     for (size_t v = 1; v < values + 2; v++)
         p->reader_start[v] += p->reader_start[v - 1];
-    p->readers = ARENA_ARRAY(net->arena, node_id, (size_t)total);
     /* reader_start[v + 1] is where the next reader of v goes; at the end it is where the readers of v end. */
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
@@ -29,6 +27,39 @@ static void count_readers(pass_context *p)
             if (n->inputs[k] != NO_VALUE)
                 p->readers[p->reader_start[n->inputs[k] + 1]++] = i;
     }
+}
+
+static void find_static(pass_context *p)
+{
+    network *net = p->net;
+    for (int32_t v = 0; v < net->values.count; v++)
+        p->is_static[v] = pass_constant(p, v);
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        bool all = n->input_count > 0;
+        for (int32_t k = 0; k < n->input_count; k++)
+            all &= n->inputs[k] == NO_VALUE || p->is_static[n->inputs[k]];
+        for (int32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE)
+                p->is_static[n->outputs[k]] |= all;
+    }
+}
+
+/* Passes only take nodes and inputs away, so that what is allocated here lasts for all of them. */
+static void begin(pass_context *p)
+{
+    network *net = p->net;
+    size_t total = 0;
+    for (int32_t i = 0; i < net->nodes.count; i++)
+        total += (size_t)net->nodes.items[i].input_count;
+    p->reader_start = ARENA_ARRAY(net->arena, int32_t, (size_t)net->values.count + 2);
+    p->readers = ARENA_ARRAY(net->arena, node_id, total);
+    p->is_static = ARENA_ARRAY(net->arena, bool, (size_t)net->values.count);
+    p->merged_into = ARENA_ARRAY(net->arena, node_id, (size_t)net->nodes.count);
+    for (int32_t i = 0; i < net->nodes.count; i++)
+        p->merged_into[i] = i;
+    count_readers(p);
+    find_static(p);
 }
 
 node *pass_maker(pass_context *p, value_id v)
@@ -53,27 +84,39 @@ static bool reads(const node *n, value_id v)
     return false;
 }
 
-int pass_reader_count(pass_context *p, value_id v)
+/* The node that stands for reader i of the list today; NULL if it does not read v any more. */
+static node *reader_at(pass_context *p, int32_t i, value_id v)
 {
-    int count = p->net->values.items[v].is_output;
-    for (int32_t i = p->reader_start[v]; i < p->reader_start[v + 1]; i++) {
-        const node *n = &p->net->nodes.items[p->readers[i]];
-        count += !n->is_dead && reads(n, v);
-    }
-    return count;
+    node_id id = p->readers[i];
+    while (p->merged_into[id] != id)
+        id = p->merged_into[id] = p->merged_into[p->merged_into[id]];
+    p->readers[i] = id;
+    node *n = &p->net->nodes.items[id];
+    return n->is_dead || !reads(n, v) ? NULL : n;
 }
 
-node *pass_only_reader(pass_context *p, const node *n, const char *name)
+bool pass_is_read(pass_context *p, value_id v)
 {
-    value_id v = n->output_count ? n->outputs[0] : NO_VALUE;
-    if (v == NO_VALUE || pass_reader_count(p, v) != 1 || p->net->values.items[v].is_output)
+    bool found = p->net->values.items[v].is_output;
+    for (int32_t i = p->reader_start[v]; i < p->reader_start[v + 1] && !found; i++)
+        found = reader_at(p, i, v) != NULL;
+    return found;
+}
+
+node *pass_only_reader(pass_context *p, value_id v)
+{
+    if (v == NO_VALUE || p->net->values.items[v].is_output)
         return NULL;
+    node *found = NULL;
     for (int32_t i = p->reader_start[v]; i < p->reader_start[v + 1]; i++) {
-        node *reader = &p->net->nodes.items[p->readers[i]];
-        if (!reader->is_dead && reads(reader, v))
-            return !name || node_is(reader, name) ? reader : NULL;
+        node *n = reader_at(p, i, v);
+        if (!n || n == found)
+            continue;
+        if (found)
+            return NULL;
+        found = n;
     }
-    return NULL;
+    return found;
 }
 
 bool pass_constant(pass_context *p, value_id v)
@@ -90,6 +133,8 @@ bool pass_scalar(pass_context *p, value_id v, double *x)
         return false;
     value *c = &p->net->values.items[v];
     int32_t count;
+    if (value_elements(p->net, c) != 1)
+        return false;
     const double *reals = value_reals(p->net, c, &count);
     if (reals && count == 1) {
         *x = reals[0];
@@ -101,6 +146,207 @@ bool pass_scalar(pass_context *p, value_id v, double *x)
     *x = (double)ints[0];
     return true;
 }
+
+bool pass_near(double x, double y)
+{
+    return fabs(x - y) <= 1e-3 * fabs(y);
+}
+
+const value *pass_value(const pass_context *p, value_id v)
+{
+    return v == NO_VALUE ? NULL : &p->net->values.items[v];
+}
+
+num pass_dim(const pass_context *p, value_id v, int axis)
+{
+    const value *x = pass_value(p, v);
+    if (!x || x->rank < 0)
+        return NUM_UNKNOWN;
+    axis += axis < 0 ? x->rank : 0;
+    return axis >= 0 && axis < x->rank ? x->dims[axis] : NUM_UNKNOWN;
+}
+
+bool pass_same_shape(const pass_context *p, value_id a, value_id b)
+{
+    const value *x = pass_value(p, a), *y = pass_value(p, b);
+    if (!x || !y || x->rank < 0 || x->rank != y->rank)
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != y->dims[i] || x->dims[i] == NUM_UNKNOWN)
+            return false;
+    return true;
+}
+
+/* ---- patterns --------------------------------------------------------------------------------------------------- */
+
+void group_add(pass_group *g, node *n)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->nodes[i] == n)
+            return;
+    if (g->count == GROUP_MAX)
+        g->is_full = true;
+    else
+        g->nodes[g->count++] = n;
+}
+
+static bool is_copy(pass_context *p, const node *n)
+{
+    if (n->input_count < 1 || n->output_count < 1 || n->inputs[0] == NO_VALUE || n->outputs[0] == NO_VALUE)
+        return false;
+    if (node_is(n, "Cast"))
+        return dtype_is_float(pass_value(p, n->inputs[0])->dtype) &&
+               dtype_is_float(pass_value(p, n->outputs[0])->dtype);
+    return node_is(n, "Identity") || node_is(n, "Dropout");
+}
+
+/* Exporters stack one or two copies; a hostile file may stack thousands. */
+enum { MAX_COPIES = 4 };
+
+value_id pass_origin(pass_context *p, value_id v)
+{
+    for (int i = 0; i < MAX_COPIES; i++) {
+        const node *n = pass_maker(p, v);
+        if (!n || !is_copy(p, n))
+            break;
+        v = n->inputs[0];
+    }
+    return v;
+}
+
+node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
+{
+    node *copies[MAX_COPIES];
+    int count = 0;
+    node *n = pass_maker(p, v);
+    while (n && !node_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
+        copies[count++] = n;
+        n = pass_maker(p, n->inputs[0]);
+    }
+    if (!n || !node_is(n, name))
+        return NULL;
+    for (int i = 0; i < count; i++)
+        group_add(g, copies[i]);
+    group_add(g, n);
+    return n;
+}
+
+node *pass_down(pass_context *p, pass_group *g, value_id v, const char *name)
+{
+    node *copies[MAX_COPIES];
+    int count = 0;
+    node *n = pass_only_reader(p, v);
+    while (n && !node_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
+        copies[count++] = n;
+        n = pass_only_reader(p, n->outputs[0]);
+    }
+    if (!n || !node_is(n, name))
+        return NULL;
+    for (int i = 0; i < count; i++)
+        group_add(g, copies[i]);
+    group_add(g, n);
+    return n;
+}
+
+value_id pass_other(pass_context *p, const node *n, value_id v)
+{
+    if (n->input_count != 2)
+        return NO_VALUE;
+    value_id origin = pass_origin(p, v);
+    if (pass_origin(p, n->inputs[0]) == origin)
+        return n->inputs[1];
+    return pass_origin(p, n->inputs[1]) == origin ? n->inputs[0] : NO_VALUE;
+}
+
+value_id pass_beside_scalar(pass_context *p, const node *n, double *x)
+{
+    if (n->input_count != 2)
+        return NO_VALUE;
+    if (pass_scalar(p, n->inputs[1], x))
+        return n->inputs[0];
+    return pass_scalar(p, n->inputs[0], x) ? n->inputs[1] : NO_VALUE;
+}
+
+value_id pass_unscale(pass_context *p, pass_group *g, value_id v, double *factor)
+{
+    pass_group tried = *g;
+    node *n;
+    double x;
+    value_id before = NO_VALUE;
+    *factor = 1;
+    if ((n = pass_up(p, &tried, v, "Mul")) != NULL) {
+        before = pass_beside_scalar(p, n, factor);
+    } else if ((n = pass_up(p, &tried, v, "Div")) != NULL && n->input_count == 2 && pass_scalar(p, n->inputs[1], &x) &&
+               x != 0) {
+        *factor = 1 / x;
+        before = n->inputs[0];
+    }
+    if (before == NO_VALUE) {
+        *factor = 1;
+        return v;
+    }
+    *g = tried;
+    return before;
+}
+
+static bool is_view(const node *n)
+{
+    static const char *const VIEWS[] = {"Identity", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Flatten", "Cast"};
+    for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
+        if (node_is(n, VIEWS[i]))
+            return true;
+    return false;
+}
+
+value_id pass_weight(pass_context *p, pass_group *g, value_id v, int *transposed)
+{
+    enum { MAX_VIEWS = 8 };
+    pass_group tried = *g;
+    value_id at = v;
+    int swaps = 0;
+    for (int i = 0; i < MAX_VIEWS && at != NO_VALUE && !p->net->values.items[at].is_initializer; i++) {
+        node *n = pass_maker(p, at);
+        if (!n || n->input_count < 1 || !is_view(n) || !pass_only_reader(p, at))
+            return v;
+        swaps += node_is(n, "Transpose");
+        group_add(&tried, n);
+        at = n->inputs[0];
+    }
+    if (at == NO_VALUE || !p->net->values.items[at].is_initializer)
+        return v;
+    *g = tried;
+    if (transposed)
+        *transposed += swaps;
+    return at;
+}
+
+int pass_axes(pass_context *p, const node *n, int64_t axes[MAX_RANK])
+{
+    const value *x = n->input_count ? pass_value(p, n->inputs[0]) : NULL;
+    if (!x || x->rank < 0)
+        return -1;
+    int32_t count = 0;
+    const int64_t *given = node_attr_ints(n, "axes", &count);
+    if (!given && n->input_count > 1 && n->inputs[1] != NO_VALUE) {
+        given = value_ints(p->net, &p->net->values.items[n->inputs[1]], &count);
+        if (!given)
+            return -1;
+    }
+    bool is_reduced[MAX_RANK] = {false};
+    for (int32_t i = 0; i < count; i++) {
+        int64_t axis = given[i] < 0 ? given[i] + x->rank : given[i];
+        if (axis < 0 || axis >= x->rank)
+            return -1;
+        is_reduced[axis] = true;
+    }
+    int found = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (is_reduced[i] || !given)
+            axes[found++] = i;
+    return found;
+}
+
+/* ---- replacing -------------------------------------------------------------------------------------------------- */
 
 static bool in_group(node *const *group, int count, const node *n)
 {
@@ -129,31 +375,12 @@ static bool is_closed(pass_context *p, node *const *group, int count, const valu
             if (p->net->values.items[v].is_output)
                 return false;
             for (int32_t r = p->reader_start[v]; r < p->reader_start[v + 1]; r++) {
-                const node *reader = &p->net->nodes.items[p->readers[r]];
-                if (!reader->is_dead && reads(reader, v) && !in_group(group, count, reader))
+                const node *reader = reader_at(p, r, v);
+                if (reader && !in_group(group, count, reader))
                     return false;
             }
         }
     return true;
-}
-
-/* The new node takes the place of a member in the lists of readers; a value that no member read needs new lists. */
-static void update_readers(pass_context *p, node *const *group, int group_count, node_id made)
-{
-    const node *n = &p->net->nodes.items[made];
-    for (int32_t i = 0; i < n->input_count; i++) {
-        value_id v = n->inputs[i];
-        bool found = v == NO_VALUE;
-        for (int32_t r = found ? 0 : p->reader_start[v]; !found && r < p->reader_start[v + 1]; r++)
-            if (in_group(group, group_count, &p->net->nodes.items[p->readers[r]])) {
-                p->readers[r] = made;
-                found = true;
-            }
-        if (!found) {
-            count_readers(p);
-            return;
-        }
-    }
 }
 
 /* The new node stands in the place of the last member, so that all its inputs are made before it; nobody may read its outputs
@@ -176,8 +403,8 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
     for (int i = 0; i < output_count; i++) {
         value_id v = outputs[i];
         for (int32_t r = v == NO_VALUE ? 0 : p->reader_start[v]; v != NO_VALUE && r < p->reader_start[v + 1]; r++) {
-            const node *reader = &net->nodes.items[p->readers[r]];
-            if (!reader->is_dead && reads(reader, v) && !in_group(group, group_count, reader) && reader < last)
+            const node *reader = reader_at(p, r, v);
+            if (reader && !in_group(group, group_count, reader) && reader < last)
                 return NULL;
         }
     }
@@ -195,14 +422,23 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
         .repeat = last->repeat,
         .fused_count = fused,
     };
-    for (int i = 0; i < group_count; i++)
+    node_id id = (node_id)(last - net->nodes.items);
+    for (int i = 0; i < group_count; i++) {
         group[i]->is_dead = true;
+        p->merged_into[group[i] - net->nodes.items] = id;
+    }
     *last = made;
     for (int i = 0; i < output_count; i++)
         if (outputs[i] != NO_VALUE)
-            net->values.items[outputs[i]].producer = (node_id)(last - net->nodes.items);
-    update_readers(p, group, group_count, (node_id)(last - net->nodes.items));
+            net->values.items[outputs[i]].producer = id;
     return last;
+}
+
+node *pass_replace_group(pass_context *p, const pass_group *g, const node *named_after, const char *name,
+                         const value_id *inputs, int input_count, value_id output)
+{
+    return g->is_full ? NULL
+                      : pass_replace(p, g->nodes, g->count, named_after, name, inputs, input_count, &output, 1);
 }
 
 static attr *add_attr(pass_context *p, node *n, const char *name, attr_kind kind)
@@ -227,6 +463,11 @@ void pass_attr_real(pass_context *p, node *n, const char *name, double value)
     add_attr(p, n, name, ATTR_FLOAT)->real = value;
 }
 
+void pass_attr_string(pass_context *p, node *n, const char *name, const char *value)
+{
+    add_attr(p, n, name, ATTR_STRING)->string = str_of(value);
+}
+
 void pass_attr_ints(pass_context *p, node *n, const char *name, const int64_t *values, int count)
 {
     attr *a = add_attr(p, n, name, ATTR_INTS);
@@ -243,7 +484,7 @@ static void drop_shape_arithmetic(pass_context *p)
         node *n = &p->net->nodes.items[i];
         bool read = false;
         for (int32_t k = 0; k < n->output_count; k++)
-            read |= n->outputs[k] != NO_VALUE && pass_reader_count(p, n->outputs[k]) > 0;
+            read |= n->outputs[k] != NO_VALUE && pass_is_read(p, n->outputs[k]);
         bool shows = false;
         for (int32_t k = 0; k < n->output_count; k++)
             shows |= n->outputs[k] != NO_VALUE && p->net->values.items[n->outputs[k]].is_output;
@@ -254,19 +495,37 @@ static void drop_shape_arithmetic(pass_context *p)
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
 static const pass_info PASSES[] = {
-    {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic},
+    {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic, false},
+    {"layer-norm", "layer norm and RMS norm over the last dimensions", pass_layer_norm, false},
+    {"group-norm", "group norm, written as an instance norm between two reshapes", pass_group_norm, false},
+    {"weight-standardization", "convolution weights that are normalised in every pass", pass_weight_standardization,
+     false},
+    {"l2-normalize", "division by the Euclidean norm", pass_l2_normalize, false},
+    {"gelu", "GELU by erf or by tanh", pass_gelu, false},
+    {"mish", "softplus and Mish", pass_mish, false},
+    {"silu", "x * sigmoid(x)", pass_silu, false},
+    {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false},
+    {"linear", "matrix product with a weight, and its bias", pass_linear, false},
+    {"attention", "scaled dot-product attention where PyTorch runs it as one kernel", pass_attention, false},
+    {"pixel-shuffle", "pixel shuffle, pixel unshuffle and channel shuffle", pass_pixel_shuffle, false},
+    {"windows", "window partition and its reverse", pass_windows, false},
+    {"roll", "two slices put together in the other order", pass_roll, false},
+    {"global-pool", "means over height and width", pass_global_pool, false},
+    {"explicit-attention", "attention that PyTorch runs step by step", pass_explicit_attention, true},
+    {"conv-batchnorm", "batch norm after a convolution", pass_conv_batch_norm, true},
 };
+enum { PASS_COUNT = sizeof PASSES / sizeof *PASSES };
 
 const pass_info *pass_table(size_t *count)
 {
-    *count = sizeof PASSES / sizeof *PASSES;
+    *count = PASS_COUNT;
     return PASSES;
 }
 
-static bool is_skipped(const char *skip, const char *name)
+static bool is_named(const char *list, const char *name)
 {
     size_t len = strlen(name);
-    for (const char *at = skip; at && *at;) {
+    for (const char *at = list; at && *at;) {
         size_t n = strcspn(at, ",");
         if ((n == len && memcmp(at, name, len) == 0) || (n == 3 && memcmp(at, "all", 3) == 0))
             return true;
@@ -275,12 +534,12 @@ static bool is_skipped(const char *skip, const char *name)
     return false;
 }
 
-static void check_skip(sooth_model *model, const char *skip)
+static void check_names(sooth_model *model, const char *list)
 {
-    for (const char *at = skip; at && *at;) {
+    for (const char *at = list; at && *at;) {
         size_t n = strcspn(at, ",");
         bool known = n == 3 && memcmp(at, "all", 3) == 0;
-        for (size_t i = 0; i < sizeof PASSES / sizeof *PASSES && !known; i++)
+        for (size_t i = 0; i < PASS_COUNT && !known; i++)
             known = strlen(PASSES[i].name) == n && memcmp(at, PASSES[i].name, n) == 0;
         if (!known)
             fail_with(&model->fail, SOOTH_ERROR_USAGE, "no pass is called '%.*s'; 'sooth inspect --help' lists them",
@@ -308,15 +567,14 @@ static void compact(network *net)
     net->nodes.count = kept;
 }
 
-void pass_run_all(sooth_model *model, const char *skip)
+void pass_run_all(sooth_model *model, const char *skip, const char *extra)
 {
-    check_skip(model, skip);
+    check_names(model, skip);
+    check_names(model, extra);
     pass_context p = {.model = model, .net = &model->net, .ops = model->ops};
-    for (size_t i = 0; i < sizeof PASSES / sizeof *PASSES; i++) {
-        if (is_skipped(skip, PASSES[i].name))
-            continue;
-        count_readers(&p);
-        PASSES[i].run(&p);
-    }
+    begin(&p);
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        if (!is_named(skip, PASSES[i].name) && (!PASSES[i].is_optional || is_named(extra, PASSES[i].name)))
+            PASSES[i].run(&p);
     compact(&model->net);
 }

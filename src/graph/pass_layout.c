@@ -1,0 +1,192 @@
+/* pass_layout.c: recovers what moves data: pixel and channel shuffle, window partition and reverse, roll; and global pooling. */
+#include "graph/infer.h"
+#include "graph/pass.h"
+
+/* ---- a reshape, a transpose and a reshape --------------------------------------------------------------------------- */
+
+typedef struct rearrangement {
+    pass_group group;
+    node *middle;
+    value_id input, output;
+    const num *split; /* dimensions after the first reshape */
+    const int64_t *perm;
+    int rank;
+} rearrangement;
+
+static bool read_rearrangement(pass_context *p, node *transpose, rearrangement *r)
+{
+    *r = (rearrangement){.middle = transpose};
+    group_add(&r->group, transpose);
+    node *before = pass_producer(p, transpose, 0, "Reshape");
+    node *after = pass_only_reader(p, transpose->outputs[0]);
+    int32_t count;
+    r->perm = node_attr_ints(transpose, "perm", &count);
+    const value *split = pass_value(p, transpose->inputs[0]);
+    if (!before || !after || !node_is(after, "Reshape") || !r->perm || split->rank != count)
+        return false;
+    group_add(&r->group, before);
+    group_add(&r->group, after);
+    r->input = before->inputs[0];
+    r->output = after->outputs[0];
+    r->split = split->dims;
+    r->rank = count;
+    return pass_value(p, r->input)->rank >= 0 && pass_value(p, r->output)->rank >= 0;
+}
+
+static bool permutes(const rearrangement *r, const int64_t *perm, int rank)
+{
+    return r->rank == rank && memcmp(r->perm, perm, (size_t)rank * sizeof *perm) == 0;
+}
+
+static node *replace(pass_context *p, const rearrangement *r, const char *name)
+{
+    return pass_replace_group(p, &r->group, r->middle, name, &r->input, 1, r->output);
+}
+
+#define FOR_EACH_TRANSPOSE(p, r)                                                                                       \
+    for (node *n_ = (p)->net->nodes.items, *end_ = n_ + (p)->net->nodes.count; n_ < end_; n_++)                        \
+        if (!n_->is_dead && node_is(n_, "Transpose") && read_rearrangement(p, n_, r))
+
+/* (N,C·r·r,H,W) ↔ (N,C,H·r,W·r), and (N,g·C,H,W) with the groups interleaved. */
+static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
+{
+    static const int64_t SHUFFLE[] = {0, 1, 4, 2, 5, 3}, UNSHUFFLE[] = {0, 1, 3, 5, 2, 4}, CHANNELS[] = {0, 2, 1, 3, 4};
+    const value *x = pass_value(p, r->input), *y = pass_value(p, r->output);
+    if (x->rank != 4 || y->rank != 4 || x->dims[0] != r->split[0])
+        return;
+    node *made = NULL;
+    num block = NUM_UNKNOWN;
+    if (permutes(r, SHUFFLE, 6) && r->split[2] == r->split[3] && y->dims[1] == r->split[1]) {
+        block = r->split[2];
+        made = replace(p, r, "DepthToSpace");
+        if (made)
+            pass_attr_string(p, made, "mode", "CRD");
+    } else if (permutes(r, UNSHUFFLE, 6) && r->split[3] == r->split[5] && x->dims[1] == r->split[1]) {
+        block = r->split[3];
+        made = replace(p, r, "PixelUnshuffle");
+    } else if (permutes(r, CHANNELS, 5) && pass_same_shape(p, r->input, r->output)) {
+        block = r->split[1];
+        made = replace(p, r, "ChannelShuffle");
+    }
+    if (made && num_known(block))
+        pass_attr_int(p, made, node_is(made, "ChannelShuffle") ? "groups" : "blocksize", block);
+}
+
+void pass_pixel_shuffle(pass_context *p)
+{
+    rearrangement r;
+    FOR_EACH_TRANSPOSE (p, &r)
+        try_pixel_shuffle(p, &r);
+}
+
+/* (N,H,W,C) → (N·windows,h,w,C) and back: both swap the two middle pairs of (N,H/h,h,W/w,w,C). MaxViT's grid swaps the other
+ * pairs. A reshape that follows at once belongs to it. */
+static void try_windows(pass_context *p, rearrangement *r)
+{
+    static const int64_t WINDOW[] = {0, 1, 3, 2, 4, 5}, GRID[] = {0, 2, 4, 1, 3, 5}, GRID_BACK[] = {0, 3, 1, 4, 2, 5};
+    const value *x = pass_value(p, r->input), *y = pass_value(p, r->output);
+    bool is_window = permutes(r, WINDOW, 6), is_grid = permutes(r, GRID, 6), is_back = permutes(r, GRID_BACK, 6);
+    if (!is_window && !is_grid && !is_back)
+        return;
+    bool reverses = is_back || (is_window && y->rank == 4 && y->dims[0] == r->split[0] && x->dims[0] != r->split[0]);
+    /* One window over all: both ways look the same, and what comes in or goes out as (N,H,W,C) tells them apart. */
+    if (!reverses && x->dims[0] != r->split[0])
+        return;
+    int64_t size[2];
+    int first = is_window && !reverses ? 2 : is_window ? 3 : is_grid ? 1 : 1;
+    size[0] = r->split[first];
+    size[1] = r->split[is_window ? 4 : is_grid ? 3 : 2];
+    node *made = replace(p, r, reverses ? "WindowReverse" : "WindowPartition");
+    if (!made)
+        return;
+    if (num_known(size[0]) && num_known(size[1]))
+        pass_attr_ints(p, made, "window", size, 2);
+    if (!is_window)
+        pass_attr_int(p, made, "grid", 1);
+}
+
+void pass_windows(pass_context *p)
+{
+    rearrangement r;
+    FOR_EACH_TRANSPOSE (p, &r)
+        try_windows(p, &r);
+}
+
+/* ---- roll ----------------------------------------------------------------------------------------------------------- */
+
+/* One axis of a Slice with step 1. */
+static bool slice_axis(pass_context *p, const node *n, num *start, num *end, num *axis)
+{
+    num found[4] = {0, 0, 0, 1};
+    if (n->input_count < 4)
+        return false;
+    for (int32_t i = 1; i < n->input_count && i <= 4; i++) {
+        int32_t count;
+        value *v = n->inputs[i] == NO_VALUE ? NULL : &p->net->values.items[n->inputs[i]];
+        const num *ints = v ? value_ints(p->net, v, &count) : NULL;
+        if (!ints || count != 1 || !num_known(ints[0]))
+            return false;
+        found[i - 1] = ints[0];
+    }
+    *start = found[0];
+    *end = found[1];
+    *axis = found[2];
+    return found[3] == 1;
+}
+
+/* Concat(x[k:], x[:k]) */
+static void try_roll(pass_context *p, node *concat)
+{
+    pass_group g = {.count = 0};
+    group_add(&g, concat);
+    node *tail = pass_producer(p, concat, 0, "Slice"), *head = pass_producer(p, concat, 1, "Slice");
+    num starts[2], ends[2], axes[2];
+    if (!tail || !head || tail->inputs[0] != head->inputs[0] || !slice_axis(p, tail, &starts[0], &ends[0], &axes[0]) ||
+        !slice_axis(p, head, &starts[1], &ends[1], &axes[1]) || axes[0] != axes[1])
+        return;
+    value_id x = tail->inputs[0];
+    const value *v = pass_value(p, x);
+    num axis = node_attr_int(concat, "axis", 0);
+    if (v->rank < 1 || (axis < 0 ? axis + v->rank : axis) != (axes[0] < 0 ? axes[0] + v->rank : axes[0]))
+        return;
+    num length = pass_dim(p, x, (int)axis);
+    if (starts[1] != 0 || starts[0] != ends[1] || !num_known(length) || ends[0] < length)
+        return;
+    group_add(&g, tail);
+    group_add(&g, head);
+    num shift = starts[0] < 0 ? -starts[0] : length - starts[0];
+    node *made = pass_replace_group(p, &g, concat, "Roll", &x, 1, concat->outputs[0]);
+    if (made) {
+        pass_attr_ints(p, made, "axes", &axis, 1);
+        pass_attr_ints(p, made, "shifts", &shift, 1);
+    }
+}
+
+void pass_roll(pass_context *p)
+{
+    for (int32_t i = 0; i < p->net->nodes.count; i++) {
+        node *n = &p->net->nodes.items[i];
+        if (!n->is_dead && node_is(n, "Concat") && n->input_count == 2)
+            try_roll(p, n);
+    }
+}
+
+/* ---- global pooling -------------------------------------------------------------------------------------------------- */
+
+/* The mean over height and width of (N,C,H,W): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike. */
+void pass_global_pool(pass_context *p)
+{
+    for (int32_t i = 0; i < p->net->nodes.count; i++) {
+        node *n = &p->net->nodes.items[i];
+        int64_t axes[MAX_RANK];
+        if (n->is_dead || !node_is(n, "ReduceMean") || pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 ||
+            pass_value(p, n->inputs[0])->rank != 4 || p->is_static[n->inputs[0]])
+            continue;
+        int64_t keepdims = node_attr_int(n, "keepdims", 1);
+        pass_group g = {.count = 0};
+        group_add(&g, n);
+        node *made = pass_replace_group(p, &g, n, "GlobalAveragePool", &n->inputs[0], 1, n->outputs[0]);
+        if (made && !keepdims)
+            pass_attr_int(p, made, "keepdims", 0);
+    }
+}
