@@ -214,6 +214,17 @@ value_id pass_origin(pass_context *p, value_id v)
     return v;
 }
 
+void group_add_copies(pass_context *p, pass_group *g, value_id v)
+{
+    for (int i = 0; i < MAX_COPIES; i++) {
+        node *n = pass_maker(p, v);
+        if (!n || !is_copy(p, n))
+            break;
+        group_add(g, n);
+        v = n->inputs[0];
+    }
+}
+
 node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
 {
     node *copies[MAX_COPIES];
@@ -437,8 +448,7 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
 node *pass_replace_group(pass_context *p, const pass_group *g, const node *named_after, const char *name,
                          const value_id *inputs, int input_count, value_id output)
 {
-    return g->is_full ? NULL
-                      : pass_replace(p, g->nodes, g->count, named_after, name, inputs, input_count, &output, 1);
+    return g->is_full ? NULL : pass_replace(p, g->nodes, g->count, named_after, name, inputs, input_count, &output, 1);
 }
 
 static attr *add_attr(pass_context *p, node *n, const char *name, attr_kind kind)

@@ -64,7 +64,8 @@ bool pass_constant(pass_context *p, value_id v);          /* initializer or fold
 bool pass_scalar(pass_context *p, value_id v, double *x); /* constant of one element */
 bool pass_near(double x, double y);                       /* equal but for the rounding of binary16 */
 const value *pass_value(const pass_context *p, value_id v);
-num pass_dim(const pass_context *p, value_id v, int axis); /* NUM_UNKNOWN if there is none; negative axes from the end */
+num pass_dim(const pass_context *p, value_id v,
+             int axis); /* NUM_UNKNOWN if there is none; negative axes from the end */
 bool pass_same_shape(const pass_context *p, value_id a, value_id b);
 
 /* The nodes that a pass is about to make one of. Small: a match walks a fixed pattern. */
@@ -78,6 +79,8 @@ void group_add(pass_group *g, node *n); /* once, however often it is added */
 
 /* What `v` is a copy of: looks through Identity, Dropout at inference, and Cast between floating-point types. */
 value_id pass_origin(pass_context *p, value_id v);
+/* Adds the copies that lie between v and its origin. */
+void group_add_copies(pass_context *p, pass_group *g, value_id v);
 /* The node of that operator that makes v, or makes what v is a copy of; it and the copies join the group. NULL, and the group as it
  * was, if another operator makes it. */
 node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name);

@@ -138,14 +138,16 @@ static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id 
 void pass_gelu(pass_context *p)
 {
     static const double SQRT_HALF = 0.7071067812;
-    FOR_EACH (p, n, "Erf") {
+    FOR_EACH(p, n, "Erf")
+    {
         pass_group g = {.count = 0};
         group_add(&g, n);
         value_id x = scaled_by(p, &g, n->inputs[0], SQRT_HALF);
         if (x != NO_VALUE)
             finish_gelu(p, &g, n, pass_origin(p, x), "none");
     }
-    FOR_EACH (p, n, "Tanh") {
+    FOR_EACH(p, n, "Tanh")
+    {
         pass_group g = {.count = 0}, factored = {.count = 0};
         group_add(&g, n);
         group_add(&factored, n);
@@ -170,7 +172,8 @@ static void times_self(pass_context *p, pass_group *g, node *gate, value_id x, c
 
 void pass_silu(pass_context *p)
 {
-    FOR_EACH (p, n, "Sigmoid") {
+    FOR_EACH(p, n, "Sigmoid")
+    {
         pass_group g = {.count = 0};
         group_add(&g, n);
         times_self(p, &g, n, n->inputs[0], "Silu");
@@ -196,9 +199,8 @@ static void try_hard_sigmoid(pass_context *p, node *clip)
     node *next = pass_only_reader(p, clip->outputs[0]);
     double six;
     value_id other = next && node_is(next, "Mul") ? pass_other(p, next, clip->outputs[0]) : NO_VALUE;
-    node *last = other != NO_VALUE && pass_origin(p, other) == pass_origin(p, x)
-                     ? pass_only_reader(p, next->outputs[0])
-                     : NULL;
+    node *last =
+        other != NO_VALUE && pass_origin(p, other) == pass_origin(p, x) ? pass_only_reader(p, next->outputs[0]) : NULL;
     if (last) { /* x * clip(x + 3, 0, 6) / 6 */
         group_add(&g, next);
         group_add(&g, last);
@@ -220,9 +222,10 @@ static void try_hard_sigmoid(pass_context *p, node *clip)
 
 void pass_hard_swish(pass_context *p)
 {
-    FOR_EACH (p, n, "Clip")
-        try_hard_sigmoid(p, n);
-    FOR_EACH (p, n, "HardSigmoid") {
+    FOR_EACH(p, n, "Clip")
+    try_hard_sigmoid(p, n);
+    FOR_EACH(p, n, "HardSigmoid")
+    {
         if (!pass_near(node_attr_real(n, "alpha", 0.2), 1. / 6) || node_attr_real(n, "beta", 0.5) != 0.5)
             continue;
         pass_group g = {.count = 0};
@@ -233,7 +236,8 @@ void pass_hard_swish(pass_context *p)
 
 void pass_mish(pass_context *p)
 {
-    FOR_EACH (p, n, "Log") {
+    FOR_EACH(p, n, "Log")
+    {
         pass_group g = {.count = 0};
         group_add(&g, n);
         double one;
@@ -243,7 +247,8 @@ void pass_mish(pass_context *p)
         if (exponential)
             pass_replace_group(p, &g, n, "Softplus", &exponential->inputs[0], 1, n->outputs[0]);
     }
-    FOR_EACH (p, n, "Tanh") {
+    FOR_EACH(p, n, "Tanh")
+    {
         pass_group g = {.count = 0};
         group_add(&g, n);
         node *softplus = pass_up(p, &g, n->inputs[0], "Softplus");

@@ -237,7 +237,7 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
 /* ---- choosing ------------------------------------------------------------------------------------------------------ */
 
 typedef struct habits {
-    bool adds_bias_by_hand;   /* a Swin-like block */
+    bool adds_bias_by_hand;     /* a Swin-like block */
     bool scales_scores_by_hand; /* a block that scales its scores and then does not just take the softmax */
 } habits;
 

@@ -75,8 +75,8 @@ static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
 void pass_pixel_shuffle(pass_context *p)
 {
     rearrangement r;
-    FOR_EACH_TRANSPOSE (p, &r)
-        try_pixel_shuffle(p, &r);
+    FOR_EACH_TRANSPOSE(p, &r)
+    try_pixel_shuffle(p, &r);
 }
 
 /* (N,H,W,C) → (N·windows,h,w,C) and back: both swap the two middle pairs of (N,H/h,h,W/w,w,C). MaxViT's grid swaps the other
@@ -108,8 +108,8 @@ static void try_windows(pass_context *p, rearrangement *r)
 void pass_windows(pass_context *p)
 {
     rearrangement r;
-    FOR_EACH_TRANSPOSE (p, &r)
-        try_windows(p, &r);
+    FOR_EACH_TRANSPOSE(p, &r)
+    try_windows(p, &r);
 }
 
 /* ---- roll ----------------------------------------------------------------------------------------------------------- */

@@ -120,6 +120,8 @@ static void try_layer_norm(pass_context *p, node *n)
         x = numerator;
     else
         return;
+    if (y != numerator)
+        group_add_copies(p, &g, y);
     value_id output = n->outputs[0];
     value_id inputs[3] = {x, NO_VALUE, NO_VALUE};
     inputs[1] = affine(p, &g, &output, "Mul", count);
