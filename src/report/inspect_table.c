@@ -31,11 +31,22 @@ static const char *kind_color(const char *kind)
         const char *kind, *code;
     } colors[] = {{"conv", "34"},    {"matmul", "32"}, {"attention", "35"}, {"recurrent", "35"},
                   {"norm", "33"},    {"pool", "36"},   {"reduce", "36"},    {"sort", "36"},
-                  {"control", "31"}, {"move", "2"},    {"view", "2"},       {"pointwise", "0"}};
+                  {"control", "31"}, {"move", "2"},    {"view", "2"}};
     for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
         if (strcmp(colors[i].kind, kind) == 0)
             return colors[i].code;
-    return "0";
+    return NULL;
+}
+
+/* A cell in the colour of its kind; kinds without one stay as the line is. */
+static void colored_cell(report *r, const char *kind, const char *s, size_t width)
+{
+    const char *code = kind_color(kind);
+    if (code)
+        style(r, code);
+    text_cell(r->out, s, width, CELL_LEFT, r->options.ascii);
+    if (code)
+        style(r, "0");
 }
 
 static void line(report *r, size_t width)
@@ -235,9 +246,7 @@ static void table_line(table *t, const char *name, const char *op, const char *k
     text_repeat(r->out, " ", MARGIN);
     text_cell(r->out, name, t->width[NAME], CELL_LEFT, r->options.ascii);
     text_repeat(r->out, " ", GAP);
-    style(r, kind_color(kind));
-    text_cell(r->out, op, t->width[OP], CELL_LEFT, r->options.ascii);
-    style(r, "0");
+    colored_cell(r, kind, op, t->width[OP]);
     text_repeat(r->out, " ", GAP);
     text_cell(r->out, shape, t->width[SHAPE], CELL_LEFT, r->options.ascii);
     for (int c = PARAMS; c < COLUMN_COUNT; c++) {
@@ -289,11 +298,11 @@ static void bar(report *r, double share)
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     enum { LENGTH = 24 };
     int filled = (int)(share * LENGTH * 8 + 0.5);
-    if (r->options.ascii) {
-        text_repeat(r->out, "#", (size_t)(filled + 4) / 8);
-        return;
-    }
-    text_repeat(r->out, "█", (size_t)filled / 8);
+    if (r->options.ascii)
+        filled = (filled + 4) / 8 * 8;
+    if (filled)
+        text_puts(r->out, "  ");
+    text_repeat(r->out, r->options.ascii ? "#" : "█", (size_t)filled / 8);
     text_puts(r->out, eighths[filled % 8]);
 }
 
@@ -319,16 +328,14 @@ static void operators(table *t)
         const operator_row *o = &r->operators[i];
         char params[NUMBER_ROOM], macs[NUMBER_ROOM], flops[NUMBER_ROOM];
         text_puts(r->out, "  ");
-        style(r, kind_color(o->kind));
-        text_cell(r->out, o->op, width, CELL_LEFT, r->options.ascii);
-        style(r, "0");
+        colored_cell(r, o->kind, o->op, width);
         text_printf(r->out, "  %6" PRId64 "  %9s  %9s  %9s", o->count, number_short(params, o->sums.params),
                     number_short(macs, o->sums.macs), number_short(flops, o->sums.flops));
         int64_t part = by_macs ? o->sums.macs : o->sums.flops;
         double share = whole > 0 && part > 0 ? (double)part / (double)whole : 0;
         if (share > 0) {
-            text_printf(r->out, "  %5.1f %%  ", share * 100);
-            style(r, kind_color(o->kind));
+            text_printf(r->out, "  %5.1f %%", share * 100);
+            style(r, "34");
             bar(r, share > 1 ? 1 : share);
             style(r, "0");
         }

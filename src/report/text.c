@@ -204,8 +204,8 @@ void text_name(text *t, const char *s, size_t width, bool ascii)
         add_shown(t, s, end, width);
         return;
     }
-    /* More of the tail stays than of the head: scopes are alike at the beginning. */
-    size_t head = (width - dots_width) * 2 / 5, tail = width - dots_width - head;
+    /* Far more of the tail stays than of the head: scopes are alike at the beginning. */
+    size_t head = (width - dots_width) / 6, tail = width - dots_width - head;
     add_shown(t, s, end, head);
     text_puts(t, dots);
     const char *from = s;
