@@ -48,10 +48,11 @@ static void walk(const sooth_model *model)
 static void write_reports(const sooth_model *model, uint8_t choice)
 {
     for (int format = SOOTH_FORMAT_TABLE; format <= SOOTH_FORMAT_SVG; format++) {
+        bool picture = format >= SOOTH_FORMAT_DOT; /* for which the other options do not exist */
         sooth_report_options options = {.format = (sooth_format)format,
-                                        .values = choice & 1,
-                                        .top = choice & 2 ? 3 : 0,
-                                        .depth = choice & 4 ? 2 : 0};
+                                        .values = !picture && choice & 1,
+                                        .top = !picture && choice & 2 ? 3 : 0,
+                                        .depth = !picture && choice & 4 ? 2 : 0};
         char *text;
         if (sooth_report(model, &options, &text, NULL, NULL) == SOOTH_OK) {
             use(text);

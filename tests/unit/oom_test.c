@@ -98,7 +98,7 @@ static sooth_status whole_way(const char *path)
     sooth_options options = {.batch = 2};
     status = sooth_bind(model, &options, &error);
     for (int format = SOOTH_FORMAT_TABLE; status == SOOTH_OK && format <= SOOTH_FORMAT_SVG; format++) {
-        sooth_report_options how = {.format = (sooth_format)format, .values = true};
+        sooth_report_options how = {.format = (sooth_format)format, .values = format <= SOOTH_FORMAT_CSV};
         char *text = NULL;
         status = sooth_report(model, &how, &text, NULL, &error);
         free(text);
