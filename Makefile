@@ -44,19 +44,20 @@ PROGRAM := $(if $(CLI_SOURCES),$(BUILD)/sooth)
 .PHONY: all
 all: $(LIB_A) $(LIB_SO) $(PROGRAM) $(BUILD)/sooth.pc
 
-# Objects depend on the flags they were compiled with, so that switching the compiler rebuilds.
+# Objects depend on the flags they were compiled with, so that switching the compiler rebuilds. Goals that build nothing
+# leave the list alone.
 FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS)
+ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
-$(BUILD)/flags: ;
+# The objects' list is a prerequisite too: a source that was removed must leave the libraries.
+$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS)' ] || \
+    echo '$(LIB_OBJECTS) $(CLI_OBJECTS)' >$(BUILD)/objects)
+endif
+$(BUILD)/flags $(BUILD)/objects: ;
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
-
-# The objects' list is a prerequisite too: a source that was removed must leave the libraries.
-$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS)' ] || \
-    echo '$(LIB_OBJECTS) $(CLI_OBJECTS)' >$(BUILD)/objects)
-$(BUILD)/objects: ;
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects
@@ -86,17 +87,20 @@ $(BUILD)/sooth.pc:
 
 # ---- running and testing ----
 
+# Where the user did not say how many jobs: one per core.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # The packages come first, in a make of their own: flags are asked of pkg-config when the Makefile is read.
 .PHONY: run
 run: ## build, then inspect a network that ships with Sooth
 	@tools/deps.sh build
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory $(JOBS) -s all
 	$(BUILD)/sooth inspect zoo:resnet50
 
 .PHONY: test
 test: ## build and run all tests; the last line is "N passed, N failed"
 	@tools/deps.sh test
-	@$(MAKE) --no-print-directory -s all unit-tests
+	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests
 	@tests/run.py --build $(BUILD) $(TESTS)
 
 # Unit tests take the library's objects, because they look inside. A test of allocation failure wraps the allocators.
@@ -125,7 +129,7 @@ asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 .PHONY: valgrind
 valgrind: ## unit and text tests under valgrind
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory -s all unit-tests
+	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests
 	@tests/tools/valgrind.sh $(BUILD)
 
 .PHONY: check-style
@@ -145,7 +149,7 @@ FUZZ_TARGETS := $(sort $(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c)))
 .PHONY: fuzz
 fuzz: ## libFuzzer over every parser: FUZZ_SECONDS (60) on FUZZ_JOBS (2) cores each
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory -s fuzz-targets BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
+	@$(MAKE) --no-print-directory $(JOBS) -s fuzz-targets BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
 	    CFLAGS='-O1 -g'
 	@for target in $(FUZZ_TARGETS); do fuzz/run.sh build-fuzz $$target $(FUZZ_SECONDS) $(FUZZ_JOBS) || exit 1; done
 
@@ -158,7 +162,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
 .PHONY: bench
 bench: ## speed and memory, side by side with the onnx package and with nanopb
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory -s all $(BUILD)/bench/load $(BUILD)/bench/process
+	@$(MAKE) --no-print-directory $(JOBS) -s all $(BUILD)/bench/load $(BUILD)/bench/process
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
@@ -177,6 +181,10 @@ MAN_PAGE := $(wildcard doc/sooth.1)
 COMPLETIONS := $(wildcard completions/sooth.bash)
 .PHONY: install
 install: all ## program, libraries, header, sooth.pc, man page, completions (prefix, DESTDIR)
+	@$(MAKE) --no-print-directory install-files
+
+.PHONY: install-files
+install-files: $(BUILD)/sooth.pc
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(includedir) $(DESTDIR)$(libdir)/pkgconfig
 	$(INSTALL) -m 755 $(BUILD)/sooth $(DESTDIR)$(bindir)/sooth
 	$(INSTALL) -m 644 include/sooth.h $(DESTDIR)$(includedir)/sooth.h

@@ -19,7 +19,7 @@ from onnxtext import data, model, number  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build")
 SANITIZED = "fsanitize" in (BUILD / "flags").read_text()
-LIMIT_S = 2 if not SANITIZED else 20
+LIMIT_S = 2 if not SANITIZED else 60
 LIMIT_BYTES = 1 << 30
 
 

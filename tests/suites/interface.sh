@@ -47,7 +47,7 @@ library_never_prints_or_exits() {
 }
 
 install_into_destdir() {
-    MAKEFLAGS= make -s install BUILD="$build" DESTDIR="$work/root" prefix=/usr &&
+    MAKEFLAGS= make -s install-files BUILD="$build" DESTDIR="$work/root" prefix=/usr &&
         for file in bin/sooth include/sooth.h lib/libsooth.a lib/libsooth.so lib/libsooth.so.0 lib/pkgconfig/sooth.pc; do
             [ -e "$work/root/usr/$file" ] || { echo "$file is missing"; return 1; }
         done
