@@ -7,6 +7,17 @@
 
 /* ---- tools ----------------------------------------------------------------------------------------------------- */
 
+bool pass_is(const node *n, const char *name)
+{
+    if (n->is_dead || !node_is(n, name) || n->input_count < n->op->min_inputs || n->output_count < 1 ||
+        n->outputs[0] == NO_VALUE)
+        return false;
+    for (int32_t i = 0; i < n->op->min_inputs; i++)
+        if (n->inputs[i] == NO_VALUE)
+            return false;
+    return true;
+}
+
 static void count_readers(pass_context *p)
 {
     network *net = p->net;
@@ -73,7 +84,7 @@ node *pass_maker(pass_context *p, value_id v)
 node *pass_producer(pass_context *p, const node *n, int input, const char *name)
 {
     node *maker = input < n->input_count ? pass_maker(p, n->inputs[input]) : NULL;
-    return maker && (!name || node_is(maker, name)) ? maker : NULL;
+    return maker && (!name || pass_is(maker, name)) ? maker : NULL;
 }
 
 static bool reads(const node *n, value_id v)
@@ -194,10 +205,10 @@ static bool is_copy(pass_context *p, const node *n)
 {
     if (n->input_count < 1 || n->output_count < 1 || n->inputs[0] == NO_VALUE || n->outputs[0] == NO_VALUE)
         return false;
-    if (node_is(n, "Cast"))
+    if (pass_is(n, "Cast"))
         return dtype_is_float(pass_value(p, n->inputs[0])->dtype) &&
                dtype_is_float(pass_value(p, n->outputs[0])->dtype);
-    return node_is(n, "Identity") || node_is(n, "Dropout");
+    return pass_is(n, "Identity") || pass_is(n, "Dropout");
 }
 
 /* Exporters stack one or two copies; a hostile file may stack thousands. */
@@ -230,11 +241,11 @@ node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
     node *copies[MAX_COPIES];
     int count = 0;
     node *n = pass_maker(p, v);
-    while (n && !node_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
+    while (n && !pass_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
         copies[count++] = n;
         n = pass_maker(p, n->inputs[0]);
     }
-    if (!n || !node_is(n, name))
+    if (!n || !pass_is(n, name))
         return NULL;
     for (int i = 0; i < count; i++)
         group_add(g, copies[i]);
@@ -247,11 +258,11 @@ node *pass_down(pass_context *p, pass_group *g, value_id v, const char *name)
     node *copies[MAX_COPIES];
     int count = 0;
     node *n = pass_only_reader(p, v);
-    while (n && !node_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
+    while (n && !pass_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
         copies[count++] = n;
         n = pass_only_reader(p, n->outputs[0]);
     }
-    if (!n || !node_is(n, name))
+    if (!n || !pass_is(n, name))
         return NULL;
     for (int i = 0; i < count; i++)
         group_add(g, copies[i]);
@@ -304,7 +315,7 @@ static bool is_view(const node *n)
 {
     static const char *const VIEWS[] = {"Identity", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Flatten", "Cast"};
     for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
-        if (node_is(n, VIEWS[i]))
+        if (pass_is(n, VIEWS[i]))
             return true;
     return false;
 }
@@ -319,7 +330,7 @@ value_id pass_weight(pass_context *p, pass_group *g, value_id v, int *transposed
         node *n = pass_maker(p, at);
         if (!n || n->input_count < 1 || !is_view(n) || !pass_only_reader(p, at))
             return v;
-        swaps += node_is(n, "Transpose");
+        swaps += pass_is(n, "Transpose");
         group_add(&tried, n);
         at = n->inputs[0];
     }

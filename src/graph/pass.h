@@ -53,6 +53,8 @@ void pass_global_pool(pass_context *p);
 
 /* ---- tools --------------------------------------------------------------------------------------------------- */
 
+/* Is it alive, of that operator, and has all inputs that the operator needs and its first output? A file may leave them out. */
+bool pass_is(const node *n, const char *name);
 /* The node that makes input i of n, if it is alive and of that operator (any if name is NULL); else NULL. */
 node *pass_producer(pass_context *p, const node *n, int input, const char *name);
 /* The node that makes a value; NULL for inputs and constants. */

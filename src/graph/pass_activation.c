@@ -3,7 +3,7 @@
 
 #define FOR_EACH(p, n, operator_name)                                                                                  \
     for (node *n = (p)->net->nodes.items, *end_ = n + (p)->net->nodes.count; n < end_; n++)                            \
-        if (!n->is_dead && node_is(n, operator_name))
+        if (pass_is(n, operator_name))
 
 /* Is it v + x, in any order? */
 static bool adds(pass_context *p, const node *n, value_id v, double x)
@@ -198,19 +198,19 @@ static void try_hard_sigmoid(pass_context *p, node *clip)
         return;
     node *next = pass_only_reader(p, clip->outputs[0]);
     double six;
-    value_id other = next && node_is(next, "Mul") ? pass_other(p, next, clip->outputs[0]) : NO_VALUE;
+    value_id other = next && pass_is(next, "Mul") ? pass_other(p, next, clip->outputs[0]) : NO_VALUE;
     node *last =
         other != NO_VALUE && pass_origin(p, other) == pass_origin(p, x) ? pass_only_reader(p, next->outputs[0]) : NULL;
     if (last) { /* x * clip(x + 3, 0, 6) / 6 */
         group_add(&g, next);
         group_add(&g, last);
-        if ((node_is(last, "Div") && pass_scalar(p, last->inputs[1], &six) && six == 6) ||
-            (node_is(last, "Mul") && pass_beside_scalar(p, last, &six) != NO_VALUE && pass_near(six, 1. / 6)))
+        if ((pass_is(last, "Div") && pass_scalar(p, last->inputs[1], &six) && six == 6) ||
+            (pass_is(last, "Mul") && pass_beside_scalar(p, last, &six) != NO_VALUE && pass_near(six, 1. / 6)))
             pass_replace_group(p, &g, clip, "HardSwish", &x, 1, last->outputs[0]);
         return;
     }
-    if (!next || !((node_is(next, "Div") && pass_scalar(p, next->inputs[1], &six) && six == 6) ||
-                   (node_is(next, "Mul") && pass_beside_scalar(p, next, &six) != NO_VALUE && pass_near(six, 1. / 6))))
+    if (!next || !((pass_is(next, "Div") && pass_scalar(p, next->inputs[1], &six) && six == 6) ||
+                   (pass_is(next, "Mul") && pass_beside_scalar(p, next, &six) != NO_VALUE && pass_near(six, 1. / 6))))
         return;
     group_add(&g, next);
     node *made = pass_replace_group(p, &g, clip, "HardSigmoid", &x, 1, next->outputs[0]);

@@ -5,6 +5,7 @@
  *   - q and k are both scaled (by the root of the scale): the exporter took F.scaled_dot_product_attention apart. One kernel.
  *   - q alone is scaled: what libraries write as the stand-in for the fused operator. One kernel, except
  *       . with more than two leading dimensions (Hiera, NesT, Twins): no fused kernel takes them, PyTorch falls back to steps;
+ *       . a single query that is reshaped into heads (VOLO's class attention): the fused operator is given queries that were transposed;
  *       . window attention with a table of relative positions as Swin writes it (packed q, k, v; the batch holds the windows):
  *         its implementations add bias and mask by hand. Where one block of a network does so, the others with a bias do too.
  *   - the scores are scaled: written by hand, step by step, except where q, k and v are unpacked from one product in the
@@ -25,6 +26,7 @@ typedef struct candidate {
     bool key_transposed; /* k is (…,E,L) */
     bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E) */
     bool is_windowed;    /* the first dimension is not the batch */
+    bool is_one_query;   /* one token, made into heads by a reshape without a transpose */
     bool is_reshaped;    /* the scores get another shape for the mask: Swin's shifted windows */
     bool is_whole;       /* from q to the product with v */
     bool has_table;      /* the bias is looked up in a table of relative positions */
@@ -80,9 +82,9 @@ static value_id unpacked_from(pass_context *p, value_id v)
         node *n = pass_maker(p, pass_origin(p, v));
         bool is_slice = false;
         for (size_t i = 0; n && i < sizeof SLICES / sizeof *SLICES; i++)
-            is_slice |= node_is(n, SLICES[i]);
+            is_slice |= pass_is(n, SLICES[i]);
         if (!is_slice)
-            return n && node_is(n, "Transpose") ? n->outputs[0] : NO_VALUE;
+            return n && pass_is(n, "Transpose") ? n->outputs[0] : NO_VALUE;
         v = n->inputs[0];
     }
     return NO_VALUE;
@@ -110,11 +112,11 @@ static bool has_table(pass_context *p, value_id bias)
         const node *n = pass_maker(p, bias);
         if (!n)
             return pass_value(p, bias)->is_initializer;
-        if (node_is(n, "Gather"))
+        if (pass_is(n, "Gather"))
             return n->input_count == 2 && p->is_static[n->inputs[0]] && pass_value(p, n->inputs[0])->rank == 2;
         bool is_view = false;
         for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
-            is_view |= node_is(n, VIEWS[i]);
+            is_view |= pass_is(n, VIEWS[i]);
         if (!is_view)
             return false;
         bias = n->inputs[0];
@@ -133,11 +135,11 @@ static bool holds_scores(pass_context *p, value_id v)
         const node *n = pass_maker(p, v);
         if (!n || n->input_count < 1)
             return false;
-        if (node_is(n, "MatMul"))
+        if (pass_is(n, "MatMul"))
             return true;
         bool passes = false;
         for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++)
-            passes |= node_is(n, STEPS[i]);
+            passes |= pass_is(n, STEPS[i]);
         if (!passes)
             return false;
         v = n->inputs[0];
@@ -228,6 +230,8 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     for (int i = 0; c->is_whole && i < q->rank - 2; i++)
         c->is_whole = q->dims[i] == y->dims[i];
     c->is_packed = is_packed(p, c);
+    const node *maker = pass_maker(p, pass_origin(p, c->q));
+    c->is_one_query = maker && pass_is(maker, "Reshape") && pass_dim(p, c->q, -2) == 1;
     c->has_table = c->bias != NO_VALUE && has_table(p, c->bias);
     num batch = p->net->inputs.count ? pass_dim(p, p->net->inputs.items[0], 0) : NUM_UNKNOWN;
     c->is_windowed = q->rank > 0 && q->dims[0] != batch;
@@ -258,7 +262,7 @@ static bool is_one_kernel(pass_context *p, const candidate *c, const habits *h)
     case STYLE_BOTH:
         return true;
     case STYLE_QUERY:
-        return c->bias == NO_VALUE || !h->adds_bias_by_hand;
+        return !c->is_one_query && (c->bias == NO_VALUE || !h->adds_bias_by_hand);
     case STYLE_SCORES:
         return c->is_packed && c->bias == NO_VALUE && !h->scales_scores_by_hand;
     case STYLE_UNSCALED:
@@ -281,7 +285,7 @@ static void fuse(pass_context *p, const candidate *c)
 
 static bool is_softmax(const node *n)
 {
-    return !n->is_dead && node_is(n, "Softmax") && n->input_count >= 1;
+    return pass_is(n, "Softmax");
 }
 
 void pass_attention(pass_context *p)

@@ -22,7 +22,7 @@ static bool read_rearrangement(pass_context *p, node *transpose, rearrangement *
     int32_t count;
     r->perm = node_attr_ints(transpose, "perm", &count);
     const value *split = pass_value(p, transpose->inputs[0]);
-    if (!before || !after || !node_is(after, "Reshape") || !r->perm || split->rank != count)
+    if (!before || !after || !pass_is(after, "Reshape") || !r->perm || split->rank != count)
         return false;
     group_add(&r->group, before);
     group_add(&r->group, after);
@@ -30,7 +30,7 @@ static bool read_rearrangement(pass_context *p, node *transpose, rearrangement *
     r->output = after->outputs[0];
     r->split = split->dims;
     r->rank = count;
-    return pass_value(p, r->input)->rank >= 0 && pass_value(p, r->output)->rank >= 0;
+    return pass_value(p, r->input)->rank >= 1 && pass_value(p, r->output)->rank >= 1;
 }
 
 static bool permutes(const rearrangement *r, const int64_t *perm, int rank)
@@ -45,7 +45,7 @@ static node *replace(pass_context *p, const rearrangement *r, const char *name)
 
 #define FOR_EACH_TRANSPOSE(p, r)                                                                                       \
     for (node *n_ = (p)->net->nodes.items, *end_ = n_ + (p)->net->nodes.count; n_ < end_; n_++)                        \
-        if (!n_->is_dead && node_is(n_, "Transpose") && read_rearrangement(p, n_, r))
+        if (pass_is(n_, "Transpose") && read_rearrangement(p, n_, r))
 
 /* (N,C·r·r,H,W) ↔ (N,C,H·r,W·r), and (N,g·C,H,W) with the groups interleaved. */
 static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
@@ -69,7 +69,7 @@ static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
         made = replace(p, r, "ChannelShuffle");
     }
     if (made && num_known(block))
-        pass_attr_int(p, made, node_is(made, "ChannelShuffle") ? "groups" : "blocksize", block);
+        pass_attr_int(p, made, pass_is(made, "ChannelShuffle") ? "groups" : "blocksize", block);
 }
 
 void pass_pixel_shuffle(pass_context *p)
@@ -166,7 +166,7 @@ void pass_roll(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (!n->is_dead && node_is(n, "Concat") && n->input_count == 2)
+        if (pass_is(n, "Concat") && n->input_count == 2)
             try_roll(p, n);
     }
 }
@@ -179,7 +179,7 @@ void pass_global_pool(pass_context *p)
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
         int64_t axes[MAX_RANK];
-        if (n->is_dead || !node_is(n, "ReduceMean") || pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 ||
+        if (!pass_is(n, "ReduceMean") || pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 ||
             pass_value(p, n->inputs[0])->rank != 4 || p->is_static[n->inputs[0]])
             continue;
         int64_t keepdims = node_attr_int(n, "keepdims", 1);

@@ -70,9 +70,9 @@ void pass_linear(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (!n->is_dead && node_is(n, "MatMul"))
+        if (pass_is(n, "MatMul"))
             try_matmul(p, n);
-        else if (!n->is_dead && node_is(n, "Gemm"))
+        else if (pass_is(n, "Gemm"))
             try_gemm(p, n);
     }
 }
@@ -84,8 +84,7 @@ void pass_conv_batch_norm(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *norm = &p->net->nodes.items[i];
-        if (norm->is_dead || !node_is(norm, "BatchNormalization") || norm->input_count != 5 ||
-            node_attr_int(norm, "training_mode", 0))
+        if (!pass_is(norm, "BatchNormalization") || norm->input_count != 5 || node_attr_int(norm, "training_mode", 0))
             continue;
         pass_group g = {.count = 0};
         group_add(&g, norm);

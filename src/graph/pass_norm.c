@@ -54,7 +54,7 @@ static value_id deviation(pass_context *p, pass_group *g, value_id v, double *ep
 static value_id quotient(pass_context *p, pass_group *g, node *n, value_id *y, double *epsilon, int *count)
 {
     group_add(g, n);
-    if (node_is(n, "Div")) {
+    if (pass_is(n, "Div")) {
         *y = deviation(p, g, n->inputs[1], epsilon, count);
         return n->inputs[0];
     }
@@ -142,7 +142,7 @@ void pass_layer_norm(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (!n->is_dead && (node_is(n, "Div") || node_is(n, "Mul")) && n->input_count == 2)
+        if (pass_is(n, "Div") || pass_is(n, "Mul"))
             try_layer_norm(p, n);
     }
 }
@@ -201,7 +201,7 @@ void pass_group_norm(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (!n->is_dead && node_is(n, "InstanceNormalization") && n->input_count >= 1)
+        if (pass_is(n, "InstanceNormalization") && n->input_count >= 1)
             try_group_norm(p, n);
     }
 }
@@ -223,7 +223,7 @@ void pass_l2_normalize(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (n->is_dead || !node_is(n, "Div") || n->input_count != 2)
+        if (!pass_is(n, "Div"))
             continue;
         pass_group g = {.count = 0};
         group_add(&g, n);
@@ -298,8 +298,8 @@ void pass_weight_standardization(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
         node *n = &p->net->nodes.items[i];
-        if (!n->is_dead && node_is(n, "BatchNormalization") && node_attr_int(n, "training_mode", 0) == 1 &&
-            n->inputs[0] != NO_VALUE && p->is_static[n->inputs[0]])
+        if (pass_is(n, "BatchNormalization") && node_attr_int(n, "training_mode", 0) == 1 && n->inputs[0] != NO_VALUE &&
+            p->is_static[n->inputs[0]])
             try_weight_standardization(p, n);
     }
 }

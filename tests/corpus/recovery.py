@@ -26,7 +26,9 @@ TRACE = {
     "_softmax": "softmax", "_safe_softmax": "softmax",
     "avg_pool2d": "pool", "max_pool2d_with_indices": "pool", "_adaptive_avg_pool2d": "pool", "adaptive_max_pool2d": "pool",
 }
-# A GlobalAveragePool is a plain `mean` in eager PyTorch, like every other mean: neither side counts it.
+# AdaptiveAvgPool2d(1) and x.mean((2, 3)) are the operator `mean` in eager PyTorch, over [-1, -2] and [2, 3]: both count as pooling,
+# as GlobalAveragePool does in the graph. Means over other dimensions (tokens, NHWC maps, statistics) count on neither side.
+SPATIAL = ([-1, -2], [-2, -1], [2, 3])
 GRAPH = {
     "Conv": "convolution", "ConvTranspose": "convolution",
     "Linear": "linear", "Gemm": "linear",
@@ -39,13 +41,17 @@ GRAPH = {
     "Silu": "silu", "Swish": "silu",
     "Softmax": "softmax",
     "AveragePool": "pool", "MaxPool": "pool", "GlobalMaxPool": "pool",
+    "GlobalAveragePool": "pool",
 }
 
 
 def traced(line):
     counts = collections.Counter()
     for kind, *_ in line["ops"]:
-        name = TRACE.get(line["K"][kind][0])
+        operator, attributes = (line["K"][kind] + [{}])[:2]
+        name = TRACE.get(operator)
+        if operator == "mean" and attributes.get("dim") in SPATIAL:
+            name = "pool"
         if name:
             counts[name] += 1
     return counts
