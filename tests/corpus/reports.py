@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Reports over the whole corpus: rows sum to the totals in every view, pictures are well formed, and `sooth convert`
+writes a file that tells the same as the original.
+
+Notes are not compared: some are about the file itself (a name that two nodes write), and the copy no longer has that fault.
+"""
+import csv
+import io
+import json
+import os
+import subprocess
+import tempfile
+import xml.dom.minidom
+
+import corpus
+
+FIGURES = ("params", "macs", "flops", "weight_bytes", "activation_bytes")
+SAME = ("inputs", "outputs", "totals", "operators", "layers", "unknown_operators")
+PICTURE_EVERY = 7  # parsing XML is slow in Python
+
+
+def sooth(*arguments):
+    done = subprocess.run([corpus.PROGRAM, *arguments], capture_output=True, timeout=corpus.TIMEOUT_S)
+    return done.stdout.decode("utf-8") if done.returncode == 0 else None
+
+
+def sums(rows):
+    return {key: sum(int(row[key] or 0) for row in rows) for key in FIGURES}
+
+
+def tensors(report):
+    return sorted(json.dumps(value) for value in report["values"])
+
+
+def look(task):
+    """Refused, or a list of what is wrong with each kind of report."""
+    number, path = task
+    text = sooth("inspect", path, "--format", "json", "--values")
+    if text is None:
+        return None
+    wrong = []
+    whole = json.loads(text)
+    totals = {key: whole["totals"][key] for key in FIGURES}
+    for view in ([], ["--top", "3"], ["--depth", "2"], ["--depth", "1", "--top", "2"]):
+        rows = list(csv.DictReader(io.StringIO(sooth("inspect", path, "--format", "csv", *view), newline="")))
+        if sums(rows) != totals:
+            wrong.append(f"rows of {view or 'all layers'} do not sum to the totals")
+        if sum(int(row["layers"]) for row in rows) != whole["totals"]["nodes"]:
+            wrong.append(f"rows of {view or 'all layers'} do not stand for all layers")
+    if number % PICTURE_EVERY == 0:
+        picture = xml.dom.minidom.parseString(sooth("inspect", path, "--format", "svg").encode())
+        boxes = len([g for g in picture.getElementsByTagName("g") if g.firstChild.nodeName == "title"])
+        if boxes < whole["totals"]["nodes"] + len(whole["inputs"]) + len(whole["outputs"]):
+            wrong.append("the picture lacks boxes")
+        if sooth("inspect", path, "--format", "dot").count(" [fillcolor") < whole["totals"]["nodes"]:
+            wrong.append("the Graphviz file lacks nodes")
+    with tempfile.TemporaryDirectory() as directory:
+        copy = os.path.join(directory, "copy.onnx")
+        if sooth("convert", path, "-o", copy) is None:
+            return wrong + ["convert refuses what inspect reads"]
+        text = sooth("inspect", copy, "--format", "json", "--values")
+    if text is None:
+        return wrong + ["what convert writes cannot be read"]
+    again = json.loads(text)
+    wrong += [f"after convert the {key} differ" for key in SAME if whole[key] != again[key]]
+    if tensors(whole) != tensors(again):
+        wrong.append("after convert the tensors differ")
+    return wrong
+
+
+def main():
+    corpus.require("models/onnx")
+    report = corpus.Report("reports")
+    files = [p for where in ("onnx", "torchvision", "made/onnx") for p in sorted((corpus.MODELS / where).rglob("*.onnx*"))]
+    refused, faults = 0, []
+    for path, wrong in zip(files, corpus.parallel(look, [(n, str(p)) for n, p in enumerate(files)])):
+        refused += wrong is None
+        faults += [f"{path.relative_to(corpus.MODELS)}: {what}" for what in wrong or ()]
+    for fault in faults:
+        report.detail(fault)
+    report.say(f"reports: {len(files) - refused} files, {refused} refused, {len(faults)} faults")
+    report.check(len(files) - refused > 0, "there are files to report on")
+    report.check(not faults, "rows sum to totals, pictures are well formed, convert keeps everything", faults)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

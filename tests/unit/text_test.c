@@ -1,0 +1,165 @@
+/* text_test.c: how reports write numbers, names and JSON; which name was probably meant. */
+#include "base/nearest.h"
+#include "report/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static int set_up(void **state)
+{
+    static fail f;
+    static sooth_error error;
+    static text t;
+    f.error = &error;
+    t = (text){.fail = &f};
+    *state = &t;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    free(((text *)*state)->bytes);
+    return 0;
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    char room[NUMBER_ROOM];
+    assert_string_equal(number_short(room, 0), "0");
+    assert_string_equal(number_short(room, 999), "999");
+    assert_string_equal(number_short(room, 1000), "1.00 K");
+    assert_string_equal(number_short(room, 999994), "999.99 K");
+    assert_string_equal(number_short(room, 999995), "1.00 M"); /* never "1000.00 K" */
+    assert_string_equal(number_short(room, 25557032), "25.56 M");
+    assert_string_equal(number_short(room, INT64_MAX), "9.22 E");
+    assert_string_equal(number_short(room, SOOTH_UNKNOWN), "?");
+    assert_string_equal(number_bytes(room, 1023), "1023 B");
+    assert_string_equal(number_bytes(room, 1024), "1.00 KiB");
+    assert_string_equal(number_bytes(room, 102228128), "97.49 MiB");
+    assert_string_equal(number_grouped(room, 0), "0");
+    assert_string_equal(number_grouped(room, 999), "999");
+    assert_string_equal(number_grouped(room, 25557032), "25,557,032");
+    assert_string_equal(number_grouped(room, INT64_MAX), "9,223,372,036,854,775,807");
+    assert_string_equal(number_grouped(room, -1), "?");
+}
+
+static void utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        uint32_t character;
+        size_t length;
+    } cases[] = {
+        {"A", 'A', 1},
+        {"\xc3\xa9", 0xE9, 2},
+        {"\xe2\x82\xac", 0x20AC, 3},
+        {"\xf0\x9f\x98\x80", 0x1F600, 4},
+        {"\xff", 0xFFFD, 1},
+        {"\x80", 0xFFFD, 1},
+        {"\xc3", 0xFFFD, 1},             /* cut off */
+        {"\xc0\x80", 0xFFFD, 1},         /* overlong */
+        {"\xe0\x80\xaf", 0xFFFD, 1},     /* overlong */
+        {"\xf0\x80\x80\xaf", 0xFFFD, 1}, /* overlong */
+        {"\xed\xa0\x80", 0xFFFD, 1},     /* a surrogate */
+        {"\xf4\x90\x80\x80", 0xFFFD, 1}, /* beyond Unicode */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *s = cases[i].bytes;
+        char room[4];
+        assert_int_equal(utf8_next(&s), cases[i].character);
+        assert_int_equal(s - cases[i].bytes, cases[i].length);
+        if (cases[i].character != 0xFFFD) {
+            assert_int_equal(utf8_encode(room, cases[i].character), cases[i].length);
+            assert_memory_equal(room, cases[i].bytes, cases[i].length);
+        }
+    }
+}
+
+static void cells(void **state)
+{
+    text *t = *state;
+    text_cell(t, "ab", 4, CELL_LEFT, false);
+    text_cell(t, "ab", 4, CELL_RIGHT, false);
+    assert_string_equal(t->bytes, "ab    ab");
+    t->size = 0;
+    text_cell(t, "encoder.layer.11.output", 13, CELL_LEFT, false);
+    assert_string_equal(t->bytes, "en….11.output");
+    t->size = 0;
+    text_cell(t, "encoder.layer.11.output", 13, CELL_LEFT, true);
+    assert_string_equal(t->bytes, "e...11.output");
+    t->size = 0;
+    text_cell(t, "\xe5\xb1\x82\xe5\xb1\x82", 5, CELL_LEFT, false); /* two wide characters */
+    assert_string_equal(t->bytes, "\xe5\xb1\x82\xe5\xb1\x82 ");
+    t->size = 0;
+    text_cell(t, "\x1b[31m", 6, CELL_LEFT, false);
+    assert_string_equal(t->bytes, "\xef\xbf\xbd[31m ");
+    t->size = 0;
+    for (size_t width = 0; width < 12; width++) {
+        t->size = 0;
+        text_cell(t,
+                  "a\xe5\xb1\x82"
+                  "b\xe5\xb1\x82"
+                  "c\xe5\xb1\x82"
+                  "d",
+                  width, CELL_LEFT, false);
+        assert_true(t->size == 0 || name_width(t->bytes) <= width);
+    }
+}
+
+static void json_escapes_and_nests(void **state)
+{
+    text *t = *state;
+    json j = {.out = t};
+    json_open(&j, '{', true);
+    json_pair_string(&j, "a\"b", "\\ \n \x01 \xff \xe2\x80\xa8");
+    json_key(&j, "list");
+    json_open(&j, '[', true);
+    json_number(&j, 1);
+    json_number(&j, SOOTH_UNKNOWN);
+    json_bool(&j, true);
+    json_close(&j, ']');
+    json_key(&j, "none");
+    json_open(&j, '{', false);
+    json_close(&j, '}');
+    json_close(&j, '}');
+    assert_string_equal(
+        t->bytes, "{\"a\\\"b\": \"\\\\ \\n \\u0001 \xef\xbf\xbd \\u2028\", \"list\": [1, null, true], \"none\": {}}");
+}
+
+static str nearest_of(const char *wanted)
+{
+    static const char *const names[] = {"inspect", "convert", "predict", "mig"};
+    nearest n = nearest_to(str_of(wanted));
+    for (size_t i = 0; i < 4; i++)
+        nearest_try(&n, str_of(names[i]));
+    return n.best;
+}
+
+static void suggestions(void **state)
+{
+    (void)state;
+    assert_true(str_is(nearest_of("inpsect"), "inspect"));
+    assert_true(str_is(nearest_of("predikt"), "predict"));
+    assert_true(str_is(nearest_of("mgi"), "mig"));
+    assert_int_equal(nearest_of("dance").len, 0);
+    assert_int_equal(nearest_of("").len, 0);
+    assert_int_equal(nearest_distance(STR("abc"), STR("acb")), 1);
+    assert_int_equal(nearest_distance(STR(""), STR("abc")), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(utf8),
+        cmocka_unit_test_setup_teardown(cells, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(json_escapes_and_nests, set_up, tear_down),
+        cmocka_unit_test(suggestions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
