@@ -129,6 +129,35 @@ static void merge_shape(const control *c, value_id to, value_id other)
     t->dims = dims;
 }
 
+/* Adds to what the newest node reads. */
+static void add_inputs(const control *c, const value_id *ids, int32_t count)
+{
+    node *n = &c->net->nodes.items[c->net->nodes.count - 1];
+    value_id *inputs = ARENA_ARRAY(c->net->arena, value_id, (size_t)n->input_count + (size_t)count);
+    if (n->input_count)
+        memcpy(inputs, n->inputs, (size_t)n->input_count * sizeof *inputs);
+    if (count)
+        memcpy(inputs + n->input_count, ids, (size_t)count * sizeof *ids);
+    n->inputs = inputs;
+    n->input_count += count;
+}
+
+static void read_outputs(const control *c, const graph *body, const scope *s)
+{
+    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, (size_t)body->outputs.count);
+    for (int32_t i = 0; i < body->outputs.count; i++)
+        ids[i] = scope_value(s, body->outputs.items[i]);
+    add_inputs(c, ids, body->outputs.count);
+}
+
+/* Appends the control node itself, which stands for its results; it reads what its bodies make, so that nobody takes those for
+ * unused. */
+static void append_result(const control *c, const graph *body, const scope *s)
+{
+    infer_append(c->model, c->node, c->scope);
+    read_outputs(c, body, s);
+}
+
 /* ---- If -------------------------------------------------------------------------------------------------------- */
 
 static void expand_if(const control *c)
@@ -148,7 +177,8 @@ static void expand_if(const control *c)
     if (decided || !branches[0] || !branches[1])
         return;
     note(c, "the branch depends on data; both are listed and counted");
-    infer_append(c->model, c->node, c->scope);
+    append_result(c, branches[1], &inner);
+    read_outputs(c, branches[0], &inner);
     for (int32_t i = 0; i < c->node->output_count && i < branches[1]->outputs.count && i < branches[0]->outputs.count;
          i++) {
         copy_value(c, output_id(c, i), scope_value(&inner, branches[1]->outputs.items[i]), true);
@@ -278,7 +308,7 @@ static void set_scan_output(const control *c, value_id to, value_id element, num
 
 static void finish_loop(const control *c, const loop *l, const scope *s, const value_id *final, bool unrolled)
 {
-    infer_append(c->model, c->node, c->scope);
+    append_result(c, l->body, s);
     for (int32_t i = 0; i < c->node->output_count; i++) {
         if (i < l->carried)
             copy_value(c, output_id(c, i), final[i], unrolled);
@@ -297,6 +327,7 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
     loop counted = *l;
     value_id *carried = arena_copy(c->net->arena, initial, (size_t)l->carried, sizeof *initial);
     num round = 0, go_on = 1;
+    id_list scanned = {0};
     for (; round < l->trip_count && go_on; round++) {
         s.map = scope_fresh_values(c->model, l->body,
                                    arena_printf(c->net->arena, "%.*s.%lld", STR_ARG(c->node->name), (long long)round));
@@ -304,11 +335,14 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
         infer_nodes(c->model, l->body, &s);
         for (int i = 0; i < l->carried; i++)
             carried[i] = body_output(l, &s, 1 + i);
+        for (int32_t i = 1 + l->carried; i < l->body->outputs.count; i++)
+            *(int32_t *)ARENA_PUSH(c->net->arena, &scanned) = body_output(l, &s, i);
         if (!scalar_value(c, body_output(l, &s, 0), &go_on) || !num_known(go_on))
             return false;
     }
     counted.trip_count = round;
     finish_loop(c, &counted, &s, carried, true);
+    add_inputs(c, scanned.items, scanned.count);
     return true;
 }
 
@@ -426,7 +460,7 @@ static void expand_scan(const control *c)
     }
     s.repeat = dim_known(rounds) && !__builtin_mul_overflow(s.repeat, rounds, &s.repeat) ? s.repeat : c->scope->repeat;
     infer_nodes(c->model, g, &s);
-    infer_append(c->model, c->node, c->scope);
+    append_result(c, g, &s);
     for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {
         value_id formal = scope_value(&s, g->outputs.items[i]), actual = output_id(c, i);
         if (i < states)
@@ -445,15 +479,18 @@ static void expand_sequence_map(const control *c)
     const graph *g = body_of(c, "body");
     const value *sequence = value_of(c, input_id(c, 0));
     int32_t count = sequence && sequence->elements ? sequence->element_count : -1;
-    infer_append(c->model, c->node, c->scope);
     if (!g || count < 0 || count > MAX_UNROLLED_ROUNDS) {
-        for (int32_t i = 0; i < c->node->output_count; i++)
-            if (output_id(c, i) != NO_VALUE)
-                value_of(c, output_id(c, i))->kind = VALUE_SEQUENCE, value_of(c, output_id(c, i))->element_count = -1;
         note(c, "the length of its sequence is not known; its body is not counted");
+        infer_append(c->model, c->node, c->scope);
+        for (int32_t i = 0; i < c->node->output_count; i++) {
+            value *v = value_of(c, output_id(c, i));
+            if (v) {
+                v->kind = VALUE_SEQUENCE;
+                v->element_count = -1;
+            }
+        }
         return;
     }
-    c->net->nodes.count--;
     scope s = inner_scope(c, 1);
     s.first = g->first_value;
     s.end = g->end_value;
@@ -476,6 +513,7 @@ static void expand_sequence_map(const control *c)
     infer_append(c->model, c->node, c->scope);
     for (int32_t k = 0; k < g->outputs.count; k++) {
         value *v = value_of(c, output_id(c, k));
+        add_inputs(c, results[k], count);
         if (!v)
             continue;
         if (count)
