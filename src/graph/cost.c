@@ -7,6 +7,28 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
+/* Weight standardization: a norm whose data are weights themselves has the weights and a scale to train, but neither an offset nor statistics of
+ * its own. */
+static bool is_norm_of_weights(const network *net, const node *n)
+{
+    return n->op->kind == OP_NORM && n->inputs[0] != NO_VALUE && net->values.items[n->inputs[0]].is_weight;
+}
+
+/* A layer's weights are parameters wherever they are stored. What pointwise work and copies read may also be a constant that the
+ * exporter computed: a scalar, a Constant node, an index. */
+static bool is_parameter(const network *net, const node *n, int i, const value *v)
+{
+    if (!is_trainable_slot(n, i))
+        return false;
+    bool may_be_plain = n->op->kind == OP_POINTWISE || n->op->kind == OP_MOVE || n->op->kind == OP_VIEW;
+    if (!may_be_plain)
+        return !is_norm_of_weights(net, n) || i <= 1;
+    bool is_scalar = true;
+    for (int k = 0; k < v->rank; k++)
+        is_scalar &= v->dims[k] == 1;
+    return dtype_is_float(v->dtype) && !v->is_constant_node && !is_scalar;
+}
+
 /* Weights of a few bits are packed into bytes: the attributes tell how many there are. */
 static num parameters_in(network *net, const node *n, int i, const value *v)
 {
@@ -27,7 +49,7 @@ static void count_weights(network *net, node *n, uint8_t *seen)
             continue;
         seen[n->inputs[i]] = 1;
         n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
-        if (is_trainable_slot(n, i))
+        if (is_parameter(net, n, i, v))
             n->params = num_add(&net->nums, n->params, parameters_in(net, n, i, v));
     }
 }
@@ -71,10 +93,29 @@ static num add_expression(network *net, num sum, num x)
     return x == NUM_UNKNOWN ? sum : num_add(&net->nums, sum, x);
 }
 
+/* What is computed from constants alone is a weight too. */
+static void mark_weights(network *net)
+{
+    for (int32_t i = 0; i < net->values.count; i++)
+        net->values.items[i].is_weight = net->values.items[i].is_initializer;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        bool all = n->input_count > 0;
+        for (int32_t k = 0; k < n->input_count && all; k++) {
+            const value *v = n->inputs[k] == NO_VALUE ? NULL : &net->values.items[n->inputs[k]];
+            all = !v || v->is_weight || v->ints;
+        }
+        for (int32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE)
+                net->values.items[n->outputs[k]].is_weight = all;
+    }
+}
+
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
     symbolic_sums sums = {0};
+    mark_weights(net);
     uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];

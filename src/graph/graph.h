@@ -53,7 +53,7 @@ typedef enum attr_kind {
     ATTR_TENSOR,
     ATTR_GRAPH,
     ATTR_REFERENCE, /* inside a local function: the value of the caller's attribute `string`; `count` is the file's type */
-    ATTR_OTHER,     /* types, lists of graphs and tensors: not read; `string` is the whole attribute as the file has it */
+    ATTR_OTHER, /* types, lists of graphs and tensors: not read; `string` is the whole attribute as the file has it */
 } attr_kind;
 
 typedef struct attr {
@@ -83,12 +83,13 @@ typedef struct value {
     int8_t rank;           /* RANK_UNKNOWN, or 0 … MAX_RANK */
     bool is_initializer;   /* comes with the file: weights and constants */
     bool is_constant_node; /* came from a Constant node: computed by the exporter, no parameter */
+    bool is_weight;        /* a constant, or computed from constants alone; filled by cost_network */
     bool is_input;         /* of the network, fed by the user */
     bool is_output;        /* of the network */
     bool is_declared;      /* dtype/rank/dims of the source stage were declared in the file */
-    num *dims; /* never NULL where the rank is known: a scalar has none of them, somewhere */
-    const tensor *tensor; /* constant data in the file, or NULL */
-    node_id producer;     /* NO_NODE for inputs and initializers */
+    num *dims;             /* never NULL where the rank is known: a scalar has none of them, somewhere */
+    const tensor *tensor;  /* constant data in the file, or NULL */
+    node_id producer;      /* NO_NODE for inputs and initializers */
     /* Network stage only. Folded data: at most one of the two is set; product(dims) elements in row-major order.
      * An int may be symbolic (num.h). */
     const num *ints;

@@ -185,7 +185,7 @@ def main():
         for part in ("onnx", "made", "torchvision"):
             report.check(share[part] >= 98, f"{part}: at least 98 % of all tensors are exact", [f"{share[part]:.2f} %"])
         share = 100 * detection["exact"] / sum(detection.values())
-        report.check(share >= 85, "torchvision detection: at least 85 % of all tensors are exact", [f"{share:.2f} %"])
+        report.check(share >= 80, "torchvision detection: at least 80 % of all tensors are exact", [f"{share:.2f} %"])
         stale = [" ".join(row) for at, row in enumerate(explained) if at not in used]
         report.check(not stale, "every explanation in explained.txt is still needed", stale)
     report.end()
