@@ -27,7 +27,7 @@ void arena_free(arena *a)
     a->used_bytes = 0;
 }
 
-/* Blocks grow with the arena: few calls of calloc for large models, little waste for small ones. */
+/* Blocks grow with the arena: few calls of malloc for large models, little waste for small ones. */
 static void add_block(arena *a, size_t need)
 {
     size_t size = a->used_bytes / 2;
@@ -35,7 +35,7 @@ static void add_block(arena *a, size_t need)
         size = BLOCK_MIN;
     if (size < need)
         size = need;
-    arena_block *b = calloc(1, sizeof *b + size);
+    arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
     b->older = a->head;
@@ -44,7 +44,8 @@ static void add_block(arena *a, size_t need)
     a->end = a->next + size;
 }
 
-void *arena_alloc(arena *a, size_t count, size_t size)
+/* Memory that the caller fills. */
+static void *take(arena *a, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGN)
@@ -62,9 +63,16 @@ void *arena_alloc(arena *a, size_t count, size_t size)
     return p;
 }
 
+void *arena_alloc(arena *a, size_t count, size_t size)
+{
+    void *p = take(a, count, size);
+    memset(p, 0, count * size);
+    return p;
+}
+
 void *arena_copy(arena *a, const void *from, size_t count, size_t size)
 {
-    void *p = arena_alloc(a, count, size);
+    void *p = take(a, count, size);
     if (count)
         memcpy(p, from, count * size);
     return p;
@@ -72,9 +80,10 @@ void *arena_copy(arena *a, const void *from, size_t count, size_t size)
 
 str arena_str(arena *a, str s)
 {
-    char *p = arena_alloc(a, s.len + 1, 1);
+    char *p = take(a, s.len + 1, 1);
     if (s.len)
         memcpy(p, s.ptr, s.len);
+    p[s.len] = '\0';
     return (str){p, s.len};
 }
 
@@ -95,11 +104,11 @@ void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size
         int32_t larger = *capacity ? *capacity * 2 : 16;
         if (*capacity > INT32_MAX / 2)
             fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", *capacity);
-        void *p = arena_alloc(a, (size_t)larger, size);
+        char *p = take(a, (size_t)larger, size);
         if (*count)
             memcpy(p, *array, (size_t)*count * size);
         *array = p;
         *capacity = larger;
     }
-    return (char *)*array + (size_t)(*count)++ * size;
+    return memset((char *)*array + (size_t)(*count)++ * size, 0, size);
 }
