@@ -249,12 +249,12 @@ static const op_info TABLE[] = {
     {"TfIdfVectorizer", "", 1, 1, 1, 1, OP_OTHER, MEM_NEW, SAVE_NOTHING, 0, shape_tf_idf_vectorizer, NULL, NULL, 0},
     {"TopK", "", 1, 2, 1, 2, OP_SORT, MEM_NEW, SAVE_NOTHING, 0, shape_top_k, fold_top_k, NULL, 0},
     {"Unique", "", 1, 1, 1, 4, OP_SORT, MEM_NEW, SAVE_NOTHING, 0, shape_unique, NULL, NULL, 0},
-    {"Adagrad", TRAINING, 5, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
+    {"Adagrad", TRAINING, 3, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
      shape_optimizer_one_state, NULL, cost_pointwise, 7},
-    {"Adam", TRAINING, 6, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
+    {"Adam", TRAINING, 3, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
      shape_optimizer_two_states, NULL, cost_pointwise, 12},
     {"Gradient", TRAINING, 1, ANY, 1, ANY, OP_OTHER, MEM_NEW, SAVE_NOTHING, 0, shape_gradient, NULL, NULL, 0},
-    {"Momentum", TRAINING, 5, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
+    {"Momentum", TRAINING, 3, ANY, 1, ANY, OP_POINTWISE, MEM_IN_PLACE, SAVE_NOTHING, 0,
      shape_optimizer_one_state, NULL, cost_pointwise, 5},
 
     /* ---- ai.onnx.ml ----------------------------------------------------------------------------------------- */
@@ -336,6 +336,8 @@ static const op_info TABLE[] = {
 
     /* ---- attention ------------------------------------------------------------------------------------------ */
     {"Attention", "", 3, 7, 1, 4, OP_ATTENTION, MEM_NEW, SAVE_INPUTS | SAVE_OUTPUT, 0,
+     shape_attention, NULL, cost_attention, 0},
+    {"FlexAttention", "ai.onnx.preview", 3, 3, 1, 1, OP_ATTENTION, MEM_NEW, SAVE_INPUTS | SAVE_OUTPUT, 0,
      shape_attention, NULL, cost_attention, 0},
     {"LinearAttention", "", 3, 6, 1, 2, OP_ATTENTION, MEM_NEW, SAVE_INPUTS, 0,
      shape_linear_attention, NULL, cost_linear_attention, 0},

@@ -361,7 +361,9 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
         *count = stop > *first ? (stop - *first - 1) / step + 1 : 0;
     } else {
         *first = clamped(start, whole, 0, whole - 1);
-        int64_t stop = clamped(end, whole, -1, whole - 1);
+        /* Runtimes take the largest numbers as "to the end" in both directions. */
+        bool to_end = end == INT64_MAX || end == INT32_MAX;
+        int64_t stop = to_end ? -1 : clamped(end, whole, -1, whole - 1);
         *count = whole > 0 && *first > stop ? (*first - stop - 1) / -step + 1 : 0;
     }
     return true;
