@@ -297,6 +297,7 @@ static void lay_out(drawing *d)
         links[i] = (layout_link){d->p.edges.items[i].from, d->p.edges.items[i].to};
     d->l = (layout){.arena = d->r->scratch,
                     .box_count = d->p.box_count,
+                    .input_count = d->p.input_count,
                     .links = links,
                     .link_count = d->p.edges.count,
                     .box_width = BOX_WIDTH,

@@ -11,24 +11,29 @@ static const double ASPECT = 1.5; /* of the whole picture, width to height */
 static void assign_rows(layout *l)
 {
     layout_node *n = l->nodes.items;
-    int32_t *lowest = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count); /* row that a box must stay above */
-    bool *has_source = ARENA_ARRAY(l->arena, bool, (size_t)l->box_count);
+    size_t count = (size_t)l->box_count;
+    int32_t *lowest = ARENA_ARRAY(l->arena, int32_t, count); /* row that a box must stay above; 0: none */
+    bool *has_source = ARENA_ARRAY(l->arena, bool, count), *from_input = ARENA_ARRAY(l->arena, bool, count);
+    for (int32_t i = 0; i < l->input_count; i++)
+        from_input[i] = true;
     for (int32_t i = 0; i < l->link_count; i++) { /* sorted by `to`, so n[from] is final */
         layout_link k = l->links[i];
         if (n[k.to].row <= n[k.from].row)
             n[k.to].row = n[k.from].row + 1;
         has_source[k.to] = true;
+        from_input[k.to] = from_input[k.to] || from_input[k.from];
     }
-    for (int32_t i = 0; i < l->link_count; i++) {
-        layout_link k = l->links[i];
-        if (!lowest[k.from] || n[k.to].row < lowest[k.from])
-            lowest[k.from] = n[k.to].row;
-    }
-    /* What reads nothing stands right above its first reader, not at the top of the picture. */
-    int32_t last = 0;
-    for (int32_t i = 0; i < l->box_count; i++) {
-        if (!has_source[i] && lowest[i])
+    /* Inputs, and whatever is computed from constants alone, stand right above their readers, not at the top of the picture.
+     * From the last box to the first, so that readers have their final rows. */
+    int32_t last = 0, link = l->link_count;
+    for (int32_t i = l->box_count - 1; i >= 0; i--) {
+        if (lowest[i] && (!has_source[i] || !from_input[i]))
             n[i].row = lowest[i] - 1;
+        for (; link > 0 && l->links[link - 1].to == i; link--) {
+            int32_t from = l->links[link - 1].from;
+            if (!lowest[from] || n[i].row < lowest[from])
+                lowest[from] = n[i].row;
+        }
         last = n[i].row > last ? n[i].row : last;
     }
     l->row_count = last + 1;

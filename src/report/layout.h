@@ -41,8 +41,8 @@ typedef struct layout_strip {
 typedef struct layout {
     arena *arena;
     /* Set by the caller; lengths are in pixels. */
-    int32_t box_count;
-    const layout_link *links; /* from < to; sorted by `to` */
+    int32_t box_count, input_count; /* the first boxes are the network's inputs */
+    const layout_link *links;       /* from < to; sorted by `to` */
     int32_t link_count;
     double box_width, box_height, lane_width, gap_x, gap_y, gutter, top;
     /* Results. */

@@ -224,6 +224,9 @@ const char *report_shape(report *r, size_t index, const char *separator)
     return joined;
 }
 
+/* Shapes as text are most of it; a hostile file can make them long. */
+static const size_t SCRATCH_CAP = (size_t)1 << 30;
+
 /* ---- the public function ------------------------------------------------------------------------------------------- */
 
 static const char *misuse(const sooth_report_options *o)
@@ -261,7 +264,7 @@ sooth_status sooth_report(const sooth_model *model, const sooth_report_options *
     e->message[0] = '\0';
     fail f = {.error = e};
     arena scratch;
-    arena_init(&scratch, &f, SIZE_MAX);
+    arena_init(&scratch, &f, SCRATCH_CAP);
     text out = {.fail = &f};
     report r = {.model = model, .out = &out, .scratch = &scratch};
     if (options)

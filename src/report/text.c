@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { REPLACEMENT = 0xFFFD };
+static const size_t LARGEST = (size_t)1 << 30; /* no real network comes near it */
 
 /* Makes room for `more` bytes and a NUL. */
 static void reserve(text *t, size_t more)
@@ -15,8 +16,9 @@ static void reserve(text *t, size_t more)
         return;
     size_t capacity = t->capacity ? t->capacity : 4096;
     while (capacity - t->size <= more) {
-        if (capacity > SIZE_MAX / 2)
-            fail_with(t->fail, SOOTH_ERROR_SYSTEM, "the report is too large for the memory");
+        if (capacity >= LARGEST)
+            fail_with(t->fail, SOOTH_ERROR_INPUT, "the report would be larger than %zu MiB: this is no real network",
+                      LARGEST >> 20);
         capacity *= 2;
     }
     char *bytes = realloc(t->bytes, capacity);
