@@ -79,29 +79,40 @@ void pass_pixel_shuffle(pass_context *p)
     try_pixel_shuffle(p, &r);
 }
 
-/* (N,H,W,C) → (N·windows,h,w,C) and back: both swap the two middle pairs of (N,H/h,h,W/w,w,C). MaxViT's grid swaps the other
- * pairs. A reshape that follows at once belongs to it. */
-static void try_windows(pass_context *p, rearrangement *r)
+static bool is_product(pass_context *p, num whole, num a, num b)
+{
+    return whole != NUM_UNKNOWN && whole == num_mul(&p->net->nums, a, b);
+}
+
+/* (N,H,W,C) → (N·windows,h,w,C) and back. Windows of neighbours swap the two middle axes of (N,H/h,h,W/w,w,C); MaxViT's
+ * grids of distant pixels go through (N,h,H/h,w,W/w,C). A window over all of the map moves nothing, and is one all the same. */
+static void try_windows(pass_context *p, const rearrangement *r)
 {
     static const int64_t WINDOW[] = {0, 1, 3, 2, 4, 5}, GRID[] = {0, 2, 4, 1, 3, 5}, GRID_BACK[] = {0, 3, 1, 4, 2, 5};
     const value *x = pass_value(p, r->input), *y = pass_value(p, r->output);
-    bool is_window = permutes(r, WINDOW, 6), is_grid = permutes(r, GRID, 6), is_back = permutes(r, GRID_BACK, 6);
-    if (!is_window && !is_grid && !is_back)
+    bool is_grid = permutes(r, GRID, 6), is_grid_back = permutes(r, GRID_BACK, 6);
+    if (!permutes(r, WINDOW, 6) && !is_grid && !is_grid_back)
         return;
-    bool reverses = is_back || (is_window && y->rank == 4 && y->dims[0] == r->split[0] && x->dims[0] != r->split[0]);
-    /* One window over all: both ways look the same, and what comes in or goes out as (N,H,W,C) tells them apart. */
-    if (!reverses && x->dims[0] != r->split[0])
+    const num *s = r->split;
+    bool divides = !is_grid_back && x->rank == 4 && x->dims[0] == s[0] && is_product(p, x->dims[1], s[1], s[2]) &&
+                   is_product(p, x->dims[2], s[3], s[4]);
+    const int *rows = is_grid_back ? (const int[]){3, 1} : (const int[]){1, 3};
+    const int *columns = is_grid_back ? (const int[]){4, 2} : (const int[]){2, 4};
+    bool joins = !is_grid && y->rank == 4 && y->dims[0] == s[0] && is_product(p, y->dims[1], s[rows[0]], s[rows[1]]) &&
+                 is_product(p, y->dims[2], s[columns[0]], s[columns[1]]);
+    if (!divides && !joins)
         return;
-    int64_t size[2];
-    int first = is_window && !reverses ? 2 : is_window ? 3 : is_grid ? 1 : 1;
-    size[0] = r->split[first];
-    size[1] = r->split[is_window ? 4 : is_grid ? 3 : 2];
-    node *made = replace(p, r, reverses ? "WindowReverse" : "WindowPartition");
+    int64_t size[2] = {s[divides ? 2 : 3], s[4]};
+    if (is_grid) {
+        size[0] = s[1];
+        size[1] = s[3];
+    }
+    node *made = replace(p, r, divides ? "WindowPartition" : "WindowReverse");
     if (!made)
         return;
     if (num_known(size[0]) && num_known(size[1]))
         pass_attr_ints(p, made, "window", size, 2);
-    if (!is_window)
+    if (is_grid || is_grid_back)
         pass_attr_int(p, made, "grid", 1);
 }
 
@@ -162,6 +173,29 @@ static void try_roll(pass_context *p, node *concat)
     }
 }
 
+/* torch.roll over two dimensions is one call, and two concatenations in the file. */
+static void try_double_roll(pass_context *p, node *second)
+{
+    node *first = pass_producer(p, second, 0, "Roll");
+    int32_t counts[2];
+    if (!first)
+        return;
+    const int64_t *axes[2] = {node_attr_ints(first, "axes", &counts[0]), node_attr_ints(second, "axes", &counts[1])};
+    const int64_t *shifts[2] = {node_attr_ints(first, "shifts", &counts[0]),
+                                node_attr_ints(second, "shifts", &counts[1])};
+    if (counts[0] != 1 || counts[1] != 1 || axes[0][0] == axes[1][0])
+        return;
+    int64_t both_axes[2] = {axes[0][0], axes[1][0]}, both_shifts[2] = {shifts[0][0], shifts[1][0]};
+    pass_group g = {.count = 0};
+    group_add(&g, first);
+    group_add(&g, second);
+    node *made = pass_replace_group(p, &g, second, "Roll", &first->inputs[0], 1, second->outputs[0]);
+    if (made) {
+        pass_attr_ints(p, made, "axes", both_axes, 2);
+        pass_attr_ints(p, made, "shifts", both_shifts, 2);
+    }
+}
+
 void pass_roll(pass_context *p)
 {
     for (int32_t i = 0; i < p->net->nodes.count; i++) {
@@ -169,6 +203,9 @@ void pass_roll(pass_context *p)
         if (pass_is(n, "Concat") && n->input_count == 2)
             try_roll(p, n);
     }
+    for (int32_t i = 0; i < p->net->nodes.count; i++)
+        if (pass_is(&p->net->nodes.items[i], "Roll"))
+            try_double_roll(p, &p->net->nodes.items[i]);
 }
 
 /* ---- global pooling -------------------------------------------------------------------------------------------------- */
