@@ -66,13 +66,14 @@ static void costs(json *j, const figures *f)
     json_pair_number(j, "flops", f->flops);
 }
 
-/* Names of the tensors that a layer makes. */
-static void output_names(report *r, json *j, size_t layer)
+/* Names of the tensors that a layer reads or makes. */
+static void tensor_names(report *r, json *j, const char *key, size_t layer, size_t count,
+                         size_t (*at)(const sooth_model *, size_t, size_t))
 {
-    json_key(j, "outputs");
+    json_key(j, key);
     json_open(j, '[', true);
-    for (size_t i = 0; i < sooth_layer_at(r->model, layer).output_count; i++) {
-        size_t value = sooth_layer_output(r->model, layer, i);
+    for (size_t i = 0; i < count; i++) {
+        size_t value = at(r->model, layer, i);
         if (value != SIZE_MAX)
             json_string(j, sooth_value_at(r->model, value).name);
     }
@@ -101,8 +102,11 @@ static void layers(report *r, json *j)
         json_pair_number(j, "fused", row->fused_count);
         if (r->options.depth || r->options.top)
             json_pair_number(j, "layers", row->layer_count);
-        if (r->options.values && row->layer_count == 1 && row->last_layer != SIZE_MAX)
-            output_names(r, j, row->last_layer);
+        if (r->options.values && row->layer_count == 1 && row->last_layer != SIZE_MAX) {
+            sooth_layer layer = sooth_layer_at(r->model, row->last_layer);
+            tensor_names(r, j, "inputs", row->last_layer, layer.input_count, sooth_layer_input);
+            tensor_names(r, j, "outputs", row->last_layer, layer.output_count, sooth_layer_output);
+        }
         json_close(j, '}');
     }
     json_close(j, ']');
