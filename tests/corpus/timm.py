@@ -17,9 +17,9 @@ import corpus
 PARAMS_TOLERANCE = 0.001
 MACS_TOLERANCE = 0.01
 ROUNDING = 0.005  # of the published figures, in millions and billions
-# fvcore: operations per element of the input; a batch norm of weights (3 dimensions) runs in training mode.
-NORM_OPERATIONS = {"BatchNormalization": 2, "LayerNormalization": 5, "GroupNormalization": 5, "InstanceNormalization": 5}
-WEIGHT_NORM_OPERATIONS = 5
+# fvcore: operations per element of the input; a norm of weights is a batch norm in training mode.
+NORM_OPERATIONS = {"BatchNormalization": 2, "LayerNormalization": 5, "GroupNormalization": 5, "InstanceNormalization": 5,
+                   "WeightStandardization": 5}
 
 
 def product(dims):
@@ -33,12 +33,11 @@ def norm_operations(layer):
     """As fvcore counts them."""
     if layer["op"] not in NORM_OPERATIONS or not layer["shape"]:
         return 0
-    is_weight = layer["op"] == "BatchNormalization" and len(layer["shape"]) == 3
-    return product(layer["shape"]) * (WEIGHT_NORM_OPERATIONS if is_weight else NORM_OPERATIONS[layer["op"]])
+    return product(layer["shape"]) * NORM_OPERATIONS[layer["op"]]
 
 
 def is_attention_product(layer):
-    return layer["op"] == "Attention" or layer["op"] in ("MatMul", "Einsum") and not layer["weight_bytes"]
+    return layer["op"] in ("Attention", "ScaledDotProductAttention") or layer["op"] in ("MatMul", "Einsum") and not layer["weight_bytes"]
 
 
 def run(file):
