@@ -29,10 +29,11 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -W "table json csv dot svg" -- "$current")
         return
         ;;
-    --skip)
-        local before=
+    --skip | --fuse)
+        local before= heading=Recovery
+        [ "$previous" = --skip ] || heading=Optional
         case $current in *,*) before=${current%,*}, ;; esac
-        mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_sooth_names Recovery) all" -- "${current##*,}")
+        mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_sooth_names $heading) all" -- "${current##*,}")
         return
         ;;
     -o | --output)
@@ -44,7 +45,7 @@ _sooth() {
         ;;
     esac
     case $command in
-    inspect) options="--batch --dim --shape --skip --format --values --top --depth --strict --output --help" ;;
+    inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     convert) options="--output --help" ;;
     *) return ;;
     esac

@@ -57,15 +57,20 @@ static bool read_input(void **bytes, size_t *size)
     return false;
 }
 
+/* How errors call it. */
+static const char *subject_of(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int model_load(const char *path, model_file *file)
 {
     *file = (model_file){0};
+    const char *subject = subject_of(path);
     sooth_error error;
     sooth_status status;
-    const char *subject = path;
-    if (strcmp(path, "-") == 0) {
+    if (subject != path) {
         size_t size;
-        subject = "standard input";
         if (!read_input(&file->bytes, &size))
             return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be read: %s", strerror(errno));
         status = sooth_load_memory(file->bytes, size, subject, &file->model, &error);
@@ -133,11 +138,8 @@ static bool join(const option_list *list, char **joined)
     for (size_t i = 0; i < list->count; i++)
         room += strlen(list->items[i]) + 1;
     *joined = calloc(room, 1);
-    for (size_t i = 0; *joined && i < list->count; i++) {
-        if (i)
-            strcat(*joined, ",");
-        strcat(*joined, list->items[i]);
-    }
+    for (size_t i = 0, used = 0; *joined && i < list->count; i++)
+        used += (size_t)snprintf(*joined + used, room - used, "%s%s", i ? "," : "", list->items[i]);
     return *joined != NULL;
 }
 
@@ -162,6 +164,23 @@ static int parse_bindings(const char *command, const model_args *args, bindings 
     return SOOTH_OK;
 }
 
+static int bind_model(const char *path, const model_args *args, const bindings *b, model_file *file)
+{
+    sooth_options options = {.batch = args->batch,
+                             .dims = b->dims,
+                             .dim_count = args->dims.count,
+                             .shapes = b->shapes,
+                             .shape_count = args->shapes.count,
+                             .skip_passes = b->skip,
+                             .extra_passes = b->fuse};
+    sooth_error error;
+    sooth_status status = sooth_bind(file->model, &options, &error);
+    if (status == SOOTH_OK)
+        return SOOTH_OK;
+    model_close(file);
+    return cli_fail(status, subject_of(path), "%s", error.message);
+}
+
 int model_open(const char *command, const char *path, const model_args *args, model_file *file)
 {
     *file = (model_file){0};
@@ -169,22 +188,9 @@ int model_open(const char *command, const char *path, const model_args *args, mo
     int code = parse_bindings(command, args, &b);
     if (code == SOOTH_OK)
         code = model_load(path, file);
-    if (code == SOOTH_OK) {
-        sooth_options options = {.batch = args->batch,
-                                 .dims = b.dims,
-                                 .dim_count = args->dims.count,
-                                 .shapes = b.shapes,
-                                 .shape_count = args->shapes.count,
-                                 .skip_passes = b.skip,
-                                 .extra_passes = b.fuse};
-        sooth_error error;
-        sooth_status status = sooth_bind(file->model, &options, &error);
-        if (status != SOOTH_OK)
-            code = cli_fail(status, path, "%s", error.message);
-    }
+    if (code == SOOTH_OK)
+        code = bind_model(path, args, &b, file);
     bindings_free(args, &b);
-    if (code != SOOTH_OK)
-        model_close(file);
     return code;
 }
 

@@ -430,7 +430,7 @@ static bool write_all(onnx_writer *o, arena *scratch)
 
 sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error)
 {
-    sooth_error own;
+    sooth_error own = {.code = SOOTH_OK};
     sooth_error *e = error ? error : &own;
     *e = (sooth_error){.code = SOOTH_OK};
     *bytes = NULL;

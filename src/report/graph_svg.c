@@ -35,7 +35,6 @@ static void xml(text *t, const char *s)
 {
     while (*s) {
         uint32_t c = utf8_next(&s);
-        char room[4];
         if (c == '&')
             text_puts(t, "&amp;");
         else if (c == '<')
@@ -45,7 +44,7 @@ static void xml(text *t, const char *s)
         else if (c == '"')
             text_puts(t, "&quot;");
         else
-            text_add(t, room, utf8_encode(room, c == 0xFFFE || c == 0xFFFF ? 0xFFFD : c));
+            text_character(t, c == 0xFFFE || c == 0xFFFF ? 0xFFFD : c);
     }
 }
 
@@ -91,11 +90,10 @@ static void head(drawing *d, double width)
     for (size_t i = 0; i + 1 < paint_count; i++) {
         if (!counts[i])
             continue;
-        double x = MARGIN + (shown % per_line) * LEGEND_ITEM, y = MARGIN + 50 + (shown / per_line) * LEGEND_LINE;
+        int x = MARGIN + shown % per_line * LEGEND_ITEM, y = MARGIN + 50 + shown / per_line * LEGEND_LINE;
         text_printf(t,
-                    "<g class=\"%s\"><rect x=\"%.0f\" y=\"%.0f\" width=\"14\" height=\"14\" rx=\"3\"/></g>"
-                    "<text class=\"legend\" x=\"%.0f\" y=\"%.0f\">%s <tspan class=\"faint\">%" PRId64
-                    "</tspan></text>\n",
+                    "<g class=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"14\" height=\"14\" rx=\"3\"/></g>"
+                    "<text class=\"legend\" x=\"%d\" y=\"%d\">%s <tspan class=\"faint\">%" PRId64 "</tspan></text>\n",
                     paints[i].kind, x, y, x + 20, y + 11, paints[i].title, counts[i]);
         shown++;
     }
@@ -321,7 +319,8 @@ void graph_svg(report *r)
     /* The legend's height depends on the picture's width, which only the layout tells: the least width is assumed. */
     int64_t counts[32] = {0};
     int per_line = (LEAST_WIDTH - 2 * MARGIN) / LEGEND_ITEM, kinds = kinds_in_use(&d, counts);
-    d.top = MARGIN + 50 + (kinds + per_line - 1) / per_line * LEGEND_LINE + 44;
+    int legend_lines = (kinds + per_line - 1) / per_line;
+    d.top = MARGIN + 94 + legend_lines * LEGEND_LINE;
     lay_out(&d);
     double width = fmax(d.l.width + 2 * MARGIN, LEAST_WIDTH), height = fmax(d.l.height, d.top) + MARGIN + 40;
     d.left = (width - d.l.width) / 2;

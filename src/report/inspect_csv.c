@@ -10,8 +10,7 @@ static void field(report *r, const char *s)
     text_puts(r->out, quote);
     while (*s) {
         uint32_t c = utf8_next(&s);
-        char room[4];
-        text_add(r->out, room, utf8_encode(room, c));
+        text_character(r->out, c);
         if (c == '"')
             text_puts(r->out, "\"");
     }

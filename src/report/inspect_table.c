@@ -170,10 +170,13 @@ static const char *figure(const figures *f, column c, char room[NUMBER_ROOM])
     }
 }
 
+/* A sum of nothing is "?" where every layer that would be in it depends on an unbound dimension. */
 static figures totals_of(const report *r)
 {
     const sooth_totals *s = &r->totals;
-    return (figures){s->params, s->macs, s->flops, s->weight_bytes, s->activation_bytes};
+    return (figures){s->params, s->macs == 0 && s->macs_text ? SOOTH_UNKNOWN : s->macs,
+                     s->flops == 0 && s->flops_text ? SOOTH_UNKNOWN : s->flops, s->weight_bytes,
+                     s->activation_bytes == 0 && s->activation_bytes_text ? SOOTH_UNKNOWN : s->activation_bytes};
 }
 
 static const char *layer_total(report *r)
@@ -346,13 +349,16 @@ static void operators(table *t)
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------- */
 
-static void total_line(report *r, const char *title, const char *number, const char *remark)
+/* Where the sum depends on unbound dimensions, it is told as an expression. */
+static void total_line(report *r, const char *title, const char *expression, const char *number, const char *brief)
 {
     text_printf(r->out, "  %-12s ", title);
     style(r, "1");
-    text_printf(r->out, "%20s", number);
+    size_t width = name_width(expression ? expression : number);
+    text_repeat(r->out, " ", width < 20 ? 20 - width : 0);
+    inline_name(r, expression ? expression : number, 15);
     style(r, "0");
-    text_printf(r->out, "  %s\n", remark);
+    text_printf(r->out, expression ? "\n" : "  %s\n", brief);
 }
 
 static void totals(report *r)
@@ -360,21 +366,15 @@ static void totals(report *r)
     const sooth_totals *s = &r->totals;
     char exact[NUMBER_ROOM], brief[NUMBER_ROOM];
     heading(r, "totals");
-    total_line(r, "parameters", number_grouped(exact, s->params), number_short(brief, s->params));
-    total_line(r, "MACs", number_grouped(exact, s->macs), number_short(brief, s->macs));
-    total_line(r, "FLOPs", number_grouped(exact, s->flops), number_short(brief, s->flops));
-    total_line(r, "weights", number_grouped(exact, s->weight_bytes), number_bytes(brief, s->weight_bytes));
-    total_line(r, "activations", number_grouped(exact, s->activation_bytes), number_bytes(brief, s->activation_bytes));
+    total_line(r, "parameters", NULL, number_grouped(exact, s->params), number_short(brief, s->params));
+    total_line(r, "MACs", s->macs_text, number_grouped(exact, s->macs), number_short(brief, s->macs));
+    total_line(r, "FLOPs", s->flops_text, number_grouped(exact, s->flops), number_short(brief, s->flops));
+    total_line(r, "weights", NULL, number_grouped(exact, s->weight_bytes), number_bytes(brief, s->weight_bytes));
+    total_line(r, "activations", s->activation_bytes_text, number_grouped(exact, s->activation_bytes),
+               number_bytes(brief, s->activation_bytes));
     if (s->unknown_layers > 0)
-        text_printf(r->out,
-                    "  %" PRId64 " of %" PRId64 " layers have a cost that is not known and is not in these sums\n",
+        text_printf(r->out, "  %" PRId64 " of %" PRId64 " layers have a cost that is not a known number\n",
                     s->unknown_layers, s->nodes);
-    if (s->macs_text)
-        text_printf(r->out, "  with the unbound dimensions: %s MACs\n", s->macs_text);
-    if (s->flops_text)
-        text_printf(r->out, "  with the unbound dimensions: %s FLOPs\n", s->flops_text);
-    if (s->activation_bytes_text)
-        text_printf(r->out, "  with the unbound dimensions: %s bytes of activations\n", s->activation_bytes_text);
 }
 
 static size_t itself(const sooth_model *model, size_t index)

@@ -50,7 +50,6 @@ static void quoted(json *j, const char *s)
     text_puts(j->out, "\"");
     while (*s) {
         uint32_t c = utf8_next(&s);
-        char room[4];
         if (c == '"' || c == '\\')
             text_printf(j->out, "\\%c", (char)c);
         else if (c == '\n')
@@ -61,7 +60,7 @@ static void quoted(json *j, const char *s)
             text_printf(j->out, "\\u%04x",
                         (unsigned)c); /* beyond what JSON asks for: safe on terminals and in scripts */
         else
-            text_add(j->out, room, utf8_encode(room, c));
+            text_character(j->out, c);
     }
     text_puts(j->out, "\"");
 }

@@ -225,7 +225,7 @@ static void combine(placement *p)
     }
     for (int32_t i = 0; i < p->strip_node_count; i++) {
         int32_t node = p->strip_nodes[i];
-        double sorted[4];
+        double sorted[4] = {0};
         for (int k = 0; k < 4; k++) {
             bool leftward = k % 2 == 0;
             double shift = leftward ? least[narrowest] - least[k] : most[narrowest] - most[k],

@@ -80,11 +80,21 @@ static str scope_of(const char *name, size_t depth)
     return (str){name, (size_t)(end - name)};
 }
 
+/* What is not known may be much: it stands before nothing and behind everything that is known to be something. */
+static int larger_first(int64_t a, int64_t b)
+{
+    bool a_known = a > 0, b_known = b > 0;
+    if (a_known != b_known)
+        return a_known ? -1 : 1;
+    if (a_known)
+        return a == b ? 0 : a > b ? -1 : 1;
+    return (b < 0) - (a < 0);
+}
+
 static int most_macs_first(const figures *a, const figures *b)
 {
-    if (a->macs != b->macs)
-        return a->macs > b->macs ? -1 : 1;
-    return a->flops == b->flops ? 0 : a->flops > b->flops ? -1 : 1;
+    int order = larger_first(a->macs, b->macs);
+    return order ? order : larger_first(a->flops, b->flops);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -257,8 +267,8 @@ static bool write_report(report *r)
 sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text_out, size_t *size,
                           sooth_error *error)
 {
-    sooth_error own_error;
-    sooth_error *e = error ? error : &own_error;
+    sooth_error own = {.code = SOOTH_OK};
+    sooth_error *e = error ? error : &own;
     *text_out = NULL;
     e->code = SOOTH_OK;
     e->message[0] = '\0';

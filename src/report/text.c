@@ -136,17 +136,15 @@ uint32_t utf8_next(const char **s)
     return c;
 }
 
-size_t utf8_encode(char room[4], uint32_t c)
+void text_character(text *t, uint32_t c)
 {
-    if (c < 0x80) {
-        room[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    char bytes[4] = {(char)c};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        room[i] = (char)(0x80 | (c & 0x3F));
-    room[0] = (char)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | c);
-    return n;
+        bytes[i] = (char)(0x80 | (c & 0x3F));
+    if (n > 1)
+        bytes[0] = (char)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | c);
+    text_add(t, bytes, n);
 }
 
 int character_width(uint32_t c)
@@ -187,8 +185,7 @@ static void add_shown(text *t, const char *s, const char *end, size_t width)
         used += (size_t)character_width(c);
         if (used > width)
             return;
-        char room[4];
-        text_add(t, room, utf8_encode(room, c));
+        text_character(t, c);
     }
 }
 

@@ -16,6 +16,7 @@ typedef struct text {
 void text_add(text *t, const char *bytes, size_t size);
 void text_puts(text *t, const char *s);
 void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_character(text *t, uint32_t character); /* as UTF-8 */
 void text_repeat(text *t, const char *s, size_t count);
 
 /* ---- numbers; anything negative is not known and reads "?" ------------------------------------------------------ */
@@ -29,7 +30,6 @@ const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.4
 
 /* Takes one character off *s (which is not at its end); U+FFFD for a byte that does not belong to valid UTF-8. */
 uint32_t utf8_next(const char **s);
-size_t utf8_encode(char room[4], uint32_t character); /* returns the number of bytes */
 /* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
 int character_width(uint32_t character);
 /* Columns of a name as text_cell writes it. */

@@ -144,7 +144,7 @@ void zoo_vgg(builder *b, const zoo_entry *entry)
         in = widths[i];
     }
     x = net_unary(b, "Flatten", STR("flatten"), x);
-    x = net_gemm(b, STR("classifier.0"), x, 512 * 7 * 7, 4096);
+    x = net_gemm(b, STR("classifier.0"), x, (int64_t)512 * 7 * 7, 4096);
     x = net_unary(b, "Relu", STR("classifier.1"), x);
     x = net_gemm(b, STR("classifier.3"), x, 4096, 4096);
     x = net_unary(b, "Relu", STR("classifier.4"), x);

@@ -13,7 +13,7 @@ static value_id vit_layer(builder *b, int index, value_id x)
 {
     const char *scope = NAME("encoder.layers.%d.", index).ptr;
     value_id y = net_layer_norm(b, NAME("%sln_1", scope), x, WIDTH, 1e-6);
-    y = net_linear(b, NAME("%sself_attention.in_proj", scope), y, WIDTH, 3 * WIDTH);
+    y = net_linear(b, NAME("%sself_attention.in_proj", scope), y, WIDTH, (int64_t)3 * WIDTH);
     node *split = build_node(b, STR(""), STR("Split"), NAME("%sself_attention.split", scope), 1, 3, 2);
     split->opset = ZOO_OPSET;
     split->inputs[0] = y;

@@ -50,6 +50,8 @@ def main():
     networks = re.findall(r"^  zoo:(\S+)", help_text, re.M)
     check("there are passes and networks to complete", [] if passes and networks else ["none"])
     check("bash completes passes", set(passes + ["all"]) ^ set(complete(["inspect", "x", "--skip", ""])))
+    optional = re.findall(r"^  (\S+)", help_text.split("Optional passes")[1].split("\n\n")[0], re.M)
+    check("bash completes optional passes", set(optional + ["all"]) ^ set(complete(["inspect", "x", "--fuse", ""])))
     check("bash completes the second pass", [] if f"all,{passes[0]}" in complete(["inspect", "--skip", "all,"]) else ["no"])
     check("bash completes networks", set(networks) ^ set(complete(["inspect", "zoo", ":", ""])))
     check("bash completes formats", {"svg"} ^ set(complete(["inspect", "x", "--format", "=", "s"])))
