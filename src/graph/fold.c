@@ -6,10 +6,23 @@
 
 /* ---- shared by all fold rules ---------------------------------------------------------------------------------- */
 
+/* Of a tensor without elements the other dimensions may be huge: then positions in it cannot be computed with. */
+static bool has_small_dims(const num *dims, int rank)
+{
+    int64_t product = 1;
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] > MAX_FOLDED / product)
+            return false;
+        product *= dims[i] ? dims[i] : 1;
+    }
+    return true;
+}
+
 bool fold_input(infer *c, int i, data *d)
 {
     const value *v = in(c, i);
-    if (!v || v->kind != VALUE_TENSOR || (!v->ints && !v->reals && !v->tensor) || !value_shape_known(v))
+    if (!v || v->kind != VALUE_TENSOR || (!v->ints && !v->reals && !v->tensor) || !value_shape_known(v) ||
+        !has_small_dims(v->dims, v->rank))
         return false;
     *d = (data){.rank = v->rank, .dims = v->dims, .dtype = v->dtype};
     if (v->ints || dtype_is_integer(v->dtype))
@@ -23,7 +36,11 @@ static bool room(infer *c, int i, bool is_int, folded *f)
 {
     const value *v = out(c, i);
     f->count = foldable_count(c, i);
-    if (f->count < 0 || !value_shape_known(v) || (!is_int && f->count > MAX_FOLDED_REALS))
+    if (f->count < 0 || !value_shape_known(v) || !has_small_dims(v->dims, v->rank) ||
+        (!is_int && f->count > MAX_FOLDED_REALS))
+        return false;
+    c->net->folded_elements += f->count;
+    if (c->net->folded_elements > MAX_FOLDED_IN_ALL)
         return false;
     f->rank = v->rank;
     f->dims = v->dims;

@@ -6,6 +6,8 @@
 
 /* Shapes are computed from few floats (scales); more of them are weights, which are never decoded for this. */
 enum { MAX_FOLDED_REALS = 64 };
+/* Shape arithmetic of real networks stays far below; a hostile file could ask for endless work. */
+enum { MAX_FOLDED_IN_ALL = 1 << 23 };
 
 /* Known data: ints (whole numbers and bools, maybe symbolic or unknown) or reals. */
 typedef struct data {

@@ -113,7 +113,7 @@ void fold_split(infer *c)
     fold_strides(d.dims, d.rank, strides);
     for (int i = 0; i < c->node->output_count; i++) {
         const value *o = out(c, i);
-        if (!o || o->rank != d.rank || !dim_known(o->dims[axis]))
+        if (!o || o->rank != d.rank || !dim_known(o->dims[axis]) || o->dims[axis] > d.dims[axis])
             return;
         take_strided(c, i, &d, offset, strides);
         offset += o->dims[axis] * strides[axis];
@@ -215,7 +215,7 @@ static void fold_joined(infer *c, const joined *j)
         int64_t length = j->new_axis ? 1 : v->dims[j->axis];
         num elements = value_elements(c->net, v);
         bool known = value_data(c, j->ids[i], as_int, &ints, &reals, &count);
-        if ((!known && !as_int) || offset + length > whole)
+        if ((!known && !as_int) || length > whole - offset)
             return;
         for (int64_t k = 0; k < elements; k++) {
             int64_t row = k / (length * inner), rest = k % (length * inner);

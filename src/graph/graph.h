@@ -191,6 +191,7 @@ typedef struct network {
     /* While a fixed batch is being replaced: the values as inferred at the file's own batch. */
     const value *file_shapes;
     int32_t file_shape_count;
+    int64_t folded_elements; /* computed so far (fold.h) */
     bool complained;          /* a rule met something that cannot be right */
     int32_t file_value_count; /* values before any pass added its own */
     sooth_totals totals;      /* filled by cost_network */

@@ -297,7 +297,7 @@ bool split_lengths(infer *c, num whole, int pieces, num *lengths)
         return true;
     }
     int64_t parts = attr_int(c, "num_outputs", pieces);
-    if (parts < pieces)
+    if (parts < pieces || parts < 1)
         return false;
     num chunk = num_ceildiv(c->nums, whole, parts);
     if (!num_known(whole) || (c->node->opset < 18 && whole % parts == 0))
@@ -307,8 +307,8 @@ bool split_lengths(infer *c, num whole, int pieces, num *lengths)
     for (int i = 0; i < pieces; i++) {
         lengths[i] = chunk;
         if (num_known(whole)) { /* the last piece may be shorter */
-            int64_t rest = whole - chunk * i;
-            lengths[i] = rest < 0 ? 0 : rest < chunk ? rest : chunk;
+            num rest = num_sub(c->nums, whole, num_mul(c->nums, chunk, i));
+            lengths[i] = !num_known(rest) || rest < 0 ? 0 : rest < chunk ? rest : chunk;
         }
     }
     return true;

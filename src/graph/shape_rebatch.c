@@ -59,8 +59,10 @@ static int carrier(const infer *c, const value *before, int axis, const value *t
     const int64_t batch = c->net->batch_from;
     int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
     int64_t beside = before->dims[axis] / batch; /* what shares the dimension with the batch */
+    int64_t inside;                              /* of the batch, if it is the outer part of its dimension */
     int same = -1, split = -1, first = -1;
-    if (outer <= 0 || inner <= 0 || before->dims[axis] % batch != 0)
+    if (outer <= 0 || inner <= 0 || beside <= 0 || before->dims[axis] % batch != 0 ||
+        __builtin_mul_overflow(inner, beside, &inside))
         return -1;
     for (int k = 0; k < target->rank; k++) {
         int64_t dim = target->dims[k], left = product(target->dims, 0, k);
@@ -74,7 +76,7 @@ static int carrier(const infer *c, const value *before, int axis, const value *t
         if (split < 0 && left == outer && beside == 1 && axis + 1 < before->rank && dim != before->dims[axis + 1] &&
             before->dims[axis + 1] % (dim / batch) == 0)
             split = k;
-        if (first < 0 && outer % left == 0 && inner * beside % right == 0)
+        if (first < 0 && outer % left == 0 && inside % right == 0)
             first = k;
     }
     return same >= 0 ? same : split >= 0 ? split : first;

@@ -171,7 +171,7 @@ static const num *piece_lengths(infer *c, num whole, int32_t *pieces)
         num size = given[0];
         if (!dim_known(size) || size == 0 || !dim_known(whole) || whole / size >= MAX_ELEMENTS)
             return NULL;
-        *pieces = (int32_t)((whole + size - 1) / size);
+        *pieces = whole ? (int32_t)((whole - 1) / size + 1) : 0;
         num *lengths = ARENA_ARRAY(c->arena, num, (size_t)*pieces);
         for (int32_t i = 0; i < *pieces; i++)
             lengths[i] = i + 1 < *pieces ? size : whole - size * i;
