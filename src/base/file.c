@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Protobuf messages end at 2 GiB, and no format without weights comes near it: more is a bomb. */
-static const size_t MAX_INFLATED = (size_t)1 << 31;
+/* What is inflated takes memory, unlike a mapped file; graphs come nowhere near this. */
+static const size_t MAX_INFLATED = (size_t)1 << 30;
 
 static void read_stream(file_map *map, fail *f)
 {
@@ -18,7 +18,7 @@ static void read_stream(file_map *map, fail *f)
     for (;;) {
         if (map->size == capacity) {
             if (capacity >= MAX_INFLATED)
-                fail_with(f, SOOTH_ERROR_INPUT, "more than 2 GiB come through the pipe; save them to a file first");
+                fail_with(f, SOOTH_ERROR_INPUT, "more than 1 GiB come through the pipe; save them to a file first");
             capacity = capacity ? capacity * 2 : 1 << 16;
             uint8_t *larger = realloc(map->inflated, capacity);
             if (!larger)
@@ -84,17 +84,17 @@ static const char *inflate_all(const uint8_t *in, size_t size, uint8_t **result,
     z_stream z = {0};
     if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
         return "out of memory";
-    size_t capacity = size < (1 << 16) ? 1 << 16 : size * 4, used = 0, fed = 0;
+    size_t capacity = size < (1 << 14) ? 1 << 16 : size < MAX_INFLATED / 4 ? size * 4 : MAX_INFLATED, used = 0, fed = 0;
     uint8_t *data = NULL;
     const char *problem = NULL;
     int state = Z_OK;
     while (!problem) {
         if (!data || used == capacity) {
-            if (capacity > MAX_INFLATED || used >= MAX_INFLATED) {
-                problem = "it expands to more than 2 GiB, which no model without weights does";
+            if (used >= MAX_INFLATED) {
+                problem = "it expands to more than 1 GiB; decompress it to a file, which is mapped and not read";
                 break;
             }
-            capacity = data ? capacity * 2 : capacity;
+            capacity = !data ? capacity : capacity < MAX_INFLATED / 2 ? capacity * 2 : MAX_INFLATED;
             uint8_t *larger = realloc(data, capacity);
             if (!larger) {
                 problem = "out of memory";

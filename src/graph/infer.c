@@ -1,7 +1,7 @@
 /* infer.c: walks the source, binds its dimensions, and appends every node to the network with its shapes. */
 #include "graph/infer.h"
 
-enum { MAX_WORK = 2000000, MAX_CALL_DEPTH = 32 };
+enum { MAX_WORK = 500000, MAX_CALL_DEPTH = 32 };
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 

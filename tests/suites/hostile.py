@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that mean harm: each is read or refused with one line of explanation, within two seconds and 1 GiB of memory.
+"""Files that mean harm: each is read or refused with one line of explanation, within ten seconds (of a busy machine) and 1.5 GiB of memory.
 
 Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
 """
@@ -19,8 +19,8 @@ from onnxtext import data, model, number  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build")
 SANITIZED = "fsanitize" in (BUILD / "flags").read_text()
-LIMIT_S = 2 if not SANITIZED else 60
-LIMIT_BYTES = 1 << 30
+LIMIT_S = 10 if not SANITIZED else 60
+LIMIT_BYTES = 3 << 29
 
 
 def nested_branches(depth):
