@@ -80,7 +80,8 @@ int model_load(const char *path, model_file *file)
     if (status == SOOTH_OK)
         return SOOTH_OK;
     model_close(file);
-    return cli_fail(status, subject, "%s", error.message);
+    cli_fail(status, subject, "%s", error.message);
+    return status;
 }
 
 /* Names may contain '=' themselves: the last one counts. */
@@ -178,7 +179,8 @@ static int bind_model(const char *path, const model_args *args, const bindings *
     if (status == SOOTH_OK)
         return SOOTH_OK;
     model_close(file);
-    return cli_fail(status, subject_of(path), "%s", error.message);
+    cli_fail(status, subject_of(path), "%s", error.message);
+    return status;
 }
 
 int model_open(const char *command, const char *path, const model_args *args, model_file *file)

@@ -17,7 +17,7 @@ enum {
     GUTTER = 76,
     LEGEND_ITEM = 132,
     LEGEND_LINE = 22,
-    NAME_COLUMNS = 31,
+    NAME_COLUMNS = 34,
     LEAST_WIDTH = 760
 };
 
@@ -181,7 +181,7 @@ static void layer_box(drawing *d, size_t index, double x, double y)
     box_text(d, "o", x + 8, y + 15, picture_name(r, l.op, op_columns(shape)));
     box_text(d, "s", x + BOX_WIDTH - 8, y + 15, shape);
     bool costs = l.macs > 0;
-    box_text(d, "n", x + 8, y + 28.5, picture_name(r, l.name, costs ? NAME_COLUMNS - 10 : NAME_COLUMNS));
+    box_text(d, "n", x + 8, y + 28.5, picture_name(r, l.name, costs ? NAME_COLUMNS - 9 : NAME_COLUMNS));
     if (costs)
         box_text(d, "m", x + BOX_WIDTH - 8, y + 28.5, number_short(macs, l.macs));
     text_puts(t, "</g>\n");
