@@ -81,7 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         for (int i = 0; i < MAX_RANK_FED; i++)
             dims[i] = (choice >> i) % 5;
         sooth_shape_binding shape = {.dims = dims, .rank = choice % (MAX_RANK_FED + 1)};
-        sooth_options options = {.batch = 1 + choice % 3, .skip_passes = choice & 8 ? "all" : NULL};
+        sooth_options options = {.batch = 1 + choice % 3,
+                                 .skip_passes = choice & 8 ? "all" : NULL,
+                                 .extra_passes = choice & 16 ? "all" : NULL};
         if (sooth_bind(model, &options, &error) == SOOTH_OK)
             walk(model);
         else

@@ -60,17 +60,19 @@ static void read_onnx(network *net, const node *n, attention *g)
     g->v_head_size = packed ? per_head(net, dim_at(v, 2), g->kv_heads) : dim_at(v, 3);
 }
 
-/* What the passes make: (…,heads,L,E). The keys may come transposed: values tell their length. */
+/* What the passes make: (…,heads,L,E), or (…,heads,E,L) with the attribute "upright". The keys may come transposed: values tell
+ * their length. */
 static void read_recovered(network *net, const node *n, attention *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2);
     int leading = q && q->rank >= 3 ? q->rank - 2 : 0;
+    int length = node_attr_int(n, "upright", 0) ? -1 : -2, size = -3 - length;
     g->batch = leading ? num_product(&net->nums, q->dims, leading - 1) : q && q->rank == 2 ? 1 : NUM_UNKNOWN;
     g->heads = g->kv_heads = leading ? q->dims[leading - 1] : 1;
-    g->queries = dim_at(q, -2);
-    g->keys = g->new_keys = dim_at(v, -2);
-    g->head_size = dim_at(q, -1);
-    g->v_head_size = dim_at(v, -1);
+    g->queries = dim_at(q, length);
+    g->keys = g->new_keys = dim_at(v, length);
+    g->head_size = dim_at(q, size);
+    g->v_head_size = dim_at(v, size);
 }
 
 /* One input (B,S,D), weights (D, q + k + v) inside. Sizes of the three from the attribute, or equal ones. */

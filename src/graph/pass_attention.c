@@ -3,7 +3,9 @@
  * The arithmetic alone does not tell whether PyTorch runs it as one kernel (F.scaled_dot_product_attention) or step by step, and both
  * are common. What tells them apart is how the exporter wrote it:
  *   - q and k are both scaled (by the root of the scale): the exporter took F.scaled_dot_product_attention apart. One kernel.
- *   - q alone is scaled: what libraries write as the stand-in for the fused operator. One kernel, except
+ *   - q alone is scaled: what libraries write as the stand-in for the fused operator, on (N,heads,L,E) or on maps (N,heads,E,L).
+ *     One kernel, except
+ *       . maps without an axis of heads (EfficientViT-M): the fused kernels want four dimensions;
  *       . with more than two leading dimensions (Hiera, NesT, Twins): no fused kernel takes them, PyTorch falls back to steps;
  *       . a single query that is reshaped into heads (VOLO's class attention): the fused operator is given queries that were transposed;
  *       . window attention with a table of relative positions as Swin writes it (packed q, k, v; the batch holds the windows):
@@ -24,6 +26,7 @@ typedef struct candidate {
     attention_style style;
     double scale;
     bool key_transposed; /* k is (…,E,L) */
+    bool is_upright;     /* q, k and v are (…,E,L), and so is the result: attention on NCHW maps */
     bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E) */
     bool is_windowed;    /* the first dimension is not the batch */
     bool is_one_query;   /* one token, made into heads by a reshape without a transpose */
@@ -180,6 +183,36 @@ static node *find_scores(pass_context *p, candidate *c)
     return NULL;
 }
 
+/* (q * scale)^T k with q and k as (…,E,L). */
+static bool find_upright_operands(pass_context *p, candidate *c, const node *product)
+{
+    double factor;
+    pass_group tried = c->group;
+    node *t = pass_up(p, &tried, product->inputs[0], "Transpose");
+    if (!t || !swaps_last_two(t))
+        return false;
+    value_id q = pass_unscale(p, &tried, t->inputs[0], &factor);
+    if (q == t->inputs[0] || c->style != STYLE_UNSCALED)
+        return false;
+    c->group = tried;
+    c->q = q;
+    c->k = product->inputs[1];
+    c->scale *= factor;
+    c->style = STYLE_QUERY;
+    return true;
+}
+
+/* v times the transposed weights: (…,E,L). Returns the product, or NULL. */
+static node *find_upright_result(pass_context *p, candidate *c)
+{
+    node *t = pass_down(p, &c->group, c->softmax->outputs[0], "Transpose");
+    node *last = t && swaps_last_two(t) ? pass_down(p, &c->group, t->outputs[0], "MatMul") : NULL;
+    if (!last || pass_origin(p, last->inputs[1]) != pass_origin(p, t->outputs[0]))
+        return NULL;
+    c->v = last->inputs[0];
+    return last;
+}
+
 /* q's and k's own scaling. */
 static void find_operands(pass_context *p, candidate *c, const node *product)
 {
@@ -217,12 +250,15 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     node *product = find_scores(p, c);
     if (!product || p->is_static[product->inputs[1]])
         return false;
-    find_operands(p, c, product);
-    node *last = pass_down(p, &c->group, softmax->outputs[0], "MatMul");
-    c->is_whole = last && pass_origin(p, last->inputs[0]) == pass_origin(p, softmax->outputs[0]);
+    c->is_upright = find_upright_operands(p, c, product);
+    if (!c->is_upright)
+        find_operands(p, c, product);
+    node *last = c->is_upright ? find_upright_result(p, c) : pass_down(p, &c->group, softmax->outputs[0], "MatMul");
+    c->is_whole = last && (c->is_upright || pass_origin(p, last->inputs[0]) == pass_origin(p, softmax->outputs[0]));
     if (!c->is_whole)
         return true;
-    c->v = last->inputs[1];
+    if (!c->is_upright)
+        c->v = last->inputs[1];
     c->output = last->outputs[0];
     /* Its cost is counted over the leading dimensions of q: keys and values may be repeated, queries not. */
     const value *q = pass_value(p, c->q), *y = pass_value(p, c->output);
@@ -256,7 +292,8 @@ static void note_habits(habits *h, const candidate *c)
 
 static bool is_one_kernel(pass_context *p, const candidate *c, const habits *h)
 {
-    if (!c->is_whole || c->is_reshaped || pass_value(p, c->q)->rank > 4)
+    int rank = c->is_whole ? pass_value(p, c->q)->rank : 0;
+    if (!c->is_whole || c->is_reshaped || rank > 4 || (c->is_upright && rank < 4))
         return false;
     switch (c->style) {
     case STYLE_BOTH:
@@ -281,6 +318,8 @@ static void fuse(pass_context *p, const candidate *c)
     pass_attr_real(p, made, "scale", c->scale);
     if (c->key_transposed)
         pass_attr_int(p, made, "key_transposed", 1);
+    if (c->is_upright)
+        pass_attr_int(p, made, "upright", 1);
 }
 
 static bool is_softmax(const node *n)
