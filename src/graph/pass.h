@@ -55,6 +55,9 @@ void pass_global_pool(pass_context *p);
 
 /* Is it alive, of that operator, and has all inputs that the operator needs and its first output? A file may leave them out. */
 bool pass_is(const node *n, const char *name);
+#define PASS_FOR_EACH(p, n, name)                                                                                      \
+    for (int32_t n##_at = 0; n##_at < (p)->net->nodes.count; n##_at++)                                                 \
+        for (node *n = &(p)->net->nodes.items[n##_at]; n && pass_is(n, name); n = NULL)
 /* The node that makes input i of n, if it is alive and of that operator (any if name is NULL); else NULL. */
 node *pass_producer(pass_context *p, const node *n, int input, const char *name);
 /* The node that makes a value; NULL for inputs and constants. */

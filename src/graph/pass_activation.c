@@ -1,10 +1,6 @@
 /* pass_activation.c: recovers activation functions: GELU, SiLU, hard sigmoid, hard swish, softplus, Mish. */
 #include "graph/pass.h"
 
-#define FOR_EACH(p, n, operator_name)                                                                                  \
-    for (node *n = (p)->net->nodes.items, *end_ = n + (p)->net->nodes.count; n < end_; n++)                            \
-        if (pass_is(n, operator_name))
-
 /* Is it v + x, in any order? */
 static bool adds(pass_context *p, const node *n, value_id v, double x)
 {
@@ -30,6 +26,7 @@ static value_id scaled_by(pass_context *p, pass_group *g, value_id v, double fac
 static value_id half_times(pass_context *p, pass_group *g, value_id x, node *sum)
 {
     double half;
+    x = pass_origin(p, x);
     node *first = pass_down(p, g, sum->outputs[0], "Mul");
     if (!first)
         return NO_VALUE;
@@ -110,9 +107,8 @@ static value_id tanh_argument(pass_context *p, pass_group *g, value_id v)
     value_id inner = scaled_by(p, g, v, GELU_SLOPE);
     node *sum = inner == NO_VALUE ? NULL : pass_up(p, g, inner, "Add");
     for (int i = 0; sum && sum->input_count == 2 && i < 2; i++) {
-        value_id x = pass_origin(p, sum->inputs[i]);
-        if (is_monomial(p, g, sum->inputs[1 - i], x, GELU_CUBE, 3))
-            return x;
+        if (is_monomial(p, g, sum->inputs[1 - i], pass_origin(p, sum->inputs[i]), GELU_CUBE, 3))
+            return sum->inputs[i];
     }
     return NO_VALUE;
 }
@@ -129,7 +125,7 @@ static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id 
         value_id x = square == NO_VALUE ? NO_VALUE : scaled_by(p, &tried, product->inputs[1 - i], GELU_SLOPE);
         if (x != NO_VALUE && one == 1 && is_monomial(p, &tried, square, pass_origin(p, x), GELU_CUBE, 2)) {
             *g = tried;
-            return pass_origin(p, x);
+            return x;
         }
     }
     return NO_VALUE;
@@ -138,16 +134,14 @@ static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id 
 void pass_gelu(pass_context *p)
 {
     static const double SQRT_HALF = 0.7071067812;
-    FOR_EACH(p, n, "Erf")
-    {
+    PASS_FOR_EACH (p, n, "Erf") {
         pass_group g = {.count = 0};
         group_add(&g, n);
         value_id x = scaled_by(p, &g, n->inputs[0], SQRT_HALF);
         if (x != NO_VALUE)
-            finish_gelu(p, &g, n, pass_origin(p, x), "none");
+            finish_gelu(p, &g, n, x, "none");
     }
-    FOR_EACH(p, n, "Tanh")
-    {
+    PASS_FOR_EACH (p, n, "Tanh") {
         pass_group g = {.count = 0}, factored = {.count = 0};
         group_add(&g, n);
         group_add(&factored, n);
@@ -172,8 +166,7 @@ static void times_self(pass_context *p, pass_group *g, node *gate, value_id x, c
 
 void pass_silu(pass_context *p)
 {
-    FOR_EACH(p, n, "Sigmoid")
-    {
+    PASS_FOR_EACH (p, n, "Sigmoid") {
         pass_group g = {.count = 0};
         group_add(&g, n);
         times_self(p, &g, n, n->inputs[0], "Silu");
@@ -222,10 +215,9 @@ static void try_hard_sigmoid(pass_context *p, node *clip)
 
 void pass_hard_swish(pass_context *p)
 {
-    FOR_EACH(p, n, "Clip")
-    try_hard_sigmoid(p, n);
-    FOR_EACH(p, n, "HardSigmoid")
-    {
+    PASS_FOR_EACH (p, n, "Clip")
+        try_hard_sigmoid(p, n);
+    PASS_FOR_EACH (p, n, "HardSigmoid") {
         if (!pass_near(node_attr_real(n, "alpha", 0.2), 1. / 6) || node_attr_real(n, "beta", 0.5) != 0.5)
             continue;
         pass_group g = {.count = 0};
@@ -236,8 +228,7 @@ void pass_hard_swish(pass_context *p)
 
 void pass_mish(pass_context *p)
 {
-    FOR_EACH(p, n, "Log")
-    {
+    PASS_FOR_EACH (p, n, "Log") {
         pass_group g = {.count = 0};
         group_add(&g, n);
         double one;
@@ -247,8 +238,7 @@ void pass_mish(pass_context *p)
         if (exponential)
             pass_replace_group(p, &g, n, "Softplus", &exponential->inputs[0], 1, n->outputs[0]);
     }
-    FOR_EACH(p, n, "Tanh")
-    {
+    PASS_FOR_EACH (p, n, "Tanh") {
         pass_group g = {.count = 0};
         group_add(&g, n);
         node *softplus = pass_up(p, &g, n->inputs[0], "Softplus");

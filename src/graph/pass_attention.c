@@ -322,29 +322,22 @@ static void fuse(pass_context *p, const candidate *c)
         pass_attr_int(p, made, "upright", 1);
 }
 
-static bool is_softmax(const node *n)
-{
-    return pass_is(n, "Softmax");
-}
-
 void pass_attention(pass_context *p)
 {
     habits h = {0};
     candidate c;
-    for (int32_t i = 0; i < p->net->nodes.count; i++)
-        if (is_softmax(&p->net->nodes.items[i]) && read_candidate(p, &p->net->nodes.items[i], &c))
+    PASS_FOR_EACH (p, n, "Softmax")
+        if (read_candidate(p, n, &c))
             note_habits(&h, &c);
-    for (int32_t i = 0; i < p->net->nodes.count; i++)
-        if (is_softmax(&p->net->nodes.items[i]) && read_candidate(p, &p->net->nodes.items[i], &c) &&
-            is_one_kernel(p, &c, &h))
+    PASS_FOR_EACH (p, n, "Softmax")
+        if (read_candidate(p, n, &c) && is_one_kernel(p, &c, &h))
             fuse(p, &c);
 }
 
 void pass_explicit_attention(pass_context *p)
 {
     candidate c;
-    for (int32_t i = 0; i < p->net->nodes.count; i++)
-        if (is_softmax(&p->net->nodes.items[i]) && read_candidate(p, &p->net->nodes.items[i], &c) && c.is_whole &&
-            !c.is_reshaped)
+    PASS_FOR_EACH (p, n, "Softmax")
+        if (read_candidate(p, n, &c) && c.is_whole && !c.is_reshaped)
             fuse(p, &c);
 }

@@ -43,10 +43,6 @@ static node *replace(pass_context *p, const rearrangement *r, const char *name)
     return pass_replace_group(p, &r->group, r->middle, name, &r->input, 1, r->output);
 }
 
-#define FOR_EACH_TRANSPOSE(p, r)                                                                                       \
-    for (node *n_ = (p)->net->nodes.items, *end_ = n_ + (p)->net->nodes.count; n_ < end_; n_++)                        \
-        if (pass_is(n_, "Transpose") && read_rearrangement(p, n_, r))
-
 /* (N,C·r·r,H,W) ↔ (N,C,H·r,W·r), and (N,g·C,H,W) with the groups interleaved. */
 static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
 {
@@ -75,8 +71,9 @@ static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
 void pass_pixel_shuffle(pass_context *p)
 {
     rearrangement r;
-    FOR_EACH_TRANSPOSE(p, &r)
-    try_pixel_shuffle(p, &r);
+    PASS_FOR_EACH (p, n, "Transpose")
+        if (read_rearrangement(p, n, &r))
+            try_pixel_shuffle(p, &r);
 }
 
 static bool is_product(pass_context *p, num whole, num a, num b)
@@ -119,8 +116,9 @@ static void try_windows(pass_context *p, const rearrangement *r)
 void pass_windows(pass_context *p)
 {
     rearrangement r;
-    FOR_EACH_TRANSPOSE(p, &r)
-    try_windows(p, &r);
+    PASS_FOR_EACH (p, n, "Transpose")
+        if (read_rearrangement(p, n, &r))
+            try_windows(p, &r);
 }
 
 /* ---- roll ----------------------------------------------------------------------------------------------------------- */
@@ -198,14 +196,11 @@ static void try_double_roll(pass_context *p, node *second)
 
 void pass_roll(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (pass_is(n, "Concat") && n->input_count == 2)
+    PASS_FOR_EACH (p, n, "Concat")
+        if (n->input_count == 2)
             try_roll(p, n);
-    }
-    for (int32_t i = 0; i < p->net->nodes.count; i++)
-        if (pass_is(&p->net->nodes.items[i], "Roll"))
-            try_double_roll(p, &p->net->nodes.items[i]);
+    PASS_FOR_EACH (p, n, "Roll")
+        try_double_roll(p, n);
 }
 
 /* ---- global pooling -------------------------------------------------------------------------------------------------- */
@@ -213,11 +208,10 @@ void pass_roll(pass_context *p)
 /* The mean over height and width of (N,C,H,W): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike. */
 void pass_global_pool(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
+    PASS_FOR_EACH (p, n, "ReduceMean") {
         int64_t axes[MAX_RANK];
-        if (!pass_is(n, "ReduceMean") || pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 ||
-            pass_value(p, n->inputs[0])->rank != 4 || p->is_static[n->inputs[0]])
+        if (pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 || pass_value(p, n->inputs[0])->rank != 4 ||
+            p->is_static[n->inputs[0]])
             continue;
         int64_t keepdims = node_attr_int(n, "keepdims", 1);
         pass_group g = {.count = 0};

@@ -68,13 +68,10 @@ static void try_gemm(pass_context *p, node *n)
 
 void pass_linear(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (pass_is(n, "MatMul"))
-            try_matmul(p, n);
-        else if (pass_is(n, "Gemm"))
-            try_gemm(p, n);
-    }
+    PASS_FOR_EACH (p, n, "MatMul")
+        try_matmul(p, n);
+    PASS_FOR_EACH (p, n, "Gemm")
+        try_gemm(p, n);
 }
 
 /* ---- convolution and batch norm ----------------------------------------------------------------------------------- */
@@ -82,9 +79,8 @@ void pass_linear(pass_context *p)
 /* Inference only: one convolution whose weights hold the statistics. */
 void pass_conv_batch_norm(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *norm = &p->net->nodes.items[i];
-        if (!pass_is(norm, "BatchNormalization") || norm->input_count != 5 || node_attr_int(norm, "training_mode", 0))
+    PASS_FOR_EACH (p, norm, "BatchNormalization") {
+        if (norm->input_count != 5 || node_attr_int(norm, "training_mode", 0))
             continue;
         pass_group g = {.count = 0};
         group_add(&g, norm);

@@ -140,11 +140,10 @@ static void try_layer_norm(pass_context *p, node *n)
 
 void pass_layer_norm(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (pass_is(n, "Div") || pass_is(n, "Mul"))
-            try_layer_norm(p, n);
-    }
+    PASS_FOR_EACH (p, n, "Div")
+        try_layer_norm(p, n);
+    PASS_FOR_EACH (p, n, "Mul")
+        try_layer_norm(p, n);
 }
 
 /* ---- group norm -------------------------------------------------------------------------------------------------- */
@@ -199,11 +198,8 @@ static void try_group_norm(pass_context *p, node *n)
 
 void pass_group_norm(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (pass_is(n, "InstanceNormalization") && n->input_count >= 1)
-            try_group_norm(p, n);
-    }
+    PASS_FOR_EACH (p, n, "InstanceNormalization")
+        try_group_norm(p, n);
 }
 
 /* ---- L2 normalization -------------------------------------------------------------------------------------------- */
@@ -221,10 +217,7 @@ static node *euclidean_norm(pass_context *p, pass_group *g, value_id v)
 
 void pass_l2_normalize(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (!pass_is(n, "Div"))
-            continue;
+    PASS_FOR_EACH (p, n, "Div") {
         pass_group g = {.count = 0};
         group_add(&g, n);
         node *norm = euclidean_norm(p, &g, n->inputs[1]);
@@ -296,10 +289,7 @@ static void try_weight_standardization(pass_context *p, node *n)
 
 void pass_weight_standardization(pass_context *p)
 {
-    for (int32_t i = 0; i < p->net->nodes.count; i++) {
-        node *n = &p->net->nodes.items[i];
-        if (pass_is(n, "BatchNormalization") && node_attr_int(n, "training_mode", 0) == 1 && n->inputs[0] != NO_VALUE &&
-            p->is_static[n->inputs[0]])
+    PASS_FOR_EACH (p, n, "BatchNormalization")
+        if (node_attr_int(n, "training_mode", 0) == 1 && n->inputs[0] != NO_VALUE && p->is_static[n->inputs[0]])
             try_weight_standardization(p, n);
-    }
 }
