@@ -95,7 +95,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 run: ## build, then inspect a network that ships with Sooth
 	@tools/deps.sh build
 	@$(MAKE) --no-print-directory $(JOBS) -s all
-	$(BUILD)/sooth inspect zoo:resnet50
+	$(BUILD)/sooth inspect zoo:resnet50 --batch 1 --depth 1
 
 .PHONY: test
 test: ## build and run all tests; the last line is "N passed, N failed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that mean harm: each is read or refused with one line of explanation, within ten seconds (of a busy machine) and 1.5 GiB of memory.
+"""Files that mean harm: each is read or refused with one line of explanation, within two seconds and 1.5 GiB of memory.
 
 Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
 """
