@@ -3,6 +3,7 @@
 
 #include "graph/infer.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* ---- tools ----------------------------------------------------------------------------------------------------- */
@@ -405,6 +406,15 @@ static bool is_closed(pass_context *p, node *const *group, int count, const valu
     return true;
 }
 
+/* The lists of readers stay right only so. */
+static inline bool is_read_in(node *const *group, int count, value_id v)
+{
+    for (int i = 0; i < count; i++)
+        if (reads(group[i], v))
+            return true;
+    return false;
+}
+
 /* The new node stands in the place of the last member, so that all its inputs are made before it; nobody may read its outputs
  * earlier than that. */
 node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
@@ -430,6 +440,8 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
                 return NULL;
         }
     }
+    for (int i = 0; i < input_count; i++)
+        assert(inputs[i] == NO_VALUE || is_read_in(group, group_count, inputs[i]));
     const op_info *op = ops_find_canonical(p->ops, name);
     node made = {
         .op = op,

@@ -1,14 +1,6 @@
 /* pass_activation.c: recovers activation functions: GELU, SiLU, hard sigmoid, hard swish, softplus, Mish. */
 #include "graph/pass.h"
 
-/* Is it v + x, in any order? */
-static bool adds(pass_context *p, const node *n, value_id v, double x)
-{
-    double found;
-    value_id other = pass_beside_scalar(p, n, &found);
-    return other != NO_VALUE && pass_near(found, x) && pass_origin(p, other) == pass_origin(p, v);
-}
-
 /* v multiplied with factor, or divided by its inverse. Returns what it was before, or NO_VALUE. */
 static value_id scaled_by(pass_context *p, pass_group *g, value_id v, double factor)
 {
@@ -187,7 +179,7 @@ static void try_hard_sigmoid(pass_context *p, node *clip)
     group_add(&g, clip);
     node *shift = pass_up(p, &g, clip->inputs[0], "Add");
     value_id x = shift ? pass_beside_scalar(p, shift, &three) : NO_VALUE;
-    if (x == NO_VALUE || three != 3 || !adds(p, shift, x, 3))
+    if (x == NO_VALUE || three != 3)
         return;
     node *next = pass_only_reader(p, clip->outputs[0]);
     double six;

@@ -138,8 +138,49 @@ static void try_layer_norm(pass_context *p, node *n)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
+/* As TensorFlow writes it, anchored at the inverse of the deviation: a = scale / deviation; x * a + (bias - mean * a). */
+static void try_folded_layer_norm(pass_context *p, node *inverse)
+{
+    pass_group g = {.count = 0};
+    group_add(&g, inverse);
+    double epsilon = 0;
+    int count = 0;
+    value_id y = deviation(p, &g, inverse->inputs[0], &epsilon, &count);
+    value_id x = y == NO_VALUE ? NO_VALUE : centered(p, &g, y, count);
+    node *slope = x == NO_VALUE ? NULL : pass_down(p, &g, inverse->outputs[0], "Mul");
+    if (!slope)
+        return;
+    value_id scale = pass_other(p, slope, inverse->outputs[0]), a = slope->outputs[0];
+    node *sum = NULL;
+    for (int32_t i = p->reader_start[a]; i < p->reader_start[a + 1] && !sum; i++) {
+        node *product = &p->net->nodes.items[p->readers[i]];
+        if (!pass_is(product, "Mul") || pass_origin(p, pass_other(p, product, a)) != pass_origin(p, x))
+            continue;
+        group_add(&g, product);
+        sum = pass_down(p, &g, product->outputs[0], "Add");
+        if (!sum)
+            return;
+        node *offset = pass_up(p, &g, pass_other(p, sum, product->outputs[0]), "Sub");
+        node *moved = offset ? pass_up(p, &g, offset->inputs[1], "Mul") : NULL;
+        value_id mean = moved ? pass_other(p, moved, a) : NO_VALUE;
+        const node *reduce = pass_maker(p, pass_origin(p, mean));
+        if (!reduce || !pass_is(reduce, "ReduceMean") || pass_origin(p, reduce->inputs[0]) != pass_origin(p, x) ||
+            last_axes(p, reduce) != count || !fits_last(p, scale, sum->outputs[0], count) ||
+            !fits_last(p, offset->inputs[0], sum->outputs[0], count))
+            return;
+        value_id inputs[3] = {x, scale, offset->inputs[0]};
+        node *made = pass_replace_group(p, &g, inverse, "LayerNormalization", inputs, 3, sum->outputs[0]);
+        if (made) {
+            pass_attr_int(p, made, "axis", -count);
+            pass_attr_real(p, made, "epsilon", epsilon);
+        }
+    }
+}
+
 void pass_layer_norm(pass_context *p)
 {
+    PASS_FOR_EACH (p, n, "Reciprocal")
+        try_folded_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Div")
         try_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Mul")
