@@ -51,6 +51,9 @@ void pass_windows(pass_context *p);
 void pass_roll(pass_context *p);
 void pass_global_pool(pass_context *p);
 
+/* Fills in the context; pass_run_all does so once for all passes. */
+void pass_begin(pass_context *p);
+
 /* ---- tools --------------------------------------------------------------------------------------------------- */
 
 /* Is it alive, of that operator, and has all inputs that the operator needs and its first output? A file may leave them out. */
