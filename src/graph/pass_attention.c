@@ -202,10 +202,29 @@ static bool find_upright_operands(pass_context *p, candidate *c, const node *pro
     return true;
 }
 
-/* v times the transposed weights: (…,E,L). Returns the product, or NULL. */
-static node *find_upright_result(pass_context *p, candidate *c)
+/* The softmax's output, or what PyTorch makes of it for a mask that may hide all keys: zeros instead of NaN. */
+static value_id find_weights(pass_context *p, candidate *c)
 {
-    node *t = pass_down(p, &c->group, c->softmax->outputs[0], "Transpose");
+    value_id v = c->softmax->outputs[0];
+    node *test = NULL, *choice = NULL;
+    for (int32_t i = p->reader_start[v]; i < p->reader_start[v + 1] && i < p->reader_start[v] + 2; i++) {
+        node *n = &p->net->nodes.items[p->readers[i]];
+        if (pass_is(n, "IsNaN"))
+            test = n;
+        else if (pass_is(n, "Where"))
+            choice = n;
+    }
+    if (!test || !choice || choice->inputs[0] != test->outputs[0] || choice->inputs[2] != v)
+        return v;
+    group_add(&c->group, test);
+    group_add(&c->group, choice);
+    return choice->outputs[0];
+}
+
+/* v times the transposed weights: (…,E,L). Returns the product, or NULL. */
+static node *find_upright_result(pass_context *p, candidate *c, value_id weights)
+{
+    node *t = pass_down(p, &c->group, weights, "Transpose");
     node *last = t && swaps_last_two(t) ? pass_down(p, &c->group, t->outputs[0], "MatMul") : NULL;
     if (!last || pass_origin(p, last->inputs[1]) != pass_origin(p, t->outputs[0]))
         return NULL;
@@ -253,8 +272,9 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     c->is_upright = find_upright_operands(p, c, product);
     if (!c->is_upright)
         find_operands(p, c, product);
-    node *last = c->is_upright ? find_upright_result(p, c) : pass_down(p, &c->group, softmax->outputs[0], "MatMul");
-    c->is_whole = last && (c->is_upright || pass_origin(p, last->inputs[0]) == pass_origin(p, softmax->outputs[0]));
+    value_id weights = find_weights(p, c);
+    node *last = c->is_upright ? find_upright_result(p, c, weights) : pass_down(p, &c->group, weights, "MatMul");
+    c->is_whole = last && (c->is_upright || pass_origin(p, last->inputs[0]) == pass_origin(p, weights));
     if (!c->is_whole)
         return true;
     if (!c->is_upright)

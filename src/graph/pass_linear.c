@@ -24,7 +24,7 @@ static bool is_row(pass_context *p, value_id v, num columns)
 
 static void try_matmul(pass_context *p, node *n)
 {
-    if (n->input_count != 2 || !is_matrix(p, n->inputs[1]) || pass_dim(p, n->inputs[0], -2) == NUM_UNKNOWN)
+    if (!is_matrix(p, n->inputs[1]) || pass_value(p, n->inputs[0])->rank < 2)
         return;
     pass_group g = {.count = 0};
     group_add(&g, n);
@@ -48,8 +48,8 @@ static void try_matmul(pass_context *p, node *n)
 
 static void try_gemm(pass_context *p, node *n)
 {
-    if (n->input_count < 2 || !is_matrix(p, n->inputs[1]) || node_attr_int(n, "transA", 0) ||
-        node_attr_real(n, "alpha", 1) != 1 || node_attr_real(n, "beta", 1) != 1)
+    if (!is_matrix(p, n->inputs[1]) || node_attr_int(n, "transA", 0) || node_attr_real(n, "alpha", 1) != 1 ||
+        node_attr_real(n, "beta", 1) != 1)
         return;
     int transposed = node_attr_int(n, "transB", 0) != 0;
     num columns = pass_dim(p, n->inputs[1], transposed ? 0 : 1);
