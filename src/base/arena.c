@@ -98,17 +98,33 @@ str arena_printf(arena *a, const char *format, ...)
     return arena_str(a, (str){text, len});
 }
 
+static void resize(arena *a, void **array, int32_t count, int32_t *capacity, int32_t larger, size_t size)
+{
+    char *p = take(a, (size_t)larger, size);
+    if (count)
+        memcpy(p, *array, (size_t)count * size);
+    *array = p;
+    *capacity = larger;
+}
+
+void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capacity, size_t more, size_t size)
+{
+    if (more > (size_t)(INT32_MAX - *count))
+        fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", INT32_MAX);
+    int32_t need = *count + (int32_t)more;
+    if (need <= *capacity)
+        return;
+    /* A list that is there already is at least doubled: many small reservations must not copy it each time. */
+    int32_t doubled = *capacity > INT32_MAX / 2 ? INT32_MAX : *capacity * 2;
+    resize(a, array, *count, capacity, need > doubled ? need : doubled, size);
+}
+
 void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
 {
     if (*count == *capacity) {
-        int32_t larger = *capacity ? *capacity * 2 : 16;
         if (*capacity > INT32_MAX / 2)
             fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", *capacity);
-        char *p = take(a, (size_t)larger, size);
-        if (*count)
-            memcpy(p, *array, (size_t)*count * size);
-        *array = p;
-        *capacity = larger;
+        resize(a, array, *count, capacity, *capacity ? *capacity * 2 : 16, size);
     }
     return memset((char *)*array + (size_t)(*count)++ * size, 0, size);
 }

@@ -39,6 +39,10 @@ str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf
 /* Appends room for one element to a growing array and returns its address.
  * Doubling leaves the old copies in the arena: at most as much again as the array itself. */
 void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size);
+/* Makes room for `more` elements beside those that are there, where their number is known beforehand. */
+void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capacity, size_t more, size_t size);
+#define ARENA_RESERVE(a, list, more)                                                                                   \
+    arena_reserve((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, (more), sizeof *(list)->items)
 #define ARENA_PUSH(a, list)                                                                                            \
     arena_push((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items)
 

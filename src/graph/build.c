@@ -83,6 +83,12 @@ void build_open(builder *b, graph *g, bool closed)
     b->scope = s;
 }
 
+void build_reserve(builder *b, size_t nodes, size_t values)
+{
+    ARENA_RESERVE(b->arena, &b->scope->graph->nodes, nodes);
+    ARENA_RESERVE(b->arena, &b->source->values, values);
+}
+
 static value_id add_local(builder *b, str name, uint32_t hash)
 {
     builder_scope *s = b->scope;
@@ -169,12 +175,13 @@ void build_output(builder *b, value_id id)
 
 node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs)
 {
+    const op_info *op = ops_find(b->ops, domain, type);
     node *n = ARENA_PUSH(b->arena, &b->scope->graph->nodes);
     *n = (node){
-        .type = arena_str(b->arena, type),
+        .type = op ? (str){op->name, type.len} : arena_str(b->arena, type),
         .domain = domain.len ? arena_str(b->arena, domain) : STR(""),
         .name = name.len ? arena_str(b->arena, name) : STR(""),
-        .op = ops_find(b->ops, domain, type),
+        .op = op,
         .input_count = inputs,
         .output_count = outputs,
         .attr_count = attrs,

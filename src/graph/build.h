@@ -21,6 +21,8 @@ void build_begin(builder *b, sooth_model *model);
 
 /* Opens a graph: names not found in it are looked up in the graphs around it, unless it is `closed` (a function). */
 void build_open(builder *b, graph *g, bool closed);
+/* Makes room in the innermost graph, where a front end knows how much is to come. */
+void build_reserve(builder *b, size_t nodes, size_t values);
 /* Sorts the nodes topologically where the file did not, and fails with the names of a cycle. */
 void build_close(builder *b);
 

@@ -6,11 +6,15 @@ struct ops_index {
     uint32_t mask;
 };
 
+/* The index is made for each model, so it must be quick: the length and a few letters tell operators apart well enough. */
 static uint32_t hash_name(str type)
 {
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < type.len; i++)
-        h = (h ^ (uint8_t)type.ptr[i]) * 16777619u;
+    if (type.len == 0)
+        return 0;
+    const uint8_t *p = (const uint8_t *)type.ptr;
+    size_t n = type.len;
+    uint32_t h = (uint32_t)n | (uint32_t)p[0] << 8 | (uint32_t)p[n / 2] << 16 | (uint32_t)p[n - 1] << 24;
+    h = (h ^ p[n / 4] ^ (uint32_t)p[n * 3 / 4] << 12) * 0x9e3779b1u;
     return h ^ (h >> 15);
 }
 
@@ -44,7 +48,7 @@ static str canonical_domain(str domain)
         {"com.microsoft.experimental", "com.microsoft"},
         {"ai.onnx.preview.training", "ai.onnx.training"},
     };
-    for (size_t i = 0; i < sizeof ALIASES / sizeof *ALIASES; i++)
+    for (size_t i = 0; domain.len && i < sizeof ALIASES / sizeof *ALIASES; i++)
         if (str_is(domain, ALIASES[i].alias))
             return str_of(ALIASES[i].domain);
     return domain;
