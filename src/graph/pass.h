@@ -16,6 +16,7 @@ typedef struct pass_context {
     int32_t *reader_start; /* by value_id; reader_start[v + 1] ends the range */
     node_id *readers;
     node_id *merged_into; /* by node_id: itself, or the node that pass_replace made of it */
+    bool *is_made;        /* by node_id: did pass_replace make it? */
     /* By value_id: is it computed from constants alone? Weights that an exporter transposed, cast or standardised are. */
     bool *is_static;
 } pass_context;

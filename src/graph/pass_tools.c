@@ -67,6 +67,7 @@ void pass_begin(pass_context *p)
     p->reader_start = ARENA_ARRAY(net->arena, int32_t, (size_t)net->values.count + 2);
     p->readers = ARENA_ARRAY(net->arena, node_id, total);
     p->is_static = ARENA_ARRAY(net->arena, bool, (size_t)net->values.count);
+    p->is_made = ARENA_ARRAY(net->arena, bool, (size_t)net->nodes.count);
     p->merged_into = ARENA_ARRAY(net->arena, node_id, (size_t)net->nodes.count);
     for (int32_t i = 0; i < net->nodes.count; i++)
         p->merged_into[i] = i;
@@ -104,7 +105,8 @@ static node *reader_at(pass_context *p, int32_t i, value_id v)
         id = p->merged_into[id] = p->merged_into[p->merged_into[id]];
     p->readers[i] = id;
     node *n = &p->net->nodes.items[id];
-    return n->is_dead || !reads(n, v) ? NULL : n;
+    /* Only a node that a pass made may have ceased to read v; others may have too many inputs to look through. */
+    return n->is_dead || (p->is_made[id] && !reads(n, v)) ? NULL : n;
 }
 
 bool pass_is_read(pass_context *p, value_id v)
@@ -462,6 +464,7 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
         p->merged_into[group[i] - net->nodes.items] = id;
     }
     *last = made;
+    p->is_made[id] = true;
     for (int i = 0; i < output_count; i++)
         if (outputs[i] != NO_VALUE)
             net->values.items[outputs[i]].producer = id;
