@@ -44,8 +44,7 @@ static void add_block(arena *a, size_t need)
     a->end = a->next + size;
 }
 
-/* Memory that the caller fills. */
-static void *take(arena *a, size_t count, size_t size)
+void *arena_room(arena *a, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGN)
@@ -65,14 +64,14 @@ static void *take(arena *a, size_t count, size_t size)
 
 void *arena_alloc(arena *a, size_t count, size_t size)
 {
-    void *p = take(a, count, size);
+    void *p = arena_room(a, count, size);
     memset(p, 0, count * size);
     return p;
 }
 
 void *arena_copy(arena *a, const void *from, size_t count, size_t size)
 {
-    void *p = take(a, count, size);
+    void *p = arena_room(a, count, size);
     if (count)
         memcpy(p, from, count * size);
     return p;
@@ -80,7 +79,7 @@ void *arena_copy(arena *a, const void *from, size_t count, size_t size)
 
 str arena_str(arena *a, str s)
 {
-    char *p = take(a, s.len + 1, 1);
+    char *p = arena_room(a, s.len + 1, 1);
     if (s.len)
         memcpy(p, s.ptr, s.len);
     p[s.len] = '\0';
@@ -100,7 +99,7 @@ str arena_printf(arena *a, const char *format, ...)
 
 static void resize(arena *a, void **array, int32_t count, int32_t *capacity, int32_t larger, size_t size)
 {
-    char *p = take(a, (size_t)larger, size);
+    char *p = arena_room(a, (size_t)larger, size);
     if (count)
         memcpy(p, *array, (size_t)count * size);
     *array = p;

@@ -27,6 +27,8 @@ void arena_free(arena *a); /* gives everything back; the arena can be used again
 
 /* `count` zeroed elements of `size` bytes; fails on overflow, on reaching the cap, and without memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
+/* The same, not zeroed: for what the caller fills at once. */
+void *arena_room(arena *a, size_t count, size_t size);
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
 /* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
 str arena_str(arena *a, str s);

@@ -11,7 +11,7 @@ typedef struct file_map {
     const uint8_t *bytes;
     size_t size;
     int descriptor; /* while the file is being read; -1 otherwise */
-    void *mapping; /* what munmap gives back; NULL if there is none */
+    void *mapping;  /* what munmap gives back; NULL if there is none */
     size_t mapping_size;
     uint8_t *inflated; /* what free gives back; NULL if the file was not compressed */
 } file_map;

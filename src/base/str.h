@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct str {
@@ -42,6 +43,23 @@ static inline bool str_ends(str s, const char *suffix)
 {
     size_t n = strlen(suffix);
     return s.len >= n && memcmp(s.ptr + s.len - n, suffix, n) == 0;
+}
+
+/* Names in models are long and differ at their ends: eight bytes at a time. */
+static inline uint32_t str_hash(str s)
+{
+    uint64_t h = s.len, part;
+    size_t i = 0;
+    for (; i + sizeof part <= s.len; i += sizeof part) {
+        memcpy(&part, s.ptr + i, sizeof part);
+        h = (h ^ part) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    part = 0;
+    for (unsigned shift = 0; i < s.len; i++, shift += 8)
+        part |= (uint64_t)(uint8_t)s.ptr[i] << shift;
+    h = (h ^ part) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(h >> 32) ^ (uint32_t)h;
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* onnx.c: ONNX files: ModelProto in the protobuf wire format.
  *
- * A graph is read twice: first the names that it introduces, then the nodes, because a node's subgraph may read a name that
- * the file introduces later. Weights are skipped by their length.
+ * A graph's inputs and constants are read first, then its nodes. Weights are skipped by their length.
  *
  * ModelProto: 1 ir_version, 2 producer_name, 3 producer_version, 7 graph, 8 opset_import, 25 functions.
  * GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output, 13 value_info, 15 sparse_initializer.
@@ -135,43 +134,57 @@ static void read_opset(builder *b, wire w)
     *(opset_import *)ARENA_PUSH(b->arena, &b->source->opsets) = o;
 }
 
-static void read_node(builder *b, wire w)
+/* What a node consists of, up to a number that holds nearly all real nodes; the rest is found by reading again. */
+enum { FEW = 16 };
+typedef struct node_parts {
+    str name, type, domain;
+    str inputs[FEW], outputs[FEW];
+    wire_field attrs[FEW];
+    int input_count, output_count, attr_count;
+} node_parts;
+
+static void read_parts(wire w, node_parts *p)
 {
-    const wire whole = w;
-    int inputs = 0, outputs = 0, attrs = 0;
-    str name = {0}, type = {0}, domain = {0};
     wire_field f;
+    p->name = p->type = p->domain = (str){0};
+    p->input_count = p->output_count = p->attr_count = 0;
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:
-            inputs++;
+            if (p->input_count < FEW)
+                p->inputs[p->input_count] = wire_str(&f);
+            p->input_count++;
             break;
         case 2:
-            outputs++;
+            if (p->output_count < FEW)
+                p->outputs[p->output_count] = wire_str(&f);
+            p->output_count++;
             break;
         case 3:
-            name = wire_str(&f);
+            p->name = wire_str(&f);
             break;
         case 4:
-            type = wire_str(&f);
+            p->type = wire_str(&f);
             break;
         case 5:
-            attrs++;
+            if (p->attr_count < FEW)
+                p->attrs[p->attr_count] = f;
+            p->attr_count++;
             break;
         case 7:
-            domain = wire_str(&f);
+            p->domain = wire_str(&f);
             break;
         default:
             break;
         }
     }
-    if (type.len == 0)
-        wire_fail(&whole, whole.at, "a node has no operator");
-    /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
-    node *n = build_node(b, domain, type, name, inputs, outputs, attrs);
-    n->opset = opset_of(b, n->domain);
-    inputs = outputs = attrs = 0;
-    for (w = whole; wire_next(&w, &f);) {
+}
+
+static void read_many_parts(builder *b, wire w, node *n)
+{
+    int inputs = 0, outputs = 0, attrs = 0;
+    wire_field f;
+    while (wire_next(&w, &f)) {
         if (f.number == 1)
             n->inputs[inputs++] = build_value(b, wire_str(&f));
         else if (f.number == 2)
@@ -181,36 +194,59 @@ static void read_node(builder *b, wire w)
     }
 }
 
+static void read_node(builder *b, wire w)
+{
+    node_parts p;
+    read_parts(w, &p);
+    if (p.type.len == 0)
+        wire_fail(&w, w.at, "a node has no operator");
+    /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
+    node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, p.attr_count);
+    n->opset = opset_of(b, n->domain);
+    if (p.input_count > FEW || p.output_count > FEW || p.attr_count > FEW) {
+        read_many_parts(b, w, n);
+        return;
+    }
+    for (int i = 0; i < p.input_count; i++)
+        n->inputs[i] = build_value(b, p.inputs[i]);
+    for (int i = 0; i < p.output_count; i++)
+        n->outputs[i] = build_local(b, p.outputs[i]);
+    for (int i = 0; i < p.attr_count; i++)
+        onnx_attr(b, wire_message(&w, &p.attrs[i]), &n->attrs[i]);
+}
+
 /* ---- graphs ---------------------------------------------------------------------------------------------------- */
 
-/* The outputs of a node are names of its graph. */
-static void declare_outputs(builder *b, wire w)
-{
-    wire_field f;
-    while (wire_next(&w, &f))
-        if (f.number == 2)
-            build_local(b, wire_str(&f));
-}
+/* A graph or function that is being read. Its nodes' outputs are names that a subgraph inside it may read before the node that
+ * writes them is reached; they are declared when the first subgraph is met, which most networks never do. */
+typedef struct open_graph {
+    wire whole;
+    uint32_t node_field; /* number of the field that holds nodes */
+    bool outputs_declared;
+} open_graph;
 
-/* Lists that grow by doubling leave their old copies in the arena: half of the memory of a large graph. */
-static void reserve(builder *b, wire w)
+static void declare_outputs(builder *b, open_graph *open)
 {
-    wire_field f;
-    size_t nodes = 0, values = 0;
+    wire w = open->whole;
+    wire_field f, part;
+    if (open->outputs_declared)
+        return;
+    open->outputs_declared = true;
     while (wire_next(&w, &f)) {
-        nodes += f.number == 1;
-        values += f.number == 1 || f.number == 5 || f.number == 11;
+        if (f.number != open->node_field)
+            continue;
+        wire n = wire_message(&w, &f);
+        while (wire_next(&n, &part))
+            if (part.number == 2)
+                build_local(b, wire_str(&part));
     }
-    build_reserve(b, nodes, values);
 }
 
-static void declare_names(builder *b, wire w, graph *g)
+static void read_inputs_and_constants(builder *b, wire w, graph *g)
 {
     wire_field f;
     while (wire_next(&w, &f)) {
-        if (f.number == 1) {
-            declare_outputs(b, wire_message(&w, &f));
-        } else if (f.number == 2) {
+        if (f.number == 2) {
             g->name = arena_str(b->arena, wire_str(&f));
         } else if (f.number == 11) {
             value_id id = build_local(b, value_info_name(wire_message(&w, &f)));
@@ -218,13 +254,19 @@ static void declare_names(builder *b, wire w, graph *g)
                 continue;
             read_value_type(b, wire_message(&w, &f), id, b->depth == 1);
             build_input(b, id);
+        } else if (f.number == 5 || f.number == 15) {
+            str name;
+            wire message = wire_message(&w, &f);
+            const tensor *t = f.number == 15 ? onnx_sparse_tensor(b, message, &name) : onnx_tensor(b, message, &name);
+            value_id id = build_local(b, name);
+            if (id != NO_VALUE)
+                build_constant(b, id, t);
         }
     }
 }
 
-/* Constants come after declarations: their own dimensions are truer. An output or a declared inner value may be a name of an
- * enclosing graph, which must not be hidden by a new one. */
-static void declare_types(builder *b, wire w)
+/* An output or a declared inner value may be a name of an enclosing graph, which must not be hidden by a new one. */
+static void read_declarations(builder *b, wire w)
 {
     wire_field f;
     while (wire_next(&w, &f)) {
@@ -240,33 +282,35 @@ static void declare_types(builder *b, wire w)
     }
 }
 
-static void read_constants(builder *b, wire w)
+static void reserve(builder *b, wire w, uint32_t node_field)
 {
+    size_t nodes = 0, others = 0;
     wire_field f;
     while (wire_next(&w, &f)) {
-        if (f.number != 5 && f.number != 15)
-            continue;
-        str name;
-        wire message = wire_message(&w, &f);
-        const tensor *t = f.number == 15 ? onnx_sparse_tensor(b, message, &name) : onnx_tensor(b, message, &name);
-        value_id id = build_local(b, name);
-        if (id != NO_VALUE)
-            build_constant(b, id, t);
+        nodes += f.number == node_field;
+        others += f.number != node_field;
     }
+    build_reserve(b, nodes, nodes + nodes / 4 + others);
 }
 
 void onnx_graph(builder *b, wire w, graph *g)
 {
+    open_graph *outer = b->front, own = {.whole = w, .node_field = 1};
     wire_field f;
+    if (outer)
+        declare_outputs(b, outer);
     build_open(b, g, false);
-    reserve(b, w);
-    declare_names(b, w, g);
-    read_constants(b, w);
-    declare_types(b, w);
+    b->front = &own;
+    reserve(b, w, own.node_field);
+    if (outer) /* names that hide those outside must be known before anything is looked up */
+        declare_outputs(b, &own);
+    read_inputs_and_constants(b, w, g);
+    read_declarations(b, w);
     while (wire_next(&w, &f))
         if (f.number == 1)
             read_node(b, wire_message(&w, &f));
     build_close(b);
+    b->front = outer;
 }
 
 static void read_function(builder *b, wire w)
@@ -290,12 +334,12 @@ static void read_function(builder *b, wire w)
     }
     fn.graph.name = fn.name;
     fn.defaults = ARENA_ARRAY(b->arena, attr, defaults);
+    open_graph own = {.whole = whole, .node_field = 7};
     build_open(b, &fn.graph, true);
+    b->front = &own;
     for (w = whole; wire_next(&w, &f);) {
         if (f.number == 4)
             build_input(b, build_local(b, wire_str(&f)));
-        else if (f.number == 7)
-            declare_outputs(b, wire_message(&w, &f));
         else if (f.number == 11)
             onnx_attr(b, wire_message(&w, &f), &fn.defaults[fn.default_count++]);
     }
@@ -306,6 +350,7 @@ static void read_function(builder *b, wire w)
             read_node(b, wire_message(&w, &f));
     }
     build_close(b);
+    b->front = NULL;
     b->source->opsets = outer;
     *(function *)ARENA_PUSH(b->arena, &b->source->functions) = fn;
 }

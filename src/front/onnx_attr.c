@@ -7,10 +7,25 @@
 /* AttributeProto.AttributeType */
 enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_STRING = 3, TYPE_FLOATS = 6, TYPE_INTS = 7, TYPE_STRINGS = 8 };
 
-/* How long the lists are: each is allocated once. */
 typedef struct list_lengths {
     size_t ints, floats, strings;
 } list_lengths;
+
+/* How long the lists are: each is allocated once. */
+static list_lengths count_lists(wire w)
+{
+    list_lengths n = {0};
+    wire_field f;
+    while (wire_next(&w, &f)) {
+        if (f.number == 7)
+            n.floats += f.type == 2 ? f.size / 4 : 1;
+        else if (f.number == 8)
+            n.ints += wire_ints(&w, &f, NULL, 0);
+        else if (f.number == 9)
+            n.strings++;
+    }
+    return n;
+}
 
 static void read_ints(builder *b, wire w, attr *a, size_t count)
 {
@@ -56,8 +71,9 @@ static void read_strings(builder *b, wire w, attr *a, size_t count)
 
 /* The lists that are there decide the kind where the file does not give it (before IR version 2); an empty list is told by
  * its type alone. */
-static void read_lists(builder *b, wire w, attr *a, int64_t type, list_lengths n)
+static void read_lists(builder *b, wire w, attr *a, int64_t type)
 {
+    list_lengths n = count_lists(w);
     size_t count = 0;
     if (n.ints || type == TYPE_INTS)
         read_ints(b, w, a, count = n.ints);
@@ -70,17 +86,21 @@ static void read_lists(builder *b, wire w, attr *a, int64_t type, list_lengths n
     a->count = (int32_t)count;
 }
 
+enum { FEW = 16 };
+
 void onnx_attr(builder *b, wire w, attr *a)
 {
     const wire whole = w;
     wire_field f;
     int64_t type = 0;
-    list_lengths lists = {0};
+    int64_t ints[FEW]; /* nearly all lists are short and of integers: no second reading for them */
+    size_t int_count = 0;
+    bool few_ints = true;
     str ignored;
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:
-            a->name = wire_str(&f); /* the file stays where it is as long as the model */
+            a->name = wire_str(&f);
             break;
         case 2:
             a->kind = ATTR_FLOAT;
@@ -104,13 +124,13 @@ void onnx_attr(builder *b, wire w, attr *a)
             onnx_graph(b, wire_message(&w, &f), a->graph);
             break;
         case 7:
-            lists.floats += f.type == 2 ? f.size / 4 : 1;
+        case 9:
+            few_ints = false;
             break;
         case 8:
-            lists.ints += f.type == 0 ? 1 : wire_ints(&w, &f, NULL, 0);
-            break;
-        case 9:
-            lists.strings++;
+            few_ints = few_ints && f.type == 0 && int_count < FEW;
+            if (few_ints)
+                ints[int_count++] = (int64_t)f.varint;
             break;
         case 20:
             type = (int64_t)f.varint;
@@ -142,8 +162,13 @@ void onnx_attr(builder *b, wire w, attr *a)
         a->string = (str){(const char *)whole.at, (size_t)(whole.end - whole.at)};
     if (type >= TYPE_FLOATS && type <= TYPE_STRINGS && a->kind != ATTR_REFERENCE)
         a->kind = ATTR_NONE;
-    if (a->kind == ATTR_NONE)
-        read_lists(b, whole, a, type, lists);
+    if (a->kind == ATTR_NONE && int_count && few_ints) {
+        a->kind = ATTR_INTS;
+        a->ints = arena_copy(b->arena, ints, int_count, sizeof *ints);
+        a->count = (int32_t)int_count;
+    } else if (a->kind == ATTR_NONE) {
+        read_lists(b, whole, a, type);
+    }
     if (a->kind == ATTR_NONE) /* proto3 leaves out what is zero: the type alone says what it is */
         a->kind = type == TYPE_FLOAT    ? ATTR_FLOAT
                   : type == TYPE_INT    ? ATTR_INT

@@ -33,13 +33,20 @@ bool wire_next_any(wire *w, wire_field *field);
 /* Reads the next field, payload included; false at the end of the message. Fails on damage. */
 static inline bool wire_next(wire *w, wire_field *field)
 {
-    /* Nine of ten fields are short texts and messages: a key and a length of one byte each. */
+    /* Nine of ten fields are short texts, messages and numbers: a key and a length or number of one byte each. */
     const uint8_t *at = w->at;
     ptrdiff_t room = w->end - at;
-    if (room >= 2 && (at[0] & 0x87) == 2 && at[0] >= 8 && at[1] < 128 && at[1] <= room - 2) {
-        *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2, .size = at[1]};
-        w->at = at + 2 + at[1];
-        return true;
+    if (room >= 2 && at[0] >= 8 && at[0] < 128 && at[1] < 128) {
+        if ((at[0] & 7) == 2 && at[1] <= room - 2) {
+            *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2, .size = at[1]};
+            w->at = at + 2 + at[1];
+            return true;
+        }
+        if ((at[0] & 7) == 0) {
+            *field = (wire_field){.number = at[0] >> 3, .type = 0, .bytes = at + 1, .varint = at[1]};
+            w->at = at + 2;
+            return true;
+        }
     }
     return room > 0 && wire_next_any(w, field);
 }

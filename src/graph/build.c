@@ -28,25 +28,8 @@ void build_begin(builder *b, sooth_model *model)
     num_table_init(&b->source->symbols, b->arena);
 }
 
-/* Names of PyTorch are long and differ at their ends: eight bytes at a time. */
-static uint32_t hash_name(str name)
+static void resize(builder *b, builder_scope *s, uint32_t size)
 {
-    uint64_t h = name.len, part;
-    size_t i = 0;
-    for (; i + sizeof part <= name.len; i += sizeof part) {
-        memcpy(&part, name.ptr + i, sizeof part);
-        h = (h ^ part) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    part = 0;
-    memcpy(&part, name.ptr + i, name.len - i);
-    h = (h ^ part) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h >> 32) ^ (uint32_t)h;
-}
-
-static void grow(builder *b, builder_scope *s)
-{
-    uint32_t size = s->slots ? (s->mask + 1) * 2 : 64;
     name_slot *slots = ARENA_ARRAY(b->arena, name_slot, size);
     for (uint32_t i = 0; s->slots && i <= s->mask; i++) {
         if (!s->slots[i].id)
@@ -79,13 +62,19 @@ void build_open(builder *b, graph *g, bool closed)
     g->first_value = b->source->values.count;
     builder_scope *s = ARENA_NEW(b->arena, builder_scope);
     *s = (builder_scope){.outer = b->scope, .graph = g, .closed = closed};
-    grow(b, s);
+    resize(b, s, 16);
     b->scope = s;
 }
 
 void build_reserve(builder *b, size_t nodes, size_t values)
 {
-    ARENA_RESERVE(b->arena, &b->scope->graph->nodes, nodes);
+    builder_scope *s = b->scope;
+    uint32_t size = s->mask + 1;
+    while (size < 2 * values + 2 && size < 1u << 28)
+        size *= 2;
+    if (size > s->mask + 1)
+        resize(b, s, size);
+    ARENA_RESERVE(b->arena, &s->graph->nodes, nodes);
     ARENA_RESERVE(b->arena, &b->source->values, values);
 }
 
@@ -96,7 +85,7 @@ static value_id add_local(builder *b, str name, uint32_t hash)
     if (slot->id)
         return slot->id - 1;
     if (s->used * 2 > s->mask) {
-        grow(b, s);
+        resize(b, s, (s->mask + 1) * 2);
         slot = find_slot(b, s, name, hash);
     }
     value *v = ARENA_PUSH(b->arena, &b->source->values);
@@ -109,14 +98,14 @@ static value_id add_local(builder *b, str name, uint32_t hash)
 
 value_id build_local(builder *b, str name)
 {
-    return name.len ? add_local(b, name, hash_name(name)) : NO_VALUE;
+    return name.len ? add_local(b, name, str_hash(name)) : NO_VALUE;
 }
 
 value_id build_value(builder *b, str name)
 {
     if (name.len == 0)
         return NO_VALUE;
-    uint32_t hash = hash_name(name);
+    uint32_t hash = str_hash(name);
     for (builder_scope *s = b->scope; s; s = s->closed ? NULL : s->outer) {
         name_slot *slot = find_slot(b, s, name, hash);
         if (slot->id)
@@ -128,7 +117,7 @@ value_id build_value(builder *b, str name)
 bool build_is_local(builder *b, value_id id)
 {
     str name = build_at(b, id)->name;
-    return find_slot(b, b->scope, name, hash_name(name))->id == id + 1;
+    return find_slot(b, b->scope, name, str_hash(name))->id == id + 1;
 }
 
 value *build_at(builder *b, value_id id)
@@ -139,6 +128,8 @@ value *build_at(builder *b, value_id id)
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
 {
     value *v = build_at(b, id);
+    if (v->is_initializer) /* the data's own type is truer than a declaration */
+        return;
     v->dtype = t;
     v->is_declared = true;
     v->rank = (int8_t)(rank > MAX_RANK ? RANK_UNKNOWN : rank);
@@ -178,7 +169,7 @@ node *build_node(builder *b, str domain, str type, str name, int inputs, int out
     const op_info *op = ops_find(b->ops, domain, type);
     node *n = ARENA_PUSH(b->arena, &b->scope->graph->nodes);
     *n = (node){
-        .type = op ? (str){op->name, type.len} : arena_str(b->arena, type),
+        .type = op ? str_of(op->name) : arena_str(b->arena, type),
         .domain = domain.len ? arena_str(b->arena, domain) : STR(""),
         .name = name.len ? arena_str(b->arena, name) : STR(""),
         .op = op,
@@ -188,13 +179,11 @@ node *build_node(builder *b, str domain, str type, str name, int inputs, int out
         .repeat = 1,
         .fused_count = 1,
     };
-    n->inputs = ARENA_ARRAY(b->arena, value_id, (size_t)inputs);
-    n->outputs = ARENA_ARRAY(b->arena, value_id, (size_t)outputs);
-    n->attrs = ARENA_ARRAY(b->arena, attr, (size_t)attrs);
-    for (int i = 0; i < inputs; i++)
+    n->inputs = ARENA_ARRAY(b->arena, value_id, (size_t)inputs + (size_t)outputs);
+    n->outputs = n->inputs + inputs;
+    for (int i = 0; i < inputs + outputs; i++)
         n->inputs[i] = NO_VALUE;
-    for (int i = 0; i < outputs; i++)
-        n->outputs[i] = NO_VALUE;
+    n->attrs = attrs ? ARENA_ARRAY(b->arena, attr, (size_t)attrs) : NULL;
     return n;
 }
 

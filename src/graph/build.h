@@ -14,6 +14,7 @@ typedef struct builder {
     arena *arena;
     const ops_index *ops;
     builder_scope *scope; /* innermost graph that is being built */
+    void *front;          /* of the front end that is running */
     int depth;
 } builder;
 
@@ -21,7 +22,8 @@ void build_begin(builder *b, sooth_model *model);
 
 /* Opens a graph: names not found in it are looked up in the graphs around it, unless it is `closed` (a function). */
 void build_open(builder *b, graph *g, bool closed);
-/* Makes room in the innermost graph, where a front end knows how much is to come. */
+/* Room for what the front end expects in the graph just opened, so that lists need not grow. The numbers must be no larger
+ * than what the file really has room for. */
 void build_reserve(builder *b, size_t nodes, size_t values);
 /* Sorts the nodes topologically where the file did not, and fails with the names of a cycle. */
 void build_close(builder *b);

@@ -75,7 +75,9 @@ static void append_identity(const control *c, value_id from, value_id to)
 {
     if (to == NO_VALUE || from == NO_VALUE)
         return;
-    value_id ids[2] = {from, to};
+    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* the network keeps them */
+    ids[0] = from;
+    ids[1] = to;
     node n = {.type = STR("Identity"),
               .domain = STR(""),
               .name = c->node->name,

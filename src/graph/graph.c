@@ -9,7 +9,7 @@
 const attr *node_attr(const node *n, const char *name)
 {
     for (int32_t i = 0; i < n->attr_count; i++)
-        if (str_is(n->attrs[i].name, name))
+        if (n->attrs[i].name.len && n->attrs[i].name.ptr[0] == name[0] && str_is(n->attrs[i].name, name))
             return &n->attrs[i];
     return NULL;
 }
@@ -38,11 +38,6 @@ const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count)
     bool given = a && a->kind == ATTR_INTS;
     *count = given ? a->count : 0;
     return given ? a->ints : NULL;
-}
-
-bool node_is(const node *n, const char *canonical_name)
-{
-    return n->op && strcmp(n->op->name, canonical_name) == 0;
 }
 
 num value_elements(network *net, const value *v)

@@ -107,7 +107,8 @@ typedef struct node {
     str name;          /* may be empty */
     int32_t opset;     /* version of the domain's operator set */
     int32_t input_count, output_count, attr_count;
-    value_id *inputs;  /* NO_VALUE for an absent optional input */
+    value_id *
+        inputs; /* not to be written once built: the network shares the source's. NO_VALUE for an absent optional input */
     value_id *outputs; /* NO_VALUE for an unused output */
     attr *attrs;
     /* Network stage only. */
@@ -191,7 +192,7 @@ typedef struct network {
     /* While a fixed batch is being replaced: the values as inferred at the file's own batch. */
     const value *file_shapes;
     int32_t file_shape_count;
-    int64_t folded_elements; /* computed so far (fold.h) */
+    int64_t folded_elements;  /* computed so far (fold.h) */
     bool complained;          /* a rule met something that cannot be right */
     int32_t file_value_count; /* values before any pass added its own */
     sooth_totals totals;      /* filled by cost_network */
@@ -219,8 +220,6 @@ double node_attr_real(const node *n, const char *name, double otherwise);
 str node_attr_string(const node *n, const char *name, const char *otherwise);
 /* NULL and *count = 0 if absent. */
 const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count);
-/* Is it the operator of that canonical name? */
-bool node_is(const node *n, const char *canonical_name);
 
 /* Number of elements; NUM_UNKNOWN if a dimension or the rank is not known. */
 num value_elements(network *net, const value *v);

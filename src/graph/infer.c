@@ -7,6 +7,7 @@ enum { MAX_WORK = 500000, MAX_CALL_DEPTH = 32 };
 
 static void copy_values(sooth_model *model)
 {
+    ARENA_RESERVE(model->net.arena, &model->net.nodes, (size_t)model->source.main.nodes.count);
     network *net = &model->net;
     const value_list *from = &model->source.values;
     net->values.items = arena_copy(net->arena, from->items, (size_t)from->count, sizeof *from->items);
@@ -176,6 +177,22 @@ value_id scope_value(const scope *s, value_id id)
     return id;
 }
 
+static bool is_identity(const scope *s)
+{
+    for (; s; s = s->outer)
+        if (s->map)
+            return false;
+    return true;
+}
+
+static value_id *mapped(network *net, const scope *s, const value_id *ids, int32_t count)
+{
+    value_id *result = ARENA_ARRAY(net->arena, value_id, (size_t)count);
+    for (int32_t i = 0; i < count; i++)
+        result[i] = scope_value(s, ids[i]);
+    return result;
+}
+
 value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix)
 {
     network *net = &model->net;
@@ -302,13 +319,11 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
     count_work(model, source_node->name);
     node copy = *source_node;
     copy.repeat = s->repeat;
-    copy.inputs = arena_copy(net->arena, copy.inputs, (size_t)copy.input_count, sizeof *copy.inputs);
-    copy.outputs = arena_copy(net->arena, copy.outputs, (size_t)copy.output_count, sizeof *copy.outputs);
-    for (int32_t i = 0; i < copy.input_count; i++)
-        copy.inputs[i] = scope_value(s, copy.inputs[i]);
-    for (int32_t i = 0; i < copy.output_count; i++)
-        copy.outputs[i] = scope_value(s, copy.outputs[i]);
-    resolve_attrs(model, &copy, s);
+    if (!is_identity(s)) {
+        copy.inputs = mapped(net, s, copy.inputs, copy.input_count);
+        copy.outputs = mapped(net, s, copy.outputs, copy.output_count);
+        resolve_attrs(model, &copy, s);
+    }
     node *n = ARENA_PUSH(net->arena, &net->nodes);
     *n = copy;
     for (int32_t i = 0; i < n->output_count; i++)

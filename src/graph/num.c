@@ -54,14 +54,6 @@ const char *num_text(const num_table *t, num a)
     return e ? e->text : NULL;
 }
 
-static uint32_t hash_text(const char *text, size_t len)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ (uint8_t)text[i]) * 16777619u;
-    return h;
-}
-
 static void grow_buckets(num_table *t)
 {
     int32_t count = t->bucket_count ? t->bucket_count * 2 : 64;
@@ -69,7 +61,7 @@ static void grow_buckets(num_table *t)
     t->bucket_count = count;
     for (int32_t i = 0; i < t->expressions.count; i++) {
         num_expression *e = t->expressions.items[i];
-        uint32_t slot = hash_text(e->text, e->text_len);
+        uint32_t slot = str_hash((str){e->text, e->text_len});
         while (t->buckets[slot &= (uint32_t)count - 1])
             slot++;
         t->buckets[slot] = i + 1;
@@ -81,7 +73,7 @@ static num intern(num_table *t, const char *text, size_t len, const term *terms,
 {
     if (t->expressions.count * 2 >= t->bucket_count)
         grow_buckets(t);
-    uint32_t slot = hash_text(text, len);
+    uint32_t slot = str_hash((str){text, len});
     int32_t found;
     while ((found = t->buckets[slot &= (uint32_t)t->bucket_count - 1])) {
         num_expression *e = t->expressions.items[found - 1];
@@ -199,11 +191,8 @@ static num store(num_table *t, const poly *p)
     return intern(t, text, len, p->terms, p->count);
 }
 
-num num_add(num_table *t, num a, num b)
+num num_add_symbolic(num_table *t, num a, num b)
 {
-    int64_t sum;
-    if (num_known(a) && num_known(b))
-        return __builtin_add_overflow(a, b, &sum) || !num_known(sum) ? NUM_UNKNOWN : sum;
     poly p, q;
     load(t, a, &p);
     load(t, b, &q);
@@ -233,13 +222,10 @@ static bool multiply_terms(const term *a, const term *b, term *result)
     return true;
 }
 
-num num_mul(num_table *t, num a, num b)
+num num_mul_symbolic(num_table *t, num a, num b)
 {
-    int64_t product;
     if (a == 0 || b == 0)
         return 0;
-    if (num_known(a) && num_known(b))
-        return __builtin_mul_overflow(a, b, &product) || !num_known(product) ? NUM_UNKNOWN : product;
     poly p, q, r = {.count = 0};
     load(t, a, &p);
     load(t, b, &q);

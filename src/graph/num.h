@@ -44,9 +44,27 @@ num num_symbol(num_table *t, str name);
 /* Canonical text, NUL-terminated; NULL for NUM_UNKNOWN and for plain numbers. */
 const char *num_text(const num_table *t, num a);
 
-num num_add(num_table *t, num a, num b);
+/* Plain numbers are nearly all: they are added and multiplied here, without a call. */
+num num_add_symbolic(num_table *t, num a, num b);
+num num_mul_symbolic(num_table *t, num a, num b);
+
+static inline num num_add(num_table *t, num a, num b)
+{
+    int64_t sum;
+    if (!num_known(a) || !num_known(b))
+        return num_add_symbolic(t, a, b);
+    return __builtin_add_overflow(a, b, &sum) || !num_known(sum) ? NUM_UNKNOWN : sum;
+}
+
+static inline num num_mul(num_table *t, num a, num b)
+{
+    int64_t product;
+    if (!num_known(a) || !num_known(b))
+        return num_mul_symbolic(t, a, b);
+    return __builtin_mul_overflow(a, b, &product) || !num_known(product) ? NUM_UNKNOWN : product;
+}
+
 num num_sub(num_table *t, num a, num b);
-num num_mul(num_table *t, num a, num b);
 num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0 */
 num num_ceildiv(num_table *t, num a, num b);
 num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */

@@ -1,8 +1,14 @@
 /* ops.c: finding a row of the operator table. */
 #include "graph/ops.h"
 
+typedef struct op_slot {
+    const op_info *op;
+    uint32_t hash;
+    uint32_t name_len;
+} op_slot;
+
 struct ops_index {
-    const op_info **slots;
+    op_slot *slots;
     uint32_t mask;
 };
 
@@ -26,13 +32,14 @@ ops_index *ops_index_new(arena *a)
     uint32_t size = 64;
     while (size < 2 * count)
         size *= 2;
-    index->slots = ARENA_ARRAY(a, const op_info *, size);
+    index->slots = ARENA_ARRAY(a, op_slot, size);
     index->mask = size - 1;
     for (size_t i = 0; i < count; i++) {
-        uint32_t slot = hash_name(str_of(all[i].name)) & index->mask;
-        while (index->slots[slot])
-            slot = (slot + 1) & index->mask;
-        index->slots[slot] = &all[i];
+        str name = str_of(all[i].name);
+        uint32_t hash = hash_name(name), slot = hash;
+        while (index->slots[slot & index->mask].op)
+            slot++;
+        index->slots[slot & index->mask] = (op_slot){&all[i], hash, (uint32_t)name.len};
     }
     return index;
 }
@@ -57,10 +64,13 @@ static str canonical_domain(str domain)
 const op_info *ops_find(const ops_index *index, str domain, str type)
 {
     domain = canonical_domain(domain);
-    const op_info *op;
-    for (uint32_t slot = hash_name(type) & index->mask; (op = index->slots[slot]); slot = (slot + 1) & index->mask)
-        if (str_is(type, op->name) && str_is(domain, op->domain))
-            return op;
+    uint32_t hash = hash_name(type);
+    for (uint32_t at = hash; index->slots[at & index->mask].op; at++) {
+        const op_slot *slot = &index->slots[at & index->mask];
+        if (slot->hash == hash && slot->name_len == type.len && memcmp(slot->op->name, type.ptr, type.len) == 0 &&
+            str_is(domain, slot->op->domain))
+            return slot->op;
+    }
     return NULL;
 }
 

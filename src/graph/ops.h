@@ -65,6 +65,12 @@ struct op_info {
     float flops_per_element; /* read by cost_pointwise and cost_reduce */
 };
 
+/* Is it the operator of that canonical name? Passes ask this of every node many times: the first letter answers most. */
+static inline bool node_is(const node *n, const char *canonical_name)
+{
+    return n->op && n->op->name[0] == canonical_name[0] && strcmp(n->op->name, canonical_name) == 0;
+}
+
 /* The whole table, for listing and tests. */
 const op_info *ops_all(size_t *count);
 
