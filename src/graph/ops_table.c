@@ -13,7 +13,8 @@
  * precision do them: reduction of the range, a polynomial, scaling. Square roots and divisions count as one. */
 enum { EXP = 8, LOG = 8, TRIG = 10, TANH = 12, ERF = 12, POW = EXP + LOG, RANDOM = 8 };
 
-/* clang-format off: a table is read by its columns */
+/* A table is read by its columns. */
+/* clang-format off */
 static const op_info TABLE[] = {
     /* ---- control, constants --------------------------------------------------------------------------------- */
     {"Constant", "", 0, 0, 1, 1, OP_CONTROL, .shape = shape_constant},
