@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Copies small ONNX files out of the corpus as seeds for the fuzzer, uncompressed; and those of tests/hostile.
+"""Copies small ONNX files out of the corpus as seeds for the fuzzer, uncompressed; those of tests/hostile; and writes the models
+of the text tests, which have the patterns that the recovery passes look for.
 
     seeds.py DIRECTORY
 """
@@ -9,6 +10,10 @@ import pathlib
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path += [str(TOP / "tests/suites"), str(TOP / "tests/tools")]
+import cases  # noqa: E402
+import onnxtext  # noqa: E402
+
 MAX_BYTES = 8192
 KEEP_COMPRESSED = 5  # a few, for the way through zlib
 
@@ -29,6 +34,11 @@ def main():
             content = gzip.decompress(content)
         if len(content) <= MAX_BYTES:
             (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+    for path in sorted((TOP / "tests/cases").glob("*.test")):
+        for number, case in enumerate(cases.parse(path)):
+            for kind, name, body, *_ in case.steps:
+                if kind == "model" and name.endswith(".onnx"):
+                    onnxtext.write("\n".join(body), str(target / f"{path.stem}-{number}-{name}"))
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 
