@@ -87,7 +87,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     if (!is_rebatching(c))
         return false;
     const value *now = in(c, 0), *before = at_file_batch(c, c->node->inputs[0]);
-    const value *after = at_file_batch(c, c->node->outputs[0]);
+    const value *after = out(c, 0) ? at_file_batch(c, c->node->outputs[0]) : NULL;
     if (!now || !before || !after || after->rank != rank)
         return false;
     int axis = batch_axis(c, before, now);
