@@ -9,11 +9,9 @@ struct arena_block {
     max_align_t memory[];
 };
 
-enum { BLOCK_MIN = 64 * 1024, ALIGN = 16 };
-
 void arena_init(arena *a, fail *f, size_t cap_bytes)
 {
-    *a = (arena){.fail = f, .cap_bytes = cap_bytes};
+    *a = (arena){.fail = f, .cap_bytes = cap_bytes, .block_bytes = 64 * 1024};
 }
 
 void arena_free(arena *a)
@@ -31,8 +29,8 @@ void arena_free(arena *a)
 static void add_block(arena *a, size_t need)
 {
     size_t size = a->used_bytes / 2;
-    if (size < BLOCK_MIN)
-        size = BLOCK_MIN;
+    if (size < a->block_bytes)
+        size = a->block_bytes;
     if (size < need)
         size = need;
     arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
@@ -44,12 +42,12 @@ static void add_block(arena *a, size_t need)
     a->end = a->next + size;
 }
 
-void *arena_room(arena *a, size_t count, size_t size)
+void *arena_room_slow(arena *a, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGN)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ARENA_ALIGN)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "an allocation of %zu times %zu bytes is too large", count, size);
-    bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    bytes = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (bytes > a->cap_bytes - a->used_bytes)
         fail_with(a->fail, SOOTH_ERROR_INPUT,
                   "the graph needs more than %zu MiB of memory; it is larger than any real network",

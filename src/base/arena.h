@@ -19,6 +19,7 @@ typedef struct arena {
     char *end;
     size_t used_bytes;
     size_t cap_bytes;
+    size_t block_bytes; /* the least that is asked of malloc; 64 KiB unless changed after arena_init */
     fail *fail;
 } arena;
 
@@ -27,8 +28,21 @@ void arena_free(arena *a); /* gives everything back; the arena can be used again
 
 /* `count` zeroed elements of `size` bytes; fails on overflow, on reaching the cap, and without memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
-/* The same, not zeroed: for what the caller fills at once. */
-void *arena_room(arena *a, size_t count, size_t size);
+/* The same, not zeroed: for what the caller fills at once. Most allocations are small and end here. */
+enum { ARENA_ALIGN = 16, ARENA_SMALL = 1024 };
+void *arena_room_slow(arena *a, size_t count, size_t size);
+static inline void *arena_room(arena *a, size_t count, size_t size)
+{
+    size_t bytes = count <= ARENA_SMALL && size <= ARENA_SMALL
+                       ? (count * size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1)
+                       : SIZE_MAX;
+    if (bytes > (size_t)(a->end - a->next)) /* the cap is checked whenever a block is added */
+        return arena_room_slow(a, count, size);
+    char *p = a->next;
+    a->next = p + bytes;
+    a->used_bytes += bytes;
+    return p;
+}
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
 /* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
 str arena_str(arena *a, str s);

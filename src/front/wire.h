@@ -33,16 +33,18 @@ bool wire_next_any(wire *w, wire_field *field);
 /* Reads the next field, payload included; false at the end of the message. Fails on damage. */
 static inline bool wire_next(wire *w, wire_field *field)
 {
-    /* Nine of ten fields are short texts, messages and numbers: a key and a length or number of one byte each. */
+    /* Nearly all fields are texts, messages and small numbers: a key of one byte, a length of one or two. */
     const uint8_t *at = w->at;
     ptrdiff_t room = w->end - at;
-    if (room >= 2 && at[0] >= 8 && at[0] < 128 && at[1] < 128) {
-        if ((at[0] & 7) == 2 && at[1] <= room - 2) {
-            *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2, .size = at[1]};
-            w->at = at + 2 + at[1];
-            return true;
-        }
-        if ((at[0] & 7) == 0) {
+    if (room >= 3 && at[0] >= 8 && at[0] < 128) {
+        if ((at[0] & 7) == 2) {
+            size_t wide = at[1] >> 7, size = wide ? (size_t)(at[1] & 127) | (size_t)at[2] << 7 : at[1];
+            if (size < 128 << 7 && 2 + wide + size <= (size_t)room) {
+                *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2 + wide, .size = size};
+                w->at = at + 2 + wide + size;
+                return true;
+            }
+        } else if ((at[0] & 7) == 0 && at[1] < 128) {
             *field = (wire_field){.number = at[0] >> 3, .type = 0, .bytes = at + 1, .varint = at[1]};
             w->at = at + 2;
             return true;

@@ -2,12 +2,13 @@
 #include "graph/ops.h"
 
 typedef struct op_slot {
-    const op_info *op;
+    uint16_t row; /* of the table + 1; 0 = free */
+    uint16_t name_len;
     uint32_t hash;
-    uint32_t name_len;
 } op_slot;
 
 struct ops_index {
+    const op_info *table;
     op_slot *slots;
     uint32_t mask;
 };
@@ -34,12 +35,13 @@ ops_index *ops_index_new(arena *a)
         size *= 2;
     index->slots = ARENA_ARRAY(a, op_slot, size);
     index->mask = size - 1;
+    index->table = all;
     for (size_t i = 0; i < count; i++) {
         str name = str_of(all[i].name);
         uint32_t hash = hash_name(name), slot = hash;
-        while (index->slots[slot & index->mask].op)
+        while (index->slots[slot & index->mask].row)
             slot++;
-        index->slots[slot & index->mask] = (op_slot){&all[i], hash, (uint32_t)name.len};
+        index->slots[slot & index->mask] = (op_slot){(uint16_t)(i + 1), (uint16_t)name.len, hash};
     }
     return index;
 }
@@ -65,11 +67,12 @@ const op_info *ops_find(const ops_index *index, str domain, str type)
 {
     domain = canonical_domain(domain);
     uint32_t hash = hash_name(type);
-    for (uint32_t at = hash; index->slots[at & index->mask].op; at++) {
+    for (uint32_t at = hash; index->slots[at & index->mask].row; at++) {
         const op_slot *slot = &index->slots[at & index->mask];
-        if (slot->hash == hash && slot->name_len == type.len && memcmp(slot->op->name, type.ptr, type.len) == 0 &&
-            str_is(domain, slot->op->domain))
-            return slot->op;
+        const op_info *op = &index->table[slot->row - 1];
+        if (slot->hash == hash && slot->name_len == type.len && memcmp(op->name, type.ptr, type.len) == 0 &&
+            str_is(domain, op->domain))
+            return op;
     }
     return NULL;
 }
