@@ -31,6 +31,8 @@ static void add_block(arena *a, size_t need)
     size_t size = a->used_bytes / 2;
     if (size < a->block_bytes)
         size = a->block_bytes;
+    if (size > a->cap_bytes - a->used_bytes)
+        size = a->cap_bytes - a->used_bytes;
     if (size < need)
         size = need;
     arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */

@@ -36,7 +36,7 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
     size_t bytes = count <= ARENA_SMALL && size <= ARENA_SMALL
                        ? (count * size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1)
                        : SIZE_MAX;
-    if (bytes >= (size_t)(a->end - a->next)) /* the cap is checked whenever a block is added */
+    if (bytes >= (size_t)(a->end - a->next)) /* no block reaches over the cap: it holds here too */
         return arena_room_slow(a, count, size);
     char *p = a->next;
     a->next = p + bytes;

@@ -65,6 +65,17 @@ static void cap_is_the_inputs_fault(void **state)
     assert_int_equal(f->error.code, SOOTH_ERROR_INPUT);
 }
 
+static void cap_holds_for_small_pieces(void **state)
+{
+    fixture *f = *state;
+    volatile size_t given = 0;
+    if (setjmp(f->fail.jump) == 0)
+        for (; given <= 2 << 20; given += 48)
+            arena_alloc(&f->arena, 1, 48);
+    assert_int_equal(f->error.code, SOOTH_ERROR_INPUT);
+    assert_true(given <= 1 << 20);
+}
+
 static void overflow_is_caught(void **state)
 {
     fixture *f = *state;
@@ -122,6 +133,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_is_zeroed_aligned_and_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_somewhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cap_is_the_inputs_fault, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cap_holds_for_small_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(overflow_is_caught, set_up, tear_down),
         cmocka_unit_test_setup_teardown(push_keeps_what_was_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strings_end_with_nul, set_up, tear_down),
