@@ -24,6 +24,9 @@ void infer_network(sooth_model *model, const sooth_options *options);
 const value *in(const infer *c, int i);
 value *out(const infer *c, int i);
 
+/* Output 0 gets the dtype of input 0; returns that input if it is there and its rank is known and at least min_rank. */
+const value *ranked_input(infer *c, int min_rank);
+
 int64_t attr_int(const infer *c, const char *name, int64_t otherwise);
 double attr_real(const infer *c, const char *name, double otherwise);
 str attr_string(const infer *c, const char *name, const char *otherwise);

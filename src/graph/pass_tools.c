@@ -239,14 +239,16 @@ void group_add_copies(pass_context *p, pass_group *g, value_id v)
     }
 }
 
-node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
+/* The nearest node of that operator upstream (makers) or downstream (only readers), copies in between passed over; it and the
+ * copies join the group. */
+static node *walk(pass_context *p, pass_group *g, value_id v, const char *name, bool up)
 {
     node *copies[MAX_COPIES];
     int count = 0;
-    node *n = pass_maker(p, v);
+    node *n = up ? pass_maker(p, v) : pass_only_reader(p, v);
     while (n && !pass_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
         copies[count++] = n;
-        n = pass_maker(p, n->inputs[0]);
+        n = up ? pass_maker(p, n->inputs[0]) : pass_only_reader(p, n->outputs[0]);
     }
     if (!n || !pass_is(n, name))
         return NULL;
@@ -256,21 +258,14 @@ node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
     return n;
 }
 
+node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name)
+{
+    return walk(p, g, v, name, true);
+}
+
 node *pass_down(pass_context *p, pass_group *g, value_id v, const char *name)
 {
-    node *copies[MAX_COPIES];
-    int count = 0;
-    node *n = pass_only_reader(p, v);
-    while (n && !pass_is(n, name) && is_copy(p, n) && count < MAX_COPIES) {
-        copies[count++] = n;
-        n = pass_only_reader(p, n->outputs[0]);
-    }
-    if (!n || !pass_is(n, name))
-        return NULL;
-    for (int i = 0; i < count; i++)
-        group_add(g, copies[i]);
-    group_add(g, n);
-    return n;
+    return walk(p, g, v, name, false);
 }
 
 value_id pass_other(pass_context *p, const node *n, value_id v)

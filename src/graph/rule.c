@@ -16,6 +16,14 @@ value *out(const infer *c, int i)
                                                                         : NULL;
 }
 
+const value *ranked_input(infer *c, int min_rank)
+{
+    const value *v = in(c, 0);
+    if (v)
+        set_dtype(c, 0, v->dtype);
+    return v && v->rank >= min_rank ? v : NULL;
+}
+
 int64_t attr_int(const infer *c, const char *name, int64_t otherwise)
 {
     return node_attr_int(c->node, name, otherwise);

@@ -13,11 +13,8 @@ void shape_keep(infer *c)
 /* Half of the channels gate the other half. */
 void shape_bias_split_gelu(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 1);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 1)
         return;
     num dims[MAX_RANK];
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
@@ -90,11 +87,8 @@ void shape_rfft(infer *c)
 
 void shape_irfft(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 2);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 2)
         return;
     num dims[MAX_RANK];
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);

@@ -263,11 +263,8 @@ void shape_qlinear_pool(infer *c)
 
 void shape_global_pool(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 2);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 2)
         return;
     bool channels_last = attr_int(c, "channels_last", 0) != 0;
     num dims[MAX_RANK];

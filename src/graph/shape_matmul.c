@@ -127,11 +127,8 @@ void shape_gemm_float8(infer *c)
 /* x's leading dimensions and the given number of columns. */
 static void set_columns(infer *c, num columns)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 1);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 1)
         return;
     num dims[MAX_RANK];
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);

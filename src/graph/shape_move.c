@@ -132,14 +132,11 @@ void shape_flatten(infer *c)
 
 void shape_squeeze(infer *c)
 {
-    const value *v = in(c, 0);
+    const value *v = ranked_input(c, 0);
     const num *axes;
     int32_t count;
     bool dropped[MAX_RANK] = {false};
     if (!v)
-        return;
-    set_dtype(c, 0, v->dtype);
-    if (v->rank < 0)
         return;
     if (!ints_argument(c, "axes", 1, &axes, &count)) {
         int axis_count = rank_from_length(in(c, 1));
@@ -170,14 +167,11 @@ void shape_squeeze(infer *c)
 
 void shape_unsqueeze(infer *c)
 {
-    const value *v = in(c, 0);
+    const value *v = ranked_input(c, 0);
     const num *axes;
     int32_t count;
     bool added[MAX_RANK] = {false};
     if (!v)
-        return;
-    set_dtype(c, 0, v->dtype);
-    if (v->rank < 0)
         return;
     if (!ints_argument(c, "axes", 1, &axes, &count)) {
         int axis_count = rank_from_length(in(c, 1));
@@ -469,12 +463,9 @@ void shape_expand(infer *c)
 
 void shape_tile(infer *c)
 {
-    const value *v = in(c, 0);
+    const value *v = ranked_input(c, 0);
     int32_t count;
     if (!v)
-        return;
-    set_dtype(c, 0, v->dtype);
-    if (v->rank < 0)
         return;
     num dims[MAX_RANK];
     if (c->node->input_count == 3) { /* operator set 1: how often, along which axis */
@@ -537,12 +528,9 @@ void shape_pad(infer *c)
 /* The given axes get the given lengths, by cutting or padding. */
 void shape_center_crop_pad(infer *c)
 {
-    const value *v = in(c, 0);
+    const value *v = ranked_input(c, 0);
     int32_t length_count, axis_count;
     if (!v)
-        return;
-    set_dtype(c, 0, v->dtype);
-    if (v->rank < 0)
         return;
     const num *lengths = const_ints(c, 1, &length_count);
     const int64_t *axes = attr_ints(c, "axes", &axis_count);

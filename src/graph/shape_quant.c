@@ -81,11 +81,8 @@ void shape_qlinear_concat(infer *c)
 
 void shape_qlinear_reduce(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 0);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 0)
         return;
     int32_t count;
     const int64_t *axes = attr_ints(c, "axes", &count);

@@ -90,11 +90,8 @@ static void resize_to_sizes(infer *c, const value *x, const num *sizes, const in
 
 void shape_resize(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 0);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 0)
         return;
     bool old = c->node->opset < 11 && c->node->input_count < 3;
     int axes[MAX_RANK];
@@ -123,11 +120,8 @@ void shape_resize(infer *c)
 /* Scales are two attributes in operator set 1, one in 7, an input from 9 on. */
 void shape_upsample(infer *c)
 {
-    const value *x = in(c, 0);
+    const value *x = ranked_input(c, 0);
     if (!x)
-        return;
-    set_dtype(c, 0, x->dtype);
-    if (x->rank < 0)
         return;
     const attr *given = node_attr(c->node, "scales");
     int32_t count = 0;

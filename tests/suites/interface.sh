@@ -47,11 +47,11 @@ library_never_prints_or_exits() {
 }
 
 install_into_destdir() {
-    MAKEFLAGS= make -s install-files BUILD="$build" DESTDIR="$work/root" prefix=/usr &&
+    MAKEFLAGS= make -s install-files BUILD="$build" DESTDIR="$work/image" prefix=/usr &&
         for file in bin/sooth include/sooth.h lib/libsooth.a lib/libsooth.so lib/libsooth.so.0 lib/pkgconfig/sooth.pc; do
-            [ -e "$work/root/usr/$file" ] || { echo "$file is missing"; return 1; }
+            [ -e "$work/image/usr/$file" ] || { echo "$file is missing"; return 1; }
         done
-    "$work/root/usr/bin/sooth" --version
+    "$work/image/usr/bin/sooth" --version
 }
 
 example() {
@@ -63,17 +63,17 @@ init w float32[4,3,3,3]
 y = Conv(x, w) name="first" pads=[1,1,1,1]
 output y
 MODEL
-    export PKG_CONFIG_SYSROOT_DIR="$work/root" PKG_CONFIG_LIBDIR="$work/root/usr/lib/pkgconfig"
-    ${CC:-cc} -std=c17 -Wall -Wextra -Werror $2 -o "$work/$1" "$work/example.c" -I"$work/root/usr/include" \
+    export PKG_CONFIG_SYSROOT_DIR="$work/image" PKG_CONFIG_LIBDIR="$work/image/usr/lib/pkgconfig"
+    ${CC:-cc} -std=c17 -Wall -Wextra -Werror $2 -o "$work/$1" "$work/example.c" -I"$work/image/usr/include" \
         $(pkg-config --libs sooth) $3 || return 1
-    LD_LIBRARY_PATH="$work/root/usr/lib" "$work/$1" "$work/model.onnx" >"$work/said" || return 1
+    LD_LIBRARY_PATH="$work/image/usr/lib" "$work/$1" "$work/model.onnx" >"$work/said" || return 1
     cat "$work/said"
     grep -q '^Conv  *55296 MACs  first$' "$work/said" && grep -q '^108 parameters$' "$work/said"
 }
 
 example_says_what_is_wrong() {
     echo 'no model' >"$work/text.onnx"
-    LD_LIBRARY_PATH="$work/root/usr/lib" "$work/shared" "$work/text.onnx" 2>"$work/said"
+    LD_LIBRARY_PATH="$work/image/usr/lib" "$work/shared" "$work/text.onnx" 2>"$work/said"
     [ $? = 1 ] && grep -q . "$work/said"
 }
 
@@ -83,7 +83,7 @@ header_is_cpp() {
 }
 
 uninstall_leaves_nothing() {
-    MAKEFLAGS= make -s uninstall BUILD="$build" DESTDIR="$work/root" prefix=/usr && [ -z "$(find "$work/root" ! -type d)" ]
+    MAKEFLAGS= make -s uninstall BUILD="$build" DESTDIR="$work/image" prefix=/usr && [ -z "$(find "$work/image" ! -type d)" ]
 }
 
 # Sanitized builds link the sanitizers' own symbols: what is exported is looked at in plain builds.
