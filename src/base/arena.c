@@ -77,15 +77,6 @@ void *arena_copy(arena *a, const void *from, size_t count, size_t size)
     return p;
 }
 
-str arena_str(arena *a, str s)
-{
-    char *p = arena_room(a, s.len + 1, 1);
-    if (s.len)
-        memcpy(p, s.ptr, s.len);
-    p[s.len] = '\0';
-    return (str){p, s.len};
-}
-
 str arena_printf(arena *a, const char *format, ...)
 {
     char text[1024];
@@ -118,12 +109,9 @@ void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capaci
     resize(a, array, *count, capacity, need > doubled ? need : doubled, size);
 }
 
-void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
+void arena_grow(arena *a, void **array, int32_t count, int32_t *capacity, size_t size)
 {
-    if (*count == *capacity) {
-        if (*capacity > INT32_MAX / 2)
-            fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", *capacity);
-        resize(a, array, *count, capacity, *capacity ? *capacity * 2 : 16, size);
-    }
-    return memset((char *)*array + (size_t)(*count)++ * size, 0, size);
+    if (*capacity > INT32_MAX / 2)
+        fail_with(a->fail, SOOTH_ERROR_INPUT, "more than %d elements in one list", *capacity);
+    resize(a, array, count, capacity, *capacity ? *capacity * 2 : 16, size);
 }

@@ -45,21 +45,35 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
 }
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
 /* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
-str arena_str(arena *a, str s);
+static inline str arena_str(arena *a, str s)
+{
+    char *p = arena_room(a, s.len + 1, 1);
+    if (s.len)
+        memcpy(p, s.ptr, s.len);
+    p[s.len] = '\0';
+    return (str){p, s.len};
+}
 /* Cut at 1023 bytes: for names and messages. */
 str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), 1, sizeof(type)))
 #define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
 
-/* Appends room for one element to a growing array and returns its address.
+/* Appends room for one element to a growing array and returns its address: zeroed, or (_ROOM) to be filled at once.
  * Doubling leaves the old copies in the arena: at most as much again as the array itself. */
-void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size);
+void arena_grow(arena *a, void **array, int32_t count, int32_t *capacity, size_t size);
+static inline void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
+{
+    if (*count == *capacity)
+        arena_grow(a, array, *count, capacity, size);
+    return (char *)*array + (size_t)(*count)++ * size;
+}
+#define ARENA_PUSH_ROOM(a, list)                                                                                       \
+    arena_push((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items)
+#define ARENA_PUSH(a, list) memset(ARENA_PUSH_ROOM((a), (list)), 0, sizeof *(list)->items)
 /* Makes room for `more` elements beside those that are there, where their number is known beforehand. */
 void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capacity, size_t more, size_t size);
 #define ARENA_RESERVE(a, list, more)                                                                                   \
     arena_reserve((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, (more), sizeof *(list)->items)
-#define ARENA_PUSH(a, list)                                                                                            \
-    arena_push((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items)
 
 #endif

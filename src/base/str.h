@@ -23,9 +23,38 @@ static inline str str_of(const char *zero_terminated)
     return (str){zero_terminated, strlen(zero_terminated)};
 }
 
+/* Names are short and compared by the thousand: eight bytes at a time, without a call. The last eight overlap the ones
+ * before; a text shorter than that is read as a whole by str_short. */
+static inline uint64_t str_eight(const char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* All bytes of a text of less than eight in one number: different for different texts of one length. */
+static inline uint64_t str_short(str s)
+{
+    uint32_t first, last;
+    if (s.len >= sizeof first) {
+        memcpy(&first, s.ptr, sizeof first);
+        memcpy(&last, s.ptr + s.len - sizeof last, sizeof last);
+        return (uint64_t)last << 32 | first;
+    }
+    const uint8_t *p = (const uint8_t *)s.ptr;
+    return s.len ? p[0] | (uint32_t)p[s.len / 2] << 8 | (uint32_t)p[s.len - 1] << 16 : 0;
+}
+
 static inline bool str_eq(str a, str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+    if (a.len != b.len)
+        return false;
+    if (a.len < 8)
+        return str_short(a) == str_short(b);
+    for (size_t i = 0; i + 8 < a.len; i += 8)
+        if (str_eight(a.ptr + i) != str_eight(b.ptr + i))
+            return false;
+    return str_eight(a.ptr + a.len - 8) == str_eight(b.ptr + b.len - 8);
 }
 
 static inline bool str_is(str a, const char *zero_terminated)
@@ -45,21 +74,17 @@ static inline bool str_ends(str s, const char *suffix)
     return s.len >= n && memcmp(s.ptr + s.len - n, suffix, n) == 0;
 }
 
-/* Names in models are long and differ at their ends: eight bytes at a time. */
+/* Names differ at their ends, mostly in a digit: the last step carries the upper bits, where the end lies, down again. */
 static inline uint32_t str_hash(str s)
 {
-    uint64_t h = s.len, part;
-    size_t i = 0;
-    for (; i + sizeof part <= s.len; i += sizeof part) {
-        memcpy(&part, s.ptr + i, sizeof part);
-        h = (h ^ part) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
+    const uint64_t mix = 0x9e3779b97f4a7c15u;
+    uint64_t h = s.len * mix;
+    for (size_t i = 0; i + 8 < s.len; i += 8) {
+        h = (h ^ str_eight(s.ptr + i)) * mix;
+        h ^= h >> 32;
     }
-    part = 0;
-    for (unsigned shift = 0; i < s.len; i++, shift += 8)
-        part |= (uint64_t)(uint8_t)s.ptr[i] << shift;
-    h = (h ^ part) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h >> 32) ^ (uint32_t)h;
+    h = (h ^ (s.len < 8 ? str_short(s) : str_eight(s.ptr + s.len - 8))) * mix;
+    return (uint32_t)(((h ^ h >> 32) * mix) >> 32);
 }
 
 #endif

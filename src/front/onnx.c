@@ -139,16 +139,20 @@ enum { FEW = 16 };
 typedef struct node_parts {
     str name, type, domain;
     str inputs[FEW], outputs[FEW];
-    wire_field attrs[FEW];
+    wire attrs; /* from the first to the last */
     int input_count, output_count, attr_count;
+    bool attrs_together; /* nothing else stands between them */
 } node_parts;
 
 static void read_parts(wire w, node_parts *p)
 {
     wire_field f;
+    const uint8_t *start = w.at;
     p->name = p->type = p->domain = (str){0};
     p->input_count = p->output_count = p->attr_count = 0;
-    while (wire_next(&w, &f)) {
+    p->attrs = w;
+    p->attrs_together = true;
+    for (; wire_next(&w, &f); start = w.at) {
         switch (f.number) {
         case 1:
             if (p->input_count < FEW)
@@ -167,9 +171,11 @@ static void read_parts(wire w, node_parts *p)
             p->type = wire_str(&f);
             break;
         case 5:
-            if (p->attr_count < FEW)
-                p->attrs[p->attr_count] = f;
-            p->attr_count++;
+            if (p->attr_count++ == 0)
+                p->attrs.at = start;
+            else
+                p->attrs_together = p->attrs_together && p->attrs.end == start;
+            p->attrs.end = w.at;
             break;
         case 7:
             p->domain = wire_str(&f);
@@ -180,18 +186,27 @@ static void read_parts(wire w, node_parts *p)
     }
 }
 
-static void read_many_parts(builder *b, wire w, node *n)
+static void read_many_values(builder *b, wire w, node *n)
 {
-    int inputs = 0, outputs = 0, attrs = 0;
+    int inputs = 0, outputs = 0;
     wire_field f;
     while (wire_next(&w, &f)) {
         if (f.number == 1)
             n->inputs[inputs++] = build_value(b, wire_str(&f));
         else if (f.number == 2)
             n->outputs[outputs++] = build_local(b, wire_str(&f));
-        else if (f.number == 5)
-            onnx_attr(b, wire_message(&w, &f), &n->attrs[attrs++]);
     }
+}
+
+static attr *read_scattered_attrs(builder *b, wire w, int count)
+{
+    attr *attrs = ARENA_ARRAY(b->arena, attr, (size_t)count);
+    int i = 0;
+    wire_field f;
+    while (wire_next(&w, &f))
+        if (f.number == 5)
+            onnx_attr(b, wire_message(&w, &f), &attrs[i++]);
+    return attrs;
 }
 
 static void read_node(builder *b, wire w)
@@ -201,18 +216,18 @@ static void read_node(builder *b, wire w)
     if (p.type.len == 0)
         wire_fail(&w, w.at, "a node has no operator");
     /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
-    node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, p.attr_count);
+    node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, 0);
     n->opset = opset_of(b, n->domain);
-    if (p.input_count > FEW || p.output_count > FEW || p.attr_count > FEW) {
-        read_many_parts(b, w, n);
-        return;
-    }
-    for (int i = 0; i < p.input_count; i++)
+    if (p.input_count > FEW || p.output_count > FEW)
+        read_many_values(b, w, n);
+    for (int i = 0; p.input_count <= FEW && p.output_count <= FEW && i < p.input_count; i++)
         n->inputs[i] = build_value(b, p.inputs[i]);
-    for (int i = 0; i < p.output_count; i++)
+    for (int i = 0; p.input_count <= FEW && p.output_count <= FEW && i < p.output_count; i++)
         n->outputs[i] = build_local(b, p.outputs[i]);
-    for (int i = 0; i < p.attr_count; i++)
-        onnx_attr(b, wire_message(&w, &p.attrs[i]), &n->attrs[i]);
+    n->attr_count = p.attr_count;
+    if (p.attr_count)
+        n->attrs =
+            p.attrs_together ? onnx_attrs(b, p.attrs, p.attr_count) : read_scattered_attrs(b, p.attrs, p.attr_count);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------------------------- */
@@ -282,35 +297,55 @@ static void read_declarations(builder *b, wire w)
     }
 }
 
-static void reserve(builder *b, wire w, uint32_t node_field)
+/* Where the parts of a graph lie, from the first to the last of each kind: they stand together in nearly all files, so that
+ * each is read once. What stands between is passed over. */
+typedef struct graph_parts {
+    wire nodes, values, declarations;
+    size_t node_count, other_count;
+} graph_parts;
+
+static graph_parts find_parts(wire w)
 {
-    size_t nodes = 0, others = 0;
+    const wire none = {.file = w.file, .fail = w.fail};
+    graph_parts p = {.nodes = none, .values = none, .declarations = none};
+    const uint8_t *start = w.at;
     wire_field f;
-    while (wire_next(&w, &f)) {
-        nodes += f.number == node_field;
-        others += f.number != node_field;
+    for (; wire_next(&w, &f); start = w.at) {
+        wire *part = &p.values;
+        if (f.number == 1) {
+            part = &p.nodes;
+            p.node_count++;
+        } else if (f.number == 12 || f.number == 13) {
+            part = &p.declarations;
+        }
+        if (!part->at)
+            part->at = start;
+        part->end = w.at;
+        p.other_count += f.number != 1;
     }
-    build_reserve(b, nodes, nodes + nodes / 4 + others);
+    return p;
 }
 
 void onnx_graph(builder *b, wire w, graph *g)
 {
-    open_graph *outer = b->front, own = {.whole = w, .node_field = 1};
-    wire_field f;
+    onnx_reader *reader = b->front;
+    open_graph *outer = reader->open, own = {.whole = w, .node_field = 1};
     if (outer)
         declare_outputs(b, outer);
     build_open(b, g, false);
-    b->front = &own;
-    reserve(b, w, own.node_field);
+    reader->open = &own;
+    graph_parts parts = find_parts(w);
+    build_reserve(b, parts.node_count, parts.node_count + parts.node_count / 4 + parts.other_count);
     if (outer) /* names that hide those outside must be known before anything is looked up */
         declare_outputs(b, &own);
-    read_inputs_and_constants(b, w, g);
-    read_declarations(b, w);
-    while (wire_next(&w, &f))
+    read_inputs_and_constants(b, parts.values, g);
+    read_declarations(b, parts.declarations);
+    wire_field f;
+    while (wire_next(&parts.nodes, &f))
         if (f.number == 1)
-            read_node(b, wire_message(&w, &f));
+            read_node(b, wire_message(&parts.nodes, &f));
     build_close(b);
-    b->front = outer;
+    reader->open = outer;
 }
 
 static void read_function(builder *b, wire w)
@@ -336,7 +371,8 @@ static void read_function(builder *b, wire w)
     fn.defaults = ARENA_ARRAY(b->arena, attr, defaults);
     open_graph own = {.whole = whole, .node_field = 7};
     build_open(b, &fn.graph, true);
-    b->front = &own;
+    onnx_reader *reader = b->front;
+    reader->open = &own;
     for (w = whole; wire_next(&w, &f);) {
         if (f.number == 4)
             build_input(b, build_local(b, wire_str(&f)));
@@ -350,7 +386,7 @@ static void read_function(builder *b, wire w)
             read_node(b, wire_message(&w, &f));
     }
     build_close(b);
-    b->front = NULL;
+    reader->open = NULL;
     b->source->opsets = outer;
     *(function *)ARENA_PUSH(b->arena, &b->source->functions) = fn;
 }
@@ -405,6 +441,8 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size)
     wire_field field;
     wire graph_bytes = {0};
     str producer = {0}, version = {0};
+    onnx_reader reader = {0};
+    b->front = &reader;
     s->format = STR("onnx");
     while (wire_next(&w, &field)) {
         switch (field.number) {
@@ -432,4 +470,5 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size)
         if (field.number == 25)
             read_function(b, wire_message(&w, &field));
     onnx_graph(b, graph_bytes, &s->main);
+    b->front = NULL;
 }

@@ -175,3 +175,30 @@ void onnx_attr(builder *b, wire w, attr *a)
                   : type == TYPE_STRING ? ATTR_STRING
                                         : ATTR_OTHER;
 }
+
+/* Attributes with tensors and graphs are objects of their node. */
+static bool is_plain(const attr *a)
+{
+    return a->kind != ATTR_TENSOR && a->kind != ATTR_GRAPH;
+}
+
+attr *onnx_attrs(builder *b, wire w, int count)
+{
+    enum { MAX_KNOWN_BYTES = 1024 };
+    onnx_reader *reader = b->front;
+    const str bytes = {(const char *)w.at, (size_t)(w.end - w.at)};
+    const bool is_short = bytes.len <= MAX_KNOWN_BYTES;
+    known_attrs *known = is_short ? &reader->known[str_hash(bytes) % KNOWN_ATTRS] : NULL;
+    if (known && str_eq(known->bytes, bytes))
+        return known->attrs;
+    attr *attrs = ARENA_ARRAY(b->arena, attr, (size_t)count);
+    bool all_plain = true;
+    wire_field f;
+    for (int i = 0; i < count && wire_next(&w, &f); i++) {
+        onnx_attr(b, wire_message(&w, &f), &attrs[i]);
+        all_plain = all_plain && is_plain(&attrs[i]);
+    }
+    if (known && all_plain)
+        *known = (known_attrs){bytes, attrs};
+    return attrs;
+}

@@ -111,18 +111,6 @@ bool wire_next_any(wire *w, wire_field *field)
     return true;
 }
 
-/* Protobuf ignores a field whose type is not the expected one, so it counts as empty here. */
-wire wire_message(const wire *w, const wire_field *field)
-{
-    size_t size = field->type == 2 ? field->size : 0;
-    return (wire){.at = field->bytes, .end = field->bytes + size, .file = w->file, .fail = w->fail};
-}
-
-str wire_str(const wire_field *field)
-{
-    return (str){(const char *)field->bytes, field->type == 2 ? field->size : 0};
-}
-
 double wire_float(const wire_field *field)
 {
     uint32_t bits = (uint32_t)field->varint;

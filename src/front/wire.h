@@ -24,7 +24,7 @@ typedef struct wire_field {
     uint8_t type;
     uint64_t varint;      /* types 0, 1, 5 */
     const uint8_t *bytes; /* type 2 */
-    size_t size;
+    size_t size;          /* type 2; 0 for the others */
 } wire_field;
 
 /* wire_next without the shortcut below. */
@@ -38,7 +38,7 @@ static inline bool wire_next(wire *w, wire_field *field)
     ptrdiff_t room = w->end - at;
     if (room >= 3 && at[0] >= 8 && at[0] < 128) {
         if ((at[0] & 7) == 2) {
-            size_t wide = at[1] >> 7, size = wide ? (size_t)(at[1] & 127) | (size_t)at[2] << 7 : at[1];
+            size_t wide = at[1] >> 7, size = (at[1] & 127) | (wide * at[2]) << 7;
             if (size < 128 << 7 && 2 + wide + size <= (size_t)room) {
                 *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2 + wide, .size = size};
                 w->at = at + 2 + wide + size;
@@ -50,7 +50,15 @@ static inline bool wire_next(wire *w, wire_field *field)
             return true;
         }
     }
-    return room > 0 && wire_next_any(w, field);
+    if (room <= 0)
+        return false;
+    /* Copies, so that the caller's own never have an address: the compiler keeps them in registers. */
+    wire rest = *w;
+    wire_field any;
+    bool found = wire_next_any(&rest, &any);
+    w->at = rest.at;
+    *field = any;
+    return found;
 }
 
 static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
@@ -58,9 +66,18 @@ static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
     return (wire){.at = bytes, .end = bytes + size, .file = bytes, .fail = f};
 }
 
-/* The message or text inside a field; empty if the field is a number. */
-wire wire_message(const wire *w, const wire_field *field);
-str wire_str(const wire_field *field);
+/* The message or text inside a field; empty if the field is a number, because protobuf ignores a field whose type is not the
+ * expected one. */
+static inline wire wire_message(const wire *w, const wire_field *field)
+{
+    return (wire){.at = field->bytes, .end = field->bytes + field->size, .file = w->file, .fail = w->fail};
+}
+
+static inline str wire_str(const wire_field *field)
+{
+    return (str){(const char *)field->bytes, field->size};
+}
+
 double wire_float(const wire_field *field); /* type 5 */
 
 /* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field

@@ -44,7 +44,7 @@ static void resize(builder *b, builder_scope *s, uint32_t size)
 }
 
 /* The slot where the name is or belongs. */
-static name_slot *find_slot(builder *b, builder_scope *s, str name, uint32_t hash)
+static inline name_slot *find_slot(builder *b, builder_scope *s, str name, uint32_t hash)
 {
     for (uint32_t k = hash;; k++) {
         name_slot *slot = &s->slots[k & s->mask];
@@ -78,17 +78,15 @@ void build_reserve(builder *b, size_t nodes, size_t values)
     ARENA_RESERVE(b->arena, &b->source->values, values);
 }
 
-static value_id add_local(builder *b, str name, uint32_t hash)
+/* A new value of the innermost graph; `slot` is where its name belongs. */
+static value_id add_local(builder *b, name_slot *slot, str name, uint32_t hash)
 {
     builder_scope *s = b->scope;
-    name_slot *slot = find_slot(b, s, name, hash);
-    if (slot->id)
-        return slot->id - 1;
     if (s->used * 2 > s->mask) {
         resize(b, s, (s->mask + 1) * 2);
         slot = find_slot(b, s, name, hash);
     }
-    value *v = ARENA_PUSH(b->arena, &b->source->values);
+    value *v = ARENA_PUSH_ROOM(b->arena, &b->source->values);
     *v = (value){.name = arena_str(b->arena, name), .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE};
     value_id id = b->source->values.count - 1;
     *slot = (name_slot){.hash = hash, .id = id + 1};
@@ -98,7 +96,11 @@ static value_id add_local(builder *b, str name, uint32_t hash)
 
 value_id build_local(builder *b, str name)
 {
-    return name.len ? add_local(b, name, str_hash(name)) : NO_VALUE;
+    if (name.len == 0)
+        return NO_VALUE;
+    uint32_t hash = str_hash(name);
+    name_slot *slot = find_slot(b, b->scope, name, hash);
+    return slot->id ? slot->id - 1 : add_local(b, slot, name, hash);
 }
 
 value_id build_value(builder *b, str name)
@@ -106,12 +108,16 @@ value_id build_value(builder *b, str name)
     if (name.len == 0)
         return NO_VALUE;
     uint32_t hash = str_hash(name);
-    for (builder_scope *s = b->scope; s; s = s->closed ? NULL : s->outer) {
+    builder_scope *s = b->scope;
+    name_slot *own = find_slot(b, s, name, hash);
+    if (own->id)
+        return own->id - 1;
+    for (s = s->closed ? NULL : s->outer; s; s = s->closed ? NULL : s->outer) {
         name_slot *slot = find_slot(b, s, name, hash);
         if (slot->id)
             return slot->id - 1;
     }
-    return add_local(b, name, hash);
+    return add_local(b, own, name, hash);
 }
 
 bool build_is_local(builder *b, value_id id)
@@ -167,9 +173,9 @@ void build_output(builder *b, value_id id)
 node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs)
 {
     const op_info *op = ops_find(b->ops, domain, type);
-    node *n = ARENA_PUSH(b->arena, &b->scope->graph->nodes);
+    node *n = ARENA_PUSH_ROOM(b->arena, &b->scope->graph->nodes);
     *n = (node){
-        .type = op ? str_of(op->name) : arena_str(b->arena, type),
+        .type = op ? (str){op->name, type.len} : arena_str(b->arena, type),
         .domain = domain.len ? arena_str(b->arena, domain) : STR(""),
         .name = name.len ? arena_str(b->arena, name) : STR(""),
         .op = op,
@@ -179,7 +185,7 @@ node *build_node(builder *b, str domain, str type, str name, int inputs, int out
         .repeat = 1,
         .fused_count = 1,
     };
-    n->inputs = ARENA_ARRAY(b->arena, value_id, (size_t)inputs + (size_t)outputs);
+    n->inputs = arena_room(b->arena, (size_t)inputs + (size_t)outputs, sizeof *n->inputs);
     n->outputs = n->inputs + inputs;
     for (int i = 0; i < inputs + outputs; i++)
         n->inputs[i] = NO_VALUE;
