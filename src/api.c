@@ -74,7 +74,7 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
     arena_init(&model->source_arena, &model->fail, ARENA_CAP);
     /* Above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, and keeps the pages for the next
      * model instead of giving them back to the kernel. Pages that are not touched cost nothing. */
-    model->source_arena.block_bytes = 256 * 1024;
+    model->source_arena.block_bytes = (size_t)256 << 10;
     arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
     sooth_status status = read_model(model, path, bytes, size);
     if (status != SOOTH_OK) {

@@ -11,7 +11,7 @@ struct arena_block {
 
 void arena_init(arena *a, fail *f, size_t cap_bytes)
 {
-    *a = (arena){.fail = f, .cap_bytes = cap_bytes, .block_bytes = 64 * 1024};
+    *a = (arena){.fail = f, .cap_bytes = cap_bytes, .block_bytes = (size_t)64 << 10};
 }
 
 void arena_free(arena *a)
