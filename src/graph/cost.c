@@ -32,9 +32,12 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
 /* Weights of a few bits are packed into bytes: the attributes tell how many there are. */
 static num parameters_in(network *net, const node *n, int i, const value *v)
 {
-    int64_t rows = node_attr_int(n, "K", 0), columns = node_attr_int(n, "N", 0);
-    bool is_packed = i == 1 && rows > 0 && columns > 0 && (node_is(n, "MatMulNBits") || node_is(n, "MatMulBnb4"));
-    return is_packed ? num_mul(&net->nums, rows, columns) : value_elements(net, v);
+    if (i == 1 && (node_is(n, "MatMulNBits") || node_is(n, "MatMulBnb4"))) {
+        int64_t rows = node_attr_int(n, "K", 0), columns = node_attr_int(n, "N", 0);
+        if (rows > 0 && columns > 0)
+            return num_mul(&net->nums, rows, columns);
+    }
+    return value_elements(net, v);
 }
 
 static void count_weights(network *net, node *n, uint8_t *seen)

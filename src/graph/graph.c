@@ -6,18 +6,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const attr *node_attr(const node *n, const char *name)
+const attr *node_attr_named(const node *n, str name)
 {
     for (int32_t i = 0; i < n->attr_count; i++)
-        if (n->attrs[i].name.len && n->attrs[i].name.ptr[0] == name[0] && str_is(n->attrs[i].name, name))
+        if (str_eq(n->attrs[i].name, name))
             return &n->attrs[i];
     return NULL;
-}
-
-int64_t node_attr_int(const node *n, const char *name, int64_t otherwise)
-{
-    const attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->integer : otherwise;
 }
 
 double node_attr_real(const node *n, const char *name, double otherwise)
@@ -30,14 +24,6 @@ str node_attr_string(const node *n, const char *name, const char *otherwise)
 {
     const attr *a = node_attr(n, name);
     return a && a->kind == ATTR_STRING ? a->string : str_of(otherwise);
-}
-
-const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count)
-{
-    const attr *a = node_attr(n, name);
-    bool given = a && a->kind == ATTR_INTS;
-    *count = given ? a->count : 0;
-    return given ? a->ints : NULL;
 }
 
 num value_elements(network *net, const value *v)
@@ -57,8 +43,11 @@ num value_bytes(network *net, const value *v)
 {
     if (v->kind != VALUE_TENSOR || dtype_bits(v->dtype) == 0)
         return NUM_UNKNOWN;
-    num bits = num_mul(&net->nums, value_elements(net, v), dtype_bits(v->dtype));
-    return num_ceildiv(&net->nums, bits, 8);
+    num elements = value_elements(net, v);
+    int bits = dtype_bits(v->dtype);
+    if (bits % 8 == 0)
+        return num_mul(&net->nums, elements, bits / 8);
+    return num_ceildiv(&net->nums, num_mul(&net->nums, elements, bits), 8);
 }
 
 void network_note(network *net, const char *format, ...)

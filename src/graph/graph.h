@@ -212,14 +212,28 @@ struct sooth_model {
     bool is_bound;
 };
 
-/* Attribute by name, or NULL. */
-const attr *node_attr(const node *n, const char *name);
+/* Attribute by name, or NULL. Names are literals nearly always: inline, so that the compiler measures them. */
+const attr *node_attr_named(const node *n, str name);
+static inline const attr *node_attr(const node *n, const char *name)
+{
+    return node_attr_named(n, str_of(name));
+}
 /* With a default where it is absent or of another kind. */
-int64_t node_attr_int(const node *n, const char *name, int64_t otherwise);
+static inline int64_t node_attr_int(const node *n, const char *name, int64_t otherwise)
+{
+    const attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->integer : otherwise;
+}
 double node_attr_real(const node *n, const char *name, double otherwise);
 str node_attr_string(const node *n, const char *name, const char *otherwise);
 /* NULL and *count = 0 if absent. */
-const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count);
+static inline const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count)
+{
+    const attr *a = node_attr(n, name);
+    bool given = a && a->kind == ATTR_INTS;
+    *count = given ? a->count : 0;
+    return given ? a->ints : NULL;
+}
 
 /* Number of elements; NUM_UNKNOWN if a dimension or the rank is not known. */
 num value_elements(network *net, const value *v);

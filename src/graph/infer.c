@@ -317,15 +317,14 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
 {
     network *net = &model->net;
     count_work(model, source_node->name);
-    node copy = *source_node;
-    copy.repeat = s->repeat;
+    node *n = ARENA_PUSH_ROOM(net->arena, &net->nodes);
+    *n = *source_node;
+    n->repeat = s->repeat;
     if (!is_identity(s)) {
-        copy.inputs = mapped(net, s, copy.inputs, copy.input_count);
-        copy.outputs = mapped(net, s, copy.outputs, copy.output_count);
-        resolve_attrs(model, &copy, s);
+        n->inputs = mapped(net, s, n->inputs, n->input_count);
+        n->outputs = mapped(net, s, n->outputs, n->output_count);
+        resolve_attrs(model, n, s);
     }
-    node *n = ARENA_PUSH(net->arena, &net->nodes);
-    *n = copy;
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
             net->values.items[n->outputs[i]].producer = net->nodes.count - 1;

@@ -21,16 +21,30 @@ void infer_network(sooth_model *model, const sooth_options *options);
 /* ---- vocabulary of the rules --------------------------------------------------------------------------------- */
 
 /* Input or output i of the node; NULL if absent. */
-const value *in(const infer *c, int i);
-value *out(const infer *c, int i);
+static inline const value *in(const infer *c, int i)
+{
+    const node *n = c->node;
+    return i < n->input_count && n->inputs[i] != NO_VALUE ? &c->net->values.items[n->inputs[i]] : NULL;
+}
+static inline value *out(const infer *c, int i)
+{
+    const node *n = c->node;
+    return i < n->output_count && n->outputs[i] != NO_VALUE ? &c->net->values.items[n->outputs[i]] : NULL;
+}
 
 /* Output 0 gets the dtype of input 0; returns that input if it is there and its rank is known and at least min_rank. */
 const value *ranked_input(infer *c, int min_rank);
 
-int64_t attr_int(const infer *c, const char *name, int64_t otherwise);
+static inline int64_t attr_int(const infer *c, const char *name, int64_t otherwise)
+{
+    return node_attr_int(c->node, name, otherwise);
+}
 double attr_real(const infer *c, const char *name, double otherwise);
 str attr_string(const infer *c, const char *name, const char *otherwise);
-const int64_t *attr_ints(const infer *c, const char *name, int32_t *count);
+static inline const int64_t *attr_ints(const infer *c, const char *name, int32_t *count)
+{
+    return node_attr_ints(c->node, name, count);
+}
 
 /* Data of input i if it is known, decoded from the file when first asked for; *count elements. Elements of const_ints may
  * be symbolic or NUM_UNKNOWN. NULL if not known, not of that kind, or larger than MAX_FOLDED. */

@@ -4,7 +4,6 @@
 typedef struct op_slot {
     uint16_t row; /* of the table + 1; 0 = free */
     uint16_t name_len;
-    uint32_t hash;
 } op_slot;
 
 struct ops_index {
@@ -14,15 +13,14 @@ struct ops_index {
 };
 
 /* The index is made for each model, so it must be quick: the length and a few letters tell operators apart well enough. */
-static uint32_t hash_name(str type)
+static inline uint32_t hash_name(str type)
 {
-    if (type.len == 0)
-        return 0;
     const uint8_t *p = (const uint8_t *)type.ptr;
-    size_t n = type.len;
-    uint32_t h = (uint32_t)n | (uint32_t)p[0] << 8 | (uint32_t)p[n / 2] << 16 | (uint32_t)p[n - 1] << 24;
-    h = (h ^ p[n / 4] ^ (uint32_t)p[n * 3 / 4] << 12) * 0x9e3779b1u;
-    return h ^ (h >> 15);
+    uint32_t n = (uint32_t)type.len;
+    if (n == 0)
+        return 0;
+    uint32_t h = (n | (uint32_t)p[0] << 8 | (uint32_t)p[n / 2] << 16 | (uint32_t)p[n - 1] << 24) * 0x9e3779b1u;
+    return h >> 16;
 }
 
 ops_index *ops_index_new(arena *a)
@@ -33,16 +31,15 @@ ops_index *ops_index_new(arena *a)
     uint32_t size = 64;
     while (size < 2 * count)
         size *= 2;
-    index->slots = ARENA_ARRAY(a, op_slot, size);
-    index->mask = size - 1;
-    index->table = all;
+    op_slot *slots = ARENA_ARRAY(a, op_slot, size);
     for (size_t i = 0; i < count; i++) {
         str name = str_of(all[i].name);
-        uint32_t hash = hash_name(name), slot = hash;
-        while (index->slots[slot & index->mask].row)
-            slot++;
-        index->slots[slot & index->mask] = (op_slot){(uint16_t)(i + 1), (uint16_t)name.len, hash};
+        uint32_t at = hash_name(name) & (size - 1);
+        while (slots[at].row)
+            at = (at + 1) & (size - 1);
+        slots[at] = (op_slot){(uint16_t)(i + 1), (uint16_t)name.len};
     }
+    *index = (ops_index){.table = all, .slots = slots, .mask = size - 1};
     return index;
 }
 
@@ -66,15 +63,14 @@ static str canonical_domain(str domain)
 const op_info *ops_find(const ops_index *index, str domain, str type)
 {
     domain = canonical_domain(domain);
-    uint32_t hash = hash_name(type);
-    for (uint32_t at = hash; index->slots[at & index->mask].row; at++) {
+    for (uint32_t at = hash_name(type);; at++) {
         const op_slot *slot = &index->slots[at & index->mask];
+        if (!slot->row)
+            return NULL;
         const op_info *op = &index->table[slot->row - 1];
-        if (slot->hash == hash && slot->name_len == type.len && memcmp(op->name, type.ptr, type.len) == 0 &&
-            str_is(domain, op->domain))
+        if (slot->name_len == type.len && str_eq((str){op->name, type.len}, type) && str_is(domain, op->domain))
             return op;
     }
-    return NULL;
 }
 
 const op_info *ops_find_canonical(const ops_index *index, const char *name)

@@ -88,7 +88,9 @@ static void compact(network *net)
             n->name = net->values.items[n->outputs[0]].name;
         if (!n->name.len)
             n->name = STR("");
-        net->nodes.items[kept++] = *n;
+        if (n != &net->nodes.items[kept])
+            net->nodes.items[kept] = *n;
+        kept++;
     }
     net->nodes.count = kept;
 }
@@ -98,9 +100,14 @@ void pass_run_all(sooth_model *model, const char *skip, const char *extra)
     check_names(model, skip);
     check_names(model, extra);
     pass_context p = {.model = model, .net = &model->net, .ops = model->ops};
-    pass_begin(&p);
-    for (size_t i = 0; i < PASS_COUNT; i++)
-        if (!is_named(skip, PASSES[i].name) && (!PASSES[i].is_optional || is_named(extra, PASSES[i].name)))
-            PASSES[i].run(&p);
+    bool begun = false;
+    for (size_t i = 0; i < PASS_COUNT; i++) {
+        if (is_named(skip, PASSES[i].name) || (PASSES[i].is_optional && !is_named(extra, PASSES[i].name)))
+            continue;
+        if (!begun)
+            pass_begin(&p);
+        begun = true;
+        PASSES[i].run(&p);
+    }
     compact(&model->net);
 }

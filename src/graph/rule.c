@@ -4,29 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const value *in(const infer *c, int i)
-{
-    return i < c->node->input_count && c->node->inputs[i] != NO_VALUE ? &c->net->values.items[c->node->inputs[i]]
-                                                                      : NULL;
-}
-
-value *out(const infer *c, int i)
-{
-    return i < c->node->output_count && c->node->outputs[i] != NO_VALUE ? &c->net->values.items[c->node->outputs[i]]
-                                                                        : NULL;
-}
-
 const value *ranked_input(infer *c, int min_rank)
 {
     const value *v = in(c, 0);
     if (v)
         set_dtype(c, 0, v->dtype);
     return v && v->rank >= min_rank ? v : NULL;
-}
-
-int64_t attr_int(const infer *c, const char *name, int64_t otherwise)
-{
-    return node_attr_int(c->node, name, otherwise);
 }
 
 double attr_real(const infer *c, const char *name, double otherwise)
@@ -37,11 +20,6 @@ double attr_real(const infer *c, const char *name, double otherwise)
 str attr_string(const infer *c, const char *name, const char *otherwise)
 {
     return node_attr_string(c->node, name, otherwise);
-}
-
-const int64_t *attr_ints(const infer *c, const char *name, int32_t *count)
-{
-    return node_attr_ints(c->node, name, count);
 }
 
 const num *const_ints(infer *c, int i, int32_t *count)
