@@ -33,7 +33,8 @@ endif
 SOURCES := $(sort $(shell find src -name '*.c'))
 LIB_SOURCES := $(filter-out src/cli/%,$(SOURCES))
 CLI_SOURCES := $(filter src/cli/%,$(SOURCES))
-LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o)
+GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 
 LIB_A := $(BUILD)/libsooth.a
@@ -50,14 +51,22 @@ FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS)
 ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
 # The objects' list is a prerequisite too: a source that was removed must leave the libraries.
-$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS)' ] || \
-    echo '$(LIB_OBJECTS) $(CLI_OBJECTS)' >$(BUILD)/objects)
+$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' ] || \
+    echo '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' >$(BUILD)/objects)
 endif
 $(BUILD)/flags $(BUILD)/objects: ;
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# The texts of the GPUs after one another, each after a line with its name; the assembler takes them into the library.
+$(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
+	@mkdir -p $(@D)
+	awk 'FNR == 1 { print "== " FILENAME } { print }' $(GPU_FILES) >$@
+$(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -c -o $@ $<
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects

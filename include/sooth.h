@@ -223,6 +223,58 @@ SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, 
 SOOTH_API const char *sooth_zoo_name(size_t index);
 SOOTH_API const char *sooth_zoo_summary(size_t index);
 
+/* ---- GPUs --------------------------------------------------------------------------------------------------- */
+
+/* A GPU is a text file of some forty numbers (`key = value  # origin`; CONTRIBUTING.md says how to write one). Those of
+ * data/gpus are inside the library.
+ *
+ *     sooth_gpus *gpus;
+ *     const sooth_gpu *gpu;
+ *     if (sooth_gpus_open(NULL, &gpus, &error) == SOOTH_OK) {
+ *         if (sooth_gpus_find(gpus, "a100", &gpu, &error) == SOOTH_OK)
+ *             printf("%g SMs, %g TFLOP/s\n", sooth_gpu_number(gpu, "sms"), sooth_gpu_peak_flops(gpu, "fp16") / 1e12);
+ *         sooth_gpus_free(gpus);
+ *     }
+ *
+ * A list may be used by one thread at a time; GPUs and what they hand out belong to the list and live until sooth_gpus_free. */
+typedef struct sooth_gpus sooth_gpus;
+typedef struct sooth_gpu sooth_gpu;
+
+/* The GPUs that ship and those of every *.txt in `directory` (NULL: none), which take the place of shipped ones of the
+ * same name. The program `sooth` gives the directory that the environment variable SOOTH_GPUS names. On failure *gpus is NULL;
+ * SOOTH_ERROR_INPUT names file and line. */
+SOOTH_API sooth_status sooth_gpus_open(const char *directory, sooth_gpus **gpus, sooth_error *error);
+SOOTH_API void sooth_gpus_free(sooth_gpus *gpus); /* NULL is allowed */
+SOOTH_API size_t sooth_gpus_count(const sooth_gpus *gpus);
+SOOTH_API const sooth_gpu *sooth_gpus_at(const sooth_gpus *gpus, size_t index); /* NULL after the last */
+
+/* By name or alias; letter case, separators and words of the vendor do not matter ("NVIDIA GeForce RTX 3090" is "rtx-3090").
+ * What has a '/' in it or ends in ".txt" is the path of a GPU file. SOOTH_ERROR_USAGE suggests the nearest name. */
+SOOTH_API sooth_status sooth_gpus_find(sooth_gpus *gpus, const char *name, const sooth_gpu **gpu, sooth_error *error);
+
+/* The fields of a GPU file in their order, and what each is in one line; NULL after the last. Units are in the names. */
+SOOTH_API const char *sooth_gpu_field(size_t index);
+SOOTH_API const char *sooth_gpu_field_summary(size_t index);
+/* A field that is a text ("name", "vendor", "architecture", "chip" …); NULL if it is not given or is a number. */
+SOOTH_API const char *sooth_gpu_text(const sooth_gpu *gpu, const char *field);
+/* A field that is a number: 0 where the GPU has no such thing, NAN where it is not known or there is no such field. */
+SOOTH_API double sooth_gpu_number(const sooth_gpu *gpu, const char *field);
+/* Where the value of a field comes from, as its file says; "" if it says nothing. */
+SOOTH_API const char *sooth_gpu_origin(const sooth_gpu *gpu, const char *field);
+SOOTH_API const char *sooth_gpu_alias(const sooth_gpu *gpu, size_t index); /* NULL after the last */
+SOOTH_API const char *sooth_gpu_file(const sooth_gpu *gpu);                /* that it was read from */
+
+/* Peak FLOP/s in a precision ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"), without sparsity: of the fastest unit that
+ * has it (products of fp16 are summed in fp32), and of the units that are not tensor cores. 0: it has none; NAN: not known. */
+SOOTH_API double sooth_gpu_peak_flops(const sooth_gpu *gpu, const char *precision);
+SOOTH_API double sooth_gpu_vector_flops(const sooth_gpu *gpu, const char *precision);
+SOOTH_API const char *sooth_gpu_precision(size_t index); /* the precisions; NULL after the last */
+
+/* What `sooth gpus` prints: all of them, or one with the origin of every number if `gpu` is not NULL. The formats are table, JSON
+ * and CSV; of the options only format, colors and ascii count. *text is the caller's: free(). */
+SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu, const sooth_report_options *options,
+                                         char **text, size_t *size, sooth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

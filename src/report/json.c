@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 /* What stands between the item before and this one. */
 static void begin_item(json *j)
@@ -93,6 +94,13 @@ void json_number(json *j, int64_t n)
     }
     begin_item(j);
     text_printf(j->out, "%" PRId64, n);
+}
+
+void json_real(json *j, double x)
+{
+    char room[NUMBER_ROOM];
+    begin_item(j);
+    text_puts(j->out, isfinite(x) ? number_real(room, x) : "null");
 }
 
 void json_bool(json *j, bool b)

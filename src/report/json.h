@@ -23,6 +23,7 @@ void json_close(json *j, char bracket);           /* '}' or ']' */
 void json_key(json *j, const char *key);
 void json_string(json *j, const char *s);
 void json_number(json *j, int64_t n); /* null if negative: not known */
+void json_real(json *j, double x);    /* null if it is not a number */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 

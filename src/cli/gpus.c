@@ -1,0 +1,83 @@
+/* gpus.c: `sooth gpus`: the GPUs that are known, and where each number comes from. */
+#include "cli/options.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth gpus [NAME] [OPTION]...\n\n"
+         "Lists the GPUs that Sooth knows; of one, all its numbers and where each comes from.\n"
+         "NAME is a name or alias, or the path of a GPU file (what has a '/' in it or ends in .txt).\n"
+         "Files *.txt in the directory that SOOTH_GPUS names are known too.\n\nOptions:");
+    options_help(options, count);
+}
+
+static int print(sooth_gpus *gpus, const char *name, const sooth_report_options *options, const char *output)
+{
+    sooth_error error;
+    const sooth_gpu *gpu = NULL;
+    if (name && sooth_gpus_find(gpus, name, &gpu, &error) != SOOTH_OK)
+        return error.code == SOOTH_ERROR_USAGE ? cli_usage("gpus", "%s", error.message)
+                                               : cli_fail(error.code, name, "%s", error.message);
+    char *text;
+    size_t size;
+    sooth_status status = sooth_gpus_report(gpus, gpu, options, &text, &size, &error);
+    int code =
+        status == SOOTH_OK ? cli_write(output, text, size) : cli_fail(status, name ? name : "gpus", "%s", error.message);
+    free(text);
+    return code;
+}
+
+static int run(const char *name, const sooth_report_options *options, const char *output)
+{
+    sooth_error error;
+    sooth_gpus *gpus;
+    const char *directory = getenv("SOOTH_GPUS");
+    if (sooth_gpus_open(directory && *directory ? directory : NULL, &gpus, &error) != SOOTH_OK)
+        return cli_fail(error.code, directory ? "SOOTH_GPUS" : "gpus", "%s", error.message);
+    int code = print(gpus, name, options, output);
+    sooth_gpus_free(gpus);
+    return code;
+}
+
+int gpus_main(int argc, char **argv)
+{
+    int format = 0;
+    const char *output = NULL;
+    const option options[] = {
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &format,
+         .argument = "table|json|csv",
+         .choices = FORMATS,
+         .help = "how to write it"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &output,
+         .argument = "FILE",
+         .help = "write to FILE"},
+    };
+    size_t count = sizeof options / sizeof *options;
+    switch (options_parse("gpus", options, count, &argc, argv)) {
+    case OPTIONS_HELP:
+        help(options, count);
+        return cli_flush();
+    case OPTIONS_WRONG:
+        return SOOTH_ERROR_USAGE;
+    default:
+        break;
+    }
+    if (argc > 2)
+        return cli_usage("gpus", "one NAME at a time; '%.100s' is one too many", argv[2]);
+    sooth_report_options report = {.format = (sooth_format)format};
+    if (!output && format == SOOTH_FORMAT_TABLE)
+        fit_terminal(&report);
+    return run(argc == 2 ? argv[1] : NULL, &report, output);
+}

@@ -1,0 +1,13 @@
+/* shipped.S: the texts of data/gpus as the Makefile put them after one another, as they are. The assembler copies them: no
+ * tool turns them into source, and every target that assembles has it. list.c says why they are inside. */
+    .section .rodata
+    .balign 16
+    .globl device_shipped_texts
+    .hidden device_shipped_texts
+device_shipped_texts:
+    .incbin GPU_TEXTS
+    .globl device_shipped_texts_end
+    .hidden device_shipped_texts_end
+device_shipped_texts_end:
+    .byte 0
+    .section .note.GNU-stack, "", %progbits
