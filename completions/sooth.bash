@@ -1,14 +1,18 @@
-# bash completion for sooth(1). Passes and networks of the zoo are asked from the program itself.
+# bash completion for sooth(1). Passes, networks of the zoo and GPUs are asked from the program itself.
 
 _sooth_names() { # the first words of the lines below the heading $1 in the help
     "${COMP_WORDS[0]}" inspect --help 2>/dev/null | sed -n "/^$1/,/^\$/s/^  \\([^ ]*\\).*/\\1/p"
+}
+
+_sooth_gpus() {
+    "${COMP_WORDS[0]}" gpus --format csv 2>/dev/null | sed '1d;s/,.*//'
 }
 
 _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect convert --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect convert gpus --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -26,7 +30,9 @@ _sooth() {
     fi
     case $previous in
     -f | --format)
-        mapfile -t COMPREPLY < <(compgen -W "table json csv dot svg" -- "$current")
+        local formats="table json csv dot svg"
+        [ "$command" != gpus ] || formats="table json csv"
+        mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
         ;;
     --skip | --fuse)
@@ -47,8 +53,16 @@ _sooth() {
     case $command in
     inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     convert) options="--output --help" ;;
+    gpus) options="--format --output --help" ;;
     *) return ;;
     esac
+    if [ "$command" = gpus ] && [ "${current#-}" = "$current" ]; then
+        mapfile -t COMPREPLY < <(
+            compgen -W "$(_sooth_gpus)" -- "$current"
+            compgen -f -X '!*.txt' -- "$current"
+        )
+        return
+    fi
     case $current in
     -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current") ;;
     z*) mapfile -t COMPREPLY < <(

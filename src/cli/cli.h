@@ -12,6 +12,7 @@ typedef struct command {
 
 int inspect_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
+int gpus_main(int argc, char **argv);
 
 /* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */
 int cli_fail(sooth_status code, const char *subject, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -27,8 +27,8 @@ static int print(sooth_gpus *gpus, const char *name, const sooth_report_options 
     char *text;
     size_t size;
     sooth_status status = sooth_gpus_report(gpus, gpu, options, &text, &size, &error);
-    int code =
-        status == SOOTH_OK ? cli_write(output, text, size) : cli_fail(status, name ? name : "gpus", "%s", error.message);
+    int code = status == SOOTH_OK ? cli_write(output, text, size)
+                                  : cli_fail(status, name ? name : "gpus", "%s", error.message);
     free(text);
     return code;
 }

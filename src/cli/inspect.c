@@ -1,11 +1,10 @@
 /* inspect.c: `sooth inspect`: what a network consists of and what it costs, no GPU involved. */
 #include "cli/model_args.h"
+#include "cli/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static const char *const FORMATS[] = {"table", "json", "csv", "dot", "svg", NULL}; /* in the order of sooth_format */
 
@@ -16,31 +15,6 @@ static void help(const option *options, size_t count)
          "MODEL is an ONNX file (.onnx, .onnx.gz), '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help();
-}
-
-/* A locale that was chosen and is not UTF-8 gets plain ASCII; where none was chosen, today's terminals read UTF-8. */
-static bool wants_ascii(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < 3; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return !strstr(value, "UTF-8") && !strstr(value, "utf8") && !strstr(value, "UTF8") &&
-                   !strstr(value, "utf-8");
-    }
-    return false;
-}
-
-static void fit_terminal(sooth_report_options *options)
-{
-    if (!isatty(STDOUT_FILENO))
-        return;
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    options->colors = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-    options->ascii = wants_ascii();
-    struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        options->columns = size.ws_col;
 }
 
 /* --strict: exit code 4 and the list, where there are operators that are not known. */

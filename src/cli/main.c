@@ -8,12 +8,13 @@
 static const command COMMANDS[] = {
     {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
     {"convert", "the graph without its weights as an ONNX file", convert_main},
+    {"gpus", "the GPUs that are known, and where each number comes from", gpus_main},
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 static int help(void)
 {
-    puts("usage: sooth COMMAND MODEL [OPTION]...\n\n"
+    puts("usage: sooth COMMAND [MODEL] [OPTION]...\n\n"
          "Reads a neural network's file and tells what it costs, without running it.\n\nCommands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);

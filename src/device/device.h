@@ -86,10 +86,10 @@ typedef struct device_field_info {
 const device_field_info *device_fields(void); /* DEVICE_FIELD_COUNT rows */
 
 typedef struct sooth_gpu {
-    str file;                        /* where it came from, for people */
-    str texts[DEVICE_FIRST_NUMBER];  /* empty: not given */
+    str file;                           /* where it came from, for people */
+    str texts[DEVICE_FIRST_NUMBER];     /* empty: not given */
     double numbers[DEVICE_FIELD_COUNT]; /* by field; NAN: not known */
-    str origins[DEVICE_FIELD_COUNT]; /* empty: not given */
+    str origins[DEVICE_FIELD_COUNT];    /* empty: not given */
     str *aliases;
     int32_t alias_count;
 } device;

@@ -186,7 +186,9 @@ static void check_published(reader *r, device_field field, double flops)
     if (isnan(published) || isnan(flops) || fabs(flops / 1e12 - published) <= TOLERANCE * published)
         return;
     r->line = r->line_of[field];
-    WRONG(r, "%s = %g, but multiprocessors, clock and FLOPs per clock give %.4g; correct what is wrong, or leave this line out",
+    WRONG(r,
+          "%s = %g, but multiprocessors, clock and FLOPs per clock give %.4g; correct what is wrong, or leave this "
+          "line out",
           device_fields()[field].key, published, flops / 1e12);
 }
 

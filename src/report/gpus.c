@@ -39,17 +39,9 @@ enum { COLUMN_COUNT = 11, CELL_ROOM = 80 };
 static const struct {
     const char *title, *unit;
 } COLUMNS[COLUMN_COUNT] = {
-    {"GPU", ""},
-    {"architecture", ""},
-    {"SMs", ""},
-    {"boost", "MHz"},
-    {"fp32", "TFLOP/s"},
-    {"tf32", "TFLOP/s"},
-    {"fp16", "TFLOP/s"},
-    {"memory", "GiB"},
-    {"bandwidth", "GB/s"},
-    {"L2", "MiB"},
-    {"power", "W"},
+    {"GPU", ""},           {"architecture", ""}, {"SMs", ""},         {"boost", "MHz"},
+    {"fp32", "TFLOP/s"},   {"tf32", "TFLOP/s"},  {"fp16", "TFLOP/s"}, {"memory", "GiB"},
+    {"bandwidth", "GB/s"}, {"L2", "MiB"},        {"power", "W"},
 };
 
 /* Vendors publish three or four digits; more would look exact. "-": the GPU has no such unit. */

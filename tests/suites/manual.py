@@ -54,6 +54,9 @@ def main():
     check("bash completes optional passes", set(optional + ["all"]) ^ set(complete(["inspect", "x", "--fuse", ""])))
     check("bash completes the second pass", [] if f"all,{passes[0]}" in complete(["inspect", "--skip", "all,"]) else ["no"])
     check("bash completes networks", set(networks) ^ set(complete(["inspect", "zoo", ":", ""])))
+    gpus = [line.split(",")[0] for line in sooth("gpus", "--format", "csv").splitlines()[1:]]
+    check("bash completes GPUs", ({"rtx-3090"} - set(gpus)) | (set(gpus) ^ set(complete(["gpus", ""]))))
+    check("bash completes formats of gpus", {"table", "json", "csv"} ^ set(complete(["gpus", "--format", ""])))
     check("bash completes formats", {"svg"} ^ set(complete(["inspect", "x", "--format", "=", "s"])))
     if shutil.which("zsh"):
         done = subprocess.run(["zsh", "-n", str(TOP / "completions/_sooth")], stderr=subprocess.PIPE, timeout=20)
