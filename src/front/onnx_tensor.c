@@ -41,15 +41,15 @@ static void add_loose(builder *b, loose_numbers *l, const wire_field *f)
     l->size += n;
 }
 
-static void set_data(builder *b, tensor *t, loose_numbers *loose, const wire_field *f, int encoding)
+static void set_data(builder *b, tensor *t, loose_numbers *loose, wire_field f, int encoding)
 {
     t->encoding = encoding;
-    if (f->type == 2) {
-        t->bytes = f->bytes;
-        t->size = f->size;
+    if (f.type == 2) {
+        t->bytes = f.bytes;
+        t->size = f.size;
         return;
     }
-    add_loose(b, loose, f);
+    add_loose(b, loose, &f);
     t->bytes = loose->bytes;
     t->size = loose->size;
 }
@@ -59,24 +59,28 @@ typedef struct dim_list {
     size_t rank;
 } dim_list;
 
-static void read_dims(const wire *w, const wire_field *f, dim_list *list)
+static inline void read_dims(wire w, wire_field f, dim_list *list)
 {
+    if (f.type == 0 && list->rank < MAX_RANK) { /* one by one, as nearly all files have them */
+        list->dims[list->rank++] = (int64_t)f.varint;
+        return;
+    }
     list->rank += wire_ints(w, f, list->dims + list->rank, MAX_RANK - list->rank);
     if (list->rank > MAX_RANK)
-        wire_fail(w, f->bytes, "a tensor has more than 64 dimensions");
+        wire_fail(&w, f.bytes, "a tensor has more than 64 dimensions");
 }
 
-static void set_dims(builder *b, const wire *w, const uint8_t *start, tensor *t, const dim_list *list)
+static void set_dims(builder *b, wire w, const uint8_t *start, tensor *t, const dim_list *list)
 {
     int64_t elements = 1, bits = 0;
     for (size_t i = 0; i < list->rank; i++) {
         if (list->dims[i] < 0)
-            wire_fail(w, start, "a tensor has a negative dimension");
+            wire_fail(&w, start, "a tensor has a negative dimension");
         if (__builtin_mul_overflow(elements, list->dims[i], &elements))
-            wire_fail(w, start, "a tensor has more elements than can be counted");
+            wire_fail(&w, start, "a tensor has more elements than can be counted");
     }
     if (__builtin_mul_overflow(elements, dtype_bits(t->dtype), &bits))
-        wire_fail(w, start, "a tensor has more bytes than can be counted");
+        wire_fail(&w, start, "a tensor has more bytes than can be counted");
     t->rank = (int8_t)list->rank;
     t->dims = arena_copy(b->arena, list->dims, list->rank, sizeof *list->dims);
     t->stored_bytes = bits / 8 + (bits % 8 != 0);
@@ -87,7 +91,8 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
     const uint8_t *start = w.at;
     tensor *t = ARENA_NEW(b->arena, tensor);
     t->encoding = TENSOR_ELSEWHERE;
-    dim_list dims = {.rank = 0};
+    dim_list dims;
+    dims.rank = 0;
     bool external = false;
     loose_numbers loose = {0};
     wire_field f;
@@ -95,27 +100,27 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:
-            read_dims(&w, &f, &dims);
+            read_dims(w, f, &dims);
             break;
         case 2:
             t->dtype = dtype_of_onnx((int64_t)f.varint);
             break;
         case 4:
-            set_data(b, t, &loose, &f, TENSOR_FLOATS);
+            set_data(b, t, &loose, f, TENSOR_FLOATS);
             break;
         case 5:
         case 7:
         case 11:
-            set_data(b, t, &loose, &f, TENSOR_VARINTS);
+            set_data(b, t, &loose, f, TENSOR_VARINTS);
             break;
         case 8:
             *name = wire_str(&f);
             break;
         case 9:
-            set_data(b, t, &loose, &f, TENSOR_RAW);
+            set_data(b, t, &loose, f, TENSOR_RAW);
             break;
         case 10:
-            set_data(b, t, &loose, &f, TENSOR_DOUBLES);
+            set_data(b, t, &loose, f, TENSOR_DOUBLES);
             break;
         case 13:
             external = true;
@@ -129,7 +134,7 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
     }
     if (external)
         t->encoding = TENSOR_ELSEWHERE;
-    set_dims(b, &w, start, t, &dims);
+    set_dims(b, w, start, t, &dims);
     return t;
 }
 
@@ -138,7 +143,8 @@ const tensor *onnx_sparse_tensor(builder *b, wire w, str *name)
     const uint8_t *start = w.at;
     tensor *t = ARENA_NEW(b->arena, tensor);
     t->encoding = TENSOR_ELSEWHERE;
-    dim_list dims = {.rank = 0};
+    dim_list dims;
+    dims.rank = 0;
     int64_t values_bytes = 0;
     wire_field f;
     *name = (str){0};
@@ -148,10 +154,10 @@ const tensor *onnx_sparse_tensor(builder *b, wire w, str *name)
             t->dtype = values->dtype;
             values_bytes = values->stored_bytes;
         } else if (f.number == 3) {
-            read_dims(&w, &f, &dims);
+            read_dims(w, f, &dims);
         }
     }
-    set_dims(b, &w, start, t, &dims);
+    set_dims(b, w, start, t, &dims);
     t->stored_bytes = values_bytes;
     return t;
 }

@@ -34,29 +34,29 @@ typedef struct wire_field {
 /* wire_next without the shortcut below. */
 bool wire_next_any(wire *w, wire_field *field);
 
-/* Reads the next field, payload included; false at the end of the message. Fails on damage. */
-static inline bool wire_next(wire *w, wire_field *field)
+/* Reads the next field, payload included; false at the end of the message. Fails on damage. Always inline, so that the field's
+ * parts stay in registers: reading a file is little else than this. */
+__attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field *field)
 {
-    /* Nearly all fields are texts, messages and small numbers: a key of one byte, a length of one or two. */
-    const uint8_t *at = w->at;
-    ptrdiff_t room = w->end - at;
-    if (room >= 3 && at[0] >= 8 && at[0] < 128) {
-        if ((at[0] & 7) == 2) {
-            size_t wide = at[1] >> 7, size = (at[1] & 127) | (wide * at[2]) << 7;
-            if (size < 128 << 7 && 2 + wide + size <= (size_t)room) {
-                *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = at + 2 + wide, .size = size};
-                w->at = at + 2 + wide + size;
-                return true;
-            }
-        } else if ((at[0] & 7) == 0 && at[1] < 128) {
-            *field = (wire_field){.number = at[0] >> 3, .type = 0, .bytes = at + 1, .varint = at[1]};
-            w->at = at + 2;
+    /* Nearly all fields are texts, messages and small numbers: a key of one byte, a length or number of one or two. */
+    const uint8_t *at = w->at, *end = w->end;
+    if (end - at >= 3 && at[0] >= 8 && at[0] < 128 && (at[1] < 128 || at[2] < 128)) {
+        const uint8_t type = at[0] & 7, *after = at[1] < 128 ? at + 2 : at + 3;
+        size_t number = at[1] < 128 ? at[1] : (size_t)(at[1] & 127) | (size_t)at[2] << 7;
+        if (type == 2 && number <= (size_t)(end - after)) {
+            *field = (wire_field){.number = at[0] >> 3, .type = 2, .bytes = after, .size = number};
+            w->at = after + number;
+            return true;
+        }
+        if (type == 0) {
+            *field = (wire_field){.number = at[0] >> 3, .type = 0, .bytes = after, .varint = number};
+            w->at = after;
             return true;
         }
     }
-    if (room <= 0)
+    if (at == end)
         return false;
-    /* Copies, so that the caller's own never have an address: the compiler keeps them in registers. */
+    /* Copies, so that the caller's own never have an address. */
     wire rest = *w;
     wire_field any;
     bool found = wire_next_any(&rest, &any);
@@ -86,7 +86,7 @@ double wire_float(const wire_field *field); /* type 5 */
 
 /* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field
  * holds and fills at most `room` of them. */
-size_t wire_ints(const wire *w, const wire_field *field, int64_t *to, size_t room);
+size_t wire_ints(wire w, wire_field field, int64_t *to, size_t room);
 
 _Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);
 

@@ -20,12 +20,6 @@ double node_attr_real(const node *n, const char *name, double otherwise)
     return a && a->kind == ATTR_FLOAT ? a->real : a && a->kind == ATTR_INT ? (double)a->integer : otherwise;
 }
 
-str node_attr_string(const node *n, const char *name, const char *otherwise)
-{
-    const attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_STRING ? a->string : str_of(otherwise);
-}
-
 num value_elements(network *net, const value *v)
 {
     return v->rank < 0 ? NUM_UNKNOWN : num_product(&net->nums, v->dims, v->rank);

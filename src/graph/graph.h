@@ -225,7 +225,11 @@ static inline int64_t node_attr_int(const node *n, const char *name, int64_t oth
     return a && a->kind == ATTR_INT ? a->integer : otherwise;
 }
 double node_attr_real(const node *n, const char *name, double otherwise);
-str node_attr_string(const node *n, const char *name, const char *otherwise);
+static inline str node_attr_string(const node *n, const char *name, const char *otherwise)
+{
+    const attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_STRING ? a->string : str_of(otherwise);
+}
 /* NULL and *count = 0 if absent. */
 static inline const int64_t *node_attr_ints(const node *n, const char *name, int32_t *count)
 {

@@ -40,7 +40,10 @@ static inline int64_t attr_int(const infer *c, const char *name, int64_t otherwi
     return node_attr_int(c->node, name, otherwise);
 }
 double attr_real(const infer *c, const char *name, double otherwise);
-str attr_string(const infer *c, const char *name, const char *otherwise);
+static inline str attr_string(const infer *c, const char *name, const char *otherwise)
+{
+    return node_attr_string(c->node, name, otherwise);
+}
 static inline const int64_t *attr_ints(const infer *c, const char *name, int32_t *count)
 {
     return node_attr_ints(c->node, name, count);

@@ -203,11 +203,6 @@ num num_add_symbolic(num_table *t, num a, num b)
     return store(t, &p);
 }
 
-num num_sub(num_table *t, num a, num b)
-{
-    return num_add(t, a, num_mul(t, b, -1));
-}
-
 static bool multiply_terms(const term *a, const term *b, term *result)
 {
     if (__builtin_mul_overflow(a->coefficient, b->coefficient, &result->coefficient) ||
@@ -288,7 +283,7 @@ num num_floordiv(num_table *t, num a, num b)
     if (b == 0)
         return NUM_UNKNOWN;
     if (num_known(a) && num_known(b))
-        return floor_division(a, b);
+        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and dividing is slow */
     if (a == b && num_symbolic(a))
         return 1;
     poly p, q, quotient = {.count = 0}, rest = {.count = 0};

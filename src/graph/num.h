@@ -64,7 +64,11 @@ static inline num num_mul(num_table *t, num a, num b)
     return __builtin_mul_overflow(a, b, &product) || !num_known(product) ? NUM_UNKNOWN : product;
 }
 
-num num_sub(num_table *t, num a, num b);
+static inline num num_sub(num_table *t, num a, num b)
+{
+    return num_add(t, a, num_mul(t, b, -1));
+}
+
 num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0 */
 num num_ceildiv(num_table *t, num a, num b);
 num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */

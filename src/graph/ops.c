@@ -12,15 +12,11 @@ struct ops_index {
     uint32_t mask;
 };
 
-/* The index is made for each model, so it must be quick: the length and a few letters tell operators apart well enough. */
+/* The index is made for each model, so it must be quick: both ends and the length tell operators apart well enough. */
 static inline uint32_t hash_name(str type)
 {
-    const uint8_t *p = (const uint8_t *)type.ptr;
-    uint32_t n = (uint32_t)type.len;
-    if (n == 0)
-        return 0;
-    uint32_t h = (n | (uint32_t)p[0] << 8 | (uint32_t)p[n / 2] << 16 | (uint32_t)p[n - 1] << 24) * 0x9e3779b1u;
-    return h >> 16;
+    uint64_t ends = type.len < 8 ? str_short(type) : str_eight(type.ptr) * 31 + str_eight(type.ptr + type.len - 8);
+    return (uint32_t)(((ends + type.len) * 0x9e3779b97f4a7c15u) >> 40);
 }
 
 ops_index *ops_index_new(arena *a)

@@ -17,11 +17,6 @@ double attr_real(const infer *c, const char *name, double otherwise)
     return node_attr_real(c->node, name, otherwise);
 }
 
-str attr_string(const infer *c, const char *name, const char *otherwise)
-{
-    return node_attr_string(c->node, name, otherwise);
-}
-
 const num *const_ints(infer *c, int i, int32_t *count)
 {
     value *v = (value *)in(c, i);
