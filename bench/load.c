@@ -1,8 +1,8 @@
 /* load.c: how long loading and binding take inside one process, through the public interface.
  *
- *     load FILE [SECONDS]
+ *     load FILE [SECONDS [SKIPPED_PASSES]]
  *
- * Reads the file once, then loads and binds it from memory again and again. Prints one line:
+ * Reads the file once, then loads and binds it from memory again and again; "all" skips every pass. Prints one line:
  * runs, the fastest and the median in microseconds, the share of loading in the median run, layers. */
 #include "sooth.h"
 
@@ -46,7 +46,8 @@ int main(int argc, char **argv)
     size_t size = 0;
     void *bytes = argc > 1 ? read_whole(argv[1], &size) : NULL;
     if (!bytes)
-        return fprintf(stderr, "usage: load FILE [SECONDS]\n"), 2;
+        return fprintf(stderr, "usage: load FILE [SECONDS [SKIPPED_PASSES]]\n"), 2;
+    const sooth_options options = {.skip_passes = argc > 3 ? argv[3] : NULL};
     double limit_us = 1e6 * (argc > 2 ? atof(argv[2]) : 1.0), began = now_us();
     int runs = 0;
     size_t layers = 0;
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
         sooth_status status = sooth_load_memory(bytes, size, argv[1], &model, &error);
         double loaded = now_us();
         if (status == SOOTH_OK)
-            status = sooth_bind(model, NULL, &error);
+            status = sooth_bind(model, &options, &error);
         double end = now_us();
         if (status != SOOTH_OK)
             return fprintf(stderr, "%s: %s\n", argv[1], error.message), 1;

@@ -102,7 +102,7 @@ typedef struct value {
 
 typedef struct node {
     const op_info *op; /* NULL: the operator is not known */
-    str type;          /* as in the file, or the canonical name after a pass; NUL-terminated */
+    str type;          /* the operator's canonical name; if it is not known, as in the file; NUL-terminated */
     str domain;        /* "" for ai.onnx */
     str name;          /* may be empty */
     int32_t opset;     /* version of the domain's operator set */

@@ -65,10 +65,11 @@ struct op_info {
     float flops_per_element; /* read by cost_pointwise and cost_reduce */
 };
 
-/* Is it the operator of that canonical name? Passes ask this of every node many times: the first letter answers most. */
+/* Is it the operator of that canonical name? Passes ask this of every node many times: the first letter answers most. A node
+ * with an operator has its canonical name as its type. */
 static inline bool node_is(const node *n, const char *canonical_name)
 {
-    return n->op && n->op->name[0] == canonical_name[0] && strcmp(n->op->name, canonical_name) == 0;
+    return n->op && n->type.ptr[0] == canonical_name[0] && str_is(n->type, canonical_name);
 }
 
 /* The whole table, for listing and tests. */

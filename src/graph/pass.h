@@ -58,7 +58,11 @@ void pass_begin(pass_context *p);
 /* ---- tools --------------------------------------------------------------------------------------------------- */
 
 /* Is it alive, of that operator, and has all inputs that the operator needs and its first output? A file may leave them out. */
-bool pass_is(const node *n, const char *name);
+bool pass_is_whole(const node *n); /* all of that but the operator */
+static inline bool pass_is(const node *n, const char *name)
+{
+    return node_is(n, name) && pass_is_whole(n);
+}
 #define PASS_FOR_EACH(p, n, name)                                                                                      \
     for (int32_t n##_at = 0; n##_at < (p)->net->nodes.count; n##_at++)                                                 \
         for (node *n = &(p)->net->nodes.items[n##_at]; n && pass_is(n, name); n = NULL)

@@ -8,10 +8,9 @@
 
 /* ---- tools ----------------------------------------------------------------------------------------------------- */
 
-bool pass_is(const node *n, const char *name)
+bool pass_is_whole(const node *n)
 {
-    if (n->is_dead || !node_is(n, name) || n->input_count < n->op->min_inputs || n->output_count < 1 ||
-        n->outputs[0] == NO_VALUE)
+    if (n->is_dead || n->input_count < n->op->min_inputs || n->output_count < 1 || n->outputs[0] == NO_VALUE)
         return false;
     for (int32_t i = 0; i < n->op->min_inputs; i++)
         if (n->inputs[i] == NO_VALUE)
