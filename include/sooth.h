@@ -272,8 +272,9 @@ SOOTH_API const char *sooth_gpu_precision(size_t index); /* the precisions; NULL
 
 /* What `sooth gpus` prints: all of them, or one with the origin of every number if `gpu` is not NULL. The formats are table, JSON
  * and CSV; of the options only format, colors and ascii count. *text is the caller's: free(). */
-SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu, const sooth_report_options *options,
-                                         char **text, size_t *size, sooth_error *error);
+SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu,
+                                         const sooth_report_options *options, char **text, size_t *size,
+                                         sooth_error *error);
 
 #ifdef __cplusplus
 }

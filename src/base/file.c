@@ -65,7 +65,7 @@ void file_open(file_map *map, const char *path, fail *f)
     if (map->descriptor < 0 || fstat(map->descriptor, &status) != 0)
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be opened: %s", strerror(errno));
     if (S_ISDIR(status.st_mode))
-        fail_with(f, SOOTH_ERROR_INPUT, "is a directory; give the model file inside it");
+        fail_with(f, SOOTH_ERROR_INPUT, "is a directory; give the file inside it");
     if (!S_ISREG(status.st_mode))
         read_stream(map, f);
     else if (status.st_size > 0)

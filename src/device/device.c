@@ -101,11 +101,18 @@ double device_vector_flops(const device *d, str precision)
     return NAN;
 }
 
+/* One that is not known may still be the slower one; where the other is 0, nothing is known. */
+static double fastest(double a, double b)
+{
+    double known = fmax(a, b); /* passes over a NAN */
+    return (isnan(a) || isnan(b)) && known == 0 ? NAN : known;
+}
+
 double device_peak_flops(const device *d, str precision)
 {
     for (size_t i = 0; i < PRECISION_COUNT; i++)
         if (str_is(precision, PRECISIONS[i].name))
-            return fmax(flops_at(d, PRECISIONS[i].vector, DEVICE_BOOST_MHZ), /* fmax passes over a NAN */
-                        flops_at(d, PRECISIONS[i].tensor, DEVICE_TENSOR_MHZ));
+            return fastest(flops_at(d, PRECISIONS[i].vector, DEVICE_BOOST_MHZ),
+                           flops_at(d, PRECISIONS[i].tensor, DEVICE_TENSOR_MHZ));
     return NAN;
 }
