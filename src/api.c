@@ -36,6 +36,18 @@ static void build_from_zoo(builder *b, str name)
               "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
 }
 
+/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files. They are above malloc's
+ * threshold for mmap: when glibc frees such a block it raises its thresholds, and keeps the pages for the next model instead of
+ * giving them back to the kernel. Pages that are not touched cost nothing, so a file full of weights does no harm. */
+static void size_blocks(sooth_model *model, size_t file_bytes)
+{
+    enum { SMALL = 256 * 1024, LARGE = 4 * 1024 * 1024 };
+    size_t bytes = file_bytes > LARGE ? LARGE : file_bytes;
+    model->source_arena.block_bytes = 3 * bytes > SMALL ? 3 * bytes : SMALL;
+    if (2 * bytes > model->bound_arena.block_bytes)
+        model->bound_arena.block_bytes = 2 * bytes;
+}
+
 /* One half of a load that may fail at any point: the caller frees the model. */
 static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size)
 {
@@ -55,6 +67,7 @@ static sooth_status read_model(sooth_model *model, const char *path, const void 
     else
         file_open(model->map, path, &model->fail);
     file_inflate(model->map, &model->fail);
+    size_blocks(model, model->map->size);
     front_read(&b, model->map->bytes, model->map->size);
     return SOOTH_OK;
 }
@@ -72,10 +85,8 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
     }
     model->fail.error = e;
     arena_init(&model->source_arena, &model->fail, ARENA_CAP);
-    /* Above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, and keeps the pages for the next
-     * model instead of giving them back to the kernel. Pages that are not touched cost nothing. */
-    model->source_arena.block_bytes = (size_t)256 << 10;
     arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
+    size_blocks(model, 0);
     sooth_status status = read_model(model, path, bytes, size);
     if (status != SOOTH_OK) {
         sooth_free(model);

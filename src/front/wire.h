@@ -40,7 +40,7 @@ __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field 
 {
     /* Nearly all fields are texts, messages and small numbers: a key of one byte, a length or number of one or two. */
     const uint8_t *at = w->at, *end = w->end;
-    if (end - at >= 3 && at[0] >= 8 && at[0] < 128 && (at[1] < 128 || at[2] < 128)) {
+    if (end - at >= 2 && at[0] >= 8 && at[0] < 128 && (at[1] < 128 || (end - at >= 3 && at[2] < 128))) {
         const uint8_t type = at[0] & 7, *after = at[1] < 128 ? at + 2 : at + 3;
         size_t number = at[1] < 128 ? at[1] : (size_t)(at[1] & 127) | (size_t)at[2] << 7;
         if (type == 2 && number <= (size_t)(end - after)) {

@@ -64,7 +64,8 @@ const op_info *ops_find(const ops_index *index, str domain, str type)
         if (!slot->row)
             return NULL;
         const op_info *op = &index->table[slot->row - 1];
-        if (slot->name_len == type.len && str_eq((str){op->name, type.len}, type) && str_is(domain, op->domain))
+        if (slot->name_len == type.len && str_eq((str){op->name, type.len}, type) &&
+            (domain.len ? str_is(domain, op->domain) : op->domain[0] == '\0'))
             return op;
     }
 }
