@@ -11,7 +11,7 @@ case $build in /*) ;; *) build=$top/$build ;; esac
 home=$build/fuzz/$target
 mkdir -p "$home/corpus" "$home/findings"
 rm -f "$home"/fuzz-*.log
-[ -d "$home/seeds" ] || "$top/fuzz/seeds.py" "$home/seeds"
+[ -d "$home/seeds" ] || "$top/fuzz/seeds.py" "$target" "$home/seeds"
 
 cd "$home"
 status=0

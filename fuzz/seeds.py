@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Copies small ONNX files out of the corpus as seeds for the fuzzer, uncompressed; those of tests/hostile; and writes the models
-of the text tests, which have the patterns that the recovery passes look for.
+"""Writes the seeds of a fuzz target.
 
-    seeds.py DIRECTORY
+    seeds.py TARGET DIRECTORY
+
+onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
+patterns that the recovery passes look for. gpu: the GPU files that ship.
 """
 import gzip
 import hashlib
@@ -18,9 +20,12 @@ MAX_BYTES = 8192
 KEEP_COMPRESSED = 5  # a few, for the way through zlib
 
 
-def main():
-    target = pathlib.Path(sys.argv[1])
-    target.mkdir(parents=True, exist_ok=True)
+def gpu_seeds(target):
+    for path in (TOP / "data/gpus").glob("*.txt"):
+        (target / path.name).write_bytes(path.read_bytes())
+
+
+def onnx_seeds(target):
     sources = sorted((TOP / "tests/hostile").glob("*"))
     for directory in ("onnx", "made/onnx"):
         sources += sorted((TOP.parent / "shared/models" / directory).rglob("*.onnx*"))
@@ -39,6 +44,12 @@ def main():
             for kind, name, body, *_ in case.steps:
                 if kind == "model" and name.endswith(".onnx"):
                     onnxtext.write("\n".join(body), str(target / f"{path.stem}-{number}-{name}"))
+
+
+def main():
+    target = pathlib.Path(sys.argv[2])
+    target.mkdir(parents=True, exist_ok=True)
+    {"gpu": gpu_seeds, "onnx": onnx_seeds}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

@@ -35,5 +35,11 @@ done
 for model in tests/hostile/*; do
     check "inspect $model" "$build/sooth" inspect "$model"
 done
+for format in table json csv; do
+    check "gpus --format $format" "$build/sooth" gpus --format $format
+    check "gpus FILE --format $format" "$build/sooth" gpus data/gpus/t4.txt --format $format
+done
+check "gpus of a directory" env SOOTH_GPUS=data/gpus "$build/sooth" gpus a100
+check "gpus with a wrong file" "$build/sooth" gpus ./Makefile
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

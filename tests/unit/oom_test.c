@@ -1,5 +1,5 @@
 /* oom_test.c: what happens when memory runs out, at every single allocation of the whole way: loading, binding, reports,
- * writing ONNX. The allocators are wrapped by the linker (see the Makefile); the k-th call fails, for every k
+ * writing ONNX, reading GPU files. The allocators are wrapped by the linker (see the Makefile); the k-th call fails, for every k
  * until everything succeeds. Nothing may crash, leak, or answer with anything but a system error. */
 #include "sooth.h"
 
@@ -115,7 +115,26 @@ static sooth_status whole_way(const char *path)
     return status;
 }
 
-static void every_allocation_fails_once(const char *path)
+static sooth_status gpus_way(const char *path)
+{
+    sooth_error error = {0};
+    sooth_gpus *gpus = NULL;
+    const sooth_gpu *gpu = NULL;
+    sooth_status status = sooth_gpus_open(NULL, &gpus, &error);
+    if (status != SOOTH_OK)
+        return gpus || !error.message[0] ? SOOTH_ANSWER_NO : status; /* the contract is broken */
+    status = sooth_gpus_find(gpus, path, &gpu, &error);
+    for (int format = SOOTH_FORMAT_TABLE; status == SOOTH_OK && format <= SOOTH_FORMAT_CSV; format++) {
+        sooth_report_options how = {.format = (sooth_format)format};
+        char *text = NULL;
+        status = sooth_gpus_report(gpus, format == SOOTH_FORMAT_CSV ? NULL : gpu, &how, &text, NULL, &error);
+        free(text);
+    }
+    sooth_gpus_free(gpus);
+    return status;
+}
+
+static void every_allocation_fails_once(sooth_status (*way)(const char *), const char *path)
 {
     for (int round = 0; round < 2; round++) {
         keep_on = round == 1;
@@ -125,7 +144,7 @@ static void every_allocation_fails_once(const char *path)
             calls = live = 0;
             failing = ++k;
             is_inside = true;
-            status = whole_way(path);
+            status = way(path);
             is_inside = false;
             if (live != 0)
                 fail_msg("%s: %ld blocks leak when allocation %ld fails", path, live, k);
@@ -144,13 +163,19 @@ static void of_model(void **state)
     const char *build = getenv("SOOTH_BUILD");
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/models/%s", build ? build : "build", (const char *)*state);
-    every_allocation_fails_once(path);
+    every_allocation_fails_once(whole_way, path);
 }
 
 static void of_zoo(void **state)
 {
     (void)state;
-    every_allocation_fails_once("zoo:resnet18");
+    every_allocation_fails_once(whole_way, "zoo:resnet18");
+}
+
+static void of_gpus(void **state)
+{
+    (void)state;
+    every_allocation_fails_once(gpus_way, "data/gpus/t4.txt");
 }
 
 int main(void)
@@ -161,6 +186,7 @@ int main(void)
         cmocka_unit_test_prestate(of_model, "transformer.onnx"),
         cmocka_unit_test_prestate(of_model, "convnet.onnx.gz"),
         cmocka_unit_test(of_zoo),
+        cmocka_unit_test(of_gpus),
     };
     return cmocka_run_group_tests_name("oom", tests, NULL, NULL);
 }

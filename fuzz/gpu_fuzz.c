@@ -1,0 +1,46 @@
+/* gpu_fuzz.c: libFuzzer target of the reader of GPU files, of the lookup by name and of the report about one GPU. */
+#include "device/device.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static sooth_gpus *gpus;
+
+static bool is_read(device *d, str text, arena *a, fail *f)
+{
+    if (setjmp(f->jump))
+        return false;
+    device_read(d, text, "fuzz: ", a, f);
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    if (!gpus && sooth_gpus_open(NULL, &gpus, NULL) != SOOTH_OK)
+        abort();
+    str text = {(const char *)bytes, size};
+    sooth_error error;
+    fail f = {.error = &error};
+    arena a;
+    arena_init(&a, &f, (size_t)16 << 20);
+    device *d = calloc(1, sizeof *d);
+    if (!d)
+        abort();
+    d->file = STR("fuzz");
+    if (is_read(d, text, &a, &f)) {
+        for (int format = SOOTH_FORMAT_TABLE; format <= SOOTH_FORMAT_CSV; format++) {
+            sooth_report_options options = {.format = (sooth_format)format, .colors = true};
+            char *report;
+            if (sooth_gpus_report(gpus, d, &options, &report, NULL, NULL) != SOOTH_OK)
+                abort(); /* what was read can be written */
+            free(report);
+        }
+    }
+    str name = {text.ptr, size < 32 ? size : 32}; /* comparing longer ones with every name would take the most time */
+    if (!device_list_find(gpus, name))
+        device_list_nearest(gpus, name);
+    free(d);
+    arena_free(&a);
+    return 0;
+}
