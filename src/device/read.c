@@ -122,13 +122,12 @@ static void read_text(reader *r, device_field field, str value)
 
 static device_field find_field(reader *r, str key)
 {
-    nearest near = nearest_to(key);
-    for (int i = 0; i < DEVICE_FIELD_COUNT; i++) {
-        str name = str_of(device_fields()[i].key);
-        if (str_eq(name, key))
+    for (int i = 0; i < DEVICE_FIELD_COUNT; i++)
+        if (str_is(key, device_fields()[i].key))
             return (device_field)i;
-        nearest_try(&near, name);
-    }
+    nearest near = nearest_to(key);
+    for (int i = 0; i < DEVICE_FIELD_COUNT; i++)
+        nearest_try(&near, str_of(device_fields()[i].key));
     if (near.best.len)
         WRONG(r, "there is no field '%.*s'; did you mean '%.*s'?", STR_ARG(key), STR_ARG(near.best));
     WRONG(r, "there is no field '%.*s'; `sooth gpus a100` shows all of them", STR_ARG(key));
