@@ -26,7 +26,8 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
     bool is_scalar = true;
     for (int k = 0; k < v->rank; k++)
         is_scalar &= v->dims[k] == 1;
-    return dtype_is_float(v->dtype) && !v->is_constant_node && !is_scalar;
+    bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear"); /* quantized weights */
+    return may_be_trained && !v->is_constant_node && !is_scalar;
 }
 
 /* Weights of a few bits are packed into bytes: the attributes tell how many there are. */
@@ -69,20 +70,23 @@ static void count_activations(network *net, node *n)
     n->activation_bytes = num_mul(&net->nums, n->activation_bytes, n->repeat);
 }
 
-static void add_known(int64_t *sum, num x)
+static void add_known(network *net, int64_t *sum, num x)
 {
-    if (num_known(x) && __builtin_add_overflow(*sum, x, sum))
+    if (num_known(x) && __builtin_add_overflow(*sum, x, sum)) {
         *sum = INT64_MAX;
+        network_note(net, "a total is larger than can be counted; it is cut at %lld", (long long)INT64_MAX);
+    }
 }
 
-static void add_to_totals(sooth_totals *t, const node *n)
+static void add_to_totals(network *net, const node *n)
 {
+    sooth_totals *t = &net->totals;
     t->nodes++;
-    add_known(&t->params, n->params);
-    add_known(&t->macs, n->macs);
-    add_known(&t->flops, n->flops);
-    add_known(&t->weight_bytes, n->weight_bytes);
-    add_known(&t->activation_bytes, n->activation_bytes);
+    add_known(net, &t->params, n->params);
+    add_known(net, &t->macs, n->macs);
+    add_known(net, &t->flops, n->flops);
+    add_known(net, &t->weight_bytes, n->weight_bytes);
+    add_known(net, &t->activation_bytes, n->activation_bytes);
     t->unknown_layers += !num_known(n->macs) || !num_known(n->flops);
 }
 
@@ -129,7 +133,7 @@ void cost_network(sooth_model *model)
         n->flops = num_mul(&net->nums, n->flops, n->repeat);
         count_weights(net, n, seen);
         count_activations(net, n);
-        add_to_totals(&net->totals, n);
+        add_to_totals(net, n);
         sums.macs = add_expression(net, sums.macs, n->macs);
         sums.flops = add_expression(net, sums.flops, n->flops);
         sums.activation_bytes = add_expression(net, sums.activation_bytes, n->activation_bytes);

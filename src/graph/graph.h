@@ -193,7 +193,7 @@ typedef struct network {
     const value *file_shapes;
     int32_t file_shape_count;
     int64_t folded_elements;  /* computed so far (fold.h) */
-    bool complained;          /* a rule met something that cannot be right */
+    const char *complaint;    /* the first thing that cannot be right, as a rule told it; NULL if none */
     int32_t file_value_count; /* values before any pass added its own */
     sooth_totals totals;      /* filled by cost_network */
     note_list notes;

@@ -1,5 +1,8 @@
-/* infer.c: walks the source, binds its dimensions, and appends every node to the network with its shapes. */
+/* infer.c: walks the source and appends every node to the network with its shapes. */
 #include "graph/infer.h"
+#include "graph/bind.h"
+
+#include <stdio.h>
 
 enum { MAX_WORK = 500000, MAX_CALL_DEPTH = 32 };
 
@@ -22,146 +25,6 @@ static void copy_values(sooth_model *model)
         v->rank = RANK_UNKNOWN;
         v->dims = NULL;
         v->dtype = DT_UNKNOWN;
-    }
-}
-
-/* The value of a symbolic dimension under the options, or the symbol itself. */
-static num bound_symbol(const sooth_model *model, const sooth_options *options, num dim)
-{
-    const char *text = num_text(&model->source.symbols, dim);
-    for (size_t i = 0; text && options && i < options->dim_count; i++)
-        if (strcmp(options->dims[i].name, text) == 0)
-            return options->dims[i].value;
-    return dim;
-}
-
-/* ---- what the user binds --------------------------------------------------------------------------------------- */
-
-typedef struct binding {
-    sooth_model *model;
-    const sooth_options *options;
-    num batch_symbol; /* the symbol that --batch binds, or NUM_UNKNOWN */
-    bool overrides;   /* a fixed number of the file was replaced: inner declarations are no longer true */
-} binding;
-
-static const sooth_shape_binding *shape_for(const sooth_options *options, str input)
-{
-    for (size_t i = 0; options && i < options->shape_count; i++)
-        if (str_is(input, options->shapes[i].input))
-            return &options->shapes[i];
-    return NULL;
-}
-
-static void check_bindings(sooth_model *model, const sooth_options *options)
-{
-    fail *f = &model->fail;
-    const source *s = &model->source;
-    if (options->batch < 0)
-        fail_with(f, SOOTH_ERROR_USAGE, "a batch of %lld cannot be; give a number from 1 on",
-                  (long long)options->batch);
-    for (size_t i = 0; i < options->dim_count; i++) {
-        bool found = false;
-        for (int32_t k = 0; k < s->symbols.expressions.count && !found; k++)
-            found = strcmp(num_text(&s->symbols, INT64_MIN + 1 + k), options->dims[i].name) == 0;
-        if (!found)
-            fail_with(f, SOOTH_ERROR_USAGE,
-                      "no dimension is called '%.100s'; 'sooth inspect' shows the inputs' dimensions",
-                      options->dims[i].name);
-        if (options->dims[i].value < 0)
-            fail_with(f, SOOTH_ERROR_USAGE, "dimension '%.100s' cannot be %lld; give a number from 0 on",
-                      options->dims[i].name, (long long)options->dims[i].value);
-    }
-    for (size_t i = 0; i < options->shape_count; i++) {
-        bool found = false;
-        for (int32_t k = 0; k < s->main.inputs.count && !found; k++)
-            found = str_is(s->values.items[s->main.inputs.items[k]].name, options->shapes[i].input);
-        if (!found)
-            fail_with(f, SOOTH_ERROR_USAGE, "no input is called '%.100s'; 'sooth inspect' shows the inputs",
-                      options->shapes[i].input);
-        for (size_t k = 0; k < options->shapes[i].rank; k++)
-            if (options->shapes[i].dims[k] < 0)
-                fail_with(f, SOOTH_ERROR_USAGE, "dimension %zu of input '%.100s' cannot be %lld", k,
-                          options->shapes[i].input, (long long)options->shapes[i].dims[k]);
-        if (options->shapes[i].rank > MAX_RANK)
-            fail_with(f, SOOTH_ERROR_USAGE, "input '%.100s' cannot have %zu dimensions", options->shapes[i].input,
-                      options->shapes[i].rank);
-    }
-}
-
-/* The dimension that is the batch: the first one of the first input that has one and was not given a shape. */
-static void bind_batch(binding *b)
-{
-    const source *s = &b->model->source;
-    network *net = &b->model->net;
-    b->batch_symbol = NUM_UNKNOWN;
-    if (!b->options || !b->options->batch)
-        return;
-    for (int32_t i = 0; i < s->main.inputs.count; i++) {
-        const value *v = &s->values.items[s->main.inputs.items[i]];
-        if (v->is_initializer || v->rank < 1 || shape_for(b->options, v->name))
-            continue;
-        num dim = bound_symbol(b->model, b->options, v->dims[0]);
-        if (num_symbolic(dim)) {
-            b->batch_symbol = dim;
-            return;
-        }
-        if (dim_known(v->dims[0]) && v->dims[0] > 0 && v->dims[0] != b->options->batch) {
-            net->batch_from = v->dims[0];
-            net->batch_to = b->options->batch;
-        }
-        if (dim_known(v->dims[0]))
-            return;
-    }
-    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "no input has a batch dimension to bind; use --shape INPUT=…");
-}
-
-static num bound_dim(const binding *b, num dim)
-{
-    dim = bound_symbol(b->model, b->options, dim);
-    return dim == b->batch_symbol && dim != NUM_UNKNOWN ? b->options->batch : dim;
-}
-
-static void bind_input(binding *b, value_id id)
-{
-    network *net = &b->model->net;
-    const value *declared = &b->model->source.values.items[id];
-    value *v = &net->values.items[id];
-    const sooth_shape_binding *given = shape_for(b->options, declared->name);
-    v->is_input = true;
-    v->dtype = declared->dtype;
-    if (given) {
-        v->rank = (int8_t)given->rank;
-        v->dims = arena_copy(net->arena, given->dims, given->rank, sizeof *given->dims);
-        bool same_rank = declared->rank == v->rank;
-        for (int i = 0; i < v->rank; i++)
-            if (same_rank && dim_known(declared->dims[i]) && declared->dims[i] != v->dims[i])
-                b->overrides = true;
-        return;
-    }
-    v->rank = declared->rank;
-    v->dims = declared->rank >= 0 ? arena_copy(net->arena, declared->dims, (size_t)declared->rank, sizeof(num)) : NULL;
-    for (int i = 0; i < v->rank; i++)
-        v->dims[i] = bound_dim(b, v->dims[i]);
-    if (net->batch_from && v->rank > 0 && v->dims[0] == net->batch_from && v->kind == VALUE_TENSOR) {
-        v->dims[0] = net->batch_to;
-        b->overrides = true;
-    }
-}
-
-/* Initializers that old files list among the inputs are weights, not inputs. */
-static void bind_inputs(binding *b)
-{
-    network *net = &b->model->net;
-    const graph *g = &b->model->source.main;
-    bind_batch(b);
-    for (int32_t i = 0; i < g->inputs.count; i++) {
-        value_id id = g->inputs.items[i];
-        if (net->values.items[id].is_initializer && !shape_for(b->options, net->values.items[id].name))
-            continue;
-        net->values.items[id].is_initializer = false;
-        net->values.items[id].tensor = NULL;
-        bind_input(b, id);
-        *(int32_t *)ARENA_PUSH(net->arena, &net->inputs) = id;
     }
 }
 
@@ -269,7 +132,7 @@ void infer_merge_declared(sooth_model *model, value_id id)
         return;
     for (int i = 0; i < v->rank; i++)
         if (v->dims[i] == NUM_UNKNOWN)
-            v->dims[i] = bound_dim(model->binding, declared->dims[i]);
+            v->dims[i] = bind_dim(model->binding, declared->dims[i]);
 }
 
 static bool all_outputs_folded(const network *net, const node *n)
@@ -421,10 +284,10 @@ static void check_rebatch(sooth_model *model)
     network *net = &model->net;
     if (!net->batch_from)
         return;
-    if (net->complained)
+    if (net->complaint)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "the batch is fixed at %lld inside the graph: %s; export it with a dynamic batch",
-                  (long long)net->batch_from, net->notes.items[net->notes.count - 1].ptr);
+                  (long long)net->batch_from, net->complaint);
     for (int32_t i = 0; i < net->outputs.count; i++) {
         const value *v = &net->values.items[net->outputs.items[i]];
         const value *declared = &model->source.values.items[net->outputs.items[i]];
@@ -437,20 +300,6 @@ static void check_rebatch(sooth_model *model)
     }
     network_note(net, "the file fixes a batch of %lld; it was replaced by %lld", (long long)net->batch_from,
                  (long long)net->batch_to);
-}
-
-static void note_unbound(sooth_model *model)
-{
-    network *net = &model->net;
-    for (int32_t i = 0; i < net->inputs.count; i++) {
-        const value *v = &net->values.items[net->inputs.items[i]];
-        for (int k = 0; k < v->rank; k++) {
-            const char *text = num_text(&net->nums, v->dims[k]);
-            if (text)
-                network_note(net, "dimension '%s' of input '%.*s' is not bound: use %s--dim '%s=N'", text,
-                             STR_ARG(v->name), k == 0 ? "--batch N or " : "", text);
-        }
-    }
 }
 
 /* An empty network with the inputs bound. */
@@ -473,12 +322,28 @@ static void begin(binding *b)
             net->values.items[i].is_declared = false;
 }
 
+/* A rule complained under dimensions that the user gave. If it does not under those of the file, they are to blame. */
+static void check_fit(sooth_model *model, binding *b)
+{
+    char complaint[256];
+    snprintf(complaint, sizeof complaint, "%s", model->net.complaint);
+    scope top = {.repeat = 1};
+    binding as_in_file = {.model = model};
+    begin(&as_in_file);
+    infer_nodes(model, &model->source.main, &top);
+    if (!model->net.complaint)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "the dimensions given do not fit the network: %s", complaint);
+    *b = (binding){.model = model, .options = b->options};
+    begin(b);
+    infer_nodes(model, &model->source.main, &top);
+}
+
 void infer_network(sooth_model *model, const sooth_options *options)
 {
     network *net = &model->net;
     arena_free(&model->bound_arena);
     if (options)
-        check_bindings(model, options);
+        bind_check(model, options);
     scope top = {.repeat = 1};
     binding b = {.model = model, .options = options};
     begin(&b);
@@ -495,6 +360,8 @@ void infer_network(sooth_model *model, const sooth_options *options)
         net->file_shape_count = values.count;
     }
     infer_nodes(model, &model->source.main, &top);
+    if (net->complaint && !net->batch_from && options)
+        check_fit(model, &b);
     model->binding = NULL;
     for (int32_t i = 0; i < model->source.main.outputs.count; i++) {
         value_id id = model->source.main.outputs.items[i];
@@ -503,5 +370,5 @@ void infer_network(sooth_model *model, const sooth_options *options)
     }
     net->file_value_count = net->values.count;
     check_rebatch(model);
-    note_unbound(model);
+    bind_note_unbound(&b);
 }

@@ -60,16 +60,27 @@ static bool is_named(const char *list, const char *name)
     return false;
 }
 
-static void check_names(sooth_model *model, const char *list)
+static const pass_info *find_pass(const char *name, size_t len)
+{
+    for (size_t i = 0; i < PASS_COUNT; i++)
+        if (strlen(PASSES[i].name) == len && memcmp(name, PASSES[i].name, len) == 0)
+            return &PASSES[i];
+    return NULL;
+}
+
+static void check_names(sooth_model *model, const char *list, bool is_optional)
 {
     for (const char *at = list; at && *at;) {
         size_t n = strcspn(at, ",");
-        bool known = n == 3 && memcmp(at, "all", 3) == 0;
-        for (size_t i = 0; i < PASS_COUNT && !known; i++)
-            known = strlen(PASSES[i].name) == n && memcmp(at, PASSES[i].name, n) == 0;
-        if (!known)
+        const pass_info *pass = find_pass(at, n);
+        bool is_all = n == 3 && memcmp(at, "all", 3) == 0;
+        if (!pass && !is_all)
             fail_with(&model->fail, SOOTH_ERROR_USAGE, "no pass is called '%.*s'; 'sooth inspect --help' lists them",
-                      (int)n, at);
+                      (int)(n > 100 ? 100 : n), at);
+        if (pass && pass->is_optional != is_optional)
+            fail_with(&model->fail, SOOTH_ERROR_USAGE, "pass '%s' %s", pass->name,
+                      is_optional ? "runs anyway; only optional ones can be added (--fuse)"
+                                  : "is optional and does not run unless it is added (--fuse); nothing to skip");
         at += n + (at[n] == ',');
     }
 }
@@ -97,8 +108,8 @@ static void compact(network *net)
 
 void pass_run_all(sooth_model *model, const char *skip, const char *extra)
 {
-    check_names(model, skip);
-    check_names(model, extra);
+    check_names(model, skip, false);
+    check_names(model, extra, true);
     pass_context p = {.model = model, .net = &model->net, .ops = model->ops};
     bool begun = false;
     for (size_t i = 0; i < PASS_COUNT; i++) {

@@ -190,6 +190,9 @@ void complain(infer *c, const char *format, ...)
     str name = c->node->name;
     if (!name.len && c->node->output_count && c->node->outputs[0] != NO_VALUE)
         name = c->net->values.items[c->node->outputs[0]].name;
-    c->net->complained = true;
-    network_note(c->net, "node '%.*s' (%.*s): %s", STR_ARG(name), STR_ARG(c->node->type), text);
+    char whole[900];
+    snprintf(whole, sizeof whole, "node '%.*s' (%.*s): %s", STR_ARG(name), STR_ARG(c->node->type), text);
+    if (!c->net->complaint)
+        c->net->complaint = arena_str(c->arena, str_of(whole)).ptr;
+    network_note(c->net, "%s", whole);
 }

@@ -12,7 +12,8 @@ typedef struct window {
 } window;
 
 /* One attribute with a number for each axis. */
-static inline void read_per_axis(infer *c, const char *name, int axes, int64_t otherwise, int64_t least, int64_t *numbers)
+static inline void read_per_axis(infer *c, const char *name, int axes, int64_t otherwise, int64_t least,
+                                 int64_t *numbers)
 {
     int32_t count;
     const int64_t *given = attr_ints(c, name, &count);

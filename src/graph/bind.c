@@ -1,0 +1,252 @@
+#include "graph/bind.h"
+
+#include <stdio.h>
+
+/* ---- names --------------------------------------------------------------------------------------------------- */
+
+/* Exporters name sums of dimensions ("past_sequence_length + sequence_length"). Takes the first part off; false at the end. */
+static bool next_part(str *rest, str *part)
+{
+    if (!rest->ptr)
+        return false;
+    const char *plus = memchr(rest->ptr, '+', rest->len);
+    *part = (str){rest->ptr, plus ? (size_t)(plus - rest->ptr) : rest->len};
+    *rest = plus ? (str){plus + 1, rest->len - part->len - 1} : (str){0};
+    while (part->len && part->ptr[0] == ' ')
+        *part = (str){part->ptr + 1, part->len - 1};
+    while (part->len && part->ptr[part->len - 1] == ' ')
+        part->len--;
+    return true;
+}
+
+/* The symbols of the source by index; NULL after the last. */
+static const char *symbol_name(const sooth_model *model, int32_t index)
+{
+    const num_table *t = &model->source.symbols;
+    return index < t->expressions.count ? num_text(t, INT64_MIN + 1 + index) : NULL;
+}
+
+static bool has_symbol(const sooth_model *model, const char *name)
+{
+    const char *text;
+    for (int32_t i = 0; (text = symbol_name(model, i)); i++) {
+        str rest = str_of(text), part;
+        if (strcmp(text, name) == 0)
+            return true;
+        while (next_part(&rest, &part))
+            if (str_is(part, name))
+                return true;
+    }
+    return false;
+}
+
+_Noreturn static void fail_without_symbol(sooth_model *model, const char *name)
+{
+    char list[300] = "";
+    size_t len = 0;
+    const char *text;
+    for (int32_t i = 0; (text = symbol_name(model, i)) && len + strlen(text) + 8 < sizeof list; i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s'%s'", i ? ", " : "", text);
+    if (!len)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "no dimension is called '%.100s'; all are numbers in this model",
+                  name);
+    fail_with(&model->fail, SOOTH_ERROR_USAGE, "no dimension is called '%.100s'; there is %s%s", name, list,
+              text ? " …" : "");
+}
+
+static const sooth_shape_binding *shape_for(const sooth_options *options, str input)
+{
+    for (size_t i = 0; options && i < options->shape_count; i++)
+        if (str_is(input, options->shapes[i].input))
+            return &options->shapes[i];
+    return NULL;
+}
+
+static void check_shape(sooth_model *model, const sooth_shape_binding *shape)
+{
+    const source *s = &model->source;
+    fail *f = &model->fail;
+    bool found = false;
+    for (int32_t k = 0; k < s->main.inputs.count && !found; k++)
+        found = str_is(s->values.items[s->main.inputs.items[k]].name, shape->input);
+    if (!found)
+        fail_with(f, SOOTH_ERROR_USAGE, "no input is called '%.100s'; 'sooth inspect' shows the inputs", shape->input);
+    for (size_t k = 0; k < shape->rank; k++)
+        if (shape->dims[k] < 0)
+            fail_with(f, SOOTH_ERROR_USAGE, "dimension %zu of input '%.100s' cannot be %lld", k, shape->input,
+                      (long long)shape->dims[k]);
+    if (shape->rank > MAX_RANK)
+        fail_with(f, SOOTH_ERROR_USAGE, "input '%.100s' cannot have %zu dimensions", shape->input, shape->rank);
+}
+
+void bind_check(sooth_model *model, const sooth_options *options)
+{
+    fail *f = &model->fail;
+    if (options->batch < 0)
+        fail_with(f, SOOTH_ERROR_USAGE, "a batch of %lld cannot be; give a number from 1 on",
+                  (long long)options->batch);
+    for (size_t i = 0; i < options->dim_count; i++) {
+        if (!has_symbol(model, options->dims[i].name))
+            fail_without_symbol(model, options->dims[i].name);
+        if (options->dims[i].value < 0)
+            fail_with(f, SOOTH_ERROR_USAGE, "dimension '%.100s' cannot be %lld; give a number from 0 on",
+                      options->dims[i].name, (long long)options->dims[i].value);
+    }
+    for (size_t i = 0; i < options->shape_count; i++)
+        check_shape(model, &options->shapes[i]);
+}
+
+/* ---- dimensions ---------------------------------------------------------------------------------------------- */
+
+static bool is_number(str s, num *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9' || *number > INT32_MAX)
+            return false;
+        *number = *number * 10 + (s.ptr[i] - '0');
+    }
+    return s.len > 0;
+}
+
+/* What the options say of a name, or its symbol. */
+static num named(const binding *b, str name)
+{
+    const sooth_options *o = b->options;
+    for (size_t i = 0; o && i < o->dim_count; i++)
+        if (str_is(name, o->dims[i].name))
+            return o->dims[i].value;
+    num symbol = num_symbol(&b->model->net.nums, name);
+    return symbol == b->batch_symbol && symbol != NUM_UNKNOWN ? o->batch : symbol;
+}
+
+num bind_dim(const binding *b, num dim)
+{
+    const char *text = num_text(&b->model->source.symbols, dim);
+    if (!text)
+        return dim;
+    num whole = named(b, str_of(text)), sum = 0, number;
+    if (num_known(whole) || !strchr(text, '+'))
+        return whole;
+    str rest = str_of(text), part;
+    while (next_part(&rest, &part)) {
+        if (!part.len)
+            return whole;
+        sum = num_add(&b->model->net.nums, sum, is_number(part, &number) ? number : named(b, part));
+    }
+    return sum == NUM_UNKNOWN ? whole : sum;
+}
+
+/* ---- inputs -------------------------------------------------------------------------------------------------- */
+
+/* The batch is the first dimension of the first input that has one and was not given a shape. */
+static void bind_batch(binding *b)
+{
+    const source *s = &b->model->source;
+    network *net = &b->model->net;
+    bool is_given = false;
+    b->batch_symbol = NUM_UNKNOWN;
+    if (!b->options || !b->options->batch)
+        return;
+    for (int32_t i = 0; i < s->main.inputs.count; i++) {
+        const value *v = &s->values.items[s->main.inputs.items[i]];
+        const sooth_shape_binding *given = shape_for(b->options, v->name);
+        is_given |= given && given->rank && given->dims[0] == b->options->batch;
+        if (v->is_initializer || v->rank < 1 || given)
+            continue;
+        num dim = bind_dim(b, v->dims[0]);
+        if (num_symbolic(dim)) {
+            b->batch_symbol = dim;
+            return;
+        }
+        if (!dim_known(v->dims[0]))
+            continue;
+        if (v->dims[0] > 0 && v->dims[0] != b->options->batch) {
+            net->batch_from = v->dims[0];
+            net->batch_to = b->options->batch;
+        }
+        return;
+    }
+    if (!is_given)
+        fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
+                  "no input has a first dimension left that a batch of %lld could bind; use --shape or --dim alone",
+                  (long long)b->options->batch);
+}
+
+static void check_contradiction(const binding *b, const value *declared, const sooth_shape_binding *given)
+{
+    for (int i = 0; i < declared->rank && (size_t)declared->rank == given->rank; i++) {
+        num other = bind_dim(b, declared->dims[i]);
+        if (!dim_known(declared->dims[i]) && dim_known(other) && other != given->dims[i])
+            fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
+                      "dimension '%s' of input '%.*s' is given twice, as %lld and as %lld; give it once",
+                      num_text(&b->model->source.symbols, declared->dims[i]), STR_ARG(declared->name),
+                      (long long)given->dims[i], (long long)other);
+    }
+}
+
+static void bind_input(binding *b, value_id id)
+{
+    network *net = &b->model->net;
+    const value *declared = &b->model->source.values.items[id];
+    value *v = &net->values.items[id];
+    const sooth_shape_binding *given = shape_for(b->options, declared->name);
+    v->is_input = true;
+    v->dtype = declared->dtype;
+    if (given) {
+        check_contradiction(b, declared, given);
+        v->rank = (int8_t)given->rank;
+        v->dims = arena_copy(net->arena, given->dims, given->rank, sizeof *given->dims);
+        bool same_rank = declared->rank == v->rank;
+        for (int i = 0; i < v->rank; i++)
+            if (same_rank && dim_known(declared->dims[i]) && declared->dims[i] != v->dims[i])
+                b->overrides = true;
+        return;
+    }
+    v->rank = declared->rank;
+    v->dims = declared->rank >= 0 ? arena_copy(net->arena, declared->dims, (size_t)declared->rank, sizeof(num)) : NULL;
+    for (int i = 0; i < v->rank; i++)
+        v->dims[i] = bind_dim(b, v->dims[i]);
+    if (net->batch_from && v->rank > 0 && v->dims[0] == net->batch_from && v->kind == VALUE_TENSOR) {
+        v->dims[0] = net->batch_to;
+        b->overrides = true;
+    }
+}
+
+/* Initializers that old files list among the inputs are weights, not inputs. */
+void bind_inputs(binding *b)
+{
+    network *net = &b->model->net;
+    const graph *g = &b->model->source.main;
+    bind_batch(b);
+    for (int32_t i = 0; i < g->inputs.count; i++) {
+        value_id id = g->inputs.items[i];
+        if (net->values.items[id].is_initializer && !shape_for(b->options, net->values.items[id].name))
+            continue;
+        net->values.items[id].is_initializer = false;
+        net->values.items[id].tensor = NULL;
+        bind_input(b, id);
+        *(int32_t *)ARENA_PUSH(net->arena, &net->inputs) = id;
+    }
+}
+
+void bind_note_unbound(const binding *b)
+{
+    network *net = &b->model->net;
+    for (int32_t i = 0; i < net->inputs.count; i++) {
+        const value *declared = &b->model->source.values.items[net->inputs.items[i]];
+        if (shape_for(b->options, declared->name))
+            continue;
+        for (int k = 0; k < declared->rank; k++) {
+            const char *text = num_text(&b->model->source.symbols, declared->dims[k]);
+            if (!text || !num_symbolic(bind_dim(b, declared->dims[k])))
+                continue;
+            str rest = str_of(text), part;
+            num number;
+            while (next_part(&rest, &part))
+                if (!is_number(part, &number) && num_symbolic(named(b, part)))
+                    network_note(net, "dimension '%.*s' is not bound: use %s--dim '%.*s=8'", STR_ARG(part),
+                                 i == 0 && k == 0 ? "--batch 8 or " : "", STR_ARG(part));
+        }
+    }
+}
