@@ -233,6 +233,8 @@ void bind_inputs(binding *b)
 void bind_note_unbound(const binding *b)
 {
     network *net = &b->model->net;
+    const value *first = net->inputs.count ? &net->values.items[net->inputs.items[0]] : NULL;
+    num batch = first && first->rank > 0 ? first->dims[0] : NUM_UNKNOWN;
     for (int32_t i = 0; i < net->inputs.count; i++) {
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         if (shape_for(b->options, declared->name))
@@ -246,7 +248,7 @@ void bind_note_unbound(const binding *b)
             while (next_part(&rest, &part))
                 if (!is_number(part, &number) && num_symbolic(named(b, part)))
                     network_note(net, "dimension '%.*s' is not bound: use %s--dim '%.*s=8'", STR_ARG(part),
-                                 i == 0 && k == 0 ? "--batch 8 or " : "", STR_ARG(part));
+                                 named(b, part) == batch ? "--batch 8 or " : "", STR_ARG(part));
         }
     }
 }

@@ -76,8 +76,10 @@ static void head(drawing *d, double width)
     xml(t, picture_name(r, base && base[1] ? base + 1 : info.file, 60));
     text_printf(t, "</text>\n<text class=\"sub\" x=\"%d\" y=\"%d\">", MARGIN, MARGIN + 36);
     text_printf(t, "%" PRId64 " layers · %s parameters · %s MACs · %s FLOPs · %s of weights", r->totals.nodes,
-                number_short(params, r->totals.params), number_short(macs, r->totals.macs),
-                number_short(flops, r->totals.flops), number_bytes(weights, r->totals.weight_bytes));
+                number_short(params, r->totals.params),
+                report_sum(r, &r->sums, MACS_BIT, r->totals.macs, number_short(macs, r->totals.macs)),
+                report_sum(r, &r->sums, FLOPS_BIT, r->totals.flops, number_short(flops, r->totals.flops)),
+                number_bytes(weights, r->totals.weight_bytes));
     if (r->totals.unknown_layers > 0)
         text_printf(t, " · %" PRId64 " layers of unknown cost", r->totals.unknown_layers);
     text_puts(t, "</text>\n");

@@ -154,29 +154,20 @@ static const char *row_shape(table *t, const report_row *row)
     return report_shape(t->r, value, t->times);
 }
 
-static const char *figure(const figures *f, column c, char room[NUMBER_ROOM])
+static const char *figure(report *r, const figures *f, column c, char room[NUMBER_ROOM])
 {
     switch (c) {
     case PARAMS:
-        return number_short(room, f->params);
+        return report_sum(r, f, PARAMS_BIT, f->params, number_short(room, f->params));
     case MACS:
-        return number_short(room, f->macs);
+        return report_sum(r, f, MACS_BIT, f->macs, number_short(room, f->macs));
     case FLOPS:
-        return number_short(room, f->flops);
+        return report_sum(r, f, FLOPS_BIT, f->flops, number_short(room, f->flops));
     case WEIGHTS:
-        return number_bytes(room, f->weight_bytes);
+        return report_sum(r, f, WEIGHT_BYTES_BIT, f->weight_bytes, number_bytes(room, f->weight_bytes));
     default:
-        return number_bytes(room, f->activation_bytes);
+        return report_sum(r, f, ACTIVATION_BYTES_BIT, f->activation_bytes, number_bytes(room, f->activation_bytes));
     }
-}
-
-/* A sum of nothing is "?" where every layer that would be in it depends on an unbound dimension. */
-static figures totals_of(const report *r)
-{
-    const sooth_totals *s = &r->totals;
-    return (figures){s->params, s->macs == 0 && s->macs_text ? SOOTH_UNKNOWN : s->macs,
-                     s->flops == 0 && s->flops_text ? SOOTH_UNKNOWN : s->flops, s->weight_bytes,
-                     s->activation_bytes == 0 && s->activation_bytes_text ? SOOTH_UNKNOWN : s->activation_bytes};
 }
 
 static const char *layer_total(report *r)
@@ -215,7 +206,6 @@ static void measure(table *t)
 {
     report *r = t->r;
     char room[NUMBER_ROOM];
-    figures totals = totals_of(r);
     for (int c = 0; c < COLUMN_COUNT; c++)
         t->width[c] = strlen(TITLES[c]);
     for (size_t i = 0; i < r->row_count; i++) {
@@ -224,10 +214,10 @@ static void measure(table *t)
         widen(t, OP, row_op(t, row));
         widen(t, SHAPE, row_shape(t, row));
         for (int c = PARAMS; c < COLUMN_COUNT; c++)
-            widen(t, c, figure(&row->sums, c, room));
+            widen(t, c, figure(r, &row->sums, c, room));
     }
     for (int c = PARAMS; c < COLUMN_COUNT; c++)
-        widen(t, c, figure(&totals, c, room));
+        widen(t, c, figure(r, &r->sums, c, room));
     widen(t, OP, layer_total(r));
     if (!r->options.columns)
         return;
@@ -256,7 +246,7 @@ static void table_line(table *t, const char *name, const char *op, const char *k
         if (!t->width[c])
             continue;
         char room[NUMBER_ROOM];
-        const char *s = f ? figure(f, c, room) : TITLES[c];
+        const char *s = f ? figure(r, f, c, room) : TITLES[c];
         bool faint = f && (*s == '0' || *s == '?');
         text_repeat(r->out, " ", GAP);
         if (faint)
@@ -271,7 +261,6 @@ static void table_line(table *t, const char *name, const char *op, const char *k
 static void layers(table *t)
 {
     report *r = t->r;
-    figures totals = totals_of(r);
     measure(t);
     style(r, "1");
     table_line(t, TITLES[NAME], TITLES[OP], "", TITLES[SHAPE], NULL);
@@ -283,7 +272,7 @@ static void layers(table *t)
         table_line(t, row->name, row_op(t, row), kind ? kind : "", row_shape(t, row), &row->sums);
     }
     line(r, table_width(t));
-    table_line(t, "total", layer_total(r), "", "", &totals);
+    table_line(t, "total", layer_total(r), "", "", &r->sums);
     size_t hidden = 0;
     for (int c = 0; c < COLUMN_COUNT; c++) {
         if (t->width[c])
@@ -323,17 +312,20 @@ static void operators(table *t)
     style(r, "1");
     text_puts(r->out, "  ");
     text_cell(r->out, "operator", width, CELL_LEFT, r->options.ascii);
-    text_printf(r->out, "  %6s  %9s  %9s  %9s  share of %s", "count", "params", "MACs", "FLOPs",
+    text_printf(r->out, "  %6s  %10s  %10s  %10s  share of %s", "count", "params", "MACs", "FLOPs",
                 by_macs ? "MACs" : "FLOPs");
     style(r, "0");
     text_puts(r->out, "\n");
     for (size_t i = 0; i < r->operator_count; i++) {
         const operator_row *o = &r->operators[i];
-        char params[NUMBER_ROOM], macs[NUMBER_ROOM], flops[NUMBER_ROOM];
+        char room[NUMBER_ROOM];
         text_puts(r->out, "  ");
         colored_cell(r, o->kind, o->op, width);
-        text_printf(r->out, "  %6" PRId64 "  %9s  %9s  %9s", o->count, number_short(params, o->sums.params),
-                    number_short(macs, o->sums.macs), number_short(flops, o->sums.flops));
+        text_printf(r->out, "  %6" PRId64, o->count);
+        for (column c = PARAMS; c <= FLOPS; c++) {
+            text_puts(r->out, "  ");
+            text_cell(r->out, figure(r, &o->sums, c, room), 10, CELL_RIGHT, r->options.ascii);
+        }
         int64_t part = by_macs ? o->sums.macs : o->sums.flops;
         double share = whole > 0 && part > 0 ? (double)part / (double)whole : 0;
         if (share > 0) {
@@ -367,13 +359,19 @@ static void totals(report *r)
     char exact[NUMBER_ROOM], brief[NUMBER_ROOM];
     heading(r, "totals");
     total_line(r, "parameters", NULL, number_grouped(exact, s->params), number_short(brief, s->params));
-    total_line(r, "MACs", s->macs_text, number_grouped(exact, s->macs), number_short(brief, s->macs));
-    total_line(r, "FLOPs", s->flops_text, number_grouped(exact, s->flops), number_short(brief, s->flops));
+    const figures *f = &r->sums;
+    total_line(r, "MACs", s->macs_text, report_sum(r, f, MACS_BIT, s->macs, number_grouped(exact, s->macs)),
+               number_short(brief, s->macs));
+    total_line(r, "FLOPs", s->flops_text, report_sum(r, f, FLOPS_BIT, s->flops, number_grouped(exact, s->flops)),
+               number_short(brief, s->flops));
     total_line(r, "weights", NULL, number_grouped(exact, s->weight_bytes), number_bytes(brief, s->weight_bytes));
-    total_line(r, "activations", s->activation_bytes_text, number_grouped(exact, s->activation_bytes),
+    total_line(r, "activations", s->activation_bytes_text,
+               report_sum(r, f, ACTIVATION_BYTES_BIT, s->activation_bytes, number_grouped(exact, s->activation_bytes)),
                number_bytes(brief, s->activation_bytes));
     if (s->unknown_layers > 0)
-        text_printf(r->out, "  %" PRId64 " of %" PRId64 " layers have a cost that is not a known number\n",
+        text_printf(r->out,
+                    "  %" PRId64 " of %" PRId64
+                    " layers have a cost that is not a known number and in no sum of numbers\n",
                     s->unknown_layers, s->nodes);
 }
 

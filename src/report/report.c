@@ -24,13 +24,25 @@ static void add_figures(figures *sum, const figures *more)
     add_known(&sum->flops, more->flops);
     add_known(&sum->weight_bytes, more->weight_bytes);
     add_known(&sum->activation_bytes, more->activation_bytes);
+    sum->partial |= more->partial;
 }
 
-static const figures NOTHING = {SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN};
+static const figures NOTHING = {SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, SOOTH_UNKNOWN, 0};
 
 static figures layer_figures(const sooth_layer *l)
 {
-    return (figures){l->params, l->macs, l->flops, l->weight_bytes, l->activation_bytes};
+    figures f = {l->params, l->macs, l->flops, l->weight_bytes, l->activation_bytes, 0};
+    f.partial =
+        (uint8_t)((l->params < 0 ? PARAMS_BIT : 0) | (l->macs < 0 ? MACS_BIT : 0) | (l->flops < 0 ? FLOPS_BIT : 0) |
+                  (l->weight_bytes < 0 ? WEIGHT_BYTES_BIT : 0) | (l->activation_bytes < 0 ? ACTIVATION_BYTES_BIT : 0));
+    return f;
+}
+
+const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text)
+{
+    if (!(f->partial & which))
+        return text;
+    return known <= 0 ? "?" : arena_printf(r->scratch, "%s %s", r->options.ascii ? ">=" : "≥", text).ptr;
 }
 
 /* ---- slots by name: a small hash table ----------------------------------------------------------------------------- */
@@ -157,9 +169,11 @@ void report_rows(report *r)
 {
     r->row_count = sooth_layer_count(r->model);
     r->rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
+    r->sums = (figures){0};
     for (size_t i = 0; i < r->row_count; i++) {
         sooth_layer l = sooth_layer_at(r->model, i);
         r->rows[i] = (report_row){l.name, l.op, i, 1, l.repeat, (int64_t)l.fused_count, l.op_known, layer_figures(&l)};
+        add_figures(&r->sums, &r->rows[i].sums);
     }
     if (r->options.depth)
         group_by_scope(r);

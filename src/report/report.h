@@ -11,7 +11,16 @@
 /* Sums skip what is not known; a sum of which nothing is known is not known either. */
 typedef struct figures {
     int64_t params, macs, flops, weight_bytes, activation_bytes;
+    uint8_t partial; /* bits of figure_bit: something that is not known would have to be in the sum */
 } figures;
+
+typedef enum figure_bit {
+    PARAMS_BIT = 1,
+    MACS_BIT = 2,
+    FLOPS_BIT = 4,
+    WEIGHT_BYTES_BIT = 8,
+    ACTIVATION_BYTES_BIT = 16,
+} figure_bit;
 
 typedef struct report_row {
     const char *name;
@@ -41,7 +50,11 @@ typedef struct report {
     operator_row *operators; /* most MACs first, then most FLOPs, then most often */
     size_t operator_count;
     sooth_totals totals;
+    figures sums; /* over all layers, as the totals */
 } report;
+
+/* The text of a number in a sum: as it is; with a sign for "at least" if the sum is partial; "?" if nothing of it is known. */
+const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text);
 
 void report_rows(report *r);
 void report_operators(report *r);
