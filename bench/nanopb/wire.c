@@ -193,7 +193,7 @@ static void own_message(wire w, enum what message, sums *s)
             s->text_bytes += wire_str(&f).len;
             break;
         case INTS:
-            for (size_t i = 0, n = wire_ints(w, f, ints, 64); i < n && i < 64; i++, s->dims++)
+            for (size_t i = 0, n = wire_ints(&w, &f, ints, 64); i < n && i < 64; i++, s->dims++)
                 s->numbers += (uint64_t)ints[i];
             break;
         default:

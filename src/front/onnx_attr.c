@@ -20,7 +20,7 @@ static list_lengths count_lists(wire w)
         if (f.number == 7)
             n.floats += f.type == 2 ? f.size / 4 : 1;
         else if (f.number == 8)
-            n.ints += wire_ints(w, f, NULL, 0);
+            n.ints += wire_ints(&w, &f, NULL, 0);
         else if (f.number == 9)
             n.strings++;
     }
@@ -34,7 +34,7 @@ static void read_ints(builder *b, wire w, attr *a, size_t count)
     wire_field f;
     while (wire_next(&w, &f))
         if (f.number == 8)
-            at += wire_ints(w, f, ints + at, count - at);
+            at += wire_ints(&w, &f, ints + at, count - at);
     a->kind = ATTR_INTS;
     a->ints = ints;
 }

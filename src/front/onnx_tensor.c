@@ -61,11 +61,7 @@ typedef struct dim_list {
 
 static inline void read_dims(wire w, wire_field f, dim_list *list)
 {
-    if (f.type == 0 && list->rank < MAX_RANK) { /* one by one, as nearly all files have them */
-        list->dims[list->rank++] = (int64_t)f.varint;
-        return;
-    }
-    list->rank += wire_ints(w, f, list->dims + list->rank, MAX_RANK - list->rank);
+    list->rank += wire_ints(&w, &f, list->dims + list->rank, MAX_RANK - list->rank);
     if (list->rank > MAX_RANK)
         wire_fail(&w, f.bytes, "a tensor has more than 64 dimensions");
 }

@@ -119,14 +119,8 @@ double wire_float(const wire_field *field)
     return (double)f;
 }
 
-size_t wire_ints(wire w, wire_field field, int64_t *to, size_t room)
+size_t wire_packed_ints(wire packed, int64_t *to, size_t room)
 {
-    if (field.type != 2) {
-        if (room)
-            to[0] = (int64_t)field.varint;
-        return 1;
-    }
-    wire packed = wire_message(&w, &field);
     size_t count = 0;
     while (packed.at < packed.end) {
         uint64_t x = read_varint(&packed);

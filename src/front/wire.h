@@ -86,7 +86,15 @@ double wire_float(const wire_field *field); /* type 5 */
 
 /* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field
  * holds and fills at most `room` of them. */
-size_t wire_ints(wire w, wire_field field, int64_t *to, size_t room);
+size_t wire_packed_ints(wire packed, int64_t *to, size_t room);
+static inline size_t wire_ints(const wire *w, const wire_field *field, int64_t *to, size_t room)
+{
+    if (field->type == 2)
+        return wire_packed_ints(wire_message(w, field), to, room);
+    if (room)
+        to[0] = (int64_t)field->varint;
+    return 1;
+}
 
 _Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);
 
