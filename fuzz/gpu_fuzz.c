@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             free(report);
         }
     }
-    str name = {text.ptr, size < 32 ? size : 32}; /* comparing longer ones with every name would take the most time */
+    str name = {text.ptr, size < 16 ? size : 16}; /* comparing longer ones with every name would take the most time */
     if (!device_list_find(gpus, name))
         device_list_nearest(gpus, name);
     free(d);

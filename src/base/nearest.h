@@ -21,6 +21,10 @@ static inline nearest nearest_to(str wanted)
 
 static inline void nearest_try(nearest *n, str name)
 {
+    /* It takes at least as many steps as the lengths differ by. */
+    size_t apart = n->wanted.len > name.len ? n->wanted.len - name.len : name.len - n->wanted.len;
+    if (apart > n->best_distance)
+        return;
     unsigned distance = nearest_distance(n->wanted, name);
     if (distance < n->best_distance || (n->best.len == 0 && distance == n->best_distance)) {
         n->best = name;

@@ -12,6 +12,7 @@ typedef struct reader {
     arena *arena;
     fail *fail;
     int line;
+    int last_field;                  /* that was found */
     int line_of[DEVICE_FIELD_COUNT]; /* where a field was given; 0: not yet */
 } reader;
 
@@ -122,9 +123,13 @@ static void read_text(reader *r, device_field field, str value)
 
 static device_field find_field(reader *r, str key)
 {
-    for (int i = 0; i < DEVICE_FIELD_COUNT; i++)
-        if (str_is(key, device_fields()[i].key))
-            return (device_field)i;
+    for (int i = 0; i < DEVICE_FIELD_COUNT; i++) {
+        int field = (r->last_field + i) % DEVICE_FIELD_COUNT; /* most files have them in their order */
+        if (str_is(key, device_fields()[field].key)) {
+            r->last_field = field;
+            return (device_field)field;
+        }
+    }
     nearest near = nearest_to(key);
     for (int i = 0; i < DEVICE_FIELD_COUNT; i++)
         nearest_try(&near, str_of(device_fields()[i].key));

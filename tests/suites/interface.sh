@@ -77,6 +77,20 @@ example_says_what_is_wrong() {
     [ $? = 1 ] && grep -q . "$work/said"
 }
 
+# The GPUs must come along with the library, wherever the program runs. The code is that of sooth.h.
+gpus_are_inside() {
+    {
+        printf '#include <sooth.h>\n#include <stdio.h>\nint main(void)\n{\n    sooth_error error;\n'
+        sed -n '/^ \*     sooth_gpus \*gpus;/,/^ \*     }$/s/^ \*//p' include/sooth.h
+        echo 'return 0; }'
+    } >"$work/gpus.c"
+    ${CC:-cc} -std=c17 -Wall -Wextra -Werror $2 -o "$work/gpus-$1" "$work/gpus.c" -I"$work/image/usr/include" \
+        -L"$work/image/usr/lib" $3 || return 1
+    (cd / && LD_LIBRARY_PATH="$work/image/usr/lib" "$work/gpus-$1") >"$work/said" || return 1
+    cat "$work/said"
+    grep -q '^108 SMs, 311.869 TFLOP/s$' "$work/said" && (cd / && "$work/image/usr/bin/sooth" gpus a100 >/dev/null)
+}
+
 header_is_cpp() {
     command -v c++ >/dev/null || return 0
     echo '#include <sooth.h>' | c++ -std=c++17 -Wall -Wextra -Werror -Iinclude -x c++ -fsyntax-only -
@@ -97,6 +111,8 @@ check "make install puts everything under DESTDIR" install_into_destdir
 check "the example of sooth.h runs with the shared library" example shared "${sanitized:+-$sanitized}" ""
 check "the example of sooth.h runs with the static library" example static "${sanitized:+-$sanitized}" "-static-libgcc -Wl,-Bstatic -lsooth -Wl,-Bdynamic -lz -lm"
 check "the example of sooth.h says what is wrong with a file" example_says_what_is_wrong
+check "the GPUs are in the shared library" gpus_are_inside shared "${sanitized:+-$sanitized}" "-lsooth"
+check "the GPUs are in the static library" gpus_are_inside static "${sanitized:+-$sanitized}" "-Wl,-Bstatic -lsooth -Wl,-Bdynamic -lz -lm"
 check "sooth.h is C++ as well" header_is_cpp
 check "make uninstall leaves nothing" uninstall_leaves_nothing
 echo "1..$count"
