@@ -19,7 +19,7 @@ static sooth_status fill_list(device_list *list, const char *directory)
 
 sooth_status sooth_gpus_open(const char *directory, sooth_gpus **gpus, sooth_error *error)
 {
-    sooth_error own;
+    sooth_error own = {.code = SOOTH_OK};
     sooth_error *e = error ? error : &own;
     *e = (sooth_error){.code = SOOTH_OK};
     *gpus = NULL;
@@ -87,7 +87,7 @@ static sooth_status find(device_list *list, const char *name, const sooth_gpu **
 
 sooth_status sooth_gpus_find(sooth_gpus *gpus, const char *name, const sooth_gpu **gpu, sooth_error *error)
 {
-    sooth_error own;
+    sooth_error own = {.code = SOOTH_OK};
     gpus->fail.error = error ? error : &own;
     *gpus->fail.error = (sooth_error){.code = SOOTH_OK};
     *gpu = NULL;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* All files after one another, each after a line "== FILE"; made by the Makefile. */
-extern const char device_shipped_texts[], device_shipped_texts_end[];
+/* All files after one another, each after a line "== FILE"; made by the Makefile; a NUL ends them. */
+extern const char device_shipped_texts[];
 
 /* Takes the place of one of the same name, if there is one. */
 static void put(device_list *list, device *d)
@@ -44,7 +44,7 @@ static const char *file_end(const char *at, const char *end)
 
 void device_list_add_shipped(device_list *list)
 {
-    const char *at = device_shipped_texts, *end = device_shipped_texts_end;
+    const char *at = device_shipped_texts, *end = at + strlen(at);
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         str file = arena_str(&list->arena, (str){at + 3, (size_t)(newline - at) - 3});
@@ -97,7 +97,9 @@ enum { KEY_BYTES = 128 };
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
 }
 
 static bool is_separator(char c)
@@ -158,8 +160,11 @@ str device_list_nearest(const device_list *list, str name)
 {
     char room[KEY_BYTES];
     size_t length = name.len < KEY_BYTES ? name.len : KEY_BYTES;
-    for (size_t i = 0; i < length; i++)
-        room[i] = is_separator(name.ptr[i]) ? '-' : lower(name.ptr[i]);
+    for (size_t i = 0; i < length; i++) {
+        room[i] = '-';
+        if (!is_separator(name.ptr[i]))
+            room[i] = lower(name.ptr[i]);
+    }
     nearest near = nearest_to((str){room, length});
     for (int32_t i = 0; i < list->devices.count; i++)
         nearest_try(&near, list->devices.items[i]->texts[DEVICE_NAME]);

@@ -6,8 +6,5 @@
     .hidden device_shipped_texts
 device_shipped_texts:
     .incbin GPU_TEXTS
-    .globl device_shipped_texts_end
-    .hidden device_shipped_texts_end
-device_shipped_texts_end:
     .byte 0
     .section .note.GNU-stack, "", %progbits

@@ -95,7 +95,7 @@ static void table_row(gpu_report *r, const size_t *width, const sooth_gpu *gpu, 
 
 static void table_of_all(gpu_report *r)
 {
-    size_t width[COLUMN_COUNT], whole = 2 * (COLUMN_COUNT - 1);
+    size_t width[COLUMN_COUNT], whole = (size_t)2 * (COLUMN_COUNT - 1);
     for (size_t c = 0; c < COLUMN_COUNT; c++) {
         size_t title = strlen(COLUMNS[c].title), unit = strlen(COLUMNS[c].unit);
         width[c] = title > unit ? title : unit;
@@ -294,7 +294,7 @@ static bool write_report(gpu_report *r)
 sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu, const sooth_report_options *options,
                                char **text_out, size_t *size, sooth_error *error)
 {
-    sooth_error own;
+    sooth_error own = {.code = SOOTH_OK};
     sooth_error *e = error ? error : &own;
     *e = (sooth_error){.code = SOOTH_OK};
     *text_out = NULL;
