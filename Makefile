@@ -118,11 +118,15 @@ UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
-unit-tests: $(UNIT_TESTS) $(TEST_MODELS)
+unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
+# What a test looks at that is no command of the program.
+$(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIB_OBJECTS) $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
 $(BUILD)/tests/models/%.onnx: tests/models/%.txt tests/tools/onnxtext.py
 	@mkdir -p $(@D)
 	tests/tools/onnxtext.py $< $@

@@ -23,10 +23,14 @@ def require(*paths):
             sys.exit(0)
 
 
-def read_lines(path):
+def read_texts(path):
     with gzip.open(SHARED / path, "rt") as file:
-        for line in file:
-            yield json.loads(line)
+        yield from file
+
+
+def read_lines(path):
+    for line in read_texts(path):
+        yield json.loads(line)
 
 
 class Inspection:

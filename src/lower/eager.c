@@ -1,0 +1,239 @@
+/* eager.c: lowering to eager PyTorch: one rule per operator of the network, and how kernels are appended.
+ *
+ * The network says what is computed; PyTorch's own rules say the rest: autocast's lists, type promotion, the strides that each
+ * operator gives its output, when a reshape must copy. They are followed here tensor by tensor, as PyTorch follows them at run time,
+ * so that casts and copies appear because they must, not because a pattern was recognised. */
+#include "lower/eager.h"
+#include "graph/infer.h"
+
+/* ---- launching ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t tensor_bytes(const eager *e, tensor_id t)
+{
+    const placed_tensor *p = tensor_at(e, t);
+    if (p->is_number)
+        return 0;
+    extent x = extent_of(p);
+    return extent_stored(&x) * dtype_bits(p->dtype) / 8;
+}
+
+kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
+{
+    kernel k = {.op = op, .layer = e->layer, .flags = (uint8_t)flags, .output_count = 1};
+    k.repeat = e->node ? e->node->repeat : 1;
+    tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, (size_t)input_count + 1);
+    for (int i = 0; i < input_count; i++)
+        if (inputs[i] != NO_TENSOR) {
+            held[k.input_count++] = inputs[i];
+            k.bytes_read += flags & KERNEL_VIEW ? 0 : tensor_bytes(e, inputs[i]);
+        }
+    held[input_count] = output;
+    k.inputs = held;
+    k.outputs = held + input_count;
+    k.bytes_written = flags & KERNEL_VIEW ? 0 : tensor_bytes(e, output);
+    kernel *made = ARENA_PUSH(e->arena, &e->out->kernels);
+    *made = k;
+    return made;
+}
+
+tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x)
+{
+    tensor_id made = tensor_new(e, type, x);
+    launch(e, op, inputs, count, made, 0);
+    return made;
+}
+
+void count_flops(eager *e, double per_element)
+{
+    kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+    extent x = tensor_extent(e, k->outputs[0]);
+    k->flops = (int64_t)(per_element * (double)extent_elements(&x));
+}
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------------- */
+
+const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count)
+{
+    const int64_t *ints = node_attr_ints(e->node, attribute, count);
+    if (ints || input >= e->node->input_count || e->node->inputs[input] == NO_VALUE)
+        return ints;
+    return value_ints(e->net, &e->net->values.items[e->node->inputs[input]], count);
+}
+
+bool value_is_number(eager *e, value_id v, double *x)
+{
+    int32_t count;
+    if (v == NO_VALUE)
+        return false;
+    const double *reals = value_reals(e->net, &e->net->values.items[v], &count);
+    if (!reals || count != 1)
+        return false;
+    *x = reals[0];
+    return true;
+}
+
+int node_axis(eager *e, int64_t axis, int rank)
+{
+    if (axis < -rank || axis >= rank)
+        fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "%s: node %.*s (%.*s): axis %lld is out of range", e->model->file.ptr,
+                  STR_ARG(e->node->name), STR_ARG(e->node->type), (long long)axis);
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *op;
+    lower_rule rule;
+} RULES[] = {
+    {"Relu", lower_unary},
+    {"Silu", lower_unary},
+    {"Swish", lower_unary},
+    {"Gelu", lower_unary},
+    {"Sigmoid", lower_unary},
+    {"HardSwish", lower_unary},
+    {"HardSigmoid", lower_unary},
+    {"LeakyRelu", lower_unary},
+    {"Elu", lower_unary},
+    {"Tanh", lower_unary},
+    {"Neg", lower_unary},
+    {"Abs", lower_unary},
+    {"Sqrt", lower_unary},
+    {"Erf", lower_unary},
+    {"Sin", lower_unary},
+    {"Cos", lower_unary},
+    {"Not", lower_unary},
+    {"Mish", lower_unary},
+    {"Floor", lower_unary},
+    {"Exp", lower_float_unary},
+    {"Log", lower_float_unary},
+    {"Reciprocal", lower_float_unary},
+    {"Softplus", lower_float_unary},
+    {"CumSum", lower_float_unary},
+    {"Clip", lower_clip},
+    {"Pow", lower_pow},
+    {"Add", lower_binary},
+    {"Sub", lower_binary},
+    {"Mul", lower_binary},
+    {"Div", lower_binary},
+    {"Max", lower_binary},
+    {"Min", lower_binary},
+    {"Cast", lower_cast},
+    {"Where", lower_where},
+    {"ReduceMean", lower_reduce},
+    {"ReduceSum", lower_reduce},
+    {"ReduceMax", lower_reduce},
+    {"ReduceMin", lower_reduce},
+    {"ReduceL2", lower_reduce},
+    {"Softmax", lower_softmax},
+    {"LogSoftmax", lower_softmax},
+    {"LpNormalization", lower_lp_norm},
+    {"Linear", lower_linear},
+    {"Gemm", lower_gemm},
+    {"MatMul", lower_matmul},
+    {"ScaledDotProductAttention", lower_attention},
+    {"Einsum", lower_einsum},
+    {"Conv", lower_conv},
+    {"ConvTranspose", lower_conv},
+    {"MaxPool", lower_pool},
+    {"AveragePool", lower_pool},
+    {"GlobalAveragePool", lower_global_pool},
+    {"GlobalMaxPool", lower_global_pool},
+    {"BatchNormalization", lower_batch_norm},
+    {"LayerNormalization", lower_layer_norm},
+    {"RMSNormalization", lower_layer_norm},
+    {"GroupNormalization", lower_group_norm},
+    {"WeightStandardization", lower_weight_standardization},
+    {"Resize", lower_resize},
+    {"Reshape", lower_reshape},
+    {"Flatten", lower_reshape},
+    {"Squeeze", lower_reshape},
+    {"Unsqueeze", lower_reshape},
+    {"Transpose", lower_transpose},
+    {"Expand", lower_expand},
+    {"Slice", lower_slice},
+    {"Split", lower_split},
+    {"Gather", lower_gather},
+    {"Concat", lower_concat},
+    {"Pad", lower_pad},
+    {"Tile", lower_tile},
+    {"Roll", lower_roll},
+    {"WindowPartition", lower_rearrange},
+    {"WindowReverse", lower_rearrange},
+    {"DepthToSpace", lower_rearrange},
+    {"PixelUnshuffle", lower_rearrange},
+    {"ChannelShuffle", lower_rearrange},
+    {"Identity", lower_identity},
+    {"Dropout", lower_identity},
+};
+
+static lower_rule rule_of(const node *n)
+{
+    for (size_t i = 0; n->op && i < sizeof RULES / sizeof *RULES; i++)
+        if (node_is(n, RULES[i].op))
+            return RULES[i].rule;
+    return lower_unknown;
+}
+
+/* No rule: one kernel by the operator's own name, or none where the operator only looks at memory in another way. */
+void lower_unknown(eager *e)
+{
+    const node *n = e->node;
+    tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
+    for (int i = 0; i < n->input_count; i++)
+        inputs[i] = input_of(e, i);
+    for (int i = 0; i < n->output_count; i++) {
+        if (n->outputs[i] == NO_VALUE)
+            continue;
+        extent x = output_extent(e, i);
+        dtype type = e->net->values.items[n->outputs[i]].dtype;
+        tensor_id made = tensor_new(e, dtype_is_float(type) ? e->weight_dtype : type, &x);
+        launch(e, n->type.ptr, inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW);
+        set_result(e, i, made);
+    }
+    e->out->unknown_count++;
+}
+
+static dtype low_dtype(lower_precision p)
+{
+    return p == PRECISION_AMP_FP16 ? DT_FLOAT16 : p == PRECISION_AMP_BF16 ? DT_BFLOAT16 : DT_UNKNOWN;
+}
+
+static dtype weight_dtype(lower_precision p)
+{
+    return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
+}
+
+static const int32_t *count_readers(const network *net, arena *a)
+{
+    int32_t *readers = ARENA_ARRAY(a, int32_t, (size_t)net->values.count + 1);
+    for (int32_t i = 0; i < net->nodes.count; i++)
+        for (int32_t k = 0; k < net->nodes.items[i].input_count; k++)
+            if (net->nodes.items[i].inputs[k] != NO_VALUE)
+                readers[net->nodes.items[i].inputs[k]]++;
+    return readers;
+}
+
+program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
+{
+    network *net = &model->net;
+    eager e = {.model = model,
+               .net = net,
+               .out = ARENA_NEW(a, program),
+               .options = options,
+               .arena = a,
+               .low = low_dtype(options->precision),
+               .weight_dtype = weight_dtype(options->precision),
+               .of_value = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
+               .readers = count_readers(net, a),
+               .layer = NO_NODE};
+    for (int32_t i = 0; i < net->values.count; i++)
+        e.of_value[i] = NO_TENSOR;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        e.node = &net->nodes.items[i];
+        e.layer = i;
+        if (!e.node->is_dead && !e.node->is_host)
+            rule_of(e.node)(&e);
+    }
+    return e.out;
+}

@@ -1,0 +1,129 @@
+/* eager.h: the vocabulary in which the rules of eager PyTorch are written. A rule calls these as Python code would call tensors:
+ * each call appends to the program what PyTorch dispatches for it. */
+#ifndef SOOTH_LOWER_EAGER_H
+#define SOOTH_LOWER_EAGER_H
+
+#include "graph/ops.h"
+#include "lower/layout.h"
+
+typedef struct eager {
+    sooth_model *model;
+    network *net;
+    program *out;
+    const lower_options *options;
+    arena *arena;
+    dtype low;           /* what autocast computes products in; DT_UNKNOWN without autocast */
+    dtype weight_dtype;  /* of floating-point weights and inputs */
+    tensor_id *of_value; /* by value_id */
+    const int32_t *readers; /* by value_id: how many inputs of nodes it is */
+    const node *node;    /* that is being lowered */
+    node_id layer;
+} eager;
+
+typedef void (*lower_rule)(eager *e);
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+
+const placed_tensor *tensor_at(const eager *e, tensor_id t); /* valid until the next tensor is made */
+extent tensor_extent(const eager *e, tensor_id t);
+/* A tensor on memory of its own; fails if its size does not fit. */
+tensor_id tensor_new(eager *e, dtype type, const extent *x);
+/* The tensor of a value: made by its layer, or a weight. */
+tensor_id tensor_of(eager *e, value_id v);
+/* Input i of the layer; NO_TENSOR if absent. */
+tensor_id input_of(eager *e, int i);
+int input_rank(eager *e, int i);
+/* What output i of the layer is. Checks that the shape is the network's. */
+void set_result(eager *e, int i, tensor_id t);
+/* Dimensions of a value of the network, without strides; fails if they are not known. */
+extent value_extent(eager *e, value_id v);
+extent output_extent(eager *e, int i);
+
+/* ---- launching ---------------------------------------------------------------------------------------------------------- */
+
+/* Appends a kernel; both counted. NO_TENSOR among the inputs is left out. The result is valid until the next kernel. */
+kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
+/* With a fresh output of the given type, strides as set in x. */
+tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
+/* FLOPs of the kernel launched last, per element of its output. */
+void count_flops(eager *e, double per_element);
+
+/* ---- types -------------------------------------------------------------------------------------------------------------- */
+
+dtype tensor_dtype(const eager *e, tensor_id t);
+bool is_low(dtype t); /* float16, bfloat16 */
+/* The type of a result of operands of these types; numbers do not count beside tensors. */
+dtype promote(const eager *e, const tensor_id *inputs, int count);
+tensor_id cast(eager *e, tensor_id t, dtype to); /* _to_copy; itself if it has that type */
+/* Autocast's two lists: products run in `low`, weights are cast once in each pass; what must be exact runs in float32. No-ops without
+ * autocast and for integers. */
+tensor_id to_low(eager *e, tensor_id t);
+tensor_id to_float(eager *e, tensor_id t);
+
+/* ---- views and copies --------------------------------------------------------------------------------------------------- */
+
+tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x); /* dims and strides of x on the memory of t */
+tensor_id permute(eager *e, tensor_id t, const int64_t *perm);
+tensor_id transpose_last(eager *e, tensor_id t);
+tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims);
+/* A view where the strides allow it, else a clone and a view. */
+tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
+tensor_id contiguous(eager *e, tensor_id t);
+tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it was */
+
+/* ---- operators ---------------------------------------------------------------------------------------------------------- */
+
+tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
+tensor_id unary(eager *e, const char *op, tensor_id t);
+tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
+tensor_id matmul(eager *e, tensor_id a, tensor_id b); /* operands as they are: no casts */
+tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
+
+/* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
+const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);
+bool value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
+int node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
+
+/* ---- rules: one per operator of the table, by file ------------------------------------------------------------------------ */
+
+void lower_unary(eager *e); /* rules_pointwise.c */
+void lower_binary(eager *e);
+void lower_clip(eager *e);
+void lower_pow(eager *e);
+void lower_float_unary(eager *e);
+void lower_cast(eager *e);
+void lower_where(eager *e);
+void lower_reduce(eager *e);
+void lower_softmax(eager *e);
+void lower_lp_norm(eager *e);
+
+void lower_linear(eager *e); /* rules_matmul.c */
+void lower_gemm(eager *e);
+void lower_matmul(eager *e);
+void lower_attention(eager *e);
+void lower_einsum(eager *e);
+
+void lower_conv(eager *e); /* rules_conv.c */
+void lower_pool(eager *e);
+void lower_global_pool(eager *e);
+void lower_batch_norm(eager *e);
+void lower_layer_norm(eager *e);
+void lower_group_norm(eager *e);
+void lower_weight_standardization(eager *e);
+void lower_resize(eager *e);
+
+void lower_reshape(eager *e); /* rules_move.c */
+void lower_transpose(eager *e);
+void lower_expand(eager *e);
+void lower_slice(eager *e);
+void lower_split(eager *e);
+void lower_gather(eager *e);
+void lower_concat(eager *e);
+void lower_pad(eager *e);
+void lower_tile(eager *e);
+void lower_roll(eager *e);
+void lower_rearrange(eager *e);
+void lower_identity(eager *e);
+void lower_unknown(eager *e);
+
+#endif

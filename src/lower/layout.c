@@ -1,0 +1,247 @@
+/* layout.c: strides: contiguous, channels last, views, and what pointwise operators give their outputs. */
+#include "lower/layout.h"
+
+#include <assert.h>
+
+extent extent_of(const placed_tensor *t)
+{
+    extent x = {.rank = t->rank};
+    for (int i = 0; i < t->rank; i++) {
+        x.dims[i] = t->dims[i];
+        x.strides[i] = t->strides[i];
+    }
+    return x;
+}
+
+int64_t extent_elements(const extent *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dims[i];
+    return n;
+}
+
+int64_t extent_stored(const extent *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->strides[i] || x->dims[i] == 0 ? x->dims[i] : 1;
+    return n;
+}
+
+/* Strides in the given order of dimensions, fastest first. */
+static void order_strides(extent *x, const int *order)
+{
+    int64_t step = 1;
+    for (int i = 0; i < x->rank; i++) {
+        x->strides[order[i]] = step;
+        step *= x->dims[order[i]] > 1 ? x->dims[order[i]] : 1;
+    }
+}
+
+void extent_contiguous(extent *x)
+{
+    int order[MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        order[i] = x->rank - 1 - i;
+    order_strides(x, order);
+}
+
+void extent_channels_last(extent *x)
+{
+    if (x->rank == 4)
+        order_strides(x, (const int[]){1, 3, 2, 0});
+    else
+        extent_contiguous(x);
+}
+
+static bool is_packed_in_order(const extent *x, const int *order)
+{
+    int64_t step = 1;
+    for (int i = 0; i < x->rank; i++) {
+        int64_t size = x->dims[order[i]];
+        if (size == 0)
+            return true;
+        if (size != 1 && x->strides[order[i]] != step)
+            return false;
+        step *= size;
+    }
+    return true;
+}
+
+bool extent_is_contiguous(const extent *x)
+{
+    int order[MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        order[i] = x->rank - 1 - i;
+    return is_packed_in_order(x, order);
+}
+
+bool extent_is_channels_last(const extent *x)
+{
+    return x->rank == 4 && is_packed_in_order(x, (const int[]){1, 3, 2, 0});
+}
+
+bool extent_suggests_channels_last(const extent *x)
+{
+    static const int ORDER[] = {1, 3, 2, 0};
+    if (x->rank != 4 || x->strides[1] == 0)
+        return false;
+    int64_t least = 0;
+    for (int i = 0; i < 4; i++) {
+        int d = ORDER[i];
+        if (x->dims[d] == 0 || x->strides[d] < least)
+            return false;
+        if (d == 0 && least == x->strides[1]) /* such as (N,1,1,1): both; contiguous wins */
+            return false;
+        least = x->strides[d];
+        if (x->dims[d] > 1)
+            least *= x->dims[d];
+    }
+    return true;
+}
+
+/* Dimensions by stride, fastest first; those of equal strides from the last to the first. */
+static void sort_by_stride(const extent *x, int *order)
+{
+    for (int i = 0; i < x->rank; i++) {
+        int d = x->rank - 1 - i, at = i;
+        while (at > 0 && x->strides[order[at - 1]] > x->strides[d]) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = d;
+    }
+}
+
+bool extent_is_dense(const extent *x)
+{
+    extent real = {0}; /* without the dimensions of size 1 */
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != 1) {
+            real.dims[real.rank] = x->dims[i];
+            real.strides[real.rank++] = x->strides[i];
+        }
+    int order[MAX_RANK];
+    sort_by_stride(&real, order);
+    return is_packed_in_order(&real, order);
+}
+
+void extent_preserve(extent *x, const extent *like)
+{
+    assert(x->rank == like->rank);
+    if (extent_is_dense(like)) {
+        memcpy(x->strides, like->strides, sizeof x->strides);
+        return;
+    }
+    extent_pointwise(x, like, 1);
+}
+
+bool extent_view(const extent *x, extent *result)
+{
+    if (extent_elements(x) == 0) {
+        extent_contiguous(result);
+        return true;
+    }
+    if (x->rank == 0) {
+        for (int i = 0; i < result->rank; i++)
+            result->strides[i] = 1;
+        return true;
+    }
+    /* Runs of old dimensions that lie behind one another must be filled by new dimensions exactly. */
+    int to = result->rank - 1;
+    int64_t base = x->strides[x->rank - 1], old_size = 1, new_size = 1;
+    for (int from = x->rank - 1; from >= 0; from--) {
+        old_size *= x->dims[from];
+        if (from > 0 && (x->dims[from - 1] == 1 || x->strides[from - 1] == old_size * base))
+            continue;
+        while (to >= 0 && (new_size < old_size || result->dims[to] == 1)) {
+            result->strides[to] = new_size * base;
+            new_size *= result->dims[to--];
+        }
+        if (new_size != old_size)
+            return false;
+        if (from > 0) {
+            base = x->strides[from - 1];
+            old_size = new_size = 1;
+        }
+    }
+    return to == -1;
+}
+
+/* ---- pointwise ------------------------------------------------------------------------------------------------------- */
+
+static int64_t broadcast_stride(const extent *operand, const extent *result, int d)
+{
+    int own = d - (result->rank - operand->rank);
+    return own < 0 || (operand->dims[own] == 1 && result->dims[d] != 1) ? 0 : operand->strides[own];
+}
+
+/* Should dimension a lie inside of b (-1), outside (1), or does no operand tell (0)? */
+static int compare_dimensions(const extent *result, const extent *operands, int count, int a, int b)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t step_a = broadcast_stride(&operands[i], result, a), step_b = broadcast_stride(&operands[i], result, b);
+        if (step_a == 0 || step_b == 0)
+            continue;
+        if (step_a != step_b)
+            return step_a < step_b ? -1 : 1;
+        if (result->dims[a] > result->dims[b])
+            return 1;
+    }
+    return 0;
+}
+
+static bool all_alike(const extent *result, const extent *operands, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (operands[i].rank != result->rank ||
+            memcmp(operands[i].dims, result->dims, (size_t)result->rank * sizeof *result->dims) != 0)
+            return false;
+    return true;
+}
+
+static bool fast_path(extent *result, const extent *operands, int count)
+{
+    if (count == 0 || !all_alike(result, operands, count))
+        return false;
+    bool contiguous = true, last = true, same = true;
+    for (int i = 0; i < count; i++) {
+        contiguous &= extent_is_contiguous(&operands[i]);
+        last &= extent_is_channels_last(&operands[i]);
+        same &= extent_is_dense(&operands[i]) &&
+                memcmp(operands[i].strides, operands[0].strides, (size_t)result->rank * sizeof(int64_t)) == 0;
+    }
+    if (contiguous)
+        extent_contiguous(result);
+    else if (last)
+        extent_channels_last(result);
+    else if (same)
+        memcpy(result->strides, operands[0].strides, sizeof result->strides);
+    return contiguous || last || same;
+}
+
+void extent_pointwise(extent *result, const extent *operands, int count)
+{
+    if (fast_path(result, operands, count))
+        return;
+    int order[MAX_RANK];
+    for (int i = 0; i < result->rank; i++)
+        order[i] = result->rank - 1 - i;
+    /* Insertion sort that passes over what cannot be told. */
+    for (int i = 1; i < result->rank; i++) {
+        int at = i;
+        for (int before = i - 1; before >= 0; before--) {
+            int c = compare_dimensions(result, operands, count, order[before], order[at]);
+            if (c < 0)
+                break;
+            if (c > 0) {
+                int swapped = order[before];
+                order[before] = order[at];
+                order[at] = swapped;
+                at = before;
+            }
+        }
+    }
+    order_strides(result, order);
+}

@@ -1,0 +1,36 @@
+/* layout.h: how strided tensors lie in memory, by PyTorch's rules: pure functions of dimensions and strides. */
+#ifndef SOOTH_LOWER_LAYOUT_H
+#define SOOTH_LOWER_LAYOUT_H
+
+#include "lower/lower.h"
+
+typedef struct extent {
+    int rank;
+    int64_t dims[MAX_RANK];
+    int64_t strides[MAX_RANK];
+} extent;
+
+extent extent_of(const placed_tensor *t);
+/* Product of the dimensions; the caller has checked that it fits. */
+int64_t extent_elements(const extent *x);
+/* Elements that lie in memory: broadcast dimensions count once. */
+int64_t extent_stored(const extent *x);
+
+void extent_contiguous(extent *x);    /* sets the strides */
+void extent_channels_last(extent *x); /* rank 4; others become contiguous */
+/* Dense, in the order in which the strides of `like` (same rank) descend: what PyTorch's preserve_format makes. */
+void extent_preserve(extent *x, const extent *like);
+
+bool extent_is_contiguous(const extent *x);
+bool extent_is_channels_last(const extent *x); /* rank 4 */
+/* What suggest_memory_format says: looks at the strides of dimensions of size 1 too. */
+bool extent_suggests_channels_last(const extent *x);
+bool extent_is_dense(const extent *x); /* no holes, no overlap */
+
+/* The strides that the same memory has under other dimensions; false if it must be copied for that. */
+bool extent_view(const extent *x, extent *result);
+
+/* Strides of the output of a pointwise operator: the order of the dimensions of its operands (all broadcast to result->dims). */
+void extent_pointwise(extent *result, const extent *operands, int count);
+
+#endif

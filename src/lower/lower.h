@@ -1,0 +1,91 @@
+/* lower.h: from the bound network to the kernels that a runtime launches for it.
+ *
+ * A program is the list of operators in the order in which the runtime sends them to the device, each with the tensors that it reads and writes:
+ * shape, element type, strides, and which of them share memory. The runtime so far is eager PyTorch at inference; operators have
+ * its names (ATen, without the overload). How long they take is not said here. */
+#ifndef SOOTH_LOWER_LOWER_H
+#define SOOTH_LOWER_LOWER_H
+
+#include "graph/graph.h"
+
+typedef enum lower_precision {
+    PRECISION_FP32,
+    PRECISION_TF32,     /* the same program as fp32; products run on tensor cores */
+    PRECISION_FP16,     /* the whole network converted (model.half()) */
+    PRECISION_BF16,
+    PRECISION_AMP_FP16, /* fp32 weights, autocast */
+    PRECISION_AMP_BF16,
+} lower_precision;
+
+typedef enum lower_layout {
+    LAYOUT_NCHW, /* contiguous */
+    LAYOUT_NHWC, /* input and weights of four dimensions in channels_last */
+} lower_layout;
+
+typedef struct lower_options {
+    lower_precision precision;
+    lower_layout layout;
+} lower_options;
+
+typedef int32_t tensor_id;
+enum { NO_TENSOR = -1 };
+
+/* A tensor on the device. */
+typedef struct placed_tensor {
+    dtype dtype;
+    int8_t rank;
+    bool is_weight; /* there before the pass begins: parameter or buffer */
+    bool is_number; /* a number of the program text, no memory; never widens the other operand's type */
+    const int64_t *dims;
+    const int64_t *strides; /* in elements; 0 where it is broadcast */
+    int32_t storage;        /* tensors with the same number share their memory */
+    value_id value;         /* of the network; NO_VALUE if it has none there */
+    tensor_id low_copy;     /* of a weight under autocast: its cast, made once in each pass; NO_TENSOR before */
+} placed_tensor;
+
+enum {
+    KERNEL_IN_PLACE = 1, /* the output is the first input */
+    KERNEL_VIEW = 2,     /* costs time on the host alone */
+    KERNEL_HIDDEN = 4,   /* launched by the operator before it: the bias of a convolution, a copy into another layout */
+    KERNEL_UNKNOWN = 8,  /* the operator has no rule: named as in the file */
+};
+
+/* Windows of convolutions and poolings, height before width. */
+enum { MAX_WINDOW = 3 };
+typedef struct kernel_window {
+    int8_t rank; /* 0: none */
+    bool transposed;
+    int64_t size[MAX_WINDOW], stride[MAX_WINDOW], padding[MAX_WINDOW], dilation[MAX_WINDOW];
+    int64_t groups;
+} kernel_window;
+
+typedef struct kernel {
+    const char *op; /* of ATen */
+    node_id layer;  /* that it belongs to */
+    uint8_t flags;
+    int32_t input_count, output_count;
+    const tensor_id *inputs;
+    const tensor_id *outputs;
+    const kernel_window *window; /* NULL if it has none */
+    int64_t macs, flops;         /* of one run; INT64_MAX if they do not fit */
+    int64_t bytes_read, bytes_written;
+    int64_t repeat; /* how often it runs in a pass */
+} kernel;
+
+typedef struct program {
+    struct {
+        placed_tensor *items;
+        int32_t count, capacity;
+    } tensors;
+    struct {
+        kernel *items;
+        int32_t count, capacity;
+    } kernels; /* in launch order */
+    int32_t storage_count;
+    int32_t unknown_count; /* kernels without a rule */
+} program;
+
+/* Lowers the bound network to eager PyTorch. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape is not known. */
+program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
+
+#endif

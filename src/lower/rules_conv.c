@@ -1,0 +1,205 @@
+/* rules_conv.c: convolutions, pooling, normalisation, resizing. */
+#include "lower/eager.h"
+
+/* ---- windows ------------------------------------------------------------------------------------------------------------ */
+
+static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t otherwise)
+{
+    int32_t count = 0;
+    const int64_t *ints = node_attr_ints(e->node, name, &count);
+    for (int i = 0; i < rank; i++)
+        to[i] = ints && i < count ? ints[i] : otherwise;
+}
+
+static kernel_window *new_window(eager *e, int rank, const int64_t *size)
+{
+    kernel_window *w = ARENA_NEW(e->arena, kernel_window);
+    w->rank = (int8_t)(rank < MAX_WINDOW ? rank : MAX_WINDOW);
+    for (int i = 0; i < w->rank; i++)
+        w->size[i] = size[i];
+    read_ints(e, "strides", w->stride, w->rank, 1);
+    read_ints(e, "dilations", w->dilation, w->rank, 1);
+    read_ints(e, "pads", w->padding, w->rank, 0);
+    w->groups = node_attr_int(e->node, "group", 1);
+    w->groups = w->groups > 0 ? w->groups : 1;
+    return w;
+}
+
+static kernel *last_kernel(eager *e)
+{
+    return &e->out->kernels.items[e->out->kernels.count - 1];
+}
+
+/* ---- convolution -------------------------------------------------------------------------------------------------------- */
+
+/* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched inside. */
+void lower_conv(eager *e)
+{
+    tensor_id x = input_of(e, 0), w = input_of(e, 1), bias = input_of(e, 2);
+    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, 1) < 3 || input_rank(e, 1) != input_rank(e, 0)) {
+        lower_unknown(e);
+        return;
+    }
+    x = to_low(e, x);
+    w = to_low(e, w);
+    bias = to_low(e, bias);
+    extent xx = tensor_extent(e, x), xw = tensor_extent(e, w), y = output_extent(e, 0);
+    bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
+    if (last)
+        extent_channels_last(&y);
+    bool copies = last ? !extent_is_channels_last(&xx) : !extent_is_contiguous(&xx);
+    dtype type = tensor_dtype(e, x);
+    tensor_id made = tensor_new(e, type, &y);
+    kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
+    window->transposed = node_is(e->node, "ConvTranspose");
+    launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0)->window = window;
+    kernel *k = last_kernel(e);
+    const extent *wide = window->transposed ? &xx : &y; /* each of its elements meets the whole window */
+    int64_t taps = 1;
+    for (int i = 1; i < xw.rank; i++)
+        taps *= xw.dims[i];
+    if (__builtin_mul_overflow(extent_elements(wide), taps, &k->macs) || __builtin_mul_overflow(2, k->macs, &k->flops))
+        k->macs = k->flops = INT64_MAX;
+    if (copies) {
+        if (last)
+            extent_channels_last(&xx);
+        else
+            extent_contiguous(&xx);
+        launch(e, "clone", &x, 1, tensor_new(e, type, &xx), KERNEL_HIDDEN);
+    }
+    if (bias != NO_TENSOR) {
+        launch(e, "add_", (const tensor_id[]){made, bias}, 2, made, KERNEL_HIDDEN | KERNEL_IN_PLACE);
+        count_flops(e, 1);
+    }
+    set_result(e, 0, made);
+}
+
+/* ---- pooling ------------------------------------------------------------------------------------------------------------ */
+
+static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent *y)
+{
+    extent from = tensor_extent(e, t), x = *y;
+    if (extent_suggests_channels_last(&from))
+        extent_channels_last(&x);
+    return launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
+}
+
+void lower_pool(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent y = output_extent(e, 0);
+    int rank = input_rank(e, 0) - 2;
+    if (rank < 1 || rank > MAX_WINDOW) {
+        lower_unknown(e);
+        return;
+    }
+    int64_t size[MAX_WINDOW];
+    read_ints(e, "kernel_shape", size, rank, 1);
+    kernel_window *window = new_window(e, rank, size);
+    static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
+    static const char *const AVERAGE[] = {"avg_pool1d", "avg_pool2d", "avg_pool3d"};
+    const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
+    tensor_id made = like_input(e, op, t, &y);
+    last_kernel(e)->window = window;
+    double taps = 1;
+    for (int i = 0; i < rank; i++)
+        taps *= (double)size[i];
+    count_flops(e, taps < 1e9 ? taps : 1e9);
+    set_result(e, 0, made);
+}
+
+/* AdaptiveAvgPool2d(1) is a mean. */
+void lower_global_pool(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent y = output_extent(e, 0), from = tensor_extent(e, t);
+    const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
+    tensor_id made = launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
+    last_kernel(e)->flops = extent_elements(&from);
+    if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool")) {
+        extent_channels_last(&y); /* the module restrides what it got */
+        made = view_as(e, "as_strided_", made, &y);
+    }
+    set_result(e, 0, made);
+}
+
+/* ---- normalisation ------------------------------------------------------------------------------------------------------ */
+
+static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *y, int first_weight)
+{
+    tensor_id inputs[5] = {t};
+    for (int i = 1; i < 5; i++)
+        inputs[i] = first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR;
+    tensor_id made = launch_new(e, op, inputs, 5, tensor_dtype(e, t), y);
+    count_flops(e, (double)e->node->op->flops_per_element);
+    return made;
+}
+
+/* cuDNN's where it takes it: maps, and float32 statistics. */
+void lower_batch_norm(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t), y = from;
+    if (extent_suggests_channels_last(&from))
+        extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
+    bool own = from.rank < 4 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
+               tensor_dtype(e, t) == DT_BFLOAT16;
+    set_result(e, 0, normalise(e, own ? "native_batch_norm" : "cudnn_batch_norm", t, &y, 1));
+}
+
+/* In float32 under autocast. */
+void lower_layer_norm(eager *e)
+{
+    bool is_rms = node_is(e->node, "RMSNormalization");
+    tensor_id t = to_float(e, input_of(e, 0));
+    extent y = tensor_extent(e, t);
+    extent_contiguous(&y);
+    set_result(e, 0, normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1));
+}
+
+void lower_group_norm(eager *e)
+{
+    tensor_id t = to_float(e, input_of(e, 0));
+    extent y = tensor_extent(e, t);
+    if (extent_suggests_channels_last(&y))
+        extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
+    set_result(e, 0, normalise(e, "native_group_norm", t, &y, 1));
+}
+
+/* The weight as a batch of one row for each output channel, through a batch norm. */
+void lower_weight_standardization(eager *e)
+{
+    tensor_id w = input_of(e, 0);
+    extent x = tensor_extent(e, w);
+    if (x.rank < 2) {
+        lower_unknown(e);
+        return;
+    }
+    int64_t rest = 1;
+    for (int i = 1; i < x.rank; i++)
+        rest *= x.dims[i];
+    w = reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
+    extent y = tensor_extent(e, w);
+    extent_contiguous(&y);
+    w = normalise(e, "native_batch_norm", w, &y, 1);
+    set_result(e, 0, reshape(e, w, x.rank, x.dims));
+}
+
+/* ---- resizing ----------------------------------------------------------------------------------------------------------- */
+
+/* On autocast's list of what runs in float32. */
+void lower_resize(eager *e)
+{
+    tensor_id t = to_float(e, input_of(e, 0));
+    extent y = output_extent(e, 0);
+    str mode = node_attr_string(e->node, "mode", "nearest");
+    const char *op = str_is(mode, "linear")  ? "upsample_bilinear2d"
+                     : str_is(mode, "cubic") ? "upsample_bicubic2d"
+                                             : "upsample_nearest2d";
+    set_result(e, 0, like_input(e, op, t, &y));
+    count_flops(e, 4);
+}

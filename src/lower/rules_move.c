@@ -1,0 +1,224 @@
+/* rules_move.c: views, and what moves data: reshape, transpose, slices, concatenation, padding, lookups. */
+#include "lower/eager.h"
+#include "graph/infer.h"
+
+void lower_identity(eager *e)
+{
+    set_result(e, 0, input_of(e, 0));
+}
+
+void lower_reshape(eager *e)
+{
+    extent x = output_extent(e, 0);
+    set_result(e, 0, reshape(e, input_of(e, 0), x.rank, x.dims));
+}
+
+void lower_transpose(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    int rank = tensor_at(e, t)->rank;
+    int32_t count;
+    const int64_t *perm = node_attr_ints(e->node, "perm", &count);
+    int64_t checked[MAX_RANK];
+    bool seen[MAX_RANK] = {false};
+    for (int i = 0; i < rank; i++) {
+        checked[i] = perm && count == rank ? perm[i] : rank - 1 - i;
+        if (checked[i] < 0 || checked[i] >= rank || seen[checked[i]]) {
+            lower_unknown(e);
+            return;
+        }
+        seen[checked[i]] = true;
+    }
+    set_result(e, 0, permute(e, t, checked));
+}
+
+void lower_expand(eager *e)
+{
+    extent x = output_extent(e, 0);
+    if (input_rank(e, 0) > x.rank) {
+        lower_unknown(e);
+        return;
+    }
+    set_result(e, 0, expand(e, input_of(e, 0), x.rank, x.dims));
+}
+
+/* The result has the strides of the input, times the steps. */
+void lower_slice(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    int32_t axis_count = 0, step_count = 0;
+    const int64_t *axes = node_ints(e, "axes", 3, &axis_count), *steps = node_ints(e, "steps", 4, &step_count);
+    if (from.rank != x.rank) {
+        lower_unknown(e);
+        return;
+    }
+    if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:]: nothing is dispatched */
+        set_result(e, 0, t);
+        return;
+    }
+    memcpy(x.strides, from.strides, sizeof x.strides);
+    for (int32_t i = 0; steps && i < step_count; i++) {
+        int64_t axis = axes && i < axis_count ? axes[i] : i;
+        if (axis >= -x.rank && axis < x.rank && steps[i] > 1)
+            __builtin_mul_overflow(x.strides[axis < 0 ? axis + x.rank : axis], steps[i],
+                                   &x.strides[axis < 0 ? axis + x.rank : axis]);
+    }
+    set_result(e, 0, view_as(e, "slice", t, &x));
+}
+
+void lower_split(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t);
+    for (int i = 0; i < e->node->output_count; i++) {
+        if (e->node->outputs[i] == NO_VALUE)
+            continue;
+        extent x = output_extent(e, i);
+        if (x.rank != from.rank) {
+            lower_unknown(e);
+            return;
+        }
+        memcpy(x.strides, from.strides, sizeof x.strides);
+        set_result(e, i, view_as(e, "split", t, &x));
+    }
+}
+
+/* A single index is a view; a list of them looks rows up. */
+void lower_gather(eager *e)
+{
+    tensor_id t = input_of(e, 0), index = input_of(e, 1);
+    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    if (from.rank == 0) {
+        lower_unknown(e);
+        return;
+    }
+    int axis = node_axis(e, node_attr_int(e->node, "axis", 0), from.rank);
+    if (tensor_at(e, index)->rank == 0 && x.rank == from.rank - 1) {
+        for (int i = 0; i < x.rank; i++)
+            x.strides[i] = from.strides[i < axis ? i : i + 1];
+        set_result(e, 0, view_as(e, "select", t, &x));
+        return;
+    }
+    tensor_id inputs[2] = {t, index};
+    set_result(e, 0, launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
+}
+
+static bool is_stack(eager *e, int axis)
+{
+    const node *n = e->node;
+    for (int i = 0; i < n->input_count; i++) {
+        const value *v = n->inputs[i] == NO_VALUE ? NULL : &e->net->values.items[n->inputs[i]];
+        const node *maker = v && v->producer != NO_NODE ? &e->net->nodes.items[v->producer] : NULL;
+        if (!maker || !node_is(maker, "Unsqueeze") || v->rank <= axis || v->dims[axis] != 1)
+            return false;
+    }
+    return n->input_count > 1;
+}
+
+/* Channels last if all of them are. */
+void lower_concat(eager *e)
+{
+    const node *n = e->node;
+    extent x = output_extent(e, 0);
+    tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
+    int count = 0;
+    bool last = true;
+    for (int i = 0; i < n->input_count; i++) {
+        tensor_id t = input_of(e, i);
+        if (t == NO_TENSOR)
+            continue;
+        extent own = tensor_extent(e, t);
+        last &= extent_suggests_channels_last(&own);
+        inputs[count++] = t;
+    }
+    bool stacks = x.rank > 0 && is_stack(e, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+    if (last && count > 0 && !stacks)
+        extent_channels_last(&x);
+    set_result(e, 0, launch_new(e, stacks ? "stack" : "cat", inputs, count, promote(e, inputs, count), &x));
+}
+
+void lower_pad(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    str mode = node_attr_string(e->node, "mode", "constant");
+    const char *op = str_is(mode, "reflect") ? "reflection_pad2d" : str_is(mode, "edge") ? "replication_pad2d" : "constant_pad_nd";
+    if (str_is(mode, "constant") && extent_suggests_channels_last(&from))
+        extent_channels_last(&x);
+    set_result(e, 0, launch_new(e, op, &t, 1, tensor_dtype(e, t), &x));
+}
+
+void lower_tile(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent x = output_extent(e, 0);
+    set_result(e, 0, launch_new(e, "repeat", &t, 1, tensor_dtype(e, t), &x));
+}
+
+void lower_roll(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent x = output_extent(e, 0);
+    set_result(e, 0, launch_new(e, "roll", &t, 1, tensor_dtype(e, t), &x));
+}
+
+/* ---- rearrangements that a pass has recognised --------------------------------------------------------------------------- */
+
+/* A view of six dimensions, a permutation, and a reshape, which copies. */
+static void rearrange(eager *e, const int64_t *split, int rank, const int64_t *perm)
+{
+    extent x = output_extent(e, 0);
+    tensor_id t = reshape(e, input_of(e, 0), rank, split);
+    t = permute(e, t, perm);
+    set_result(e, 0, reshape(e, t, x.rank, x.dims));
+}
+
+static void lower_windows(eager *e, const extent *from, const extent *to, const int64_t window[2])
+{
+    static const int64_t WINDOW[] = {0, 1, 3, 2, 4, 5}, GRID[] = {0, 2, 4, 1, 3, 5}, GRID_BACK[] = {0, 3, 1, 4, 2, 5};
+    bool grid = node_attr_int(e->node, "grid", 0) != 0, divides = node_is(e->node, "WindowPartition");
+    const extent *map = divides ? from : to; /* (N,H,W,C) */
+    int64_t h = window[0], w = window[1], rows = map->dims[1] / h, columns = map->dims[2] / w;
+    int64_t n = map->dims[0], c = map->dims[3];
+    int64_t split[6] = {n, rows, h, columns, w, c};
+    const int64_t *perm = WINDOW;
+    if (divides && grid) {
+        memcpy(split, (int64_t[6]){n, h, rows, w, columns, c}, sizeof split);
+        perm = GRID;
+    } else if (!divides && grid) {
+        memcpy(split, (int64_t[6]){n, rows, columns, h, w, c}, sizeof split);
+        perm = GRID_BACK;
+    } else if (!divides) {
+        memcpy(split, (int64_t[6]){n, rows, columns, h, w, c}, sizeof split);
+    }
+    rearrange(e, split, 6, perm);
+}
+
+void lower_rearrange(eager *e)
+{
+    const node *n = e->node;
+    extent from = tensor_extent(e, input_of(e, 0)), to = output_extent(e, 0);
+    int32_t count = 0;
+    const int64_t *window = node_attr_ints(n, "window", &count);
+    const extent *map = node_is(n, "WindowPartition") ? &from : &to;
+    if (window && count == 2 && window[0] > 0 && window[1] > 0 && map->rank == 4) {
+        lower_windows(e, &from, &to, window);
+        return;
+    }
+    int64_t block = node_attr_int(n, node_is(n, "ChannelShuffle") ? "groups" : "blocksize", 0);
+    if (block <= 0 || from.rank != 4 || to.rank != 4) {
+        tensor_id t = input_of(e, 0);
+        set_result(e, 0, launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &to));
+        return;
+    }
+    const int64_t *d = from.dims;
+    if (node_is(n, "ChannelShuffle")) {
+        rearrange(e, (const int64_t[]){d[0], block, d[1] / block, d[2], d[3]}, 5, (const int64_t[]){0, 2, 1, 3, 4});
+        return;
+    }
+    /* One operator each, but not one kernel: both are a copy inside. */
+    tensor_id t = input_of(e, 0);
+    const char *op = node_is(n, "PixelUnshuffle") ? "pixel_unshuffle" : "pixel_shuffle";
+    set_result(e, 0, launch_new(e, op, &t, 1, tensor_dtype(e, t), &to));
+}

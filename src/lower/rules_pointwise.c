@@ -1,0 +1,199 @@
+/* rules_pointwise.c: operators that work element by element, and reductions.
+ *
+ * In place or not is not in the file: activations and sums are launched under one name, without the underscore. */
+#include "lower/eager.h"
+
+/* ---- operators ---------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_OPERANDS = 8 };
+
+tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
+{
+    extent operands[MAX_OPERANDS], x = {0};
+    int operand_count = 0;
+    for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
+        extent own = tensor_extent(e, inputs[i]);
+        for (int d = 1; d <= own.rank; d++) { /* broadcasting, from the last dimension */
+            int at = MAX_RANK - d;
+            if (d > x.rank || (x.dims[at] == 1 && own.dims[own.rank - d] != 1))
+                x.dims[at] = own.dims[own.rank - d];
+        }
+        x.rank = own.rank > x.rank ? own.rank : x.rank;
+        if (!tensor_at(e, inputs[i])->is_number)
+            operands[operand_count++] = own;
+    }
+    memmove(x.dims, x.dims + MAX_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
+    extent_pointwise(&x, operands, operand_count);
+    tensor_id made = launch_new(e, op, inputs, count, type, &x);
+    count_flops(e, e->node->op ? (double)e->node->op->flops_per_element : 1);
+    return made;
+}
+
+tensor_id unary(eager *e, const char *op, tensor_id t)
+{
+    return pointwise(e, op, &t, 1, tensor_dtype(e, t));
+}
+
+tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b)
+{
+    tensor_id inputs[2] = {a, b};
+    return pointwise(e, op, inputs, 2, promote(e, inputs, 2));
+}
+
+/* ---- one operand -------------------------------------------------------------------------------------------------------- */
+
+static const char *aten_name(const node *n)
+{
+    static const struct {
+        const char *onnx, *aten;
+    } NAMES[] = {
+        {"Relu", "relu"},
+        {"Silu", "silu"},
+        {"Swish", "silu"},
+        {"Gelu", "gelu"},
+        {"Sigmoid", "sigmoid"},
+        {"HardSwish", "hardswish"},
+        {"HardSigmoid", "hardsigmoid"},
+        {"LeakyRelu", "leaky_relu"},
+        {"Elu", "elu"},
+        {"Tanh", "tanh"},
+        {"Neg", "neg"},
+        {"Abs", "abs"},
+        {"Sqrt", "sqrt"},
+        {"Erf", "erf"},
+        {"Sin", "sin"},
+        {"Cos", "cos"},
+        {"Not", "bitwise_not"},
+        {"Mish", "mish"},
+        {"Floor", "floor"},
+        {"Exp", "exp"},
+        {"Log", "log"},
+        {"Reciprocal", "reciprocal"},
+        {"Softplus", "softplus"},
+        {"CumSum", "cumsum"},
+        {"Add", "add"},
+        {"Sub", "sub"},
+        {"Mul", "mul"},
+        {"Div", "div"},
+        {"Max", "maximum"},
+        {"Min", "minimum"},
+        {"ReduceMean", "mean"},
+        {"ReduceSum", "sum"},
+        {"ReduceMax", "amax"},
+        {"ReduceMin", "amin"},
+        {"ReduceL2", "linalg_vector_norm"},
+        {"Softmax", "_softmax"},
+        {"LogSoftmax", "_log_softmax"},
+    };
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (node_is(n, NAMES[i].onnx))
+            return NAMES[i].aten;
+    return n->type.ptr;
+}
+
+void lower_unary(eager *e)
+{
+    set_result(e, 0, unary(e, aten_name(e->node), input_of(e, 0)));
+}
+
+/* On autocast's list of what runs in float32. */
+void lower_float_unary(eager *e)
+{
+    set_result(e, 0, unary(e, aten_name(e->node), to_float(e, input_of(e, 0))));
+}
+
+void lower_clip(eager *e)
+{
+    double low = 0, high = 0;
+    const node *n = e->node;
+    bool has_low = node_attr(n, "min") || (n->input_count > 1 && n->inputs[1] != NO_VALUE);
+    bool has_high = node_attr(n, "max") || (n->input_count > 2 && n->inputs[2] != NO_VALUE);
+    low = node_attr_real(n, "min", low);
+    high = node_attr_real(n, "max", high);
+    if (n->input_count > 1)
+        value_is_number(e, n->inputs[1], &low);
+    if (n->input_count > 2)
+        value_is_number(e, n->inputs[2], &high);
+    const char *op = !has_high ? "clamp_min" : !has_low ? "clamp_max" : low == 0 && high == 6 ? "hardtanh" : "clamp";
+    set_result(e, 0, unary(e, op, input_of(e, 0)));
+}
+
+void lower_pow(eager *e)
+{
+    tensor_id x = to_float(e, input_of(e, 0));
+    set_result(e, 0, unary(e, "pow", x));
+}
+
+void lower_cast(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    dtype to = e->net->values.items[e->node->outputs[0]].dtype;
+    /* A cast between floating-point types of an fp32 export was there already when nothing was cast: it keeps what it gets. */
+    bool is_float = dtype_is_float(to) && dtype_is_float(tensor_dtype(e, x));
+    set_result(e, 0, is_float ? x : cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+}
+
+/* ---- two and more operands ---------------------------------------------------------------------------------------------- */
+
+void lower_binary(eager *e)
+{
+    const char *op = aten_name(e->node);
+    tensor_id sum = input_of(e, 0);
+    for (int i = 1; i < e->node->input_count; i++)
+        sum = binary(e, op, sum, input_of(e, i));
+    set_result(e, 0, sum);
+}
+
+void lower_where(eager *e)
+{
+    tensor_id inputs[3] = {input_of(e, 0), input_of(e, 1), input_of(e, 2)};
+    set_result(e, 0, pointwise(e, "where", inputs, 3, promote(e, inputs + 1, 2)));
+}
+
+/* ---- reductions --------------------------------------------------------------------------------------------------------- */
+
+static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const extent *x)
+{
+    extent result = *x, from = tensor_extent(e, t);
+    extent_contiguous(&result);
+    tensor_id made = launch_new(e, op, &t, 1, type, &result);
+    e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
+    return made;
+}
+
+/* Sums and norms return float32 under autocast, without a cast before; means and maxima keep their type. */
+void lower_reduce(eager *e)
+{
+    const node *n = e->node;
+    extent x = output_extent(e, 0);
+    tensor_id t = input_of(e, 0);
+    bool widens = (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
+    set_result(e, 0, reduce(e, aten_name(n), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
+}
+
+void lower_softmax(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent x = tensor_extent(e, t);
+    extent_contiguous(&x);
+    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    set_result(e, 0, launch_new(e, aten_name(e->node), &t, 1, type, &x));
+    count_flops(e, (double)e->node->op->flops_per_element);
+}
+
+/* F.normalize: the norm, its least value, the quotient. */
+void lower_lp_norm(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent whole = tensor_extent(e, t), x = whole;
+    if (x.rank == 0) {
+        lower_unknown(e);
+        return;
+    }
+    x.dims[node_axis(e, node_attr_int(e->node, "axis", -1), x.rank)] = 1;
+    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    tensor_id norm = reduce(e, "linalg_vector_norm", t, type, &x);
+    norm = unary(e, "clamp_min", norm);
+    norm = expand(e, norm, whole.rank, whole.dims);
+    set_result(e, 0, binary(e, "div", t, norm));
+}

@@ -1,0 +1,243 @@
+/* tensors.c: tensors of a program, their types, views and copies. */
+#include "lower/eager.h"
+
+/* Sizes stay below this, so that sums and products of a few of them cannot overflow. */
+static const int64_t MAX_ELEMENTS = (int64_t)1 << 48;
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+
+const placed_tensor *tensor_at(const eager *e, tensor_id t)
+{
+    return &e->out->tensors.items[t];
+}
+
+extent tensor_extent(const eager *e, tensor_id t)
+{
+    return extent_of(tensor_at(e, t));
+}
+
+dtype tensor_dtype(const eager *e, tensor_id t)
+{
+    return tensor_at(e, t)->dtype;
+}
+
+static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] < 0 || __builtin_mul_overflow(elements, x->dims[i] > 0 ? x->dims[i] : 1, &elements) ||
+            elements > MAX_ELEMENTS)
+            fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: node %.*s (%.*s) has a tensor that is too large",
+                      e->model->file.ptr, STR_ARG(e->node ? e->node->name : STR("")),
+                      STR_ARG(e->node ? e->node->type : STR("")));
+    placed_tensor *t = ARENA_PUSH(e->arena, &e->out->tensors);
+    *t = (placed_tensor){.dtype = type,
+                         .rank = (int8_t)x->rank,
+                         .dims = arena_copy(e->arena, x->dims, (size_t)x->rank, sizeof *x->dims),
+                         .strides = arena_copy(e->arena, x->strides, (size_t)x->rank, sizeof *x->strides),
+                         .storage = storage,
+                         .value = NO_VALUE,
+                         .low_copy = NO_TENSOR};
+    return e->out->tensors.count - 1;
+}
+
+tensor_id tensor_new(eager *e, dtype type, const extent *x)
+{
+    return add_tensor(e, type, x, e->out->storage_count++);
+}
+
+extent value_extent(eager *e, value_id v)
+{
+    const value *val = &e->net->values.items[v];
+    extent x = {.rank = val->rank};
+    bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
+    for (int i = 0; known && i < val->rank; i++) {
+        x.dims[i] = val->dims[i];
+        known = dim_known(val->dims[i]);
+    }
+    if (!known)
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "%s: the shape of %.*s is not known; give all dimensions (--batch, --dim)", e->model->file.ptr,
+                  STR_ARG(val->name));
+    extent_contiguous(&x);
+    return x;
+}
+
+extent output_extent(eager *e, int i)
+{
+    return value_extent(e, e->node->outputs[i]);
+}
+
+/* Constants of one element without dimensions are numbers in the program's text. */
+static bool is_number(const value *v)
+{
+    return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
+}
+
+tensor_id tensor_of(eager *e, value_id v)
+{
+    if (e->of_value[v] != NO_TENSOR)
+        return e->of_value[v];
+    const value *val = &e->net->values.items[v];
+    extent x = value_extent(e, v);
+    if (e->options->layout == LAYOUT_NHWC)
+        extent_channels_last(&x);
+    tensor_id t = tensor_new(e, dtype_is_float(val->dtype) ? e->weight_dtype : val->dtype, &x);
+    placed_tensor *made = &e->out->tensors.items[t];
+    made->value = v;
+    made->is_weight = !val->is_input;
+    made->is_number = is_number(val);
+    e->of_value[v] = t;
+    return t;
+}
+
+tensor_id input_of(eager *e, int i)
+{
+    return i < e->node->input_count && e->node->inputs[i] != NO_VALUE ? tensor_of(e, e->node->inputs[i]) : NO_TENSOR;
+}
+
+int input_rank(eager *e, int i)
+{
+    return tensor_at(e, input_of(e, i))->rank;
+}
+
+void set_result(eager *e, int i, tensor_id t)
+{
+    if (i >= e->node->output_count || e->node->outputs[i] == NO_VALUE)
+        return;
+    value_id v = e->node->outputs[i];
+    extent want = value_extent(e, v);
+    const placed_tensor *got = tensor_at(e, t);
+    if (got->rank != want.rank || memcmp(got->dims, want.dims, (size_t)want.rank * sizeof *want.dims) != 0)
+        t = reshape(e, t, want.rank, want.dims);
+    e->of_value[v] = t;
+    if (e->out->tensors.items[t].value == NO_VALUE)
+        e->out->tensors.items[t].value = v;
+}
+
+/* ---- types -------------------------------------------------------------------------------------------------------------- */
+
+bool is_low(dtype t)
+{
+    return t == DT_FLOAT16 || t == DT_BFLOAT16;
+}
+
+static int width_of(dtype t)
+{
+    if (t == DT_BOOL)
+        return 0;
+    return (dtype_is_float(t) ? 1000 : 0) + dtype_bits(t);
+}
+
+dtype promote(const eager *e, const tensor_id *inputs, int count)
+{
+    dtype widest = DT_UNKNOWN, of_numbers = DT_UNKNOWN;
+    for (int i = 0; i < count; i++) {
+        const placed_tensor *t = tensor_at(e, inputs[i]);
+        dtype *best = t->rank == 0 ? &of_numbers : &widest;
+        if (*best == DT_UNKNOWN || width_of(t->dtype) > width_of(*best))
+            *best = t->dtype;
+    }
+    if (widest == DT_UNKNOWN)
+        return of_numbers;
+    /* A number changes the kind (integer to floating point), never the width. */
+    bool lifts = of_numbers != DT_UNKNOWN && dtype_is_float(of_numbers) && !dtype_is_float(widest);
+    return lifts ? e->weight_dtype : widest;
+}
+
+tensor_id cast(eager *e, tensor_id t, dtype to)
+{
+    if (tensor_dtype(e, t) == to)
+        return t;
+    extent from = tensor_extent(e, t), x = from;
+    extent_preserve(&x, &from);
+    return launch_new(e, "_to_copy", &t, 1, to, &x);
+}
+
+tensor_id to_low(eager *e, tensor_id t)
+{
+    if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32)
+        return t;
+    const placed_tensor *from = tensor_at(e, t);
+    if (from->low_copy != NO_TENSOR)
+        return from->low_copy;
+    bool is_leaf = from->is_weight;
+    tensor_id made = cast(e, t, e->low);
+    if (is_leaf)
+        e->out->tensors.items[t].low_copy = made;
+    return made;
+}
+
+tensor_id to_float(eager *e, tensor_id t)
+{
+    return t != NO_TENSOR && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? cast(e, t, DT_FLOAT32) : t;
+}
+
+/* ---- views and copies --------------------------------------------------------------------------------------------------- */
+
+tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x)
+{
+    placed_tensor from = *tensor_at(e, t);
+    tensor_id made = add_tensor(e, from.dtype, x, from.storage);
+    e->out->tensors.items[made].is_number = from.is_number;
+    launch(e, op, &t, 1, made, KERNEL_VIEW);
+    return made;
+}
+
+tensor_id permute(eager *e, tensor_id t, const int64_t *perm)
+{
+    extent from = tensor_extent(e, t), x = {.rank = from.rank};
+    for (int i = 0; i < from.rank; i++) {
+        x.dims[i] = from.dims[perm[i]];
+        x.strides[i] = from.strides[perm[i]];
+    }
+    return view_as(e, "permute", t, &x);
+}
+
+tensor_id transpose_last(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    int64_t dim = x.dims[x.rank - 1], stride = x.strides[x.rank - 1];
+    x.dims[x.rank - 1] = x.dims[x.rank - 2];
+    x.strides[x.rank - 1] = x.strides[x.rank - 2];
+    x.dims[x.rank - 2] = dim;
+    x.strides[x.rank - 2] = stride;
+    return view_as(e, x.rank == 2 ? "t" : "transpose", t, &x);
+}
+
+tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims)
+{
+    extent from = tensor_extent(e, t), x = {.rank = rank};
+    for (int i = 0; i < rank; i++) {
+        int own = i - (rank - from.rank);
+        x.dims[i] = dims[i];
+        x.strides[i] = own < 0 || (from.dims[own] == 1 && dims[i] != 1) ? 0 : from.strides[own];
+    }
+    return view_as(e, "expand", t, &x);
+}
+
+tensor_id clone(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    extent_contiguous(&x);
+    return launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+}
+
+tensor_id contiguous(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    return extent_is_contiguous(&x) ? t : clone(e, t);
+}
+
+tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
+{
+    extent from = tensor_extent(e, t), x = {.rank = rank};
+    memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
+    if (extent_elements(&from) != extent_elements(&x)) /* the rules of a damaged network may disagree */
+        return launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));
+    if (extent_view(&from, &x))
+        return view_as(e, "view", t, &x);
+    t = clone(e, t);
+    extent_contiguous(&x);
+    return view_as(e, "_unsafe_view", t, &x);
+}

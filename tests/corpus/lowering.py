@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Lowering to eager PyTorch: the operators that we launch against those of real traces.
+
+For each network with a trace: the multiset of launched operators, each with the shape and type of its first output, casts and copies
+included. Views and allocations launch nothing and are left out, and so is what runs on the host. In place or not is
+the same operator (the file does not say which). The thresholds are what is reached: it may get better, not worse.
+
+    lowering.py [PART OF A NETWORK'S NAME]       prints the differences of those networks
+"""
+import collections
+import json
+import subprocess
+import sys
+
+import corpus
+
+TOOL = str(corpus.BUILD / "tests/tools/lower")
+VIEW, HIDDEN = 2, 4
+DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int64": "i64", "int32": "i32", "uint8": "u8",
+          "bool": "b1"}
+BITS = {"f32": 32, "f16": 16, "bf16": 16, "f64": 64, "i64": 64, "i32": 32, "u8": 8, "b1": 8}
+
+# (name, trace, filter, precision, layout, least share of equal networks, of bytes, of operators, in per cent)
+SETS = [
+    ("timm, autocast, nhwc", "timm_infer", {}, "amp-fp16", "nhwc", 0, 0, 0),
+    ("torchvision, fp32, nchw", "torchvision", {"mode": "infer", "prec": "fp32"}, "fp32", "nchw", 0, 0, 0),
+    ("torchvision, autocast, nchw", "torchvision", {"mode": "infer", "prec": "amp"}, "amp-fp16", "nchw", 0, 0, 0),
+    ("torchvision, fp16, nchw", "torchvision", {"mode": "infer", "prec": "fp16"}, "fp16", "nchw", 0, 0, 0),
+]
+
+
+def plain(name):
+    """relu_ and relu are one operator; names that begin with an underscore keep it."""
+    return name[:-1] if name.endswith("_") else name
+
+
+def size(shape, dtype):
+    elements = 1
+    for dim in shape:
+        elements *= dim
+    return elements * BITS.get(dtype, 32) // 8
+
+
+def traced(line):
+    """Counter of (operator, type, shape), and the bytes that each of them moves in one call."""
+    types = []
+
+    def new(code):
+        types.append(line["Y"][code if isinstance(code, int) else code[1]])
+
+    for code in line["init"]:
+        new(code)
+    counts, moved = collections.Counter(), collections.Counter()
+    for kind, inputs, outputs in line["ops"]:
+        entry = line["K"][kind]
+        name, flag = entry[0], entry[2] if len(entry) > 2 else ""
+        start, made = len(types), []
+        read = 0
+        for reference in inputs:
+            for one in reference if isinstance(reference, list) else [reference]:
+                if one:
+                    shape, dtype = types[-one - 1 if one < 0 else start - one][:2]
+                    read += size(shape, dtype.removesuffix("@cpu"))
+        for code in outputs:
+            if code is None:
+                continue
+            if isinstance(code, int) and code < 0:
+                made.append(types[len(types) + code])
+            else:
+                new(code)
+                made.append(types[-1])
+        if flag not in ("", "i") or name == "@new" or not made or made[0][1].endswith("@cpu"):
+            continue
+        shape, dtype = made[0][:2]
+        key = (plain(name), dtype, tuple(shape))
+        counts[key] += 1
+        moved[key] = read + sum(size(s, d) for s, d, _ in made)
+    return counts, moved
+
+
+def lowered(path, precision, layout, batch):
+    """The same of our program; a message if there is none."""
+    try:
+        done = subprocess.run([TOOL, precision, layout, str(batch), str(path)], capture_output=True, timeout=corpus.TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return "timeout", None
+    counts, moved = collections.Counter(), collections.Counter()
+    for text in done.stdout.splitlines():
+        kernel = json.loads(text)
+        if "failed" in kernel:
+            return f"{kernel['failed']}: {done.stderr.decode(errors='replace').strip()}", None
+        if kernel["flags"] & (VIEW | HIDDEN):
+            continue
+        dtype, shape, _ = kernel["out"][0]
+        key = (plain(kernel["op"]), DTYPES.get(dtype, dtype), tuple(shape))
+        counts[key] += kernel["repeat"]
+        moved[key] = kernel["bytes"]
+    return (counts, moved) if done.returncode == 0 else (f"exit {done.returncode}", None)
+
+
+class Tally:
+    """How much of a network's trace is met."""
+
+    def __init__(self, found, found_bytes, expected, expected_bytes):
+        self.missing = expected - found
+        self.extra = found - expected
+        self.count = sum(expected.values())
+        self.wrong_count = max(sum(self.missing.values()), sum(self.extra.values()))
+        self.bytes = sum(expected_bytes[key] * n for key, n in expected.items())
+        self.wrong_bytes = max(sum(expected_bytes[key] * n for key, n in self.missing.items()),
+                               sum(found_bytes[key] * n for key, n in self.extra.items()))
+
+
+def compare(task):
+    path, precision, layout, text = task
+    line = json.loads(text)
+    expected, expected_bytes = traced(line)
+    found, found_bytes = lowered(path, precision, layout, line["b"])
+    return found if isinstance(found, str) else Tally(found, found_bytes, expected, expected_bytes)
+
+
+def graph_file(line):
+    if line["src"] == "timm":
+        return corpus.MODELS / "timm" / f"{line['n']}{'+reparam' if line.get('rp') else ''}@{line['sz']}.onnx.gz"
+    # Most of torchvision's exports have their batch norms folded into the convolutions: those are other networks.
+    has_norms = any(entry[0].endswith("batch_norm") for entry in line["K"])
+    return corpus.MODELS / "torchvision" / f"{line['n']}{'_bn' if has_norms else ''}.onnx.gz"
+
+
+def tasks(trace, wanted, precision, layout, only):
+    for text in corpus.read_texts(f"models/oracle/eager/{trace}.jsonl.gz"):
+        line = json.loads(text)
+        path = graph_file(line)
+        if path.exists() and only in path.name and all(line.get(k) == v for k, v in wanted.items()):
+            yield path, precision, layout, text
+
+
+def describe(key):
+    return f"{key[0]} {key[1]}[{','.join(map(str, key[2]))}]"
+
+
+def compare_set(report, spec, only):
+    title, trace, wanted, precision, layout, least_equal, least_bytes, least_count = spec
+    work = list(tasks(trace, wanted, precision, layout, only))
+    equal, share_bytes, share_count, failed = 0, 0.0, 0.0, []
+    histogram = collections.defaultdict(lambda: [0, 0.0, []])
+    for (path, *_), result in zip(work, corpus.parallel(compare, work)):
+        stem = path.name.removesuffix(".onnx.gz")
+        if isinstance(result, str):
+            failed.append(f"{stem}: {result}")
+            continue
+        equal += not result.missing and not result.extra
+        share_bytes += max(0, 1 - result.wrong_bytes / max(result.bytes, 1))
+        share_count += max(0, 1 - result.wrong_count / max(result.count, 1))
+        for sign, part in (("fewer", result.missing), ("more", result.extra)):
+            for key, n in part.items():
+                entry = histogram[key[0], key[1], sign]
+                entry[0] += n
+                if stem not in entry[2]:
+                    entry[2].append(stem)
+                if only:
+                    print(f"{stem}\t{sign}\t{n}\t{describe(key)}")
+        if result.missing or result.extra:
+            report.detail(f"{title}\t{stem}\t{sum(result.missing.values())} fewer, {sum(result.extra.values())} more")
+    networks = max(len(work), 1)
+    equal_share, bytes_share, count_share = (100 * x / networks for x in (equal, share_bytes, share_count))
+    report.say(f"{title}: {len(work)} networks, {equal} equal ({equal_share:.1f} %); operators met: {bytes_share:.2f} % by bytes, "
+               f"{count_share:.2f} % by count")
+    ranked = sorted(histogram.items(), key=lambda item: -len(item[1][2]))
+    for (op, dtype, sign), (n, _, names) in ranked:
+        report.detail(f"    {op} {dtype}\t{sign}\t{n} calls\t{len(names)} networks\t{' '.join(names[:3])}")
+    if only:
+        return
+    report.check(not failed, f"{title}: every network is lowered", failed)
+    report.check(equal_share >= least_equal, f"{title}: at least {least_equal} % of the networks equal")
+    report.check(bytes_share >= least_bytes, f"{title}: at least {least_bytes} % of the operators by bytes")
+    report.check(count_share >= least_count, f"{title}: at least {least_count} % of the operators by count")
+
+
+def main():
+    corpus.require("models/timm", "models/torchvision", "models/oracle/eager/timm_infer.jsonl.gz",
+                   "models/oracle/eager/torchvision.jsonl.gz")
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    report = corpus.Report("lowering" if not only else "lowering-part")
+    for spec in SETS:
+        compare_set(report, spec, only)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
