@@ -204,6 +204,23 @@ static dtype weight_dtype(lower_precision p)
     return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
+static const bool *find_static(const network *net, arena *a)
+{
+    bool *is_static = ARENA_ARRAY(a, bool, (size_t)net->values.count + 1);
+    for (int32_t i = 0; i < net->values.count; i++)
+        is_static[i] = net->values.items[i].producer == NO_NODE && !net->values.items[i].is_input;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        bool all = n->op != NULL;
+        for (int32_t k = 0; k < n->input_count; k++)
+            all &= n->inputs[k] == NO_VALUE || is_static[n->inputs[k]];
+        for (int32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE)
+                is_static[n->outputs[k]] = all;
+    }
+    return is_static;
+}
+
 static const int32_t *count_readers(const network *net, arena *a)
 {
     int32_t *readers = ARENA_ARRAY(a, int32_t, (size_t)net->values.count + 1);
@@ -211,7 +228,21 @@ static const int32_t *count_readers(const network *net, arena *a)
         for (int32_t k = 0; k < net->nodes.items[i].input_count; k++)
             if (net->nodes.items[i].inputs[k] != NO_VALUE)
                 readers[net->nodes.items[i].inputs[k]]++;
+    for (int32_t i = 0; i < net->outputs.count; i++)
+        readers[net->outputs.items[i]]++;
     return readers;
+}
+
+static const node_id *find_first_readers(const network *net, arena *a)
+{
+    node_id *first = ARENA_ARRAY(a, node_id, (size_t)net->values.count + 1);
+    for (int32_t i = 0; i < net->values.count; i++)
+        first[i] = NO_NODE;
+    for (int32_t i = net->nodes.count - 1; i >= 0; i--)
+        for (int32_t k = 0; k < net->nodes.items[i].input_count; k++)
+            if (net->nodes.items[i].inputs[k] != NO_VALUE)
+                first[net->nodes.items[i].inputs[k]] = i;
+    return first;
 }
 
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
@@ -226,14 +257,17 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .weight_dtype = weight_dtype(options->precision),
                .of_value = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
                .readers = count_readers(net, a),
+               .first_reader = find_first_readers(net, a),
+               .is_static = find_static(net, a),
                .layer = NO_NODE};
     for (int32_t i = 0; i < net->values.count; i++)
         e.of_value[i] = NO_TENSOR;
+    find_patterns(&e);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host)
-            rule_of(e.node)(&e);
+            (e.instead[i] ? e.instead[i] : rule_of(e.node))(&e);
     }
     return e.out;
 }

@@ -6,7 +6,10 @@
 #include "graph/ops.h"
 #include "lower/layout.h"
 
-typedef struct eager {
+typedef struct eager eager;
+typedef void (*lower_rule)(eager *e);
+
+struct eager {
     sooth_model *model;
     network *net;
     program *out;
@@ -15,12 +18,13 @@ typedef struct eager {
     dtype low;           /* what autocast computes products in; DT_UNKNOWN without autocast */
     dtype weight_dtype;  /* of floating-point weights and inputs */
     tensor_id *of_value; /* by value_id */
-    const int32_t *readers; /* by value_id: how many inputs of nodes it is */
+    const int32_t *readers; /* by value_id: how many inputs of nodes it is; outputs of the network count as one more */
+    const bool *is_static;  /* by value_id: computed from constants alone */
+    const node_id *first_reader; /* by value_id */
+    lower_rule *instead; /* by node_id: the rule of a pattern; NULL where the operator's own holds */
     const node *node;    /* that is being lowered */
     node_id layer;
-} eager;
-
-typedef void (*lower_rule)(eager *e);
+};
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------------- */
 
@@ -76,8 +80,18 @@ tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it w
 tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
 tensor_id unary(eager *e, const char *op, tensor_id t);
 tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
-tensor_id matmul(eager *e, tensor_id a, tensor_id b); /* operands as they are: no casts */
+tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* operands as they are: no casts */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
+
+/* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
+const node *maker_of(const eager *e, value_id v, const char *op);
+/* Its operator, if nobody else reads the value. */
+const node *own_maker_of(const eager *e, value_id v, const char *op);
+/* The first node that reads the value; NULL if none. */
+const node *reader_of(const eager *e, value_id v);
+/* Finds what PyTorch dispatches otherwise than node by node; fills e->instead. */
+void find_patterns(eager *e);
+void lower_nothing(eager *e); /* a later node of the pattern does it all */
 
 /* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
 const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);

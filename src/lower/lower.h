@@ -40,6 +40,8 @@ typedef struct placed_tensor {
     const int64_t *strides; /* in elements; 0 where it is broadcast */
     int32_t storage;        /* tensors with the same number share their memory */
     value_id value;         /* of the network; NO_VALUE if it has none there */
+    bool is_turned;         /* a weight that the file has transposed */
+    bool keeps_float;       /* made by a cast that the network itself asks for: autocast is off for what follows */
     tensor_id low_copy;     /* of a weight under autocast: its cast, made once in each pass; NO_TENSOR before */
 } placed_tensor;
 

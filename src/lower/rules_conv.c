@@ -97,8 +97,19 @@ void lower_pool(eager *e)
     read_ints(e, "kernel_shape", size, rank, 1);
     kernel_window *window = new_window(e, rank, size);
     static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
-    static const char *const AVERAGE[] = {"avg_pool1d", "avg_pool2d", "avg_pool3d"};
+    static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
+    if (rank == 1 && node_is(e->node, "AveragePool")) { /* runs on maps of height 1 */
+        extent flat = tensor_extent(e, t);
+        flat.rank = 4;
+        flat.dims[3] = flat.dims[2];
+        flat.strides[3] = flat.strides[2];
+        flat.dims[2] = 1;
+        flat.strides[2] = flat.dims[3] * flat.strides[3];
+        t = view_as(e, "unsqueeze", t, &flat);
+        y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, y.dims[2]}};
+        extent_contiguous(&y);
+    }
     tensor_id made = like_input(e, op, t, &y);
     last_kernel(e)->window = window;
     double taps = 1;
@@ -140,11 +151,14 @@ void lower_batch_norm(eager *e)
 {
     tensor_id t = input_of(e, 0);
     extent from = tensor_extent(e, t), y = from;
-    if (extent_suggests_channels_last(&from))
+    bool last = extent_suggests_channels_last(&from);
+    if (last)
         extent_channels_last(&y);
     else
         extent_contiguous(&y);
-    bool own = from.rank < 4 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
+    if (last ? !extent_is_channels_last(&from) : !extent_is_contiguous(&from))
+        t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &y);
+    bool own = from.rank < 3 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
                tensor_dtype(e, t) == DT_BFLOAT16;
     set_result(e, 0, normalise(e, own ? "native_batch_norm" : "cudnn_batch_norm", t, &y, 1));
 }
@@ -185,7 +199,12 @@ void lower_weight_standardization(eager *e)
     w = reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);
-    w = normalise(e, "native_batch_norm", w, &y, 1);
+    tensor_id gain = input_of(e, 1);
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
+        gain = unary(e, "mul", gain);
+    tensor_id inputs[2] = {w, gain};
+    w = launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
+    count_flops(e, (double)e->node->op->flops_per_element);
     set_result(e, 0, reshape(e, w, x.rank, x.dims));
 }
 

@@ -69,12 +69,12 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     return reshape(e, made, x.rank, x.dims);
 }
 
-tensor_id matmul(eager *e, tensor_id a, tensor_id b)
+tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
     if (xa.rank == 2 && xb.rank == 2)
         return mm(e, NO_TENSOR, a, b);
-    if (xa.rank >= 3 && xb.rank == 2 && folds(&xa)) {
+    if (xa.rank >= 3 && xb.rank == 2 && (folds_always || folds(&xa))) {
         int64_t rows = product(xa.dims, xa.rank - 1);
         tensor_id flat = reshape(e, a, 2, (const int64_t[]){rows, xa.dims[xa.rank - 1]});
         xa.dims[xa.rank - 1] = xb.dims[1];
@@ -96,34 +96,43 @@ tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
         shape.dims[shape.rank - 1] = tensor_at(e, weight)->dims[1];
         return shape.rank == 2 ? y : reshape(e, y, shape.rank, shape.dims);
     }
-    tensor_id y = matmul(e, x, weight);
+    tensor_id y = matmul(e, x, weight, true);
     return bias == NO_TENSOR ? y : binary(e, "add", y, bias);
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------------- */
 
-/* A weight is stored as (out, in), whichever way the exporter turned it. */
-static tensor_id linear_weight(eager *e, value_id v, bool is_out_in)
+/* Does the name say that the exporter turned the parameter of a linear layer? Anything else is a parameter, or a view of one, that the
+ * network multiplies with as it is. */
+static bool is_turned_parameter(str name)
+{
+    static const char TURNED[] = "/Transpose_output_0";
+    return str_starts(name, "onnx::") || str_ends(name, TURNED);
+}
+
+/* x @ weight with a weight (in, out) that is no layer's. */
+static tensor_id plain_product(eager *e, tensor_id x, tensor_id weight)
+{
+    return matmul(e, to_low(e, x), to_low(e, weight), true);
+}
+
+/* The parameter (out, in) that the exporter stored the other way round. */
+static tensor_id linear_weight(eager *e, value_id v)
 {
     tensor_id t = tensor_of(e, v);
-    if (is_out_in)
-        return t;
+    const value *val = &e->net->values.items[v];
     if (!tensor_at(e, t)->is_weight)
         return transpose_last(e, t);
-    extent x = tensor_extent(e, t);
-    if (x.dims[0] * x.strides[0] != 0 && x.strides[1] == 1) { /* turn the weight itself, once */
-        int64_t in = x.dims[0];
-        placed_tensor *w = &e->out->tensors.items[t];
-        extent turned = {.rank = 2, .dims = {x.dims[1], in}};
-        extent_contiguous(&turned);
-        tensor_id made = tensor_new(e, w->dtype, &turned);
-        w = &e->out->tensors.items[made];
-        w->is_weight = true;
-        w->value = v;
-        e->of_value[v] = made;
-        return made;
-    }
-    return t;
+    if (tensor_at(e, t)->is_turned)
+        return t;
+    extent turned = {.rank = 2, .dims = {val->dims[1], val->dims[0]}};
+    extent_contiguous(&turned);
+    tensor_id made = tensor_new(e, tensor_at(e, t)->dtype, &turned);
+    placed_tensor *w = &e->out->tensors.items[made];
+    w->is_weight = w->is_turned = true;
+    w->value = v;
+    e->of_value[v] = made;
+    return made;
 }
 
 static bool are_matrices(eager *e, int a, int b)
@@ -138,8 +147,15 @@ void lower_linear(eager *e)
         return;
     }
     bool is_out_in = node_attr_int(e->node, "transB", 0) != 0;
-    tensor_id weight = linear_weight(e, e->node->inputs[1], is_out_in);
-    set_result(e, 0, linear(e, input_of(e, 0), weight, input_of(e, 2)));
+    value_id w = e->node->inputs[1];
+    tensor_id bias = input_of(e, 2);
+    if (is_out_in) {
+        set_result(e, 0, linear(e, input_of(e, 0), tensor_of(e, w), bias));
+    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR && !is_turned_parameter(e->net->values.items[w].name)) {
+        set_result(e, 0, plain_product(e, input_of(e, 0), tensor_of(e, w)));
+    } else {
+        set_result(e, 0, linear(e, input_of(e, 0), linear_weight(e, w), bias));
+    }
 }
 
 void lower_gemm(eager *e)
@@ -162,8 +178,11 @@ void lower_matmul(eager *e)
         lower_unknown(e);
         return;
     }
-    tensor_id a = to_low(e, input_of(e, 0)), b = to_low(e, input_of(e, 1));
-    set_result(e, 0, matmul(e, a, b));
+    tensor_id a = input_of(e, 0), b = input_of(e, 1);
+    bool exact = tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float;
+    tensor_id y = exact ? matmul(e, a, b, false) : matmul(e, to_low(e, a), to_low(e, b), false);
+    e->out->tensors.items[y].keeps_float = exact;
+    set_result(e, 0, y);
 }
 
 void lower_einsum(eager *e)
@@ -173,21 +192,35 @@ void lower_einsum(eager *e)
 
 /* ---- attention ---------------------------------------------------------------------------------------------------------- */
 
-/* The memory-efficient kernel wants rows of the bias that begin at multiples of 16 bytes: others are padded. */
+/* The memory-efficient kernel wants all steps of the bias but the last to be multiples of eight elements: others are padded. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
     bias = to_low(e, bias);
     extent x = tensor_extent(e, bias);
-    int64_t columns = x.dims[x.rank - 1], rest = columns % 8;
-    if (rest) {
+    bool aligned = true;
+    for (int i = 0; i + 1 < x.rank; i++)
+        aligned &= x.strides[i] % 8 == 0;
+    if (!aligned && x.rank > 0) {
         extent padded = x;
-        padded.dims[x.rank - 1] += 8 - rest;
+        padded.dims[x.rank - 1] += 8 - x.dims[x.rank - 1] % 8;
         extent_contiguous(&padded);
         bias = launch_new(e, "constant_pad_nd", &bias, 1, tensor_dtype(e, bias), &padded);
         memcpy(x.strides, padded.strides, sizeof x.strides);
         bias = view_as(e, "slice", bias, &x);
     }
     return x.rank <= scores->rank ? expand(e, bias, scores->rank, scores->dims) : bias;
+}
+
+/* Flash attention wants heads of a multiple of eight elements. */
+static tensor_id aligned_heads(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    int64_t rest = x.dims[3] % 8;
+    if (!rest)
+        return t;
+    x.dims[3] += 8 - rest;
+    extent_contiguous(&x);
+    return launch_new(e, "constant_pad_nd", &t, 1, tensor_dtype(e, t), &x);
 }
 
 void lower_attention(eager *e)
@@ -210,22 +243,35 @@ void lower_attention(eager *e)
     q = to_low(e, q);
     k = to_low(e, k);
     v = to_low(e, v);
+    bool is_flash = bias == NO_TENSOR && is_low(tensor_dtype(e, q));
+    int64_t width = tensor_at(e, v)->dims[3];
+    if (is_flash) {
+        q = aligned_heads(e, q);
+        k = aligned_heads(e, k);
+        v = aligned_heads(e, v);
+    }
     extent xq = tensor_extent(e, q), xk = tensor_extent(e, k), xv = tensor_extent(e, v), x = xq, scores = xq;
     scores.dims[3] = xk.dims[2];
     if (bias != NO_TENSOR)
         bias = aligned_bias(e, bias, &scores);
     x.dims[3] = xv.dims[3];
-    /* The result lies as (N, L, heads, E). */
-    extent turned = {.rank = 4, .dims = {x.dims[0], x.dims[2], x.dims[1], x.dims[3]}};
-    extent_contiguous(&turned);
-    memcpy(x.strides, (int64_t[4]){turned.strides[0], turned.strides[2], turned.strides[1], turned.strides[3]},
-           4 * sizeof *x.strides);
-    bool is_flash = bias == NO_TENSOR && is_low(tensor_dtype(e, q));
+    if (is_flash) { /* the result lies as the queries do */
+        extent_pointwise(&x, &xq, 1);
+    } else { /* as (N, L, heads, E) */
+        extent turned = {.rank = 4, .dims = {x.dims[0], x.dims[2], x.dims[1], x.dims[3]}};
+        extent_contiguous(&turned);
+        memcpy(x.strides, (int64_t[4]){turned.strides[0], turned.strides[2], turned.strides[1], turned.strides[3]},
+               4 * sizeof *x.strides);
+    }
     const char *op = is_flash ? "_scaled_dot_product_flash_attention" : "_scaled_dot_product_efficient_attention";
     tensor_id y = launch_new(e, op, (const tensor_id[]){q, k, v, bias}, 4, tensor_dtype(e, q), &x);
     kernel *made = &e->out->kernels.items[e->out->kernels.count - 1];
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
     made->flops = times(2, made->macs);
+    if (x.dims[3] != width) {
+        x.dims[3] = width;
+        y = view_as(e, "slice", y, &x);
+    }
     set_result(e, 0, upright ? transpose_last(e, y) : y);
 }

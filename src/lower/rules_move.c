@@ -7,10 +7,45 @@ void lower_identity(eager *e)
     set_result(e, 0, input_of(e, 0));
 }
 
+/* The bias of relative positions, looked up as (positions, heads) and turned: made contiguous for the sum that follows. */
+static bool is_table_of_positions(eager *e)
+{
+    const node *n = e->node;
+    if (!e->is_static[n->outputs[0]])
+        return false;
+    const node *before = maker_of(e, n->inputs[0], "Reshape");
+    const node *lookup = before ? maker_of(e, before->inputs[0], "Gather") : maker_of(e, n->inputs[0], "Gather");
+    return lookup && node_attr_int(lookup, "axis", 0) == 0;
+}
+
+static str scope_of(str name)
+{
+    while (name.len > 0 && name.ptr[name.len - 1] != '/')
+        name.len--;
+    return name;
+}
+
+/* Is what follows in another module? Then the table's module adds an axis before it makes it contiguous. */
+static bool is_in_module_of_its_own(eager *e)
+{
+    const node *axis = reader_of(e, e->node->outputs[0]);
+    const node *user = axis ? reader_of(e, axis->outputs[0]) : NULL;
+    return axis && user && node_is(axis, "Unsqueeze") && !str_eq(scope_of(axis->name), scope_of(user->name));
+}
+
 void lower_reshape(eager *e)
 {
     extent x = output_extent(e, 0);
-    set_result(e, 0, reshape(e, input_of(e, 0), x.rank, x.dims));
+    tensor_id t = reshape(e, input_of(e, 0), x.rank, x.dims);
+    const node *table = node_is(e->node, "Unsqueeze") ? maker_of(e, e->node->inputs[0], "Transpose") : NULL;
+    if (table) {
+        const node *own = e->node;
+        e->node = table;
+        bool late = is_table_of_positions(e) && is_in_module_of_its_own(e);
+        e->node = own;
+        t = late ? contiguous(e, t) : t;
+    }
+    set_result(e, 0, t);
 }
 
 void lower_transpose(eager *e)
@@ -29,7 +64,10 @@ void lower_transpose(eager *e)
         }
         seen[checked[i]] = true;
     }
-    set_result(e, 0, permute(e, t, checked));
+    t = permute(e, t, checked);
+    if (is_table_of_positions(e) && !is_in_module_of_its_own(e))
+        t = contiguous(e, t);
+    set_result(e, 0, t);
 }
 
 void lower_expand(eager *e)
@@ -100,6 +138,12 @@ void lower_gather(eager *e)
         set_result(e, 0, view_as(e, "select", t, &x));
         return;
     }
+    if (axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] && e->is_static[e->node->inputs[1]]) {
+        /* table[:, positions]: networks that write it so keep what they looked up between passes */
+        tensor_id kept = tensor_new(e, tensor_dtype(e, t), &x);
+        set_result(e, 0, kept);
+        return;
+    }
     tensor_id inputs[2] = {t, index};
     set_result(e, 0, launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
@@ -143,6 +187,11 @@ void lower_pad(eager *e)
     tensor_id t = input_of(e, 0);
     extent from = tensor_extent(e, t), x = output_extent(e, 0);
     str mode = node_attr_string(e->node, "mode", "constant");
+    const node *reader = reader_of(e, e->node->outputs[0]);
+    if (reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
+        e->of_value[e->node->outputs[0]] = t; /* the exporter's way to count the border in the mean */
+        return;
+    }
     const char *op = str_is(mode, "reflect") ? "reflection_pad2d" : str_is(mode, "edge") ? "replication_pad2d" : "constant_pad_nd";
     if (str_is(mode, "constant") && extent_suggests_channels_last(&from))
         extent_channels_last(&x);
@@ -217,8 +266,10 @@ void lower_rearrange(eager *e)
         rearrange(e, (const int64_t[]){d[0], block, d[1] / block, d[2], d[3]}, 5, (const int64_t[]){0, 2, 1, 3, 4});
         return;
     }
-    /* One operator each, but not one kernel: both are a copy inside. */
-    tensor_id t = input_of(e, 0);
-    const char *op = node_is(n, "PixelUnshuffle") ? "pixel_unshuffle" : "pixel_shuffle";
-    set_result(e, 0, launch_new(e, op, &t, 1, tensor_dtype(e, t), &to));
+    if (node_is(n, "PixelUnshuffle"))
+        rearrange(e, (const int64_t[]){d[0], d[1], d[2] / block, block, d[3] / block, block}, 6,
+                  (const int64_t[]){0, 1, 3, 5, 2, 4});
+    else
+        rearrange(e, (const int64_t[]){d[0], to.dims[1], block, block, to.dims[2] / block, to.dims[3] / block}, 6,
+                  (const int64_t[]){0, 1, 4, 2, 5, 3});
 }

@@ -11,6 +11,7 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
 {
     extent operands[MAX_OPERANDS], x = {0};
     int operand_count = 0;
+    bool keeps_float = false;
     for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
         extent own = tensor_extent(e, inputs[i]);
         for (int d = 1; d <= own.rank; d++) { /* broadcasting, from the last dimension */
@@ -19,12 +20,14 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
                 x.dims[at] = own.dims[own.rank - d];
         }
         x.rank = own.rank > x.rank ? own.rank : x.rank;
+        keeps_float |= tensor_at(e, inputs[i])->keeps_float;
         if (!tensor_at(e, inputs[i])->is_number)
             operands[operand_count++] = own;
     }
     memmove(x.dims, x.dims + MAX_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
     extent_pointwise(&x, operands, operand_count);
     tensor_id made = launch_new(e, op, inputs, count, type, &x);
+    e->out->tensors.items[made].keeps_float = keeps_float && type == DT_FLOAT32;
     count_flops(e, e->node->op ? (double)e->node->op->flops_per_element : 1);
     return made;
 }
@@ -127,10 +130,19 @@ void lower_pow(eager *e)
 void lower_cast(eager *e)
 {
     tensor_id x = input_of(e, 0);
-    dtype to = e->net->values.items[e->node->outputs[0]].dtype;
-    /* A cast between floating-point types of an fp32 export was there already when nothing was cast: it keeps what it gets. */
-    bool is_float = dtype_is_float(to) && dtype_is_float(tensor_dtype(e, x));
-    set_result(e, 0, is_float ? x : cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+    dtype to = e->net->values.items[e->node->outputs[0]].dtype, from = tensor_dtype(e, x);
+    if (!dtype_is_float(to) || !dtype_is_float(from)) {
+        set_result(e, 0, cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+        return;
+    }
+    /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way back. */
+    if (e->low != DT_UNKNOWN && is_low(from)) {
+        x = cast(e, x, DT_FLOAT32);
+        e->out->tensors.items[x].keeps_float = true;
+    } else if (tensor_at(e, x)->keeps_float) {
+        x = cast(e, x, e->low);
+    }
+    set_result(e, 0, x);
 }
 
 /* ---- two and more operands ---------------------------------------------------------------------------------------------- */
@@ -139,6 +151,14 @@ void lower_binary(eager *e)
 {
     const char *op = aten_name(e->node);
     tensor_id sum = input_of(e, 0);
+    const node *n = e->node;
+    double x;
+    if (node_is(n, "Mul") && n->input_count == 2 && n->inputs[0] == n->inputs[1]) { /* torch.square */
+        set_result(e, 0, unary(e, "pow", to_float(e, sum)));
+        return;
+    }
+    if (node_is(n, "Sub") && value_is_number(e, n->inputs[0], &x))
+        op = "rsub";
     for (int i = 1; i < e->node->input_count; i++)
         sum = binary(e, op, sum, input_of(e, i));
     set_result(e, 0, sum);

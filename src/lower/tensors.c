@@ -156,7 +156,7 @@ tensor_id cast(eager *e, tensor_id t, dtype to)
 
 tensor_id to_low(eager *e, tensor_id t)
 {
-    if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32)
+    if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32 || tensor_at(e, t)->keeps_float)
         return t;
     const placed_tensor *from = tensor_at(e, t);
     if (from->low_copy != NO_TENSOR)
@@ -180,6 +180,7 @@ tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x)
     placed_tensor from = *tensor_at(e, t);
     tensor_id made = add_tensor(e, from.dtype, x, from.storage);
     e->out->tensors.items[made].is_number = from.is_number;
+    e->out->tensors.items[made].keeps_float = from.keeps_float;
     launch(e, op, &t, 1, made, KERNEL_VIEW);
     return made;
 }
