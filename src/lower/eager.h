@@ -21,6 +21,7 @@ struct eager {
     const int32_t *readers; /* by value_id: how many inputs of nodes it is; outputs of the network count as one more */
     const bool *is_static;  /* by value_id: computed from constants alone */
     const node_id *first_reader; /* by value_id */
+    bool has_gains;        /* some weight is standardised with a learned gain: then all are */
     lower_rule *instead; /* by node_id: the rule of a pattern; NULL where the operator's own holds */
     const node *node;    /* that is being lowered */
     node_id layer;
@@ -81,12 +82,14 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
 tensor_id unary(eager *e, const char *op, tensor_id t);
 tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
 tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* operands as they are: no casts */
+tensor_id batched_product(eager *e, tensor_id a, tensor_id b); /* (B,m,k) by (B,k,n) */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
 /* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
 const node *maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
 const node *own_maker_of(const eager *e, value_id v, const char *op);
+str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
 /* The first node that reads the value; NULL if none. */
 const node *reader_of(const eager *e, value_id v);
 /* Finds what PyTorch dispatches otherwise than node by node; fills e->instead. */
@@ -115,7 +118,7 @@ void lower_linear(eager *e); /* rules_matmul.c */
 void lower_gemm(eager *e);
 void lower_matmul(eager *e);
 void lower_attention(eager *e);
-void lower_einsum(eager *e);
+void lower_einsum(eager *e); /* rules_einsum.c */
 
 void lower_conv(eager *e); /* rules_conv.c */
 void lower_pool(eager *e);

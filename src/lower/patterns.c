@@ -19,6 +19,14 @@ const node *reader_of(const eager *e, value_id v)
     return v == NO_VALUE || e->first_reader[v] == NO_NODE ? NULL : &e->net->nodes.items[e->first_reader[v]];
 }
 
+str node_scope(const node *n)
+{
+    str name = n->name;
+    while (name.len > 0 && name.ptr[name.len - 1] != '/')
+        name.len--;
+    return name;
+}
+
 void lower_nothing(eager *e)
 {
     (void)e;
@@ -173,8 +181,133 @@ static void find_zero_bias(eager *e, const node *add)
     bool is_one = b->rank >= 1 && e->is_static[add->inputs[1]];
     for (int i = 0; is_one && i < b->rank; i++)
         is_one = b->dims[i] == 1;
-    if (norm && norm->input_count == 2 && is_one)
+    bool has_bias = norm && norm->input_count > 2 && norm->inputs[2] != NO_VALUE;
+    if (norm && !has_bias && is_one)
         replace_rule(e, add, lower_zero_bias);
+}
+
+/* ---- sums that begin with zero ------------------------------------------------------------------------------------------- */
+
+/* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched, and left out of the file. */
+static void lower_sum_from_zero(eager *e)
+{
+    tensor_id first = unary(e, "add", input_of(e, 0));
+    set_result(e, 0, binary(e, "add", first, input_of(e, 1)));
+}
+
+static const node *gate_of(const eager *e, value_id v)
+{
+    const node *mul = own_maker_of(e, v, "Mul");
+    return mul && mul->input_count == 2 ? maker_of(e, mul->inputs[1], "Slice") : NULL;
+}
+
+static void find_sum_from_zero(eager *e, const node *add)
+{
+    const node *a = gate_of(e, add->inputs[0]), *b = gate_of(e, add->inputs[1]);
+    if (a && b && a->inputs[0] == b->inputs[0])
+        replace_rule(e, add, lower_sum_from_zero);
+}
+
+/* ---- im2col and col2im --------------------------------------------------------------------------------------------------- */
+
+/* F.unfold: rows and columns of the padded map looked up by tables of positions, put in order, flattened. */
+static void lower_im2col(eager *e)
+{
+    const node *turn = maker_of(e, e->node->inputs[0], "Transpose"), *columns = maker_of(e, turn->inputs[0], "Gather");
+    const node *rows = maker_of(e, columns->inputs[0], "Gather"), *pad = own_maker_of(e, rows->inputs[0], "Pad");
+    tensor_id t = tensor_of(e, pad ? pad->inputs[0] : rows->inputs[0]);
+    extent x = output_extent(e, 0);
+    set_result(e, 0, launch_new(e, "im2col", &t, 1, tensor_dtype(e, t), &x));
+}
+
+static void find_im2col(eager *e, const node *reshape)
+{
+    const node *turn = own_maker_of(e, reshape->inputs[0], "Transpose");
+    const node *columns = turn ? own_maker_of(e, turn->inputs[0], "Gather") : NULL;
+    const node *rows = columns ? own_maker_of(e, columns->inputs[0], "Gather") : NULL;
+    if (!rows || node_attr_int(rows, "axis", 0) != 2 || node_attr_int(columns, "axis", 0) != 4 ||
+        e->net->values.items[reshape->outputs[0]].rank != 3)
+        return;
+    const node *pad = own_maker_of(e, rows->inputs[0], "Pad");
+    if (pad)
+        absorb(e, pad);
+    absorb(e, rows);
+    absorb(e, columns);
+    absorb(e, turn);
+    replace_rule(e, reshape, lower_im2col);
+}
+
+/* F.fold: a transposed convolution whose weight is the exporter's own. */
+static void lower_col2im(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    t = reshape(e, t, 3, (const int64_t[]){from.dims[0], from.dims[1], from.dims[2] * from.dims[3]});
+    set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &x));
+}
+
+static void find_col2im(eager *e, const node *n)
+{
+    const value *w = n->input_count > 1 && n->inputs[1] != NO_VALUE ? &e->net->values.items[n->inputs[1]] : NULL;
+    if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 && e->net->values.items[n->inputs[0]].rank == 4)
+        replace_rule(e, n, lower_col2im);
+}
+
+/* ---- unfold ------------------------------------------------------------------------------------------------------------- */
+
+/* x.unfold(): windows that overlap in memory, a view; the exporter slices and stacks them. */
+static bool window_start(eager *e, value_id v, const node **slice, int64_t *start)
+{
+    const node *n = own_maker_of(e, v, "Unsqueeze");
+    const node *turn = n ? own_maker_of(e, n->inputs[0], "Transpose") : NULL;
+    *slice = n ? own_maker_of(e, turn ? turn->inputs[0] : n->inputs[0], "Slice") : NULL;
+    int32_t count;
+    if (!*slice)
+        return false;
+    const node *own = e->node;
+    e->node = *slice;
+    const int64_t *starts = node_ints(e, "starts", 1, &count);
+    *start = starts && count == 1 ? starts[0] : -1;
+    const int64_t *steps = node_ints(e, "steps", 4, &count);
+    if (steps && (count != 1 || steps[0] != 1))
+        *start = -1;
+    e->node = own;
+    return *start >= 0;
+}
+
+static void lower_unfold(eager *e)
+{
+    const node *first, *second = NULL;
+    int64_t start = 0, next = 0;
+    window_start(e, e->node->inputs[0], &first, &start);
+    if (e->node->input_count > 1)
+        window_start(e, e->node->inputs[1], &second, &next);
+    tensor_id t = tensor_of(e, e->node->inputs[0]);
+    extent from = tensor_extent(e, t), x = output_extent(e, 0), whole = tensor_extent(e, tensor_of(e, first->inputs[0]));
+    memcpy(x.strides, from.strides, sizeof x.strides);
+    /* The axis that was sliced is the one whose length differs; its stride is the step between windows. */
+    int64_t stride = 1;
+    const extent cut = value_extent(e, first->outputs[0]);
+    for (int i = 0; i < whole.rank && i < cut.rank; i++)
+        if (whole.dims[i] != cut.dims[i])
+            stride = whole.strides[i];
+    x.strides[node_axis(e, node_attr_int(e->node, "axis", 0), x.rank)] = stride * (next > start ? next - start : 1);
+    set_result(e, 0, view_as(e, "unfold", t, &x));
+}
+
+static void find_unfold(eager *e, const node *concat)
+{
+    const node *first = NULL, *slice;
+    int64_t start;
+    for (int i = 0; i < concat->input_count; i++) {
+        if (concat->inputs[i] == NO_VALUE || !window_start(e, concat->inputs[i], &slice, &start))
+            return;
+        first = first ? first : slice;
+        if (slice->inputs[0] != first->inputs[0])
+            return;
+    }
+    if (first)
+        replace_rule(e, concat, lower_unfold);
 }
 
 void find_patterns(eager *e)
@@ -186,10 +319,19 @@ void find_patterns(eager *e)
         bool has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
         if (!n->op || !has_output)
             continue;
+        if (node_is(n, "WeightStandardization") && n->input_count > 1 && n->inputs[1] != NO_VALUE)
+            e->has_gains |= e->net->values.items[n->inputs[1]].rank > 1;
         if (node_is(n, "Add") && has_both) {
             find_addcmul(e, n);
             find_sum_in_place(e, n);
             find_zero_bias(e, n);
+            find_sum_from_zero(e, n);
+        } else if (node_is(n, "Reshape") && n->inputs[0] != NO_VALUE) {
+            find_im2col(e, n);
+        } else if (node_is(n, "ConvTranspose")) {
+            find_col2im(e, n);
+        } else if (node_is(n, "Concat") && n->input_count > 0) {
+            find_unfold(e, n);
         } else if (node_is(n, "MatMul") && has_both) {
             find_attention_steps(e, n);
         } else if ((node_is(n, "Div") && has_both) || (node_is(n, "Reciprocal") && n->input_count == 1)) {

@@ -200,6 +200,13 @@ void lower_weight_standardization(eager *e)
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);
     tensor_id gain = input_of(e, 1);
+    if (gain == NO_TENSOR && e->has_gains) { /* folded by the exporter */
+        extent row = {.rank = x.rank, .dims = {x.dims[0]}};
+        for (int i = 1; i < x.rank; i++)
+            row.dims[i] = 1;
+        extent_contiguous(&row);
+        gain = tensor_new(e, e->weight_dtype, &row);
+    }
     if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
         gain = unary(e, "mul", gain);
     tensor_id inputs[2] = {w, gain};

@@ -44,6 +44,17 @@ static bool folds(const extent *x)
     return true;
 }
 
+tensor_id batched_product(eager *e, tensor_id a, tensor_id b)
+{
+    const placed_tensor *pa = tensor_at(e, a);
+    int64_t inner = pa->dims[2];
+    extent y = {.rank = 3, .dims = {pa->dims[0], pa->dims[1], tensor_at(e, b)->dims[2]}};
+    extent_contiguous(&y);
+    tensor_id made = launch_new(e, "bmm", (const tensor_id[]){a, b}, 2, tensor_dtype(e, a), &y);
+    count_macs(e, inner);
+    return made;
+}
+
 static tensor_id batched(eager *e, tensor_id a, tensor_id b)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b), x = {.rank = xa.rank > xb.rank ? xa.rank : xb.rank};
@@ -61,12 +72,8 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     x.dims[lead] = xb.dims[xb.rank - 2];
     x.dims[lead + 1] = n;
     b = reshape(e, expand(e, b, x.rank, x.dims), 3, (const int64_t[]){batch, xb.dims[xb.rank - 2], n});
-    extent y = {.rank = 3, .dims = {batch, m, n}};
-    extent_contiguous(&y);
-    tensor_id made = launch_new(e, "bmm", (const tensor_id[]){a, b}, 2, tensor_dtype(e, a), &y);
-    count_macs(e, k);
     x.dims[lead] = m;
-    return reshape(e, made, x.rank, x.dims);
+    return reshape(e, batched_product(e, a, b), x.rank, x.dims);
 }
 
 tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
@@ -104,16 +111,21 @@ tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 
 /* Does the name say that the exporter turned the parameter of a linear layer? Anything else is a parameter, or a view of one, that the
  * network multiplies with as it is. */
-static bool is_turned_parameter(str name)
+static bool is_turned_parameter(eager *e, str name)
 {
-    static const char TURNED[] = "/Transpose_output_0";
-    return str_starts(name, "onnx::") || str_ends(name, TURNED);
+    if (str_starts(name, "onnx::"))
+        return true;
+    /* A layer is a module of its own: what it reads comes from outside. */
+    const node *before = maker_of(e, e->node->inputs[0], NULL);
+    return str_ends(name, "/Transpose_output_0") && !(before && str_eq(node_scope(before), node_scope(e->node)));
 }
 
 /* x @ weight with a weight (in, out) that is no layer's. */
 static tensor_id plain_product(eager *e, tensor_id x, tensor_id weight)
 {
-    return matmul(e, to_low(e, x), to_low(e, weight), true);
+    bool is_view = !e->net->values.items[tensor_at(e, weight)->value].is_initializer ||
+                   strstr(e->net->values.items[tensor_at(e, weight)->value].name.ptr, "/Transpose") != NULL;
+    return matmul(e, to_low(e, x), to_low(e, weight), !is_view);
 }
 
 /* The parameter (out, in) that the exporter stored the other way round. */
@@ -151,7 +163,7 @@ void lower_linear(eager *e)
     tensor_id bias = input_of(e, 2);
     if (is_out_in) {
         set_result(e, 0, linear(e, input_of(e, 0), tensor_of(e, w), bias));
-    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR && !is_turned_parameter(e->net->values.items[w].name)) {
+    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR && !is_turned_parameter(e, e->net->values.items[w].name)) {
         set_result(e, 0, plain_product(e, input_of(e, 0), tensor_of(e, w)));
     } else {
         set_result(e, 0, linear(e, input_of(e, 0), linear_weight(e, w), bias));
@@ -185,10 +197,6 @@ void lower_matmul(eager *e)
     set_result(e, 0, y);
 }
 
-void lower_einsum(eager *e)
-{
-    lower_unknown(e);
-}
 
 /* ---- attention ---------------------------------------------------------------------------------------------------------- */
 
@@ -223,14 +231,31 @@ static tensor_id aligned_heads(eager *e, tensor_id t)
     return launch_new(e, "constant_pad_nd", &t, 1, tensor_dtype(e, t), &x);
 }
 
+static tensor_id batch_of_one(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    memmove(x.dims + 1, x.dims, (size_t)x.rank * sizeof *x.dims);
+    memmove(x.strides + 1, x.strides, (size_t)x.rank * sizeof *x.strides);
+    x.dims[0] = 1;
+    x.strides[0] = x.dims[1] * x.strides[1];
+    x.rank++;
+    return view_as(e, "unsqueeze", t, &x);
+}
+
 void lower_attention(eager *e)
 {
     const node *n = e->node;
     tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
-    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || input_rank(e, 0) != 4 || input_rank(e, 1) != 4 ||
-        input_rank(e, 2) != 4) {
+    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || input_rank(e, 0) > 4 || input_rank(e, 0) < 3 ||
+        input_rank(e, 1) != input_rank(e, 0) || input_rank(e, 2) != input_rank(e, 0)) {
         lower_unknown(e);
         return;
+    }
+    if (input_rank(e, 0) == 3) {
+        q = batch_of_one(e, q);
+        k = batch_of_one(e, k);
+        v = batch_of_one(e, v);
+        bias = bias != NO_TENSOR && tensor_at(e, bias)->rank == 3 ? batch_of_one(e, bias) : bias;
     }
     bool upright = node_attr_int(n, "upright", 0) != 0;
     if (upright) {

@@ -18,19 +18,16 @@ static bool is_table_of_positions(eager *e)
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
 
-static str scope_of(str name)
-{
-    while (name.len > 0 && name.ptr[name.len - 1] != '/')
-        name.len--;
-    return name;
-}
-
 /* Is what follows in another module? Then the table's module adds an axis before it makes it contiguous. */
 static bool is_in_module_of_its_own(eager *e)
 {
     const node *axis = reader_of(e, e->node->outputs[0]);
     const node *user = axis ? reader_of(e, axis->outputs[0]) : NULL;
-    return axis && user && node_is(axis, "Unsqueeze") && !str_eq(scope_of(axis->name), scope_of(user->name));
+    if (!axis || !user || !node_is(axis, "Unsqueeze"))
+        return false;
+    if (node_is(user, "Add") && user->input_count == 2 && maker_of(e, user->inputs[0], NULL))
+        user = maker_of(e, user->inputs[0], NULL);
+    return !str_eq(node_scope(axis), node_scope(user));
 }
 
 void lower_reshape(eager *e)
@@ -46,6 +43,15 @@ void lower_reshape(eager *e)
         t = late ? contiguous(e, t) : t;
     }
     set_result(e, 0, t);
+}
+
+/* Tokens (N,L,C) that become a map again are made contiguous, whatever the layout of the network. */
+static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
+{
+    static const int64_t TO_MAP[] = {0, 3, 1, 2};
+    const node *reshape = maker_of(e, e->node->inputs[0], "Reshape");
+    return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape && reshape->inputs[0] != NO_VALUE &&
+           e->net->values.items[reshape->inputs[0]].rank != 4;
 }
 
 void lower_transpose(eager *e)
@@ -65,7 +71,8 @@ void lower_transpose(eager *e)
         seen[checked[i]] = true;
     }
     t = permute(e, t, checked);
-    if (is_table_of_positions(e) && !is_in_module_of_its_own(e))
+    bool is_table = is_table_of_positions(e) && !is_in_module_of_its_own(e);
+    if (is_table || is_map_of_tokens(e, perm, count))
         t = contiguous(e, t);
     set_result(e, 0, t);
 }
@@ -160,6 +167,15 @@ static bool is_stack(eager *e, int axis)
     return n->input_count > 1;
 }
 
+/* Half of the channels passes a stage by, and meets what the stage made of the others, which is made contiguous for that. */
+static bool is_cross_stage(eager *e)
+{
+    const node *n = e->node;
+    const node *split = n->input_count == 2 ? maker_of(e, n->inputs[0], "Split") : NULL;
+    return split && split->output_count == 2 && split->outputs[0] == n->inputs[0] && split->outputs[1] != n->inputs[1] &&
+           input_rank(e, 0) == 4;
+}
+
 /* Channels last if all of them are. */
 void lower_concat(eager *e)
 {
@@ -176,6 +192,8 @@ void lower_concat(eager *e)
         last &= extent_suggests_channels_last(&own);
         inputs[count++] = t;
     }
+    if (is_cross_stage(e))
+        inputs[1] = contiguous(e, inputs[1]);
     bool stacks = x.rank > 0 && is_stack(e, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
     if (last && count > 0 && !stacks)
         extent_channels_last(&x);

@@ -147,6 +147,12 @@ void lower_cast(eager *e)
 
 /* ---- two and more operands ---------------------------------------------------------------------------------------------- */
 
+/* A single learned number behind what it scales: multiplied in place, so it does not widen the type. */
+static bool is_gain(const placed_tensor *t)
+{
+    return t->is_weight && t->rank == 1 && t->dims[0] == 1;
+}
+
 void lower_binary(eager *e)
 {
     const char *op = aten_name(e->node);
@@ -155,6 +161,11 @@ void lower_binary(eager *e)
     double x;
     if (node_is(n, "Mul") && n->input_count == 2 && n->inputs[0] == n->inputs[1]) { /* torch.square */
         set_result(e, 0, unary(e, "pow", to_float(e, sum)));
+        return;
+    }
+    if (node_is(n, "Mul") && n->input_count == 2 && is_gain(tensor_at(e, input_of(e, 1)))) {
+        tensor_id inputs[2] = {sum, input_of(e, 1)};
+        set_result(e, 0, pointwise(e, "mul_", inputs, 2, tensor_dtype(e, sum)));
         return;
     }
     if (node_is(n, "Sub") && value_is_number(e, n->inputs[0], &x))

@@ -158,14 +158,7 @@ tensor_id to_low(eager *e, tensor_id t)
 {
     if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32 || tensor_at(e, t)->keeps_float)
         return t;
-    const placed_tensor *from = tensor_at(e, t);
-    if (from->low_copy != NO_TENSOR)
-        return from->low_copy;
-    bool is_leaf = from->is_weight;
-    tensor_id made = cast(e, t, e->low);
-    if (is_leaf)
-        e->out->tensors.items[t].low_copy = made;
-    return made;
+    return cast(e, t, e->low);
 }
 
 tensor_id to_float(eager *e, tensor_id t)

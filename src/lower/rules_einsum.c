@@ -1,0 +1,145 @@
+/* rules_einsum.c: einsum of two operands: permuted to a common order of labels, multiplied as a batch of matrices. */
+#include "lower/eager.h"
+
+enum { LEFT, RIGHT, RESULT };
+
+typedef struct labels {
+    char names[MAX_RANK]; /* those of the result, then those that are summed */
+    int count, kept;
+} labels;
+
+static int find_label(const char *names, int count, char c)
+{
+    for (int i = 0; i < count; i++)
+        if (names[i] == c)
+            return i;
+    return -1;
+}
+
+/* "ab,bc->ac": the three terms; false if it is of another form. */
+static bool read_terms(str equation, char terms[3][MAX_RANK], int ranks[3])
+{
+    int at = LEFT;
+    memset(ranks, 0, 3 * sizeof *ranks);
+    for (size_t i = 0; i < equation.len; i++) {
+        char c = equation.ptr[i];
+        if (c == ' ')
+            continue;
+        if (c == ',' && at == LEFT) {
+            at = RIGHT;
+        } else if (c == '-' && at == RIGHT && i + 1 < equation.len && equation.ptr[i + 1] == '>') {
+            at = RESULT;
+            i++;
+        } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && ranks[at] < MAX_RANK &&
+                   find_label(terms[at], ranks[at], c) < 0) {
+            terms[at][ranks[at]++] = c;
+        } else {
+            return false;
+        }
+    }
+    return at == RESULT;
+}
+
+/* A view with one dimension for each label, those that the operand has not of size 1. */
+static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, const labels *all)
+{
+    extent from = tensor_extent(e, t), x = {.rank = all->count};
+    for (int i = 0; i < all->count; i++) {
+        int own = find_label(names, rank, all->names[i]);
+        x.dims[i] = own < 0 ? 1 : from.dims[own];
+        x.strides[i] = own < 0 ? 1 : from.strides[own];
+    }
+    return view_as(e, "permute", t, &x);
+}
+
+/* Dimensions by who has them: both, left alone, right alone; those that are summed. */
+typedef struct partition {
+    int64_t both[MAX_RANK], left[MAX_RANK], right[MAX_RANK], summed[MAX_RANK];
+    int both_count, left_count, right_count, summed_count;
+    int64_t both_size, left_size, right_size, summed_size;
+} partition;
+
+static partition divide(const extent *a, const extent *b, int kept)
+{
+    partition p = {.both_size = 1, .left_size = 1, .right_size = 1, .summed_size = 1};
+    for (int i = 0; i < a->rank; i++) {
+        bool in_left = a->dims[i] > 1, in_right = b->dims[i] > 1;
+        if (i >= kept) {
+            p.summed[p.summed_count++] = i;
+            p.summed_size *= a->dims[i];
+        } else if (in_left && in_right) {
+            p.both[p.both_count++] = i;
+            p.both_size *= a->dims[i];
+        } else if (in_left) {
+            p.left[p.left_count++] = i;
+            p.left_size *= a->dims[i];
+        } else {
+            p.right[p.right_count++] = i;
+            p.right_size *= b->dims[i];
+        }
+    }
+    return p;
+}
+
+static int append(int64_t *order, int at, const int64_t *items, int count)
+{
+    memcpy(order + at, items, (size_t)count * sizeof *items);
+    return at + count;
+}
+
+static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
+{
+    extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
+    partition p = divide(&xa, &xb, kept);
+    int64_t order[MAX_RANK] = {0};
+    int n = append(order, 0, p.both, p.both_count);
+    n = append(order, n, p.left, p.left_count);
+    n = append(order, n, p.summed, p.summed_count);
+    append(order, n, p.right, p.right_count);
+    a = reshape(e, permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
+    /* The product has its dimensions in the order of the left operand. */
+    extent y = {.rank = xa.rank};
+    int64_t back[MAX_RANK] = {0};
+    for (int i = 0; i < xa.rank; i++) {
+        int64_t d = order[i];
+        y.dims[i] = d >= kept ? 1 : xa.dims[d] > 1 ? xa.dims[d] : xb.dims[d];
+        back[d] = i;
+    }
+    n = append(order, 0, p.both, p.both_count);
+    n = append(order, n, p.summed, p.summed_count);
+    n = append(order, n, p.right, p.right_count);
+    append(order, n, p.left, p.left_count);
+    b = reshape(e, permute(e, b, order), 3, (const int64_t[]){p.both_size, p.summed_size, p.right_size});
+    tensor_id c = batched_product(e, a, b);
+    return permute(e, reshape(e, c, y.rank, y.dims), back);
+}
+
+void lower_einsum(eager *e)
+{
+    char terms[3][MAX_RANK];
+    int ranks[3];
+    const node *n = e->node;
+    bool is_pair = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE &&
+                   read_terms(node_attr_string(n, "equation", ""), terms, ranks) && ranks[LEFT] == input_rank(e, 0) &&
+                   ranks[RIGHT] == input_rank(e, 1);
+    labels all = {.count = 0};
+    for (int i = 0; is_pair && i < ranks[RESULT]; i++)
+        all.names[all.count++] = terms[RESULT][i];
+    all.kept = all.count;
+    for (int i = 0; is_pair && i < ranks[LEFT]; i++) {
+        if (find_label(all.names, all.kept, terms[LEFT][i]) >= 0)
+            continue;
+        is_pair = find_label(terms[RIGHT], ranks[RIGHT], terms[LEFT][i]) >= 0 && all.count < MAX_RANK;
+        if (is_pair)
+            all.names[all.count++] = terms[LEFT][i];
+    }
+    for (int i = 0; is_pair && i < ranks[RIGHT]; i++) /* a label of the right operand alone must be in the result */
+        is_pair = find_label(all.names, all.count, terms[RIGHT][i]) >= 0;
+    if (!is_pair) {
+        lower_unknown(e);
+        return;
+    }
+    tensor_id a = spread(e, to_low(e, input_of(e, 0)), terms[LEFT], ranks[LEFT], &all);
+    tensor_id b = spread(e, to_low(e, input_of(e, 1)), terms[RIGHT], ranks[RIGHT], &all);
+    set_result(e, 0, multiply(e, a, b, all.kept));
+}
