@@ -198,7 +198,9 @@ static void lower_sum_from_zero(eager *e)
 static const node *gate_of(const eager *e, value_id v)
 {
     const node *mul = own_maker_of(e, v, "Mul");
-    return mul && mul->input_count == 2 ? maker_of(e, mul->inputs[1], "Slice") : NULL;
+    const node *gate = mul && mul->input_count == 2 ? maker_of(e, mul->inputs[1], "Slice") : NULL;
+    const value *x = gate ? &e->net->values.items[gate->outputs[0]] : NULL;
+    return x && x->rank == 4 && x->dims[1] == 1 ? gate : NULL;
 }
 
 static void find_sum_from_zero(eager *e, const node *add)

@@ -14,6 +14,9 @@ static bool is_table_of_positions(eager *e)
     if (!e->is_static[n->outputs[0]])
         return false;
     const node *before = maker_of(e, n->inputs[0], "Reshape");
+    const node *after = reader_of(e, n->outputs[0]);
+    if (after && node_is(after, "Pad")) /* for the tokens beside the map; pads into new memory */
+        return false;
     const node *lookup = before ? maker_of(e, before->inputs[0], "Gather") : maker_of(e, n->inputs[0], "Gather");
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
@@ -30,10 +33,58 @@ static bool is_in_module_of_its_own(eager *e)
     return !str_eq(node_scope(axis), node_scope(user));
 }
 
+/* Unsqueeze by its axes: a new dimension has the stride of the whole of what it stands before. */
+static bool unsqueeze(eager *e, const extent *from, extent *x)
+{
+    int32_t count = 0;
+    const int64_t *axes = node_ints(e, "axes", 1, &count);
+    bool is_new[MAX_RANK] = {false};
+    for (int32_t i = 0; axes && i < count; i++) {
+        if (axes[i] < -x->rank || axes[i] >= x->rank)
+            return false;
+        is_new[axes[i] < 0 ? axes[i] + x->rank : axes[i]] = true;
+    }
+    int at = from->rank - 1;
+    int64_t whole = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        if (!is_new[i] && at < 0)
+            return false;
+        x->strides[i] = is_new[i] ? whole : from->strides[at];
+        whole = x->strides[i] * x->dims[i];
+        at -= !is_new[i];
+    }
+    return axes && at == -1;
+}
+
+/* Squeeze by its axes: the others keep their strides. */
+static bool squeeze(eager *e, const extent *from, extent *x)
+{
+    int32_t count = 0;
+    const int64_t *axes = node_ints(e, "axes", 1, &count);
+    bool is_gone[MAX_RANK] = {false};
+    for (int32_t i = 0; axes && i < count; i++) {
+        if (axes[i] < -from->rank || axes[i] >= from->rank)
+            return false;
+        is_gone[axes[i] < 0 ? axes[i] + from->rank : axes[i]] = true;
+    }
+    int at = 0;
+    for (int i = 0; i < from->rank; i++)
+        if (!is_gone[i] && at < x->rank)
+            x->strides[at++] = from->strides[i];
+    return axes && at == x->rank;
+}
+
 void lower_reshape(eager *e)
 {
-    extent x = output_extent(e, 0);
-    tensor_id t = reshape(e, input_of(e, 0), x.rank, x.dims);
+    extent x = output_extent(e, 0), from = tensor_extent(e, input_of(e, 0));
+    bool adds = node_is(e->node, "Unsqueeze");
+    tensor_id t;
+    if (adds && unsqueeze(e, &from, &x))
+        t = view_as(e, "unsqueeze", input_of(e, 0), &x);
+    else if (node_is(e->node, "Squeeze") && squeeze(e, &from, &x))
+        t = view_as(e, "squeeze", input_of(e, 0), &x);
+    else
+        t = reshape(e, input_of(e, 0), x.rank, x.dims);
     const node *table = node_is(e->node, "Unsqueeze") ? maker_of(e, e->node->inputs[0], "Transpose") : NULL;
     if (table) {
         const node *own = e->node;
@@ -51,6 +102,7 @@ static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
     const node *reshape = maker_of(e, e->node->inputs[0], "Reshape");
     return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape && reshape->inputs[0] != NO_VALUE &&
+           str_eq(node_scope(reshape), node_scope(e->node)) &&
            e->net->values.items[reshape->inputs[0]].rank != 4;
 }
 
@@ -87,6 +139,17 @@ void lower_expand(eager *e)
     set_result(e, 0, expand(e, input_of(e, 0), x.rank, x.dims));
 }
 
+/* The last of the slices that cut off what windows were padded with: made contiguous. */
+static bool crops_windows(eager *e)
+{
+    const node *after = reader_of(e, e->node->outputs[0]), *before = e->node;
+    if (after && node_is(after, "Slice"))
+        return false;
+    while (before && node_is(before, "Slice"))
+        before = maker_of(e, before->inputs[0], NULL);
+    return before && node_is(before, "WindowReverse");
+}
+
 /* The result has the strides of the input, times the steps. */
 void lower_slice(eager *e)
 {
@@ -109,7 +172,8 @@ void lower_slice(eager *e)
             __builtin_mul_overflow(x.strides[axis < 0 ? axis + x.rank : axis], steps[i],
                                    &x.strides[axis < 0 ? axis + x.rank : axis]);
     }
-    set_result(e, 0, view_as(e, "slice", t, &x));
+    t = view_as(e, "slice", t, &x);
+    set_result(e, 0, crops_windows(e) ? contiguous(e, t) : t);
 }
 
 void lower_split(eager *e)
