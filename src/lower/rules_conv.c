@@ -84,6 +84,19 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     return launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
+/* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before the pools that
+ * count the border, and a mode before those that do not; this has neither. */
+static bool is_adaptive(eager *e, const kernel_window *w)
+{
+    const node *n = e->node;
+    bool touches = node_is(n, "AveragePool") && !maker_of(e, n->inputs[0], "Pad") &&
+                   !node_attr_int(n, "ceil_mode", 0) && !node_attr_int(n, "count_include_pad", 0);
+    extent x = tensor_extent(e, input_of(e, 0));
+    for (int i = 0; touches && i < w->rank; i++)
+        touches = w->size[i] == w->stride[i] && w->padding[i] == 0 && w->size[i] > 0 && x.dims[2 + i] % w->size[i] == 0;
+    return touches;
+}
+
 void lower_pool(eager *e)
 {
     tensor_id t = input_of(e, 0);
@@ -99,6 +112,8 @@ void lower_pool(eager *e)
     static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
     static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
+    if (rank == 2 && is_adaptive(e, window))
+        op = "_adaptive_avg_pool2d";
     if (rank == 1 && node_is(e->node, "AveragePool")) { /* runs on maps of height 1 */
         extent flat = tensor_extent(e, t);
         flat.rank = 4;

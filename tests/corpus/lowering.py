@@ -81,21 +81,21 @@ def traced(line):
 def lowered(path, precision, layout, batch):
     """The same of our program; a message if there is none."""
     try:
-        done = subprocess.run([TOOL, precision, layout, str(batch), str(path)], capture_output=True, timeout=corpus.TIMEOUT_S)
+        done = subprocess.run([TOOL, "--json", precision, layout, str(batch), str(path)], capture_output=True, timeout=corpus.TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return "timeout", None
     counts, moved = collections.Counter(), collections.Counter()
     for text in done.stdout.splitlines():
         kernel = json.loads(text)
-        if "failed" in kernel:
-            return f"{kernel['failed']}: {done.stderr.decode(errors='replace').strip()}", None
         if kernel["flags"] & (VIEW | HIDDEN):
             continue
         dtype, shape, _ = kernel["out"][0]
         key = (plain(kernel["op"]), DTYPES.get(dtype, dtype), tuple(shape))
         counts[key] += kernel["repeat"]
-        moved[key] = kernel["bytes"]
-    return (counts, moved) if done.returncode == 0 else (f"exit {done.returncode}", None)
+        moved[key] = kernel["bytes_read"] + kernel["bytes_written"]
+    if done.returncode:
+        return done.stderr.decode(errors="replace").strip() or f"exit {done.returncode}", None
+    return counts, moved
 
 
 class Tally:
@@ -142,12 +142,12 @@ def describe(key):
 def compare_set(report, spec, only):
     title, trace, wanted, precision, layout, least_equal, least_bytes, least_count = spec
     work = list(tasks(trace, wanted, precision, layout, only))
-    equal, share_bytes, share_count, failed = 0, 0.0, 0.0, []
+    equal, share_bytes, share_count, failed, unbound = 0, 0.0, 0.0, [], []
     histogram = collections.defaultdict(lambda: [0, 0.0, []])
     for (path, *_), result in zip(work, corpus.parallel(compare, work)):
         stem = path.name.removesuffix(".onnx.gz")
         if isinstance(result, str):
-            failed.append(f"{stem}: {result}")
+            (unbound if result.startswith("bind") else failed).append(f"{stem}: {result}")
             continue
         equal += not result.missing and not result.extra
         share_bytes += max(0, 1 - result.wrong_bytes / max(result.bytes, 1))
@@ -165,7 +165,7 @@ def compare_set(report, spec, only):
     networks = max(len(work), 1)
     equal_share, bytes_share, count_share = (100 * x / networks for x in (equal, share_bytes, share_count))
     report.say(f"{title}: {len(work)} networks, {equal} equal ({equal_share:.1f} %); operators met: {bytes_share:.2f} % by bytes, "
-               f"{count_share:.2f} % by count")
+               f"{count_share:.2f} % by count" + (f"; {len(unbound)} cannot take the batch" if unbound else ""))
     ranked = sorted(histogram.items(), key=lambda item: -len(item[1][2]))
     for (op, dtype, sign), (n, _, names) in ranked:
         report.detail(f"    {op} {dtype}\t{sign}\t{n} calls\t{len(names)} networks\t{' '.join(names[:3])}")

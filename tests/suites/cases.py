@@ -82,7 +82,7 @@ def trimmed(lines):
 
 def run(case, directory):
     """None, or what went wrong."""
-    env = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="120", TESTS=str(TESTS))
+    env = dict(os.environ, PATH=f"{BUILD}:{BUILD}/tests/tools:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="120", TESTS=str(TESTS))
     for step in case.steps:
         kind, what, body = step[:3]
         if kind == "model":

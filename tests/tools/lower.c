@@ -1,85 +1,133 @@
-/* lower.c: prints the kernels that eager PyTorch would launch for a network, one JSON object per line. For tests.
+/* lower.c: prints the kernels that eager PyTorch would launch for a network. For tests and for looking at what lowering does.
  *
- *     lower PRECISION LAYOUT BATCH MODEL…      PRECISION: fp32 fp16 bf16 amp-fp16 amp-bf16; LAYOUT: nchw nhwc
+ *     lower [--json] PRECISION LAYOUT BATCH MODEL…    PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16; LAYOUT: nchw nhwc
  *
- * The line before those of a model names it; after a failure the message stands there instead of kernels. */
-#include "lower/lower.h"
+ * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
+#include "lower/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *const PRECISIONS[] = {"fp32", "tf32", "fp16", "bf16", "amp-fp16", "amp-bf16"};
+
+static void print_list(const int64_t *items, int count)
+{
+    for (int i = 0; i < count; i++)
+        printf("%s%lld", i ? "," : "", (long long)items[i]);
+}
+
+/* ---- text ----------------------------------------------------------------------------------------------------------- */
+
 static void print_tensor(const program *p, tensor_id t)
 {
     const placed_tensor *x = &p->tensors.items[t];
-    printf("[\"%s\",[", dtype_name(x->dtype));
-    for (int i = 0; i < x->rank; i++)
-        printf("%s%lld", i ? "," : "", (long long)x->dims[i]);
-    printf("],[");
-    for (int i = 0; i < x->rank; i++)
-        printf("%s%lld", i ? "," : "", (long long)x->strides[i]);
-    printf("]]");
+    extent own = extent_of(x);
+    printf(" %s[", dtype_name(x->dtype));
+    print_list(x->dims, x->rank);
+    printf("]");
+    if (extent_is_contiguous(&own))
+        return;
+    if (extent_is_channels_last(&own)) {
+        printf("cl");
+        return;
+    }
+    printf("(");
+    print_list(x->strides, x->rank);
+    printf(")");
 }
 
-static void print_kernel(const sooth_model *model, const program *p, const kernel *k)
+static void print_text(const program *p, const kernel *k)
 {
-    printf("{\"op\":\"%s\",\"layer\":%d,\"type\":\"%s\",\"flags\":%d,\"in\":[", k->op, k->layer,
-           model->net.nodes.items[k->layer].type.ptr, k->flags);
-    for (int i = 0; i < k->input_count; i++) {
-        printf("%s", i ? "," : "");
+    printf("%s%s", k->flags & KERNEL_VIEW ? "." : k->flags & KERNEL_HIDDEN ? "+" : "", k->op);
+    for (int i = 0; i < k->input_count; i++)
         print_tensor(p, k->inputs[i]);
-    }
-    printf("],\"out\":[");
-    for (int i = 0; i < k->output_count; i++) {
-        printf("%s", i ? "," : "");
+    printf(" ->");
+    for (int i = 0; i < k->output_count; i++)
         print_tensor(p, k->outputs[i]);
-    }
-    printf("],\"macs\":%lld,\"flops\":%lld,\"bytes\":%lld,\"repeat\":%lld}\n", (long long)k->macs, (long long)k->flops,
-           (long long)(k->bytes_read + k->bytes_written), (long long)k->repeat);
+    printf("\n");
 }
 
-static void run(const char *path, const lower_options *options, int64_t batch, int64_t file_batch)
+/* ---- JSON ----------------------------------------------------------------------------------------------------------- */
+
+static void print_json_tensors(const program *p, const tensor_id *tensors, int count)
 {
-    sooth_error error;
-    sooth_model *model;
-    if (sooth_load_file(path, &model, &error) != SOOTH_OK) {
-        printf("{\"failed\":\"load\"}\n");
-        return;
+    for (int i = 0; i < count; i++) {
+        const placed_tensor *x = &p->tensors.items[tensors[i]];
+        printf("%s[\"%s\",[", i ? "," : "", dtype_name(x->dtype));
+        print_list(x->dims, x->rank);
+        printf("],[");
+        print_list(x->strides, x->rank);
+        printf("]]");
     }
-    sooth_options binding = {.batch = batch};
-    if (sooth_bind(model, &binding, &error) != SOOTH_OK) {
-        printf("{\"failed\":\"bind\",\"code\":%d}\n", error.code);
-        sooth_free(model);
-        return;
-    }
-    (void)file_batch;
+}
+
+static void print_json(const program *p, const kernel *k)
+{
+    printf("{\"op\":\"%s\",\"layer\":%d,\"flags\":%d,\"in\":[", k->op, k->layer, k->flags);
+    print_json_tensors(p, k->inputs, k->input_count);
+    printf("],\"out\":[");
+    print_json_tensors(p, k->outputs, k->output_count);
+    printf("],\"macs\":%lld,\"flops\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld,\"repeat\":%lld}\n",
+           (long long)k->macs, (long long)k->flops, (long long)k->bytes_read, (long long)k->bytes_written,
+           (long long)k->repeat);
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------------- */
+
+static sooth_status lower_and_print(sooth_model *model, const lower_options *options, bool as_json, sooth_error *error)
+{
     arena a;
-    arena_init(&a, &model->fail, (size_t)1 << 32);
-    model->fail.error = &error;
+    arena_init(&a, &model->fail, (size_t)1 << 30);
+    model->fail.error = error;
+    error->code = SOOTH_OK;
     if (setjmp(model->fail.jump) == 0) {
         const program *p = lower_eager(model, options, &a);
         for (int32_t i = 0; i < p->kernels.count; i++)
-            print_kernel(model, p, &p->kernels.items[i]);
-    } else {
-        printf("{\"failed\":\"lower\",\"code\":%d}\n", error.code);
-        fprintf(stderr, "%s\n", error.message);
+            (as_json ? print_json : print_text)(p, &p->kernels.items[i]);
     }
     arena_free(&a);
-    sooth_free(model);
+    return error->code;
+}
+
+static sooth_status run(const char *path, const lower_options *options, int64_t batch, bool as_json)
+{
+    sooth_error error;
+    sooth_model *model;
+    sooth_status status = sooth_load_file(path, &model, &error);
+    const char *stage = "load";
+    if (status == SOOTH_OK) {
+        sooth_options binding = {.batch = batch};
+        stage = "bind";
+        status = sooth_bind(model, &binding, &error);
+        if (status == SOOTH_OK) {
+            stage = "lower";
+            status = lower_and_print(model, options, as_json, &error);
+        }
+        sooth_free(model);
+    }
+    if (status != SOOTH_OK)
+        fprintf(stderr, "%s: %s\n", stage, error.message);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const PRECISIONS[] = {"fp32", "tf32", "fp16", "bf16", "amp-fp16", "amp-bf16"};
-    lower_options options = {.precision = PRECISION_FP32};
-    if (argc < 5) {
-        fprintf(stderr, "usage: lower PRECISION LAYOUT BATCH MODEL...\n");
-        return 2;
+    bool as_json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    argc -= as_json;
+    argv += as_json;
+    lower_options options = {.layout = argc > 2 && strcmp(argv[2], "nhwc") == 0 ? LAYOUT_NHWC : LAYOUT_NCHW};
+    size_t precision = 0, count = sizeof PRECISIONS / sizeof *PRECISIONS;
+    while (argc > 1 && precision < count && strcmp(argv[1], PRECISIONS[precision]) != 0)
+        precision++;
+    if (argc < 5 || precision == count) {
+        fprintf(stderr, "usage: lower [--json] PRECISION LAYOUT BATCH MODEL...\n");
+        return SOOTH_ERROR_USAGE;
     }
-    for (size_t i = 0; i < sizeof PRECISIONS / sizeof *PRECISIONS; i++)
-        if (strcmp(argv[1], PRECISIONS[i]) == 0)
-            options.precision = (lower_precision)i;
-    options.layout = strcmp(argv[2], "nhwc") == 0 ? LAYOUT_NHWC : LAYOUT_NCHW;
-    for (int i = 4; i < argc; i++)
-        run(argv[i], &options, atoll(argv[3]), 0);
-    return 0;
+    options.precision = (lower_precision)precision;
+    sooth_status worst = SOOTH_OK;
+    for (int i = 4; i < argc; i++) {
+        sooth_status status = run(argv[i], &options, atoll(argv[3]), as_json);
+        worst = status > worst ? status : worst;
+    }
+    return (int)worst;
 }
