@@ -1,6 +1,6 @@
 /* onnx_fuzz.c: libFuzzer target of the ONNX reader and of everything behind it: loading, binding under several
- * options, walking the whole interface, all report writers, writing ONNX again. */
-#include "sooth.h"
+ * options, walking the whole interface, all report writers, writing ONNX again, lowering. */
+#include "lower/lower.h"
 
 #include <stdlib.h>
 
@@ -65,6 +65,22 @@ static void write_reports(const sooth_model *model, uint8_t choice)
         free(bytes);
 }
 
+/* Every layout and a precision with casts. */
+static void lower(sooth_model *model, uint8_t choice)
+{
+    sooth_error error;
+    lower_options options = {.precision = choice & 1 ? PRECISION_AMP_FP16 : PRECISION_FP32,
+                             .layout = choice & 2 ? LAYOUT_NHWC : LAYOUT_NCHW};
+    arena a;
+    arena_init(&a, &model->fail, (size_t)1 << 28);
+    model->fail.error = &error;
+    if (setjmp(model->fail.jump) == 0)
+        lower_eager(model, &options, &a);
+    else
+        use(error.message);
+    arena_free(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     sooth_error error;
@@ -77,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (sooth_bind(model, NULL, &error) == SOOTH_OK) {
         walk(model);
         write_reports(model, choice);
+        lower(model, choice);
         int64_t dims[MAX_RANK_FED];
         for (int i = 0; i < MAX_RANK_FED; i++)
             dims[i] = (choice >> i) % 5;
@@ -84,10 +101,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         sooth_options options = {.batch = 1 + choice % 3,
                                  .skip_passes = choice & 8 ? "all" : NULL,
                                  .extra_passes = choice & 16 ? "all" : NULL};
-        if (sooth_bind(model, &options, &error) == SOOTH_OK)
+        if (sooth_bind(model, &options, &error) == SOOTH_OK) {
             walk(model);
-        else
+            lower(model, choice);
+        } else {
             use(error.message);
+        }
         if (sooth_bind(model, NULL, &error) == SOOTH_OK && sooth_input_count(model) > 0) {
             char name[64];
             const char *from = sooth_value_at(model, sooth_input(model, 0)).name;

@@ -1,12 +1,12 @@
 /* eager.c: lowering to eager PyTorch: one rule per operator of the network, and how kernels are appended.
  *
- * The network says what is computed; PyTorch's own rules say the rest: autocast's lists, type promotion, the strides that each
- * operator gives its output, when a reshape must copy. They are followed here tensor by tensor, as PyTorch follows them at run time,
- * so that casts and copies appear because they must, not because a pattern was recognised. */
+ * The network says what is computed; PyTorch's own rules say the rest: autocast's lists, type promotion, the strides
+ * that each operator gives its output, when a reshape must copy. They are followed here tensor by tensor, as PyTorch
+ * follows them at run time, so that casts and copies appear because they must, not because a pattern was recognised. */
 #include "lower/eager.h"
 #include "graph/infer.h"
 
-/* ---- launching ---------------------------------------------------------------------------------------------------------- */
+/* ---- launching --------------------------------------------------------------------------------------------------- */
 
 static int64_t tensor_bytes(const eager *e, tensor_id t)
 {
@@ -50,7 +50,7 @@ void count_flops(eager *e, double per_element)
     k->flops = (int64_t)(per_element * (double)extent_elements(&x));
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count)
 {
@@ -75,12 +75,12 @@ bool value_is_number(eager *e, value_id v, double *x)
 int node_axis(eager *e, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank)
-        fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "%s: node %.*s (%.*s): axis %lld is out of range", e->model->file.ptr,
-                  STR_ARG(e->node->name), STR_ARG(e->node->type), (long long)axis);
+        fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "%s: node %.*s (%.*s): axis %lld is out of range",
+                  e->model->file.ptr, STR_ARG(e->node->name), STR_ARG(e->node->type), (long long)axis);
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *op;

@@ -1,5 +1,5 @@
-/* eager.h: the vocabulary in which the rules of eager PyTorch are written. A rule calls these as Python code would call tensors:
- * each call appends to the program what PyTorch dispatches for it. */
+/* eager.h: the vocabulary in which the rules of eager PyTorch are written. A rule calls these as Python code would
+ * call tensors: each call appends to the program what PyTorch dispatches for it. */
 #ifndef SOOTH_LOWER_EAGER_H
 #define SOOTH_LOWER_EAGER_H
 
@@ -15,19 +15,19 @@ struct eager {
     program *out;
     const lower_options *options;
     arena *arena;
-    dtype low;           /* what autocast computes products in; DT_UNKNOWN without autocast */
-    dtype weight_dtype;  /* of floating-point weights and inputs */
-    tensor_id *of_value; /* by value_id */
+    dtype low;              /* what autocast computes products in; DT_UNKNOWN without autocast */
+    dtype weight_dtype;     /* of floating-point weights and inputs */
+    tensor_id *of_value;    /* by value_id */
     const int32_t *readers; /* by value_id: how many inputs of nodes it is; outputs of the network count as one more */
     const bool *is_static;  /* by value_id: computed from constants alone */
     const node_id *first_reader; /* by value_id */
-    bool has_gains;        /* some weight is standardised with a learned gain: then all are */
-    lower_rule *instead; /* by node_id: the rule of a pattern; NULL where the operator's own holds */
-    const node *node;    /* that is being lowered */
+    bool has_gains;              /* some weight is standardised with a learned gain: then all are */
+    lower_rule *instead;         /* by node_id: the rule of a pattern; NULL where the operator's own holds */
+    const node *node;            /* that is being lowered */
     node_id layer;
 };
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 const placed_tensor *tensor_at(const eager *e, tensor_id t); /* valid until the next tensor is made */
 extent tensor_extent(const eager *e, tensor_id t);
@@ -44,7 +44,7 @@ void set_result(eager *e, int i, tensor_id t);
 extent value_extent(eager *e, value_id v);
 extent output_extent(eager *e, int i);
 
-/* ---- launching ---------------------------------------------------------------------------------------------------------- */
+/* ---- launching --------------------------------------------------------------------------------------------------- */
 
 /* Appends a kernel; both counted. NO_TENSOR among the inputs is left out. The result is valid until the next kernel. */
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
@@ -53,21 +53,23 @@ tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int coun
 /* FLOPs of the kernel launched last, per element of its output. */
 void count_flops(eager *e, double per_element);
 
-/* ---- types -------------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 dtype tensor_dtype(const eager *e, tensor_id t);
 bool is_low(dtype t); /* float16, bfloat16 */
 /* The type of a result of operands of these types; numbers do not count beside tensors. */
 dtype promote(const eager *e, const tensor_id *inputs, int count);
 tensor_id cast(eager *e, tensor_id t, dtype to); /* _to_copy; itself if it has that type */
-/* Autocast's two lists: products run in `low`, weights are cast once in each pass; what must be exact runs in float32. No-ops without
- * autocast and for integers. */
+/* Autocast's two lists: products run in `low`; what must be exact runs in float32. No-ops without autocast and for
+ * integers. PyTorch casts a weight once in each pass, however many layers share it; exporters merge equal weights of
+ * layers that share none, which is more common: so each layer casts what it reads. */
 tensor_id to_low(eager *e, tensor_id t);
 tensor_id to_float(eager *e, tensor_id t);
 
-/* ---- views and copies --------------------------------------------------------------------------------------------------- */
+/* ---- views and copies -------------------------------------------------------------------------------------------- */
 
-tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x); /* dims and strides of x on the memory of t */
+tensor_id view_as(eager *e, const char *op, tensor_id t,
+                  const extent *x); /* dims and strides of x on the memory of t */
 tensor_id permute(eager *e, tensor_id t, const int64_t *perm);
 tensor_id transpose_last(eager *e, tensor_id t);
 tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims);
@@ -76,13 +78,13 @@ tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
 tensor_id contiguous(eager *e, tensor_id t);
 tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it was */
 
-/* ---- operators ---------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
 tensor_id unary(eager *e, const char *op, tensor_id t);
 tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
-tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* operands as they are: no casts */
-tensor_id batched_product(eager *e, tensor_id a, tensor_id b); /* (B,m,k) by (B,k,n) */
+tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
+tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
 /* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
@@ -101,7 +103,7 @@ const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *co
 bool value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
 int node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
 
-/* ---- rules: one per operator of the table, by file ------------------------------------------------------------------------ */
+/* ---- rules: one per operator of the table, by file --------------------------------------------------------------- */
 
 void lower_unary(eager *e); /* rules_pointwise.c */
 void lower_binary(eager *e);

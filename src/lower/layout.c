@@ -169,7 +169,7 @@ bool extent_view(const extent *x, extent *result)
     return to == -1;
 }
 
-/* ---- pointwise ------------------------------------------------------------------------------------------------------- */
+/* ---- pointwise --------------------------------------------------------------------------------------------------- */
 
 static int64_t broadcast_stride(const extent *operand, const extent *result, int d)
 {

@@ -30,7 +30,8 @@ bool extent_is_dense(const extent *x); /* no holes, no overlap */
 /* The strides that the same memory has under other dimensions; false if it must be copied for that. */
 bool extent_view(const extent *x, extent *result);
 
-/* Strides of the output of a pointwise operator: the order of the dimensions of its operands (all broadcast to result->dims). */
+/* Strides of the output of a pointwise operator: the order of the dimensions of its operands (all broadcast to
+ * result->dims). */
 void extent_pointwise(extent *result, const extent *operands, int count);
 
 #endif

@@ -1,8 +1,9 @@
 /* lower.h: from the bound network to the kernels that a runtime launches for it.
  *
- * A program is the list of operators in the order in which the runtime sends them to the device, each with the tensors that it reads and writes:
- * shape, element type, strides, and which of them share memory. The runtime so far is eager PyTorch at inference; operators have
- * its names (ATen, without the overload). How long they take is not said here. */
+ * A program is the list of operators in the order in which the runtime sends them to the device, each with the
+ * tensors that it reads and writes: shape, element type, strides, and which of them share memory. The runtime so far
+ * is eager PyTorch at inference; operators have its names (ATen, without the overload). How long they take is not
+ * said here. */
 #ifndef SOOTH_LOWER_LOWER_H
 #define SOOTH_LOWER_LOWER_H
 
@@ -10,8 +11,8 @@
 
 typedef enum lower_precision {
     PRECISION_FP32,
-    PRECISION_TF32,     /* the same program as fp32; products run on tensor cores */
-    PRECISION_FP16,     /* the whole network converted (model.half()) */
+    PRECISION_TF32, /* the same program as fp32; products run on tensor cores */
+    PRECISION_FP16, /* the whole network converted (model.half()) */
     PRECISION_BF16,
     PRECISION_AMP_FP16, /* fp32 weights, autocast */
     PRECISION_AMP_BF16,
@@ -42,7 +43,6 @@ typedef struct placed_tensor {
     value_id value;         /* of the network; NO_VALUE if it has none there */
     bool is_turned;         /* a weight that the file has transposed */
     bool keeps_float;       /* made by a cast that the network itself asks for: autocast is off for what follows */
-    tensor_id low_copy;     /* of a weight under autocast: its cast, made once in each pass; NO_TENSOR before */
 } placed_tensor;
 
 enum {
@@ -87,7 +87,8 @@ typedef struct program {
     int32_t unknown_count; /* kernels without a rule */
 } program;
 
-/* Lowers the bound network to eager PyTorch. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape is not known. */
+/* Lowers the bound network to eager PyTorch. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape
+ * is not known. */
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
 
 #endif

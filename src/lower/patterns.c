@@ -1,5 +1,5 @@
-/* patterns.c: groups of nodes that PyTorch dispatches otherwise than node by node, and that no recovery pass joins, because they are
- * no layers: only a runtime's way to run some. */
+/* patterns.c: groups of nodes that PyTorch dispatches otherwise than node by node, and that no recovery pass joins,
+ * because they are no layers: only a runtime's way to run some. */
 #include "lower/eager.h"
 
 const node *maker_of(const eager *e, value_id v, const char *op)
@@ -42,7 +42,7 @@ static void replace_rule(eager *e, const node *n, lower_rule rule)
     e->instead[n - e->net->nodes.items] = rule;
 }
 
-/* ---- addcmul: b + 1 * (w * x) ------------------------------------------------------------------------------------------ */
+/* ---- addcmul: b + 1 * (w * x) ------------------------------------------------------------------------------------ */
 
 static const node *unit_product(const eager *e, const node *add, int side)
 {
@@ -57,7 +57,8 @@ static void lower_addcmul(eager *e)
     const node *add = e->node;
     int side = unit_product(e, add, 1) ? 1 : 0;
     const node *unit = unit_product(e, add, side), *mul = maker_of(e, unit->inputs[0], "Mul");
-    tensor_id inputs[3] = {tensor_of(e, add->inputs[1 - side]), tensor_of(e, mul->inputs[0]), tensor_of(e, mul->inputs[1])};
+    tensor_id inputs[3] = {tensor_of(e, add->inputs[1 - side]), tensor_of(e, mul->inputs[0]),
+                           tensor_of(e, mul->inputs[1])};
     dtype type = promote(e, inputs, 3);
     for (int i = 0; i < 3 && e->low != DT_UNKNOWN; i++)
         inputs[i] = cast(e, inputs[i], type);
@@ -78,7 +79,7 @@ static void find_addcmul(eager *e, const node *add)
     }
 }
 
-/* ---- rsqrt: 1 / sqrt(x) ------------------------------------------------------------------------------------------------- */
+/* ---- rsqrt: 1 / sqrt(x) ------------------------------------------------------------------------------------------ */
 
 static void lower_rsqrt(eager *e)
 {
@@ -97,10 +98,10 @@ static void find_rsqrt(eager *e, const node *n)
     replace_rule(e, n, lower_rsqrt);
 }
 
-/* ---- attention without a kernel ----------------------------------------------------------------------------------------- */
+/* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
-/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps in float32, with half of the scale on
- * either side. */
+/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps in float32, with half of
+ * the scale on either side. */
 typedef struct attention_steps {
     const node *scale, *turn, *scores, *softmax;
 } attention_steps;
@@ -129,7 +130,9 @@ static void lower_attention_steps(eager *e)
         k = cast(e, k, DT_FLOAT32);
         v = cast(e, v, DT_FLOAT32);
     }
-    tensor_id scores = matmul(e, unary(e, "mul", q), unary(e, "mul", transpose_last(e, k)), false);
+    q = unary(e, "mul", q);
+    k = unary(e, "mul", transpose_last(e, k));
+    tensor_id scores = matmul(e, q, k, false);
     extent x = tensor_extent(e, scores);
     extent_contiguous(&x);
     tensor_id weights = launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
@@ -152,7 +155,7 @@ static void find_attention_steps(eager *e, const node *last)
     replace_rule(e, last, lower_attention_steps);
 }
 
-/* ---- sums in place ------------------------------------------------------------------------------------------------------ */
+/* ---- sums in place ----------------------------------------------------------------------------------------------- */
 
 /* y = conv(x); y += x: the result has the type of the convolution. */
 static void lower_sum_in_place(eager *e)
@@ -186,7 +189,7 @@ static void find_zero_bias(eager *e, const node *add)
         replace_rule(e, add, lower_zero_bias);
 }
 
-/* ---- sums that begin with zero ------------------------------------------------------------------------------------------- */
+/* ---- sums that begin with zero ----------------------------------------------------------------------------------- */
 
 /* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched, and left out of the file. */
 static void lower_sum_from_zero(eager *e)
@@ -210,7 +213,7 @@ static void find_sum_from_zero(eager *e, const node *add)
         replace_rule(e, add, lower_sum_from_zero);
 }
 
-/* ---- im2col and col2im --------------------------------------------------------------------------------------------------- */
+/* ---- im2col and col2im ------------------------------------------------------------------------------------------- */
 
 /* F.unfold: rows and columns of the padded map looked up by tables of positions, put in order, flattened. */
 static void lower_im2col(eager *e)
@@ -251,11 +254,12 @@ static void lower_col2im(eager *e)
 static void find_col2im(eager *e, const node *n)
 {
     const value *w = n->input_count > 1 && n->inputs[1] != NO_VALUE ? &e->net->values.items[n->inputs[1]] : NULL;
-    if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 && e->net->values.items[n->inputs[0]].rank == 4)
+    if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 &&
+        e->net->values.items[n->inputs[0]].rank == 4)
         replace_rule(e, n, lower_col2im);
 }
 
-/* ---- unfold ------------------------------------------------------------------------------------------------------------- */
+/* ---- unfold ------------------------------------------------------------------------------------------------------ */
 
 /* x.unfold(): windows that overlap in memory, a view; the exporter slices and stacks them. */
 static bool window_start(eager *e, value_id v, const node **slice, int64_t *start)
@@ -285,7 +289,8 @@ static void lower_unfold(eager *e)
     if (e->node->input_count > 1)
         window_start(e, e->node->inputs[1], &second, &next);
     tensor_id t = tensor_of(e, e->node->inputs[0]);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0), whole = tensor_extent(e, tensor_of(e, first->inputs[0]));
+    extent from = tensor_extent(e, t), x = output_extent(e, 0),
+           whole = tensor_extent(e, tensor_of(e, first->inputs[0]));
     memcpy(x.strides, from.strides, sizeof x.strides);
     /* The axis that was sliced is the one whose length differs; its stride is the step between windows. */
     int64_t stride = 1;

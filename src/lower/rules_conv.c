@@ -1,7 +1,7 @@
 /* rules_conv.c: convolutions, pooling, normalisation, resizing. */
 #include "lower/eager.h"
 
-/* ---- windows ------------------------------------------------------------------------------------------------------------ */
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t otherwise)
 {
@@ -30,9 +30,10 @@ static kernel *last_kernel(eager *e)
     return &e->out->kernels.items[e->out->kernels.count - 1];
 }
 
-/* ---- convolution -------------------------------------------------------------------------------------------------------- */
+/* ---- convolution ------------------------------------------------------------------------------------------------- */
 
-/* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched inside. */
+/* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
+ * inside. */
 void lower_conv(eager *e)
 {
     tensor_id x = input_of(e, 0), w = input_of(e, 1), bias = input_of(e, 2);
@@ -74,7 +75,7 @@ void lower_conv(eager *e)
     set_result(e, 0, made);
 }
 
-/* ---- pooling ------------------------------------------------------------------------------------------------------------ */
+/* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
 static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent *y)
 {
@@ -84,8 +85,8 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     return launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
-/* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before the pools that
- * count the border, and a mode before those that do not; this has neither. */
+/* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before
+ * the pools that count the border, and a mode before those that do not; this has neither. */
 static bool is_adaptive(eager *e, const kernel_window *w)
 {
     const node *n = e->node;
@@ -149,7 +150,7 @@ void lower_global_pool(eager *e)
     set_result(e, 0, made);
 }
 
-/* ---- normalisation ------------------------------------------------------------------------------------------------------ */
+/* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
 static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *y, int first_weight)
 {
@@ -230,7 +231,7 @@ void lower_weight_standardization(eager *e)
     set_result(e, 0, reshape(e, w, x.rank, x.dims));
 }
 
-/* ---- resizing ----------------------------------------------------------------------------------------------------------- */
+/* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
 /* On autocast's list of what runs in float32. */
 void lower_resize(eager *e)

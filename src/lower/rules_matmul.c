@@ -1,4 +1,5 @@
-/* rules_matmul.c: matrix products: linear layers, batched products, einsum, attention. All are on autocast's list of what runs in 16 bits. */
+/* rules_matmul.c: matrix products: linear layers, batched products, einsum, attention. All are on autocast's list of
+ * what runs in 16 bits. */
 #include "lower/eager.h"
 
 static int64_t times(int64_t a, int64_t b)
@@ -15,7 +16,7 @@ static void count_macs(eager *e, int64_t per_output)
     k->flops = times(2, k->macs);
 }
 
-/* ---- products ----------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 static tensor_id mm(eager *e, tensor_id bias, tensor_id a, tensor_id b)
 {
@@ -107,10 +108,10 @@ tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
     return bias == NO_TENSOR ? y : binary(e, "add", y, bias);
 }
 
-/* ---- layers ------------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* Does the name say that the exporter turned the parameter of a linear layer? Anything else is a parameter, or a view of one, that the
- * network multiplies with as it is. */
+/* Does the name say that the exporter turned the parameter of a linear layer? Anything else is a parameter, or a
+ * view of one, that the network multiplies with as it is. */
 static bool is_turned_parameter(eager *e, str name)
 {
     if (str_starts(name, "onnx::"))
@@ -125,7 +126,9 @@ static tensor_id plain_product(eager *e, tensor_id x, tensor_id weight)
 {
     bool is_view = !e->net->values.items[tensor_at(e, weight)->value].is_initializer ||
                    strstr(e->net->values.items[tensor_at(e, weight)->value].name.ptr, "/Transpose") != NULL;
-    return matmul(e, to_low(e, x), to_low(e, weight), !is_view);
+    x = to_low(e, x);
+    weight = to_low(e, weight);
+    return matmul(e, x, weight, !is_view);
 }
 
 /* The parameter (out, in) that the exporter stored the other way round. */
@@ -163,7 +166,8 @@ void lower_linear(eager *e)
     tensor_id bias = input_of(e, 2);
     if (is_out_in) {
         set_result(e, 0, linear(e, input_of(e, 0), tensor_of(e, w), bias));
-    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR && !is_turned_parameter(e, e->net->values.items[w].name)) {
+    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR &&
+               !is_turned_parameter(e, e->net->values.items[w].name)) {
         set_result(e, 0, plain_product(e, input_of(e, 0), tensor_of(e, w)));
     } else {
         set_result(e, 0, linear(e, input_of(e, 0), linear_weight(e, w), bias));
@@ -192,15 +196,17 @@ void lower_matmul(eager *e)
     }
     tensor_id a = input_of(e, 0), b = input_of(e, 1);
     bool exact = tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float;
-    tensor_id y = exact ? matmul(e, a, b, false) : matmul(e, to_low(e, a), to_low(e, b), false);
+    a = exact ? a : to_low(e, a);
+    b = exact ? b : to_low(e, b);
+    tensor_id y = matmul(e, a, b, false);
     e->out->tensors.items[y].keeps_float = exact;
     set_result(e, 0, y);
 }
 
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* ---- attention ---------------------------------------------------------------------------------------------------------- */
-
-/* The memory-efficient kernel wants all steps of the bias but the last to be multiples of eight elements: others are padded. */
+/* The memory-efficient kernel wants all steps of the bias but the last to be multiples of eight elements: others are
+ * padded. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
     bias = to_low(e, bias);

@@ -1,13 +1,14 @@
 /* rules_move.c: views, and what moves data: reshape, transpose, slices, concatenation, padding, lookups. */
-#include "lower/eager.h"
 #include "graph/infer.h"
+#include "lower/eager.h"
 
 void lower_identity(eager *e)
 {
     set_result(e, 0, input_of(e, 0));
 }
 
-/* The bias of relative positions, looked up as (positions, heads) and turned: made contiguous for the sum that follows. */
+/* The bias of relative positions, looked up as (positions, heads) and turned: made contiguous for the sum that
+ * follows. */
 static bool is_table_of_positions(eager *e)
 {
     const node *n = e->node;
@@ -101,8 +102,8 @@ static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
     const node *reshape = maker_of(e, e->node->inputs[0], "Reshape");
-    return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape && reshape->inputs[0] != NO_VALUE &&
-           str_eq(node_scope(reshape), node_scope(e->node)) &&
+    return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape &&
+           reshape->inputs[0] != NO_VALUE && str_eq(node_scope(reshape), node_scope(e->node)) &&
            e->net->values.items[reshape->inputs[0]].rank != 4;
 }
 
@@ -231,13 +232,14 @@ static bool is_stack(eager *e, int axis)
     return n->input_count > 1;
 }
 
-/* Half of the channels passes a stage by, and meets what the stage made of the others, which is made contiguous for that. */
+/* Half of the channels passes a stage by, and meets what the stage made of the others, which is made contiguous for
+ * that. */
 static bool is_cross_stage(eager *e)
 {
     const node *n = e->node;
     const node *split = n->input_count == 2 ? maker_of(e, n->inputs[0], "Split") : NULL;
-    return split && split->output_count == 2 && split->outputs[0] == n->inputs[0] && split->outputs[1] != n->inputs[1] &&
-           input_rank(e, 0) == 4;
+    return split && split->output_count == 2 && split->outputs[0] == n->inputs[0] &&
+           split->outputs[1] != n->inputs[1] && input_rank(e, 0) == 4;
 }
 
 /* Channels last if all of them are. */
@@ -274,7 +276,9 @@ void lower_pad(eager *e)
         e->of_value[e->node->outputs[0]] = t; /* the exporter's way to count the border in the mean */
         return;
     }
-    const char *op = str_is(mode, "reflect") ? "reflection_pad2d" : str_is(mode, "edge") ? "replication_pad2d" : "constant_pad_nd";
+    const char *op = str_is(mode, "reflect") ? "reflection_pad2d"
+                     : str_is(mode, "edge")  ? "replication_pad2d"
+                                             : "constant_pad_nd";
     if (str_is(mode, "constant") && extent_suggests_channels_last(&from))
         extent_channels_last(&x);
     set_result(e, 0, launch_new(e, op, &t, 1, tensor_dtype(e, t), &x));
@@ -294,7 +298,7 @@ void lower_roll(eager *e)
     set_result(e, 0, launch_new(e, "roll", &t, 1, tensor_dtype(e, t), &x));
 }
 
-/* ---- rearrangements that a pass has recognised --------------------------------------------------------------------------- */
+/* ---- rearrangements that a pass has recognised ------------------------------------------------------------------- */
 
 /* A view of six dimensions, a permutation, and a reshape, which copies. */
 static void rearrange(eager *e, const int64_t *split, int rank, const int64_t *perm)

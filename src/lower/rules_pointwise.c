@@ -3,7 +3,7 @@
  * In place or not is not in the file: activations and sums are launched under one name, without the underscore. */
 #include "lower/eager.h"
 
-/* ---- operators ---------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 enum { MAX_OPERANDS = 8 };
 
@@ -43,7 +43,7 @@ tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b)
     return pointwise(e, op, inputs, 2, promote(e, inputs, 2));
 }
 
-/* ---- one operand -------------------------------------------------------------------------------------------------------- */
+/* ---- one operand ------------------------------------------------------------------------------------------------- */
 
 static const char *aten_name(const node *n)
 {
@@ -135,7 +135,8 @@ void lower_cast(eager *e)
         set_result(e, 0, cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
-    /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way back. */
+    /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way
+     * back. */
     if (e->low != DT_UNKNOWN && is_low(from)) {
         x = cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
@@ -145,7 +146,7 @@ void lower_cast(eager *e)
     set_result(e, 0, x);
 }
 
-/* ---- two and more operands ---------------------------------------------------------------------------------------------- */
+/* ---- two and more operands --------------------------------------------------------------------------------------- */
 
 /* A single learned number behind what it scales: multiplied in place, so it does not widen the type. */
 static bool is_gain(const placed_tensor *t)
@@ -181,7 +182,7 @@ void lower_where(eager *e)
     set_result(e, 0, pointwise(e, "where", inputs, 3, promote(e, inputs + 1, 2)));
 }
 
-/* ---- reductions --------------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const extent *x)
 {
@@ -198,7 +199,8 @@ void lower_reduce(eager *e)
     const node *n = e->node;
     extent x = output_extent(e, 0);
     tensor_id t = input_of(e, 0);
-    bool widens = (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
+    bool widens =
+        (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
     set_result(e, 0, reduce(e, aten_name(n), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
 }
 

@@ -4,7 +4,7 @@
 /* Sizes stay below this, so that sums and products of a few of them cannot overflow. */
 static const int64_t MAX_ELEMENTS = (int64_t)1 << 48;
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 const placed_tensor *tensor_at(const eager *e, tensor_id t)
 {
@@ -30,14 +30,17 @@ static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t stora
             fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: node %.*s (%.*s) has a tensor that is too large",
                       e->model->file.ptr, STR_ARG(e->node ? e->node->name : STR("")),
                       STR_ARG(e->node ? e->node->type : STR("")));
+    size_t rank = (size_t)x->rank;
+    int64_t *numbers = arena_room(e->arena, 2 * rank + 1, sizeof *numbers);
+    memcpy(numbers, x->dims, rank * sizeof *numbers);
+    memcpy(numbers + rank, x->strides, rank * sizeof *numbers);
     placed_tensor *t = ARENA_PUSH(e->arena, &e->out->tensors);
     *t = (placed_tensor){.dtype = type,
                          .rank = (int8_t)x->rank,
-                         .dims = arena_copy(e->arena, x->dims, (size_t)x->rank, sizeof *x->dims),
-                         .strides = arena_copy(e->arena, x->strides, (size_t)x->rank, sizeof *x->strides),
+                         .dims = numbers,
+                         .strides = numbers + rank,
                          .storage = storage,
-                         .value = NO_VALUE,
-                         .low_copy = NO_TENSOR};
+                         .value = NO_VALUE};
     return e->out->tensors.count - 1;
 }
 
@@ -115,7 +118,7 @@ void set_result(eager *e, int i, tensor_id t)
         e->out->tensors.items[t].value = v;
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 bool is_low(dtype t)
 {
@@ -166,7 +169,7 @@ tensor_id to_float(eager *e, tensor_id t)
     return t != NO_TENSOR && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? cast(e, t, DT_FLOAT32) : t;
 }
 
-/* ---- views and copies --------------------------------------------------------------------------------------------------- */
+/* ---- views and copies -------------------------------------------------------------------------------------------- */
 
 tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x)
 {

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Lowering to eager PyTorch: the operators that we launch against those of real traces.
 
-For each network with a trace: the multiset of launched operators, each with the shape and type of its first output, casts and copies
-included. Views and allocations launch nothing and are left out, and so is what runs on the host. In place or not is
-the same operator (the file does not say which). The thresholds are what is reached: it may get better, not worse.
+For each network with a trace: the multiset of launched operators, each with the shape and type of its first output,
+casts and copies included. Views and allocations launch nothing and are left out, and so is what runs on the host. In
+place or not is the same operator (the file does not say which). The thresholds are what is reached: it may get better,
+not worse.
 
     lowering.py [PART OF A NETWORK'S NAME]       prints the differences of those networks
 """
@@ -16,8 +17,8 @@ import corpus
 
 TOOL = str(corpus.BUILD / "tests/tools/lower")
 VIEW, HIDDEN = 2, 4
-DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int64": "i64", "int32": "i32", "uint8": "u8",
-          "bool": "b1"}
+DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int64": "i64", "int32": "i32",
+          "uint8": "u8", "bool": "b1"}
 BITS = {"f32": 32, "f16": 16, "bf16": 16, "f64": 64, "i64": 64, "i32": 32, "u8": 8, "b1": 8}
 
 # (name, trace, filter, precision, layout, least share of equal networks, of bytes, of operators, in per cent)
@@ -81,7 +82,8 @@ def traced(line):
 def lowered(path, precision, layout, batch):
     """The same of our program; a message if there is none."""
     try:
-        done = subprocess.run([TOOL, "--json", precision, layout, str(batch), str(path)], capture_output=True, timeout=corpus.TIMEOUT_S)
+        done = subprocess.run([TOOL, "--json", precision, layout, str(batch), str(path)], capture_output=True,
+                              timeout=corpus.TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return "timeout", None
     counts, moved = collections.Counter(), collections.Counter()
@@ -164,7 +166,8 @@ def compare_set(report, spec, only):
             report.detail(f"{title}\t{stem}\t{sum(result.missing.values())} fewer, {sum(result.extra.values())} more")
     networks = max(len(work), 1)
     equal_share, bytes_share, count_share = (100 * x / networks for x in (equal, share_bytes, share_count))
-    report.say(f"{title}: {len(work)} networks, {equal} equal ({equal_share:.1f} %); operators met: {bytes_share:.2f} % by bytes, "
+    report.say(f"{title}: {len(work)} networks, {equal} equal ({equal_share:.1f} %); operators met: "
+               f"{bytes_share:.2f} % by bytes, "
                f"{count_share:.2f} % by count" + (f"; {len(unbound)} cannot take the batch" if unbound else ""))
     ranked = sorted(histogram.items(), key=lambda item: -len(item[1][2]))
     for (op, dtype, sign), (n, _, names) in ranked:

@@ -1,6 +1,8 @@
-/* lower.c: prints the kernels that eager PyTorch would launch for a network. For tests and for looking at what lowering does.
+/* lower.c: prints the kernels that eager PyTorch would launch for a network. For tests and for looking at what
+ * lowering does.
  *
- *     lower [--json] PRECISION LAYOUT BATCH MODEL…    PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16; LAYOUT: nchw nhwc
+ *     lower [--json] PRECISION LAYOUT BATCH MODEL…
+ *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16; LAYOUT: nchw nhwc
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
 #include "lower/layout.h"
@@ -16,7 +18,7 @@ static void print_list(const int64_t *items, int count)
         printf("%s%lld", i ? "," : "", (long long)items[i]);
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void print_tensor(const program *p, tensor_id t)
 {
@@ -47,7 +49,7 @@ static void print_text(const program *p, const kernel *k)
     printf("\n");
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void print_json_tensors(const program *p, const tensor_id *tensors, int count)
 {
@@ -72,7 +74,7 @@ static void print_json(const program *p, const kernel *k)
            (long long)k->repeat);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static sooth_status lower_and_print(sooth_model *model, const lower_options *options, bool as_json, sooth_error *error)
 {
