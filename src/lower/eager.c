@@ -167,9 +167,22 @@ static const struct {
     {"Dropout", lower_identity},
 };
 
+/* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
+static bool is_whole(const node *n)
+{
+    if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < n->op->min_inputs)
+        return false;
+    for (int i = 0; i < n->op->min_inputs; i++)
+        if (n->inputs[i] == NO_VALUE)
+            return false;
+    return true;
+}
+
 static lower_rule rule_of(const node *n)
 {
-    for (size_t i = 0; n->op && i < sizeof RULES / sizeof *RULES; i++)
+    if (!n->op || !is_whole(n))
+        return lower_unknown;
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
         if (node_is(n, RULES[i].op))
             return RULES[i].rule;
     return lower_unknown;

@@ -17,7 +17,7 @@ int64_t extent_elements(const extent *x)
 {
     int64_t n = 1;
     for (int i = 0; i < x->rank; i++)
-        n *= x->dims[i];
+        n = mul_wrapping(n, x->dims[i]);
     return n;
 }
 
@@ -25,7 +25,7 @@ int64_t extent_stored(const extent *x)
 {
     int64_t n = 1;
     for (int i = 0; i < x->rank; i++)
-        n *= x->strides[i] || x->dims[i] == 0 ? x->dims[i] : 1;
+        n = mul_wrapping(n, x->strides[i] || x->dims[i] == 0 ? x->dims[i] : 1);
     return n;
 }
 
@@ -35,7 +35,7 @@ static void order_strides(extent *x, const int *order)
     int64_t step = 1;
     for (int i = 0; i < x->rank; i++) {
         x->strides[order[i]] = step;
-        step *= x->dims[order[i]] > 1 ? x->dims[order[i]] : 1;
+        step = mul_wrapping(step, x->dims[order[i]] > 1 ? x->dims[order[i]] : 1);
     }
 }
 
@@ -64,7 +64,7 @@ static bool is_packed_in_order(const extent *x, const int *order)
             return true;
         if (size != 1 && x->strides[order[i]] != step)
             return false;
-        step *= size;
+        step = mul_wrapping(step, size);
     }
     return true;
 }
@@ -96,7 +96,7 @@ bool extent_suggests_channels_last(const extent *x)
             return false;
         least = x->strides[d];
         if (x->dims[d] > 1)
-            least *= x->dims[d];
+            least = mul_wrapping(least, x->dims[d]);
     }
     return true;
 }
@@ -152,12 +152,12 @@ bool extent_view(const extent *x, extent *result)
     int to = result->rank - 1;
     int64_t base = x->strides[x->rank - 1], old_size = 1, new_size = 1;
     for (int from = x->rank - 1; from >= 0; from--) {
-        old_size *= x->dims[from];
-        if (from > 0 && (x->dims[from - 1] == 1 || x->strides[from - 1] == old_size * base))
+        old_size = mul_wrapping(old_size, x->dims[from]);
+        if (from > 0 && (x->dims[from - 1] == 1 || x->strides[from - 1] == mul_wrapping(old_size, base)))
             continue;
         while (to >= 0 && (new_size < old_size || result->dims[to] == 1)) {
-            result->strides[to] = new_size * base;
-            new_size *= result->dims[to--];
+            result->strides[to] = mul_wrapping(new_size, base);
+            new_size = mul_wrapping(new_size, result->dims[to--]);
         }
         if (new_size != old_size)
             return false;

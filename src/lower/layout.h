@@ -10,6 +10,12 @@ typedef struct extent {
     int64_t strides[MAX_RANK];
 } extent;
 
+/* Numbers of a damaged network may be anything; what does not fit wraps, and is refused when a tensor is made of it. */
+static inline int64_t mul_wrapping(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 extent extent_of(const placed_tensor *t);
 /* Product of the dimensions; the caller has checked that it fits. */
 int64_t extent_elements(const extent *x);

@@ -247,7 +247,7 @@ static void lower_col2im(eager *e)
 {
     tensor_id t = input_of(e, 0);
     extent from = tensor_extent(e, t), x = output_extent(e, 0);
-    t = reshape(e, t, 3, (const int64_t[]){from.dims[0], from.dims[1], from.dims[2] * from.dims[3]});
+    t = reshape(e, t, 3, (const int64_t[]){from.dims[0], from.dims[1], mul_wrapping(from.dims[2], from.dims[3])});
     set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &x));
 }
 
@@ -298,7 +298,8 @@ static void lower_unfold(eager *e)
     for (int i = 0; i < whole.rank && i < cut.rank; i++)
         if (whole.dims[i] != cut.dims[i])
             stride = whole.strides[i];
-    x.strides[node_axis(e, node_attr_int(e->node, "axis", 0), x.rank)] = stride * (next > start ? next - start : 1);
+    x.strides[node_axis(e, node_attr_int(e->node, "axis", 0), x.rank)] =
+        mul_wrapping(stride, next > start ? next - start : 1);
     set_result(e, 0, view_as(e, "unfold", t, &x));
 }
 
@@ -324,7 +325,7 @@ void find_patterns(eager *e)
         const node *n = &e->net->nodes.items[i];
         bool has_both = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
         bool has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
-        if (!n->op || !has_output)
+        if (!n->op || !has_output || n->input_count < n->op->min_inputs)
             continue;
         if (node_is(n, "WeightStandardization") && n->input_count > 1 && n->inputs[1] != NO_VALUE)
             e->has_gains |= e->net->values.items[n->inputs[1]].rank > 1;

@@ -58,7 +58,7 @@ void lower_conv(eager *e)
     const extent *wide = window->transposed ? &xx : &y; /* each of its elements meets the whole window */
     int64_t taps = 1;
     for (int i = 1; i < xw.rank; i++)
-        taps *= xw.dims[i];
+        taps = mul_wrapping(taps, xw.dims[i]);
     if (__builtin_mul_overflow(extent_elements(wide), taps, &k->macs) || __builtin_mul_overflow(2, k->macs, &k->flops))
         k->macs = k->flops = INT64_MAX;
     if (copies) {
@@ -121,7 +121,7 @@ void lower_pool(eager *e)
         flat.dims[3] = flat.dims[2];
         flat.strides[3] = flat.strides[2];
         flat.dims[2] = 1;
-        flat.strides[2] = flat.dims[3] * flat.strides[3];
+        flat.strides[2] = mul_wrapping(flat.dims[3], flat.strides[3]);
         t = view_as(e, "unsqueeze", t, &flat);
         y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, y.dims[2]}};
         extent_contiguous(&y);
@@ -211,7 +211,7 @@ void lower_weight_standardization(eager *e)
     }
     int64_t rest = 1;
     for (int i = 1; i < x.rank; i++)
-        rest *= x.dims[i];
+        rest = mul_wrapping(rest, x.dims[i]);
     w = reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);

@@ -66,16 +66,16 @@ static partition divide(const extent *a, const extent *b, int kept)
         bool in_left = a->dims[i] > 1, in_right = b->dims[i] > 1;
         if (i >= kept) {
             p.summed[p.summed_count++] = i;
-            p.summed_size *= a->dims[i];
+            p.summed_size = mul_wrapping(p.summed_size, a->dims[i]);
         } else if (in_left && in_right) {
             p.both[p.both_count++] = i;
-            p.both_size *= a->dims[i];
+            p.both_size = mul_wrapping(p.both_size, a->dims[i]);
         } else if (in_left) {
             p.left[p.left_count++] = i;
-            p.left_size *= a->dims[i];
+            p.left_size = mul_wrapping(p.left_size, a->dims[i]);
         } else {
             p.right[p.right_count++] = i;
-            p.right_size *= b->dims[i];
+            p.right_size = mul_wrapping(p.right_size, b->dims[i]);
         }
     }
     return p;

@@ -32,7 +32,7 @@ static int64_t product(const int64_t *dims, int count)
 {
     int64_t n = 1;
     for (int i = 0; i < count; i++)
-        n *= dims[i];
+        n = mul_wrapping(n, dims[i]);
     return n;
 }
 
@@ -40,7 +40,7 @@ static int64_t product(const int64_t *dims, int count)
 static bool folds(const extent *x)
 {
     for (int i = 0; i + 2 < x->rank; i++)
-        if (x->strides[i] != x->strides[i + 1] * x->dims[i + 1])
+        if (x->strides[i] != mul_wrapping(x->strides[i + 1], x->dims[i + 1]))
             return false;
     return true;
 }
@@ -243,7 +243,7 @@ static tensor_id batch_of_one(eager *e, tensor_id t)
     memmove(x.dims + 1, x.dims, (size_t)x.rank * sizeof *x.dims);
     memmove(x.strides + 1, x.strides, (size_t)x.rank * sizeof *x.strides);
     x.dims[0] = 1;
-    x.strides[0] = x.dims[1] * x.strides[1];
+    x.strides[0] = mul_wrapping(x.dims[1], x.strides[1]);
     x.rank++;
     return view_as(e, "unsqueeze", t, &x);
 }

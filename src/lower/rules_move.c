@@ -51,7 +51,7 @@ static bool unsqueeze(eager *e, const extent *from, extent *x)
         if (!is_new[i] && at < 0)
             return false;
         x->strides[i] = is_new[i] ? whole : from->strides[at];
-        whole = x->strides[i] * x->dims[i];
+        whole = mul_wrapping(x->strides[i], x->dims[i]);
         at -= !is_new[i];
     }
     return axes && at == -1;
@@ -169,9 +169,10 @@ void lower_slice(eager *e)
     memcpy(x.strides, from.strides, sizeof x.strides);
     for (int32_t i = 0; steps && i < step_count; i++) {
         int64_t axis = axes && i < axis_count ? axes[i] : i;
-        if (axis >= -x.rank && axis < x.rank && steps[i] > 1)
-            __builtin_mul_overflow(x.strides[axis < 0 ? axis + x.rank : axis], steps[i],
-                                   &x.strides[axis < 0 ? axis + x.rank : axis]);
+        if (axis >= -x.rank && axis < x.rank && steps[i] > 1) {
+            int64_t *stride = &x.strides[axis < 0 ? axis + x.rank : axis];
+            *stride = mul_wrapping(*stride, steps[i]);
+        }
     }
     t = view_as(e, "slice", t, &x);
     set_result(e, 0, crops_windows(e) ? contiguous(e, t) : t);

@@ -172,7 +172,8 @@ void lower_binary(eager *e)
     if (node_is(n, "Sub") && value_is_number(e, n->inputs[0], &x))
         op = "rsub";
     for (int i = 1; i < e->node->input_count; i++)
-        sum = binary(e, op, sum, input_of(e, i));
+        if (input_of(e, i) != NO_TENSOR)
+            sum = binary(e, op, sum, input_of(e, i));
     set_result(e, 0, sum);
 }
 

@@ -21,7 +21,7 @@ dtype tensor_dtype(const eager *e, tensor_id t)
     return tensor_at(e, t)->dtype;
 }
 
-static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
+static void check_size(eager *e, const extent *x)
 {
     int64_t elements = 1;
     for (int i = 0; i < x->rank; i++)
@@ -30,6 +30,11 @@ static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t stora
             fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: node %.*s (%.*s) has a tensor that is too large",
                       e->model->file.ptr, STR_ARG(e->node ? e->node->name : STR("")),
                       STR_ARG(e->node ? e->node->type : STR("")));
+}
+
+static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
+{
+    check_size(e, x);
     size_t rank = (size_t)x->rank;
     int64_t *numbers = arena_room(e->arena, 2 * rank + 1, sizeof *numbers);
     memcpy(numbers, x->dims, rank * sizeof *numbers);
@@ -62,6 +67,7 @@ extent value_extent(eager *e, value_id v)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "%s: the shape of %.*s is not known; give all dimensions (--batch, --dim)", e->model->file.ptr,
                   STR_ARG(val->name));
+    check_size(e, &x);
     extent_contiguous(&x);
     return x;
 }
