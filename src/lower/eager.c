@@ -170,9 +170,11 @@ static const struct {
 /* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
 static bool is_whole(const node *n)
 {
-    if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < n->op->min_inputs)
+    /* Passes make norms without weights. */
+    int needed = n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
+    if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < needed)
         return false;
-    for (int i = 0; i < n->op->min_inputs; i++)
+    for (int i = 0; i < needed; i++)
         if (n->inputs[i] == NO_VALUE)
             return false;
     return true;

@@ -98,6 +98,62 @@ static void find_rsqrt(eager *e, const node *n)
     replace_rule(e, n, lower_rsqrt);
 }
 
+/* ---- var ---------------------------------------------------------------------------------------------------------- */
+
+/* mean((x - mean(x))^2), and with a correction times n by n - 1. */
+typedef struct variance {
+    const node *mean, *sub, *square, *outer, *times, *last;
+} variance;
+
+static bool read_variance(eager *e, const node *outer, variance *v)
+{
+    *v = (variance){.outer = outer, .last = outer};
+    v->square = own_maker_of(e, outer->inputs[0], "Mul");
+    if (!v->square || v->square->input_count != 2 || v->square->inputs[0] != v->square->inputs[1])
+        return false;
+    value_id difference = v->square->inputs[0];
+    v->sub = e->readers[difference] == 2 ? maker_of(e, difference, "Sub") : NULL;
+    v->mean = v->sub ? own_maker_of(e, v->sub->inputs[1], "ReduceMean") : NULL;
+    if (!v->mean || v->mean->inputs[0] != v->sub->inputs[0])
+        return false;
+    double x;
+    const node *times = e->readers[outer->outputs[0]] == 1 ? reader_of(e, outer->outputs[0]) : NULL;
+    const node *div =
+        times && node_is(times, "Mul") && e->readers[times->outputs[0]] == 1 ? reader_of(e, times->outputs[0]) : NULL;
+    if (div && node_is(div, "Div") && value_is_number(e, times->inputs[1], &x) &&
+        value_is_number(e, div->inputs[1], &x)) {
+        v->times = times;
+        v->last = div;
+    }
+    return true;
+}
+
+static void lower_variance(eager *e)
+{
+    const node *times = node_is(e->node, "Div") ? maker_of(e, e->node->inputs[0], "Mul") : NULL;
+    variance v;
+    read_variance(e, times ? maker_of(e, times->inputs[0], "ReduceMean") : e->node, &v);
+    tensor_id t = tensor_of(e, v.sub->inputs[0]);
+    extent x = output_extent(e, 0);
+    tensor_id made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &x);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
+    set_result(e, 0, made);
+}
+
+static void find_variance(eager *e, const node *outer)
+{
+    variance v;
+    if (!read_variance(e, outer, &v))
+        return;
+    absorb(e, v.mean);
+    absorb(e, v.sub);
+    absorb(e, v.square);
+    absorb(e, v.outer);
+    if (v.times)
+        absorb(e, v.times);
+    replace_rule(e, v.last, lower_variance);
+}
+
 /* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
 /* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps in float32, with half of
@@ -334,6 +390,8 @@ void find_patterns(eager *e)
             find_sum_in_place(e, n);
             find_zero_bias(e, n);
             find_sum_from_zero(e, n);
+        } else if (node_is(n, "ReduceMean") && n->inputs[0] != NO_VALUE) {
+            find_variance(e, n);
         } else if (node_is(n, "Reshape") && n->inputs[0] != NO_VALUE) {
             find_im2col(e, n);
         } else if (node_is(n, "ConvTranspose")) {

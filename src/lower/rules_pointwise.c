@@ -154,12 +154,25 @@ static bool is_gain(const placed_tensor *t)
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
 }
 
+/* A parameter that the network casts to the type of what it meets; where the exporter folded the cast, the name tells. */
+static bool is_cast_parameter(eager *e, value_id v)
+{
+    const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
+    if (!val || val->rank == 0 || !e->is_static[v] || !dtype_is_float(val->dtype))
+        return false;
+    return maker_of(e, v, "Cast") || (val->is_initializer && strstr(val->name.ptr, "/Cast"));
+}
+
 void lower_binary(eager *e)
 {
     const char *op = aten_name(e->node);
     tensor_id sum = input_of(e, 0);
     const node *n = e->node;
     double x;
+    if (n->input_count == 2 && is_cast_parameter(e, n->inputs[1]) && e->low != DT_UNKNOWN) {
+        set_result(e, 0, binary(e, op, sum, cast(e, input_of(e, 1), tensor_dtype(e, sum))));
+        return;
+    }
     if (node_is(n, "Mul") && n->input_count == 2 && n->inputs[0] == n->inputs[1]) { /* torch.square */
         set_result(e, 0, unary(e, "pow", to_float(e, sum)));
         return;
@@ -190,6 +203,7 @@ static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const
     extent result = *x, from = tensor_extent(e, t);
     extent_contiguous(&result);
     tensor_id made = launch_new(e, op, &t, 1, type, &result);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
     return made;
 }
