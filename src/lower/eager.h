@@ -87,6 +87,9 @@ tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* op
 tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
+/* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
+tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
+
 /* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
 const node *maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
@@ -97,6 +100,10 @@ const node *reader_of(const eager *e, value_id v);
 /* Finds what PyTorch dispatches otherwise than node by node; fills e->instead. */
 void find_patterns(eager *e);
 void lower_nothing(eager *e); /* a later node of the pattern does it all */
+void absorb(eager *e, const node *n);
+void replace_rule(eager *e, const node *n, lower_rule rule);
+void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
+void find_multihead(eager *e, const node *core);
 
 /* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
 const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);

@@ -32,12 +32,12 @@ void lower_nothing(eager *e)
     (void)e;
 }
 
-static void absorb(eager *e, const node *n)
+void absorb(eager *e, const node *n)
 {
     e->instead[n - e->net->nodes.items] = lower_nothing;
 }
 
-static void replace_rule(eager *e, const node *n, lower_rule rule)
+void replace_rule(eager *e, const node *n, lower_rule rule)
 {
     e->instead[n - e->net->nodes.items] = rule;
 }
@@ -152,63 +152,6 @@ static void find_variance(eager *e, const node *outer)
     if (v.times)
         absorb(e, v.times);
     replace_rule(e, v.last, lower_variance);
-}
-
-/* ---- attention without a kernel ---------------------------------------------------------------------------------- */
-
-/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps in float32, with half of
- * the scale on either side. */
-typedef struct attention_steps {
-    const node *scale, *turn, *scores, *softmax;
-} attention_steps;
-
-static bool read_steps(const eager *e, const node *last, attention_steps *s)
-{
-    s->softmax = own_maker_of(e, last->inputs[0], "Softmax");
-    s->scores = s->softmax ? own_maker_of(e, s->softmax->inputs[0], "MatMul") : NULL;
-    s->scale = s->scores ? own_maker_of(e, s->scores->inputs[0], "Mul") : NULL;
-    s->turn = s->scores ? own_maker_of(e, s->scores->inputs[1], "Transpose") : NULL;
-    double x;
-    return s->scale && s->turn && value_is_number((eager *)e, s->scale->inputs[1], &x);
-}
-
-static void lower_attention_steps(eager *e)
-{
-    attention_steps s;
-    const node *last = e->node;
-    read_steps(e, last, &s);
-    tensor_id q = to_low(e, tensor_of(e, s.scale->inputs[0])), k = to_low(e, tensor_of(e, s.turn->inputs[0]));
-    tensor_id v = to_low(e, tensor_of(e, last->inputs[1]));
-    dtype type = tensor_dtype(e, q);
-    bool widens = is_low(type);
-    if (widens) {
-        q = cast(e, q, DT_FLOAT32);
-        k = cast(e, k, DT_FLOAT32);
-        v = cast(e, v, DT_FLOAT32);
-    }
-    q = unary(e, "mul", q);
-    k = unary(e, "mul", transpose_last(e, k));
-    tensor_id scores = matmul(e, q, k, false);
-    extent x = tensor_extent(e, scores);
-    extent_contiguous(&x);
-    tensor_id weights = launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
-    if (widens)
-        cast(e, weights, type); /* an output of the operator that nobody asks for */
-    tensor_id y = matmul(e, weights, v, false);
-    set_result(e, 0, cast(e, y, type));
-}
-
-static void find_attention_steps(eager *e, const node *last)
-{
-    attention_steps s;
-    enum { MOST_DIMENSIONS = 4 }; /* of the fused kernels */
-    if (e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS || !read_steps(e, last, &s))
-        return;
-    absorb(e, s.scale);
-    absorb(e, s.turn);
-    absorb(e, s.scores);
-    absorb(e, s.softmax);
-    replace_rule(e, last, lower_attention_steps);
 }
 
 /* ---- sums in place ----------------------------------------------------------------------------------------------- */
@@ -400,6 +343,8 @@ void find_patterns(eager *e)
             find_unfold(e, n);
         } else if (node_is(n, "MatMul") && has_both) {
             find_attention_steps(e, n);
+        } else if (node_is(n, "ScaledDotProductAttention")) {
+            find_multihead(e, n);
         } else if ((node_is(n, "Div") && has_both) || (node_is(n, "Reciprocal") && n->input_count == 1)) {
             find_rsqrt(e, n);
         }

@@ -248,29 +248,8 @@ static tensor_id batch_of_one(eager *e, tensor_id t)
     return view_as(e, "unsqueeze", t, &x);
 }
 
-void lower_attention(eager *e)
+tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
-    const node *n = e->node;
-    tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
-    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || input_rank(e, 0) > 4 || input_rank(e, 0) < 3 ||
-        input_rank(e, 1) != input_rank(e, 0) || input_rank(e, 2) != input_rank(e, 0)) {
-        lower_unknown(e);
-        return;
-    }
-    if (input_rank(e, 0) == 3) {
-        q = batch_of_one(e, q);
-        k = batch_of_one(e, k);
-        v = batch_of_one(e, v);
-        bias = bias != NO_TENSOR && tensor_at(e, bias)->rank == 3 ? batch_of_one(e, bias) : bias;
-    }
-    bool upright = node_attr_int(n, "upright", 0) != 0;
-    if (upright) {
-        q = transpose_last(e, q);
-        k = transpose_last(e, k);
-        v = transpose_last(e, v);
-    } else if (node_attr_int(n, "key_transposed", 0)) {
-        k = transpose_last(e, k);
-    }
     q = to_low(e, q);
     k = to_low(e, k);
     v = to_low(e, v);
@@ -304,5 +283,32 @@ void lower_attention(eager *e)
         x.dims[3] = width;
         y = view_as(e, "slice", y, &x);
     }
+    return y;
+}
+
+void lower_attention(eager *e)
+{
+    const node *n = e->node;
+    tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
+    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || input_rank(e, 0) > 4 || input_rank(e, 0) < 3 ||
+        input_rank(e, 1) != input_rank(e, 0) || input_rank(e, 2) != input_rank(e, 0)) {
+        lower_unknown(e);
+        return;
+    }
+    if (input_rank(e, 0) == 3) {
+        q = batch_of_one(e, q);
+        k = batch_of_one(e, k);
+        v = batch_of_one(e, v);
+        bias = bias != NO_TENSOR && tensor_at(e, bias)->rank == 3 ? batch_of_one(e, bias) : bias;
+    }
+    bool upright = node_attr_int(n, "upright", 0) != 0;
+    if (upright) {
+        q = transpose_last(e, q);
+        k = transpose_last(e, k);
+        v = transpose_last(e, v);
+    } else if (node_attr_int(n, "key_transposed", 0)) {
+        k = transpose_last(e, k);
+    }
+    tensor_id y = attention(e, q, k, v, bias);
     set_result(e, 0, upright ? transpose_last(e, y) : y);
 }
