@@ -230,4 +230,4 @@ help: ## this list
 	@echo 'make                 build $(BUILD)/sooth, $(BUILD)/libsooth.so, $(BUILD)/libsooth.a'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 21 | sort
 
--include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d)
+-include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d

@@ -13,8 +13,10 @@ static int64_t tensor_bytes(const eager *e, tensor_id t)
     const placed_tensor *p = tensor_at(e, t);
     if (p->is_number)
         return 0;
-    extent x = extent_of(p);
-    return extent_stored(&x) * dtype_bits(p->dtype) / 8;
+    int64_t stored = 1; /* broadcast dimensions count once */
+    for (int i = 0; i < p->rank; i++)
+        stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
+    return stored * dtype_bits(p->dtype) / 8;
 }
 
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
@@ -46,8 +48,11 @@ tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int coun
 void count_flops(eager *e, double per_element)
 {
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
-    extent x = tensor_extent(e, k->outputs[0]);
-    k->flops = (int64_t)(per_element * (double)extent_elements(&x));
+    const placed_tensor *p = tensor_at(e, k->outputs[0]);
+    double flops = per_element;
+    for (int i = 0; i < p->rank; i++)
+        flops *= (double)p->dims[i];
+    k->flops = flops < 9e18 ? (int64_t)flops : INT64_MAX;
 }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */

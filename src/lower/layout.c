@@ -3,29 +3,11 @@
 
 #include <assert.h>
 
-extent extent_of(const placed_tensor *t)
-{
-    extent x = {.rank = t->rank};
-    for (int i = 0; i < t->rank; i++) {
-        x.dims[i] = t->dims[i];
-        x.strides[i] = t->strides[i];
-    }
-    return x;
-}
-
 int64_t extent_elements(const extent *x)
 {
     int64_t n = 1;
     for (int i = 0; i < x->rank; i++)
         n = mul_wrapping(n, x->dims[i]);
-    return n;
-}
-
-int64_t extent_stored(const extent *x)
-{
-    int64_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n = mul_wrapping(n, x->strides[i] || x->dims[i] == 0 ? x->dims[i] : 1);
     return n;
 }
 
@@ -41,7 +23,7 @@ static void order_strides(extent *x, const int *order)
 
 void extent_contiguous(extent *x)
 {
-    int order[MAX_RANK];
+    int order[MAX_PLACED_RANK];
     for (int i = 0; i < x->rank; i++)
         order[i] = x->rank - 1 - i;
     order_strides(x, order);
@@ -71,7 +53,7 @@ static bool is_packed_in_order(const extent *x, const int *order)
 
 bool extent_is_contiguous(const extent *x)
 {
-    int order[MAX_RANK];
+    int order[MAX_PLACED_RANK];
     for (int i = 0; i < x->rank; i++)
         order[i] = x->rank - 1 - i;
     return is_packed_in_order(x, order);
@@ -122,7 +104,7 @@ bool extent_is_dense(const extent *x)
             real.dims[real.rank] = x->dims[i];
             real.strides[real.rank++] = x->strides[i];
         }
-    int order[MAX_RANK];
+    int order[MAX_PLACED_RANK];
     sort_by_stride(&real, order);
     return is_packed_in_order(&real, order);
 }
@@ -225,7 +207,7 @@ void extent_pointwise(extent *result, const extent *operands, int count)
 {
     if (fast_path(result, operands, count))
         return;
-    int order[MAX_RANK];
+    int order[MAX_PLACED_RANK];
     for (int i = 0; i < result->rank; i++)
         order[i] = result->rank - 1 - i;
     /* Insertion sort that passes over what cannot be told. */

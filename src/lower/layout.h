@@ -4,10 +4,13 @@
 
 #include "lower/lower.h"
 
+/* Tensors of more dimensions than PyTorch's kernels take are refused. */
+enum { MAX_PLACED_RANK = 16 };
+
 typedef struct extent {
     int rank;
-    int64_t dims[MAX_RANK];
-    int64_t strides[MAX_RANK];
+    int64_t dims[MAX_PLACED_RANK];
+    int64_t strides[MAX_PLACED_RANK];
 } extent;
 
 /* Numbers of a damaged network may be anything; what does not fit wraps, and is refused when a tensor is made of it. */
@@ -16,11 +19,19 @@ static inline int64_t mul_wrapping(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-extent extent_of(const placed_tensor *t);
+static inline extent extent_of(const placed_tensor *t)
+{
+    extent x; /* not cleared: it is made for every operand, and nobody looks behind the rank */
+    x.rank = t->rank;
+    for (int i = 0; i < t->rank; i++) {
+        x.dims[i] = t->dims[i];
+        x.strides[i] = t->strides[i];
+    }
+    return x;
+}
+
 /* Product of the dimensions; the caller has checked that it fits. */
 int64_t extent_elements(const extent *x);
-/* Elements that lie in memory: broadcast dimensions count once. */
-int64_t extent_stored(const extent *x);
 
 void extent_contiguous(extent *x);    /* sets the strides */
 void extent_channels_last(extent *x); /* rank 4; others become contiguous */

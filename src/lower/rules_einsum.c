@@ -4,7 +4,7 @@
 enum { LEFT, RIGHT, RESULT };
 
 typedef struct labels {
-    char names[MAX_RANK]; /* those of the result, then those that are summed */
+    char names[MAX_PLACED_RANK]; /* those of the result, then those that are summed */
     int count, kept;
 } labels;
 
@@ -17,7 +17,7 @@ static int find_label(const char *names, int count, char c)
 }
 
 /* "ab,bc->ac": the three terms; false if it is of another form. */
-static bool read_terms(str equation, char terms[3][MAX_RANK], int ranks[3])
+static bool read_terms(str equation, char terms[3][MAX_PLACED_RANK], int ranks[3])
 {
     int at = LEFT;
     memset(ranks, 0, 3 * sizeof *ranks);
@@ -30,7 +30,7 @@ static bool read_terms(str equation, char terms[3][MAX_RANK], int ranks[3])
         } else if (c == '-' && at == RIGHT && i + 1 < equation.len && equation.ptr[i + 1] == '>') {
             at = RESULT;
             i++;
-        } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && ranks[at] < MAX_RANK &&
+        } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && ranks[at] < MAX_PLACED_RANK &&
                    find_label(terms[at], ranks[at], c) < 0) {
             terms[at][ranks[at]++] = c;
         } else {
@@ -54,7 +54,7 @@ static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, cons
 
 /* Dimensions by who has them: both, left alone, right alone; those that are summed. */
 typedef struct partition {
-    int64_t both[MAX_RANK], left[MAX_RANK], right[MAX_RANK], summed[MAX_RANK];
+    int64_t both[MAX_PLACED_RANK], left[MAX_PLACED_RANK], right[MAX_PLACED_RANK], summed[MAX_PLACED_RANK];
     int both_count, left_count, right_count, summed_count;
     int64_t both_size, left_size, right_size, summed_size;
 } partition;
@@ -91,7 +91,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
     partition p = divide(&xa, &xb, kept);
-    int64_t order[MAX_RANK] = {0};
+    int64_t order[MAX_PLACED_RANK] = {0};
     int n = append(order, 0, p.both, p.both_count);
     n = append(order, n, p.left, p.left_count);
     n = append(order, n, p.summed, p.summed_count);
@@ -99,7 +99,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
     a = reshape(e, permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
     /* The product has its dimensions in the order of the left operand. */
     extent y = {.rank = xa.rank};
-    int64_t back[MAX_RANK] = {0};
+    int64_t back[MAX_PLACED_RANK] = {0};
     for (int i = 0; i < xa.rank; i++) {
         int64_t d = order[i];
         y.dims[i] = d >= kept ? 1 : xa.dims[d] > 1 ? xa.dims[d] : xb.dims[d];
@@ -116,7 +116,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
 
 void lower_einsum(eager *e)
 {
-    char terms[3][MAX_RANK];
+    char terms[3][MAX_PLACED_RANK];
     int ranks[3];
     const node *n = e->node;
     bool is_pair = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE &&
@@ -129,7 +129,7 @@ void lower_einsum(eager *e)
     for (int i = 0; is_pair && i < ranks[LEFT]; i++) {
         if (find_label(all.names, all.kept, terms[LEFT][i]) >= 0)
             continue;
-        is_pair = find_label(terms[RIGHT], ranks[RIGHT], terms[LEFT][i]) >= 0 && all.count < MAX_RANK;
+        is_pair = find_label(terms[RIGHT], ranks[RIGHT], terms[LEFT][i]) >= 0 && all.count < MAX_PLACED_RANK;
         if (is_pair)
             all.names[all.count++] = terms[LEFT][i];
     }

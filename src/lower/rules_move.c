@@ -39,7 +39,7 @@ static bool unsqueeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
     const int64_t *axes = node_ints(e, "axes", 1, &count);
-    bool is_new[MAX_RANK] = {false};
+    bool is_new[MAX_PLACED_RANK] = {false};
     for (int32_t i = 0; axes && i < count; i++) {
         if (axes[i] < -x->rank || axes[i] >= x->rank)
             return false;
@@ -62,7 +62,7 @@ static bool squeeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
     const int64_t *axes = node_ints(e, "axes", 1, &count);
-    bool is_gone[MAX_RANK] = {false};
+    bool is_gone[MAX_PLACED_RANK] = {false};
     for (int32_t i = 0; axes && i < count; i++) {
         if (axes[i] < -from->rank || axes[i] >= from->rank)
             return false;
@@ -113,8 +113,8 @@ void lower_transpose(eager *e)
     int rank = tensor_at(e, t)->rank;
     int32_t count;
     const int64_t *perm = node_attr_ints(e->node, "perm", &count);
-    int64_t checked[MAX_RANK];
-    bool seen[MAX_RANK] = {false};
+    int64_t checked[MAX_PLACED_RANK];
+    bool seen[MAX_PLACED_RANK] = {false};
     for (int i = 0; i < rank; i++) {
         checked[i] = perm && count == rank ? perm[i] : rank - 1 - i;
         if (checked[i] < 0 || checked[i] >= rank || seen[checked[i]]) {

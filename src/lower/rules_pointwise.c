@@ -15,7 +15,7 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
     for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
         extent own = tensor_extent(e, inputs[i]);
         for (int d = 1; d <= own.rank; d++) { /* broadcasting, from the last dimension */
-            int at = MAX_RANK - d;
+            int at = MAX_PLACED_RANK - d;
             if (d > x.rank || (x.dims[at] == 1 && own.dims[own.rank - d] != 1))
                 x.dims[at] = own.dims[own.rank - d];
         }
@@ -24,7 +24,7 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
         if (!tensor_at(e, inputs[i])->is_number)
             operands[operand_count++] = own;
     }
-    memmove(x.dims, x.dims + MAX_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
+    memmove(x.dims, x.dims + MAX_PLACED_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
     extent_pointwise(&x, operands, operand_count);
     tensor_id made = launch_new(e, op, inputs, count, type, &x);
     e->out->tensors.items[made].keeps_float = keeps_float && type == DT_FLOAT32;

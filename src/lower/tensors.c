@@ -57,8 +57,12 @@ tensor_id tensor_new(eager *e, dtype type, const extent *x)
 extent value_extent(eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
-    extent x = {.rank = val->rank};
+    extent x;
+    x.rank = val->rank;
     bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
+    if (known && val->rank > MAX_PLACED_RANK)
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: %.*s has %d dimensions; kernels take up to %d",
+                  e->model->file.ptr, STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
     for (int i = 0; known && i < val->rank; i++) {
         x.dims[i] = val->dims[i];
         known = dim_known(val->dims[i]);
