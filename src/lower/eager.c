@@ -11,8 +11,6 @@
 static int64_t tensor_bytes(const eager *e, tensor_id t)
 {
     const placed_tensor *p = tensor_at(e, t);
-    if (p->is_number)
-        return 0;
     int64_t stored = 1; /* broadcast dimensions count once */
     for (int i = 0; i < p->rank; i++)
         stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
@@ -25,7 +23,7 @@ kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_coun
     k.repeat = e->node ? e->node->repeat : 1;
     tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, (size_t)input_count + 1);
     for (int i = 0; i < input_count; i++)
-        if (inputs[i] != NO_TENSOR) {
+        if (inputs[i] != NO_TENSOR && !tensor_at(e, inputs[i])->is_number) {
             held[k.input_count++] = inputs[i];
             k.bytes_read += flags & KERNEL_VIEW ? 0 : tensor_bytes(e, inputs[i]);
         }

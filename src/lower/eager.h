@@ -21,6 +21,7 @@ struct eager {
     const int32_t *readers; /* by value_id: how many inputs of nodes it is; outputs of the network count as one more */
     const bool *is_static;  /* by value_id: computed from constants alone */
     const node_id *first_reader; /* by value_id */
+    bool has_steps;              /* some attention of more than four dimensions runs in steps */
     bool has_gains;              /* some weight is standardised with a learned gain: then all are */
     lower_rule *instead;         /* by node_id: the rule of a pattern; NULL where the operator's own holds */
     const node *node;            /* that is being lowered */
@@ -46,7 +47,8 @@ extent output_extent(eager *e, int i);
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Appends a kernel; both counted. NO_TENSOR among the inputs is left out. The result is valid until the next kernel. */
+/* Appends a kernel; both counted. NO_TENSOR among the inputs is left out, and so are numbers. The result is valid
+ * until the next kernel. */
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
 /* With a fresh output of the given type, strides as set in x. */
 tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
@@ -104,6 +106,9 @@ void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
 void find_multihead(eager *e, const node *core);
+
+/* The weight (out, in) of a Linear node. */
+tensor_id layer_weight(eager *e, const node *n);
 
 /* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
 const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);

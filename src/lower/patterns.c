@@ -98,7 +98,7 @@ static void find_rsqrt(eager *e, const node *n)
     replace_rule(e, n, lower_rsqrt);
 }
 
-/* ---- var ---------------------------------------------------------------------------------------------------------- */
+/* ---- var --------------------------------------------------------------------------------------------------------- */
 
 /* mean((x - mean(x))^2), and with a correction times n by n - 1. */
 typedef struct variance {

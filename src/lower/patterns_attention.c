@@ -51,6 +51,7 @@ void find_attention_steps(eager *e, const node *last)
     enum { MOST_DIMENSIONS = 4 }; /* of the fused kernels */
     if (e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS || !read_steps(e, last, &s))
         return;
+    e->has_steps = true;
     absorb(e, s.scale);
     absorb(e, s.turn);
     absorb(e, s.scores);
@@ -58,9 +59,10 @@ void find_attention_steps(eager *e, const node *last)
     replace_rule(e, last, lower_attention_steps);
 }
 
-/* ---- nn.MultiheadAttention ------------------------------------------------------------------------------------------ */
+/* ---- nn.MultiheadAttention --------------------------------------------------------------------------------------- */
 
-/* Sequence first: (L,N,C) → (L,N,3C), cut in three, each (L,N·heads,E) turned to (N·heads,L,E), attention, the way back. */
+/* Sequence first: (L,N,C) → (L,N,3C), cut in three, each (L,N·heads,E) turned to (N·heads,L,E), attention, the way
+ * back. */
 typedef struct multihead {
     const node *packed, *cut[3], *split[3], *turn[3];
     /* With the batch first: turned before and after; all of it is one operator where nothing is cast. */
@@ -146,11 +148,12 @@ static void lower_native_multihead(eager *e)
     const node *core = maker_of(e, leave->inputs[0], "ScaledDotProductAttention");
     if (!core || !read_multihead(e, core, &m))
         return; /* it was one when the pattern was found */
-    tensor_id inputs[5] = {tensor_of(e, maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]),
-                           tensor_of(e, m.packed->inputs[1]), tensor_of(e, m.packed->inputs[2]),
-                           tensor_of(e, project->inputs[1]), tensor_of(e, project->inputs[2])};
+    tensor_id from = tensor_of(e, maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]);
+    tensor_id inputs[7] = {from, from, from, layer_weight(e, m.packed), tensor_of(e, m.packed->inputs[2])};
+    inputs[5] = layer_weight(e, project);
+    inputs[6] = tensor_of(e, project->inputs[2]);
     extent x = output_extent(e, 0);
-    tensor_id made = launch_new(e, "_native_multi_head_attention", inputs, 5, tensor_dtype(e, inputs[0]), &x);
+    tensor_id made = launch_new(e, "_native_multi_head_attention", inputs, 7, tensor_dtype(e, from), &x);
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
     double channels = (double)m.heads * (double)m.width, rows = (double)m.length * (double)m.batch;
     double macs = rows * channels * (4 * channels + 2 * (double)m.length);

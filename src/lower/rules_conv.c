@@ -152,11 +152,21 @@ void lower_global_pool(eager *e)
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
+/* Weights of norms have one dimension; exporters give them those of the channels they meet. */
+static tensor_id row_of(eager *e, tensor_id t)
+{
+    if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
+        return t;
+    extent x = tensor_extent(e, t);
+    return reshape(e, t, 1, (const int64_t[]){extent_elements(&x)});
+}
+
 static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *y, int first_weight)
 {
     tensor_id inputs[5] = {t};
     for (int i = 1; i < 5; i++)
-        inputs[i] = first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR;
+        inputs[i] =
+            row_of(e, first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR);
     tensor_id made = launch_new(e, op, inputs, 5, tensor_dtype(e, t), y);
     count_flops(e, (double)e->node->op->flops_per_element);
     return made;
@@ -223,9 +233,11 @@ void lower_weight_standardization(eager *e)
         extent_contiguous(&row);
         gain = tensor_new(e, e->weight_dtype, &row);
     }
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* ones, for the export's sake */
+        gain = NO_TENSOR;
     if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
         gain = unary(e, "mul", gain);
-    tensor_id inputs[2] = {w, gain};
+    tensor_id inputs[2] = {w, row_of(e, gain)};
     w = launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
     count_flops(e, (double)e->node->op->flops_per_element);
     set_result(e, 0, reshape(e, w, x.rank, x.dims));

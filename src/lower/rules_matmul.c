@@ -121,16 +121,6 @@ static bool is_turned_parameter(eager *e, str name)
     return str_ends(name, "/Transpose_output_0") && !(before && str_eq(node_scope(before), node_scope(e->node)));
 }
 
-/* x @ weight with a weight (in, out) that is no layer's. */
-static tensor_id plain_product(eager *e, tensor_id x, tensor_id weight)
-{
-    bool is_view = !e->net->values.items[tensor_at(e, weight)->value].is_initializer ||
-                   strstr(e->net->values.items[tensor_at(e, weight)->value].name.ptr, "/Transpose") != NULL;
-    x = to_low(e, x);
-    weight = to_low(e, weight);
-    return matmul(e, x, weight, !is_view);
-}
-
 /* The parameter (out, in) that the exporter stored the other way round. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
@@ -148,6 +138,23 @@ static tensor_id linear_weight(eager *e, value_id v)
     w->value = v;
     e->of_value[v] = made;
     return made;
+}
+
+/* x @ weight with a weight (in, out) that is no layer's, or the transpose of a parameter. */
+static tensor_id plain_product(eager *e, tensor_id x, value_id v)
+{
+    const value *val = &e->net->values.items[v];
+    bool is_transposed = val->is_initializer && strstr(val->name.ptr, "/Transpose") != NULL;
+    tensor_id weight = is_transposed ? transpose_last(e, linear_weight(e, v)) : tensor_of(e, v);
+    x = to_low(e, x);
+    weight = to_low(e, weight);
+    return matmul(e, x, weight, val->is_initializer && !is_transposed);
+}
+
+tensor_id layer_weight(eager *e, const node *n)
+{
+    value_id w = n->inputs[1];
+    return node_attr_int(n, "transB", 0) ? tensor_of(e, w) : linear_weight(e, w);
 }
 
 static bool are_matrices(eager *e, int a, int b)
@@ -168,7 +175,7 @@ void lower_linear(eager *e)
         set_result(e, 0, linear(e, input_of(e, 0), tensor_of(e, w), bias));
     } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR &&
                !is_turned_parameter(e, e->net->values.items[w].name)) {
-        set_result(e, 0, plain_product(e, input_of(e, 0), tensor_of(e, w)));
+        set_result(e, 0, plain_product(e, input_of(e, 0), w));
     } else {
         set_result(e, 0, linear(e, input_of(e, 0), linear_weight(e, w), bias));
     }
@@ -308,6 +315,12 @@ void lower_attention(eager *e)
         v = transpose_last(e, v);
     } else if (node_attr_int(n, "key_transposed", 0)) {
         k = transpose_last(e, k);
+    }
+    if (e->has_steps && bias == NO_TENSOR) {
+        /* Networks that attend within windows and, later, over the whole: the operands of the latter are copied. */
+        q = contiguous(e, q);
+        k = contiguous(e, k);
+        v = contiguous(e, v);
     }
     tensor_id y = attention(e, q, k, v, bias);
     set_result(e, 0, upright ? transpose_last(e, y) : y);

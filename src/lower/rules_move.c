@@ -243,6 +243,17 @@ static bool is_cross_stage(eager *e)
            split->outputs[1] != n->inputs[1] && input_rank(e, 0) == 4;
 }
 
+/* A stack is a concatenation along the axis behind the new one, seen with one dimension more. */
+static void stack_channels_last(extent *x, int axis)
+{
+    extent joined = {.rank = x->rank - 1};
+    for (int i = 0; i < joined.rank; i++)
+        joined.dims[i] = i < axis ? x->dims[i] : i > axis ? x->dims[i + 1] : mul_wrapping(x->dims[i], x->dims[i + 1]);
+    extent_channels_last(&joined);
+    if (axis == joined.rank || !extent_view(&joined, x))
+        extent_contiguous(x);
+}
+
 /* Channels last if all of them are. */
 void lower_concat(eager *e)
 {
@@ -251,18 +262,23 @@ void lower_concat(eager *e)
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     int count = 0;
     bool last = true;
+    bool stacks = x.rank > 0 && is_stack(e, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+    bool crosses = is_cross_stage(e);
     for (int i = 0; i < n->input_count; i++) {
         tensor_id t = input_of(e, i);
         if (t == NO_TENSOR)
             continue;
+        if (stacks)
+            t = tensor_of(e, maker_of(e, n->inputs[i], "Unsqueeze")->inputs[0]);
+        if (crosses && i == 1)
+            t = contiguous(e, t);
         extent own = tensor_extent(e, t);
         last &= extent_suggests_channels_last(&own);
         inputs[count++] = t;
     }
-    if (is_cross_stage(e))
-        inputs[1] = contiguous(e, inputs[1]);
-    bool stacks = x.rank > 0 && is_stack(e, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
-    if (last && count > 0 && !stacks)
+    if (last && count > 0 && stacks)
+        stack_channels_last(&x, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+    else if (last && count > 0)
         extent_channels_last(&x);
     set_result(e, 0, launch_new(e, stacks ? "stack" : "cat", inputs, count, promote(e, inputs, count), &x));
 }

@@ -154,7 +154,8 @@ static bool is_gain(const placed_tensor *t)
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
 }
 
-/* A parameter that the network casts to the type of what it meets; where the exporter folded the cast, the name tells. */
+/* A parameter that the network casts to the type of what it meets; where the exporter folded the cast, the name
+ * tells. */
 static bool is_cast_parameter(eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
