@@ -263,6 +263,17 @@ static const node_id *find_first_readers(const network *net, arena *a)
     return first;
 }
 
+/* Tables of positions that the file computes from constants: made when the network is, not in every pass. */
+static bool is_fixed_index(const eager *e)
+{
+    for (int i = 0; i < e->node->output_count; i++) {
+        value_id v = e->node->outputs[i];
+        if (v != NO_VALUE && (!e->is_static[v] || !dtype_is_integer(e->net->values.items[v].dtype)))
+            return false;
+    }
+    return e->node->output_count > 0;
+}
+
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
 {
     network *net = &model->net;
@@ -284,7 +295,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
         e.layer = i;
-        if (!e.node->is_dead && !e.node->is_host)
+        if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             (e.instead[i] ? e.instead[i] : rule_of(e.node))(&e);
     }
     return e.out;

@@ -254,6 +254,8 @@ void lower_resize(eager *e)
     const char *op = str_is(mode, "linear")  ? "upsample_bilinear2d"
                      : str_is(mode, "cubic") ? "upsample_bicubic2d"
                                              : "upsample_nearest2d";
+    if (node_attr_int(e->node, "antialias", 0))
+        op = str_is(mode, "cubic") ? "_upsample_bicubic2d_aa" : "_upsample_bilinear2d_aa";
     set_result(e, 0, like_input(e, op, t, &y));
     count_flops(e, 4);
 }

@@ -293,6 +293,20 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     return y;
 }
 
+/* Are keys and values parts of one tensor? Queries may have been pooled. */
+static bool is_packed(eager *e)
+{
+    const node *from = NULL;
+    for (int i = 1; i < 3; i++) {
+        const node *part = maker_of(e, e->node->inputs[i], "Squeeze");
+        const node *split = part ? maker_of(e, part->inputs[0], "Split") : NULL;
+        if (!split || (from && split != from))
+            return false;
+        from = split;
+    }
+    return true;
+}
+
 void lower_attention(eager *e)
 {
     const node *n = e->node;
@@ -316,7 +330,7 @@ void lower_attention(eager *e)
     } else if (node_attr_int(n, "key_transposed", 0)) {
         k = transpose_last(e, k);
     }
-    if (e->has_steps && bias == NO_TENSOR) {
+    if (e->has_steps && bias == NO_TENSOR && is_packed(e)) {
         /* Networks that attend within windows and, later, over the whole: the operands of the latter are copied. */
         q = contiguous(e, q);
         k = contiguous(e, k);

@@ -276,6 +276,14 @@ void lower_concat(eager *e)
         last &= extent_suggests_channels_last(&own);
         inputs[count++] = t;
     }
+    bool repeats = stacks;
+    for (int i = 1; i < count; i++)
+        repeats &= inputs[i] == inputs[0];
+    if (repeats) { /* repeat_interleave: broadcast, then copied */
+        tensor_id wide = expand(e, input_of(e, 0), x.rank, x.dims);
+        set_result(e, 0, clone(e, wide));
+        return;
+    }
     if (last && count > 0 && stacks)
         stack_channels_last(&x, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
     else if (last && count > 0)
