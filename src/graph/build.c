@@ -211,11 +211,6 @@ void build_attr_real(builder *b, node *n, int i, const char *name, double value)
     named_attr(b, n, i, name, ATTR_FLOAT)->real = value;
 }
 
-void build_attr_string(builder *b, node *n, int i, const char *name, const char *value)
-{
-    named_attr(b, n, i, name, ATTR_STRING)->string = arena_str(b->arena, str_of(value));
-}
-
 void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t *values, int count)
 {
     attr *a = named_attr(b, n, i, name, ATTR_INTS);

@@ -46,7 +46,6 @@ node *build_node(builder *b, str domain, str type, str name, int inputs, int out
 /* For the zoo and for tests: attributes in code. They copy what they are given. */
 void build_attr_int(builder *b, node *n, int i, const char *name, int64_t value);
 void build_attr_real(builder *b, node *n, int i, const char *name, double value);
-void build_attr_string(builder *b, node *n, int i, const char *name, const char *value);
 void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t *values, int count);
 
 #endif

@@ -73,7 +73,6 @@ node *pass_maker(pass_context *p, value_id v);
 bool pass_is_read(pass_context *p, value_id v); /* an output of the network is read by the user */
 /* The only reader of v; NULL if there are more, or if v is an output of the network. */
 node *pass_only_reader(pass_context *p, value_id v);
-bool pass_constant(pass_context *p, value_id v);          /* initializer or folded */
 bool pass_scalar(pass_context *p, value_id v, double *x); /* constant of one element */
 bool pass_near(double x, double y);                       /* equal but for the rounding of binary16 */
 const value *pass_value(const pass_context *p, value_id v);

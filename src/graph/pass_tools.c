@@ -44,7 +44,8 @@ static void find_static(pass_context *p)
 {
     network *net = p->net;
     for (int32_t v = 0; v < net->values.count; v++)
-        p->is_static[v] = pass_constant(p, v);
+        p->is_static[v] =
+            net->values.items[v].is_initializer || net->values.items[v].ints || net->values.items[v].reals;
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         bool all = n->input_count > 0;
@@ -130,14 +131,6 @@ node *pass_only_reader(pass_context *p, value_id v)
         found = n;
     }
     return found;
-}
-
-bool pass_constant(pass_context *p, value_id v)
-{
-    if (v == NO_VALUE)
-        return false;
-    const value *x = &p->net->values.items[v];
-    return x->is_initializer || x->ints || x->reals;
 }
 
 bool pass_scalar(pass_context *p, value_id v, double *x)

@@ -277,7 +277,7 @@ void shape_concat(infer *c)
 }
 
 /* Lengths of the pieces along the axis: given, or equal parts. */
-bool split_lengths(infer *c, num whole, int pieces, num *lengths)
+static bool split_lengths(infer *c, num whole, int pieces, num *lengths)
 {
     const num *given;
     int32_t count;
