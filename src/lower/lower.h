@@ -1,9 +1,8 @@
 /* lower.h: from the bound network to the kernels that a runtime launches for it.
  *
  * A program is the list of operators in the order in which the runtime sends them to the device, each with the
- * tensors that it reads and writes: shape, element type, strides, and which of them share memory. The runtime so far
- * is eager PyTorch at inference; operators have its names (ATen, without the overload). How long they take is not
- * said here. */
+ * tensors that it reads and writes: shape, element type, strides, and which of them share memory. Operators have
+ * PyTorch's names (ATen, without the overload). How long they take is not said here. */
 #ifndef SOOTH_LOWER_LOWER_H
 #define SOOTH_LOWER_LOWER_H
 
@@ -16,6 +15,8 @@ typedef enum lower_precision {
     PRECISION_BF16,
     PRECISION_AMP_FP16, /* fp32 weights, autocast */
     PRECISION_AMP_BF16,
+    PRECISION_INT8, /* engines alone: products in 8 bits, the rest in fp16 */
+    PRECISION_FP8,
 } lower_precision;
 
 typedef enum lower_layout {
@@ -23,9 +24,35 @@ typedef enum lower_layout {
     LAYOUT_NHWC, /* input and weights of four dimensions in channels_last */
 } lower_layout;
 
+typedef enum lower_runtime {
+    RUNTIME_EAGER,    /* PyTorch, operator by operator */
+    RUNTIME_INDUCTOR, /* torch.compile: pointwise work and reductions are fused, products are library calls */
+    RUNTIME_ENGINE,   /* an inference engine (TensorRT-like): fused into the products as well */
+} lower_runtime;
+
+typedef enum lower_mode {
+    MODE_INFER,
+    MODE_TRAIN, /* forward in training mode with the loss, backward, update */
+} lower_mode;
+
+typedef enum lower_optimizer {
+    OPTIMIZER_MOMENTUM, /* SGD with momentum 0.9: the default */
+    OPTIMIZER_NONE,     /* no update at all */
+    OPTIMIZER_SGD,
+    OPTIMIZER_NESTEROV,
+    OPTIMIZER_ADAM,
+    OPTIMIZER_ADAMW,
+} lower_optimizer;
+
+/* All zero means: eager PyTorch 2, inference, fp32, nchw. */
 typedef struct lower_options {
     lower_precision precision;
     lower_layout layout;
+    lower_runtime runtime;
+    lower_mode mode;
+    lower_optimizer optimizer; /* in training */
+    bool explicit_attention;   /* PyTorch 1.x: attention is product, softmax, product */
+    bool single_updates;       /* PyTorch 1.x: the optimizer updates one parameter after the other */
 } lower_options;
 
 typedef int32_t tensor_id;
@@ -61,10 +88,15 @@ typedef struct kernel_window {
     int64_t groups;
 } kernel_window;
 
+typedef enum kernel_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE } kernel_phase;
+
 typedef struct kernel {
-    const char *op; /* of ATen */
-    node_id layer;  /* that it belongs to */
+    const char *op; /* of ATen; "triton_poi", "triton_red", "triton_per" for what a compiler fused */
+    node_id layer;  /* that it belongs to; NO_NODE: none (loss, update) */
     uint8_t flags;
+    uint8_t phase; /* kernel_phase */
+    int32_t fused_count;
+    const char *const *fused; /* operators of ATen in it; NULL if it is one by itself */
     int32_t input_count, output_count;
     const tensor_id *inputs;
     const tensor_id *outputs;
@@ -87,8 +119,11 @@ typedef struct program {
     int32_t unknown_count; /* kernels without a rule */
 } program;
 
-/* Lowers the bound network to eager PyTorch. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape
- * is not known. */
+/* Lowers the bound network. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape is not known, with
+ * SOOTH_ERROR_USAGE where options exclude each other. */
+program *lower(sooth_model *model, const lower_options *options, arena *a);
+
+/* One runtime each; what lower() chooses from. */
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
 
 #endif

@@ -83,7 +83,7 @@ static sooth_status lower_and_print(sooth_model *model, const lower_options *opt
     model->fail.error = error;
     error->code = SOOTH_OK;
     if (setjmp(model->fail.jump) == 0) {
-        const program *p = lower_eager(model, options, &a);
+        const program *p = lower(model, options, &a);
         for (int32_t i = 0; i < p->kernels.count; i++)
             (as_json ? print_json : print_text)(p, &p->kernels.items[i]);
     }
