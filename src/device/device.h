@@ -18,8 +18,6 @@
 #include "base/arena.h"
 #include "base/file.h"
 
-#include <dirent.h>
-
 /* One row of device_fields() each, in the same order. Rates are FLOPs (two for each multiply-add) in each clock in each
  * multiprocessor, without sparsity; tensor rates accumulate in fp32 where nothing else is said. */
 typedef enum device_field {
@@ -111,9 +109,10 @@ typedef struct sooth_gpus {
     struct {
         device **items;
         int32_t count, capacity;
-    } devices;      /* names differ from one another */
-    file_map map;   /* of the file that is being read */
-    DIR *directory; /* that is being read; NULL otherwise */
+    } devices;    /* names differ from one another */
+    file_map map; /* of the file that is being read */
+    void
+        *directory; /* DIR of the one that is being read; NULL otherwise. <dirent.h> has names that collide with ours */
 } device_list;
 
 void device_list_add_shipped(device_list *list);

@@ -1,6 +1,8 @@
 /* gpus.c: the public functions about GPUs; what fails in this room is caught here. */
 #include "device/device.h"
 
+#include <dirent.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 #include "base/nearest.h"
 #include "device/device.h"
 
+#include <dirent.h>
+
 #include <errno.h>
 #include <stdlib.h>
 
