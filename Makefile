@@ -22,9 +22,9 @@ WARNINGS ?= -Wall -Wextra -Werror
 SANITIZE ?=
 
 # _DEFAULT_SOURCE is POSIX 2008 and madvise; nothing of GNU's own is asked for.
-ALL_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(WARNINGS) -fPIC -fvisibility=hidden -MMD -MP \
+ALL_CFLAGS := -std=c17 -pthread -D_DEFAULT_SOURCE -Iinclude -Isrc $(WARNINGS) -fPIC -fvisibility=hidden -MMD -MP \
     $(shell $(PKG_CONFIG) --cflags zlib 2>/dev/null) $(CPPFLAGS) $(CFLAGS)
-LIBS := $(shell $(PKG_CONFIG) --libs zlib 2>/dev/null || echo -lz) -lm
+LIBS := $(shell $(PKG_CONFIG) --libs zlib 2>/dev/null || echo -lz) -lm -pthread
 ifneq ($(SANITIZE),)
 ALL_CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SANITIZE)
@@ -88,7 +88,7 @@ $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
 
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
 Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\
-Requires.private: zlib\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lsooth\nLibs.private: -lm\n
+Requires.private: zlib\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lsooth\nLibs.private: -lm -pthread\n
 # Written each time, because prefix is known only now.
 .PHONY: $(BUILD)/sooth.pc
 $(BUILD)/sooth.pc:
