@@ -85,6 +85,7 @@ tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it w
 tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
 tensor_id unary(eager *e, const char *op, tensor_id t);
 tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
+tensor_id softmax(eager *e, const char *op, tensor_id t);                  /* in float32 under autocast */
 tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
 tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */

@@ -49,7 +49,8 @@ void find_attention_steps(eager *e, const node *last)
 {
     attention_steps s;
     enum { MOST_DIMENSIONS = 4 }; /* of the fused kernels */
-    if (e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS || !read_steps(e, last, &s))
+    if (e->options->explicit_attention || e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS ||
+        !read_steps(e, last, &s))
         return;
     e->has_steps = true;
     absorb(e, s.scale);
@@ -165,7 +166,7 @@ static void lower_native_multihead(eager *e)
 void find_multihead(eager *e, const node *core)
 {
     multihead m;
-    if (!read_multihead(e, core, &m))
+    if (e->options->explicit_attention || !read_multihead(e, core, &m))
         return;
     for (int i = 0; i < 3; i++) {
         absorb(e, m.cut[i]);

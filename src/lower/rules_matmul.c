@@ -293,6 +293,24 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     return y;
 }
 
+/* Before PyTorch had an operator for it: (q @ k^T) * scale, softmax, times v. Three dimensions are those of
+ * nn.MultiheadAttention, which scales the queries instead. */
+static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
+{
+    bool scales_queries = tensor_at(e, q)->rank == 3;
+    if (scales_queries)
+        q = unary(e, "div", q);
+    q = to_low(e, q);
+    k = to_low(e, k);
+    tensor_id scores = matmul(e, q, transpose_last(e, k), false);
+    if (!scales_queries)
+        scores = unary(e, "mul", scores);
+    if (bias != NO_TENSOR)
+        scores = binary(e, "add", scores, bias);
+    tensor_id weights = to_low(e, softmax(e, "_softmax", scores));
+    return matmul(e, weights, to_low(e, v), false);
+}
+
 /* Are keys and values parts of one tensor? Queries may have been pooled. */
 static bool is_packed(eager *e)
 {
@@ -316,7 +334,7 @@ void lower_attention(eager *e)
         lower_unknown(e);
         return;
     }
-    if (input_rank(e, 0) == 3) {
+    if (input_rank(e, 0) == 3 && !e->options->explicit_attention) {
         q = batch_of_one(e, q);
         k = batch_of_one(e, k);
         v = batch_of_one(e, v);
@@ -336,6 +354,6 @@ void lower_attention(eager *e)
         k = contiguous(e, k);
         v = contiguous(e, v);
     }
-    tensor_id y = attention(e, q, k, v, bias);
+    tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
     set_result(e, 0, upright ? transpose_last(e, y) : y);
 }

@@ -220,14 +220,21 @@ void lower_reduce(eager *e)
     set_result(e, 0, reduce(e, aten_name(n), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
 }
 
-void lower_softmax(eager *e)
+enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */
+
+tensor_id softmax(eager *e, const char *op, tensor_id t)
 {
-    tensor_id t = input_of(e, 0);
     extent x = tensor_extent(e, t);
     extent_contiguous(&x);
     dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
-    set_result(e, 0, launch_new(e, aten_name(e->node), &t, 1, type, &x));
-    count_flops(e, (double)e->node->op->flops_per_element);
+    tensor_id made = launch_new(e, op, &t, 1, type, &x);
+    count_flops(e, SOFTMAX_FLOPS);
+    return made;
+}
+
+void lower_softmax(eager *e)
+{
+    set_result(e, 0, softmax(e, aten_name(e->node), input_of(e, 0)));
 }
 
 /* F.normalize: the norm, its least value, the quotient. */

@@ -1,8 +1,10 @@
-/* lower.c: prints the kernels that eager PyTorch would launch for a network. For tests and for looking at what
- * lowering does.
+/* lower.c: prints the kernels that a runtime would launch for a network. For tests and for looking at what lowering
+ * does.
  *
- *     lower [--json] PRECISION LAYOUT BATCH MODEL…
- *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16; LAYOUT: nchw nhwc
+ *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
+ *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
+ *         mode=infer|train  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
+ *         attention=fused|explicit  updates=joint|single
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
 #include "lower/layout.h"
@@ -10,7 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const PRECISIONS[] = {"fp32", "tf32", "fp16", "bf16", "amp-fp16", "amp-bf16"};
+/* In the order of the enumerations of lower.h. */
+enum { MAX_WORDS = 8 };
+static const char *const PRECISIONS[MAX_WORDS + 1] = {"fp32",     "tf32",     "fp16", "bf16",
+                                                      "amp-fp16", "amp-bf16", "int8", "fp8"};
+static const struct {
+    const char *key, *words[MAX_WORDS + 1];
+} KEYS[] = {
+    {"mode", {"infer", "train"}},
+    {"runtime", {"eager", "inductor", "engine"}},
+    {"optimizer", {"momentum", "none", "sgd", "nesterov", "adam", "adamw"}},
+    {"attention", {"fused", "explicit"}},
+    {"updates", {"joint", "single"}},
+};
+enum { KEY_COUNT = sizeof KEYS / sizeof *KEYS };
 
 static void print_list(const int64_t *items, int count)
 {
@@ -112,22 +127,47 @@ static sooth_status run(const char *path, const lower_options *options, int64_t 
     return status;
 }
 
+/* The position of the word; -1 if it is none of them. */
+static int find_word(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+/* KEY=WORD; false if it is none that is known. */
+static bool read_option(const char *text, int chosen[KEY_COUNT])
+{
+    const char *sign = strchr(text, '=');
+    for (size_t i = 0; sign && i < KEY_COUNT; i++)
+        if (strlen(KEYS[i].key) == (size_t)(sign - text) && strncmp(text, KEYS[i].key, (size_t)(sign - text)) == 0)
+            return (chosen[i] = find_word(KEYS[i].words, sign + 1)) >= 0;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     bool as_json = argc > 1 && strcmp(argv[1], "--json") == 0;
     argc -= as_json;
     argv += as_json;
-    lower_options options = {.layout = argc > 2 && strcmp(argv[2], "nhwc") == 0 ? LAYOUT_NHWC : LAYOUT_NCHW};
-    size_t precision = 0, count = sizeof PRECISIONS / sizeof *PRECISIONS;
-    while (argc > 1 && precision < count && strcmp(argv[1], PRECISIONS[precision]) != 0)
-        precision++;
-    if (argc < 5 || precision == count) {
-        fprintf(stderr, "usage: lower [--json] PRECISION LAYOUT BATCH MODEL...\n");
+    int chosen[KEY_COUNT] = {0}, first = 4;
+    while (first < argc && read_option(argv[first], chosen))
+        first++;
+    int precision = argc > 1 ? find_word(PRECISIONS, argv[1]) : -1;
+    if (first >= argc || precision < 0) {
+        fprintf(stderr, "usage: lower [--json] PRECISION LAYOUT BATCH [KEY=WORD...] MODEL...\n");
         return SOOTH_ERROR_USAGE;
     }
-    options.precision = (lower_precision)precision;
+    lower_options options = {.precision = (lower_precision)precision,
+                             .layout = strcmp(argv[2], "nhwc") == 0 ? LAYOUT_NHWC : LAYOUT_NCHW,
+                             .mode = (lower_mode)chosen[0],
+                             .runtime = (lower_runtime)chosen[1],
+                             .optimizer = (lower_optimizer)chosen[2],
+                             .explicit_attention = chosen[3] == 1,
+                             .single_updates = chosen[4] == 1};
     sooth_status worst = SOOTH_OK;
-    for (int i = 4; i < argc; i++) {
+    for (int i = first; i < argc; i++) {
         sooth_status status = run(argv[i], &options, atoll(argv[3]), as_json);
         worst = status > worst ? status : worst;
     }
