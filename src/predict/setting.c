@@ -1,0 +1,111 @@
+#include "predict/setting.h"
+
+/* The first name of a value is what it is called; others are understood too. */
+typedef struct choice {
+    const char *name;
+    int value;
+} choice;
+
+static const choice PRECISIONS[] = {
+    {"fp32", PRECISION_FP32},         {"tf32", PRECISION_TF32},
+    {"fp16", PRECISION_FP16},         {"bf16", PRECISION_BF16},
+    {"amp-fp16", PRECISION_AMP_FP16}, {"amp-bf16", PRECISION_AMP_BF16},
+    {"int8", PRECISION_INT8},         {"fp8", PRECISION_FP8},
+    {"amp", PRECISION_AMP_FP16},      {NULL, 0},
+};
+static const choice LAYOUTS[] = {{"nchw", LAYOUT_NCHW}, {"nhwc", LAYOUT_NHWC}, {NULL, 0}};
+static const choice RUNTIMES[] = {
+    {"eager", RUNTIME_EAGER}, {"inductor", RUNTIME_INDUCTOR}, {"engine", RUNTIME_ENGINE}, {NULL, 0}};
+static const choice MODES[] = {{"infer", MODE_INFER}, {"train", MODE_TRAIN}, {NULL, 0}};
+static const choice OPTIMIZERS[] = {
+    {"sgd-momentum", OPTIMIZER_MOMENTUM},
+    {"none", OPTIMIZER_NONE},
+    {"sgd", OPTIMIZER_SGD},
+    {"sgd-nesterov", OPTIMIZER_NESTEROV},
+    {"adam", OPTIMIZER_ADAM},
+    {"adamw", OPTIMIZER_ADAMW},
+    {"unknown", OPTIMIZER_MOMENTUM}, /* measured rows say so where nobody wrote it down */
+    {NULL, 0},
+};
+
+static const struct {
+    const char *name;
+    const choice *choices;
+} PARTS[] = {
+    [SETTING_PRECISION] = {"precision", PRECISIONS}, [SETTING_LAYOUT] = {"layout", LAYOUTS},
+    [SETTING_RUNTIME] = {"runtime", RUNTIMES},       [SETTING_MODE] = {"mode", MODES},
+    [SETTING_OPTIMIZER] = {"optimizer", OPTIMIZERS},
+};
+
+setting setting_default(void)
+{
+    return (setting){.lower = {.precision = PRECISION_AMP_FP16}};
+}
+
+static void set_value(setting *s, setting_part part, int value)
+{
+    switch (part) {
+    case SETTING_PRECISION:
+        s->lower.precision = (lower_precision)value;
+        break;
+    case SETTING_LAYOUT:
+        s->lower.layout = (lower_layout)value;
+        break;
+    case SETTING_RUNTIME:
+        s->lower.runtime = (lower_runtime)value;
+        break;
+    case SETTING_MODE:
+        s->lower.mode = (lower_mode)value;
+        break;
+    case SETTING_OPTIMIZER:
+        s->lower.optimizer = (lower_optimizer)value;
+        break;
+    }
+}
+
+static int value_of(const setting *s, setting_part part)
+{
+    const int values[] = {
+        [SETTING_PRECISION] = (int)s->lower.precision, [SETTING_LAYOUT] = (int)s->lower.layout,
+        [SETTING_RUNTIME] = (int)s->lower.runtime,     [SETTING_MODE] = (int)s->lower.mode,
+        [SETTING_OPTIMIZER] = (int)s->lower.optimizer,
+    };
+    return values[part];
+}
+
+bool setting_set(setting *s, setting_part part, str name)
+{
+    if (!name.len)
+        return true;
+    for (const choice *c = PARTS[part].choices; c->name; c++)
+        if (str_is(name, c->name)) {
+            set_value(s, part, c->value);
+            return true;
+        }
+    return false;
+}
+
+void setting_set_stack(setting *s, str stack)
+{
+    s->stack = stack;
+    s->lower.explicit_attention = s->lower.single_updates = str_starts(stack, "pt1.");
+}
+
+const char *setting_name(const setting *s, setting_part part)
+{
+    int value = value_of(s, part);
+    const choice *c = PARTS[part].choices;
+    while (c->name && c->value != value)
+        c++;
+    return c->name;
+}
+
+const char *setting_part_name(setting_part part)
+{
+    return PARTS[part].name;
+}
+
+const char *setting_choice(setting_part part, size_t index)
+{
+    return PARTS[part].choices[index].name;
+}

@@ -1,0 +1,31 @@
+/* setting.h: where a program runs, as people and tables write it: the names of precisions, layouts, runtimes, modes,
+ * optimizers and software stacks. */
+#ifndef SOOTH_PREDICT_SETTING_H
+#define SOOTH_PREDICT_SETTING_H
+
+#include "predict/predict.h"
+
+typedef enum setting_part {
+    SETTING_PRECISION,
+    SETTING_LAYOUT,
+    SETTING_RUNTIME,
+    SETTING_MODE,
+    SETTING_OPTIMIZER,
+} setting_part;
+
+/* Autocast to fp16, nchw, eager PyTorch 2, inference; neither device nor stack. */
+setting setting_default(void);
+
+/* Sets one part by its name; an empty one changes nothing. False: there is no such name. */
+bool setting_set(setting *s, setting_part part, str name);
+/* Sets the stack, and how its version of the framework launches what others launch otherwise. The text must outlive the
+ * setting. */
+void setting_set_stack(setting *s, str stack);
+
+/* The name that is set, one that setting_set takes. */
+const char *setting_name(const setting *s, setting_part part);
+/* What a part is called ("precision"), and the names that it has one after the other; NULL after the last. */
+const char *setting_part_name(setting_part part);
+const char *setting_choice(setting_part part, size_t index);
+
+#endif
