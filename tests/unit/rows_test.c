@@ -1,0 +1,250 @@
+/* Tables of measured rows: what is read, what is refused and why; names of architectures. */
+#include "base/csv.h"
+#include "learn/rows.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef struct bench {
+    sooth_error error;
+    fail fail;
+    arena arena;
+    sooth_gpus *gpus;
+    FILE *file;
+    char path[32];
+} bench;
+
+static int set_up(void **state)
+{
+    bench *b = calloc(1, sizeof *b);
+    b->fail.error = &b->error;
+    arena_init(&b->arena, &b->fail, (size_t)1 << 28);
+    *state = b;
+    return sooth_gpus_open(NULL, &b->gpus, &b->error) == SOOTH_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    bench *b = *state;
+    if (b->file)
+        fclose(b->file);
+    arena_free(&b->arena);
+    sooth_gpus_free(b->gpus);
+    free(b);
+    return 0;
+}
+
+static const char *write_table(bench *b, const char *text)
+{
+    if (b->file)
+        fclose(b->file);
+    b->file = tmpfile();
+    assert_non_null(b->file);
+    assert_int_equal(fwrite(text, 1, strlen(text), b->file), strlen(text));
+    assert_int_equal(fflush(b->file), 0);
+    snprintf(b->path, sizeof b->path, "/dev/fd/%d", fileno(b->file));
+    return b->path;
+}
+
+/* NULL if reading failed: the error is in the bench. */
+static measured_rows *read_table(bench *b, const char *text, const rows_options *options)
+{
+    if (setjmp(b->fail.jump))
+        return NULL;
+    return rows_read(write_table(b, text), b->gpus, options, &b->arena, &b->fail);
+}
+
+#define assert_text(s, expected)                                                                                       \
+    do {                                                                                                               \
+        str text_ = (s);                                                                                               \
+        assert_int_equal(text_.len, strlen(expected));                                                                 \
+        assert_memory_equal(text_.ptr, expected, text_.len);                                                           \
+    } while (0)
+
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
+
+static void fields_and_quotes(void **state)
+{
+    bench *b = *state;
+    csv c;
+    csv_begin(&c,
+              STR("\xef\xbb\xbf"
+                  "a,\"b,\nc\",\"say \"\"so\"\"\",\r\n\r\n,x\n\"open"),
+              &b->arena);
+    assert_true(csv_next(&c));
+    assert_int_equal(c.count, 4);
+    assert_text(c.fields[0], "a");
+    assert_text(c.fields[1], "b,\nc");
+    assert_text(c.fields[2], "say \"so\"");
+    assert_text(c.fields[3], "");
+    assert_int_equal(csv_find(&c, "a"), 0);
+    assert_int_equal(csv_find(&c, "d"), -1);
+    assert_true(csv_next(&c));
+    assert_int_equal(c.line, 4);
+    assert_int_equal(c.count, 2);
+    assert_text(csv_at(&c, 1), "x");
+    assert_text(csv_at(&c, 7), "");
+    assert_true(csv_next(&c));
+    assert_text(c.fields[0], "open");
+    assert_false(csv_next(&c));
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    double x;
+    int64_t n;
+    assert_true(csv_real(STR("0.00247733"), &x) && x == 0.00247733);
+    assert_true(csv_real(STR("-12.5e-1"), &x) && x == -1.25);
+    assert_true(csv_real(STR("1E3"), &x) && x == 1000);
+    assert_false(csv_real(STR(""), &x));
+    assert_false(csv_real(STR("1.2.3"), &x));
+    assert_false(csv_real(STR("nan"), &x));
+    assert_false(csv_real(STR("1e999"), &x));
+    assert_false(csv_real(STR("1e"), &x));
+    assert_true(csv_whole(STR("65536"), &n) && n == 65536);
+    assert_false(csv_whole(STR("0.5"), &n));
+    assert_false(csv_whole(STR("1e300"), &n));
+}
+
+static void quoting(void **state)
+{
+    bench *b = *state;
+    assert_text(csv_quoted(STR("plain"), &b->arena), "plain");
+    assert_text(csv_quoted(STR("a,\"b\""), &b->arena), "\"a,\"\"b\"\"\"");
+}
+
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
+
+static void labels(void **state)
+{
+    measured_rows *r =
+        read_table(*state,
+                   "gpu,extra,graph,name,batch,precision,stack,mode,latency_ms,source,optimizer,runtime\n"
+                   "NVIDIA GeForce RTX 3090,1,g/a.onnx,resnet50,8,amp,pt1.12-cu113,train,1.5,timm,adamw,eager\n"
+                   "a100-sxm4-40gb,,zoo:resnet50,deit3_x,1,fp32,pt1.x,,,torchvision-b12,,\n"
+                   "a100-sxm4-40gb,,zoo:resnet50,vit,1,fp32,pt2.x,,,other,,inductor\n"
+                   "titan-xp,,/a.onnx,vit,1,fp32,pt1.x,,,torchvision-b12,,\n",
+                   NULL);
+    assert_non_null(r);
+    assert_int_equal(r->rows.count, 4);
+    const measured_row *a = &r->rows.items[0], *t = a + 1;
+    assert_null(a->reason);
+    assert_int_equal(a->line, 2);
+    assert_text(a->name, "resnet50");
+    assert_text(a->family, "resnet");
+    assert_text(a->graph, "/dev/fd/g/a.onnx"); /* beside the table */
+    assert_text(a->gpu, "rtx-3090");
+    assert_int_equal(a->batch, 8);
+    assert_int_equal(a->where.lower.precision, PRECISION_AMP_FP16);
+    assert_int_equal(a->where.lower.mode, MODE_TRAIN);
+    assert_int_equal(a->where.lower.optimizer, OPTIMIZER_ADAMW);
+    assert_true(a->where.lower.explicit_attention && a->where.lower.single_updates);
+    assert_true(a->latency_ms == 1.5 && isnan(a->memory_mib) && isnan(a->energy_j));
+    assert_false(a->copies_input);
+    assert_int_equal(t->where.lower.precision, PRECISION_TF32); /* allowed by default at the time */
+    assert_true(t->copies_input);
+    assert_text(t->graph, "zoo:resnet50");
+    assert_int_equal(t[1].where.lower.precision, PRECISION_FP32);
+    assert_int_equal(t[1].where.lower.runtime, RUNTIME_INDUCTOR);
+    assert_int_equal(t[2].where.lower.precision, PRECISION_FP32); /* has no tensor cores */
+    assert_text(t[2].graph, "/a.onnx");
+}
+
+static void rows_with_a_reason(void **state)
+{
+    measured_rows *r = read_table(*state,
+                                  "graph,batch,gpu,latency_ms,precision,mig\n"
+                                  ",1,t4,1,,\n"
+                                  "a,0,t4,1,,\n"
+                                  "a,1,cpu-i9,1,,\n"
+                                  "a,1,t4,-1,,\n"
+                                  "a,1,t4,1,fp5,\n"
+                                  "a,1,a100,1,,1g.5gb\n"
+                                  "a\n",
+                                  NULL);
+    assert_non_null(r);
+    static const char *const REASONS[] = {
+        "it names no graph",
+        "batch is '0', which is no positive whole number",
+        "there is no file of a GPU called 'cpu-i9'",
+        "latency_ms is '-1', which is no positive number",
+        "there is no precision 'fp5'",
+        "it ran on a slice of a GPU (1g.5gb), which has no file",
+        "batch is '', which is no positive whole number",
+    };
+    assert_int_equal(r->rows.count, 7);
+    for (int i = 0; i < 7; i++)
+        assert_string_equal(r->rows.items[i].reason, REASONS[i]);
+}
+
+static void tables_of_something_else(void **state)
+{
+    bench *b = *state;
+    assert_null(read_table(b, "", NULL));
+    assert_int_equal(b->error.code, SOOTH_ERROR_INPUT);
+    assert_null(read_table(b, "city,people\nBonn,1\n", NULL));
+    assert_int_equal(b->error.code, SOOTH_ERROR_INPUT);
+    if (setjmp(b->fail.jump) == 0)
+        rows_read("there/is/no/such.csv", b->gpus, NULL, &b->arena, &b->fail);
+    assert_int_equal(b->error.code, SOOTH_ERROR_SYSTEM);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static void architectures(void **state)
+{
+    bench *b = *state;
+    static const char *const SAME[][2] = {
+        {"resnet50", "swsl_resnet50.a1_in1k"},
+        {"resnet50d", "gluon_resnet50_v1d"},
+        {"efficientnet_b0", "tf_efficientnet_b0_ns"},
+        {"vit_base_patch16_224", "deit_base_distilled_patch16_384"},
+        {"swin_base_patch4_window7_224", "swin_base_patch4_window12_384"},
+        {"convnext_tiny", "convnext_tiny_384_in22ft1k"},
+        {"mobilenet_v2", "mobilenetv2_100"},
+        {"repvit_m1", "repvit_m1+reparam@224"},
+    };
+    static const char *const OTHER[][2] = {
+        {"levit_256", "levit_384"},
+        {"regnetx_320", "regnetx_160"},
+        {"resnet50", "resnet101"},
+        {"mobilenetv2_100", "mobilenetv2_140"},
+        {"mnasnet_a1", "mnasnet_b1"},
+        {"volo_d1_224", "volo_d2_224"},
+        {"vit_base_patch16_224", "vit_base_patch32_224"},
+    };
+    for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++)
+        assert_true(
+            str_eq(row_architecture(str_of(SAME[i][0]), &b->arena), row_architecture(str_of(SAME[i][1]), &b->arena)));
+    for (size_t i = 0; i < sizeof OTHER / sizeof *OTHER; i++)
+        assert_false(
+            str_eq(row_architecture(str_of(OTHER[i][0]), &b->arena), row_architecture(str_of(OTHER[i][1]), &b->arena)));
+}
+
+static void families(void **state)
+{
+    (void)state;
+    assert_text(row_family(STR("legacy_seresnext50_32x4d")), "resnet");
+    assert_text(row_family(STR("densenet121")), "densenet");
+    assert_text(row_family(STR("mobilenetv3_large_100")), "mobilenet");
+    assert_text(row_family(STR("deit3_base_patch16_224.fb_in1k")), "vit");
+    assert_text(row_family(STR("convnextv2_tiny")), "convnext");
+    assert_text(row_family(STR("vgg11_bn")), "vgg");
+    assert_text(row_family(STR("")), "");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(fields_and_quotes),        TEST(numbers),       TEST(quoting),  TEST(labels), TEST(rows_with_a_reason),
+        TEST(tables_of_something_else), TEST(architectures), TEST(families),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
