@@ -90,6 +90,14 @@ tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* op
 tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
+/* A kernel and what it launches inside: copies of x into the layout of the result, the sum with the bias. y has the dimensions
+ * of the result. No casts. */
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent y);
+/* `wide` has an element for each place where the window lies: the result, or the input of a transposed one. */
+int64_t convolution_macs(const extent *wide, const extent *weight);
+/* Layer, batch, group norm: inputs[0] by the others, of which each may be NO_TENSOR. */
+tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
+
 /* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
 tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
 

@@ -32,35 +32,32 @@ static kernel *last_kernel(eager *e)
 
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
 
+int64_t convolution_macs(const extent *wide, const extent *weight)
+{
+    int64_t taps = 1, macs;
+    for (int i = 1; i < weight->rank; i++)
+        taps = mul_wrapping(taps, weight->dims[i]);
+    return __builtin_mul_overflow(extent_elements(wide), taps, &macs) ? INT64_MAX : macs;
+}
+
 /* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
  * inside. */
-void lower_conv(eager *e)
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent y)
 {
-    tensor_id x = input_of(e, 0), w = input_of(e, 1), bias = input_of(e, 2);
-    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, 1) < 3 || input_rank(e, 1) != input_rank(e, 0)) {
-        lower_unknown(e);
-        return;
-    }
-    x = to_low(e, x);
-    w = to_low(e, w);
-    bias = to_low(e, bias);
-    extent xx = tensor_extent(e, x), xw = tensor_extent(e, w), y = output_extent(e, 0);
+    extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
     bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
     if (last)
         extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
     bool copies = last ? !extent_is_channels_last(&xx) : !extent_is_contiguous(&xx);
     dtype type = tensor_dtype(e, x);
     tensor_id made = tensor_new(e, type, &y);
-    kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
-    window->transposed = node_is(e->node, "ConvTranspose");
-    launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0)->window = window;
-    kernel *k = last_kernel(e);
+    kernel *k = launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
+    k->window = window;
     const extent *wide = window->transposed ? &xx : &y; /* each of its elements meets the whole window */
-    int64_t taps = 1;
-    for (int i = 1; i < xw.rank; i++)
-        taps = mul_wrapping(taps, xw.dims[i]);
-    if (__builtin_mul_overflow(extent_elements(wide), taps, &k->macs) || __builtin_mul_overflow(2, k->macs, &k->flops))
-        k->macs = k->flops = INT64_MAX;
+    k->macs = convolution_macs(wide, &xw);
+    k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     if (copies) {
         if (last)
             extent_channels_last(&xx);
@@ -72,7 +69,23 @@ void lower_conv(eager *e)
         launch(e, "add_", (const tensor_id[]){made, bias}, 2, made, KERNEL_HIDDEN | KERNEL_IN_PLACE);
         count_flops(e, 1);
     }
-    set_result(e, 0, made);
+    return made;
+}
+
+void lower_conv(eager *e)
+{
+    tensor_id x = input_of(e, 0), w = input_of(e, 1), bias = input_of(e, 2);
+    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, 1) < 3 || input_rank(e, 1) != input_rank(e, 0)) {
+        lower_unknown(e);
+        return;
+    }
+    x = to_low(e, x);
+    w = to_low(e, w);
+    bias = to_low(e, bias);
+    extent xw = tensor_extent(e, w);
+    kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
+    window->transposed = node_is(e->node, "ConvTranspose");
+    set_result(e, 0, convolution(e, x, w, bias, window, output_extent(e, 0)));
 }
 
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
@@ -161,15 +174,20 @@ static tensor_id row_of(eager *e, tensor_id t)
     return reshape(e, t, 1, (const int64_t[]){extent_elements(&x)});
 }
 
+tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y)
+{
+    tensor_id made = launch_new(e, op, inputs, count, tensor_dtype(e, inputs[0]), y);
+    count_flops(e, (double)e->node->op->flops_per_element);
+    return made;
+}
+
 static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *y, int first_weight)
 {
     tensor_id inputs[5] = {t};
     for (int i = 1; i < 5; i++)
         inputs[i] =
             row_of(e, first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR);
-    tensor_id made = launch_new(e, op, inputs, 5, tensor_dtype(e, t), y);
-    count_flops(e, (double)e->node->op->flops_per_element);
-    return made;
+    return normalised(e, op, inputs, 5, y);
 }
 
 /* cuDNN's where it takes it: maps, and float32 statistics. */
