@@ -36,6 +36,27 @@ kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_coun
     return made;
 }
 
+void set_outputs(eager *e, const tensor_id *outputs, int count)
+{
+    kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+    k->outputs = outputs;
+    k->output_count = count;
+    k->bytes_written = 0;
+    for (int i = 0; i < count; i++)
+        k->bytes_written += tensor_bytes(e, outputs[i]);
+}
+
+tensor_id add_output(eager *e, dtype type, const extent *x)
+{
+    const kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+    int count = k->output_count;
+    tensor_id *outputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)count + 1);
+    memcpy(outputs, k->outputs, (size_t)count * sizeof *outputs);
+    outputs[count] = tensor_new(e, type, x);
+    set_outputs(e, outputs, count + 1);
+    return outputs[count];
+}
+
 tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x)
 {
     tensor_id made = tensor_new(e, type, x);
@@ -274,6 +295,13 @@ static bool is_fixed_index(const eager *e)
     return e->node->output_count > 0;
 }
 
+/* Constants that the exporter made have no name of a module's parameter; masks are buffers. */
+bool is_learned(const eager *e, value_id v)
+{
+    const value *val = &e->net->values.items[v];
+    return !strstr(val->name.ptr, "mask");
+}
+
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
 {
     network *net = &model->net;
@@ -288,7 +316,9 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .readers = count_readers(net, a),
                .first_reader = find_first_readers(net, a),
                .is_static = find_static(net, a),
+               .trains = options->mode == MODE_TRAIN,
                .layer = NO_NODE};
+    e.autocasts = e.low != DT_UNKNOWN;
     for (int32_t i = 0; i < net->values.count; i++)
         e.of_value[i] = NO_TENSOR;
     find_patterns(&e);
@@ -298,5 +328,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             (e.instead[i] ? e.instead[i] : rule_of(e.node))(&e);
     }
+    if (e.trains)
+        lower_training(&e);
     return e.out;
 }

@@ -9,6 +9,12 @@
 typedef struct eager eager;
 typedef void (*lower_rule)(eager *e);
 
+/* Where a view put the dimensions of what it looks at: kept for the way back. */
+typedef struct turn {
+    int32_t kernel;
+    int8_t places[MAX_PLACED_RANK];
+} turn;
+
 struct eager {
     sooth_model *model;
     network *net;
@@ -23,8 +29,14 @@ struct eager {
     const node_id *first_reader; /* by value_id */
     bool has_steps;              /* some attention of more than four dimensions runs in steps */
     bool has_gains;              /* some weight is standardised with a learned gain: then all are */
-    lower_rule *instead;         /* by node_id: the rule of a pattern; NULL where the operator's own holds */
-    const node *node;            /* that is being lowered */
+    bool trains;
+    bool autocasts; /* is autocast on in what is being lowered? */
+    struct {
+        turn *items;
+        int32_t count, capacity;
+    } turns;             /* in training, by kernel */
+    lower_rule *instead; /* by node_id: the rule of a pattern; NULL where the operator's own holds */
+    const node *node;    /* that is being lowered */
     node_id layer;
 };
 
@@ -50,6 +62,10 @@ extent output_extent(eager *e, int i);
 /* Appends a kernel; both counted. NO_TENSOR among the inputs is left out, and so are numbers. The result is valid
  * until the next kernel. */
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
+/* One more output of the kernel launched last, on memory of its own. */
+tensor_id add_output(eager *e, dtype type, const extent *x);
+/* All outputs of the kernel launched last. */
+void set_outputs(eager *e, const tensor_id *outputs, int count);
 /* With a fresh output of the given type, strides as set in x. */
 tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
 /* FLOPs of the kernel launched last, per element of its output. */
@@ -73,6 +89,8 @@ tensor_id to_float(eager *e, tensor_id t);
 tensor_id view_as(eager *e, const char *op, tensor_id t,
                   const extent *x); /* dims and strides of x on the memory of t */
 tensor_id permute(eager *e, tensor_id t, const int64_t *perm);
+/* In training: the view launched last put dimension i at places[i]. */
+void note_turn(eager *e, const int8_t *places, int rank);
 tensor_id transpose_last(eager *e, tensor_id t);
 tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims);
 /* A view where the strides allow it, else a clone and a view. */
@@ -115,6 +133,11 @@ void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
 void find_multihead(eager *e, const node *core);
+
+/* Is the weight one that training changes? */
+bool is_learned(const eager *e, value_id v);
+/* Behind the forward pass: loss, gradients, update (training.c). */
+void lower_training(eager *e);
 
 /* The weight (out, in) of a Linear node. */
 tensor_id layer_weight(eager *e, const node *n);

@@ -5,8 +5,7 @@
 
 program *lower(sooth_model *model, const lower_options *options, arena *a)
 {
-    if (options->runtime != RUNTIME_EAGER || options->mode != MODE_INFER)
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "only eager inference can be lowered: drop --runtime and --mode");
+    if (options->runtime != RUNTIME_EAGER)
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "only eager PyTorch can be lowered: drop --runtime");
     return lower_eager(model, options, a);
 }

@@ -53,6 +53,7 @@ typedef struct lower_options {
     lower_optimizer optimizer; /* in training */
     bool explicit_attention;   /* PyTorch 1.x: attention is product, softmax, product */
     bool single_updates;       /* PyTorch 1.x: the optimizer updates one parameter after the other */
+    bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
 } lower_options;
 
 typedef int32_t tensor_id;

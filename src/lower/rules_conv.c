@@ -140,6 +140,10 @@ void lower_pool(eager *e)
         extent_contiguous(&y);
     }
     tensor_id made = like_input(e, op, t, &y);
+    if (e->trains && node_is(e->node, "MaxPool")) { /* positions of the maxima */
+        extent x = tensor_extent(e, made);
+        add_output(e, DT_INT64, &x);
+    }
     last_kernel(e)->window = window;
     double taps = 1;
     for (int i = 0; i < rank; i++)
@@ -190,6 +194,22 @@ static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *
     return normalised(e, op, inputs, 5, y);
 }
 
+/* What the way back reads again: mean and deviation, of each channel or of each row. */
+static void keep_statistics(eager *e, const extent *x)
+{
+    add_output(e, DT_FLOAT32, x);
+    add_output(e, DT_FLOAT32, x);
+}
+
+/* The number of batches that the running statistics have seen. */
+static void count_batch(eager *e)
+{
+    extent number = {.rank = 0};
+    tensor_id counter = tensor_new(e, DT_INT64, &number);
+    e->out->tensors.items[counter].is_weight = true;
+    launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
+}
+
 /* cuDNN's where it takes it: maps, and float32 statistics. */
 void lower_batch_norm(eager *e)
 {
@@ -204,7 +224,15 @@ void lower_batch_norm(eager *e)
         t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &y);
     bool own = from.rank < 3 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
                tensor_dtype(e, t) == DT_BFLOAT16;
-    set_result(e, 0, normalise(e, own ? "native_batch_norm" : "cudnn_batch_norm", t, &y, 1));
+    if (e->trains)
+        count_batch(e);
+    tensor_id made = normalise(e, own ? "native_batch_norm" : "cudnn_batch_norm", t, &y, 1);
+    if (e->trains) {
+        extent channels = {.rank = 1, .dims = {y.rank > 1 ? y.dims[1] : 1}};
+        extent_contiguous(&channels);
+        keep_statistics(e, &channels);
+    }
+    set_result(e, 0, made);
 }
 
 /* In float32 under autocast. */
@@ -214,7 +242,13 @@ void lower_layer_norm(eager *e)
     tensor_id t = to_float(e, input_of(e, 0));
     extent y = tensor_extent(e, t);
     extent_contiguous(&y);
-    set_result(e, 0, normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1));
+    tensor_id made = normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1);
+    if (e->trains && y.rank > 0) {
+        y.dims[y.rank - 1] = 1;
+        extent_contiguous(&y);
+        keep_statistics(e, &y);
+    }
+    set_result(e, 0, made);
 }
 
 void lower_group_norm(eager *e)
@@ -225,7 +259,13 @@ void lower_group_norm(eager *e)
         extent_channels_last(&y);
     else
         extent_contiguous(&y);
-    set_result(e, 0, normalise(e, "native_group_norm", t, &y, 1));
+    tensor_id made = normalise(e, "native_group_norm", t, &y, 1);
+    if (e->trains && y.rank > 0) {
+        extent groups = {.rank = 2, .dims = {y.dims[0], node_attr_int(e->node, "num_groups", 1)}};
+        extent_contiguous(&groups);
+        keep_statistics(e, &groups);
+    }
+    set_result(e, 0, made);
 }
 
 /* The weight as a batch of one row for each output channel, through a batch norm. */
@@ -258,6 +298,11 @@ void lower_weight_standardization(eager *e)
     tensor_id inputs[2] = {w, row_of(e, gain)};
     w = launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
     count_flops(e, (double)e->node->op->flops_per_element);
+    if (e->trains) {
+        extent rows = {.rank = 1, .dims = {x.dims[0]}};
+        extent_contiguous(&rows);
+        keep_statistics(e, &rows);
+    }
     set_result(e, 0, reshape(e, w, x.rank, x.dims));
 }
 

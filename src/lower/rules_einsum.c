@@ -44,12 +44,18 @@ static bool read_terms(str equation, char terms[3][MAX_PLACED_RANK], int ranks[3
 static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, const labels *all)
 {
     extent from = tensor_extent(e, t), x = {.rank = all->count};
+    int8_t places[MAX_PLACED_RANK] = {0};
     for (int i = 0; i < all->count; i++) {
         int own = find_label(names, rank, all->names[i]);
         x.dims[i] = own < 0 ? 1 : from.dims[own];
         x.strides[i] = own < 0 ? 1 : from.strides[own];
+        if (own >= 0)
+            places[own] = (int8_t)i;
     }
-    return view_as(e, "permute", t, &x);
+    tensor_id made = view_as(e, "permute", t, &x);
+    if (e->trains)
+        note_turn(e, places, from.rank);
+    return made;
 }
 
 /* Dimensions by who has them: both, left alone, right alone; those that are summed. */

@@ -286,6 +286,11 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
     made->flops = times(2, made->macs);
+    if (e->trains) { /* the sums of the softmax, in logarithms */
+        extent sums = {.rank = 3, .dims = {xq.dims[0], xq.dims[1], xq.dims[2]}};
+        extent_contiguous(&sums);
+        add_output(e, DT_FLOAT32, &sums);
+    }
     if (x.dims[3] != width) {
         x.dims[3] = width;
         y = view_as(e, "slice", y, &x);

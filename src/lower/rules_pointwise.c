@@ -28,7 +28,7 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
     extent_pointwise(&x, operands, operand_count);
     tensor_id made = launch_new(e, op, inputs, count, type, &x);
     e->out->tensors.items[made].keeps_float = keeps_float && type == DT_FLOAT32;
-    count_flops(e, e->node->op ? (double)e->node->op->flops_per_element : 1);
+    count_flops(e, e->node && e->node->op ? (double)e->node->op->flops_per_element : 1);
     return made;
 }
 
@@ -94,8 +94,22 @@ static const char *aten_name(const node *n)
     return n->type.ptr;
 }
 
+/* Activations in place, as they stand behind a norm, lose the input that their gradient needs: it is copied. */
+static bool copies_input(eager *e)
+{
+    const node *n = e->node;
+    return (node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish")) &&
+           maker_of(e, n->inputs[0], NULL) && maker_of(e, n->inputs[0], NULL)->op->kind == OP_NORM;
+}
+
 void lower_unary(eager *e)
 {
+    if (e->trains && copies_input(e)) {
+        tensor_id t = input_of(e, 0);
+        extent x = tensor_extent(e, t), order = x;
+        extent_preserve(&x, &order);
+        launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+    }
     set_result(e, 0, unary(e, aten_name(e->node), input_of(e, 0)));
 }
 

@@ -198,7 +198,21 @@ tensor_id permute(eager *e, tensor_id t, const int64_t *perm)
         x.dims[i] = from.dims[perm[i]];
         x.strides[i] = from.strides[perm[i]];
     }
-    return view_as(e, "permute", t, &x);
+    tensor_id made = view_as(e, "permute", t, &x);
+    if (e->trains) {
+        int8_t places[MAX_PLACED_RANK];
+        for (int i = 0; i < from.rank; i++)
+            places[perm[i]] = (int8_t)i;
+        note_turn(e, places, from.rank);
+    }
+    return made;
+}
+
+void note_turn(eager *e, const int8_t *places, int rank)
+{
+    turn *t = ARENA_PUSH(e->arena, &e->turns);
+    t->kernel = e->out->kernels.count - 1;
+    memcpy(t->places, places, (size_t)rank * sizeof *places);
 }
 
 tensor_id transpose_last(eager *e, tensor_id t)

@@ -4,7 +4,7 @@
  *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
  *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
  *         mode=infer|train  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
- *         attention=fused|explicit  updates=joint|single
+ *         attention=fused|explicit  updates=joint|single  backward=plain|autocast
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
 #include "lower/layout.h"
@@ -24,6 +24,7 @@ static const struct {
     {"optimizer", {"momentum", "none", "sgd", "nesterov", "adam", "adamw"}},
     {"attention", {"fused", "explicit"}},
     {"updates", {"joint", "single"}},
+    {"backward", {"plain", "autocast"}},
 };
 enum { KEY_COUNT = sizeof KEYS / sizeof *KEYS };
 
@@ -80,7 +81,7 @@ static void print_json_tensors(const program *p, const tensor_id *tensors, int c
 
 static void print_json(const program *p, const kernel *k)
 {
-    printf("{\"op\":\"%s\",\"layer\":%d,\"flags\":%d,\"in\":[", k->op, k->layer, k->flags);
+    printf("{\"op\":\"%s\",\"layer\":%d,\"flags\":%d,\"phase\":%d,\"in\":[", k->op, k->layer, k->flags, k->phase);
     print_json_tensors(p, k->inputs, k->input_count);
     printf("],\"out\":[");
     print_json_tensors(p, k->outputs, k->output_count);
@@ -165,7 +166,8 @@ int main(int argc, char **argv)
                              .runtime = (lower_runtime)chosen[1],
                              .optimizer = (lower_optimizer)chosen[2],
                              .explicit_attention = chosen[3] == 1,
-                             .single_updates = chosen[4] == 1};
+                             .single_updates = chosen[4] == 1,
+                             .autocast_backward = chosen[5] == 1};
     sooth_status worst = SOOTH_OK;
     for (int i = first; i < argc; i++) {
         sooth_status status = run(argv[i], &options, atoll(argv[3]), as_json);

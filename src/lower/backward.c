@@ -1,0 +1,256 @@
+/* backward.c: gradients: walks the kernels of the forward pass backwards with one rule for each operator. Casts, sums
+ * over what was broadcast and sums of several gradients are launched where autograd's own checks launch them. */
+#include "lower/backward.h"
+
+static const struct {
+    const char *op;
+    backward_rule rule;
+} RULES[] = {
+    {"_to_copy", back_cast},
+    {"view", back_view},
+    {"_unsafe_view", back_view},
+    {"reshape", back_view},
+    {"squeeze", back_view},
+    {"unsqueeze", back_view},
+    {"t", back_permute},
+    {"transpose", back_permute},
+    {"permute", back_permute},
+    {"expand", back_expand},
+    {"slice", back_part},
+    {"select", back_part},
+    {"split", back_split},
+    {"as_strided_", back_restride},
+    {"unfold", back_unfold},
+    {"clone", back_clone},
+    {"convolution", back_convolution},
+    {"cudnn_batch_norm", back_batch_norm},
+    {"native_batch_norm", back_batch_norm},
+    {"native_layer_norm", back_norm},
+    {"native_group_norm", back_norm},
+    {"_fused_rms_norm", back_norm},
+    {"relu", back_unary},
+    {"add", back_add},
+    {"sub", back_sub},
+    {"rsub", back_rsub},
+    {"mul", back_mul},
+    {"div", back_div},
+    {"addmm", back_mm},
+    {"mm", back_mm},
+    {"bmm", back_bmm},
+    {"_scaled_dot_product_flash_attention", back_attention},
+    {"_scaled_dot_product_efficient_attention", back_attention},
+    {"gelu", back_unary},
+    {"silu", back_unary},
+    {"sigmoid", back_unary},
+    {"hardswish", back_unary},
+    {"hardsigmoid", back_unary},
+    {"hardtanh", back_unary},
+    {"leaky_relu", back_unary},
+    {"elu", back_unary},
+    {"tanh", back_unary},
+    {"mish", back_unary},
+    {"softplus", back_unary},
+    {"max_pool2d_with_indices", back_pool},
+    {"max_pool3d_with_indices", back_pool},
+    {"avg_pool2d", back_pool},
+    {"avg_pool3d", back_pool},
+    {"_adaptive_avg_pool2d", back_pool},
+    {"adaptive_max_pool2d", back_pool},
+    {"mean", back_mean},
+    {"sum", back_sum},
+    {"amax", back_amax},
+    {"amin", back_amax},
+    {"var", back_var},
+    {"linalg_vector_norm", back_vector_norm},
+    {"_softmax", back_softmax},
+    {"_safe_softmax", back_softmax},
+    {"_log_softmax", back_softmax},
+    {"cat", back_cat},
+    {"stack", back_stack},
+    {"index", back_index},
+    {"constant_pad_nd", back_pad},
+    {"reflection_pad2d", back_resample},
+    {"replication_pad2d", back_resample},
+    {"upsample_bilinear2d", back_resample},
+    {"upsample_bicubic2d", back_resample},
+    {"upsample_nearest2d", back_resample},
+    {"_upsample_bilinear2d_aa", back_resample},
+    {"_upsample_bicubic2d_aa", back_resample},
+    {"roll", back_fold},
+    {"im2col", back_fold},
+    {"col2im", back_fold},
+    {"repeat", back_repeat},
+    {"pow", back_pow},
+    {"sqrt", back_sqrt},
+    {"rsqrt", back_rsqrt},
+    {"exp", back_exp},
+    {"log", back_log},
+    {"sin", back_sin},
+    {"cos", back_sin},
+    {"neg", back_neg},
+    {"abs", back_scaled},
+    {"erf", back_scaled},
+    {"reciprocal", back_scaled},
+    {"cumsum", back_scaled},
+    {"clamp", back_clamp},
+    {"clamp_min", back_clamp},
+    {"clamp_max", back_clamp},
+    {"maximum", back_select_larger},
+    {"minimum", back_select_larger},
+    {"where", back_where},
+    {"addcmul", back_addcmul},
+    {"nll_loss_forward", back_loss},
+    {"nll_loss2d_forward", back_loss},
+};
+
+/* In place or not: the same rule. */
+static bool is_op(const char *op, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(op, name, length) == 0 && (op[length] == '\0' || (op[length] == '_' && op[length + 1] == '\0'));
+}
+
+static backward_rule rule_of(const kernel *k)
+{
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
+        if (is_op(k->op, RULES[i].op))
+            return RULES[i].rule;
+    return NULL;
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+bool wants(const backward *b, int i)
+{
+    return i < b->k.input_count && b->needs[b->k.inputs[i]];
+}
+
+tensor_id sum_over(eager *e, tensor_id t, const extent *x)
+{
+    extent from = tensor_extent(e, t), result = *x;
+    extent_contiguous(&result);
+    bool widens = e->autocasts && is_low(tensor_dtype(e, t));
+    tensor_id made = launch_new(e, "sum", &t, 1, widens ? DT_FLOAT32 : tensor_dtype(e, t), &result);
+    e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
+    return made;
+}
+
+tensor_id sum_to(eager *e, tensor_id t, const extent *x)
+{
+    extent from = tensor_extent(e, t), kept = from;
+    int lead = from.rank - x->rank;
+    bool sums = lead > 0;
+    for (int i = 0; i < from.rank; i++) {
+        bool is_lead = i < lead;
+        if (is_lead || (x->dims[i - lead] == 1 && from.dims[i] != 1)) {
+            sums |= from.dims[i] != 1;
+            kept.dims[i] = 1;
+        }
+    }
+    if (!sums || lead < 0)
+        return t;
+    t = sum_over(e, t, &kept);
+    return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
+}
+
+void give_to(backward *b, tensor_id to, tensor_id gradient)
+{
+    eager *e = b->e;
+    if (gradient == NO_TENSOR || !b->needs[to])
+        return;
+    extent x = tensor_extent(e, to);
+    gradient = cast(e, sum_to(e, gradient, &x), tensor_dtype(e, to));
+    tensor_id *sum = &b->gradients[to];
+    tensor_id both[2] = {*sum, gradient};
+    *sum = *sum == NO_TENSOR ? gradient : work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
+}
+
+void give(backward *b, int i, tensor_id gradient)
+{
+    if (wants(b, i))
+        give_to(b, b->k.inputs[i], gradient);
+}
+
+tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops)
+{
+    tensor_id made = pointwise(e, op, inputs, count, type);
+    count_flops(e, flops);
+    return made;
+}
+
+tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like)
+{
+    extent x = tensor_extent(e, like), order = x;
+    extent_preserve(&x, &order);
+    return launch_new(e, op, inputs, count, type, &x);
+}
+
+tensor_id add_output_like(eager *e, dtype type, tensor_id like)
+{
+    extent x = tensor_extent(e, like), order = x;
+    extent_preserve(&x, &order);
+    return add_output(e, type, &x);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* A parameter: a weight of floating point that is learned. Statistics of norms and tables of the exporter are not. */
+static bool is_parameter(const eager *e, const placed_tensor *t)
+{
+    return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
+           (t->value == NO_VALUE || is_learned(e, t->value));
+}
+
+static void find_needs(backward *b, int32_t end)
+{
+    const eager *e = b->e;
+    for (int32_t i = 0; i < b->tensor_count; i++)
+        b->needs[i] = is_parameter(e, tensor_at(e, i));
+    for (int32_t i = 0; i < end; i++) {
+        const kernel *k = &e->out->kernels.items[i];
+        bool needs = false;
+        for (int32_t j = 0; j < k->input_count; j++)
+            needs |= b->needs[k->inputs[j]];
+        needs &= !(k->flags & KERNEL_HIDDEN);
+        for (int32_t j = 0; j < k->output_count; j++)
+            b->needs[k->outputs[j]] |= needs && dtype_is_float(tensor_dtype(e, k->outputs[j]));
+    }
+}
+
+/* An operator without a rule: one kernel for all of its gradients. */
+static void back_unknown(backward *b)
+{
+    eager *e = b->e;
+    for (int i = 0; i < b->k.input_count; i++)
+        if (wants(b, i) && dtype_is_float(tensor_dtype(e, b->k.inputs[i]))) {
+            tensor_id inputs[2] = {b->dy, b->k.inputs[i]};
+            tensor_id like = b->k.inputs[i];
+            tensor_id made = launch_like(e, b->k.op, inputs, 2, tensor_dtype(e, like), like);
+            e->out->kernels.items[e->out->kernels.count - 1].flags = KERNEL_UNKNOWN;
+            e->out->unknown_count++;
+            give(b, i, made);
+        }
+}
+
+void differentiate(backward *b, int32_t end)
+{
+    eager *e = b->e;
+    find_needs(b, end);
+    for (b->at = end - 1; b->at >= 0; b->at--) {
+        b->k = e->out->kernels.items[b->at];
+        if (b->k.flags & KERNEL_HIDDEN)
+            continue;
+        bool any = false, wanted = false;
+        for (int32_t i = 0; i < b->k.output_count; i++)
+            any |= b->gradients[b->k.outputs[i]] != NO_TENSOR;
+        for (int32_t i = 0; i < b->k.input_count; i++)
+            wanted |= b->needs[b->k.inputs[i]];
+        if (!any || !wanted)
+            continue;
+        b->dy = b->gradients[b->k.outputs[0]];
+        e->layer = b->k.layer;
+        e->node = b->k.layer == NO_NODE ? NULL : &e->net->nodes.items[b->k.layer];
+        backward_rule rule = rule_of(&b->k);
+        (rule ? rule : back_unknown)(b);
+    }
+}
