@@ -153,6 +153,14 @@ tensor_id sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
 }
 
+/* Exporters store equal weights once: small ones that are read by several layers are many, not one. */
+static bool is_merged(const backward *b, tensor_id to)
+{
+    enum { LARGEST_MERGED = 4096 };
+    extent x = tensor_extent(b->e, to);
+    return tensor_at(b->e, to)->is_weight && b->from[to] != b->k.layer && extent_elements(&x) <= LARGEST_MERGED;
+}
+
 void give_to(backward *b, tensor_id to, tensor_id gradient)
 {
     eager *e = b->e;
@@ -162,6 +170,11 @@ void give_to(backward *b, tensor_id to, tensor_id gradient)
     gradient = cast(e, sum_to(e, gradient, &x), tensor_dtype(e, to));
     tensor_id *sum = &b->gradients[to];
     tensor_id both[2] = {*sum, gradient};
+    if (*sum != NO_TENSOR && is_merged(b, to)) {
+        *(struct twin *)ARENA_PUSH(e->arena, &b->twins) = (struct twin){to, gradient};
+        return;
+    }
+    b->from[to] = b->k.layer;
     *sum = *sum == NO_TENSOR ? gradient : work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
 }
 

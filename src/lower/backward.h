@@ -13,6 +13,13 @@ typedef struct backward {
     int32_t at;           /* the kernel that is being differentiated */
     kernel k;             /* a copy of it: the list moves while kernels are appended */
     tensor_id dy;         /* the gradient of its first output */
+    node_id *from;        /* by tensor of the forward pass: the layer that its gradient came from */
+    struct {
+        struct twin {
+            tensor_id parameter, gradient;
+        } * items;
+        int32_t count, capacity;
+    } twins; /* more parameters that the exporter merged with another of equal content */
 } backward;
 
 typedef void (*backward_rule)(backward *b);

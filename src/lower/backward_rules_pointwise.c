@@ -203,7 +203,7 @@ void back_addcmul(backward *b)
     give(b, 0, b->dy);
     for (int i = 1; i < 3; i++)
         if (wants(b, i))
-            give(b, i, two(b->e, "mul", b->dy, b->k.inputs[3 - i]));
+            give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
 }
 
 /* maximum(a, c): half of the gradient where both are equal. */

@@ -28,6 +28,7 @@ struct eager {
     const bool *is_static;  /* by value_id: computed from constants alone */
     const node_id *first_reader; /* by value_id */
     bool has_steps;              /* some attention of more than four dimensions runs in steps */
+    bool standardises;           /* some weights are */
     bool has_gains;              /* some weight is standardised with a learned gain: then all are */
     bool trains;
     bool autocasts; /* is autocast on in what is being lowered? */

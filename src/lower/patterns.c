@@ -326,6 +326,7 @@ void find_patterns(eager *e)
         bool has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
         if (!n->op || !has_output || n->input_count < n->op->min_inputs)
             continue;
+        e->standardises |= node_is(n, "WeightStandardization");
         if (node_is(n, "WeightStandardization") && n->input_count > 1 && n->inputs[1] != NO_VALUE)
             e->has_gains |= e->net->values.items[n->inputs[1]].rank > 1;
         if (node_is(n, "Add") && has_both) {

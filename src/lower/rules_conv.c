@@ -152,7 +152,7 @@ void lower_pool(eager *e)
     set_result(e, 0, made);
 }
 
-/* AdaptiveAvgPool2d(1) is a mean. */
+/* AdaptiveAvgPool2d(1) is a mean; what was written as one was not restrided. */
 void lower_global_pool(eager *e)
 {
     tensor_id t = input_of(e, 0);
@@ -160,7 +160,8 @@ void lower_global_pool(eager *e)
     const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
     tensor_id made = launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
     last_kernel(e)->flops = extent_elements(&from);
-    if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool")) {
+    if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
+        !strstr(e->node->name.ptr, "ReduceMean")) {
         extent_channels_last(&y); /* the module restrides what it got */
         made = view_as(e, "as_strided_", made, &y);
     }

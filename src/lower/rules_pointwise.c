@@ -94,12 +94,21 @@ static const char *aten_name(const node *n)
     return n->type.ptr;
 }
 
-/* Activations in place, as they stand behind a norm, lose the input that their gradient needs: it is copied. */
+/* Activations in place lose the input that their gradient needs: it is copied. The file does not say which are; by
+ * custom those are that follow a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
 {
-    const node *n = e->node;
-    return (node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish")) &&
-           maker_of(e, n->inputs[0], NULL) && maker_of(e, n->inputs[0], NULL)->op->kind == OP_NORM;
+    const node *n = e->node, *before = maker_of(e, n->inputs[0], NULL);
+    bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish");
+    if (!saves_input || !before || !before->op)
+        return false;
+    extent x = output_extent(e, 0);
+    bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
+    if (node_is(before, "Conv"))
+        return is_gate || node_is(n, "HardSwish");
+    if (node_is(before, "Add"))
+        return x.rank == 4 && !e->standardises;
+    return before->op->kind == OP_NORM;
 }
 
 void lower_unary(eager *e)

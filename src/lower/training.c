@@ -31,7 +31,7 @@ static tensor_id settle_gradient(eager *e, tensor_id parameter, tensor_id gradie
 static parameter_list settle_gradients(backward *b)
 {
     eager *e = b->e;
-    size_t room = (size_t)b->tensor_count + 1;
+    size_t room = (size_t)b->tensor_count + (size_t)b->twins.count + 1;
     parameter_list list = {.items = ARENA_ARRAY(e->arena, tensor_id, room),
                            .gradients = ARENA_ARRAY(e->arena, tensor_id, room)};
     for (int32_t i = 0; i < b->tensor_count; i++) {
@@ -42,6 +42,14 @@ static parameter_list settle_gradients(backward *b)
         e->layer = v == NO_VALUE ? NO_NODE : e->first_reader[v];
         list.items[list.count] = i;
         list.gradients[list.count++] = settle_gradient(e, i, b->gradients[i]);
+    }
+    for (int32_t i = 0; i < b->twins.count; i++) {
+        const struct twin *t = &b->twins.items[i];
+        extent x = tensor_extent(e, t->parameter);
+        tensor_id own = tensor_new(e, tensor_dtype(e, t->parameter), &x);
+        e->out->tensors.items[own].is_weight = true;
+        list.items[list.count] = own;
+        list.gradients[list.count++] = settle_gradient(e, own, t->gradient);
     }
     e->layer = NO_NODE;
     return list;
@@ -204,6 +212,7 @@ void lower_training(eager *e)
     size_t count = (size_t)e->out->tensors.count;
     backward b = {.e = e,
                   .gradients = ARENA_ARRAY(e->arena, tensor_id, count + 1),
+                  .from = ARENA_ARRAY(e->arena, node_id, count + 1),
                   .needs = ARENA_ARRAY(e->arena, bool, count + 1),
                   .tensor_count = (int32_t)count};
     for (size_t i = 0; i < count; i++)
