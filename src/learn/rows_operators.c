@@ -1,11 +1,307 @@
-/* rows_operators.c: tables of measured operators. */
-#include "learn/rows_table.h"
+/* rows_operators.c: tables of measured operators: whose they are, what their timer adds, which types and devices they name. */
+#include "learn/rows_operators.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char *const COLUMN_NAMES[COLUMN_COUNT] = {
+    [COLUMN_OP] = "op",
+    [COLUMN_LAYER_OP] = "layer_op",
+    [COLUMN_DEVICE] = "device",
+    [COLUMN_DTYPE] = "dtype",
+    [COLUMN_KV_DTYPE] = "kv_dtype",
+    [COLUMN_FRAMEWORK] = "framework",
+    [COLUMN_SOURCE] = "source",
+    [COLUMN_BATCH] = "batch",
+    [COLUMN_M] = "m",
+    [COLUMN_N] = "n",
+    [COLUMN_K] = "k",
+    [COLUMN_TRANS_A] = "trans_a",
+    [COLUMN_TRANS_B] = "trans_b",
+    [COLUMN_GATED] = "gated_mlp",
+    [COLUMN_ROWS] = "rows",
+    [COLUMN_COLS] = "cols",
+    [COLUMN_DIRECTION] = "direction",
+    [COLUMN_IMAGES] = "N",
+    [COLUMN_CHANNELS] = "C",
+    [COLUMN_DEPTH] = "D",
+    [COLUMN_HEIGHT] = "H",
+    [COLUMN_WIDTH] = "W",
+    [COLUMN_FILTERS] = "K",
+    [COLUMN_FILTER_HEIGHT] = "R",
+    [COLUMN_FILTER_WIDTH] = "S",
+    [COLUMN_STRIDE] = "stride",
+    [COLUMN_STRIDE_H] = "stride_h",
+    [COLUMN_STRIDE_W] = "stride_w",
+    [COLUMN_PAD] = "pad",
+    [COLUMN_PAD_H] = "pad_h",
+    [COLUMN_PAD_W] = "pad_w",
+    [COLUMN_DILATION] = "dilation",
+    [COLUMN_GROUPS] = "groups",
+    [COLUMN_LAYOUT] = "layout",
+    [COLUMN_DESCRIPTION] = "desc",
+    [COLUMN_ACTIVATION_BYTES] = "activation_bytes",
+    [COLUMN_Q_LEN] = "q_len",
+    [COLUMN_PAST_LEN] = "past_len",
+    [COLUMN_HEADS] = "heads",
+    [COLUMN_KV_HEADS] = "kv_heads",
+    [COLUMN_HEAD_DIM] = "head_dim",
+    [COLUMN_WINDOW] = "window",
+    [COLUMN_LATENCY] = "latency_ms",
+    [COLUMN_FORWARD_MS] = "fwd_ms",
+    [COLUMN_BACKWARD_MS] = "bwd_ms",
+    [COLUMN_POWER] = "power_w",
+};
+
+str operator_text(const operator_reader *o, operator_column column)
+{
+    return csv_at(&o->table->csv, o->columns[column]);
+}
+
+int64_t operator_number(operator_reader *o, operator_column column, int64_t least, int64_t otherwise)
+{
+    str field = operator_text(o, column);
+    int64_t number = otherwise;
+    bool is_right =
+        field.len ? csv_whole(field, &number) && number >= least && number <= (int64_t)1 << 31 : otherwise >= 0;
+    if (!is_right) {
+        table_reject(o->table, o->row, "%s is '%.*s', which is no size", COLUMN_NAMES[column], STR_ARG(field));
+        return 1;
+    }
+    return number;
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
+
+/* A table is told by columns that no other source has. `floor_ms`: rows below it tell of the timer more than of the kernel. */
+static const struct operator_source {
+    const char *name;
+    const char *has[2];
+    double floor_ms;
+    double timer_us; /* what the timer adds to every call; NeuSight's depends on the operator */
+} SOURCES[] = {
+    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0}, /* replayed CUDA graphs: kernels alone */
+    {"vidur", {"layer_op", "num_tokens"}, 0, 0},              /* a profiler's sum of kernels */
+    {"xla", {"sm", "tflops"}, 0, 0},                          /* a kernel tracer */
+    {"deepbench", {"suite", "precision_note"}, 0, 0},         /* back-to-back calls, launches overlapped */
+    {"pipedream", {"fwd_ms", "desc"}, 1, 270},                /* host timer and synchronise around each layer */
+    {"xwang", {"run", "layout"}, 0.15, 0},      /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
+    {"llmcompass", {"throughput", "m"}, 0, 12}, /* host timer with synchronise */
+    {"neusight", {"source_split", "torch"}, 0, 0},
+    {"", {"op", "device"}, 0, 0},
+};
+typedef struct operator_source operator_source;
+
+static const operator_source *find_source(const csv *header)
+{
+    const operator_source *s = SOURCES;
+    while (csv_find(header, s->has[0]) < 0 || csv_find(header, s->has[1]) < 0) {
+        s++;
+        if (s == SOURCES + sizeof SOURCES / sizeof *SOURCES)
+            return NULL;
+    }
+    return s;
+}
+
+/* NeuSight's timer is a pair of events around one eager call: the host's way to the launch is in it. The floors of its tables on the
+ * A100, T4 and P4 less the 3 us of the smallest kernel; the hosts of the other GPUs were faster or slower. */
+static double neusight_timer_us(str op, const device *d)
+{
+    static const struct {
+        const char *op;
+        double us;
+    } FLOORS[] = {{"add", 23},    {"mul", 23},  {"div", 23},     {"pow", 23},   {"tanh", 22}, {"addu", 28},
+                  {"mulu", 28},   {"divu", 28}, {"relu", 28},    {"gelu", 27},  {"powu", 26}, {"bmm", 28},
+                  {"linear", 48}, {"ln", 43},   {"softmax", 29}, {"conv2d", 55}};
+    static const struct {
+        const char *gpu;
+        double factor;
+    } HOSTS[] = {{"v100-pcie-32gb", 1.25}, {"p100-pcie-16gb", 1.65}, {"h100-sxm5-80gb", 0.8}};
+    double us = 0, factor = 1;
+    for (size_t i = 0; i < sizeof FLOORS / sizeof *FLOORS; i++)
+        if (str_is(op, FLOORS[i].op))
+            us = FLOORS[i].us;
+    for (size_t i = 0; i < sizeof HOSTS / sizeof *HOSTS; i++)
+        if (d && str_is(d->texts[DEVICE_NAME], HOSTS[i].gpu) && !str_is(op, "ln"))
+            factor = HOSTS[i].factor;
+    return us * factor;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------- */
+
+static const struct operator_type {
+    const char *name;
+    lower_precision precision;
+    dtype input, weight, output;
+} TYPES[] = {
+    {"fp32", PRECISION_FP32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
+    {"f32xf32->f32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32}, /* of XLA: tensor cores */
+    {"tf32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
+    {"fp16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
+    {"float16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
+    {"fp16_tensorcore_fp32acc", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
+    {"bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
+    {"bfloat16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
+    {"bf16xbf16->bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
+    {"int8_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT8, DT_BFLOAT16}, /* only the weights are quantised */
+    {"int4_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT4, DT_BFLOAT16},
+    {"sq", PRECISION_INT8, DT_INT8, DT_INT8, DT_BFLOAT16},
+    {"int8", PRECISION_INT8, DT_INT8, DT_INT8, DT_INT32},
+    {"int8_acc32", PRECISION_INT8, DT_INT8, DT_INT8, DT_INT32},
+    {"fp8", PRECISION_FP8, DT_FLOAT8E4M3FN, DT_FLOAT8E4M3FN, DT_BFLOAT16},
+    {"fp8_block", PRECISION_FP8, DT_FLOAT8E4M3FN, DT_FLOAT8E4M3FN, DT_BFLOAT16},
+    {"f8e4m3fnxf8e4m3fn->bf16", PRECISION_FP8, DT_FLOAT8E4M3FN, DT_FLOAT8E4M3FN, DT_BFLOAT16},
+    {"f8e4m3fnxf8e5m2->bf16", PRECISION_FP8, DT_FLOAT8E4M3FN, DT_FLOAT8E5M2, DT_BFLOAT16},
+    {"f8e5m2xf8e4m3fn->bf16", PRECISION_FP8, DT_FLOAT8E5M2, DT_FLOAT8E4M3FN, DT_BFLOAT16},
+};
+
+static void set_type(operator_reader *o)
+{
+    str name = operator_text(o, COLUMN_DTYPE);
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (str_is(name, TYPES[i].name)) {
+            o->row->where.lower.precision = TYPES[i].precision;
+            o->input = TYPES[i].input;
+            o->weight = TYPES[i].weight;
+            o->output = TYPES[i].output;
+            return;
+        }
+    table_reject(o->table, o->row, "there is no precision '%.*s'", STR_ARG(name));
+}
+
+/* The source, and for serving frameworks their version; kernels of quantised weights differ by more than their bytes. */
+static str stack_of(operator_reader *o, const operator_source *s)
+{
+    str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
+    if (!framework.len)
+        return table_text(o->table, str_of(s->name));
+    char text[128];
+    bool is_plain = str_is(type, "bfloat16") || str_is(type, "fp8");
+    int n = snprintf(text, sizeof text, "%s-%.*s%s%.*s", s->name, STR_ARG(framework), is_plain ? "" : "-",
+                     is_plain ? 0 : (int)(type.len < 32 ? type.len : 32), type.ptr);
+    for (char *p = text; *p; p++)
+        *p = *p == ' ' ? '-' : (char)tolower((unsigned char)*p);
+    return table_text(o->table, (str){text, n < (int)sizeof text ? (size_t)n : sizeof text - 1});
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void set_device(operator_reader *o)
+{
+    str shown = operator_text(o, COLUMN_DEVICE), name = shown;
+    for (size_t i = 0; i + 1 < name.len; i++) /* remarks follow in brackets */
+        if (name.ptr[i] == ' ' && name.ptr[i + 1] == '(')
+            name.len = i;
+    table_set_gpu(o->table, o->row, name, shown);
+}
+
+/* What is left out of the tables of networks in three dimensions, and what the source's own notes warn of. */
+static void check_row(operator_reader *o, const operator_source *s)
+{
+    measured_row *row = o->row;
+    if (str_is(operator_text(o, COLUMN_LAYOUT), "ndhwc"))
+        table_reject(o->table, row, "channels last in three dimensions is not known");
+    if (row->latency_ms < s->floor_ms)
+        table_reject(o->table, row, "it is too short for its source's timer (below %g ms)", s->floor_ms);
+    if (isnan(row->latency_ms))
+        table_reject(o->table, row, "it has no time");
+}
+
+/* Operator, direction and every number of the shape, but neither device nor precision. */
+static uint32_t shape_of(const operator_reader *o)
+{
+    static const operator_column PARTS[] = {
+        COLUMN_BATCH,
+        COLUMN_M,
+        COLUMN_N,
+        COLUMN_K,
+        COLUMN_ROWS,
+        COLUMN_COLS,
+        COLUMN_IMAGES,
+        COLUMN_CHANNELS,
+        COLUMN_DEPTH,
+        COLUMN_HEIGHT,
+        COLUMN_WIDTH,
+        COLUMN_FILTERS,
+        COLUMN_FILTER_HEIGHT,
+        COLUMN_FILTER_WIDTH,
+        COLUMN_STRIDE,
+        COLUMN_STRIDE_H,
+        COLUMN_STRIDE_W,
+        COLUMN_PAD,
+        COLUMN_PAD_H,
+        COLUMN_PAD_W,
+        COLUMN_DILATION,
+        COLUMN_GROUPS,
+        COLUMN_ACTIVATION_BYTES,
+        COLUMN_Q_LEN,
+        COLUMN_PAST_LEN,
+        COLUMN_HEADS,
+        COLUMN_KV_HEADS,
+        COLUMN_HEAD_DIM,
+        COLUMN_WINDOW,
+    };
+    uint32_t hash = str_hash(o->op) ^ 31 * str_hash(o->direction);
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
+        hash = (hash ^ str_hash(operator_text(o, PARTS[i]))) * 0x9e3779b1u;
+        hash ^= hash >> 15;
+    }
+    return hash;
+}
+
+/* One row of a table may be two measurements: there and back. */
+static void read_row(operator_reader *o, const operator_source *s, str direction, operator_column time)
+{
+    table_reader *t = o->table;
+    o->op = operator_text(o, COLUMN_OP);
+    o->direction = direction;
+    uint32_t shape = shape_of(o);
+    if (t->options.keep > 0 && shape >= t->options.keep * 4294967296.0)
+        return;
+    measured_row *row = o->row = ARENA_PUSH(t->arena, &t->out->rows);
+    row->line = t->csv.line;
+    row->shape = shape;
+    row->name = row->family = table_text(t, o->op);
+    row->source = table_text(t, o->columns[COLUMN_SOURCE] >= 0 ? operator_text(o, COLUMN_SOURCE) : str_of(s->name));
+    row->batch = 1;
+    row->memory_mib = row->energy_j = NAN;
+    const operator_kind *kind = operator_kind_of(o->op);
+    if (!kind)
+        table_reject(t, row, "no program is known for the operator '%.*s'", STR_ARG(o->op));
+    set_device(o);
+    set_type(o);
+    row->where.stack = stack_of(o, s);
+    double watts;
+    table_positive(t, row, o->columns[time], COLUMN_NAMES[time], &row->latency_ms);
+    if (table_positive(t, row, o->columns[COLUMN_POWER], COLUMN_NAMES[COLUMN_POWER], &watts))
+        row->energy_j = watts * row->latency_ms / 1e3;
+    row->timer_us = str_is(row->source, "neusight") ? neusight_timer_us(o->op, row->where.device) : s->timer_us;
+    check_row(o, s);
+    if (!row->reason)
+        operator_make(o, kind);
+}
 
 void table_read_operators(table_reader *t)
 {
+    const operator_source *source = find_source(&t->csv);
+    if (!source)
+        fail_with(t->fail, SOOTH_ERROR_INPUT,
+                  "has no column 'device': a table of operators says where each was measured");
+    operator_reader *o = ARENA_NEW(t->scratch, operator_reader);
+    o->table = t;
+    o->fail.error = &o->error;
+    o->single = single_new(t->scratch, &o->fail);
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        o->columns[i] = csv_find(&t->csv, COLUMN_NAMES[i]);
+    bool is_both_ways = o->columns[COLUMN_FORWARD_MS] >= 0 && o->columns[COLUMN_LATENCY] < 0;
     while (csv_next(&t->csv)) {
-        measured_row *row = ARENA_PUSH(t->arena, &t->out->rows);
-        row->line = t->csv.line;
-        row->reason = "operators cannot be read yet";
+        if (!is_both_ways) {
+            read_row(o, source, operator_text(o, COLUMN_DIRECTION), COLUMN_LATENCY);
+            continue;
+        }
+        read_row(o, source, STR("fwd"), COLUMN_FORWARD_MS);
+        if (str_starts(operator_text(o, COLUMN_OP), "conv")) /* gradients of the others are other operators */
+            read_row(o, source, STR("bwd"), COLUMN_BACKWARD_MS);
     }
 }

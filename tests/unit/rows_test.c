@@ -195,6 +195,159 @@ static void tables_of_something_else(void **state)
     assert_int_equal(b->error.code, SOOTH_ERROR_SYSTEM);
 }
 
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+static const kernel *timed_kernel(const measured_row *row)
+{
+    assert_null(row->reason);
+    assert_non_null(row->kernels);
+    for (int32_t i = 0; i < row->kernels->kernels.count; i++)
+        if (!(row->kernels->kernels.items[i].flags & KERNEL_VIEW))
+            return &row->kernels->kernels.items[i];
+    fail_msg("the program has no kernel");
+    return NULL;
+}
+
+static void products(void **state)
+{
+    bench *b = *state;
+    measured_rows *r = read_table(b,
+                                  "op,device,dtype,batch,m,n,k,latency_ms,source_split,torch\n"
+                                  "linear,Tesla V100-PCIE-32GB,fp32,1,4,8,16,0.08,train,2.1.0\n"
+                                  "bmm,NVIDIA A100-PCIE-40GB,fp32,3,4,8,16,0.04,train,2.1.0\n",
+                                  NULL);
+    assert_non_null(r);
+    const measured_row *row = r->rows.items;
+    const kernel *k = timed_kernel(row);
+    assert_string_equal(k->op, "addmm");
+    assert_int_equal(k->macs, 4 * 8 * 16);
+    assert_int_equal(k->flops, 2 * 4 * 8 * 16);
+    assert_int_equal(k->bytes_read, 4 * (8 + 4 * 16 + 8 * 16));
+    assert_int_equal(k->bytes_written, 4 * 4 * 8);
+    assert_text(row->gpu, "v100-pcie-32gb");
+    assert_text(row->where.stack, "neusight");
+    assert_true(row->timer_us == 48 * 1.25);
+    k = timed_kernel(row + 1);
+    assert_string_equal(k->op, "bmm");
+    assert_int_equal(k->macs, 3 * 4 * 8 * 16);
+    assert_int_not_equal(row[0].shape, row[1].shape);
+}
+
+static void types_of_serving_frameworks(void **state)
+{
+    measured_rows *r = read_table(*state,
+                                  "op,device,dtype,framework,kernel_source,batch,m,n,k,latency_ms,power_w\n"
+                                  "gemm,NVIDIA H200,fp8,VLLM 0.24.0,x,1,4,8,16,0.002,500\n"
+                                  "gemm,NVIDIA H200,int4_wo,TRTLLM 1.0.0,x,1,4,8,16,0.002,\n"
+                                  "gemm,NVIDIA H200,nvfp4,VLLM 0.24.0,x,1,4,8,16,0.002,\n",
+                                  NULL);
+    assert_non_null(r);
+    const measured_row *row = r->rows.items;
+    const kernel *k = timed_kernel(row);
+    assert_string_equal(k->op, "mm");
+    assert_int_equal(k->bytes_read, 4 * 16 + 8 * 16);
+    assert_int_equal(k->bytes_written, 2 * 4 * 8);
+    assert_int_equal(row->where.lower.precision, PRECISION_FP8);
+    assert_text(row->where.stack, "aiconfigurator-vllm-0.24.0");
+    assert_true(fabs(row->energy_j - 0.001) < 1e-9);
+    assert_true(row->timer_us == 0);
+    k = timed_kernel(row + 1);
+    assert_int_equal(k->bytes_read, 2 * 4 * 16 + 8 * 16 / 2);
+    assert_text(row[1].where.stack, "aiconfigurator-trtllm-1.0.0-int4_wo");
+    assert_true(isnan(row[1].energy_j));
+    assert_string_equal(row[2].reason, "there is no precision 'nvfp4'");
+    assert_int_equal(row[0].shape, row[1].shape);
+}
+
+static void causal_attention(void **state)
+{
+    measured_rows *r = read_table(*state,
+                                  "op,device,dtype,kv_dtype,framework,kernel_source,batch,q_len,past_len,heads,kv_"
+                                  "heads,head_dim,window,latency_ms\n"
+                                  "context_attention,NVIDIA L40S,bfloat16,bfloat16,VLLM 1,x,2,4,0,8,2,64,0,1\n"
+                                  "generation_attention,NVIDIA L40S,bfloat16,fp8,VLLM 1,x,2,1,9,8,2,64,0,1\n"
+                                  "context_attention,NVIDIA L40S,bfloat16,bfloat16,VLLM 1,x,2,4,0,8,2,64,2,1\n"
+                                  "encoder_attention,NVIDIA L40S,bfloat16,,VLLM 1,x,2,4,0,8,8,64,0,1\n",
+                                  NULL);
+    assert_non_null(r);
+    const int64_t of_pair = 2 * 64 * 2 * 8; /* both products, every head of both sequences */
+    static const int64_t PAIRS[] = {4 + 3 + 2 + 1, 10, 1 + 2 + 2 + 2, 16};
+    for (int i = 0; i < 4; i++) {
+        const kernel *k = timed_kernel(&r->rows.items[i]);
+        assert_string_equal(k->op, "_scaled_dot_product_flash_attention");
+        assert_int_equal(k->macs, PAIRS[i] * of_pair);
+    }
+    assert_int_equal(timed_kernel(&r->rows.items[1])->bytes_read, 2 * 2 * 8 * 64 + 2 * 2 * 10 * 2 * 64);
+}
+
+static void convolutions(void **state)
+{
+    measured_rows *r = read_table(*state,
+                                  "op,device,gpu_model,dtype,suite,precision_note,direction,N,C,H,W,K,R,S,stride_h,"
+                                  "stride_w,pad_h,pad_w,groups,latency_ms\n"
+                                  "conv2d,NV T4,,fp32,train,,fwd,2,4,8,9,6,3,3,2,1,1,1,2,1\n"
+                                  "conv2d,NV T4,,fp32,train,,bwd_weight,2,4,8,9,6,3,3,2,1,1,1,2,1\n"
+                                  "conv2d,NV T4,,fp32,train,,fwd,2,4,8,9,6,13,3,2,1,1,1,2,1\n"
+                                  "conv2d,NV T4,,fp32,train,,fwd,2,5,8,9,6,3,3,2,1,1,1,2,1\n"
+                                  "conv2d,NV T4,,fp32,train,,fwd,2147483648,2147483648,8,9,2,3,3,2,1,1,1,2,1\n"
+                                  "lstm,NV T4,,fp32,train,,fwd,2,5,8,9,6,3,3,2,1,1,1,2,1\n",
+                                  NULL);
+    assert_non_null(r);
+    const kernel *k = timed_kernel(&r->rows.items[0]);
+    assert_string_equal(k->op, "convolution");
+    assert_int_equal(k->macs, 2 * 6 * 4 * 9 * 2 * 9);
+    assert_int_equal(k->window->groups, 2);
+    assert_int_equal(k->window->stride[0], 2);
+    const placed_tensor *y = &r->rows.items[0].kernels->tensors.items[k->outputs[0]];
+    assert_int_equal(y->dims[2], 4);
+    assert_int_equal(y->dims[3], 9);
+    const kernel *back = timed_kernel(&r->rows.items[1]);
+    assert_string_equal(back->op, "convolution_backward");
+    assert_int_equal(back->macs, k->macs);
+    assert_int_equal(back->bytes_written, 4 * 6 * 2 * 9);
+    assert_string_equal(r->rows.items[2].reason, "the window is larger than the map");
+    assert_string_equal(r->rows.items[3].reason, "2 groups do not divide the channels");
+    assert_string_equal(r->rows.items[4].reason, "one of its tensors is too large");
+    assert_string_equal(r->rows.items[5].reason, "no program is known for the operator 'lstm'");
+}
+
+static void a_layer_is_two_rows(void **state)
+{
+    measured_rows *r = read_table(
+        *state,
+        "op,device,dtype,N,C,H,W,K,R,S,stride_h,stride_w,pad_h,pad_w,desc,activation_bytes,fwd_ms,bwd_ms\n"
+        "conv2d,NVIDIA V100 (see README),fp32,2,4,8,8,6,3,3,1,1,1,1,\"Conv2d(4, 6, kernel_size=(3, 3))\",1,2,4\n"
+        "linear,NVIDIA V100,fp32,256,,,,,,,,,,,\"Linear(in_features=16, out_features=8, bias=True)\",1,0.5,4\n",
+        NULL);
+    assert_non_null(r);
+    assert_int_equal(r->rows.count, 3);
+    const measured_row *row = r->rows.items;
+    assert_string_equal(timed_kernel(row)->op, "convolution");
+    assert_int_equal(row->kernels->kernels.count, 2); /* the bias */
+    const kernel *back = timed_kernel(row + 1);
+    assert_int_equal(back->output_count, 2);
+    assert_int_equal(back->macs, 2 * timed_kernel(row)->macs);
+    assert_true(row[1].latency_ms == 4 && row[0].timer_us == 270);
+    assert_string_equal(row[2].reason, "it is too short for its source's timer (below 1 ms)");
+}
+
+static void the_same_share_of_shapes(void **state)
+{
+    bench *b = *state;
+    char text[1 << 15] = "op,device,dtype,rows,cols,latency_ms\n";
+    size_t used = strlen(text);
+    for (int i = 1; i <= 200; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "relu,t4,fp32,%d,8,1\nrelu,l4,fp32,%d,8,1\n", i, i);
+    measured_rows *all = read_table(b, text, NULL);
+    measured_rows *some = read_table(b, text, &(rows_options){.keep = 0.25});
+    assert_int_equal(all->rows.count, 400);
+    assert_in_range(some->rows.count, 60, 140);
+    for (int32_t i = 0; i + 1 < some->rows.count; i += 2) { /* on both GPUs or on none */
+        assert_int_equal(some->rows.items[i].shape, some->rows.items[i + 1].shape);
+        assert_int_equal(some->rows.items[i].line + 1, some->rows.items[i + 1].line);
+    }
+}
+
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void architectures(void **state)
@@ -243,8 +396,20 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(fields_and_quotes),        TEST(numbers),       TEST(quoting),  TEST(labels), TEST(rows_with_a_reason),
-        TEST(tables_of_something_else), TEST(architectures), TEST(families),
+        TEST(fields_and_quotes),
+        TEST(numbers),
+        TEST(quoting),
+        TEST(labels),
+        TEST(rows_with_a_reason),
+        TEST(tables_of_something_else),
+        TEST(products),
+        TEST(types_of_serving_frameworks),
+        TEST(causal_attention),
+        TEST(convolutions),
+        TEST(a_layer_is_two_rows),
+        TEST(the_same_share_of_shapes),
+        TEST(architectures),
+        TEST(families),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+/* rows_operators.h: between the reader of operator tables (rows_operators.c) and the makers of their programs
+ * (rows_programs.c). */
+#ifndef SOOTH_LEARN_ROWS_OPERATORS_H
+#define SOOTH_LEARN_ROWS_OPERATORS_H
+
+#include "learn/rows_table.h"
+#include "lower/single.h"
+
+/* Columns of all sources; a table has some of them. */
+typedef enum operator_column {
+    COLUMN_OP,
+    COLUMN_LAYER_OP,
+    COLUMN_DEVICE,
+    COLUMN_DTYPE,
+    COLUMN_KV_DTYPE,
+    COLUMN_FRAMEWORK,
+    COLUMN_SOURCE,
+    COLUMN_BATCH,
+    COLUMN_M,
+    COLUMN_N,
+    COLUMN_K,
+    COLUMN_TRANS_A,
+    COLUMN_TRANS_B,
+    COLUMN_GATED,
+    COLUMN_ROWS,
+    COLUMN_COLS,
+    COLUMN_DIRECTION,
+    COLUMN_IMAGES, /* N, C, H, W by K filters of R x S */
+    COLUMN_CHANNELS,
+    COLUMN_DEPTH,
+    COLUMN_HEIGHT,
+    COLUMN_WIDTH,
+    COLUMN_FILTERS,
+    COLUMN_FILTER_HEIGHT,
+    COLUMN_FILTER_WIDTH,
+    COLUMN_STRIDE,
+    COLUMN_STRIDE_H,
+    COLUMN_STRIDE_W,
+    COLUMN_PAD,
+    COLUMN_PAD_H,
+    COLUMN_PAD_W,
+    COLUMN_DILATION,
+    COLUMN_GROUPS,
+    COLUMN_LAYOUT,
+    COLUMN_DESCRIPTION,
+    COLUMN_ACTIVATION_BYTES,
+    COLUMN_Q_LEN,
+    COLUMN_PAST_LEN,
+    COLUMN_HEADS,
+    COLUMN_KV_HEADS,
+    COLUMN_HEAD_DIM,
+    COLUMN_WINDOW,
+    COLUMN_LATENCY,
+    COLUMN_FORWARD_MS,
+    COLUMN_BACKWARD_MS,
+    COLUMN_POWER,
+    COLUMN_COUNT
+} operator_column;
+
+typedef struct operator_reader {
+    table_reader *table;
+    int columns[COLUMN_COUNT]; /* -1: the table has none */
+    fail fail;                 /* of the program that is being made */
+    sooth_error error;
+    single *single;
+    measured_row *row;
+    str op;                      /* of the row */
+    str direction;               /* of a convolution or norm: empty, "fwd", "bwd", "bwd_data", "bwd_weight" */
+    dtype input, weight, output; /* element types */
+} operator_reader;
+
+str operator_text(const operator_reader *o, operator_column column);
+/* A number of the shape in least … 2^31; the row is rejected otherwise, and 1 returned. An empty field is `otherwise` if that is
+ * not negative. */
+int64_t operator_number(operator_reader *o, operator_column column, int64_t least, int64_t otherwise);
+
+typedef void (*program_maker)(operator_reader *o);
+typedef struct operator_kind {
+    const char *op; /* as tables call it */
+    program_maker make;
+    const char *canonical; /* of the operator table: FLOPs per element */
+    const char *aten;
+    int operands; /* of a pointwise operator */
+} operator_kind;
+/* NULL: no program is known for it. */
+const operator_kind *operator_kind_of(str op);
+/* Makes row->kernels; the types are set. */
+void operator_make(operator_reader *o, const operator_kind *kind);
+
+#endif
