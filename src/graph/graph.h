@@ -179,6 +179,7 @@ typedef struct source {
     str format;        /* "onnx" … */
     str producer;
     note_list notes; /* they open the network's */
+    bool is_literal; /* its nodes are the operators that its implementation runs: none is recovered from several */
 } source;
 
 typedef struct network {

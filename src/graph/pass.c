@@ -21,24 +21,25 @@ static void drop_shape_arithmetic(pass_context *p)
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
 static const pass_info PASSES[] = {
-    {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic, false},
-    {"layer-norm", "layer norm and RMS norm over the last dimensions", pass_layer_norm, false},
-    {"group-norm", "group norm, written as an instance norm between two reshapes", pass_group_norm, false},
+    {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic, false,
+     true},
+    {"layer-norm", "layer norm and RMS norm over the last dimensions", pass_layer_norm, false, false},
+    {"group-norm", "group norm, written as an instance norm between two reshapes", pass_group_norm, false, false},
     {"weight-standardization", "convolution weights that are normalised in every pass", pass_weight_standardization,
-     false},
-    {"l2-normalize", "division by the Euclidean norm", pass_l2_normalize, false},
-    {"gelu", "GELU by erf or by tanh", pass_gelu, false},
-    {"mish", "softplus and Mish", pass_mish, false},
-    {"silu", "x * sigmoid(x)", pass_silu, false},
-    {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false},
-    {"linear", "matrix product with a weight, and its bias", pass_linear, false},
-    {"attention", "scaled dot-product attention where PyTorch runs it as one kernel", pass_attention, false},
-    {"pixel-shuffle", "pixel shuffle, pixel unshuffle and channel shuffle", pass_pixel_shuffle, false},
-    {"windows", "window partition and its reverse", pass_windows, false},
-    {"roll", "two slices put together in the other order", pass_roll, false},
-    {"global-pool", "means over height and width", pass_global_pool, false},
-    {"explicit-attention", "attention that PyTorch runs step by step", pass_explicit_attention, true},
-    {"conv-batchnorm", "batch norm after a convolution", pass_conv_batch_norm, true},
+     false, false},
+    {"l2-normalize", "division by the Euclidean norm", pass_l2_normalize, false, false},
+    {"gelu", "GELU by erf or by tanh", pass_gelu, false, false},
+    {"mish", "softplus and Mish", pass_mish, false, false},
+    {"silu", "x * sigmoid(x)", pass_silu, false, false},
+    {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false, false},
+    {"linear", "matrix product with a weight, and its bias", pass_linear, false, true},
+    {"attention", "scaled dot-product attention where PyTorch runs it as one kernel", pass_attention, false, false},
+    {"pixel-shuffle", "pixel shuffle, pixel unshuffle and channel shuffle", pass_pixel_shuffle, false, false},
+    {"windows", "window partition and its reverse", pass_windows, false, false},
+    {"roll", "two slices put together in the other order", pass_roll, false, false},
+    {"global-pool", "means over height and width", pass_global_pool, false, false},
+    {"explicit-attention", "attention that PyTorch runs step by step", pass_explicit_attention, true, false},
+    {"conv-batchnorm", "batch norm after a convolution", pass_conv_batch_norm, true, false},
 };
 enum { PASS_COUNT = sizeof PASSES / sizeof *PASSES };
 
@@ -113,7 +114,8 @@ void pass_run_all(sooth_model *model, const char *skip, const char *extra)
     pass_context p = {.model = model, .net = &model->net, .ops = model->ops};
     bool begun = false;
     for (size_t i = 0; i < PASS_COUNT; i++) {
-        if (is_named(skip, PASSES[i].name) || (PASSES[i].is_optional && !is_named(extra, PASSES[i].name)))
+        bool is_off = PASSES[i].is_optional || (model->source.is_literal && !PASSES[i].is_notation);
+        if (is_named(skip, PASSES[i].name) || (is_off && !is_named(extra, PASSES[i].name)))
             continue;
         if (!begun)
             pass_begin(&p);

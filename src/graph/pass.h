@@ -27,6 +27,8 @@ typedef struct pass_info {
     void (*run)(pass_context *p);
     /* Runs only when asked for: what it makes is one kernel in a compiling runtime, but not in eager PyTorch. */
     bool is_optional;
+    /* Runs on literal sources too: what it makes is the same work under one name. */
+    bool is_notation;
 } pass_info;
 
 const pass_info *pass_table(size_t *count);

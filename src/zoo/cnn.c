@@ -53,10 +53,10 @@ static value_id bottleneck(builder *b, const char *scope, value_id x, int64_t in
     return conv_norm(b, scope, "conv3", "bn3", y, (net_conv_shape){width, 4 * width, 1, 1, 0, 1, false});
 }
 
-void zoo_resnet(builder *b, const zoo_entry *entry)
+void zoo_resnet(builder *b, const zoo_arguments *a)
 {
     static const int blocks_18[] = {2, 2, 2, 2}, blocks_50[] = {3, 4, 6, 3};
-    bool deep = entry->variant >= 50;
+    bool deep = a->entry->variant >= 50;
     const int *blocks = deep ? blocks_50 : blocks_18;
     int64_t expansion = deep ? 4 : 1, channels = 64;
     value_id x = image(b);
@@ -93,12 +93,12 @@ static value_id conv_relu6(builder *b, const char *scope, value_id x, net_conv_s
     return net_node(b, "Clip", NAME("%s2", scope), (value_id[]){x, bounds.low, bounds.high}, 3, 0, &n);
 }
 
-void zoo_mobilenet_v2(builder *b, const zoo_entry *entry)
+void zoo_mobilenet_v2(builder *b, const zoo_arguments *a)
 {
     /* expansion, channels, repetitions, stride of the first: table 2 of the paper */
     static const int settings[7][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                        {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    (void)entry;
+    (void)a;
     value_id x = image(b);
     relu6_bounds bounds = {net_real(b, "relu6.min", 0), net_real(b, "relu6.max", 6)};
     x = conv_relu6(b, "features.0.", x, (net_conv_shape){3, 32, 3, 2, 1, 1, false}, bounds);
@@ -127,10 +127,10 @@ void zoo_mobilenet_v2(builder *b, const zoo_entry *entry)
 
 /* ---- VGG ------------------------------------------------------------------------------------------------------------ */
 
-void zoo_vgg(builder *b, const zoo_entry *entry)
+void zoo_vgg(builder *b, const zoo_arguments *a)
 {
     static const int64_t widths[] = {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0};
-    (void)entry;
+    (void)a;
     value_id x = image(b);
     int64_t in = 3;
     int index = 0;

@@ -7,6 +7,12 @@ void net_begin(builder *b)
     build_open(b, &b->source->main, false);
 }
 
+void net_begin_literal(builder *b)
+{
+    b->source->is_literal = true;
+    net_begin(b);
+}
+
 void net_end(builder *b)
 {
     build_close(b);
@@ -31,6 +37,15 @@ void net_output(builder *b, value_id v, dtype t, int rank, const num *dims)
     build_output(b, v);
 }
 
+str net_join(builder *b, str scope, const char *part)
+{
+    size_t len = strlen(part);
+    char *p = arena_room(b->arena, scope.len + len + 1, 1);
+    memcpy(p, scope.ptr, scope.len);
+    memcpy(p + scope.len, part, len + 1);
+    return (str){p, scope.len + len};
+}
+
 /* ---- constants ------------------------------------------------------------------------------------------------------ */
 
 static tensor *new_tensor(builder *b, dtype t, int rank, const int64_t *dims)
@@ -48,6 +63,14 @@ value_id net_weight(builder *b, str name, int rank, const int64_t *dims)
 {
     value_id v = build_local(b, name);
     build_constant(b, v, new_tensor(b, DT_FLOAT32, rank, dims));
+    return v;
+}
+
+value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims)
+{
+    value_id v = build_local(b, name);
+    build_constant(b, v, new_tensor(b, t, rank, dims));
+    build_at(b, v)->is_constant_node = true;
     return v;
 }
 
@@ -88,7 +111,7 @@ value_id net_real(builder *b, const char *name, float number)
 value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
                   node **result)
 {
-    value_id out = build_local(b, NAME("%s.out", name.ptr));
+    value_id out = build_local(b, net_join(b, name, ".out"));
     node *n = build_node(b, STR(""), str_of(op), name, input_count, 1, attr_count);
     n->opset = ZOO_OPSET;
     for (int i = 0; i < input_count; i++)
@@ -113,9 +136,9 @@ value_id net_binary(builder *b, const char *op, str name, value_id x, value_id y
 value_id net_conv(builder *b, str name, value_id x, net_conv_shape s)
 {
     value_id inputs[3] = {x};
-    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 4, (int64_t[]){s.out, s.in / s.groups, s.kernel, s.kernel});
+    inputs[1] = net_weight(b, net_join(b, name, ".weight"), 4, (int64_t[]){s.out, s.in / s.groups, s.kernel, s.kernel});
     if (s.has_bias)
-        inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &s.out);
+        inputs[2] = net_weight(b, net_join(b, name, ".bias"), 1, &s.out);
     node *n;
     value_id out = net_node(b, "Conv", name, inputs, s.has_bias ? 3 : 2, 4, &n);
     build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){s.kernel, s.kernel}, 2);
@@ -127,29 +150,42 @@ value_id net_conv(builder *b, str name, value_id x, net_conv_shape s)
 
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
 {
-    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+    static const char *const parts[] = {".weight", ".bias", ".running_mean", ".running_var"};
     value_id inputs[5] = {x};
-    for (int i = 0; i < 4; i++)
-        inputs[i + 1] = net_weight(b, NAME("%s.%s", name.ptr, parts[i]), 1, &channels);
+    const tensor *t = new_tensor(b, DT_FLOAT32, 1, &channels);
+    for (int i = 0; i < 4; i++) {
+        inputs[i + 1] = build_local(b, net_join(b, name, parts[i]));
+        build_constant(b, inputs[i + 1], t);
+    }
     node *n;
     return net_node(b, "BatchNormalization", name, inputs, 5, 0, &n);
 }
 
-value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+static value_id pool(builder *b, const char *op, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
 {
     node *n;
-    value_id out = net_node(b, "MaxPool", name, &x, 1, 3, &n);
+    value_id out = net_node(b, op, name, &x, 1, 3, &n);
     build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){kernel, kernel}, 2);
     build_attr_ints(b, n, 1, "strides", (int64_t[]){stride, stride}, 2);
     build_attr_ints(b, n, 2, "pads", (int64_t[]){pad, pad, pad, pad}, 4);
     return out;
 }
 
+value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+{
+    return pool(b, "MaxPool", name, x, kernel, stride, pad);
+}
+
+value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+{
+    return pool(b, "AveragePool", name, x, kernel, stride, pad);
+}
+
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon)
 {
     value_id inputs[3] = {x};
-    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 1, &width);
-    inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &width);
+    inputs[1] = net_weight(b, net_join(b, name, ".weight"), 1, &width);
+    inputs[2] = net_weight(b, net_join(b, name, ".bias"), 1, &width);
     node *n;
     value_id out = net_node(b, "LayerNormalization", name, inputs, 3, 2, &n);
     build_attr_int(b, n, 0, "axis", -1);
@@ -157,10 +193,16 @@ value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double 
     return out;
 }
 
+value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out)
+{
+    value_id weight = net_weight(b, net_join(b, name, ".weight"), 2, (int64_t[]){in, out});
+    return net_binary(b, "MatMul", name, x, weight);
+}
+
 value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out)
 {
-    value_id weight = net_weight(b, NAME("%s.weight", name.ptr), 2, (int64_t[]){in, out});
-    value_id bias = net_weight(b, NAME("%s.bias", name.ptr), 1, &out);
+    value_id weight = net_weight(b, net_join(b, name, ".weight"), 2, (int64_t[]){in, out});
+    value_id bias = net_weight(b, net_join(b, name, ".bias"), 1, &out);
     value_id product = net_binary(b, "MatMul", NAME("%s.MatMul", name.ptr), x, weight);
     return net_binary(b, "Add", NAME("%s.Add", name.ptr), product, bias);
 }
@@ -168,8 +210,8 @@ value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out)
 value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out)
 {
     value_id inputs[3] = {x};
-    inputs[1] = net_weight(b, NAME("%s.weight", name.ptr), 2, (int64_t[]){out, in});
-    inputs[2] = net_weight(b, NAME("%s.bias", name.ptr), 1, &out);
+    inputs[1] = net_weight(b, net_join(b, name, ".weight"), 2, (int64_t[]){out, in});
+    inputs[2] = net_weight(b, net_join(b, name, ".bias"), 1, &out);
     node *n;
     value_id result = net_node(b, "Gemm", name, inputs, 3, 1, &n);
     build_attr_int(b, n, 0, "transB", 1);
@@ -182,6 +224,30 @@ value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v,
     value_id out = net_node(b, "Attention", name, (value_id[]){q, k, v, mask}, mask == NO_VALUE ? 3 : 4, 2, &n);
     build_attr_int(b, n, 0, "q_num_heads", heads);
     build_attr_int(b, n, 1, "kv_num_heads", heads);
+    return out;
+}
+
+value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank)
+{
+    node *n;
+    value_id out = net_node(b, "Transpose", name, &x, 1, 1, &n);
+    build_attr_ints(b, n, 0, "perm", perm, rank);
+    return out;
+}
+
+value_id net_softmax(builder *b, str name, value_id x)
+{
+    node *n;
+    value_id out = net_node(b, "Softmax", name, &x, 1, 1, &n);
+    build_attr_int(b, n, 0, "axis", -1);
+    return out;
+}
+
+value_id net_cast(builder *b, str name, value_id x, dtype to)
+{
+    node *n;
+    value_id out = net_node(b, "Cast", name, &x, 1, 1, &n);
+    build_attr_int(b, n, 0, "to", to);
     return out;
 }
 

@@ -11,14 +11,17 @@
 enum { ZOO_OPSET = 23 };
 
 void net_begin(builder *b);
+/* Of a network whose nodes are the very operators that its implementation runs one by one: nothing is recovered. */
+void net_begin_literal(builder *b);
 void net_end(builder *b);
 
 value_id net_input(builder *b, const char *name, dtype t, int rank, const num *dims);
 void net_output(builder *b, value_id v, dtype t, int rank, const num *dims);
 num net_batch(builder *b); /* the symbol N */
 
-/* Constants: weights without data, and small ones with. */
+/* Constants: weights and tables without data, and small ones with. */
 value_id net_weight(builder *b, str name, int rank, const int64_t *dims);
+value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims); /* a table that nobody trains */
 value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count);
 value_id net_real(builder *b, const char *name, float number); /* a scalar */
 
@@ -35,13 +38,20 @@ typedef struct net_conv_shape {
 value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
+value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
 value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out); /* over the last axis: MatMul + Add */
 value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);   /* of a matrix, weights transposed */
 value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
+value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank);
+value_id net_softmax(builder *b, str name, value_id x); /* over the last axis */
+value_id net_cast(builder *b, str name, value_id x, dtype to);
 value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank);
 value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis);
 
+/* Both, one behind the other: for what is built by the thousand. */
+str net_join(builder *b, str scope, const char *part);
 /* "name" from a format, in the builder's arena. */
 #define NAME(...) arena_printf(b->arena, __VA_ARGS__)
 

@@ -46,9 +46,9 @@ static value_id class_tokens(builder *b, value_id images)
     return net_binary(b, "Expand", STR("class_token.expand"), token, shape);
 }
 
-void zoo_vit(builder *b, const zoo_entry *entry)
+void zoo_vit(builder *b, const zoo_arguments *a)
 {
-    int64_t patch = entry->variant, patches = (224 / patch) * (224 / patch);
+    int64_t patch = a->entry->variant, patches = (224 / patch) * (224 / patch);
     net_begin(b);
     value_id images = net_input(b, "input", DT_FLOAT32, 4, (num[]){net_batch(b), 3, 224, 224});
     value_id x = net_conv(b, STR("conv_proj"), images, (net_conv_shape){3, WIDTH, patch, patch, 0, 1, true});
@@ -108,10 +108,10 @@ static value_id embedding(builder *b, const char *name, value_id indices, int64_
     return net_gather(b, NAME("embeddings.%s", name), table, indices, 0);
 }
 
-void zoo_bert(builder *b, const zoo_entry *entry)
+void zoo_bert_base(builder *b, const zoo_arguments *a)
 {
     enum { MOST_TOKENS = POSITIONS };
-    int64_t tokens = entry->variant, numbers[MOST_TOKENS];
+    int64_t tokens = a->entry->variant, numbers[MOST_TOKENS];
     for (int64_t i = 0; i < tokens; i++)
         numbers[i] = i;
     net_begin(b);
