@@ -77,8 +77,9 @@ typedef struct sooth_model sooth_model;
 /* ---- loading ------------------------------------------------------------------------------------------------ */
 
 /* Reads the structure of the model at `path`; weights are never read. The format is told by the file's bytes; gzip
- * is looked through. "zoo:NAME" builds a network that ships with the library. On failure *model is NULL and *error
- * is filled (error may be NULL). */
+ * is looked through. "zoo:NAME" builds a network that ships with the library; search spaces and language models take
+ * parameters: "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth(1). On failure *model is NULL and *error is filled (error
+ * may be NULL). */
 SOOTH_API sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error);
 
 /* The same from memory that the caller keeps unchanged until sooth_free. `name` stands for the file in messages. */

@@ -41,7 +41,7 @@ static void build_from_zoo(builder *b, str name)
  * giving them back to the kernel. Pages that are not touched cost nothing, so a file full of weights does no harm. */
 static void size_blocks(sooth_model *model, size_t file_bytes)
 {
-    enum { SMALL = 256 * 1024, LARGE = 4 * 1024 * 1024 };
+    enum { SMALL = 1024 * 1024, LARGE = 4 * 1024 * 1024 };
     size_t bytes = file_bytes > LARGE ? LARGE : file_bytes;
     model->source_arena.block_bytes = 3 * bytes > SMALL ? 3 * bytes : SMALL;
     if (2 * bytes > model->bound_arena.block_bytes)

@@ -103,6 +103,13 @@ value_id build_local(builder *b, str name)
     return slot->id ? slot->id - 1 : add_local(b, slot, name, hash);
 }
 
+value_id build_fresh(builder *b, str name)
+{
+    value *v = ARENA_PUSH_ROOM(b->arena, &b->source->values);
+    *v = (value){.name = name, .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE};
+    return b->source->values.count - 1;
+}
+
 value_id build_value(builder *b, str name)
 {
     if (name.len == 0)

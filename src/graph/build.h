@@ -32,6 +32,8 @@ void build_close(builder *b);
 value_id build_value(builder *b, str name);
 /* A value of this very graph (inputs, initializers, outputs of nodes): hides one of the same name around it. */
 value_id build_local(builder *b, str name);
+/* A value of this very graph that is never looked up by its name, which must be unlike all others; it is not copied. */
+value_id build_fresh(builder *b, str name);
 bool build_is_local(builder *b, value_id id); /* does the innermost graph introduce it? */
 value *build_at(builder *b, value_id id);     /* valid until the next value is made */
 

@@ -45,8 +45,11 @@ void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s=%.*s: %s", a->entry->parameters[index].name,
-              STR_ARG(a->texts[index]), reason);
+    enum { MOST_SHOWN = 24 }; /* a longer one stands in the name already */
+    const char *name = a->entry->parameters[index].name;
+    if (a->texts[index].len > MOST_SHOWN)
+        fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s: %s", name, reason);
+    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s=%.*s: %s", name, STR_ARG(a->texts[index]), reason);
 }
 
 static void set(builder *b, zoo_arguments *a, int index, str value)

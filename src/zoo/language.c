@@ -21,9 +21,8 @@ enum { MOST_WORDS = 10000000 };
         [P_VOCAB] = {"vocab", vocab, 1, MOST_WORDS}, [P_POSITIONS] = {"positions", positions, 1, MOST_TOKENS},         \
     [P_SEQ] = {"seq", seq, 1, MOST_TOKENS}
 
-const zoo_parameter ZOO_BERT[] = {SIZES("12", "768", "12", "30522", "512", "512"),
-                                  [P_HEAD] = {"head", "none", 0, 0},
-                                  {0}};
+const zoo_parameter ZOO_BERT[] = {
+    SIZES("12", "768", "12", "30522", "512", "512"), [P_HEAD] = {"head", "none", 0, 0}, {0}};
 const zoo_parameter ZOO_GPT2[] = {SIZES("12", "768", "12", "50257", "1024", "1024"), {0}};
 const zoo_parameter ZOO_OPT[] = {SIZES("12", "768", "12", "50272", "2048", "2048"), {0}};
 
@@ -34,14 +33,8 @@ typedef struct sizes {
 static sizes read_sizes(builder *b, const zoo_arguments *a)
 {
     const int64_t *n = a->numbers;
-    sizes s = {n[P_LAYERS],
-               n[P_HIDDEN],
-               n[P_HEADS],
-               n[P_HIDDEN] / n[P_HEADS],
-               n[P_FFN] ? n[P_FFN] : 4 * n[P_HIDDEN],
-               n[P_VOCAB],
-               n[P_POSITIONS],
-               n[P_SEQ]};
+    sizes s = {n[P_LAYERS], n[P_HIDDEN],    n[P_HEADS], n[P_HIDDEN] / n[P_HEADS], n[P_FFN] ? n[P_FFN] : 4 * n[P_HIDDEN],
+               n[P_VOCAB],  n[P_POSITIONS], n[P_SEQ]};
     if (s.hidden % s.heads)
         zoo_refuse(b, a, P_HEADS, "the hidden size %lld must be a multiple of it", (long long)s.hidden);
     if (s.tokens > s.positions)
@@ -58,7 +51,8 @@ typedef struct shared {
 
 static shared share(builder *b, double scale)
 {
-    return (shared){net_real(b, "dropout.ratio", 0.1F), net_real(b, "least", -FLT_MAX), net_real(b, "scale", (float)scale)};
+    return (shared){net_real(b, "dropout.ratio", 0.1F), net_real(b, "least", -FLT_MAX),
+                    net_real(b, "scale", (float)scale)};
 }
 
 static value_id dropout(builder *b, str name, value_id x, const shared *c)
@@ -140,12 +134,14 @@ static value_id bert_layer(builder *b, int64_t index, value_id x, value_id mask,
 /* (1 - mask) · the smallest float, for the scores of all heads and queries. */
 static value_id bert_mask(builder *b, value_id mask, const shared *c)
 {
-    value_id x = net_binary(b, "Unsqueeze", STR("mask.unsqueeze"), mask, net_ints(b, "mask.axes", 1, (int64_t[]){1, 2}, 2));
+    value_id x =
+        net_binary(b, "Unsqueeze", STR("mask.unsqueeze"), mask, net_ints(b, "mask.axes", 1, (int64_t[]){1, 2}, 2));
     x = net_binary(b, "Sub", STR("mask.sub"), net_real(b, "mask.one", 1), x);
     return net_binary(b, "Mul", STR("mask.mul"), x, c->least);
 }
 
-static value_id bert_embeddings(builder *b, value_id ids, value_id types, const sizes *s, const shared *c, value_id *words)
+static value_id bert_embeddings(builder *b, value_id ids, value_id types, const sizes *s, const shared *c,
+                                value_id *words)
 {
     enum { TOKEN_TYPES = 2 };
     value_id table;
@@ -173,7 +169,8 @@ static value_id bert_predictions(builder *b, value_id x, const sizes *s, value_i
     x = net_unary(b, "Gelu", STR("cls.predictions.transform.gelu"), x);
     x = net_layer_norm(b, STR("cls.predictions.transform.LayerNorm"), x, s->hidden, 1e-12);
     x = tied_product(b, STR("cls.predictions.decoder"), x, words);
-    return net_binary(b, "Add", STR("cls.predictions.add"), x, net_weight(b, STR("cls.predictions.bias"), 1, &s->vocab));
+    return net_binary(b, "Add", STR("cls.predictions.add"), x,
+                      net_weight(b, STR("cls.predictions.bias"), 1, &s->vocab));
 }
 
 void zoo_bert(builder *b, const zoo_arguments *a)
@@ -218,7 +215,7 @@ static value_id gpt2_attention(builder *b, str scope, value_id x, value_id mask,
     split->inputs[0] = x;
     value_id parts[3];
     for (int i = 0; i < 3; i++)
-        parts[i] = split->outputs[i] = build_local(b, net_join(b, scope, (const char *const[]){"q", "k", "v"}[i]));
+        parts[i] = split->outputs[i] = build_fresh(b, net_join(b, scope, (const char *const[]){"q", "k", "v"}[i]));
     build_attr_int(b, split, 0, "axis", 2);
     build_attr_int(b, split, 1, "num_outputs", 3);
     for (int i = 0; i < 3; i++)
@@ -321,7 +318,8 @@ static value_id opt_mask(builder *b, value_id mask, const sizes *s, const shared
 {
     node *n;
     value_id causal = net_buffer(b, STR("causal_mask"), DT_FLOAT32, 4, (int64_t[]){1, 1, s->tokens, s->tokens});
-    value_id x = net_binary(b, "Unsqueeze", STR("mask.unsqueeze"), mask, net_ints(b, "mask.axes", 1, (int64_t[]){1, 2}, 2));
+    value_id x =
+        net_binary(b, "Unsqueeze", STR("mask.unsqueeze"), mask, net_ints(b, "mask.axes", 1, (int64_t[]){1, 2}, 2));
     x = net_binary(b, "Expand", STR("mask.expand"), x,
                    net_ints(b, "mask.shape", 1, (int64_t[]){1, 1, s->tokens, s->tokens}, 4));
     x = net_binary(b, "Sub", STR("mask.sub"), net_real(b, "mask.one", 1), x);

@@ -25,7 +25,7 @@ num net_batch(builder *b)
 
 value_id net_input(builder *b, const char *name, dtype t, int rank, const num *dims)
 {
-    value_id v = build_local(b, str_of(name));
+    value_id v = build_fresh(b, str_of(name));
     build_type(b, v, t, rank, dims);
     build_input(b, v);
     return v;
@@ -61,14 +61,14 @@ static tensor *new_tensor(builder *b, dtype t, int rank, const int64_t *dims)
 
 value_id net_weight(builder *b, str name, int rank, const int64_t *dims)
 {
-    value_id v = build_local(b, name);
+    value_id v = build_fresh(b, name);
     build_constant(b, v, new_tensor(b, DT_FLOAT32, rank, dims));
     return v;
 }
 
 value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims)
 {
-    value_id v = build_local(b, name);
+    value_id v = build_fresh(b, name);
     build_constant(b, v, new_tensor(b, t, rank, dims));
     build_at(b, v)->is_constant_node = true;
     return v;
@@ -87,7 +87,7 @@ static void set_bytes(builder *b, tensor *t, const uint64_t *elements, size_t co
 
 value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count)
 {
-    value_id v = build_local(b, str_of(name));
+    value_id v = build_fresh(b, str_of(name));
     tensor *t = new_tensor(b, DT_INT64, rank, &(int64_t){count});
     uint64_t *elements = arena_copy(b->arena, values, (size_t)count, sizeof *values);
     set_bytes(b, t, elements, (size_t)count, 8);
@@ -97,7 +97,7 @@ value_id net_ints(builder *b, const char *name, int rank, const int64_t *values,
 
 value_id net_real(builder *b, const char *name, float number)
 {
-    value_id v = build_local(b, str_of(name));
+    value_id v = build_fresh(b, str_of(name));
     tensor *t = new_tensor(b, DT_FLOAT32, 0, NULL);
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
@@ -111,7 +111,7 @@ value_id net_real(builder *b, const char *name, float number)
 value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
                   node **result)
 {
-    value_id out = build_local(b, net_join(b, name, ".out"));
+    value_id out = build_fresh(b, net_join(b, name, ".out"));
     node *n = build_node(b, STR(""), str_of(op), name, input_count, 1, attr_count);
     n->opset = ZOO_OPSET;
     for (int i = 0; i < input_count; i++)
@@ -154,7 +154,7 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
     value_id inputs[5] = {x};
     const tensor *t = new_tensor(b, DT_FLOAT32, 1, &channels);
     for (int i = 0; i < 4; i++) {
-        inputs[i + 1] = build_local(b, net_join(b, name, parts[i]));
+        inputs[i + 1] = build_fresh(b, net_join(b, name, parts[i]));
         build_constant(b, inputs[i + 1], t);
     }
     node *n;

@@ -41,8 +41,8 @@ value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t 
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
 value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
-value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out); /* over the last axis: MatMul + Add */
-value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);   /* of a matrix, weights transposed */
+value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);  /* over the last axis: MatMul + Add */
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);    /* of a matrix, weights transposed */
 value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
 value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank);
 value_id net_softmax(builder *b, str name, value_id x); /* over the last axis */

@@ -25,7 +25,8 @@ static void finish(builder *b, value_id x, int64_t classes)
 enum { NB_CELL, NB_CHANNELS, NB_CELLS, NB_CLASSES, NB_IMAGE };
 const zoo_parameter ZOO_NASBENCH201[] = {
     [NB_CELL] = {"cell",
-                 "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|", 0, 0},
+                 "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|", 0,
+                 0},
     [NB_CHANNELS] = {"channels", "16", 1, 1024}, /* of the first stage; it doubles twice */
     [NB_CELLS] = {"cells", "5", 1, 50},          /* in each stage */
     [NB_CLASSES] = {"classes", "100", 1, 1000000},
@@ -127,7 +128,8 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
     if (size % 4)
         zoo_refuse(b, a, NB_IMAGE, "it must be a multiple of 4: the image is halved twice");
     value_id x = image(b, size);
-    build_reserve(b, 32 + (size_t)(24 * STAGES * a->numbers[NB_CELLS]), 128 + (size_t)(55 * STAGES * a->numbers[NB_CELLS]));
+    build_reserve(b, 32 + (size_t)(24 * STAGES * a->numbers[NB_CELLS]),
+                  128 + (size_t)(55 * STAGES * a->numbers[NB_CELLS]));
     value_id zero = net_real(b, "zero", 0);
     x = net_conv(b, STR("stem.0"), x, (net_conv_shape){3, channels, 3, 1, 1, 1, false});
     x = net_batch_norm(b, STR("stem.1"), x, channels);
@@ -164,13 +166,14 @@ typedef struct fbnet_block {
 
 static const fbnet_block *find_block(builder *b, const zoo_arguments *a, str name)
 {
-    static const fbnet_block BLOCKS[] = {{"k3_e1", 3, 1, 1},    {"k3_e1_g2", 3, 1, 2}, {"k3_e3", 3, 3, 1},
-                                         {"k3_e6", 3, 6, 1},    {"k5_e1", 5, 1, 1},    {"k5_e1_g2", 5, 1, 2},
-                                         {"k5_e3", 5, 3, 1},    {"k5_e6", 5, 6, 1},    {"skip", 0, 0, 1}};
+    static const fbnet_block BLOCKS[] = {{"k3_e1", 3, 1, 1}, {"k3_e1_g2", 3, 1, 2}, {"k3_e3", 3, 3, 1},
+                                         {"k3_e6", 3, 6, 1}, {"k5_e1", 5, 1, 1},    {"k5_e1_g2", 5, 1, 2},
+                                         {"k5_e3", 5, 3, 1}, {"k5_e6", 5, 6, 1},    {"skip", 0, 0, 1}};
     for (size_t i = 0; i < sizeof BLOCKS / sizeof *BLOCKS; i++)
         if (str_is(name, BLOCKS[i].name))
             return &BLOCKS[i];
-    zoo_refuse(b, a, FB_BLOCKS, "block '%.*s' is none of k3_e1, k3_e1_g2, k3_e3, k3_e6, k5_e1, k5_e1_g2, k5_e3, k5_e6, skip",
+    zoo_refuse(b, a, FB_BLOCKS,
+               "block '%.*s' is none of k3_e1, k3_e1_g2, k3_e3, k3_e6, k5_e1, k5_e1_g2, k5_e3, k5_e6, skip",
                STR_ARG(name));
 }
 
@@ -183,7 +186,8 @@ static value_id conv_norm(builder *b, str scope, int number, value_id x, net_con
 /* (N, g·c, H, W) → (N, g, c, H, W) → (N, c, g, H, W) → (N, c·g, H, W) */
 static value_id channel_shuffle(builder *b, str scope, value_id x, int64_t channels, int64_t groups, int64_t size)
 {
-    x = net_reshape(b, net_join(b, scope, "shuffle.split"), x, (int64_t[]){0, groups, channels / groups, size, size}, 5);
+    x = net_reshape(b, net_join(b, scope, "shuffle.split"), x, (int64_t[]){0, groups, channels / groups, size, size},
+                    5);
     x = net_transpose(b, net_join(b, scope, "shuffle.turn"), x, (int64_t[]){0, 2, 1, 3, 4}, 5);
     return net_reshape(b, net_join(b, scope, "shuffle.join"), x, (int64_t[]){0, channels, size, size}, 4);
 }
@@ -206,7 +210,8 @@ static value_id fbnet_layer(builder *b, str scope, value_id x, const fbnet_block
     y = net_unary(b, "Relu", net_join(b, scope, "relu1"), y);
     if (groups > 1)
         y = channel_shuffle(b, scope, y, wide, groups, p.size);
-    y = conv_norm(b, scope, 2, y, (net_conv_shape){wide, wide, block->kernel, p.stride, block->kernel / 2, wide, false});
+    y = conv_norm(b, scope, 2, y,
+                  (net_conv_shape){wide, wide, block->kernel, p.stride, block->kernel / 2, wide, false});
     y = net_unary(b, "Relu", net_join(b, scope, "relu2"), y);
     y = conv_norm(b, scope, 3, y, (net_conv_shape){wide, p.out, 1, 1, 0, groups, false});
     return p.stride == 1 && p.in == p.out ? net_binary(b, "Add", net_join(b, scope, "add"), y, x) : y;
@@ -346,7 +351,8 @@ void zoo_ofa(builder *b, const zoo_arguments *a)
     static const struct {
         int64_t channels, stride;
         bool is_swish, has_squeeze;
-    } stages[STAGES] = {{24, 2, false, false}, {40, 2, false, true}, {80, 2, true, false}, {112, 1, true, true}, {160, 2, true, true}};
+    } stages[STAGES] = {
+        {24, 2, false, false}, {40, 2, false, true}, {80, 2, true, false}, {112, 1, true, true}, {160, 2, true, true}};
     int64_t kernels[BLOCKS], expansions[BLOCKS], depths[STAGES], classes = a->numbers[OFA_CLASSES];
     zoo_numbers(b, a, OFA_KERNELS, (int64_t[]){3, 5, 7, 0}, kernels, BLOCKS);
     zoo_numbers(b, a, OFA_EXPANSIONS, (int64_t[]){3, 4, 6, 0}, expansions, BLOCKS);
@@ -363,8 +369,9 @@ void zoo_ofa(builder *b, const zoo_arguments *a)
     for (int s = 0; s < STAGES; s++) {
         for (int i = 0; i < depths[s]; i++) {
             int at = s * DEEPEST + i;
-            ofa_block block = {channels,           stages[s].channels,  kernels[at], expansions[at], i ? 1 : stages[s].stride,
-                               stages[s].is_swish, stages[s].has_squeeze};
+            ofa_block block = {
+                channels,           stages[s].channels,   kernels[at], expansions[at], i ? 1 : stages[s].stride,
+                stages[s].is_swish, stages[s].has_squeeze};
             x = inverted_residual(b, 1 + at, x, block, &c);
             channels = block.out;
         }

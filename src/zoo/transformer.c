@@ -19,7 +19,7 @@ static value_id vit_layer(builder *b, int index, value_id x)
     split->inputs[0] = y;
     value_id qkv[3];
     for (int i = 0; i < 3; i++)
-        qkv[i] = split->outputs[i] = build_local(b, NAME("%sself_attention.%c", scope, "qkv"[i]));
+        qkv[i] = split->outputs[i] = build_fresh(b, NAME("%sself_attention.%c", scope, "qkv"[i]));
     build_attr_int(b, split, 0, "axis", -1);
     build_attr_int(b, split, 1, "num_outputs", 3);
     y = net_attention(b, NAME("%sself_attention", scope), qkv[0], qkv[1], qkv[2], NO_VALUE, HEADS);

@@ -13,13 +13,12 @@ const zoo_entry *zoo_list(size_t *count)
         {"bert_base", "BERT base (uncased), 128 tokens, with pooler", zoo_bert_base, 128, NULL},
         {"nasbench201", "NAS-Bench-201: /CELL, channels, cells, classes, image", zoo_nasbench201, 0, ZOO_NASBENCH201},
         {"fbnet", "FBNet for small images: /BLOCKS (22), classes, image", zoo_fbnet, 0, ZOO_FBNET},
-        {"ofa", "Once-for-All MobileNetV3: kernels, expansions (20), depths (5), resolution, classes", zoo_ofa, 0, ZOO_OFA},
-        {"bert", "BERT: layers, hidden, heads, ffn, vocab, positions, seq, head (none, classify, pretrain)", zoo_bert, 0,
-         ZOO_BERT},
+        {"ofa", "Once-for-All MobileNetV3: kernels, expansions (20), depths (5), resolution, classes", zoo_ofa, 0,
+         ZOO_OFA},
+        {"bert", "BERT: layers, hidden, heads, ffn, vocab, positions, seq, head (none, classify, pretrain)", zoo_bert,
+         0, ZOO_BERT},
         {"gpt2", "GPT-2 and GPT-3: layers, hidden, heads, ffn, vocab, positions, seq", zoo_gpt2, 0, ZOO_GPT2},
         {"opt", "OPT: layers, hidden, heads, ffn, vocab, positions, seq", zoo_opt, 0, ZOO_OPT},
-        {"switch", "Switch Transformer: layers, decoder, hidden, heads, kv, ffn, experts, capacity, …", zoo_switch, 0,
-         ZOO_SWITCH},
     };
     *count = sizeof entries / sizeof *entries;
     return entries;
