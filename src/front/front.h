@@ -11,4 +11,8 @@ void front_read(builder *b, const uint8_t *bytes, size_t size);
 bool onnx_sniff(const uint8_t *bytes, size_t size);
 void onnx_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* tflite.c */
+bool tflite_sniff(const uint8_t *bytes, size_t size);
+void tflite_read(builder *b, const uint8_t *bytes, size_t size);
+
 #endif

@@ -7,6 +7,7 @@ typedef struct front_end {
 } front_end;
 
 static const front_end FRONT_ENDS[] = {
+    {tflite_sniff, tflite_read},
     {onnx_sniff, onnx_read},
 };
 

@@ -26,7 +26,10 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
     bool is_scalar = true;
     for (int k = 0; k < v->rank; k++)
         is_scalar &= v->dims[k] == 1;
-    bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear"); /* quantized weights */
+    /* Quantized weights; a table of words may stay so until after the look-up. */
+    bool is_narrow_table =
+        node_is(n, "Gather") && v->rank == 2 && dtype_is_integer(v->dtype) && dtype_bits(v->dtype) <= 8;
+    bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear") || is_narrow_table;
     return may_be_trained && !v->is_constant_node && !is_scalar;
 }
 

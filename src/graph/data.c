@@ -50,7 +50,7 @@ static bool next_varint(const uint8_t **p, const uint8_t *end, uint64_t *x)
     return false;
 }
 
-static bool decode_ints(const tensor *t, int64_t *to, int64_t count)
+bool tensor_ints(const tensor *t, int64_t *to, int64_t count)
 {
     int bits = dtype_bits(t->dtype);
     if (t->encoding == TENSOR_VARINTS) {
@@ -75,7 +75,7 @@ static bool decode_ints(const tensor *t, int64_t *to, int64_t count)
     return true;
 }
 
-static bool decode_reals(const tensor *t, double *to, int64_t count)
+bool tensor_reals(const tensor *t, double *to, int64_t count)
 {
     int width = t->encoding == TENSOR_DOUBLES ? 8 : t->encoding == TENSOR_FLOATS ? 4 : dtype_bits(t->dtype) / 8;
     const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
@@ -121,7 +121,7 @@ const num *value_ints(network *net, value *v, int32_t *count)
     *count = n;
     if (!v->ints && v->tensor && dtype_is_integer(v->dtype)) {
         num *ints = ARENA_ARRAY(net->arena, num, (size_t)n + 1);
-        if (!decode_ints(v->tensor, ints, n))
+        if (!tensor_ints(v->tensor, ints, n))
             return NULL;
         for (int32_t i = 0; i < n; i++)
             if (!num_known(ints[i])) /* such numbers mark the ends of ranges (INT64_MIN): keep them huge */
@@ -139,7 +139,7 @@ const double *value_reals(network *net, value *v, int32_t *count)
     *count = n;
     if (!v->reals && v->tensor && dtype_is_float(v->dtype)) {
         double *reals = ARENA_ARRAY(net->arena, double, (size_t)n + 1);
-        if (!decode_reals(v->tensor, reals, n))
+        if (!tensor_reals(v->tensor, reals, n))
             return NULL;
         v->reals = reals;
     }

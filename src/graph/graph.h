@@ -40,6 +40,10 @@ typedef struct tensor {
     int64_t stored_bytes; /* what the weights take in the file or beside it */
 } tensor;
 
+/* The first `count` elements of a tensor's data; false if they are not there or of another kind. (data.c) */
+bool tensor_ints(const tensor *t, int64_t *to, int64_t count);
+bool tensor_reals(const tensor *t, double *to, int64_t count);
+
 /* ---- attributes ---------------------------------------------------------------------------------------------- */
 
 typedef enum attr_kind {

@@ -97,6 +97,13 @@ static num windowed_size(infer *c, const window *w, int i, num size)
 
 /* ---- convolution ----------------------------------------------------------------------------------------------- */
 
+/* Formats that keep the channels in the last place (TensorFlow's) say so with this attribute; weights are (M, C/group, kernel…)
+ * all the same. */
+static bool has_channels_last(const infer *c)
+{
+    return attr_int(c, "channels_last", 0) != 0;
+}
+
 typedef struct conv_layout {
     int x, weight;              /* which inputs */
     bool channels_last;         /* of x and the output */
@@ -135,7 +142,8 @@ static void convolve(infer *c, conv_layout l)
 
 void shape_conv(infer *c)
 {
-    convolve(c, (conv_layout){.x = 0, .weight = 1, .dtype = dtype_in(c, 0, DT_UNKNOWN)});
+    convolve(c, (conv_layout){
+                    .x = 0, .weight = 1, .channels_last = has_channels_last(c), .dtype = dtype_in(c, 0, DT_UNKNOWN)});
 }
 
 void shape_conv_integer(infer *c)
@@ -147,7 +155,7 @@ void shape_qlinear_conv(infer *c)
 {
     convolve(c, (conv_layout){.x = 0,
                               .weight = 3,
-                              .channels_last = attr_int(c, "channels_last", 0) != 0,
+                              .channels_last = has_channels_last(c),
                               .dtype = dtype_in(c, 7, dtype_in(c, 0, DT_UNKNOWN))});
 }
 
@@ -195,6 +203,7 @@ void shape_conv_transpose(infer *c)
             complain(c, "input of rank %d, weights of rank %d", x->rank, weight->rank);
         return;
     }
+    int first = has_channels_last(c) ? 1 : 2, channel = has_channels_last(c) ? rank - 1 : 1;
     window w;
     read_window(c, &w, rank - 2, weight->rank >= 0 ? weight->dims + 2 : NULL);
     int64_t output_padding[MAX_RANK];
@@ -210,14 +219,14 @@ void shape_conv_transpose(infer *c)
     bool pads_unknown = node_is(c->node, "ConvTransposeWithDynamicPads") && in(c, 2) && !pads;
     num dims[MAX_RANK];
     dims[0] = x->rank >= 0 ? x->dims[0] : NUM_UNKNOWN;
-    dims[1] = weight->rank >= 0 ? num_mul(c->nums, weight->dims[1], attr_int(c, "group", 1)) : NUM_UNKNOWN;
+    dims[channel] = weight->rank >= 0 ? num_mul(c->nums, weight->dims[1], attr_int(c, "group", 1)) : NUM_UNKNOWN;
     for (int i = 0; i < w.axes; i++) {
-        num size = x->rank >= 0 ? x->dims[2 + i] : NUM_UNKNOWN;
-        dims[2 + i] = given          ? given[i]
-                      : pads_unknown ? NUM_UNKNOWN
-                                     : transposed_size(c, &w, i, size, output_padding[i]);
+        num size = x->rank >= 0 ? x->dims[first + i] : NUM_UNKNOWN;
+        dims[first + i] = given          ? given[i]
+                          : pads_unknown ? NUM_UNKNOWN
+                                         : transposed_size(c, &w, i, size, output_padding[i]);
         if (!given && pads && pad_count == 2 * w.axes)
-            dims[2 + i] = num_sub(c->nums, dims[2 + i], num_add(c->nums, pads[i], pads[i + w.axes]));
+            dims[first + i] = num_sub(c->nums, dims[first + i], num_add(c->nums, pads[i], pads[i + w.axes]));
     }
     set_shape(c, 0, rank, dims);
 }
@@ -249,7 +258,7 @@ static void pool(infer *c, bool channels_last, dtype t)
 
 void shape_pool(infer *c)
 {
-    pool(c, false, dtype_in(c, 0, DT_UNKNOWN));
+    pool(c, has_channels_last(c), dtype_in(c, 0, DT_UNKNOWN));
 }
 
 void shape_pool_nhwc(infer *c)
@@ -259,7 +268,7 @@ void shape_pool_nhwc(infer *c)
 
 void shape_qlinear_pool(infer *c)
 {
-    pool(c, attr_int(c, "channels_last", 0) != 0, dtype_in(c, 0, DT_UNKNOWN));
+    pool(c, has_channels_last(c), dtype_in(c, 0, DT_UNKNOWN));
 }
 
 void shape_global_pool(infer *c)
@@ -267,7 +276,7 @@ void shape_global_pool(infer *c)
     const value *x = ranked_input(c, 2);
     if (!x)
         return;
-    bool channels_last = attr_int(c, "channels_last", 0) != 0;
+    bool channels_last = has_channels_last(c);
     num dims[MAX_RANK];
     dims[0] = x->dims[0];
     for (int i = 1; i < x->rank; i++)
