@@ -20,6 +20,14 @@
  *                 printf("%-20s %12lld MACs  %s\n", layer.op, (long long)layer.macs, layer.name);
  *             }
  *             printf("%lld parameters\n", (long long)sooth_totals_of(model).params);
+ *             sooth_prediction *prediction;
+ *             sooth_predict_options where = {.gpu = "rtx-3090", .precision = "amp", .layout = "nhwc"};
+ *             if (sooth_predict(model, &where, &prediction, &error) == SOOTH_OK) {
+ *                 sooth_prediction_totals totals = sooth_prediction_totals_of(prediction);
+ *                 printf("%.3f ms, with 90 %% certainty between %.3f and %.3f\n", totals.latency_ms.value,
+ *                        totals.latency_ms.low, totals.latency_ms.high);
+ *                 sooth_prediction_free(prediction);
+ *             }
  *         }
  *         sooth_free(model);
  *         return 0;
@@ -197,6 +205,8 @@ typedef enum sooth_format {
     SOOTH_FORMAT_CSV,   /* one row for each layer (RFC 4180 with plain newlines); an empty field is not known */
     SOOTH_FORMAT_DOT,   /* the graph for Graphviz */
     SOOTH_FORMAT_SVG,   /* the graph as a picture */
+    SOOTH_FORMAT_TRACE, /* predictions alone: a timeline, Chrome's trace format, for Perfetto and chrome://tracing */
+    SOOTH_FORMAT_HTML,  /* predictions alone: one page that needs nothing else */
 } sooth_format;
 
 /* All zero means: the table, every layer, no colours. */
@@ -209,6 +219,8 @@ typedef struct sooth_report_options {
     size_t columns; /* of the terminal, for the table; 0 = as wide as the names are */
     bool colors;    /* escape sequences in the table */
     bool ascii;     /* no other characters in the table than those of ASCII, but for names */
+    bool layers;    /* of a prediction: every layer in the table, not only the costliest; CSV of layers */
+    bool kernels;   /* of a prediction: the kernels in launch order too; CSV of kernels */
 } sooth_report_options;
 
 /* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
@@ -276,6 +288,131 @@ SOOTH_API const char *sooth_gpu_precision(size_t index); /* the precisions; NULL
 SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu,
                                          const sooth_report_options *options, char **text, size_t *size,
                                          sooth_error *error);
+
+/* ---- predictions -------------------------------------------------------------------------------------------- */
+
+/* What the predictor has learned from measurements. One may be used by many threads at once. */
+typedef struct sooth_predictor sooth_predictor;
+
+/* Reads weights that `sooth learn` has written. SOOTH_ERROR_INPUT: they are damaged or of another version. */
+SOOTH_API sooth_status sooth_predictor_open(const char *path, sooth_predictor **predictor, sooth_error *error);
+SOOTH_API void sooth_predictor_free(sooth_predictor *predictor); /* NULL is allowed */
+
+/* Where the model runs and how. All zero, and any text that is NULL or "", means the default. */
+typedef struct sooth_predict_options {
+    const char *gpu;         /* name or alias of one that ships, or the path of a GPU file; default "a100-sxm4-40gb" */
+    const sooth_gpu *device; /* takes the place of `gpu`: found once, used often. Must live during the call only */
+    const sooth_predictor *predictor; /* default: the one that ships */
+    const char *
+        precision; /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; "amp" is the same), "amp-bf16", "int8", "fp8" */
+    const char *layout;    /* "nchw" (default), "nhwc" */
+    const char *runtime;   /* "eager" (default), "inductor", "engine" */
+    const char *mode;      /* "infer" (default), "train": forward, backward and update */
+    const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
+    const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
+} sooth_predict_options;
+
+/* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
+SOOTH_API const char *sooth_predict_choice(const char *part, size_t index);
+
+/* How long one pass (or one training step) of the bound model takes. The prediction is the caller's and stands by itself: it
+ * outlives the model, the next sooth_bind and the GPU. SOOTH_ERROR_USAGE: a name that is not known, with the nearest that is;
+ * SOOTH_ERROR_UNSUPPORTED: the model or the options cannot be lowered to kernels; the message says what to do. */
+typedef struct sooth_prediction sooth_prediction;
+SOOTH_API sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *options,
+                                     sooth_prediction **prediction, sooth_error *error);
+SOOTH_API void sooth_prediction_free(sooth_prediction *prediction); /* NULL is allowed */
+
+/* A number and the 90 % interval around it. */
+typedef struct sooth_interval {
+    double value, low, high;
+} sooth_interval;
+
+/* Shares are in percent; NAN where a number of the GPU that they need is not known. */
+typedef struct sooth_prediction_totals {
+    const char *file, *format, *producer, *graph_name;                         /* of the model, as in sooth_info */
+    const char *gpu, *precision, *layout, *runtime, *mode, *optimizer, *stack; /* stack is "" if unknown */
+    int64_t batch;                                                             /* first dimension of the first input */
+    sooth_interval latency_ms;
+    const char *interval_kind; /* what the interval was calibrated on ("known GPU, new family" …) */
+    double throughput_per_s;   /* samples */
+    int64_t flops, bytes;      /* of all kernels, and what they read and write */
+    double compute_share;      /* GPU utilization: achieved FLOP/s by the peak for the precision */
+    double dram_share;         /* bytes read and written each second by the memory's bandwidth */
+    double occupancy; /* resident threads by the most that fit, mean over the kernels' time; 0 if not computed */
+    double
+        wave_efficiency; /* blocks by the room of the rounds that they run in, mean over the kernels' time; 0 as above */
+    double layer_share;  /* achieved FLOP/s by the peak of the units that a kernel can use, mean over the kernels' time:
+                                  how well they run while they run */
+    double device_ms, host_ms; /* sums over the kernels: busy on the device, launching on the host */
+    /* On a GPU that reaches its peaks: kernels whose FLOPs take longer than their bytes, the other ones, and how long the GPU
+     * would still wait for the host's launches. */
+    double ideal_compute_ms, ideal_memory_ms, ideal_launch_ms;
+    double peak_flops;        /* for the precision, FLOP/s */
+    double bandwidth_bytes_s; /* of the memory */
+    double unknown_share;     /* of the latency in operators that are not known */
+} sooth_prediction_totals;
+SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
+
+/* Every layer of the network in order, then what belongs to none (loss, optimizer). Their latencies sum to the total. */
+typedef struct sooth_predicted_layer {
+    const char *name, *op; /* as in sooth_layer */
+    const char
+        *bound; /* what most of its time is limited by: "compute", "memory", "launch", "none" (nothing is launched) */
+    double latency_ms;    /* its part, the host's waiting included */
+    double ideal_ms;      /* on a GPU that reaches its peaks */
+    double compute_share; /* as of the totals */
+    int64_t flops, bytes;
+    size_t kernel_count; /* that it launches */
+} sooth_predicted_layer;
+SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
+SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
+
+/* What is launched, in order. A view launches nothing: the host's time for it is in the kernel after it. Latencies sum to the
+ * total. */
+typedef struct sooth_predicted_kernel {
+    const char
+        *op; /* as PyTorch names it ("convolution", "addmm", "_to_copy" …); "triton_poi" … where operators are fused */
+    const char *name;  /* the same with the operators that are fused in it */
+    size_t layer;      /* index of sooth_predicted_layer_at */
+    const char *phase; /* "forward", "backward", "update" */
+    const char
+        *algorithm; /* of products and convolutions ("implicit GEMM", "Winograd" …), and why; NULL: nothing to choose */
+    const char *reason;
+    const char *bound; /* "compute", "memory", "launch" */
+    bool is_hidden;    /* launched by the operator before it (bias of a convolution, copy into another layout) */
+    bool op_known;     /* false: an operator without a rule, named as in the file */
+    int64_t repeat;    /* how often it runs in a pass; the figures are of all runs */
+    double latency_ms; /* its part, the host's waiting included */
+    double device_us, host_us;    /* busy on the device, launching on the host */
+    double compute_us, memory_us; /* on a GPU that reaches its peaks */
+    int64_t flops, bytes;
+    int64_t gemm[4];                   /* batch, m, n, k of a product; 0 if it is none */
+    double blocks, waves;              /* thread blocks, rounds of them; 0 if not computed */
+    double wave_efficiency, occupancy; /* in percent */
+    size_t input_count, output_count;
+} sooth_predicted_kernel;
+SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
+SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
+
+typedef struct sooth_predicted_tensor {
+    const char *dtype; /* "float16" … */
+    int rank;
+    const int64_t *dims;
+    bool is_weight; /* there before the pass begins */
+} sooth_predicted_tensor;
+SOOTH_API sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel, size_t index);
+SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel,
+                                                        size_t index);
+
+/* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
+SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
+
+/* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are
+ * table, JSON, CSV, trace and HTML (of one). *text is the caller's: free(). options may be NULL. */
+SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
+                                               const sooth_report_options *options, char **text, size_t *size,
+                                               sooth_error *error);
 
 #ifdef __cplusplus
 }

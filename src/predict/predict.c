@@ -30,6 +30,18 @@ static kernel_time time_kernel(const program *p, const kernel *k, const setting 
     return t;
 }
 
+const predictor *predictor_shipped(fail *f)
+{
+    (void)f;
+    return NULL;
+}
+
+const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
+{
+    (void)a;
+    fail_with(f, SOOTH_ERROR_INPUT, "%s%zu bytes that are no weights of this version", prefix, bytes.len);
+}
+
 prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a)
 {
     (void)with;

@@ -227,25 +227,12 @@ static void as_json(gpu_report *r)
     text_puts(r->out, "\n");
 }
 
-static void csv_field(text *out, const char *s)
-{
-    const char *quote = s[strcspn(s, ",\"\r\n")] ? "\"" : "";
-    text_puts(out, quote);
-    while (*s) {
-        uint32_t c = utf8_next(&s);
-        text_character(out, c);
-        if (c == '"')
-            text_puts(out, "\"");
-    }
-    text_puts(out, quote);
-}
-
 static void csv_value(text *out, const sooth_gpu *gpu, const char *field)
 {
     char room[NUMBER_ROOM];
     const char *as_text = sooth_gpu_text(gpu, field);
     double x = sooth_gpu_number(gpu, field);
-    csv_field(out, as_text ? as_text : isnan(x) ? "" : number_real(room, x));
+    text_csv(out, as_text ? as_text : isnan(x) ? "" : number_real(room, x));
 }
 
 /* All: a row for each GPU; one: a row for each field. */
@@ -258,7 +245,7 @@ static void as_csv(gpu_report *r)
             text_printf(r->out, "%s,", field);
             csv_value(r->out, r->one, field);
             text_puts(r->out, ",");
-            csv_field(r->out, sooth_gpu_origin(r->one, field));
+            text_csv(r->out, sooth_gpu_origin(r->one, field));
             text_puts(r->out, "\n");
         }
         return;

@@ -30,24 +30,6 @@ typedef struct drawing {
     double top, left; /* of the graph: below title and legend, in the middle of a narrow picture */
 } drawing;
 
-/* Text in XML: names are cleaned of control characters before (picture_name); two code points are not allowed at all. */
-static void xml(text *t, const char *s)
-{
-    while (*s) {
-        uint32_t c = utf8_next(&s);
-        if (c == '&')
-            text_puts(t, "&amp;");
-        else if (c == '<')
-            text_puts(t, "&lt;");
-        else if (c == '>')
-            text_puts(t, "&gt;");
-        else if (c == '"')
-            text_puts(t, "&quot;");
-        else
-            text_character(t, c == 0xFFFE || c == 0xFFFF ? 0xFFFD : c);
-    }
-}
-
 /* ---- title and legend ----------------------------------------------------------------------------------------------- */
 
 static int kinds_in_use(drawing *d, int64_t *counts)
@@ -73,7 +55,7 @@ static void head(drawing *d, double width)
     char params[NUMBER_ROOM], macs[NUMBER_ROOM], flops[NUMBER_ROOM], weights[NUMBER_ROOM];
     text_printf(t, "<text class=\"title\" x=\"%d\" y=\"%d\">", MARGIN, MARGIN + 14);
     const char *base = strrchr(info.file, '/');
-    xml(t, picture_name(r, base && base[1] ? base + 1 : info.file, 60));
+    text_xml(t, picture_name(r, base && base[1] ? base + 1 : info.file, 60));
     text_printf(t, "</text>\n<text class=\"sub\" x=\"%d\" y=\"%d\">", MARGIN, MARGIN + 36);
     text_printf(t, "%" PRId64 " layers · %s parameters · %s MACs · %s FLOPs · %s of weights", r->totals.nodes,
                 number_short(params, r->totals.params),
@@ -153,7 +135,7 @@ static size_t op_columns(const char *shape)
 static void box_text(drawing *d, const char *class, double x, double y, const char *s)
 {
     text_printf(d->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
-    xml(d->out, s);
+    text_xml(d->out, s);
     text_puts(d->out, "</text>");
 }
 
@@ -165,11 +147,11 @@ static void layer_box(drawing *d, size_t index, double x, double y)
     const char *shape = picture_name(r, report_shape(r, report_first_output(r->model, index), "×"), 24);
     char params[NUMBER_ROOM], macs[NUMBER_ROOM], flops[NUMBER_ROOM], weights[NUMBER_ROOM], bytes[NUMBER_ROOM];
     text_printf(t, "<g class=\"%s%s\"><title>", picture_paint_of(l.kind)->kind, l.op_known ? "" : " u");
-    xml(t, picture_name(r, l.op, 80));
+    text_xml(t, picture_name(r, l.op, 80));
     text_puts(t, "  ");
-    xml(t, picture_name(r, l.name, 400));
+    text_xml(t, picture_name(r, l.name, 400));
     text_puts(t, "\noutput ");
-    xml(t, picture_name(r, report_shape(r, report_first_output(r->model, index), "×"), 200));
+    text_xml(t, picture_name(r, report_shape(r, report_first_output(r->model, index), "×"), 200));
     text_printf(t, "\n%s parameters, %s MACs, %s FLOPs\n%s of weights, %s of activations",
                 number_short(params, l.params), number_short(macs, l.macs), number_short(flops, l.flops),
                 number_bytes(weights, l.weight_bytes), number_bytes(bytes, l.activation_bytes));
@@ -195,7 +177,7 @@ static void end_box(drawing *d, size_t value, const char *role, double x, double
     sooth_value v = sooth_value_at(r->model, value);
     const char *shape = picture_name(r, report_shape(r, value, "×"), 24);
     text_printf(d->out, "<g class=\"e\"><title>%s ", role);
-    xml(d->out, picture_name(r, v.name, 400));
+    text_xml(d->out, picture_name(r, v.name, 400));
     text_printf(d->out, "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"%d\"/>", x, y, BOX_WIDTH,
                 BOX_HEIGHT, BOX_HEIGHT / 2);
     box_text(d, "o", x + 18, y + 16, picture_name(r, v.name, op_columns(shape) - 2));
@@ -280,7 +262,7 @@ static void references(drawing *d)
         double width = 5.0 * (double)name_width(shown) + 12, y = d->l.rows[n->row].y - 14;
         double x = d->left + n->x + BOX_WIDTH / 2.0 - width;
         text_puts(d->out, "<g><title>reads ");
-        xml(d->out, picture_name(r, name, 400));
+        text_xml(d->out, picture_name(r, name, 400));
         text_printf(d->out, "</title><rect class=\"p\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" rx=\"6\"/>",
                     x, y, width);
         box_text(d, "r", x + 6, y + 9, shown);

@@ -4,19 +4,6 @@
 
 #include <inttypes.h>
 
-static void field(report *r, const char *s)
-{
-    const char *quote = s[strcspn(s, ",\"\r\n")] ? "\"" : "";
-    text_puts(r->out, quote);
-    while (*s) {
-        uint32_t c = utf8_next(&s);
-        text_character(r->out, c);
-        if (c == '"')
-            text_puts(r->out, "\"");
-    }
-    text_puts(r->out, quote);
-}
-
 static void number_field(report *r, int64_t n)
 {
     text_puts(r->out, ",");
@@ -28,7 +15,7 @@ static void shape_field(report *r, size_t value)
 {
     const char *shape = report_shape(r, value, "x");
     text_puts(r->out, ",");
-    field(r, strcmp(shape, "?") == 0 ? "" : shape);
+    text_csv(r->out, strcmp(shape, "?") == 0 ? "" : shape);
 }
 
 static void tensors(report *r)
@@ -36,7 +23,7 @@ static void tensors(report *r)
     text_puts(r->out, "name,dtype,shape\n");
     for (size_t i = 0; i < sooth_value_count(r->model); i++) {
         sooth_value v = sooth_value_at(r->model, i);
-        field(r, v.name);
+        text_csv(r->out, v.name);
         text_printf(r->out, ",%s", v.dtype ? v.dtype : "");
         shape_field(r, i);
         text_puts(r->out, "\n");
@@ -52,9 +39,9 @@ void inspect_csv(report *r)
     text_puts(r->out, "name,op,shape,params,macs,flops,weight_bytes,activation_bytes,repeat,fused,layers\n");
     for (size_t i = 0; i < r->row_count; i++) {
         const report_row *row = &r->rows[i];
-        field(r, row->name);
+        text_csv(r->out, row->name);
         text_puts(r->out, ",");
-        field(r, row->op ? row->op : "");
+        text_csv(r->out, row->op ? row->op : "");
         shape_field(r, row->last_layer == SIZE_MAX ? SIZE_MAX : report_first_output(r->model, row->last_layer));
         number_field(r, row->sums.params);
         number_field(r, row->sums.macs);

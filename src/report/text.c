@@ -125,6 +125,15 @@ const char *number_real(char room[NUMBER_ROOM], double x)
     return room;
 }
 
+const char *number_digits(char room[NUMBER_ROOM], double x)
+{
+    if (!(x >= 0 && x < 1e12))
+        return "?";
+    int decimals = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : x >= 0.1 ? 4 : 5;
+    snprintf(room, NUMBER_ROOM, "%.*f", decimals, x);
+    return room;
+}
+
 /* ---- characters ------------------------------------------------------------------------------------------------- */
 
 uint32_t utf8_next(const char **s)
@@ -238,4 +247,36 @@ void text_cell(text *t, const char *s, size_t width, cell_align align, bool asci
     text_name(t, s, width, ascii);
     if (align == CELL_LEFT)
         text_repeat(t, " ", padding);
+}
+
+/* ---- in other languages ----------------------------------------------------------------------------------------- */
+
+void text_csv(text *out, const char *s)
+{
+    const char *quote = s[strcspn(s, ",\"\r\n")] ? "\"" : "";
+    text_puts(out, quote);
+    while (*s) {
+        uint32_t c = utf8_next(&s);
+        text_character(out, c);
+        if (c == '"')
+            text_puts(out, "\"");
+    }
+    text_puts(out, quote);
+}
+
+void text_xml(text *t, const char *s)
+{
+    while (*s) {
+        uint32_t c = utf8_next(&s);
+        if (c == '&')
+            text_puts(t, "&amp;");
+        else if (c == '<')
+            text_puts(t, "&lt;");
+        else if (c == '>')
+            text_puts(t, "&gt;");
+        else if (c == '"')
+            text_puts(t, "&quot;");
+        else
+            text_character(t, c == 0xFFFE || c == 0xFFFF || (c < 0x20 && c != '\t' && c != '\n') ? REPLACEMENT : c);
+    }
 }

@@ -25,6 +25,7 @@ enum { NUMBER_ROOM = 32 };
 const char *number_short(char room[NUMBER_ROOM], int64_t n);   /* "512", "25.56 M", "4.09 G" */
 const char *number_grouped(char room[NUMBER_ROOM], int64_t n); /* "25,557,032" */
 const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; at most six decimals, below 1e12 */
+const char *number_digits(char room[NUMBER_ROOM], double x);   /* four digits: "0.01234", "5.123", "97.49", "1234" */
 const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
 
 /* ---- characters ------------------------------------------------------------------------------------------------- */
@@ -41,5 +42,10 @@ typedef enum cell_align { CELL_LEFT, CELL_RIGHT } cell_align;
 void text_cell(text *t, const char *s, size_t width, cell_align align, bool ascii);
 /* Without padding; a width of SIZE_MAX shortens nothing. */
 void text_name(text *t, const char *s, size_t width, bool ascii);
+
+/* A field of CSV, in quotes where it needs them. */
+void text_csv(text *t, const char *s);
+/* Text between the tags of XML and HTML, or in quotes within one. */
+void text_xml(text *t, const char *s);
 
 #endif

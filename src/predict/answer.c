@@ -1,0 +1,234 @@
+#include "predict/answer.h"
+
+#include "graph/ops.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* What belongs to no layer, by phase. */
+static const char *const OUTSIDE[] = {
+    [PHASE_FORWARD] = "(loss)", [PHASE_BACKWARD] = "(loss, backward)", [PHASE_UPDATE] = "(optimizer)"};
+enum { OUTSIDE_COUNT = 3 };
+
+const char *bound_name(kernel_bound bound)
+{
+    static const char *const NAMES[] = {
+        [BOUND_COMPUTE] = "compute", [BOUND_MEMORY] = "memory", [BOUND_LAUNCH] = "launch", [BOUND_NOTHING] = "none"};
+    return NAMES[bound];
+}
+
+/* ---- what would go with the model ---------------------------------------------------------------------------------- */
+
+static const char *keep(arena *a, str s)
+{
+    return s.len ? arena_str(a, s).ptr : "";
+}
+
+static void keep_unknown(sooth_prediction *answer, kernel *k)
+{
+    for (int32_t i = 0; i < answer->unknown.count; i++) {
+        unknown_operator *u = &answer->unknown.items[i];
+        if (strcmp(u->op, k->op) == 0) {
+            u->count++;
+            k->op = u->op;
+            return;
+        }
+    }
+    unknown_operator *u = ARENA_PUSH(&answer->arena, &answer->unknown);
+    *u = (unknown_operator){.op = keep(&answer->arena, str_of(k->op)), .count = 1};
+    k->op = u->op;
+}
+
+/* "triton_poi_fused_add_relu"; an operator by itself is its own name. */
+static const char *name_of(arena *a, const kernel *k)
+{
+    if (!k->fused_count)
+        return k->op;
+    size_t room = strlen(k->op) + sizeof "_fused";
+    for (int32_t i = 0; i < k->fused_count; i++)
+        room += strlen(k->fused[i]) + 1;
+    char *name = arena_room(a, room, 1), *end = name + room;
+    char *at = name + snprintf(name, room, "%s_fused", k->op);
+    for (int32_t i = 0; i < k->fused_count; i++)
+        at += snprintf(at, (size_t)(end - at), "_%s", k->fused[i]);
+    return name;
+}
+
+/* ---- layers --------------------------------------------------------------------------------------------------------- */
+
+static void name_layers(sooth_prediction *answer, const network *net)
+{
+    answer->layer_count = net->nodes.count + OUTSIDE_COUNT;
+    answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        answer->layers[i].name = keep(&answer->arena, n->name);
+        answer->layers[i].op = n->op ? n->op->name : keep(&answer->arena, n->type);
+    }
+    for (int i = 0; i < OUTSIDE_COUNT; i++) {
+        sooth_predicted_layer *l = &answer->layers[net->nodes.count + i];
+        l->name = OUTSIDE[i];
+        l->op = "";
+    }
+}
+
+static int64_t add(int64_t sum, int64_t each, int64_t times)
+{
+    int64_t more;
+    if (__builtin_mul_overflow(each, times, &more) || __builtin_add_overflow(sum, more, &sum))
+        return INT64_MAX;
+    return sum;
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : whole == 0 ? 0 : NAN;
+}
+
+/* Sums that are weighted by the time that kernels are busy. */
+typedef struct busy_means {
+    double occupancy, occupancy_us, waves, waves_us, compute_us, device_us;
+} busy_means;
+
+static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_time *t, sooth_predicted_layer *layer,
+                       busy_means *busy)
+{
+    sooth_prediction_totals *totals = &answer->totals;
+    double runs = (double)k->repeat, us = t->device_us * runs;
+    double ideal_ms = fmax(t->compute_us, t->memory_us) * runs / 1e3;
+    layer->flops = add(layer->flops, k->flops, k->repeat);
+    layer->bytes = add(layer->bytes, k->bytes_read, k->repeat);
+    layer->bytes = add(layer->bytes, k->bytes_written, k->repeat);
+    layer->ideal_ms += ideal_ms;
+    layer->kernel_count++;
+    *(t->compute_us > t->memory_us ? &totals->ideal_compute_ms : &totals->ideal_memory_ms) += ideal_ms;
+    busy->occupancy += t->occupancy * us;
+    busy->occupancy_us += t->occupancy > 0 ? us : 0;
+    busy->waves += t->wave_efficiency * us;
+    busy->waves_us += t->wave_efficiency > 0 ? us : 0;
+    busy->compute_us += t->compute_us * runs;
+    busy->device_us += us;
+}
+
+/* Kernels into layers; the host's time for views goes to the kernel that waits for it. */
+static void sum_kernels(sooth_prediction *answer, program *p, const prediction *times, busy_means *busy)
+{
+    int32_t outside = answer->layer_count - OUTSIDE_COUNT;
+    answer->kernels = ARENA_ARRAY(&answer->arena, launched_kernel, (size_t)p->kernels.count);
+    double(*by_bound)[BOUND_NOTHING + 1] = arena_alloc(&answer->arena, (size_t)answer->layer_count, sizeof *by_bound);
+    double waiting_ms = 0;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        kernel *k = &p->kernels.items[i];
+        const kernel_time *t = &times->kernels[i];
+        if (k->flags & KERNEL_VIEW) {
+            waiting_ms += t->share_ms;
+            continue;
+        }
+        if (k->flags & KERNEL_UNKNOWN)
+            keep_unknown(answer, k);
+        int32_t layer = k->layer >= 0 && k->layer < outside ? k->layer : outside + k->phase;
+        answer->kernels[answer->kernel_count++] =
+            (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms};
+        add_kernel(answer, k, t, &answer->layers[layer], busy);
+        by_bound[layer][t->bound] += waiting_ms + t->share_ms;
+        answer->layers[layer].latency_ms += waiting_ms + t->share_ms;
+        waiting_ms = 0;
+    }
+    if (waiting_ms > 0 && answer->kernel_count) { /* views at the end */
+        launched_kernel *last = &answer->kernels[answer->kernel_count - 1];
+        last->latency_ms += waiting_ms;
+        answer->layers[last->layer].latency_ms += waiting_ms;
+    }
+    for (int32_t i = 0; i < answer->layer_count; i++) {
+        int most = BOUND_NOTHING;
+        for (int b = 0; b < BOUND_NOTHING; b++)
+            if (by_bound[i][b] > by_bound[i][most])
+                most = b;
+        answer->layers[i].bound = bound_name((kernel_bound)most);
+    }
+    while (answer->layer_count > outside && !answer->layers[answer->layer_count - 1].kernel_count)
+        answer->layer_count--;
+}
+
+/* ---- totals --------------------------------------------------------------------------------------------------------- */
+
+/* 16-bit networks run at least as fast as those in fp32: GPUs whose own rate for fp16 is lower convert. */
+static double peak_of(const device *d, lower_precision precision)
+{
+    static const char *const UNITS[] = {
+        [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32",     [PRECISION_FP16] = "fp16",
+        [PRECISION_BF16] = "bf16", [PRECISION_AMP_FP16] = "fp16", [PRECISION_AMP_BF16] = "bf16",
+        [PRECISION_INT8] = "int8", [PRECISION_FP8] = "fp8",
+    };
+    return fmax(device_peak_flops(d, str_of(UNITS[precision])), device_peak_flops(d, STR("fp32")));
+}
+
+/* First dimension of the first input that has one. */
+static int64_t batch_of(const network *net)
+{
+    for (int32_t i = 0; i < net->inputs.count; i++) {
+        const value *v = &net->values.items[net->inputs.items[i]];
+        if (v->rank > 0)
+            return num_known(v->dims[0]) && v->dims[0] > 0 ? v->dims[0] : 1;
+    }
+    return 1;
+}
+
+static void fill_totals(sooth_prediction *answer, const prediction *times, const setting *where, const busy_means *busy)
+{
+    sooth_prediction_totals *t = &answer->totals;
+    t->latency_ms = (sooth_interval){times->latency_ms, times->low_ms, times->high_ms};
+    t->interval_kind = keep(&answer->arena, str_of(times->interval_kind ? times->interval_kind : ""));
+    t->throughput_per_s = times->latency_ms > 0 ? (double)t->batch * 1e3 / times->latency_ms : 0;
+    t->device_ms = times->device_ms;
+    t->host_ms = times->host_ms;
+    t->unknown_share = 100 * times->unknown_share;
+    t->peak_flops = peak_of(where->device, where->lower.precision);
+    t->bandwidth_bytes_s = where->device->numbers[DEVICE_BANDWIDTH_GB_S] * 1e9;
+    for (int32_t i = 0; i < answer->layer_count; i++) {
+        sooth_predicted_layer *l = &answer->layers[i];
+        l->compute_share = percent((double)l->flops, l->latency_ms / 1e3 * t->peak_flops);
+        t->flops = add(t->flops, l->flops, 1);
+        t->bytes = add(t->bytes, l->bytes, 1);
+    }
+    double seconds = times->latency_ms / 1e3;
+    t->compute_share = percent((double)t->flops, seconds * t->peak_flops);
+    t->dram_share = percent((double)t->bytes, seconds * t->bandwidth_bytes_s);
+    t->occupancy = percent(busy->occupancy, busy->occupancy_us);
+    t->wave_efficiency = percent(busy->waves, busy->waves_us);
+    t->layer_share = percent(busy->compute_us, busy->device_us);
+    t->ideal_launch_ms = fmax(0, times->host_ms - t->ideal_compute_ms - t->ideal_memory_ms);
+}
+
+static void fill_names(sooth_prediction *answer, const sooth_model *model, const setting *where)
+{
+    sooth_info info = sooth_info_of(model);
+    arena *a = &answer->arena;
+    answer->totals = (sooth_prediction_totals){
+        .file = keep(a, str_of(info.file)),
+        .format = keep(a, str_of(info.format)),
+        .producer = keep(a, str_of(info.producer)),
+        .graph_name = keep(a, str_of(info.graph_name)),
+        .gpu = keep(a, where->device->texts[DEVICE_NAME]),
+        .precision = setting_name(where, SETTING_PRECISION),
+        .layout = setting_name(where, SETTING_LAYOUT),
+        .runtime = setting_name(where, SETTING_RUNTIME),
+        .mode = setting_name(where, SETTING_MODE),
+        .optimizer = setting_name(where, SETTING_OPTIMIZER),
+        .stack = keep(a, where->stack),
+        .batch = batch_of(&model->net),
+    };
+}
+
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where)
+{
+    program *p = lower(model, &where->lower, &answer->arena);
+    const prediction *times = predict_program(with, p, where, &answer->arena);
+    answer->program = p;
+    answer->times = times;
+    fill_names(answer, model, where);
+    name_layers(answer, &model->net);
+    busy_means busy = {0};
+    sum_kernels(answer, p, times, &busy);
+    fill_totals(answer, times, where, &busy);
+}

@@ -1,0 +1,41 @@
+/* answer.h: a prediction as the public interface hands it out: the program and its times, summed by layer and in total.
+ * Everything it refers to is in its own arena, so that it outlives the model. */
+#ifndef SOOTH_PREDICT_ANSWER_H
+#define SOOTH_PREDICT_ANSWER_H
+
+#include "predict/setting.h"
+
+/* A kernel that is launched: which one of the program, and its part of the latency with that of the views before it. */
+typedef struct launched_kernel {
+    int32_t index;
+    int32_t layer;
+    const char *name;
+    double latency_ms;
+} launched_kernel;
+
+typedef struct unknown_operator {
+    const char *op;
+    size_t count;
+} unknown_operator;
+
+struct sooth_prediction {
+    arena arena;
+    const program *program;
+    const prediction *times;
+    sooth_prediction_totals totals;
+    sooth_predicted_layer *layers;
+    int32_t layer_count;
+    launched_kernel *kernels;
+    int32_t kernel_count;
+    struct {
+        unknown_operator *items;
+        int32_t count, capacity;
+    } unknown;
+};
+
+/* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where);
+
+const char *bound_name(kernel_bound bound);
+
+#endif

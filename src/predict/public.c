@@ -1,0 +1,286 @@
+/* public.c: the public functions about predictions; what fails in this room is caught here. */
+#include "base/nearest.h"
+#include "predict/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const size_t ARENA_CAP = (size_t)1 << 30;
+static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
+
+static sooth_error *error_or(sooth_error *given, sooth_error *own)
+{
+    sooth_error *e = given ? given : own;
+    *e = (sooth_error){.code = SOOTH_OK};
+    return e;
+}
+
+static sooth_status refuse(sooth_error *e, sooth_status code, const char *message)
+{
+    e->code = code;
+    snprintf(e->message, sizeof e->message, "%s", message);
+    return code;
+}
+
+/* ---- weights --------------------------------------------------------------------------------------------------------- */
+
+struct sooth_predictor {
+    fail fail;
+    arena arena;
+    file_map map;
+    const predictor *weights;
+};
+
+static sooth_status read_weights(sooth_predictor *p, const char *path)
+{
+    if (setjmp(p->fail.jump))
+        return p->fail.error->code;
+    file_open(&p->map, path, &p->fail);
+    file_inflate(&p->map, &p->fail);
+    p->weights = predictor_read((str){(const char *)p->map.bytes, p->map.size}, "", &p->arena, &p->fail);
+    return SOOTH_OK;
+}
+
+sooth_status sooth_predictor_open(const char *path, sooth_predictor **result, sooth_error *error)
+{
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
+    *result = NULL;
+    sooth_predictor *p = calloc(1, sizeof *p);
+    if (!p)
+        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+    p->fail.error = e;
+    p->map.descriptor = -1;
+    arena_init(&p->arena, &p->fail, ARENA_CAP);
+    sooth_status status = read_weights(p, path);
+    p->fail.error = NULL;
+    if (status == SOOTH_OK)
+        *result = p;
+    else
+        sooth_predictor_free(p);
+    return status;
+}
+
+void sooth_predictor_free(sooth_predictor *predictor)
+{
+    if (!predictor)
+        return;
+    file_close(&predictor->map);
+    arena_free(&predictor->arena);
+    free(predictor);
+}
+
+/* ---- options --------------------------------------------------------------------------------------------------------- */
+
+static bool set_part(setting *where, setting_part part, const char *name, fail *f)
+{
+    if (!name || setting_set(where, part, str_of(name)))
+        return true;
+    nearest near = nearest_to(str_of(name));
+    const char *choice;
+    for (size_t i = 0; (choice = setting_choice(part, i)); i++)
+        nearest_try(&near, str_of(choice));
+    if (near.best.len)
+        fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; did you mean '%.*s'?", setting_part_name(part), name,
+                  STR_ARG(near.best));
+    char names[256] = "";
+    for (size_t i = 0, used = 0; (choice = setting_choice(part, i)) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", choice);
+    fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; it is one of %s", setting_part_name(part), name, names);
+}
+
+static void read_options(setting *where, const sooth_predict_options *o, fail *f)
+{
+    set_part(where, SETTING_PRECISION, o->precision, f);
+    set_part(where, SETTING_LAYOUT, o->layout, f);
+    set_part(where, SETTING_RUNTIME, o->runtime, f);
+    set_part(where, SETTING_MODE, o->mode, f);
+    set_part(where, SETTING_OPTIMIZER, o->optimizer, f);
+    if (o->stack)
+        setting_set_stack(where, str_of(o->stack));
+}
+
+const char *sooth_predict_choice(const char *part, size_t index)
+{
+    for (setting_part p = SETTING_PRECISION; p <= SETTING_OPTIMIZER; p++)
+        if (strcmp(setting_part_name(p), part) == 0)
+            return setting_choice(p, index);
+    return NULL;
+}
+
+/* ---- predicting ------------------------------------------------------------------------------------------------------ */
+
+/* Apart from its callers, because what setjmp's own function changes is lost at a jump. */
+static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options)
+{
+    if (setjmp(model->fail.jump))
+        return model->fail.error->code;
+    setting where = setting_default();
+    where.device = options->device;
+    read_options(&where, options, &model->fail);
+    const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
+    answer_make(answer, model, with, &where);
+    return SOOTH_OK;
+}
+
+static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, sooth_prediction **result,
+                               sooth_error *e)
+{
+    sooth_prediction *answer = calloc(1, sizeof *answer);
+    if (!answer)
+        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+    model->fail.error = e;
+    arena_init(&answer->arena, &model->fail, ARENA_CAP);
+    answer->arena.block_bytes = (size_t)512 * 1024;
+    sooth_status status = make(answer, model, options);
+    model->fail.error = NULL;
+    answer->arena.fail = NULL; /* the model may go before the prediction, which allocates nothing more */
+    if (status == SOOTH_OK)
+        *result = answer;
+    else
+        sooth_prediction_free(answer);
+    return status;
+}
+
+sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *options, sooth_prediction **result,
+                           sooth_error *error)
+{
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
+    *result = NULL;
+    if (!model->is_bound)
+        return refuse(e, SOOTH_ERROR_USAGE, "the model has no dimensions yet: sooth_bind comes before sooth_predict");
+    sooth_predict_options chosen = options ? *options : (sooth_predict_options){0};
+    if (chosen.device)
+        return predict_on(model, &chosen, result, e);
+    sooth_gpus *gpus;
+    if (sooth_gpus_open(NULL, &gpus, e) != SOOTH_OK)
+        return e->code;
+    sooth_status status =
+        sooth_gpus_find(gpus, chosen.gpu && *chosen.gpu ? chosen.gpu : DEFAULT_GPU, &chosen.device, e);
+    if (status == SOOTH_OK)
+        status = predict_on(model, &chosen, result, e);
+    sooth_gpus_free(gpus);
+    return status;
+}
+
+void sooth_prediction_free(sooth_prediction *prediction)
+{
+    if (!prediction)
+        return;
+    arena_free(&prediction->arena);
+    free(prediction);
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
+{
+    return prediction->totals;
+}
+
+size_t sooth_predicted_layer_count(const sooth_prediction *prediction)
+{
+    return (size_t)prediction->layer_count;
+}
+
+sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index)
+{
+    return index < (size_t)prediction->layer_count ? prediction->layers[index]
+                                                   : (sooth_predicted_layer){.name = "", .op = "", .bound = "none"};
+}
+
+size_t sooth_predicted_kernel_count(const sooth_prediction *prediction)
+{
+    return (size_t)prediction->kernel_count;
+}
+
+static int64_t all_runs(const kernel *k, int64_t one)
+{
+    int64_t all;
+    return __builtin_mul_overflow(one, k->repeat, &all) ? INT64_MAX : all;
+}
+
+/* Numbers of the program text are no tensors for the device. */
+static size_t count_tensors(const program *p, const tensor_id *tensors, int32_t count)
+{
+    size_t n = 0;
+    for (int32_t i = 0; i < count; i++)
+        n += tensors[i] != NO_TENSOR && !p->tensors.items[tensors[i]].is_number;
+    return n;
+}
+
+sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index)
+{
+    static const char *const PHASES[] = {
+        [PHASE_FORWARD] = "forward", [PHASE_BACKWARD] = "backward", [PHASE_UPDATE] = "update"};
+    if (index >= (size_t)prediction->kernel_count)
+        return (sooth_predicted_kernel){.op = "", .name = "", .phase = "", .bound = "none", .layer = SIZE_MAX};
+    const launched_kernel *l = &prediction->kernels[index];
+    const kernel *k = &prediction->program->kernels.items[l->index];
+    const kernel_time *t = &prediction->times->kernels[l->index];
+    double runs = (double)k->repeat;
+    return (sooth_predicted_kernel){
+        .op = k->op,
+        .name = l->name,
+        .layer = (size_t)l->layer,
+        .phase = PHASES[k->phase],
+        .algorithm = t->algorithm,
+        .reason = t->reason,
+        .bound = bound_name(t->bound),
+        .is_hidden = k->flags & KERNEL_HIDDEN,
+        .op_known = !(k->flags & KERNEL_UNKNOWN),
+        .repeat = k->repeat,
+        .latency_ms = l->latency_ms,
+        .device_us = t->device_us * runs,
+        .host_us = t->host_us * runs,
+        .compute_us = t->compute_us * runs,
+        .memory_us = t->memory_us * runs,
+        .flops = all_runs(k, k->flops),
+        .bytes = all_runs(k, k->bytes_read + k->bytes_written),
+        .gemm = {t->gemm[0], t->gemm[1], t->gemm[2], t->gemm[3]},
+        .blocks = t->blocks,
+        .waves = t->waves,
+        .wave_efficiency = 100 * t->wave_efficiency,
+        .occupancy = 100 * t->occupancy,
+        .input_count = count_tensors(prediction->program, k->inputs, k->input_count),
+        .output_count = count_tensors(prediction->program, k->outputs, k->output_count),
+    };
+}
+
+static sooth_predicted_tensor tensor_at(const program *p, const tensor_id *tensors, int32_t count, size_t index)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (tensors[i] == NO_TENSOR || p->tensors.items[tensors[i]].is_number)
+            continue;
+        const placed_tensor *t = &p->tensors.items[tensors[i]];
+        if (index-- == 0)
+            return (sooth_predicted_tensor){
+                .dtype = dtype_name(t->dtype), .rank = t->rank, .dims = t->dims, .is_weight = t->is_weight};
+    }
+    return (sooth_predicted_tensor){.dtype = ""};
+}
+
+sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel_index, size_t index)
+{
+    if (kernel_index >= (size_t)prediction->kernel_count)
+        return (sooth_predicted_tensor){.dtype = ""};
+    const kernel *k = &prediction->program->kernels.items[prediction->kernels[kernel_index].index];
+    return tensor_at(prediction->program, k->inputs, k->input_count, index);
+}
+
+sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel_index, size_t index)
+{
+    if (kernel_index >= (size_t)prediction->kernel_count)
+        return (sooth_predicted_tensor){.dtype = ""};
+    const kernel *k = &prediction->program->kernels.items[prediction->kernels[kernel_index].index];
+    return tensor_at(prediction->program, k->outputs, k->output_count, index);
+}
+
+const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count)
+{
+    if (index >= (size_t)prediction->unknown.count)
+        return NULL;
+    *count = prediction->unknown.items[index].count;
+    return prediction->unknown.items[index].op;
+}

@@ -1,0 +1,201 @@
+/* predict_json.c: `sooth predict --format json`. Scripts read it: fields may be added, never renamed. What cannot be computed has
+ * no field. */
+#include "report/json.h"
+#include "report/predict_report.h"
+
+static void pair_real(json *j, const char *key, double x)
+{
+    json_key(j, key);
+    json_real(j, x);
+}
+
+static void pair_text(json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    if (s && *s)
+        json_string(j, s);
+    else
+        json_null(j);
+}
+
+static void header(json *j, const sooth_prediction_totals *t)
+{
+    json_key(j, "model");
+    json_open(j, '{', true);
+    json_pair_string(j, "file", t->file);
+    json_pair_string(j, "format", t->format);
+    json_pair_string(j, "producer", t->producer);
+    json_pair_string(j, "graph", t->graph_name);
+    json_close(j, '}');
+    json_pair_string(j, "gpu", t->gpu);
+    json_pair_number(j, "batch", t->batch);
+    json_pair_string(j, "precision", t->precision);
+    json_pair_string(j, "layout", t->layout);
+    json_pair_string(j, "runtime", t->runtime);
+    json_pair_string(j, "mode", t->mode);
+    pair_text(j, "optimizer", strcmp(t->mode, "train") == 0 ? t->optimizer : NULL);
+    pair_text(j, "stack", t->stack);
+    json_key(j, "mig");
+    json_null(j); /* the whole GPU */
+}
+
+static void totals(json *j, const sooth_prediction *p, const sooth_prediction_totals *t)
+{
+    json_key(j, "latency_ms");
+    json_open(j, '{', true);
+    pair_real(j, "value", t->latency_ms.value);
+    pair_real(j, "low", t->latency_ms.low);
+    pair_real(j, "high", t->latency_ms.high);
+    json_close(j, '}');
+    json_pair_string(j, "interval_kind", t->interval_kind);
+    pair_real(j, "throughput_per_s", t->throughput_per_s);
+    json_key(j, "utilization");
+    json_open(j, '{', true);
+    pair_real(j, "compute", t->compute_share);
+    pair_real(j, "dram", t->dram_share);
+    pair_real(j, "occupancy", t->occupancy);
+    pair_real(j, "wave_efficiency", t->wave_efficiency);
+    pair_real(j, "layers_mean", t->layer_share);
+    json_close(j, '}');
+    json_pair_number(j, "flops", t->flops);
+    json_pair_number(j, "bytes", t->bytes);
+    pair_real(j, "device_ms", t->device_ms);
+    pair_real(j, "host_ms", t->host_ms);
+    bound_shares bounds = predict_bounds(p);
+    json_key(j, "bound_ms");
+    json_open(j, '{', true);
+    pair_real(j, "compute", bounds.compute_ms);
+    pair_real(j, "memory", bounds.memory_ms);
+    pair_real(j, "launch", bounds.launch_ms);
+    json_close(j, '}');
+    json_key(j, "ideal_ms");
+    json_open(j, '{', true);
+    pair_real(j, "value", t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms);
+    pair_real(j, "compute", t->ideal_compute_ms);
+    pair_real(j, "memory", t->ideal_memory_ms);
+    pair_real(j, "launch", t->ideal_launch_ms);
+    json_close(j, '}');
+}
+
+static void layers(json *j, const sooth_prediction *p)
+{
+    json_key(j, "layers");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < sooth_predicted_layer_count(p); i++) {
+        sooth_predicted_layer l = sooth_predicted_layer_at(p, i);
+        json_open(j, '{', true);
+        json_pair_string(j, "name", l.name);
+        json_pair_string(j, "op", l.op);
+        pair_real(j, "latency_ms", l.latency_ms);
+        json_pair_number(j, "flops", l.flops);
+        json_pair_number(j, "bytes", l.bytes);
+        pair_real(j, "utilization", l.compute_share);
+        json_pair_string(j, "bound", l.bound);
+        pair_real(j, "ideal_ms", l.ideal_ms);
+        json_pair_number(j, "kernels", (int64_t)l.kernel_count);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void tensors(json *j, const char *key, const sooth_prediction *p, size_t kernel, size_t count,
+                    sooth_predicted_tensor (*at)(const sooth_prediction *, size_t, size_t))
+{
+    json_key(j, key);
+    json_open(j, '[', true);
+    for (size_t i = 0; i < count; i++) {
+        sooth_predicted_tensor t = at(p, kernel, i);
+        json_open(j, '{', true);
+        json_pair_string(j, "dtype", t.dtype);
+        json_key(j, "shape");
+        json_open(j, '[', true);
+        for (int d = 0; d < t.rank; d++)
+            json_number(j, t.dims[d]);
+        json_close(j, ']');
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void kernel(json *j, const sooth_prediction *p, size_t index)
+{
+    sooth_predicted_kernel k = sooth_predicted_kernel_at(p, index);
+    json_open(j, '{', true);
+    json_pair_string(j, "name", k.name);
+    json_pair_string(j, "op", k.op);
+    json_pair_string(j, "layer", sooth_predicted_layer_at(p, k.layer).name);
+    pair_real(j, "latency_ms", k.latency_ms);
+    json_pair_number(j, "flops", k.flops);
+    json_pair_number(j, "bytes", k.bytes);
+    pair_real(j, "device_us", k.device_us);
+    pair_real(j, "host_us", k.host_us);
+    json_pair_string(j, "bound", k.bound);
+    json_pair_string(j, "phase", k.phase);
+    if (k.algorithm) {
+        json_pair_string(j, "algorithm", k.algorithm);
+        pair_text(j, "reason", k.reason);
+    }
+    if (k.gemm[1]) {
+        json_key(j, "gemm");
+        json_open(j, '[', true);
+        for (int i = 0; i < 4; i++)
+            json_number(j, k.gemm[i]);
+        json_close(j, ']');
+    }
+    if (k.blocks > 0) {
+        pair_real(j, "blocks", k.blocks);
+        pair_real(j, "waves", k.waves);
+        pair_real(j, "wave_efficiency", k.wave_efficiency);
+    }
+    if (k.occupancy > 0)
+        pair_real(j, "occupancy", k.occupancy);
+    if (k.repeat != 1)
+        json_pair_number(j, "repeat", k.repeat);
+    if (k.is_hidden) {
+        json_key(j, "hidden");
+        json_bool(j, true);
+    }
+    tensors(j, "inputs", p, index, k.input_count, sooth_predicted_input);
+    tensors(j, "outputs", p, index, k.output_count, sooth_predicted_output);
+    json_close(j, '}');
+}
+
+static void one(predict_report *r, json *j, const sooth_prediction *p)
+{
+    sooth_prediction_totals t = sooth_prediction_totals_of(p);
+    json_open(j, '{', false);
+    header(j, &t);
+    totals(j, p, &t);
+    layers(j, p);
+    if (r->options.kernels) {
+        json_key(j, "kernels");
+        json_open(j, '[', false);
+        for (size_t i = 0; i < sooth_predicted_kernel_count(p); i++)
+            kernel(j, p, i);
+        json_close(j, ']');
+    }
+    json_key(j, "unknown_operators");
+    json_open(j, '[', false);
+    const char *op;
+    for (size_t i = 0, count; (op = sooth_prediction_unknown(p, i, &count)); i++) {
+        json_open(j, '{', true);
+        json_pair_string(j, "op", op);
+        json_pair_number(j, "count", (int64_t)count);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    pair_real(j, "unknown_share", t.unknown_share);
+    json_close(j, '}');
+}
+
+void predict_json(predict_report *r)
+{
+    json writer = {.out = r->out}, *j = &writer;
+    if (r->count > 1)
+        json_open(j, '[', false);
+    for (size_t i = 0; i < r->count; i++)
+        one(r, j, r->predictions[i]);
+    if (r->count > 1)
+        json_close(j, ']');
+    text_puts(r->out, "\n");
+}

@@ -1,0 +1,35 @@
+/* predict_report.h: what the writers of `sooth predict` share. They see predictions through sooth.h only. */
+#ifndef SOOTH_REPORT_PREDICT_REPORT_H
+#define SOOTH_REPORT_PREDICT_REPORT_H
+
+#include "base/arena.h"
+#include "report/text.h"
+
+typedef struct predict_report {
+    const sooth_prediction *const *predictions;
+    size_t count;
+    sooth_report_options options;
+    text *out;
+    arena *scratch;
+} predict_report;
+
+/* Shares of the latency by what bounds the kernels. */
+typedef struct bound_shares {
+    double compute_ms, memory_ms, launch_ms;
+} bound_shares;
+bound_shares predict_bounds(const sooth_prediction *p);
+
+/* Indices of the layers that take time, the costliest first. */
+size_t *predict_costliest(predict_report *r, const sooth_prediction *p, size_t *count);
+
+/* "128x64x56x56"; "scalar" without dimensions. */
+const char *predict_shape(predict_report *r, sooth_predicted_tensor t, const char *separator);
+
+/* One writer for each format. */
+void predict_table(predict_report *r);
+void predict_json(predict_report *r);
+void predict_csv(predict_report *r);
+void predict_trace(predict_report *r);
+void predict_html(predict_report *r);
+
+#endif

@@ -1,0 +1,263 @@
+/* predict_table.c: `sooth predict` for people: of one prediction the figures, where the time goes, the costliest layers and what it
+ * rests on; of several a comparison. */
+#include "report/grid.h"
+#include "report/predict_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MOST_LAYERS = 10, WIDEST_NAME = 60 };
+
+static void style(predict_report *r, const char *code)
+{
+    text_style(r->out, &r->options, code);
+}
+
+static void title(predict_report *r, const char *s)
+{
+    style(r, "1");
+    text_printf(r->out, "\n  %s\n", s);
+    style(r, "0");
+}
+
+static const char *share_text(char room[NUMBER_ROOM], double share)
+{
+    if (!isfinite(share))
+        return "?";
+    snprintf(room, NUMBER_ROOM, "%.1f %%", share);
+    return room;
+}
+
+/* ---- one ------------------------------------------------------------------------------------------------------------- */
+
+static void model_line(predict_report *r, const sooth_prediction_totals *t)
+{
+    style(r, "1");
+    text_name(r->out, t->file, SIZE_MAX, r->options.ascii);
+    style(r, "0");
+    text_puts(r->out, " on ");
+    style(r, "1");
+    text_name(r->out, t->gpu, SIZE_MAX, r->options.ascii);
+    style(r, "0");
+    style(r, "2");
+    bool training = strcmp(t->mode, "train") == 0;
+    text_printf(r->out, "  batch %" PRId64 ", %s, %s, %s, %s%s%s", t->batch, t->precision, t->layout, t->runtime,
+                t->mode, training ? " with " : "", training ? t->optimizer : "");
+    if (*t->stack) {
+        text_puts(r->out, ", ");
+        text_name(r->out, t->stack, WIDEST_NAME, r->options.ascii);
+    }
+    style(r, "0");
+    text_puts(r->out, "\n\n");
+}
+
+static void figure(predict_report *r, const char *name, const char *value, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void figure(predict_report *r, const char *name, const char *value, const char *format, ...)
+{
+    char note[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(note, sizeof note, format, args);
+    va_end(args);
+    text_printf(r->out, "  %-16s  ", name);
+    style(r, "1");
+    text_cell(r->out, value, 12, CELL_RIGHT, r->options.ascii);
+    style(r, "0");
+    text_printf(r->out, "  %s\n", note);
+}
+
+static void figures(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
+{
+    char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 16];
+    snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
+    figure(r, "latency", value, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
+           number_digits(b, t->latency_ms.high));
+    snprintf(value, sizeof value, "%s /s", number_digits(a, t->throughput_per_s));
+    figure(r, "throughput", value, "%s each second", t->batch == 1 ? "passes" : "samples");
+    double seconds = t->latency_ms.value / 1e3;
+    figure(r, "GPU utilization", share_text(value, t->compute_share), "%s of %s TFLOP/s",
+           number_digits(a, seconds > 0 ? (double)t->flops / seconds / 1e12 : 0),
+           number_digits(b, t->peak_flops / 1e12));
+    figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s",
+           number_digits(a, seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0),
+           number_digits(b, t->bandwidth_bytes_s / 1e9));
+    if (t->occupancy > 0)
+        figure(r, "occupancy", share_text(value, t->occupancy), "of the threads that fit, mean over the kernels' time");
+    if (t->wave_efficiency > 0)
+        figure(r, "wave efficiency", share_text(value, t->wave_efficiency),
+               "of the room in the rounds of blocks, mean over the kernels' time");
+    figure(r, "layers at work", share_text(value, t->layer_share),
+           "of the peak of the units that each can use, mean over the kernels' time");
+    const char *dot = r->options.ascii ? "-" : "·";
+    figure(r, "kernels", number_grouped(value, (int64_t)sooth_predicted_kernel_count(p)),
+           "busy %s ms %s launching takes the host %s ms", number_digits(a, t->device_ms), dot,
+           number_digits(b, t->host_ms));
+}
+
+static void split_line(predict_report *r, const char *name, double ms, double whole, const char *note)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    enum { LENGTH = 24 };
+    char room[NUMBER_ROOM];
+    double share = whole > 0 ? ms / whole : 0;
+    text_printf(r->out, "  %-10s  %10s ms  %5.1f %%  ", name, number_digits(room, ms), 100 * share);
+    int filled = (int)(fmin(share, 1) * LENGTH * 8 + 0.5);
+    if (r->options.ascii)
+        filled = (filled + 4) / 8 * 8;
+    style(r, "34");
+    text_repeat(r->out, r->options.ascii ? "#" : "█", (size_t)filled / 8);
+    text_puts(r->out, eighths[filled % 8]);
+    style(r, "0");
+    if (*note) {
+        text_repeat(r->out, " ", (size_t)(LENGTH + 2 - (filled + 7) / 8));
+        text_puts(r->out, note);
+    }
+    text_puts(r->out, "\n");
+}
+
+static void splits(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
+{
+    bound_shares bounds = predict_bounds(p);
+    double latency = t->latency_ms.value, ideal = t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms;
+    char room[NUMBER_ROOM];
+    title(r, "what bounds the kernels");
+    split_line(r, "compute", bounds.compute_ms, latency, "");
+    split_line(r, "memory", bounds.memory_ms, latency, "");
+    split_line(r, "launch", bounds.launch_ms, latency, "");
+    style(r, "1");
+    text_printf(r->out, "\n  on a GPU that reaches its peaks: %s ms\n", number_digits(room, ideal));
+    style(r, "0");
+    split_line(r, "compute", t->ideal_compute_ms, ideal, "kernels whose FLOPs take longer than their bytes");
+    split_line(r, "memory", t->ideal_memory_ms, ideal, "the others");
+    split_line(r, "launch", t->ideal_launch_ms, ideal, "waiting for the host");
+}
+
+static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
+{
+    static const grid_column columns[] = {{"layer", CELL_LEFT},        {"operator", CELL_LEFT}, {"ms", CELL_RIGHT},
+                                          {"share", CELL_RIGHT},       {"FLOPs", CELL_RIGHT},   {"bytes", CELL_RIGHT},
+                                          {"utilization", CELL_RIGHT}, {"bound by", CELL_LEFT}};
+    size_t count, most = r->options.top ? r->options.top : MOST_LAYERS;
+    const size_t *order = predict_costliest(r, p, &count);
+    bool all = r->options.layers;
+    size_t shown = all ? sooth_predicted_layer_count(p) : count < most ? count : most;
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    double left_ms = t->latency_ms.value;
+    for (size_t i = 0; i < shown; i++) {
+        sooth_predicted_layer l = sooth_predicted_layer_at(p, all ? i : order[i]);
+        char room[NUMBER_ROOM];
+        grid_add(&g, l.name);
+        grid_add(&g, l.op);
+        grid_add(&g, number_digits(room, l.latency_ms));
+        grid_add(&g, share_text(room, t->latency_ms.value > 0 ? 100 * l.latency_ms / t->latency_ms.value : 0));
+        grid_add(&g, number_short(room, l.flops));
+        grid_add(&g, number_bytes(room, l.bytes));
+        grid_add(&g, share_text(room, l.compute_share));
+        grid_add(&g, l.bound);
+        left_ms -= l.latency_ms;
+    }
+    title(r, all ? "layers" : "the costliest layers");
+    grid_write(&g);
+    char room[NUMBER_ROOM];
+    if (!all && count > shown)
+        text_printf(r->out, "  and %zu others that take %s ms together (--layers shows them)\n", count - shown,
+                    number_digits(room, fmax(left_ms, 0)));
+}
+
+static void kernels(predict_report *r, const sooth_prediction *p)
+{
+    static const grid_column columns[] = {{"kernel", CELL_LEFT}, {"layer", CELL_LEFT},    {"output", CELL_LEFT},
+                                          {"type", CELL_LEFT},   {"us", CELL_RIGHT},      {"FLOPs", CELL_RIGHT},
+                                          {"bytes", CELL_RIGHT}, {"bound by", CELL_LEFT}, {"algorithm", CELL_LEFT}};
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < sooth_predicted_kernel_count(p); i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
+        sooth_predicted_tensor output = sooth_predicted_output(p, i, 0);
+        char room[NUMBER_ROOM];
+        grid_printf(&g, "%s%s", k.is_hidden ? "+ " : "", k.name);
+        grid_add(&g, sooth_predicted_layer_at(p, k.layer).name);
+        grid_add(&g, k.output_count ? predict_shape(r, output, r->options.ascii ? "x" : "×") : "");
+        grid_add(&g, output.dtype);
+        grid_add(&g, number_digits(room, k.latency_ms * 1e3));
+        grid_add(&g, number_short(room, k.flops));
+        grid_add(&g, number_bytes(room, k.bytes));
+        grid_add(&g, k.bound);
+        grid_add(&g, k.algorithm ? k.algorithm : "");
+    }
+    title(r, "kernels in launch order (+: launched by the one before)");
+    grid_write(&g);
+}
+
+static void basis(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
+{
+    const char *op;
+    size_t count;
+    text_printf(r->out, "\n  The interval rests on: %s.\n", t->interval_kind);
+    for (size_t i = 0; (op = sooth_prediction_unknown(p, i, &count)); i++) {
+        text_puts(r->out, "  Not known: ");
+        text_name(r->out, op, WIDEST_NAME, r->options.ascii);
+        text_printf(r->out, ", %zu time%s: taken for work on its inputs and outputs alone.\n", count,
+                    count == 1 ? "" : "s");
+    }
+    if (t->unknown_share > 0)
+        text_printf(r->out, "  %.1f %% of the latency is in operators that are not known.\n", t->unknown_share);
+}
+
+/* ---- several --------------------------------------------------------------------------------------------------------- */
+
+static void comparison(predict_report *r)
+{
+    static const grid_column columns[] = {
+        {"GPU", CELL_LEFT},        {"batch", CELL_RIGHT},         {"latency ms", CELL_RIGHT}, {"low", CELL_RIGHT},
+        {"high", CELL_RIGHT},      {"samples/s", CELL_RIGHT},     {"GPU", CELL_RIGHT},        {"DRAM", CELL_RIGHT},
+        {"occupancy", CELL_RIGHT}, {"mostly bound by", CELL_LEFT}};
+    sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
+    style(r, "1");
+    text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
+    style(r, "0");
+    style(r, "2");
+    text_printf(r->out, "  %s, %s, %s, %s", first.precision, first.layout, first.runtime, first.mode);
+    style(r, "0");
+    text_puts(r->out, "\n\n");
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < r->count; i++) {
+        sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
+        bound_shares bounds = predict_bounds(r->predictions[i]);
+        char room[NUMBER_ROOM];
+        grid_add(&g, t.gpu);
+        grid_printf(&g, "%" PRId64, t.batch);
+        grid_add(&g, number_digits(room, t.latency_ms.value));
+        grid_add(&g, number_digits(room, t.latency_ms.low));
+        grid_add(&g, number_digits(room, t.latency_ms.high));
+        grid_add(&g, number_digits(room, t.throughput_per_s));
+        grid_add(&g, share_text(room, t.compute_share));
+        grid_add(&g, share_text(room, t.dram_share));
+        grid_add(&g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");
+        double most = fmax(bounds.compute_ms, fmax(bounds.memory_ms, bounds.launch_ms));
+        grid_add(&g, most == bounds.launch_ms ? "launch" : most == bounds.memory_ms ? "memory" : "compute");
+    }
+    grid_write(&g);
+}
+
+void predict_table(predict_report *r)
+{
+    if (r->count > 1) {
+        comparison(r);
+        return;
+    }
+    const sooth_prediction *p = r->predictions[0];
+    sooth_prediction_totals t = sooth_prediction_totals_of(p);
+    model_line(r, &t);
+    figures(r, p, &t);
+    splits(r, p, &t);
+    layers(r, p, &t);
+    if (r->options.kernels)
+        kernels(r, p);
+    basis(r, p, &t);
+}
