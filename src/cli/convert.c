@@ -42,15 +42,9 @@ int convert_main(int argc, char **argv)
          .help = "write to FILE ('-' for standard output)"},
     };
     size_t count = sizeof options / sizeof *options;
-    switch (options_parse("convert", options, count, &argc, argv)) {
-    case OPTIONS_HELP:
-        help(options, count);
-        return cli_flush();
-    case OPTIONS_WRONG:
-        return SOOTH_ERROR_USAGE;
-    default:
-        break;
-    }
+    int code;
+    if (options_done("convert", options, count, &argc, argv, help, &code))
+        return code;
     if (argc != 2)
         return cli_usage("convert", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
                          argv[argc - 1]);

@@ -65,15 +65,9 @@ int gpus_main(int argc, char **argv)
          .help = "write to FILE"},
     };
     size_t count = sizeof options / sizeof *options;
-    switch (options_parse("gpus", options, count, &argc, argv)) {
-    case OPTIONS_HELP:
-        help(options, count);
-        return cli_flush();
-    case OPTIONS_WRONG:
-        return SOOTH_ERROR_USAGE;
-    default:
-        break;
-    }
+    int code;
+    if (options_done("gpus", options, count, &argc, argv, help, &code))
+        return code;
     if (argc > 2)
         return cli_usage("gpus", "one NAME at a time; '%.100s' is one too many", argv[2]);
     sooth_report_options report = {.format = (sooth_format)format};

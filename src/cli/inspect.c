@@ -117,25 +117,19 @@ int inspect_main(int argc, char **argv)
     };
     size_t count = sizeof options / sizeof *options;
     int code;
-    switch (options_parse("inspect", options, count, &argc, argv)) {
-    case OPTIONS_HELP:
-        help(options, count);
-        code = cli_flush();
-        break;
-    case OPTIONS_WRONG:
-        code = SOOTH_ERROR_USAGE;
-        break;
-    default:
-        if (argc != 2) {
-            code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
-                             argv[argc - 1]);
-            break;
-        }
+    if (options_done("inspect", options, count, &argc, argv, help, &code)) {
+        model_args_free(&args);
+        return code;
+    }
+    if (argc == 2) {
         sooth_report_options report = {
             .format = (sooth_format)format, .values = values, .top = (size_t)top, .depth = (size_t)depth};
         if (!output && format == SOOTH_FORMAT_TABLE)
             fit_terminal(&report);
         code = run(argv[1], &args, &report, strict, output);
+    } else {
+        code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                         argv[argc - 1]);
     }
     model_args_free(&args);
     return code;

@@ -25,6 +25,11 @@ void model_args_help(void)
             if (sooth_pass_is_optional(i) == (optional == 1))
                 printf("  %-22s  %s\n", sooth_pass_name(i), sooth_pass_summary(i));
     }
+    model_args_help_zoo();
+}
+
+void model_args_help_zoo(void)
+{
     puts("\nNetworks that come with the program:");
     for (size_t i = 0; sooth_zoo_name(i); i++)
         printf("  zoo:%-16s  %s\n", sooth_zoo_name(i), sooth_zoo_summary(i));
@@ -165,7 +170,7 @@ static int parse_bindings(const char *command, const model_args *args, bindings 
     return SOOTH_OK;
 }
 
-static int bind_model(const char *path, const model_args *args, const bindings *b, model_file *file)
+static int bind_parsed(const char *path, const model_args *args, const bindings *b, model_file *file)
 {
     sooth_options options = {.batch = args->batch,
                              .dims = b->dims,
@@ -176,22 +181,30 @@ static int bind_model(const char *path, const model_args *args, const bindings *
                              .extra_passes = b->fuse};
     sooth_error error;
     sooth_status status = sooth_bind(file->model, &options, &error);
-    if (status == SOOTH_OK)
-        return SOOTH_OK;
-    model_close(file);
-    cli_fail(status, subject_of(path), "%s", error.message);
-    return status;
+    return status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject_of(path), "%s", error.message);
+}
+
+int model_bind(const char *command, const char *path, const model_args *args, model_file *file)
+{
+    bindings b = {0};
+    int code = parse_bindings(command, args, &b);
+    if (code == SOOTH_OK)
+        code = bind_parsed(path, args, &b, file);
+    bindings_free(args, &b);
+    return code;
 }
 
 int model_open(const char *command, const char *path, const model_args *args, model_file *file)
 {
     *file = (model_file){0};
     bindings b = {0};
-    int code = parse_bindings(command, args, &b);
+    int code = parse_bindings(command, args, &b); /* a mistyped option is told before a large file is read */
     if (code == SOOTH_OK)
         code = model_load(path, file);
     if (code == SOOTH_OK)
-        code = bind_model(path, args, &b, file);
+        code = bind_parsed(path, args, &b, file);
+    if (code != SOOTH_OK)
+        model_close(file);
     bindings_free(args, &b);
     return code;
 }

@@ -9,7 +9,17 @@ typedef struct model_args {
     option_list dims, shapes, skips, fuses;
 } model_args;
 
-/* Rows for the array of options. */
+/* Rows for the array of options: dimensions other than the batch, and everything. */
+#define DIMENSION_OPTIONS(args)                                                                                        \
+    {.name = "dim",                                                                                                    \
+     .kind = OPTION_LIST,                                                                                              \
+     .target = &(args)->dims,                                                                                          \
+     .argument = "NAME=N",                                                                                             \
+     .help = "binds a symbolic dimension; may be repeated"},                                                           \
+    {                                                                                                                  \
+        .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
+        .help = "sets the shape of an input; may be repeated"                                                          \
+    }
 #define MODEL_OPTIONS(args)                                                                                            \
     {.name = "batch",                                                                                                  \
      .kind = OPTION_NUMBER,                                                                                            \
@@ -18,16 +28,7 @@ typedef struct model_args {
      .least = 1,                                                                                                       \
      .most = INT32_MAX,                                                                                                \
      .help = "the batch size: binds the first dimension of the inputs"},                                               \
-        {.name = "dim",                                                                                                \
-         .kind = OPTION_LIST,                                                                                          \
-         .target = &(args)->dims,                                                                                      \
-         .argument = "NAME=N",                                                                                         \
-         .help = "binds a symbolic dimension; may be repeated"},                                                       \
-        {.name = "shape",                                                                                              \
-         .kind = OPTION_LIST,                                                                                          \
-         .target = &(args)->shapes,                                                                                    \
-         .argument = "INPUT=1,3,224,224",                                                                              \
-         .help = "sets the shape of an input; may be repeated"},                                                       \
+        DIMENSION_OPTIONS(args),                                                                                       \
         {.name = "skip",                                                                                               \
          .kind = OPTION_LIST,                                                                                          \
          .target = &(args)->skips,                                                                                     \
@@ -39,7 +40,8 @@ typedef struct model_args {
     }
 
 void model_args_free(model_args *args);
-/* Prints the networks of the zoo and the recovery passes, for help texts. */
+/* Prints the networks of the zoo, and those and the recovery passes, for help texts. */
+void model_args_help_zoo(void);
 void model_args_help(void);
 
 /* Loads (path "-" is standard input) and binds. Returns the exit code; the error has been printed. On success the caller gives
@@ -48,7 +50,8 @@ typedef struct model_file {
     sooth_model *model;
     void *bytes; /* of standard input */
 } model_file;
-int model_load(const char *path, model_file *file); /* without binding */
+int model_load(const char *path, model_file *file);                                              /* without binding */
+int model_bind(const char *command, const char *path, const model_args *args, model_file *file); /* may be repeated */
 int model_open(const char *command, const char *path, const model_args *args, model_file *file);
 void model_close(model_file *file);
 

@@ -161,3 +161,20 @@ void options_help(const option *options, size_t count)
         }
     }
 }
+
+bool options_done(const char *command, const option *options, size_t count, int *argc, char **argv,
+                  void (*help)(const option *options, size_t count), int *code)
+{
+    switch (options_parse(command, options, count, argc, argv)) {
+    case OPTIONS_HELP:
+        help(options, count);
+        *code = cli_flush();
+        return true;
+    case OPTIONS_WRONG:
+        *code = SOOTH_ERROR_USAGE;
+        return true;
+    case OPTIONS_OK:
+        break;
+    }
+    return false;
+}

@@ -37,6 +37,10 @@ typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG } options_
 options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
 void options_help(const option *options, size_t count);
 
+/* The same, with --help answered and errors told. True: there is nothing more to do, *code is the exit code. */
+bool options_done(const char *command, const option *options, size_t count, int *argc, char **argv,
+                  void (*help)(const option *options, size_t count), int *code);
+
 /* A whole number in decimal, nothing around it. */
 bool options_number(const char *s, size_t length, int64_t *number);
 

@@ -285,19 +285,6 @@ static void layers(table *t)
 
 /* ---- operators ------------------------------------------------------------------------------------------------------ */
 
-static void bar(report *r, double share)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    enum { LENGTH = 24 };
-    int filled = (int)(share * LENGTH * 8 + 0.5);
-    if (r->options.ascii)
-        filled = (filled + 4) / 8 * 8;
-    if (filled)
-        text_puts(r->out, "  ");
-    text_repeat(r->out, r->options.ascii ? "#" : "█", (size_t)filled / 8);
-    text_puts(r->out, eighths[filled % 8]);
-}
-
 static void operators(table *t)
 {
     report *r = t->r;
@@ -329,9 +316,9 @@ static void operators(table *t)
         int64_t part = by_macs ? o->sums.macs : o->sums.flops;
         double share = whole > 0 && part > 0 ? (double)part / (double)whole : 0;
         if (share > 0) {
-            text_printf(r->out, "  %5.1f %%", share * 100);
+            text_printf(r->out, "  %5.1f %%  ", share * 100);
             style(r, "34");
-            bar(r, share > 1 ? 1 : share);
+            text_bar(r->out, share, r->options.ascii);
             style(r, "0");
         }
         text_puts(r->out, "\n");

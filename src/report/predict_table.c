@@ -99,20 +99,14 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
 
 static void split_line(predict_report *r, const char *name, double ms, double whole, const char *note)
 {
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    enum { LENGTH = 24 };
     char room[NUMBER_ROOM];
     double share = whole > 0 ? ms / whole : 0;
     text_printf(r->out, "  %-10s  %10s ms  %5.1f %%  ", name, number_digits(room, ms), 100 * share);
-    int filled = (int)(fmin(share, 1) * LENGTH * 8 + 0.5);
-    if (r->options.ascii)
-        filled = (filled + 4) / 8 * 8;
     style(r, "34");
-    text_repeat(r->out, r->options.ascii ? "#" : "█", (size_t)filled / 8);
-    text_puts(r->out, eighths[filled % 8]);
+    size_t length = text_bar(r->out, share, r->options.ascii);
     style(r, "0");
     if (*note) {
-        text_repeat(r->out, " ", (size_t)(LENGTH + 2 - (filled + 7) / 8));
+        text_repeat(r->out, " ", TEXT_BAR + 2 - length);
         text_puts(r->out, note);
     }
     text_puts(r->out, "\n");

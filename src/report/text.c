@@ -249,6 +249,17 @@ void text_cell(text *t, const char *s, size_t width, cell_align align, bool asci
         text_repeat(t, " ", padding);
 }
 
+size_t text_bar(text *t, double share, bool ascii)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    size_t filled = (size_t)((share < 0 ? 0 : share > 1 ? 1 : share) * TEXT_BAR * 8 + 0.5);
+    if (ascii)
+        filled = (filled + 4) / 8 * 8;
+    text_repeat(t, ascii ? "#" : "█", filled / 8);
+    text_puts(t, eighths[filled % 8]);
+    return (filled + 7) / 8;
+}
+
 /* ---- in other languages ----------------------------------------------------------------------------------------- */
 
 void text_csv(text *out, const char *s)

@@ -43,6 +43,10 @@ void text_cell(text *t, const char *s, size_t width, cell_align align, bool asci
 /* Without padding; a width of SIZE_MAX shortens nothing. */
 void text_name(text *t, const char *s, size_t width, bool ascii);
 
+/* A share of 0 to 1 as a bar of at most TEXT_BAR columns; returns how many it took. */
+enum { TEXT_BAR = 24 };
+size_t text_bar(text *t, double share, bool ascii);
+
 /* A field of CSV, in quotes where it needs them. */
 void text_csv(text *t, const char *s);
 /* Text between the tags of XML and HTML, or in quotes within one. */
