@@ -101,10 +101,10 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # The packages come first, in a make of their own: flags are asked of pkg-config when the Makefile is read.
 .PHONY: run
-run: ## build, then inspect a network that ships with Sooth
+run: ## build, then predict a network that ships with Sooth
 	@tools/deps.sh build
 	@$(MAKE) --no-print-directory $(JOBS) -s all
-	$(BUILD)/sooth inspect zoo:resnet50 --batch 1 --depth 1
+	$(BUILD)/sooth predict zoo:resnet50 --gpu a100-sxm4-40gb --batch 32
 
 .PHONY: test
 test: ## build and run all tests; the last line is "N passed, N failed"

@@ -12,7 +12,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect convert gpus --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict convert gpus --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -32,6 +32,7 @@ _sooth() {
     -f | --format)
         local formats="table json csv dot svg"
         [ "$command" != gpus ] || formats="table json csv"
+        [ "$command" != predict ] || formats="table json csv trace html"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
         ;;
@@ -42,16 +43,41 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_sooth_names $heading) all" -- "${current##*,}")
         return
         ;;
-    -o | --output)
+    --gpu)
+        local first=
+        case $current in *,*) first=${current%,*}, ;; esac
+        mapfile -t COMPREPLY < <(
+            compgen -P "$first" -W "$(_sooth_gpus)" -- "${current##*,}"
+            compgen -f -X '!*.txt' -- "$current"
+        )
+        return
+        ;;
+    --precision | --layout | --runtime | --mode | --optimizer)
+        local names
+        case $previous in
+        --precision) names="fp32 tf32 fp16 bf16 amp amp-fp16 amp-bf16 int8 fp8" ;;
+        --layout) names="nchw nhwc" ;;
+        --runtime) names="eager inductor engine" ;;
+        --mode) names="infer train" ;;
+        --optimizer) names="sgd-momentum sgd sgd-nesterov adam adamw none" ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "$names" -- "$current")
+        return
+        ;;
+    -o | --output | --queries | --weights)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --batch | --dim | --shape | --top | --depth)
+    --batch | --dim | --shape | --top | --depth | --stack)
         return
         ;;
     esac
     case $command in
     inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
+    predict)
+        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --layers --kernels"
+        options+=" --format --queries --weights --output --help"
+        ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;
     *) return ;;

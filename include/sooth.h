@@ -339,10 +339,9 @@ typedef struct sooth_prediction_totals {
     int64_t flops, bytes;      /* of all kernels, and what they read and write */
     double compute_share;      /* GPU utilization: achieved FLOP/s by the peak for the precision */
     double dram_share;         /* bytes read and written each second by the memory's bandwidth */
-    double occupancy; /* resident threads by the most that fit, mean over the kernels' time; 0 if not computed */
-    double
-        wave_efficiency; /* blocks by the room of the rounds that they run in, mean over the kernels' time; 0 as above */
-    double layer_share;  /* achieved FLOP/s by the peak of the units that a kernel can use, mean over the kernels' time:
+    double occupancy;          /* resident threads by the most that fit, mean over the kernels' time */
+    double wave_efficiency;    /* blocks by the room of the rounds that they run in, mean over the kernels' time */
+    double layer_share; /* achieved FLOP/s by the peak of the units that a kernel can use, mean over the kernels' time:
                                   how well they run while they run */
     double device_ms, host_ms; /* sums over the kernels: busy on the device, launching on the host */
     /* On a GPU that reaches its peaks: kernels whose FLOPs take longer than their bytes, the other ones, and how long the GPU

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Names from a hostile file may carry escape sequences: none of them reaches a terminal. */
@@ -47,29 +49,60 @@ static int write_failed(const char *subject, int error)
     return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be written: %s", strerror(error));
 }
 
-int cli_write(const char *path, const void *bytes, size_t size)
+/* Everything, or errno. */
+static int write_all(int file, const void *bytes, size_t size)
 {
-    bool to_stdout = !path || strcmp(path, "-") == 0;
-    const char *subject = to_stdout ? "standard output" : path;
-    int file = to_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (file < 0)
-        return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened for writing: %s", strerror(errno));
     for (const char *at = bytes; size > 0;) {
         ssize_t n = write(file, at, size);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            int error = errno;
-            if (!to_stdout)
-                close(file);
-            return write_failed(subject, error);
-        }
+        if (n < 0)
+            return errno;
         at += n;
         size -= (size_t)n;
     }
-    if (!to_stdout && close(file) != 0)
-        return write_failed(subject, errno);
-    return SOOTH_OK;
+    return 0;
+}
+
+/* A new name beside the file, open for writing; -1 where none can be made, or where the path is no plain file (a pipe, a link)
+ * that could be replaced. */
+static int open_beside(const char *path, char *name, size_t room)
+{
+    struct stat old;
+    bool exists = lstat(path, &old) == 0;
+    if (exists && !S_ISREG(old.st_mode))
+        return -1;
+    if (snprintf(name, room, "%s.XXXXXX", path) >= (int)room)
+        return -1;
+    int file = mkstemp(name);
+    mode_t mask = umask(0);
+    umask(mask);
+    if (file >= 0 && fchmod(file, exists ? old.st_mode & 07777 : 0666 & ~mask) != 0)
+        return close(file), unlink(name), -1;
+    return file;
+}
+
+int cli_write(const char *path, const void *bytes, size_t size)
+{
+    if (!path || strcmp(path, "-") == 0) {
+        int error = write_all(STDOUT_FILENO, bytes, size);
+        return error ? write_failed("standard output", error) : SOOTH_OK;
+    }
+    char name[4096] = "";
+    int file = open_beside(path, name, sizeof name);
+    bool replaces = file >= 0;
+    if (!replaces)
+        file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (file < 0)
+        return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened for writing: %s", strerror(errno));
+    int error = write_all(file, bytes, size);
+    if (close(file) != 0 && !error)
+        error = errno;
+    if (replaces && !error && rename(name, path) != 0)
+        error = errno;
+    if (replaces && error)
+        unlink(name);
+    return error ? write_failed(path, error) : SOOTH_OK;
 }
 
 int cli_flush(void)

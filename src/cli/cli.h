@@ -12,6 +12,7 @@ typedef struct command {
 
 int inspect_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
+int predict_main(int argc, char **argv);
 int gpus_main(int argc, char **argv);
 
 /* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */
@@ -19,8 +20,9 @@ int cli_fail(sooth_status code, const char *subject, const char *format, ...) __
 /* A usage error: the message and where help is. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes to the file, or to standard output if path is NULL or "-". Returns the exit code: a full disk is an error that is
- * said, a reader that went away (`| head`) one that is not. */
+/* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written under
+ * another name and renamed. Returns the exit code: a full disk is an error that is said, a reader that went away
+ * (`| head`) one that is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
 /* The same for what was printed on stdout. */
 int cli_flush(void);

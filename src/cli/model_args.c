@@ -209,6 +209,16 @@ int model_open(const char *command, const char *path, const model_args *args, mo
     return code;
 }
 
+bool model_has_open_batch(const sooth_model *model)
+{
+    for (size_t i = 0; i < sooth_input_count(model); i++) {
+        sooth_value v = sooth_value_at(model, sooth_input(model, i));
+        if (v.rank > 0 && v.dims[0] < 0)
+            return true;
+    }
+    return false;
+}
+
 void model_close(model_file *file)
 {
     sooth_free(file->model);

@@ -53,6 +53,8 @@ typedef struct model_file {
 int model_load(const char *path, model_file *file);                                              /* without binding */
 int model_bind(const char *command, const char *path, const model_args *args, model_file *file); /* may be repeated */
 int model_open(const char *command, const char *path, const model_args *args, model_file *file);
+/* Does the bound model leave the first dimension of an input open? */
+bool model_has_open_batch(const sooth_model *model);
 void model_close(model_file *file);
 
 #endif

@@ -194,8 +194,8 @@ static void fill_totals(sooth_prediction *answer, const prediction *times, const
     double seconds = times->latency_ms / 1e3;
     t->compute_share = percent((double)t->flops, seconds * t->peak_flops);
     t->dram_share = percent((double)t->bytes, seconds * t->bandwidth_bytes_s);
-    t->occupancy = percent(busy->occupancy, busy->occupancy_us);
-    t->wave_efficiency = percent(busy->waves, busy->waves_us);
+    t->occupancy = busy->occupancy_us > 0 ? percent(busy->occupancy, busy->occupancy_us) : NAN;
+    t->wave_efficiency = busy->waves_us > 0 ? percent(busy->waves, busy->waves_us) : NAN;
     t->layer_share = percent(busy->compute_us, busy->device_us);
     t->ideal_launch_ms = fmax(0, times->host_ms - t->ideal_compute_ms - t->ideal_memory_ms);
 }

@@ -129,6 +129,8 @@ const char *number_digits(char room[NUMBER_ROOM], double x)
 {
     if (!(x >= 0 && x < 1e12))
         return "?";
+    if (x == 0)
+        return "0";
     int decimals = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : x >= 1 ? 3 : x >= 0.1 ? 4 : 5;
     snprintf(room, NUMBER_ROOM, "%.*f", decimals, x);
     return room;

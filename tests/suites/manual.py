@@ -57,6 +57,9 @@ def main():
     gpus = [line.split(",")[0] for line in sooth("gpus", "--format", "csv").splitlines()[1:]]
     check("bash completes GPUs", ({"rtx-3090"} - set(gpus)) | (set(gpus) ^ set(complete(["gpus", ""]))))
     check("bash completes formats of gpus", {"table", "json", "csv"} ^ set(complete(["gpus", "--format", ""])))
+    check("bash completes formats of predict", {"trace"} ^ set(complete(["predict", "x", "--format", "tr"])))
+    check("bash completes precisions", {"fp32", "fp16", "fp8"} ^ set(complete(["predict", "x", "--precision", "fp"])))
+    check("bash completes the second GPU", {"a100,rtx-3090"} ^ set(complete(["predict", "x", "--gpu", "a100,rtx-309"])))
     check("bash completes formats", {"svg"} ^ set(complete(["inspect", "x", "--format", "=", "s"])))
     if shutil.which("zsh"):
         done = subprocess.run(["zsh", "-n", str(TOP / "completions/_sooth")], stderr=subprocess.PIPE, timeout=20)

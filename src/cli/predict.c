@@ -1,0 +1,302 @@
+/* predict.c: `sooth predict`: how long a network takes on a GPU, layer by layer. */
+#include "cli/predict_args.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
+enum { MOST_PREDICTIONS = 1000 };
+
+static const char *const FORMATS[] = {"table", "json", "csv", "trace", "html", NULL};
+static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_TRACE,
+                                         SOOTH_FORMAT_HTML};
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth predict MODEL [OPTION]...\n"
+         "       sooth predict --queries IN.csv -o OUT.csv [OPTION]...\n\n"
+         "Tells how long a network takes on a GPU, how much of the GPU it uses, and which layers take the time.\n"
+         "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME. Several GPUs or batches "
+         "give\n"
+         "a comparison.\n\nOptions:");
+    options_help(options, count);
+    model_args_help_zoo();
+}
+
+int predict_open_gpus(sooth_gpus **gpus)
+{
+    sooth_error error;
+    const char *directory = getenv("SOOTH_GPUS");
+    if (sooth_gpus_open(directory && *directory ? directory : NULL, gpus, &error) == SOOTH_OK)
+        return SOOTH_OK;
+    return cli_fail(error.code, directory ? "SOOTH_GPUS" : "gpus", "%s", error.message);
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------------------------------- */
+
+typedef struct question {
+    const char *path;
+    model_args *model_args;
+    sooth_predict_options where;
+    sooth_report_options report;
+    const char *output;
+    const sooth_gpu **gpus; /* free() */
+    size_t gpu_count;
+    int64_t *batches; /* free(); one of 0: none was given */
+    size_t batch_count;
+    sooth_prediction **predictions; /* free() */
+    size_t prediction_count;
+} question;
+
+static size_t count_parts(const char *list)
+{
+    size_t n = 1;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static int find_gpus(question *q, sooth_gpus *gpus, const char *names)
+{
+    size_t count = count_parts(names);
+    q->gpus = calloc(count, sizeof *q->gpus);
+    if (!q->gpus)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
+    for (const char *at = names;; at++) {
+        size_t length = strcspn(at, ",");
+        char name[512];
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+        sooth_error error;
+        if (sooth_gpus_find(gpus, name, &q->gpus[q->gpu_count++], &error) != SOOTH_OK)
+            return error.code == SOOTH_ERROR_USAGE ? cli_usage("predict", "--gpu: %s", error.message)
+                                                   : cli_fail(error.code, name, "%s", error.message);
+        at += length;
+        if (!*at)
+            return SOOTH_OK;
+    }
+}
+
+static int read_batches(question *q, const char *list)
+{
+    size_t count = list ? count_parts(list) : 1;
+    q->batches = calloc(count, sizeof *q->batches);
+    if (!q->batches)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
+    q->batch_count = count;
+    for (size_t i = 0; list && i < count; i++) {
+        size_t length = strcspn(list, ",");
+        if (!options_number(list, length, &q->batches[i]) || q->batches[i] < 1 || q->batches[i] > INT32_MAX)
+            return cli_usage("predict",
+                             "--batch takes whole numbers from 1 to %d with commas between them, not '%.60s'",
+                             INT32_MAX, list);
+        list += length + 1;
+    }
+    return SOOTH_OK;
+}
+
+/* ---- answering ------------------------------------------------------------------------------------------------------- */
+
+/* Where no batch was given, it is the file's own, or 1 where the file leaves it open. */
+static int bind_batch(question *q, model_file *file, int64_t batch)
+{
+    q->model_args->batch = batch;
+    int code = model_bind("predict", q->path, q->model_args, file);
+    if (code != SOOTH_OK || batch || !model_has_open_batch(file->model))
+        return code;
+    q->model_args->batch = 1;
+    return model_bind("predict", q->path, q->model_args, file);
+}
+
+static int predict_all(question *q, model_file *file)
+{
+    for (size_t b = 0; b < q->batch_count; b++) {
+        int code = bind_batch(q, file, q->batches[b]);
+        for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++) {
+            sooth_error error;
+            q->where.device = q->gpus[g];
+            sooth_status status = sooth_predict(file->model, &q->where, &q->predictions[q->prediction_count], &error);
+            if (status == SOOTH_OK)
+                q->prediction_count++;
+            else
+                code = status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
+                                                   : cli_fail(status, q->path, "%s", error.message);
+        }
+        if (code != SOOTH_OK)
+            return code;
+    }
+    return SOOTH_OK;
+}
+
+static int write_answer(const question *q)
+{
+    sooth_error error;
+    char *text;
+    size_t size;
+    sooth_status status = sooth_prediction_report((const sooth_prediction *const *)q->predictions, q->prediction_count,
+                                                  &q->report, &text, &size, &error);
+    int code = status == SOOTH_OK            ? cli_write(q->output, text, size)
+               : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
+                                             : cli_fail(status, q->path, "%s", error.message);
+    free(text);
+    return code;
+}
+
+static int answer(question *q)
+{
+    if (q->gpu_count * q->batch_count > MOST_PREDICTIONS)
+        return cli_usage("predict", "at most %d predictions at a time; --queries answers any number", MOST_PREDICTIONS);
+    q->predictions = calloc(q->gpu_count * q->batch_count, sizeof *q->predictions);
+    if (!q->predictions)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
+    model_file file;
+    int code = model_load(q->path, &file);
+    if (code != SOOTH_OK)
+        return code;
+    code = predict_all(q, &file);
+    if (code == SOOTH_OK)
+        code = write_answer(q);
+    for (size_t i = 0; i < q->prediction_count; i++)
+        sooth_prediction_free(q->predictions[i]);
+    model_close(&file);
+    return code;
+}
+
+static int ask(question *q, const predict_args *args, sooth_gpus *gpus)
+{
+    int code = read_batches(q, args->batches);
+    if (code == SOOTH_OK)
+        code = find_gpus(q, gpus, args->gpus ? args->gpus : DEFAULT_GPU);
+    if (code == SOOTH_OK)
+        code = answer(q);
+    free(q->predictions);
+    free(q->batches);
+    free(q->gpus);
+    return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------------- */
+
+static int with_resources(question *q, predict_args *args, const char *queries)
+{
+    sooth_error error;
+    sooth_predictor *predictor = NULL;
+    sooth_gpus *gpus;
+    if (args->weights && sooth_predictor_open(args->weights, &predictor, &error) != SOOTH_OK)
+        return cli_fail(error.code, args->weights, "%s", error.message);
+    args->options.predictor = q->where.predictor = predictor;
+    int code = predict_open_gpus(&gpus);
+    if (code == SOOTH_OK) {
+        code = queries ? queries_run(queries, q->output, args, gpus) : ask(q, args, gpus);
+        sooth_gpus_free(gpus);
+    }
+    sooth_predictor_free(predictor);
+    return code;
+}
+
+/* NULL: the operands and options fit together. */
+static const char *misuse(int operands, bool has_queries, const question *q)
+{
+    if (!has_queries)
+        return operands < 1 ? "which MODEL?" : operands > 1 ? "one MODEL at a time; '%.100s' is one too many" : NULL;
+    if (operands)
+        return "--queries names the models itself; '%.100s' is one too many";
+    if (q->report.format != SOOTH_FORMAT_TABLE || q->report.layers || q->report.kernels || q->model_args->dims.count ||
+        q->model_args->shapes.count)
+        return "--queries writes CSV with one row for each query: --format, --layers, --kernels, --dim and --shape do "
+               "not go with it";
+    return NULL;
+}
+
+int predict_main(int argc, char **argv)
+{
+    model_args dimensions = {0};
+    predict_args args = {0};
+    int format = 0;
+    bool layers = false, kernels = false;
+    const char *output = NULL, *queries = NULL;
+    sooth_predict_options *where = &args.options;
+    const option options[] = {
+        {.name = "gpu",
+         .kind = OPTION_TEXT,
+         .target = &args.gpus,
+         .argument = "NAME,...",
+         .help = "the GPUs, or paths of GPU files; a100-sxm4-40gb if not given"},
+        {.name = "batch",
+         .kind = OPTION_TEXT,
+         .target = &args.batches,
+         .argument = "N,...",
+         .help = "the batch sizes; the file's own, or 1, if not given"},
+        DIMENSION_OPTIONS(&dimensions),
+        {.name = "precision",
+         .kind = OPTION_TEXT,
+         .target = &where->precision,
+         .argument = "NAME",
+         .help = "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8"},
+        {.name = "layout",
+         .kind = OPTION_TEXT,
+         .target = &where->layout,
+         .argument = "nchw|nhwc",
+         .help = "of images in memory; nchw if not given"},
+        {.name = "runtime",
+         .kind = OPTION_TEXT,
+         .target = &where->runtime,
+         .argument = "NAME",
+         .help = "eager (PyTorch, the default), inductor (torch.compile),\nengine (fused inference)"},
+        {.name = "mode",
+         .kind = OPTION_TEXT,
+         .target = &where->mode,
+         .argument = "infer|train",
+         .help = "inference, the default, or a training step"},
+        {.name = "optimizer",
+         .kind = OPTION_TEXT,
+         .target = &where->optimizer,
+         .argument = "NAME",
+         .help = "of training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"},
+        {.name = "stack",
+         .kind = OPTION_TEXT,
+         .target = &where->stack,
+         .argument = "NAME",
+         .help = "version of the software, such as pt2.4-cu124; unknown if not given"},
+        {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "every layer, not only the costliest"},
+        {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "the kernels too, in launch order"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &format,
+         .argument = "table|json|csv|trace|html",
+         .choices = FORMATS,
+         .help = "how to write it; trace is a timeline for Perfetto"},
+        {.name = "queries",
+         .kind = OPTION_TEXT,
+         .target = &queries,
+         .argument = "IN.csv",
+         .help = "answer every row of a table; other options hold where a field is empty"},
+        {.name = "weights",
+         .kind = OPTION_TEXT,
+         .target = &args.weights,
+         .argument = "FILE",
+         .help = "what `sooth learn` has written, instead of what comes with the program"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &output,
+         .argument = "FILE",
+         .help = "write to FILE"},
+    };
+    int code;
+    if (!options_done("predict", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {
+        question q = {.path = argc > 1 ? argv[1] : NULL,
+                      .model_args = &dimensions,
+                      .where = args.options,
+                      .report = {.format = FORMAT_OF[format], .layers = layers, .kernels = kernels},
+                      .output = output};
+        const char *wrong = misuse(argc - 1, queries != NULL, &q);
+        if (!wrong && !output && format == SOOTH_FORMAT_TABLE)
+            fit_terminal(&q.report);
+        code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : with_resources(&q, &args, queries);
+    }
+    model_args_free(&dimensions);
+    return code;
+}
