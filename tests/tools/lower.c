@@ -62,7 +62,9 @@ static void print_text(const program *p, const kernel *k)
     printf(" ->");
     for (int i = 0; i < k->output_count; i++)
         print_tensor(p, k->outputs[i]);
-    printf("\n");
+    for (int i = 0; i < k->fused_count; i++)
+        printf("%s%s", i ? "," : " {", k->fused[i]);
+    printf(k->fused_count ? "}\n" : "\n");
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
@@ -85,6 +87,9 @@ static void print_json(const program *p, const kernel *k)
     print_json_tensors(p, k->inputs, k->input_count);
     printf("],\"out\":[");
     print_json_tensors(p, k->outputs, k->output_count);
+    printf("],\"fused\":[");
+    for (int i = 0; i < k->fused_count; i++)
+        printf("%s\"%s\"", i ? "," : "", k->fused[i]);
     printf("],\"macs\":%lld,\"flops\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld,\"repeat\":%lld}\n",
            (long long)k->macs, (long long)k->flops, (long long)k->bytes_read, (long long)k->bytes_written,
            (long long)k->repeat);

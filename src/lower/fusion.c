@@ -1,0 +1,505 @@
+/* fusion.c: which loops become one kernel, and the kernels that come of it.
+ *
+ * Rounds of: collect pairs of groups that touch a common buffer, best first (same kind, most bytes saved, nearest),
+ * join those that may be joined; until nothing changes. */
+#include "lower/fusion.h"
+
+#include <stdlib.h>
+
+enum {
+    MAX_GROUP_NODES = 64,
+    MAX_PARTNERS = 64, /* tried for each reader of a buffer */
+    MAX_DISTANCE = 64, /* of siblings, in nodes */
+    MIN_SHARED_BYTES = 10,
+    MAX_ROUNDS = 10,
+    MAX_SEARCH = 4096, /* groups that are looked at for a way from one to the other */
+    NO_ITEM = -1,
+};
+
+typedef struct group {
+    int32_t first, last, node_count; /* chain of nodes, in their order */
+    int32_t least, most;             /* of their numbers */
+    int64_t elements, reduced;
+} group;
+
+typedef struct pair {
+    int32_t a, b, distance;
+    bool alike;
+    int64_t shared_bytes;
+} pair;
+
+typedef struct joiner {
+    fusion *f;
+    int32_t *parent;       /* of node: towards the number of its group */
+    int32_t *next;         /* node in the same group */
+    group *groups;         /* by the number of one of its nodes */
+    int32_t *reader_start; /* by buffer: where its readers are in `readers` */
+    int32_t *readers;
+    int32_t *seen; /* by group: when it was looked at last */
+    int32_t stamp;
+    int32_t *stack;
+    struct {
+        pair *items;
+        int32_t count, capacity;
+    } pairs;
+} joiner;
+
+static int32_t group_of(const joiner *j, int32_t n)
+{
+    while (j->parent[n] != n) {
+        j->parent[n] = j->parent[j->parent[n]];
+        n = j->parent[n];
+    }
+    return n;
+}
+
+static const fuse_node *node_at(const joiner *j, int32_t n)
+{
+    return &j->f->nodes.items[n];
+}
+
+/* ---- may two groups be one kernel? ------------------------------------------------------------------------------- */
+
+static bool sizes_match(const group *a, const group *b)
+{
+    if (a->reduced != 1 && b->reduced != 1)
+        return a->elements == b->elements && a->reduced == b->reduced;
+    if (a->reduced == 1 && b->reduced == 1)
+        return a->elements == b->elements;
+    const group *flat = a->reduced == 1 ? a : b, *deep = a->reduced == 1 ? b : a;
+    return flat->elements == mul_wrapping(deep->elements, deep->reduced) || flat->elements == deep->elements;
+}
+
+/* May `reader` read inside the kernel what `writer` makes there? */
+static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r)
+{
+    if (!access_covers(&r->at, b->elements))
+        return false;
+    int64_t repeated = access_repeated(&r->at);
+    int64_t loops = mul_wrapping(reader->elements, reader->reduced);
+    if (writer->reduced == 1 && repeated == 1)
+        return loops == writer->elements;
+    if (reader->reduced == 1 && repeated == 1)
+        return reader->elements == writer->elements;
+    return access_repeats_inside(&r->at) && (reader->reduced == 1 || repeated == reader->reduced);
+}
+
+/* Do all reads in `b` of what `a` writes match? Tells whether there are any. */
+static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
+{
+    for (int32_t n = j->groups[b].first; n != NO_ITEM; n = j->next[n]) {
+        const fuse_node *reader = node_at(j, n);
+        for (int i = 0; i < reader->read_count; i++) {
+            const fuse_buffer *buffer = &j->f->buffers.items[reader->reads[i].buffer];
+            if (buffer->writer == NO_FUSE_NODE || group_of(j, buffer->writer) != a)
+                continue;
+            *depends = true;
+            if (!read_matches(buffer, node_at(j, buffer->writer), reader, &reader->reads[i]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Is there a way from group `from` to group `to` through a third? */
+static bool has_detour(joiner *j, int32_t from, int32_t to)
+{
+    int32_t depth = 0, looked = 0, least = j->groups[from].least;
+    j->stamp++;
+    j->stack[depth++] = to;
+    while (depth > 0) {
+        int32_t g = j->stack[--depth];
+        for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+            for (int i = 0; i < node_at(j, n)->read_count; i++) {
+                int32_t writer = j->f->buffers.items[node_at(j, n)->reads[i].buffer].writer;
+                if (writer == NO_FUSE_NODE)
+                    continue;
+                int32_t before = group_of(j, writer);
+                if (before == from && g != to)
+                    return true;
+                if (before == from || before == to || j->seen[before] == j->stamp || j->groups[before].most < least)
+                    continue;
+                if (++looked > MAX_SEARCH)
+                    return true;
+                j->seen[before] = j->stamp;
+                j->stack[depth++] = before;
+            }
+    }
+    return false;
+}
+
+static int64_t touched_bytes(const fusion *f, const fuse_read *r)
+{
+    const fuse_buffer *b = &f->buffers.items[r->buffer];
+    int64_t touched = access_touched(&r->at);
+    return touched < b->elements ? touched * (b->bytes / b->elements) : b->bytes;
+}
+
+/* Bytes that both read in the same way, or that one makes and the other reads. */
+static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
+{
+    int64_t sum = 0;
+    for (int32_t n = j->groups[a].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            const fuse_read *r = &node_at(j, n)->reads[i];
+            int32_t writer = j->f->buffers.items[r->buffer].writer;
+            bool shares = writer != NO_FUSE_NODE && group_of(j, writer) == b;
+            for (int32_t m = j->groups[b].first; m != NO_ITEM && !shares; m = j->next[m])
+                for (int k = 0; k < node_at(j, m)->read_count && !shares; k++)
+                    shares = node_at(j, m)->reads[k].buffer == r->buffer &&
+                             access_hash(&node_at(j, m)->reads[k].at) == access_hash(&r->at);
+            sum += shares ? touched_bytes(j->f, r) : 0;
+        }
+    return sum;
+}
+
+/* `a` begins before `b`. */
+static bool may_join(joiner *j, int32_t a, int32_t b, pair *found)
+{
+    const group *x = &j->groups[a], *y = &j->groups[b];
+    bool depends = false;
+    if (x->node_count + y->node_count > MAX_GROUP_NODES || !sizes_match(x, y) ||
+        node_at(j, x->first)->repeat != node_at(j, y->first)->repeat || !reads_match(j, a, b, &depends) ||
+        !reads_match(j, b, a, &depends))
+        return false;
+    int32_t over = abs(x->least - y->most), under = abs(y->least - x->most);
+    *found = (pair){.a = a,
+                    .b = b,
+                    .distance = over > under ? over : under,
+                    .alike = (x->reduced == 1) == (y->reduced == 1),
+                    .shared_bytes = shared_bytes(j, a, b) + (depends ? shared_bytes(j, b, a) : 0)};
+    if (!depends && (found->distance > MAX_DISTANCE || found->shared_bytes < MIN_SHARED_BYTES))
+        return false;
+    return !has_detour(j, a, b) && !has_detour(j, b, a);
+}
+
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
+
+static int by_gain(const void *x, const void *y)
+{
+    const pair *p = x, *q = y;
+    if (p->alike != q->alike)
+        return p->alike ? -1 : 1;
+    if (p->shared_bytes != q->shared_bytes)
+        return p->shared_bytes > q->shared_bytes ? -1 : 1;
+    if (p->distance != q->distance)
+        return p->distance < q->distance ? -1 : 1;
+    return p->a != q->a ? (p->a < q->a ? -1 : 1) : (p->b > q->b) - (p->b < q->b);
+}
+
+static void join(joiner *j, int32_t a, int32_t b)
+{
+    group *x = &j->groups[a], *y = &j->groups[b];
+    /* Both chains are in order: merge them. */
+    int32_t p = x->first, q = y->first, first = NO_ITEM, last = NO_ITEM;
+    while (p != NO_ITEM || q != NO_ITEM) {
+        int32_t *from = q == NO_ITEM || (p != NO_ITEM && p < q) ? &p : &q;
+        int32_t n = *from;
+        *from = j->next[n];
+        if (last == NO_ITEM)
+            first = n;
+        else
+            j->next[last] = n;
+        last = n;
+    }
+    j->next[last] = NO_ITEM;
+    x->first = first;
+    x->last = last;
+    x->node_count += y->node_count;
+    x->least = x->least < y->least ? x->least : y->least;
+    x->most = x->most > y->most ? x->most : y->most;
+    if (x->reduced == 1) {
+        x->elements = y->elements;
+        x->reduced = y->reduced;
+    }
+    j->parent[b] = a;
+}
+
+static void add_pair(joiner *j, int32_t a, int32_t b)
+{
+    pair found;
+    if (a == b)
+        return;
+    if (j->groups[a].least > j->groups[b].least) {
+        int32_t swapped = a;
+        a = b;
+        b = swapped;
+    }
+    if (may_join(j, a, b, &found))
+        *(pair *)ARENA_PUSH(j->f->arena, &j->pairs) = found;
+}
+
+static bool is_loop(const joiner *j, int32_t n)
+{
+    return n != NO_FUSE_NODE && node_at(j, n)->kind == FUSE_LOOP;
+}
+
+static void collect_pairs(joiner *j)
+{
+    j->pairs.count = 0;
+    for (int32_t b = 0; b < j->f->buffers.count; b++) {
+        int32_t writer = j->f->buffers.items[b].writer, end = j->reader_start[b + 1];
+        for (int32_t i = j->reader_start[b]; i < end; i++) {
+            if (!is_loop(j, j->readers[i]))
+                continue;
+            int32_t g = group_of(j, j->readers[i]);
+            if (is_loop(j, writer))
+                add_pair(j, group_of(j, writer), g);
+            for (int32_t k = i + 1; k < end && k <= i + MAX_PARTNERS; k++)
+                if (is_loop(j, j->readers[k]))
+                    add_pair(j, g, group_of(j, j->readers[k]));
+        }
+    }
+    if (j->pairs.count > 1)
+        qsort(j->pairs.items, (size_t)j->pairs.count, sizeof *j->pairs.items, by_gain);
+}
+
+static bool join_round(joiner *j)
+{
+    bool changed = false;
+    collect_pairs(j);
+    for (int32_t i = 0; i < j->pairs.count; i++) {
+        int32_t a = group_of(j, j->pairs.items[i].a), b = group_of(j, j->pairs.items[i].b);
+        pair again;
+        if (a == b)
+            continue;
+        if (j->groups[a].least > j->groups[b].least) {
+            int32_t swapped = a;
+            a = b;
+            b = swapped;
+        }
+        if (may_join(j, a, b, &again)) {
+            join(j, a, b);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* The buffer's tensor with the strides that it has in memory. */
+static tensor_id placed(fusion *f, int32_t buffer)
+{
+    const fuse_buffer *b = &f->buffers.items[buffer];
+    extent x = extent_of(&f->out->tensors.items[b->tensor]);
+    int64_t strides[MAX_PLACED_RANK];
+    bool same = true;
+    for (int i = 0; i < x.rank; i++) {
+        access along = access_of(f->arena, &(piece){x.dims[i], x.strides[i]}, 1);
+        access there = access_compose(f->arena, &along, &b->layout);
+        bool told = !there.is_scattered && there.count == 1;
+        strides[i] = told ? there.pieces[0].stride : x.strides[i];
+        same &= strides[i] == x.strides[i];
+    }
+    if (same)
+        return b->tensor;
+    placed_tensor *t = ARENA_PUSH(f->arena, &f->out->tensors);
+    *t = f->out->tensors.items[b->tensor];
+    t->strides = arena_copy(f->arena, strides, (size_t)x.rank + 1, sizeof *strides);
+    f->buffers.items[buffer].tensor = f->out->tensors.count - 1;
+    f->buffers.items[buffer].layout = access_of(f->arena, &(piece){b->elements, 1}, 1);
+    return f->out->tensors.count - 1;
+}
+
+static int64_t sum_saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static void emit_call(fusion *f, const fuse_node *n)
+{
+    kernel *k = ARENA_PUSH(f->arena, &f->out->kernels);
+    *k = *n->call;
+    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + 1);
+    k->bytes_read = 0;
+    for (int i = 0; i < n->read_count; i++) {
+        held[i] = placed(f, n->reads[i].buffer);
+        k->bytes_read = sum_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
+    }
+    held[n->read_count] = placed(f, n->writes[0]);
+    k->input_count = n->read_count;
+    k->inputs = held;
+    k->outputs = held + n->read_count;
+    k->output_count = 1;
+}
+
+static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
+{
+    if (j->f->buffers.items[buffer].is_output)
+        return true;
+    for (int32_t i = j->reader_start[buffer]; i < j->reader_start[buffer + 1]; i++)
+        if (group_of(j, j->readers[i]) != g)
+            return true;
+    return false;
+}
+
+/* What a group reads from outside: each buffer once, and of it no more than there is. */
+static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k)
+{
+    fusion *f = j->f;
+    int32_t *buffers = (int32_t *)held; /* first the buffers, then their tensors in place */
+    int count = 0;
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            int32_t b = node_at(j, n)->reads[i].buffer, writer = f->buffers.items[b].writer, at = 0;
+            if (writer != NO_FUSE_NODE && group_of(j, writer) == g)
+                continue;
+            while (at < count && buffers[at] != b)
+                at++;
+            if (at == count)
+                buffers[count++] = b;
+        }
+    for (int at = 0; at < count; at++) {
+        int64_t bytes = 0;
+        uint64_t last = 0;
+        for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+            for (int i = 0; i < node_at(j, n)->read_count; i++) {
+                const fuse_read *r = &node_at(j, n)->reads[i];
+                uint64_t hash = r->buffer == buffers[at] ? access_hash(&r->at) : last;
+                bytes = hash != last ? sum_saturated(bytes, touched_bytes(f, r)) : bytes;
+                last = hash;
+            }
+        int64_t most = f->buffers.items[buffers[at]].bytes;
+        k->bytes_read = sum_saturated(k->bytes_read, bytes < most ? bytes : most);
+    }
+    for (int at = 0; at < count; at++)
+        held[at] = placed(f, buffers[at]);
+    return count;
+}
+
+static void emit_group(const joiner *j, int32_t g)
+{
+    fusion *f = j->f;
+    const group *x = &j->groups[g];
+    int32_t read_count = 0, write_count = 0, op_count = 0;
+    for (int32_t n = x->first; n != NO_ITEM; n = j->next[n]) {
+        read_count += node_at(j, n)->read_count;
+        write_count += node_at(j, n)->write_count;
+        op_count += node_at(j, n)->op_count;
+    }
+    kernel k = {.op = x->reduced == 1      ? "triton_poi"
+                      : x->reduced <= 1024 ? "triton_per"
+                                           : "triton_red",
+                .layer = NO_NODE,
+                .repeat = node_at(j, x->first)->repeat};
+    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)read_count + (size_t)write_count + 1);
+    const char **ops = ARENA_ARRAY(f->arena, const char *, (size_t)op_count + 1);
+    k.inputs = held;
+    k.input_count = collect_inputs(j, g, held, &k);
+    k.outputs = held + k.input_count;
+    int64_t most_flops = -1;
+    for (int32_t n = x->first; n != NO_ITEM; n = j->next[n]) {
+        const fuse_node *node = node_at(j, n);
+        for (int i = 0; i < node->write_count; i++)
+            if (is_read_outside(j, node->writes[i], g)) {
+                k.bytes_written = sum_saturated(k.bytes_written, f->buffers.items[node->writes[i]].bytes);
+                held[k.input_count + k.output_count++] = placed(f, node->writes[i]);
+            }
+        for (int i = 0; i < node->op_count; i++) {
+            int at = 0;
+            while (at < k.fused_count && strcmp(ops[at], node->ops[i]) != 0)
+                at++;
+            if (at == k.fused_count)
+                ops[k.fused_count++] = node->ops[i];
+        }
+        k.flops = sum_saturated(k.flops, node->flops);
+        if (node->flops > most_flops) {
+            most_flops = node->flops;
+            k.layer = node->layer;
+        }
+    }
+    k.fused = ops;
+    if (k.output_count > 0)
+        *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
+}
+
+/* Groups after all that they read from. */
+static void emit_all(joiner *j)
+{
+    fusion *f = j->f;
+    int32_t *cursor =
+        ARENA_ARRAY(f->arena, int32_t, (size_t)f->nodes.count + 1); /* by group: 1 + next node to look at */
+    bool *is_done = ARENA_ARRAY(f->arena, bool, (size_t)f->nodes.count + 1);
+    for (int32_t start = 0; start < f->nodes.count; start++) {
+        int32_t depth = 0, g = group_of(j, start);
+        if (is_done[g])
+            continue;
+        j->stack[depth++] = g;
+        while (depth > 0) {
+            g = j->stack[depth - 1];
+            int32_t waits_for = NO_ITEM;
+            int32_t n = cursor[g] ? cursor[g] - 1 : j->groups[g].first;
+            for (; n != NO_ITEM && waits_for == NO_ITEM; n = waits_for == NO_ITEM ? j->next[n] : n)
+                for (int i = 0; i < node_at(j, n)->read_count && waits_for == NO_ITEM; i++) {
+                    int32_t writer = f->buffers.items[node_at(j, n)->reads[i].buffer].writer;
+                    int32_t before = writer == NO_FUSE_NODE ? g : group_of(j, writer);
+                    if (before != g && !is_done[before] && !cursor[before])
+                        waits_for = before;
+                }
+            cursor[g] = (n == NO_ITEM ? j->groups[g].last : n) + 1;
+            if (waits_for != NO_ITEM) {
+                j->stack[depth++] = waits_for;
+                continue;
+            }
+            depth--;
+            is_done[g] = true;
+            if (node_at(j, g)->kind == FUSE_CALL)
+                emit_call(f, node_at(j, g));
+            else if (node_at(j, g)->kind == FUSE_LOOP)
+                emit_group(j, g);
+        }
+    }
+}
+
+static void index_readers(joiner *j)
+{
+    fusion *f = j->f;
+    j->reader_start = ARENA_ARRAY(f->arena, int32_t, (size_t)f->buffers.count + 2);
+    int32_t *start = j->reader_start;
+    for (int32_t n = 0; n < f->nodes.count; n++)
+        for (int i = 0; i < f->nodes.items[n].read_count; i++)
+            start[f->nodes.items[n].reads[i].buffer + 1]++;
+    for (int32_t b = 0; b < f->buffers.count; b++)
+        start[b + 1] += start[b];
+    int32_t *at = arena_copy(f->arena, start, (size_t)f->buffers.count + 1, sizeof *start);
+    j->readers = ARENA_ARRAY(f->arena, int32_t, (size_t)start[f->buffers.count] + 1);
+    for (int32_t n = 0; n < f->nodes.count; n++)
+        for (int i = 0; i < f->nodes.items[n].read_count; i++)
+            j->readers[at[f->nodes.items[n].reads[i].buffer]++] = n;
+}
+
+/* Reads of a loop in the order in which it writes. */
+static void order_reads(fusion *f)
+{
+    for (int32_t i = 0; i < f->nodes.count; i++) {
+        fuse_node *n = &f->nodes.items[i];
+        if (n->kind != FUSE_LOOP || n->reduced != 1)
+            continue;
+        const access *order = &f->buffers.items[n->writes[0]].layout;
+        for (int k = 0; k < n->read_count; k++)
+            n->reads[k].at = access_sorted(f->arena, &n->reads[k].at, order);
+    }
+}
+
+void fuse_and_emit(fusion *f)
+{
+    size_t count = (size_t)f->nodes.count + 1;
+    joiner j = {.f = f,
+                .parent = ARENA_ARRAY(f->arena, int32_t, count),
+                .next = ARENA_ARRAY(f->arena, int32_t, count),
+                .groups = ARENA_ARRAY(f->arena, group, count),
+                .seen = ARENA_ARRAY(f->arena, int32_t, count),
+                .stack = ARENA_ARRAY(f->arena, int32_t, count)};
+    for (int32_t n = 0; n < f->nodes.count; n++) {
+        j.parent[n] = n;
+        j.next[n] = NO_ITEM;
+        j.groups[n] = (group){n, n, 1, n, n, f->nodes.items[n].elements, f->nodes.items[n].reduced};
+    }
+    order_reads(f);
+    index_readers(&j);
+    for (int round = 0; round < MAX_ROUNDS && join_round(&j); round++)
+        ;
+    emit_all(&j);
+}

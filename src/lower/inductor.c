@@ -1,0 +1,747 @@
+/* inductor.c: lowering to a compiling runtime, as TorchInductor lowers: the operators of eager PyTorch become formulas
+ * that their readers compute anew, until many readers or many loads make a buffer worth its memory; library calls
+ * always read and write buffers. fusion.c joins the loops that are left.
+ *
+ * The rules of what becomes a buffer, when convolutions turn channels last, and how reductions are split are those of
+ * PyTorch 2.15's inductor backend. What it finds out by timing candidates is not here. */
+#include "lower/inductor.h"
+
+#include "graph/infer.h"
+
+#include <stdlib.h>
+
+enum {
+    MAX_READS_SHARED = 4, /* loads of a formula with several readers; more make it a buffer */
+    MAX_READS = 8,        /* of any formula */
+    MAX_OPS = 30,
+    MULTIPROCESSORS = 108, /* the compiler asks the device; an A100 here */
+    THREADS = 2048,        /* of a multiprocessor */
+};
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static const placed_tensor *tensor_at(const inductor *c, tensor_id t)
+{
+    return &c->f.out->tensors.items[t];
+}
+
+static access identity(inductor *c, int64_t elements)
+{
+    return access_of(c->arena, &(piece){elements, 1}, 1);
+}
+
+static int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
+{
+    fuse_buffer *b = ARENA_PUSH(c->arena, &c->f.buffers);
+    extent x = extent_of(tensor_at(c, t));
+    b->tensor = t;
+    b->elements = extent_elements(&x);
+    for (int i = 0; i < x.rank; i++) /* broadcast dimensions have no memory */
+        if (x.strides[i] == 0 && x.dims[i] > 1)
+            b->elements /= x.dims[i];
+    b->bytes = b->elements * dtype_bits(tensor_at(c, t)->dtype) / 8;
+    b->layout = identity(c, b->elements);
+    b->writer = writer;
+    return c->f.buffers.count - 1;
+}
+
+static int32_t add_box(inductor *c, tensor_id t)
+{
+    box *b = ARENA_PUSH(c->arena, &c->boxes);
+    *b = (box){.buffer = NO_BOX, .tensor = t, .dtype = tensor_at(c, t)->dtype, .own = extent_of(tensor_at(c, t))};
+    return c->boxes.count - 1;
+}
+
+static tensor_id new_tensor(inductor *c, const extent *x, dtype type)
+{
+    int64_t *numbers = arena_room(c->arena, 2 * (size_t)x->rank + 1, sizeof *numbers);
+    memcpy(numbers, x->dims, (size_t)x->rank * sizeof *numbers);
+    memcpy(numbers + x->rank, x->strides, (size_t)x->rank * sizeof *numbers);
+    placed_tensor *t = ARENA_PUSH(c->arena, &c->f.out->tensors);
+    *t = (placed_tensor){.dtype = type,
+                         .rank = (int8_t)x->rank,
+                         .dims = numbers,
+                         .strides = numbers + x->rank,
+                         .storage = c->f.out->storage_count++,
+                         .value = NO_VALUE};
+    return c->f.out->tensors.count - 1;
+}
+
+operand operand_of(inductor *c, tensor_id t)
+{
+    t = c->same[t];
+    const placed_tensor *p = tensor_at(c, t);
+    int32_t *b = &c->box_of_storage[p->storage];
+    if (*b == NO_BOX) { /* a weight, or an input of the network */
+        *b = add_box(c, t);
+        c->boxes.items[*b].buffer = add_buffer(c, t, NO_FUSE_NODE);
+        c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
+    }
+    return (operand){.box = *b, .part = c->part[t], .at = extent_of(p)};
+}
+
+operand operand_broadcast(const operand *x, const extent *to, int first_dim)
+{
+    operand made = {.box = x->box, .part = x->part, .at = {.rank = to->rank}};
+    for (int i = 0; i < to->rank; i++) {
+        int own = i - first_dim;
+        made.at.dims[i] = to->dims[i];
+        made.at.strides[i] =
+            own < 0 || own >= x->at.rank || (x->at.dims[own] == 1 && to->dims[i] != 1) ? 0 : x->at.strides[own];
+    }
+    return made;
+}
+
+/* Dimensions by stride, slowest first. */
+static void walk_order(const extent *x, int *order)
+{
+    for (int i = 0; i < x->rank; i++) {
+        int at = i;
+        while (at > 0 && x->strides[order[at - 1]] < x->strides[i]) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+}
+
+static access walk(inductor *c, const operand *x, const int *order, int count)
+{
+    piece loops[MAX_PLACED_RANK];
+    for (int i = 0; i < count; i++)
+        loops[i] = (piece){x->at.dims[order[i]], x->at.strides[order[i]]};
+    access made = access_of(c->arena, loops, count);
+    made.part = x->part;
+    return made;
+}
+
+/* ---- formulas ---------------------------------------------------------------------------------------------------- */
+
+typedef struct read_list {
+    fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
+    int count;
+} read_list;
+
+static void add_read(read_list *l, fuse_read r)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->items[i].buffer == r.buffer && l->items[i].times == r.times &&
+            access_hash(&l->items[i].at) == access_hash(&r.at))
+            return;
+    if (l->count < (int)(sizeof l->items / sizeof *l->items))
+        l->items[l->count++] = r;
+}
+
+/* What the operand reads, each read turned by `at`: the loops over the operand's elements, and those of a reduction. */
+static void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
+                         int times)
+{
+    const box *b = &c->boxes.items[x->box];
+    if (b->buffer != NO_BOX) {
+        add_read(l, (fuse_read){.buffer = b->buffer,
+                                .times = times,
+                                .at = inner ? access_join(c->arena, outer, inner) : *outer});
+        return;
+    }
+    for (int i = 0; i < b->read_count; i++) {
+        fuse_read r = b->reads[i];
+        r.at = access_compose(c->arena, outer, &b->reads[i].at);
+        if (inner) {
+            access near = access_compose(c->arena, inner, &b->reads[i].at);
+            r.at = access_join(c->arena, &r.at, &near);
+        }
+        r.times *= times;
+        add_read(l, r);
+    }
+}
+
+static void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
+{
+    int32_t most = 1;
+    for (int i = 0; i < operands; i++)
+        most += c->boxes.items[in[i].box].buffer == NO_BOX ? c->boxes.items[in[i].box].op_count : 0;
+    const char **made = ARENA_ARRAY(c->arena, const char *, (size_t)most + 1);
+    int32_t n = 0;
+    for (int i = 0; i < operands; i++) {
+        const box *b = &c->boxes.items[in[i].box];
+        for (int k = 0; b->buffer == NO_BOX && k < b->op_count; k++) {
+            int32_t at = 0;
+            while (at < n && made[at] != b->ops[k])
+                at++;
+            if (at == n)
+                made[n++] = b->ops[k];
+        }
+    }
+    made[n++] = op;
+    *ops = made;
+    *count = n;
+}
+
+static int64_t own_flops(const inductor *c)
+{
+    return c->k->flops;
+}
+
+static int64_t add_flops(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* Is it, in memory, a map with channels last? */
+static bool lies_last(inductor *c, const operand *x)
+{
+    const box *b = &c->boxes.items[x->box];
+    if (x->at.rank != 4)
+        return false;
+    if (b->buffer == NO_BOX)
+        return b->is_last ? memcmp(x->at.strides, b->own.strides, 4 * sizeof(int64_t)) == 0
+                          : extent_suggests_channels_last(&x->at);
+    extent real = x->at;
+    for (int i = 0; i < 4; i++) {
+        access along = access_of(c->arena, &(piece){x->at.dims[i], x->at.strides[i]}, 1);
+        access there = access_compose(c->arena, &along, &c->f.buffers.items[b->buffer].layout);
+        if (there.is_scattered || there.count > 1)
+            return false;
+        real.strides[i] = there.count ? there.pieces[0].stride : 1;
+    }
+    return extent_is_channels_last(&real);
+}
+
+static bool wants_last(inductor *c, const extent *out, const operand *in, int count)
+{
+    for (int i = 0; c->is_last && out->rank == 4 && i < count; i++)
+        if (in[i].at.rank == 4 && memcmp(in[i].at.dims, out->dims, 2 * sizeof(int64_t)) == 0 && in[i].at.dims[2] > 1 &&
+            in[i].at.strides[1] != 0 && lies_last(c, &in[i]))
+            return true;
+    return false;
+}
+
+static int32_t finish_formula(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                              const read_list *l, int op_total)
+{
+    tensor_id t = c->k->outputs[0];
+    extent made = extent_of(tensor_at(c, t));
+    if (tensor_at(c, t)->dtype != type || made.rank != out->rank ||
+        memcmp(made.dims, out->dims, (size_t)out->rank * sizeof *out->dims) != 0 ||
+        memcmp(made.strides, out->strides, (size_t)out->rank * sizeof *out->strides) != 0)
+        t = new_tensor(c, out, type);
+    bool is_last = wants_last(c, out, in, count);
+    int32_t made_box = add_box(c, t);
+    box *b = &c->boxes.items[made_box];
+    b->is_last = is_last;
+    b->is_computed = true;
+    b->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
+    b->read_count = l->count;
+    b->op_total = op_total;
+    b->flops = own_flops(c);
+    for (int i = 0; i < l->count; i++)
+        b->reads_all += l->items[i].times;
+    for (int i = 0; i < count; i++) {
+        const box *from = &c->boxes.items[in[i].box];
+        b->op_total += from->buffer == NO_BOX ? from->op_total : 1;
+        b->flops = add_flops(b->flops, from->buffer == NO_BOX ? from->flops : 0);
+    }
+    keep_ops(c, &b->ops, &b->op_count, op, in, count);
+    return made_box;
+}
+
+int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int op_total)
+{
+    int order[MAX_PLACED_RANK];
+    read_list l = {.count = 0};
+    operand wide[MAX_OPERANDS];
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    walk_order(out, order);
+    for (int i = 0; i < count; i++) {
+        wide[i] = operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
+        access at = walk(c, &wide[i], order, out->rank);
+        read_operand(c, &l, &wide[i], &at, NULL, 1);
+    }
+    return finish_formula(c, op, out, type, wide, count, &l, op_total);
+}
+
+int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int times)
+{
+    read_list l = {.count = 0};
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    for (int i = 0; i < count; i++) {
+        int64_t read = extent_elements(&in[i].at), made = mul_wrapping(extent_elements(out), times);
+        access at = access_scattered(c->arena, read < made ? read : made);
+        at.part = in[i].part;
+        read_operand(c, &l, &in[i], &at, NULL, times);
+    }
+    return finish_formula(c, op, out, type, in, count, &l, 2 * times);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+static fuse_node *add_node(inductor *c, fuse_kind kind)
+{
+    fuse_node *n = ARENA_PUSH(c->arena, &c->f.nodes);
+    n->kind = kind;
+    n->elements = n->reduced = 1;
+    n->layer = c->k->layer;
+    n->repeat = c->k->repeat;
+    return n;
+}
+
+/* Memory in channels last, over the elements in the order of `x`. */
+static access last_layout(inductor *c, const extent *x)
+{
+    operand real = {.at = *x};
+    int order[MAX_PLACED_RANK];
+    walk_order(x, order);
+    extent_channels_last(&real.at);
+    return walk(c, &real, order, x->rank);
+}
+
+void realize(inductor *c, int32_t number)
+{
+    box *b = &c->boxes.items[number];
+    if (b->buffer != NO_BOX)
+        return;
+    int32_t node = c->f.nodes.count, buffer = add_buffer(c, b->tensor, node);
+    if (b->is_last)
+        c->f.buffers.items[buffer].layout = last_layout(c, &b->own);
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = extent_elements(&b->own);
+    n->reads = b->reads;
+    n->read_count = b->read_count;
+    n->writes[n->write_count++] = buffer;
+    n->ops = b->ops;
+    n->op_count = b->op_count;
+    n->flops = b->flops;
+    b->buffer = buffer;
+    b->reads_all = b->op_total = 1;
+}
+
+void mark_reuse(inductor *c, int32_t number, int users)
+{
+    const box *b = &c->boxes.items[number];
+    if (users > 1 && (b->reads_all > MAX_READS_SHARED || b->op_total > MAX_OPS))
+        realize(c, number);
+}
+
+static void realize_hint(inductor *c, int32_t number)
+{
+    if (c->boxes.items[number].reads_all > 1)
+        realize(c, number);
+}
+
+void set_tensor(inductor *c, tensor_id t, int32_t b)
+{
+    c->box_of_storage[tensor_at(c, t)->storage] = b;
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+static int64_t nearest_divisor(int64_t n, int64_t to)
+{
+    int64_t best = 1;
+    for (int64_t d = 1; d <= n / d; d++)
+        if (n % d == 0) {
+            int64_t pair[2] = {d, n / d};
+            for (int i = 0; i < 2; i++) {
+                int64_t gap = llabs(pair[i] - to), least = llabs(best - to);
+                if (gap < least || (gap == least && pair[i] < best))
+                    best = pair[i];
+            }
+        }
+    return best;
+}
+
+/* Into how many parts a reduction with few outputs is split, that the device is filled. */
+static int64_t split_factor(int64_t outputs, int64_t reduced, bool is_inner)
+{
+    const int64_t threads = 256, per_block = is_inner ? threads : 4;
+    int64_t all = mul_wrapping(outputs, reduced), size;
+    if (is_inner && (outputs >= 2 * MULTIPROCESSORS || reduced <= 8192))
+        return 1;
+    if (all < (int64_t)32 * MULTIPROCESSORS * THREADS) {
+        size = 32;
+    } else if (all < (int64_t)512 * MULTIPROCESSORS * THREADS) {
+        int64_t target = MULTIPROCESSORS * THREADS / (is_inner ? 2 * threads : threads);
+        int64_t blocks = is_inner ? outputs : (outputs + 127) / 128;
+        target = (target + blocks - 1) / blocks;
+        int64_t wanted = (reduced + per_block * target - 1) / (per_block * target);
+        int64_t closest = nearest_divisor(reduced, wanted);
+        size = llabs(closest - wanted) < (is_inner ? 30 : 20) ? (closest > 32 ? closest : 32) : wanted;
+    } else {
+        int64_t closest = nearest_divisor(reduced, 512);
+        size = llabs(closest - 512) < 50 ? closest : 512;
+    }
+    return (reduced + per_block * size - 1) / (per_block * size);
+}
+
+/* Do most of the full-size reads of a reduction step through memory one by one? */
+static bool reads_inner(inductor *c, const read_list *l, int64_t elements)
+{
+    int inner = 0, outer = 0;
+    for (int i = 0; i < l->count; i++) {
+        const access *at = &l->items[i].at;
+        if (at->is_scattered || access_touched(at) != elements)
+            continue;
+        access near = {.pieces = at->pieces + at->outer_count, .count = (int16_t)(at->count - at->outer_count)};
+        access there = access_compose(c->arena, &near, &c->f.buffers.items[l->items[i].buffer].layout);
+        bool steps = false;
+        for (int k = 0; k < there.count; k++)
+            steps |= there.pieces[k].stride == 1;
+        inner += steps;
+        outer += !steps;
+    }
+    return inner > outer;
+}
+
+static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced)
+{
+    if (outputs == 1)
+        return split_factor(outputs, reduced, true);
+    if (reduced <= 32 || outputs >= MULTIPROCESSORS * 2 * 32)
+        return 1;
+    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced)));
+}
+
+/* The first of two passes: its parts are outputs of their own. Changes the list to what the second reads. */
+static void split_reduction(inductor *c, fuse_node *shape, read_list *l, int64_t splits, int parts)
+{
+    extent x = {.rank = 2, .dims = {shape->elements, splits}};
+    extent_contiguous(&x);
+    int32_t made[MAX_NODE_WRITES];
+    for (int i = 0; i < parts; i++)
+        made[i] = add_buffer(c, new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
+    bool is_even = shape->reduced % splits == 0;
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = mul_wrapping(shape->elements, splits);
+    n->reduced = (shape->reduced + splits - 1) / splits;
+    n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
+    n->read_count = l->count;
+    for (int i = 0; i < l->count; i++)
+        n->reads[i].at.is_scattered |= !is_even;
+    n->ops = shape->ops;
+    n->op_count = shape->op_count;
+    n->flops = shape->flops;
+    l->count = 0;
+    for (int i = 0; i < parts; i++) {
+        n->writes[n->write_count++] = made[i];
+        piece loops[2] = {{shape->elements, splits}, {splits, 1}};
+        access outer = access_of(c->arena, loops, 1), inner = access_of(c->arena, loops + 1, 1);
+        add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
+    }
+    shape->reduced = splits;
+    shape->flops = 0;
+}
+
+int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
+                       dtype type, const operand *in, int count, int output_count)
+{
+    int outer_dims[MAX_PLACED_RANK], inner_dims[MAX_PLACED_RANK], outer_count = 0, inner_count = 0;
+    fuse_node shape = {.elements = 1, .reduced = 1};
+    for (int i = 0; i < full->rank; i++) {
+        if (is_reduced[i]) {
+            inner_dims[inner_count++] = i;
+            shape.reduced = mul_wrapping(shape.reduced, full->dims[i]);
+        } else {
+            outer_dims[outer_count++] = i;
+            shape.elements = mul_wrapping(shape.elements, full->dims[i]);
+        }
+    }
+    read_list l = {.count = 0};
+    operand wide[MAX_OPERANDS];
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    shape.flops = own_flops(c);
+    for (int i = 0; i < count; i++) {
+        wide[i] = operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
+        access outer = walk(c, &wide[i], outer_dims, outer_count), inner = walk(c, &wide[i], inner_dims, inner_count);
+        read_operand(c, &l, &wide[i], &outer, &inner, 1);
+        const box *b = &c->boxes.items[in[i].box];
+        shape.flops = add_flops(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
+    }
+    keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
+    int64_t splits = splits_of(c, &l, shape.elements, shape.reduced);
+    if (splits > 1)
+        split_reduction(c, &shape, &l, splits, output_count > 1 ? MAX_NODE_WRITES : 1);
+    int32_t first = c->boxes.count, node = c->f.nodes.count;
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = shape.elements;
+    n->reduced = shape.reduced;
+    n->reads = arena_copy(c->arena, l.items, (size_t)l.count, sizeof *l.items);
+    n->read_count = l.count;
+    n->ops = shape.ops;
+    n->op_count = shape.op_count;
+    n->flops = shape.flops;
+    for (int i = 0; i < output_count; i++) {
+        tensor_id t = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type ? c->k->outputs[0]
+                                                                                         : new_tensor(c, out, type);
+        int32_t b = add_box(c, t), buffer = add_buffer(c, t, node);
+        c->boxes.items[b].buffer = buffer;
+        c->boxes.items[b].is_computed = true;
+        c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+        n = &c->f.nodes.items[node];
+        n->writes[n->write_count++] = buffer;
+    }
+    return first;
+}
+
+/* ---- library calls ----------------------------------------------------------------------------------------------- */
+
+/* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
+static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
+{
+    operand x = operand_of(c, t);
+    box *b = &c->boxes.items[x.box];
+    last &= x.at.rank == 4;
+    bool is_own = b->own.rank == x.at.rank &&
+                  memcmp(b->own.dims, x.at.dims, (size_t)x.at.rank * sizeof(int64_t)) == 0 &&
+                  memcmp(b->own.strides, x.at.strides, (size_t)x.at.rank * sizeof(int64_t)) == 0;
+    if (b->buffer == NO_BOX) {
+        b->is_last |= last && is_own;
+        realize(c, x.box);
+        b = &c->boxes.items[x.box];
+    } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
+        c->f.buffers.items[b->buffer].layout = last_layout(c, &b->own);
+    }
+    if (last && !lies_last(c, &x)) {
+        extent out = x.at;
+        extent_contiguous(&out);
+        x.box = make_pointwise(c, "clone", &out, b->dtype, &x, 1, 1);
+        c->boxes.items[x.box].is_last = true;
+        x.at = out;
+        realize(c, x.box);
+        b = &c->boxes.items[x.box];
+    }
+    c->f.buffers.items[b->buffer].is_fixed = true;
+    int order[MAX_PLACED_RANK];
+    walk_order(&x.at, order);
+    return (fuse_read){.buffer = b->buffer, .times = 1, .at = walk(c, &x, order, x.at.rank)};
+}
+
+void call_library(inductor *c)
+{
+    const kernel *k = c->k;
+    bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
+    int32_t count = k->input_count;
+    fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
+    if (is_conv && count > 2) { /* the bias goes into the loop behind it */
+        if (!c->is_last)
+            realize(c, operand_of(c, k->inputs[2]).box);
+        count = 2;
+    }
+    for (int i = 0; i < count; i++)
+        reads[i] = read_for_call(c, k->inputs[i], last);
+    tensor_id t = k->outputs[0];
+    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
+    c->boxes.items[b].buffer = buffer;
+    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+    c->f.buffers.items[buffer].is_fixed = true;
+    if (last && tensor_at(c, t)->rank == 4)
+        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
+    fuse_node *n = add_node(c, FUSE_CALL);
+    n->call = k;
+    n->reads = reads;
+    n->read_count = count;
+    n->writes[n->write_count++] = buffer;
+    set_tensor(c, t, b);
+}
+
+void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last)
+{
+    tensor_id t = c->k->outputs[0];
+    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
+    c->boxes.items[b].buffer = buffer;
+    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+    c->f.buffers.items[buffer].is_fixed = true;
+    if (is_last && tensor_at(c, t)->rank == 4)
+        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
+    fuse_node *n = add_node(c, FUSE_JOIN);
+    n->reads = reads;
+    n->read_count = count;
+    n->writes[n->write_count++] = buffer;
+    set_tensor(c, t, b);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* How many nodes the compiler's graph has: it takes operators apart. */
+static int32_t graph_nodes(const kernel *k)
+{
+    static const struct {
+        const char *op;
+        int nodes;
+    } PARTS[] = {{"cudnn_batch_norm", 18},
+                 {"native_batch_norm", 18},
+                 {"native_layer_norm", 10},
+                 {"native_group_norm", 14},
+                 {"gelu", 8},
+                 {"silu", 5},
+                 {"_softmax", 6},
+                 {"hardswish", 7}};
+    int32_t nodes = 1;
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        nodes = strcmp(k->op, PARTS[i].op) == 0 ? PARTS[i].nodes : nodes;
+    return nodes;
+}
+
+/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. */
+static bool chooses_last(const inductor *c)
+{
+    double nodes = 0, convolutions = 0, all = 0, weighted = 0;
+    for (int32_t i = 0; i < c->in->kernels.count; i++) {
+        const kernel *k = &c->in->kernels.items[i];
+        nodes += graph_nodes(k);
+        for (int n = 0; n < k->input_count; n++)
+            nodes += tensor_at(c, k->inputs[n])->is_weight;
+        if (strcmp(k->op, "convolution") != 0)
+            continue;
+        const placed_tensor *w = tensor_at(c, k->inputs[1]);
+        int64_t out = w->dims[0], in = w->dims[1];
+        bool is_grouped = k->window && k->window->groups > 1 && in > 1;
+        double weight = is_grouped                                       ? 1.358
+                        : out <= 64 && in <= 64                          ? 0.783
+                        : out <= in / 2 && w->rank > 2 && w->dims[2] > 1 ? 0.725
+                                                                         : 0.823;
+        convolutions++;
+        all += (double)k->flops;
+        weighted += weight * (double)k->flops;
+    }
+    return convolutions > 0 && nodes < 300 * convolutions && weighted <= all;
+}
+
+static bool is_plain_view(const kernel *k)
+{
+    return k->flags & KERNEL_VIEW && strcmp(k->op, "split") != 0 && strcmp(k->op, "slice") != 0 &&
+           strcmp(k->op, "select") != 0 && strcmp(k->op, "unfold") != 0;
+}
+
+/* Equal casts, copies and views of what the network computes are made once. Weights stay apart: exporters merge those
+ * that only have equal values. */
+static void find_equal(inductor *c)
+{
+    const program *p = c->in;
+    tensor_id *first = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1); /* by input: its first reader */
+    tensor_id *next = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1);  /* by output: the one after it */
+    const kernel **maker = ARENA_ARRAY(c->arena, const kernel *, (size_t)p->tensors.count + 1);
+    for (tensor_id t = 0; t < p->tensors.count; t++) {
+        first[t] = next[t] = NO_TENSOR;
+        c->same[t] = t;
+    }
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        tensor_id out = k->outputs[0];
+        if (k->input_count == 0)
+            continue;
+        tensor_id in = c->same[k->inputs[0]];
+        if (k->flags & KERNEL_VIEW)
+            c->part[out] = is_plain_view(k) ? c->part[in] : out + 1;
+        bool may = (is_plain_view(k) || strcmp(k->op, "_to_copy") == 0) && k->input_count == 1 &&
+                   !p->tensors.items[in].is_weight;
+        if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
+            continue;
+        const placed_tensor *made = &p->tensors.items[out];
+        int tried = 0; /* a tensor with very many readers is not searched to its end */
+        for (tensor_id t = first[in]; t != NO_TENSOR && c->same[out] == out && tried++ < 32; t = next[t]) {
+            const placed_tensor *other = &p->tensors.items[t];
+            if (strcmp(maker[t]->op, k->op) == 0 && other->dtype == made->dtype && other->rank == made->rank &&
+                memcmp(other->dims, made->dims, (size_t)made->rank * sizeof *made->dims) == 0 &&
+                memcmp(other->strides, made->strides, (size_t)made->rank * sizeof *made->strides) == 0)
+                c->same[out] = t;
+        }
+        c->is_dropped[i] = c->same[out] != out;
+        maker[out] = k;
+        next[out] = first[in];
+        first[in] = out;
+    }
+}
+
+static bool is_counted(const inductor *c, int32_t i)
+{
+    return !c->is_dropped[i] && !(c->in->kernels.items[i].flags & KERNEL_HIDDEN);
+}
+
+static void index_users(inductor *c)
+{
+    const program *p = c->in;
+    int32_t *start = c->user_start;
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int k = 0; is_counted(c, i) && k < p->kernels.items[i].input_count; k++)
+            start[c->same[p->kernels.items[i].inputs[k]] + 1]++;
+    for (tensor_id t = 0; t < p->tensors.count; t++)
+        start[t + 1] += start[t];
+    int32_t *at = arena_copy(c->arena, start, (size_t)p->tensors.count + 1, sizeof *start);
+    c->users = ARENA_ARRAY(c->arena, int32_t, (size_t)start[p->tensors.count] + 1);
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int k = 0; is_counted(c, i) && k < p->kernels.items[i].input_count; k++)
+            c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
+}
+
+static void find_outputs(inductor *c)
+{
+    const network *net = &c->model->net;
+    bool *is_value = ARENA_ARRAY(c->arena, bool, (size_t)net->values.count + 1);
+    for (int32_t i = 0; i < net->outputs.count; i++)
+        is_value[net->outputs.items[i]] = true;
+    for (tensor_id t = 0; t < c->in->tensors.count; t++) {
+        value_id v = c->in->tensors.items[t].value;
+        c->is_output[t] = v != NO_VALUE && is_value[v];
+    }
+}
+
+/* After a kernel: is what it made worth a buffer? */
+static void settle(inductor *c, tensor_id t)
+{
+    int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
+    int users = c->user_start[t + 1] - c->user_start[t] + c->is_output[t];
+    if (b == NO_BOX || c->boxes.items[b].buffer != NO_BOX)
+        return;
+    for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++)
+        if (needs_buffers(&c->in->kernels.items[c->users[i]]))
+            realize_hint(c, b);
+    mark_reuse(c, b, users);
+    if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS)
+        realize_hint(c, b);
+}
+
+program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
+{
+    const program *in = lower_eager(model, options, a);
+    program *out = ARENA_NEW(a, program);
+    out->tensors = in->tensors;
+    out->storage_count = in->storage_count;
+    out->unknown_count = in->unknown_count;
+    size_t tensors = (size_t)in->tensors.count + 2;
+    inductor c = {.f = {.arena = a, .out = out},
+                  .model = model,
+                  .in = in,
+                  .options = options,
+                  .arena = a,
+                  .box_of_storage = ARENA_ARRAY(a, int32_t, (size_t)in->storage_count + 1),
+                  .same = ARENA_ARRAY(a, tensor_id, tensors),
+                  .part = ARENA_ARRAY(a, int32_t, tensors),
+                  .user_start = ARENA_ARRAY(a, int32_t, tensors),
+                  .is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
+                  .is_output = ARENA_ARRAY(a, bool, tensors)};
+    for (int32_t i = 0; i < in->storage_count; i++)
+        c.box_of_storage[i] = NO_BOX;
+    c.is_last = chooses_last(&c);
+    find_equal(&c);
+    index_users(&c);
+    find_outputs(&c);
+    for (int32_t i = 0; i < in->kernels.count; i++) {
+        c.k = &in->kernels.items[i];
+        if (c.is_dropped[i])
+            continue;
+        lower_kernel(&c);
+        settle(&c, c.k->outputs[0]);
+    }
+    for (tensor_id t = 0; t < in->tensors.count; t++) {
+        int32_t b = c.box_of_storage[in->tensors.items[t].storage];
+        if (!c.is_output[t] || b == NO_BOX)
+            continue;
+        realize(&c, b);
+        c.f.buffers.items[c.boxes.items[b].buffer].is_output = true;
+    }
+    fuse_and_emit(&c.f);
+    return out;
+}
