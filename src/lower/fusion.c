@@ -13,6 +13,7 @@ enum {
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
     MAX_SEARCH = 4096, /* groups that are looked at for a way from one to the other */
+    MAX_LOADS = 64,       /* different ones of a buffer that are told apart */
     NO_ITEM = -1,
 };
 
@@ -335,7 +336,38 @@ static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
     return false;
 }
 
-/* What a group reads from outside: each buffer once, and of it no more than there is. */
+/* A buffer that the loops are long enough to walk through counts once; of a larger one, each load of the loop body
+ * counts for itself: slices, and the taps of a window. So the compiler counts. */
+static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
+{
+    const fuse_buffer *b = &j->f->buffers.items[buffer];
+    int64_t loops = mul_wrapping(j->groups[g].elements, j->groups[g].reduced), loads = 0, elements;
+    if (b->elements <= loops)
+        return b->bytes;
+    uint64_t seen[MAX_LOADS];
+    int count = 0;
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            const fuse_read *r = &node_at(j, n)->reads[i];
+            uint64_t hash = access_hash(&r->at);
+            int at = 0;
+            if (r->buffer != buffer)
+                continue;
+            while (at < count && seen[at] != hash)
+                at++;
+            if (at < count)
+                continue;
+            if (count < MAX_LOADS)
+                seen[count++] = hash;
+            loads += r->times;
+        }
+    if (__builtin_mul_overflow(loads, loops, &elements) ||
+        __builtin_mul_overflow(elements, b->bytes / b->elements, &elements))
+        return INT64_MAX;
+    return elements;
+}
+
+/* What a group reads from outside: each buffer once. */
 static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k)
 {
     fusion *f = j->f;
@@ -351,19 +383,8 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
             if (at == count)
                 buffers[count++] = b;
         }
-    for (int at = 0; at < count; at++) {
-        int64_t bytes = 0;
-        uint64_t last = 0;
-        for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
-            for (int i = 0; i < node_at(j, n)->read_count; i++) {
-                const fuse_read *r = &node_at(j, n)->reads[i];
-                uint64_t hash = r->buffer == buffers[at] ? access_hash(&r->at) : last;
-                bytes = hash != last ? sum_saturated(bytes, touched_bytes(f, r)) : bytes;
-                last = hash;
-            }
-        int64_t most = f->buffers.items[buffers[at]].bytes;
-        k->bytes_read = sum_saturated(k->bytes_read, bytes < most ? bytes : most);
-    }
+    for (int at = 0; at < count; at++)
+        k->bytes_read = sum_saturated(k->bytes_read, bytes_of_input(j, g, buffers[at]));
     for (int at = 0; at < count; at++)
         held[at] = placed(f, buffers[at]);
     return count;

@@ -119,9 +119,13 @@ static void lower_elementwise(inductor *c)
     operand in[MAX_OPERANDS];
     extent out = output_extent(c);
     int count = gather_operands(c, in);
-    if (IS_ONE_OF(c->k, TWICE) && count > 0)
+    if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
+        /* Computed in float32: what is looked at twice is the wide number. */
+        in[0].box = make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
+        in[0].at = out;
+        in[0].part = 0;
         mark_reuse(c, in[0].box, 2);
-    count = gather_operands(c, in);
+    }
     finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
 }
 
