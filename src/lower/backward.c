@@ -28,6 +28,7 @@ static const struct {
     {"native_layer_norm", back_norm},
     {"native_group_norm", back_norm},
     {"_fused_rms_norm", back_norm},
+    {"native_dropout", back_dropout},
     {"relu", back_unary},
     {"add", back_add},
     {"sub", back_sub},

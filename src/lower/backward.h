@@ -49,6 +49,7 @@ void differentiate(backward *b, int32_t end);
 /* ---- rules, by file ---------------------------------------------------------------------------------------------- */
 
 void back_unary(backward *b); /* backward_rules_pointwise.c */
+void back_dropout(backward *b);
 void back_scaled(backward *b);
 void back_add(backward *b);
 void back_sub(backward *b);

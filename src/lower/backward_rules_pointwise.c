@@ -51,6 +51,12 @@ void back_unary(backward *b)
     }
 }
 
+void back_dropout(backward *b)
+{
+    tensor_id inputs[2] = {b->dy, b->k.outputs[1]};
+    give(b, 0, work(b->e, "native_dropout_backward", inputs, 2, tensor_dtype(b->e, b->dy), 2));
+}
+
 /* A product with what can be had in one more step. */
 void back_scaled(backward *b)
 {

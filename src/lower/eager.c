@@ -188,7 +188,7 @@ static const struct {
     {"PixelUnshuffle", lower_rearrange},
     {"ChannelShuffle", lower_rearrange},
     {"Identity", lower_identity},
-    {"Dropout", lower_identity},
+    {"Dropout", lower_dropout},
 };
 
 /* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
@@ -316,7 +316,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .readers = count_readers(net, a),
                .first_reader = find_first_readers(net, a),
                .is_static = find_static(net, a),
-               .trains = options->mode == MODE_TRAIN,
+               .trains = options->mode != MODE_INFER,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;
     for (int32_t i = 0; i < net->values.count; i++)
@@ -328,7 +328,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             (e.instead[i] ? e.instead[i] : rule_of(e.node))(&e);
     }
-    if (e.trains)
+    if (options->mode == MODE_TRAIN)
         lower_training(&e);
     return e.out;
 }

@@ -157,6 +157,7 @@ void lower_pow(eager *e);
 void lower_float_unary(eager *e);
 void lower_cast(eager *e);
 void lower_where(eager *e);
+void lower_dropout(eager *e);
 void lower_reduce(eager *e);
 void lower_softmax(eager *e);
 void lower_lp_norm(eager *e);

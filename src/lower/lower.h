@@ -32,7 +32,8 @@ typedef enum lower_runtime {
 
 typedef enum lower_mode {
     MODE_INFER,
-    MODE_TRAIN, /* forward in training mode with the loss, backward, update */
+    MODE_TRAIN,   /* forward in training mode with the loss, backward, update */
+    MODE_FORWARD, /* of these the first alone, without the loss */
 } lower_mode;
 
 typedef enum lower_optimizer {

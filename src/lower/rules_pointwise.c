@@ -169,6 +169,20 @@ void lower_cast(eager *e)
     set_result(e, 0, x);
 }
 
+/* In training it gives the elements that it kept, as booleans, beside the result. */
+void lower_dropout(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    if (!e->trains) {
+        set_result(e, 0, x);
+        return;
+    }
+    tensor_id made = unary(e, "native_dropout", x);
+    extent kept = tensor_extent(e, made);
+    add_output(e, DT_BOOL, &kept);
+    set_result(e, 0, made);
+}
+
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
 /* A single learned number behind what it scales: multiplied in place, so it does not widen the type. */

@@ -16,7 +16,8 @@ static const choice PRECISIONS[] = {
 static const choice LAYOUTS[] = {{"nchw", LAYOUT_NCHW}, {"nhwc", LAYOUT_NHWC}, {NULL, 0}};
 static const choice RUNTIMES[] = {
     {"eager", RUNTIME_EAGER}, {"inductor", RUNTIME_INDUCTOR}, {"engine", RUNTIME_ENGINE}, {NULL, 0}};
-static const choice MODES[] = {{"infer", MODE_INFER}, {"train", MODE_TRAIN}, {NULL, 0}};
+static const choice MODES[] = {
+    {"infer", MODE_INFER}, {"train", MODE_TRAIN}, {"train-forward", MODE_FORWARD}, {NULL, 0}};
 static const choice OPTIMIZERS[] = {
     {"sgd-momentum", OPTIMIZER_MOMENTUM},
     {"none", OPTIMIZER_NONE},

@@ -3,7 +3,7 @@
  *
  *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
  *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
- *         mode=infer|train  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
+ *         mode=infer|train|train-forward  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
  *         attention=fused|explicit  updates=joint|single  backward=plain|autocast
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
@@ -19,7 +19,7 @@ static const char *const PRECISIONS[MAX_WORDS + 1] = {"fp32",     "tf32",     "f
 static const struct {
     const char *key, *words[MAX_WORDS + 1];
 } KEYS[] = {
-    {"mode", {"infer", "train"}},
+    {"mode", {"infer", "train", "train-forward"}},
     {"runtime", {"eager", "inductor", "engine"}},
     {"optimizer", {"momentum", "none", "sgd", "nesterov", "adam", "adamw"}},
     {"attention", {"fused", "explicit"}},
