@@ -177,7 +177,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
 .PHONY: bench
 bench: ## speed and memory, side by side with the onnx package and with nanopb
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory $(JOBS) -s all $(BUILD)/bench/load $(BUILD)/bench/process
+	@$(MAKE) --no-print-directory $(JOBS) -s all $(BUILD)/bench/load $(BUILD)/bench/process $(BUILD)/bench/predict
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -70,6 +70,19 @@ def bench_process(build, scratch):
             print(f"  sooth inspect {title:20} {fastest:6.2f} ms   (median {median:.2f} ms, {peak / 1024:.1f} MiB resident; target 5 ms)")
 
 
+def bench_predict(build, seconds):
+    print("predictions of a loaded and bound network, one core, in one process, lowering included")
+    for title, *arguments in (("zoo:resnet50, batch 1", "zoo:resnet50", "a100", 1),
+                              ("zoo:resnet50, batch 32", "zoo:resnet50", "a100", 32),
+                              ("Swin-B, batch 32", SHARED / GRAPHS[1][1], "a100", 32)):
+        if isinstance(arguments[0], str) or arguments[0].exists():
+            runs, fastest, median, kernels = map(float, output(build / "bench/predict", *arguments, seconds))
+            target = "; target 100 µs" if "zoo" in title else ""
+            print(f"  {title:24}{fastest:8.0f} µs   (median {median:.0f} of {runs:.0f} runs, {kernels:.0f} kernels{target})")
+    fastest, median, peak = map(float, output(build / "bench/process", 50, build / "sooth", "predict", "zoo:resnet50"))
+    print(f"  whole process            {fastest:8.2f} ms   (median {median:.2f} of 50 runs, {peak / 1024:.1f} MiB resident; target 8 ms)")
+
+
 def synthetic(path, columns, with_weights):
     """A chain of MatMuls. With weights their bytes are holes in a sparse file."""
     out = onnxtext
@@ -136,6 +149,7 @@ def main():
     scratch.mkdir(parents=True, exist_ok=True)
     bench_graphs(build, scratch, options.seconds)
     bench_process(build, scratch)
+    bench_predict(build, options.seconds)
     bench_large(build, scratch)
     if (TOP / "bench/nanopb").exists():
         bench_wire(build, scratch, options.seconds)

@@ -1,0 +1,69 @@
+/* predict.c: how long a prediction of a loaded and bound network takes, through the public interface.
+ *
+ *     predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE]]]]]
+ *
+ * Prints one line: runs, the fastest and the median in microseconds, kernels. */
+#include "sooth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { MAX_RUNS = 100000 };
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int run(sooth_model *model, const sooth_predict_options *options, double limit_us)
+{
+    static double times[MAX_RUNS];
+    int runs = 0;
+    size_t kernels = 0;
+    for (double began = now_us(); runs < MAX_RUNS && (runs < 3 || now_us() - began < limit_us); runs++) {
+        sooth_error error;
+        sooth_prediction *prediction;
+        double start = now_us();
+        if (sooth_predict(model, options, &prediction, &error) != SOOTH_OK)
+            return fprintf(stderr, "predict: %s\n", error.message), 1;
+        kernels = sooth_predicted_kernel_count(prediction);
+        sooth_prediction_free(prediction);
+        times[runs] = now_us() - start;
+    }
+    qsort(times, (size_t)runs, sizeof *times, ascending);
+    printf("%d %.1f %.1f %zu\n", runs, times[0], times[runs / 2], kernels);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return fprintf(stderr, "usage: predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE]]]]]\n"), 2;
+    sooth_error error = {.message = ""};
+    sooth_model *model = NULL;
+    sooth_gpus *gpus = NULL;
+    sooth_predict_options where = {.precision = argc > 5 ? argv[5] : NULL,
+                                   .layout = argc > 6 ? argv[6] : NULL,
+                                   .runtime = argc > 7 ? argv[7] : NULL,
+                                   .mode = argc > 8 ? argv[8] : NULL};
+    int code = 1;
+    if (sooth_load_file(argv[1], &model, &error) == SOOTH_OK &&
+        sooth_bind(model, &(sooth_options){.batch = atoll(argv[3])}, &error) == SOOTH_OK &&
+        sooth_gpus_open(NULL, &gpus, &error) == SOOTH_OK &&
+        sooth_gpus_find(gpus, argv[2], &where.device, &error) == SOOTH_OK)
+        code = run(model, &where, 1e6 * (argc > 4 ? atof(argv[4]) : 1));
+    else
+        fprintf(stderr, "predict: %s\n", error.message);
+    sooth_gpus_free(gpus);
+    sooth_free(model);
+    return code;
+}
