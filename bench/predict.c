@@ -1,8 +1,9 @@
-/* predict.c: how long a prediction of a loaded and bound network takes, through the public interface.
+/* predict.c: how long a prediction of a loaded network takes, through the public interface.
  *
  *     predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE]]]]]
  *
- * Prints one line: runs, the fastest and the median in microseconds, kernels. */
+ * Prints one line: runs; the fastest and the median in microseconds of a first prediction after binding, where the network is
+ * lowered to kernels; the same of a further one, on another GPU say; kernels. */
 #include "sooth.h"
 
 #include <stdio.h>
@@ -24,23 +25,35 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int run(sooth_model *model, const sooth_predict_options *options, double limit_us)
+/* One prediction and its time; a negative number if there is none. */
+static double predict_once(sooth_model *model, const sooth_predict_options *options, size_t *kernels)
 {
-    static double times[MAX_RUNS];
+    sooth_error error;
+    sooth_prediction *prediction;
+    double start = now_us();
+    if (sooth_predict(model, options, &prediction, &error) != SOOTH_OK)
+        return fprintf(stderr, "predict: %s\n", error.message), -1;
+    *kernels = sooth_predicted_kernel_count(prediction);
+    sooth_prediction_free(prediction);
+    return now_us() - start;
+}
+
+static int run(sooth_model *model, int64_t batch, const sooth_predict_options *options, double limit_us)
+{
+    static double first[MAX_RUNS], further[MAX_RUNS];
     int runs = 0;
     size_t kernels = 0;
     for (double began = now_us(); runs < MAX_RUNS && (runs < 3 || now_us() - began < limit_us); runs++) {
-        sooth_error error;
-        sooth_prediction *prediction;
-        double start = now_us();
-        if (sooth_predict(model, options, &prediction, &error) != SOOTH_OK)
-            return fprintf(stderr, "predict: %s\n", error.message), 1;
-        kernels = sooth_predicted_kernel_count(prediction);
-        sooth_prediction_free(prediction);
-        times[runs] = now_us() - start;
+        if (sooth_bind(model, &(sooth_options){.batch = batch}, NULL) != SOOTH_OK)
+            return fprintf(stderr, "predict: the model cannot be bound\n"), 1;
+        first[runs] = predict_once(model, options, &kernels);
+        further[runs] = predict_once(model, options, &kernels);
+        if (first[runs] < 0 || further[runs] < 0)
+            return 1;
     }
-    qsort(times, (size_t)runs, sizeof *times, ascending);
-    printf("%d %.1f %.1f %zu\n", runs, times[0], times[runs / 2], kernels);
+    qsort(first, (size_t)runs, sizeof *first, ascending);
+    qsort(further, (size_t)runs, sizeof *further, ascending);
+    printf("%d %.1f %.1f %.1f %.1f %zu\n", runs, first[0], first[runs / 2], further[0], further[runs / 2], kernels);
     return 0;
 }
 
@@ -56,11 +69,9 @@ int main(int argc, char **argv)
                                    .runtime = argc > 7 ? argv[7] : NULL,
                                    .mode = argc > 8 ? argv[8] : NULL};
     int code = 1;
-    if (sooth_load_file(argv[1], &model, &error) == SOOTH_OK &&
-        sooth_bind(model, &(sooth_options){.batch = atoll(argv[3])}, &error) == SOOTH_OK &&
-        sooth_gpus_open(NULL, &gpus, &error) == SOOTH_OK &&
+    if (sooth_load_file(argv[1], &model, &error) == SOOTH_OK && sooth_gpus_open(NULL, &gpus, &error) == SOOTH_OK &&
         sooth_gpus_find(gpus, argv[2], &where.device, &error) == SOOTH_OK)
-        code = run(model, &where, 1e6 * (argc > 4 ? atof(argv[4]) : 1));
+        code = run(model, atoll(argv[3]), &where, 1e6 * (argc > 4 ? atof(argv[4]) : 1));
     else
         fprintf(stderr, "predict: %s\n", error.message);
     sooth_gpus_free(gpus);

@@ -4,6 +4,7 @@
 #include "graph/cost.h"
 #include "graph/infer.h"
 #include "graph/pass.h"
+#include "predict/lowered.h"
 #include "zoo/zoo.h"
 
 #include <stdio.h>
@@ -114,6 +115,7 @@ void sooth_free(sooth_model *model)
         return;
     if (model->map)
         file_close(model->map);
+    lowered_release(model->lowered);
     arena_free(&model->bound_arena);
     arena_free(&model->source_arena);
     free(model);
@@ -124,6 +126,8 @@ sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_
     sooth_error own;
     model->fail.error = error_or(error, &own);
     model->is_bound = false;
+    lowered_release(model->lowered);
+    model->lowered = NULL;
     if (setjmp(model->fail.jump)) {
         sooth_status status = model->fail.error->code;
         model->fail.error = NULL;

@@ -167,11 +167,29 @@ static void read_table(queries *q)
     }
 }
 
-static int by_graph_and_batch(const void *a, const void *b)
+static int compare_texts(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Rows that differ in the GPU alone follow one another: what they launch is the same. */
+static int compare_queries(const void *a, const void *b)
 {
     const query *x = *(query *const *)a, *y = *(query *const *)b;
     int order = strcmp(x->graph, y->graph);
-    return order ? order : x->batch != y->batch ? (x->batch < y->batch ? -1 : 1) : x < y ? -1 : x > y;
+    if (!order)
+        order = x->batch != y->batch ? (x->batch < y->batch ? -1 : 1) : 0;
+    if (!order)
+        order = compare_texts(x->options.precision, y->options.precision);
+    if (!order)
+        order = compare_texts(x->options.layout, y->options.layout);
+    if (!order)
+        order = compare_texts(x->options.runtime, y->options.runtime);
+    if (!order)
+        order = compare_texts(x->options.mode, y->options.mode);
+    if (!order)
+        order = compare_texts(x->options.stack, y->options.stack);
+    return order ? order : x < y ? -1 : x > y;
 }
 
 static void group(queries *q)
@@ -183,7 +201,7 @@ static void group(queries *q)
         if (!*q->rows.items[i].error)
             q->by_graph[used++] = &q->rows.items[i];
     if (used)
-        qsort(q->by_graph, used, sizeof *q->by_graph, by_graph_and_batch);
+        qsort(q->by_graph, used, sizeof *q->by_graph, compare_queries);
     for (size_t i = 0; i < used; i++)
         if (i == 0 || strcmp(q->by_graph[i]->graph, q->by_graph[i - 1]->graph) != 0)
             q->first[q->graph_count++] = i;

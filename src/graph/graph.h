@@ -215,6 +215,7 @@ struct sooth_model {
     struct file_map *map;          /* what must be unmapped at the end; NULL for memory of the caller */
     const struct binding *binding; /* while infer_network runs */
     bool is_bound;
+    struct lowered *lowered; /* what the last prediction was made of (predict/lowered.h); NULL: none since binding */
 };
 
 /* Attribute by name, or NULL. Names are literals nearly always: inline, so that the compiler measures them. */

@@ -24,19 +24,16 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-static void keep_unknown(sooth_prediction *answer, kernel *k)
+static void count_unknown(sooth_prediction *answer, const char *op)
 {
     for (int32_t i = 0; i < answer->unknown.count; i++) {
-        unknown_operator *u = &answer->unknown.items[i];
-        if (strcmp(u->op, k->op) == 0) {
-            u->count++;
-            k->op = u->op;
+        if (strcmp(answer->unknown.items[i].op, op) == 0) {
+            answer->unknown.items[i].count++;
             return;
         }
     }
     unknown_operator *u = ARENA_PUSH(&answer->arena, &answer->unknown);
-    *u = (unknown_operator){.op = keep(&answer->arena, str_of(k->op)), .count = 1};
-    k->op = u->op;
+    *u = (unknown_operator){.op = op, .count = 1};
 }
 
 /* "triton_poi_fused_add_relu"; an operator by itself is its own name. */
@@ -111,21 +108,21 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
 }
 
 /* Kernels into layers; the host's time for views goes to the kernel that waits for it. */
-static void sum_kernels(sooth_prediction *answer, program *p, const prediction *times, busy_means *busy)
+static void sum_kernels(sooth_prediction *answer, const program *p, const prediction *times, busy_means *busy)
 {
     int32_t outside = answer->layer_count - OUTSIDE_COUNT;
     answer->kernels = ARENA_ARRAY(&answer->arena, launched_kernel, (size_t)p->kernels.count);
     double(*by_bound)[BOUND_NOTHING + 1] = arena_alloc(&answer->arena, (size_t)answer->layer_count, sizeof *by_bound);
     double waiting_ms = 0;
     for (int32_t i = 0; i < p->kernels.count; i++) {
-        kernel *k = &p->kernels.items[i];
+        const kernel *k = &p->kernels.items[i];
         const kernel_time *t = &times->kernels[i];
         if (k->flags & KERNEL_VIEW) {
             waiting_ms += t->share_ms;
             continue;
         }
         if (k->flags & KERNEL_UNKNOWN)
-            keep_unknown(answer, k);
+            count_unknown(answer, k->op);
         int32_t layer = k->layer >= 0 && k->layer < outside ? k->layer : outside + k->phase;
         answer->kernels[answer->kernel_count++] =
             (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms};
@@ -222,7 +219,8 @@ static void fill_names(sooth_prediction *answer, const sooth_model *model, const
 
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where)
 {
-    program *p = lower(model, &where->lower, &answer->arena);
+    answer->lowered = lowered_get(model, &where->lower);
+    const program *p = answer->lowered->program;
     const prediction *times = predict_program(with, p, where, &answer->arena);
     answer->program = p;
     answer->times = times;

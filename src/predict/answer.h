@@ -1,8 +1,9 @@
 /* answer.h: a prediction as the public interface hands it out: the program and its times, summed by layer and in total.
- * Everything it refers to is in its own arena, so that it outlives the model. */
+ * What it refers to is its own, so that it outlives the model. */
 #ifndef SOOTH_PREDICT_ANSWER_H
 #define SOOTH_PREDICT_ANSWER_H
 
+#include "predict/lowered.h"
 #include "predict/setting.h"
 
 /* A kernel that is launched: which one of the program, and its part of the latency with that of the views before it. */
@@ -20,7 +21,8 @@ typedef struct unknown_operator {
 
 struct sooth_prediction {
     arena arena;
-    const program *program;
+    lowered *lowered;       /* held; NULL until it is made */
+    const program *program; /* of it */
     const prediction *times;
     sooth_prediction_totals totals;
     sooth_predicted_layer *layers;

@@ -131,7 +131,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
         return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
-    answer->arena.block_bytes = (size_t)512 * 1024;
+    answer->arena.block_bytes = (size_t)128 * 1024;
     sooth_status status = make(answer, model, options);
     model->fail.error = NULL;
     answer->arena.fail = NULL; /* the model may go before the prediction, which allocates nothing more */
@@ -168,6 +168,7 @@ void sooth_prediction_free(sooth_prediction *prediction)
 {
     if (!prediction)
         return;
+    lowered_release(prediction->lowered);
     arena_free(&prediction->arena);
     free(prediction);
 }

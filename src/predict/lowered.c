@@ -1,0 +1,51 @@
+#include "predict/lowered.h"
+
+#include <stdlib.h>
+
+static const size_t ARENA_CAP = (size_t)1 << 30;
+
+static bool same_options(const lower_options *a, const lower_options *b)
+{
+    return a->precision == b->precision && a->layout == b->layout && a->runtime == b->runtime && a->mode == b->mode &&
+           a->optimizer == b->optimizer && a->explicit_attention == b->explicit_attention &&
+           a->single_updates == b->single_updates;
+}
+
+/* Operators without a rule are named where the file has their names. */
+static void keep_names(arena *a, program *p)
+{
+    for (int32_t i = 0; i < p->kernels.count && p->unknown_count; i++) {
+        kernel *k = &p->kernels.items[i];
+        if (k->flags & KERNEL_UNKNOWN)
+            k->op = arena_str(a, str_of(k->op)).ptr;
+    }
+}
+
+lowered *lowered_get(sooth_model *model, const lower_options *options)
+{
+    lowered *l = model->lowered;
+    if (!l || !l->program || !same_options(&l->options, options)) {
+        lowered_release(l);
+        model->lowered = l = calloc(1, sizeof *l);
+        if (!l)
+            fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
+        atomic_init(&l->holders, 1); /* the model, which frees it if lowering fails */
+        l->options = *options;
+        arena_init(&l->arena, &model->fail, ARENA_CAP);
+        l->arena.block_bytes = (size_t)512 * 1024;
+        program *p = lower(model, options, &l->arena);
+        keep_names(&l->arena, p);
+        l->arena.fail = NULL; /* the model may go first, and nothing more is allocated */
+        l->program = p;
+    }
+    atomic_fetch_add(&l->holders, 1);
+    return l;
+}
+
+void lowered_release(lowered *l)
+{
+    if (!l || atomic_fetch_sub(&l->holders, 1) > 1)
+        return;
+    arena_free(&l->arena);
+    free(l);
+}
