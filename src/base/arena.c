@@ -25,6 +25,23 @@ void arena_free(arena *a)
     a->used_bytes = 0;
 }
 
+arena_mark arena_marked(const arena *a)
+{
+    return (arena_mark){a->head, a->next, a->end, a->used_bytes};
+}
+
+void arena_rewind(arena *a, arena_mark mark)
+{
+    while (a->head != mark.head) {
+        arena_block *older = a->head->older;
+        free(a->head);
+        a->head = older;
+    }
+    a->next = mark.next;
+    a->end = mark.end;
+    a->used_bytes = mark.used_bytes;
+}
+
 /* Blocks grow with the arena: few calls of malloc for large models, little waste for small ones. */
 static void add_block(arena *a, size_t need)
 {

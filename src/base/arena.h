@@ -26,6 +26,15 @@ typedef struct arena {
 void arena_init(arena *a, fail *f, size_t cap_bytes);
 void arena_free(arena *a); /* gives everything back; the arena can be used again */
 
+/* A place in the arena's history, and the way back to it: what was given out since is gone. */
+typedef struct arena_mark {
+    arena_block *head;
+    char *next, *end;
+    size_t used_bytes;
+} arena_mark;
+arena_mark arena_marked(const arena *a);
+void arena_rewind(arena *a, arena_mark mark);
+
 /* `count` zeroed elements of `size` bytes; fails on overflow, on reaching the cap, and without memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
 /* The same, not zeroed: for what the caller fills at once. Most allocations are small and end here. */

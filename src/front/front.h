@@ -15,4 +15,8 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size);
 bool tflite_sniff(const uint8_t *bytes, size_t size);
 void tflite_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* torch_archive.c: ZIP archives of PyTorch */
+bool torch_sniff(const uint8_t *bytes, size_t size);
+void torch_read(builder *b, const uint8_t *bytes, size_t size);
+
 #endif

@@ -9,6 +9,7 @@ typedef struct front_end {
 static const front_end FRONT_ENDS[] = {
     {tflite_sniff, tflite_read},
     {onnx_sniff, onnx_read},
+    {torch_sniff, torch_read},
 };
 
 void front_read(builder *b, const uint8_t *bytes, size_t size)
@@ -21,6 +22,6 @@ void front_read(builder *b, const uint8_t *bytes, size_t size)
             return;
         }
     fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX file", bytes[0],
+              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX or a PyTorch file", bytes[0],
               size > 1 ? bytes[1] : 0);
 }

@@ -184,6 +184,7 @@ typedef struct source {
     str producer;
     note_list notes; /* they open the network's */
     bool is_literal; /* its nodes are the operators that its implementation runs: none is recovered from several */
+    struct elaboration *elaboration; /* elaborate.h; NULL: all nodes are there from the beginning */
 } source;
 
 typedef struct network {

@@ -1,6 +1,7 @@
 /* infer.c: walks the source and appends every node to the network with its shapes. */
 #include "graph/infer.h"
 #include "graph/bind.h"
+#include "graph/elaborate.h"
 
 #include <stdio.h>
 
@@ -307,6 +308,7 @@ static void begin(binding *b)
 {
     sooth_model *model = b->model;
     network *net = &model->net;
+    elaborate_undo(model);
     *net = (network){.arena = &model->bound_arena};
     num_table_init(&net->nums, net->arena);
     const num_table *symbols = &model->source.symbols;
@@ -322,20 +324,29 @@ static void begin(binding *b)
             net->values.items[i].is_declared = false;
 }
 
+/* All nodes of the main graph, into the network that was begun. */
+static void run(sooth_model *model)
+{
+    scope top = {.repeat = 1};
+    if (model->source.elaboration)
+        elaborate_run(model);
+    else
+        infer_nodes(model, &model->source.main, &top);
+}
+
 /* A rule complained under dimensions that the user gave. If it does not under those of the file, they are to blame. */
 static void check_fit(sooth_model *model, binding *b)
 {
     char complaint[256];
     snprintf(complaint, sizeof complaint, "%s", model->net.complaint);
-    scope top = {.repeat = 1};
     binding as_in_file = {.model = model};
     begin(&as_in_file);
-    infer_nodes(model, &model->source.main, &top);
+    run(model);
     if (!model->net.complaint)
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "the dimensions given do not fit the network: %s", complaint);
     *b = (binding){.model = model, .options = b->options};
     begin(b);
-    infer_nodes(model, &model->source.main, &top);
+    run(model);
 }
 
 void infer_network(sooth_model *model, const sooth_options *options)
@@ -344,7 +355,6 @@ void infer_network(sooth_model *model, const sooth_options *options)
     arena_free(&model->bound_arena);
     if (options)
         bind_check(model, options);
-    scope top = {.repeat = 1};
     binding b = {.model = model, .options = options};
     begin(&b);
     if (net->batch_from) { /* first as the file has it: shape_rebatch.c compares */
@@ -352,14 +362,14 @@ void infer_network(sooth_model *model, const sooth_options *options)
         as_in_file.batch = 0;
         binding first = {.model = model, .options = &as_in_file};
         begin(&first);
-        infer_nodes(model, &model->source.main, &top);
+        run(model);
         value_list values = net->values;
         b = (binding){.model = model, .options = options};
         begin(&b);
         net->file_shapes = values.items;
         net->file_shape_count = values.count;
     }
-    infer_nodes(model, &model->source.main, &top);
+    run(model);
     if (net->complaint && !net->batch_from && options)
         check_fit(model, &b);
     model->binding = NULL;
