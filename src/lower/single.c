@@ -43,17 +43,6 @@ tensor_id single_weight(eager *e, dtype type, int rank, const int64_t *dims)
     return t;
 }
 
-/* One more output of the kernel launched last. */
-static void add_gradient(eager *e, kernel *k, tensor_id t)
-{
-    extent x = tensor_extent(e, t);
-    tensor_id *outputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)k->output_count + 1);
-    memcpy(outputs, k->outputs, (size_t)k->output_count * sizeof *outputs);
-    outputs[k->output_count++] = tensor_new(e, tensor_dtype(e, t), &x);
-    k->outputs = outputs;
-    k->bytes_written += extent_elements(&x) * dtype_bits(tensor_dtype(e, t)) / 8;
-}
-
 static tensor_id gradient_like(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
@@ -71,7 +60,7 @@ void single_convolution_backward(eager *e, tensor_id x, tensor_id w, const kerne
     k->window = window;
     k->macs = convolution_macs(&y, &xw);
     if (of_input && of_weight) {
-        add_gradient(e, k, w);
+        add_output(e, tensor_dtype(e, w), &xw);
         k->macs = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     }
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
@@ -86,6 +75,8 @@ void single_norm_backward(eager *e, const char *op, const tensor_id *inputs, int
     kernel *k = launch(e, op, all, count + 1, made, 0);
     k->phase = PHASE_BACKWARD;
     count_flops(e, 2 * (double)e->node->op->flops_per_element);
-    for (int i = 1; i < count && i < 3; i++)
-        add_gradient(e, k, inputs[i]);
+    for (int i = 1; i < count && i < 3; i++) { /* weight and bias */
+        extent x = tensor_extent(e, inputs[i]);
+        add_output(e, tensor_dtype(e, inputs[i]), &x);
+    }
 }
