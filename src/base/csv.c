@@ -150,25 +150,3 @@ bool csv_whole(str s, int64_t *number)
     *number = (int64_t)x;
     return true;
 }
-
-str csv_quoted(str s, arena *a)
-{
-    size_t quotes = 0;
-    bool plain = true;
-    for (size_t i = 0; i < s.len; i++) {
-        quotes += s.ptr[i] == '"';
-        plain &= s.ptr[i] != '"' && s.ptr[i] != ',' && s.ptr[i] != '\n' && s.ptr[i] != '\r';
-    }
-    if (plain)
-        return s;
-    char *to = arena_room(a, s.len + quotes + 3, 1);
-    size_t used = 0;
-    to[used++] = '"';
-    for (size_t i = 0; i < s.len; i++) {
-        to[used++] = s.ptr[i];
-        if (s.ptr[i] == '"')
-            to[used++] = '"';
-    }
-    to[used++] = '"';
-    return (str){to, used};
-}

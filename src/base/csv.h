@@ -37,7 +37,5 @@ static inline str csv_at(const csv *c, int column)
 bool csv_real(str s, double *number);
 /* The same if it is a whole number of at most 2^53. */
 bool csv_whole(str s, int64_t *number);
-/* The field as it must be written: quoted where it holds what has a meaning here. */
-str csv_quoted(str s, arena *a);
 
 #endif

@@ -42,6 +42,9 @@ typedef struct rows_options {
  * cannot be used stays in the table with its reason. options may be NULL. */
 measured_rows *rows_read(const char *path, const device_list *devices, const rows_options *options, arena *a, fail *f);
 
+/* What the copy of an input of so many bytes adds to the row's latency; 0 if it is not part of it. */
+double row_copy_ms(const measured_row *row, double input_bytes);
+
 /* The part of a network's name that says which architecture it is: without tag (after '.'), image and window size, training
  * recipe and underscores. Names with the same one stay on one side of a split. */
 str row_architecture(str name, arena *a);

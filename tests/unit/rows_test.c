@@ -112,13 +112,6 @@ static void numbers(void **state)
     assert_false(csv_whole(STR("1e300"), &n));
 }
 
-static void quoting(void **state)
-{
-    bench *b = *state;
-    assert_text(csv_quoted(STR("plain"), &b->arena), "plain");
-    assert_text(csv_quoted(STR("a,\"b\""), &b->arena), "\"a,\"\"b\"\"\"");
-}
-
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 static void labels(void **state)
@@ -398,7 +391,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(fields_and_quotes),
         TEST(numbers),
-        TEST(quoting),
         TEST(labels),
         TEST(rows_with_a_reason),
         TEST(tables_of_something_else),

@@ -1,0 +1,227 @@
+/* eval.c: `sooth eval`: how good the predictions are, on measured rows. */
+#include "base/threads.h"
+#include "cli/predict_args.h"
+#include "cli/terminal.h"
+#include "report/eval_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const FORMATS[] = {"table", "json", NULL}; /* in the order of sooth_format */
+static const size_t ARENA_CAP = (size_t)16 << 30;
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth eval ROWS.csv... [OPTION]...\n\n"
+         "Predicts every row of tables of measured networks or operators and tells how far that is from what was "
+         "measured,\n"
+         "beside what simpler models say. Tables are CSV, also compressed with gzip; their columns are in the "
+         "manual.\n\n"
+         "Options:");
+    options_help(options, count);
+}
+
+typedef struct eval_job {
+    fail fail;
+    sooth_error error;
+    const char *subject; /* what a failure is about */
+    arena arena, scratch;
+    file_map weights;
+    evaluation evaluation;
+    text out;
+    eval_report report;
+    const char *weights_path, *predictions, *output;
+    const char *const *paths;
+    int path_count;
+    bool as_json;
+    rows_options rows;
+} job;
+
+/* ---- the list of --by -------------------------------------------------------------------------------------------- */
+
+static bool add_group(job *j, const char *name, size_t length)
+{
+    for (int by = 0; by < BY_COUNT; by++)
+        if (strlen(eval_by_name((eval_by)by)) == length && memcmp(eval_by_name((eval_by)by), name, length) == 0) {
+            for (size_t i = 0; i < j->report.by_count; i++)
+                if (j->report.by[i] == (eval_by)by)
+                    return true;
+            j->report.by[j->report.by_count++] = (eval_by)by;
+            return true;
+        }
+    return false;
+}
+
+static int read_by(job *j, const char *list)
+{
+    while (list && *list) {
+        size_t length = strcspn(list, ",");
+        if (!add_group(j, list, length))
+            return cli_usage("eval",
+                             "--by takes gpu, family, precision, source, stack, runtime, mode and layout, not '%.*s'",
+                             (int)(length < 60 ? length : 60), list);
+        list += length + (list[length] == ',');
+    }
+    return SOOTH_OK;
+}
+
+/* ---- answering --------------------------------------------------------------------------------------------------- */
+
+static void show_progress(void *context, size_t done, size_t all)
+{
+    (void)context;
+    fprintf(stderr, "\r%zu of %zu rows", done, all);
+    fflush(stderr);
+}
+
+static const predictor *open_weights(job *j)
+{
+    j->subject = j->weights_path ? j->weights_path : "the weights that come with the program";
+    if (!j->weights_path)
+        return predictor_shipped(&j->fail);
+    file_open(&j->weights, j->weights_path, &j->fail);
+    file_inflate(&j->weights, &j->fail);
+    return predictor_read((str){(const char *)j->weights.bytes, j->weights.size}, "", &j->arena, &j->fail);
+}
+
+static void evaluate_tables(job *j, sooth_gpus *gpus)
+{
+    const predictor *with = open_weights(j);
+    measured_rows **tables = ARENA_ARRAY(&j->arena, measured_rows *, (size_t)j->path_count + 1);
+    for (int i = 0; i < j->path_count; i++) {
+        j->subject = j->paths[i];
+        tables[i] = rows_read(j->paths[i], gpus, &j->rows, &j->arena, &j->fail);
+    }
+    j->subject = "eval";
+    bool shows = isatty(STDERR_FILENO);
+    evaluate(&j->evaluation, tables, j->path_count, with, threads_available(), shows ? show_progress : NULL, NULL,
+             &j->arena);
+    if (shows)
+        fprintf(stderr, "\r\033[K");
+    j->report.has_weights = with != NULL;
+}
+
+static void write_report(job *j)
+{
+    eval_report *r = &j->report;
+    r->evaluation = &j->evaluation;
+    r->tables = j->paths;
+    r->out = &j->out;
+    r->scratch = &j->scratch;
+    (j->as_json ? eval_json : eval_table)(r);
+}
+
+/* Not one row with an answer is no evaluation: the first reason is told. */
+static int check_answers(const job *j)
+{
+    const evaluation *e = &j->evaluation;
+    for (size_t i = 0; i < e->count; i++)
+        if (!e->rows[i].reason)
+            return SOOTH_OK;
+    if (!e->count)
+        return cli_fail(SOOTH_ERROR_INPUT, j->paths[0], "has no rows");
+    return cli_fail(SOOTH_ERROR_INPUT, j->paths[e->rows[0].table],
+                    "none of %zu rows can be predicted; the first (line %d): %s", e->count, (int)e->rows[0].row->line,
+                    e->rows[0].reason);
+}
+
+static int run_job(job *j, sooth_gpus *gpus)
+{
+    if (setjmp(j->fail.jump))
+        return cli_fail(j->error.code, j->subject, "%s", j->error.message);
+    evaluate_tables(j, gpus);
+    int code = check_answers(j);
+    if (code != SOOTH_OK)
+        return code;
+    write_report(j);
+    code = cli_write(j->output, j->out.bytes, j->out.size);
+    if (code == SOOTH_OK && j->predictions) {
+        j->out.size = 0;
+        eval_predictions(&j->report);
+        code = cli_write(j->predictions, j->out.bytes, j->out.size);
+    }
+    return code;
+}
+
+static int run(job *j)
+{
+    sooth_gpus *gpus;
+    int code = predict_open_gpus(&gpus);
+    if (code != SOOTH_OK)
+        return code;
+    j->fail.error = &j->error;
+    j->out.fail = &j->fail;
+    j->weights.descriptor = -1;
+    arena_init(&j->arena, &j->fail, ARENA_CAP);
+    arena_init(&j->scratch, &j->fail, ARENA_CAP);
+    code = run_job(j, gpus);
+    evaluation_free(&j->evaluation);
+    file_close(&j->weights);
+    free(j->out.bytes);
+    arena_free(&j->scratch);
+    arena_free(&j->arena);
+    sooth_gpus_free(gpus);
+    return code;
+}
+
+int eval_main(int argc, char **argv)
+{
+    static job j; /* too large for the stack of a small system */
+    const char *by = NULL;
+    int format = 0;
+    int64_t sample = 100;
+    const option options[] = {
+        {.name = "by",
+         .kind = OPTION_TEXT,
+         .target = &by,
+         .argument = "GROUP,...",
+         .help = "figures of each group too: gpu, family, precision, source, stack,\nruntime, mode, layout"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &format,
+         .argument = "table|json",
+         .choices = FORMATS,
+         .help = "how to write it"},
+        {.name = "predictions",
+         .kind = OPTION_TEXT,
+         .target = &j.predictions,
+         .argument = "OUT.csv",
+         .help = "write every row with its prediction to OUT.csv"},
+        {.name = "sample",
+         .kind = OPTION_NUMBER,
+         .target = &sample,
+         .argument = "PERCENT",
+         .least = 1,
+         .most = 100,
+         .help = "only so many of the shapes of tables of operators, always the same"},
+        {.name = "weights",
+         .kind = OPTION_TEXT,
+         .target = &j.weights_path,
+         .argument = "FILE",
+         .help = "what `sooth learn` has written, instead of what comes with the program"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &j.output,
+         .argument = "FILE",
+         .help = "write to FILE"},
+    };
+    int code;
+    if (options_done("eval", options, sizeof options / sizeof *options, &argc, argv, help, &code))
+        return code;
+    if (argc < 2)
+        return cli_usage("eval", "which table of measured rows?");
+    code = read_by(&j, by);
+    if (code != SOOTH_OK)
+        return code;
+    j.paths = (const char *const *)argv + 1;
+    j.path_count = argc - 1;
+    j.as_json = format == SOOTH_FORMAT_JSON;
+    j.rows.keep = sample < 100 ? (double)sample / 100 : 0;
+    if (!j.output && !j.as_json)
+        fit_terminal(&j.report.options);
+    return run(&j);
+}

@@ -1,0 +1,120 @@
+/* eval_json.c: `sooth eval --format json`. */
+#include "report/eval_report.h"
+#include "report/json.h"
+
+#include <math.h>
+
+enum { MOST_WORST = 20 };
+
+static void pair_real(json *j, const char *key, double x)
+{
+    json_key(j, key);
+    json_real(j, fabs(x) < 1e12 ? x : NAN); /* what is beyond has no meaning */
+}
+
+static void figures(json *j, const score *s)
+{
+    json_pair_number(j, "n", (int64_t)s->n);
+    pair_real(j, "mape", s->mape);
+    pair_real(j, "median", s->median);
+    pair_real(j, "p90", s->p90);
+    pair_real(j, "within5", s->within5);
+    pair_real(j, "within10", s->within10);
+    pair_real(j, "spearman", s->spearman);
+    pair_real(j, "coverage90", s->coverage90);
+    pair_real(j, "width90", s->width90);
+}
+
+/* The latency's figures are beside its name too, where no other quantity can be meant. */
+static void latency(json *j, const char *key, const score *s, bool also_flat)
+{
+    json_key(j, key);
+    json_open(j, '{', true);
+    if (also_flat)
+        figures(j, s);
+    json_key(j, "latency_ms");
+    json_open(j, '{', true);
+    figures(j, s);
+    json_close(j, '}');
+    json_close(j, '}');
+}
+
+static void skipped(eval_report *r, json *j)
+{
+    json_key(j, "skipped");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < r->evaluation->count; i++) {
+        const eval_row *row = &r->evaluation->rows[i];
+        if (!row->reason)
+            continue;
+        json_open(j, '{', true);
+        json_pair_number(j, "row", row->row->line);
+        json_pair_string(j, "reason", row->reason);
+        json_pair_string(j, "table", r->tables[row->table]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void groups(eval_report *r, json *j)
+{
+    json_key(j, "by");
+    json_open(j, '{', false);
+    for (size_t i = 0; i < r->by_count; i++) {
+        size_t count;
+        const str *names = eval_groups(r, r->by[i], &count);
+        json_key(j, eval_by_name(r->by[i]));
+        json_open(j, '{', false);
+        for (size_t k = 0; k < count; k++) {
+            score s = eval_score(r->evaluation, EVAL_SOOTH, r->by[i], &names[k], r->scratch);
+            latency(j, arena_str(r->scratch, names[k]).ptr, &s, true);
+        }
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+static void worst(eval_report *r, json *j)
+{
+    size_t count;
+    const eval_row **rows = eval_worst(r, MOST_WORST, &count);
+    json_key(j, "worst");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < count; i++) {
+        const measured_row *m = rows[i]->row;
+        json_open(j, '{', true);
+        json_pair_string(j, "name", arena_str(r->scratch, m->name).ptr);
+        json_pair_string(j, "gpu", arena_str(r->scratch, m->gpu).ptr);
+        json_pair_number(j, "batch", m->batch);
+        json_pair_number(j, "row", m->line);
+        json_pair_string(j, "table", r->tables[rows[i]->table]);
+        pair_real(j, "latency_ms", m->latency_ms);
+        pair_real(j, "latency_ms_pred", rows[i]->latency_ms);
+        pair_real(j, "error", eval_error(rows[i]));
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+void eval_json(eval_report *r)
+{
+    json j = {.out = r->out};
+    json_open(&j, '{', false);
+    json_pair_number(&j, "rows", (int64_t)r->evaluation->count);
+    skipped(r, &j);
+    score s = eval_score(r->evaluation, EVAL_SOOTH, BY_GPU, NULL, r->scratch);
+    json_key(&j, "learned");
+    json_bool(&j, r->has_weights);
+    latency(&j, "metrics", &s, false);
+    json_key(&j, "baselines");
+    json_open(&j, '{', false);
+    for (int m = EVAL_SOOTH + 1; m < EVAL_MODEL_COUNT; m++) {
+        s = eval_score(r->evaluation, (eval_model)m, BY_GPU, NULL, r->scratch);
+        latency(&j, eval_model_name((eval_model)m), &s, true);
+    }
+    json_close(&j, '}');
+    groups(r, &j);
+    worst(r, &j);
+    json_close(&j, '}');
+    text_puts(r->out, "\n");
+}

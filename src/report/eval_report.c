@@ -1,0 +1,96 @@
+/* eval_report.c: what all writers of `sooth eval` ask, and the table of every row's answer. */
+#include "report/eval_report.h"
+#include "predict/setting.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_names(const void *a, const void *b)
+{
+    const str *x = a, *y = b;
+    size_t shorter = x->len < y->len ? x->len : y->len;
+    int c = shorter ? memcmp(x->ptr, y->ptr, shorter) : 0;
+    return c ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+const str *eval_groups(const eval_report *r, eval_by by, size_t *count)
+{
+    const evaluation *e = r->evaluation;
+    str *names = ARENA_ARRAY(r->scratch, str, e->count + 1);
+    size_t n = 0, made = 0;
+    for (size_t i = 0; i < e->count; i++)
+        if (!isnan(eval_error(&e->rows[i])))
+            names[n++] = eval_group(&e->rows[i], by);
+    qsort(names, n, sizeof *names, compare_names);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || !str_eq(names[i], names[made - 1]))
+            names[made++] = names[i];
+    *count = made;
+    return names;
+}
+
+static int compare_errors(const void *a, const void *b)
+{
+    const eval_row *x = *(const eval_row *const *)a, *y = *(const eval_row *const *)b;
+    double ex = eval_error(x), ey = eval_error(y);
+    return ex != ey ? (ex < ey) - (ex > ey) : (x > y) - (x < y);
+}
+
+const eval_row **eval_worst(const eval_report *r, size_t most, size_t *count)
+{
+    const evaluation *e = r->evaluation;
+    const eval_row **rows = ARENA_ARRAY(r->scratch, const eval_row *, e->count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < e->count; i++)
+        if (!isnan(eval_error(&e->rows[i])))
+            rows[n++] = &e->rows[i];
+    qsort(rows, n, sizeof *rows, compare_errors);
+    *count = n < most ? n : most;
+    return rows;
+}
+
+/* ---- every row --------------------------------------------------------------------------------------------------- */
+
+static void field(eval_report *r, str s)
+{
+    text_csv(r->out, arena_str(r->scratch, s).ptr);
+    text_puts(r->out, ",");
+}
+
+static void number(eval_report *r, double x)
+{
+    char room[NUMBER_ROOM];
+    text_printf(r->out, "%s,", isfinite(x) && x >= 0 ? number_real(room, x) : "");
+}
+
+void eval_predictions(eval_report *r)
+{
+    text_puts(r->out, "table,line,name,graph,batch,gpu,precision,layout,runtime,stack,mode,source,latency_ms,"
+                      "latency_ms_pred,latency_ms_low,latency_ms_high,latency_ms_roofline,latency_ms_regression,"
+                      "latency_ms_constant,error\n");
+    for (size_t i = 0; i < r->evaluation->count; i++) {
+        const eval_row *e = &r->evaluation->rows[i];
+        const measured_row *m = e->row;
+        field(r, str_of(r->tables[e->table]));
+        text_printf(r->out, "%d,", (int)m->line);
+        field(r, m->name);
+        field(r, m->graph);
+        text_printf(r->out, "%lld,", (long long)m->batch);
+        field(r, m->gpu);
+        static const setting_part PARTS[] = {SETTING_PRECISION, SETTING_LAYOUT, SETTING_RUNTIME};
+        for (size_t k = 0; k < sizeof PARTS / sizeof *PARTS; k++)
+            field(r, str_of(setting_name(&m->where, PARTS[k])));
+        field(r, m->where.stack);
+        field(r, str_of(setting_name(&m->where, SETTING_MODE)));
+        field(r, m->source);
+        number(r, m->latency_ms);
+        number(r, e->latency_ms);
+        number(r, e->low_ms);
+        number(r, e->high_ms);
+        number(r, e->roofline_ms);
+        number(r, e->regression_ms);
+        number(r, e->constant_ms);
+        text_csv(r->out, e->reason ? e->reason : "");
+        text_puts(r->out, "\n");
+    }
+}

@@ -1,0 +1,174 @@
+/* eval_table.c: `sooth eval` for people. */
+#include "predict/setting.h"
+#include "report/eval_report.h"
+#include "report/grid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_WORST = 20, MOST_REASONS = 20 };
+
+static void title(eval_report *r, const char *s)
+{
+    text_style(r->out, &r->options, "1");
+    text_printf(r->out, "\n  %s\n", s);
+    text_style(r->out, &r->options, "0");
+}
+
+static void add_real(grid *g, const char *format, double x)
+{
+    char cell[NUMBER_ROOM];
+    snprintf(cell, sizeof cell, format, x); // NOLINT(clang-diagnostic-format-nonliteral)
+    grid_add(g, isfinite(x) ? cell : "-");
+}
+
+static void add_score(grid *g, const char *name, const score *s)
+{
+    grid_add(g, name);
+    grid_printf(g, "%zu", s->n);
+    add_real(g, "%.2f", s->mape);
+    add_real(g, "%.2f", s->median);
+    add_real(g, "%.2f", s->p90);
+    add_real(g, "%.1f", s->within5);
+    add_real(g, "%.1f", s->within10);
+    add_real(g, "%.4f", s->spearman);
+    add_real(g, "%.1f", s->coverage90);
+    add_real(g, "%.1f", s->width90);
+}
+
+static const grid_column SCORE_COLUMNS[] = {
+    {"latency", CELL_LEFT},        {"rows", CELL_RIGHT},        {"MAPE %", CELL_RIGHT},      {"median %", CELL_RIGHT},
+    {"p90 %", CELL_RIGHT},         {"within 5 %", CELL_RIGHT},  {"within 10 %", CELL_RIGHT}, {"Spearman", CELL_RIGHT},
+    {"in interval %", CELL_RIGHT}, {"its width %", CELL_RIGHT},
+};
+
+static void begin_scores(eval_report *r, grid *g)
+{
+    grid_begin(g, r->out, r->scratch, &r->options, SCORE_COLUMNS, sizeof SCORE_COLUMNS / sizeof *SCORE_COLUMNS);
+}
+
+static void totals(eval_report *r)
+{
+    grid g;
+    begin_scores(r, &g);
+    for (int m = EVAL_SOOTH; m < EVAL_MODEL_COUNT; m++) {
+        score s = eval_score(r->evaluation, (eval_model)m, BY_GPU, NULL, r->scratch);
+        add_score(&g, eval_model_name((eval_model)m), &s);
+    }
+    grid_write(&g);
+    if (!r->has_weights)
+        text_puts(r->out, "  There are no weights: sooth is physics alone.\n");
+    text_puts(
+        r->out,
+        "  regression: quadratic in log(MACs, activations, parameters), fitted for each GPU, precision, runtime and\n"
+        "  stack on the other four fifths of the architectures; constant: times of the GPU with most rows in common,\n"
+        "  by the median of the ratios.\n");
+}
+
+static void group_scores(eval_report *r, eval_by by)
+{
+    size_t count;
+    const str *names = eval_groups(r, by, &count);
+    char heading[64];
+    snprintf(heading, sizeof heading, "by %s", eval_by_name(by));
+    title(r, heading);
+    grid g;
+    begin_scores(r, &g);
+    for (size_t i = 0; i < count; i++) {
+        score s = eval_score(r->evaluation, EVAL_SOOTH, by, &names[i], r->scratch);
+        add_score(&g, names[i].len ? arena_str(r->scratch, names[i]).ptr : "(none)", &s);
+    }
+    grid_write(&g);
+}
+
+static void worst(eval_report *r)
+{
+    static const grid_column COLUMNS[] = {
+        {"row", CELL_LEFT},    {"error %", CELL_RIGHT}, {"measured ms", CELL_RIGHT}, {"predicted ms", CELL_RIGHT},
+        {"batch", CELL_RIGHT}, {"gpu", CELL_LEFT},      {"setting", CELL_LEFT}};
+    size_t count;
+    const eval_row **rows = eval_worst(r, MOST_WORST, &count);
+    title(r, "worst");
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        const measured_row *m = rows[i]->row;
+        grid_printf(&g, "%.*s (line %d)", STR_ARG(m->name), (int)m->line);
+        add_real(&g, "%.1f", eval_error(rows[i]));
+        add_real(&g, "%.4g", m->latency_ms);
+        add_real(&g, "%.4g", rows[i]->latency_ms);
+        grid_printf(&g, "%lld", (long long)m->batch);
+        grid_printf(&g, "%.*s", STR_ARG(m->gpu));
+        grid_printf(&g, "%s %s %s %s %.*s", setting_name(&m->where, SETTING_PRECISION),
+                    setting_name(&m->where, SETTING_LAYOUT), setting_name(&m->where, SETTING_RUNTIME),
+                    setting_name(&m->where, SETTING_MODE), STR_ARG(m->where.stack));
+    }
+    grid_write(&g);
+}
+
+/* ---- rows without an answer -------------------------------------------------------------------------------------- */
+
+typedef struct reason_count {
+    const char *reason;
+    size_t rows;
+    const eval_row *first;
+} reason_count;
+
+static int compare_reasons(const void *a, const void *b)
+{
+    const eval_row *x = *(const eval_row *const *)a, *y = *(const eval_row *const *)b;
+    int c = strcmp(x->reason, y->reason);
+    return c ? c : (x > y) - (x < y);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+    const reason_count *x = a, *y = b;
+    if (x->rows != y->rows)
+        return x->rows < y->rows ? 1 : -1;
+    return strcmp(x->reason, y->reason);
+}
+
+static void skipped(eval_report *r)
+{
+    const evaluation *e = r->evaluation;
+    const eval_row **rows = ARENA_ARRAY(r->scratch, const eval_row *, e->count + 1);
+    reason_count *counts = ARENA_ARRAY(r->scratch, reason_count, e->count + 1);
+    size_t n = 0, reasons = 0;
+    for (size_t i = 0; i < e->count; i++)
+        if (e->rows[i].reason)
+            rows[n++] = &e->rows[i];
+    if (!n)
+        return;
+    qsort(rows, n, sizeof *rows, compare_reasons);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || strcmp(rows[i]->reason, rows[i - 1]->reason) != 0)
+            counts[reasons++] = (reason_count){rows[i]->reason, 0, rows[i]};
+        counts[reasons - 1].rows++;
+    }
+    qsort(counts, reasons, sizeof *counts, compare_counts);
+    title(r, "skipped");
+    for (size_t i = 0; i < reasons && i < MOST_REASONS; i++) {
+        text_printf(r->out, "  %zu row%s, first in line %d: ", counts[i].rows, counts[i].rows == 1 ? "" : "s",
+                    (int)counts[i].first->row->line);
+        text_name(r->out, counts[i].reason, SIZE_MAX, r->options.ascii);
+        text_puts(r->out, "\n");
+    }
+    if (reasons > MOST_REASONS)
+        text_printf(r->out, "  and %zu more reasons: --format json lists every row\n", reasons - MOST_REASONS);
+}
+
+void eval_table(eval_report *r)
+{
+    const evaluation *e = r->evaluation;
+    size_t refused = 0;
+    for (size_t i = 0; i < e->count; i++)
+        refused += e->rows[i].reason != NULL;
+    text_printf(r->out, "%zu rows, %zu skipped\n\n", e->count, refused);
+    totals(r);
+    for (size_t i = 0; i < r->by_count; i++)
+        group_scores(r, r->by[i]);
+    worst(r);
+    skipped(r);
+}
