@@ -12,7 +12,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict convert gpus --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict eval convert gpus --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -33,6 +33,7 @@ _sooth() {
         local formats="table json csv dot svg"
         [ "$command" != gpus ] || formats="table json csv"
         [ "$command" != predict ] || formats="table json csv trace html"
+        [ "$command" != eval ] || formats="table json"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
         ;;
@@ -64,11 +65,19 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -W "$names" -- "$current")
         return
         ;;
-    -o | --output | --queries | --weights)
+    --by)
+        local listed=
+        case $current in *,*) listed=${current%,*}, ;; esac
+        mapfile -t COMPREPLY < <(
+            compgen -P "$listed" -W "gpu family precision source stack runtime mode layout" -- "${current##*,}"
+        )
+        return
+        ;;
+    -o | --output | --queries | --weights | --predictions)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --batch | --dim | --shape | --top | --depth | --stack)
+    --batch | --dim | --shape | --top | --depth | --stack | --sample)
         return
         ;;
     esac
@@ -78,6 +87,7 @@ _sooth() {
         options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --layers --kernels"
         options+=" --format --queries --weights --output --help"
         ;;
+    eval) options="--by --format --predictions --sample --weights --output --help" ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;
     *) return ;;
@@ -86,6 +96,13 @@ _sooth() {
         mapfile -t COMPREPLY < <(
             compgen -W "$(_sooth_gpus)" -- "$current"
             compgen -f -X '!*.txt' -- "$current"
+        )
+        return
+    fi
+    if [ "$command" = eval ] && [ "${current#-}" = "$current" ]; then
+        mapfile -t COMPREPLY < <(
+            compgen -d -S / -- "$current"
+            compgen -f -X '!*.csv?(.gz)' -- "$current"
         )
         return
     fi

@@ -246,6 +246,8 @@ static void add_rows(evaluation *out, measured_rows *const *tables, int table_co
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             eval_row *row = &out->rows[at++];
             *row = (eval_row){.row = &tables[t]->rows.items[i], .table = t, .reason = tables[t]->rows.items[i].reason};
+            if (!row->reason && isnan(row->row->latency_ms))
+                row->reason = "no latency was measured";
             row->latency_ms = row->low_ms = row->high_ms = NAN;
             row->roofline_ms = row->regression_ms = row->constant_ms = NAN;
         }
