@@ -11,6 +11,8 @@ const zoo_entry *zoo_list(size_t *count)
         {"vgg16", "VGG-16, images of 224 x 224, 1000 classes", zoo_vgg, 16, NULL},
         {"vit_b_16", "Vision Transformer B/16, images of 224 x 224, 1000 classes", zoo_vit, 16, NULL},
         {"bert_base", "BERT base (uncased), 128 tokens, with pooler", zoo_bert_base, 128, NULL},
+        {"resnet", "ResNet, ResNeXt, Wide ResNet: /DEPTH, groups, width, image, classes", zoo_resnet, 0, ZOO_RESNET},
+        {"vgg", "VGG: /DEPTH, norm (none, batch), classes", zoo_vgg, 0, ZOO_VGG},
         {"nasbench201", "NAS-Bench-201: /CELL, channels, cells, classes, image", zoo_nasbench201, 0, ZOO_NASBENCH201},
         {"fbnet", "FBNet for small images: /BLOCKS (22), classes, image", zoo_fbnet, 0, ZOO_FBNET},
         {"ofa", "Once-for-All MobileNetV3: kernels, expansions (20), depths (5), resolution, classes", zoo_ofa, 0,

@@ -70,6 +70,7 @@ _Noreturn void zoo_refuse(builder *b, const zoo_arguments *a, int index, const c
 void zoo_resnet(builder *b, const zoo_arguments *a); /* cnn.c */
 void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
 void zoo_vgg(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_RESNET[], ZOO_VGG[];
 void zoo_vit(builder *b, const zoo_arguments *a); /* transformer.c */
 void zoo_bert_base(builder *b, const zoo_arguments *a);
 
