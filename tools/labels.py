@@ -16,6 +16,7 @@ import hashlib
 import io
 import os
 import pathlib
+import re
 import sys
 
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig",
@@ -139,9 +140,166 @@ def transformers(tables):
             yield row(*where, run["measured_e2e_ms"], "neusight-train", mode="train", optimizer="none", **common)
 
 
+# ---- convolutional networks ------------------------------------------------------------------------------------------
+
+
+def timm(*names, size=224):
+    return [f"timm/{name}@{size}.onnx.gz" for name in names]
+
+
+def resnet(name):
+    """ResNet, ResNeXt and Wide ResNet by torchvision's names; None for others."""
+    found = re.fullmatch(r"(wide_)?resne(x?)t(\d+)(_2)?(?:_(\d+)x(\d+)d)?", name)
+    if not found:
+        return None
+    wide, _, depth, _, groups, width = found.groups()
+    if groups:
+        return f"zoo:resnet/{depth}?groups={groups}&width={width}"
+    return f"zoo:resnet/{depth}" + ("?width=128" if wide else "")
+
+
+def vgg(name):
+    found = re.fullmatch(r"vgg(\d+)(_bn)?", name)
+    return f"zoo:vgg/{found[1]}" + ("?norm=batch" if found[2] else "") if found else None
+
+
+def network_name(graph, otherwise):
+    """The name that timm and torchvision give the network, so that splits by name keep all rows of it on one side."""
+    if graph == "zoo:mobilenet_v2":
+        return "mobilenet_v2"
+    return otherwise.lower() if graph.startswith("zoo:") else re.split("[@.]", pathlib.PurePath(graph).name)[0]
+
+
+def torchvision(tables):
+    """Only graphs that have their batch norms: these runs had them."""
+    others = {"mnasnet0_5": "mnasnet_050", "mnasnet1_0": "mnasnet_100", "densenet121": "densenet121",
+              "densenet161": "densenet161", "densenet169": "densenet169", "densenet201": "densenet201"}
+    for run in tables.read("cnn_end_to_end/torchvision_latency_batch12.csv"):
+        name = run["model"]
+        if run["n_gpus"] != "1":
+            tables.skip("several GPUs")
+            continue
+        if run["precision"] == "double":
+            tables.skip("double precision")
+            continue
+        if run["unstable"] == "yes":
+            tables.skip("marked as unstable in the table")
+            continue
+        graph = "zoo:mobilenet_v2" if name == "mobilenet_v2" else resnet(name) or vgg(name)
+        if graph is None and name in others:
+            graph = tables.file(*timm(others[name]))
+        if graph is None and name == "squeezenet1_0":  # has no batch norms
+            graph = tables.file("torchvision/squeezenet1_0.onnx.gz")
+        if graph is None:
+            tables.skip(f"no graph with batch norms: {name}")
+            continue
+        trains = run["mode"] == "train"
+        yield row(name, graph, run["total_batch"], GPUS[run["device"]], run["median_ms"], "torchvision-b12",
+                  precision="fp32" if run["precision"] == "float" else "fp16", stack="pt1.x",
+                  mode="train" if trains else "infer", optimizer="none" if trains else "")
+
+
+def pycls(tables):
+    sizes = {"B0": 224, "B1": 240, "B2": 260, "B3": 300, "B4": 380}
+    for run in tables.read("cnn_end_to_end/pycls_zoo.csv"):
+        family, kind = run["model"].rsplit("-", 1)
+        graph = None
+        if family.startswith("RegNet"):  # 400MF is regnetx_004, 1.6GF regnetx_016
+            hundreds = round(float(kind[:-2]) * (0.01 if kind.endswith("MF") else 10))
+            name = f"{family.lower()}_{hundreds:03d}"
+            graph = tables.file(*timm(name))
+        elif family == "EfficientNet":
+            name = f"efficientnet_{kind.lower()}"
+            graph = tables.file(*timm(name, "tf_" + name, size=sizes[kind]))
+        else:
+            name = f"{family.lower()}{kind}" + ("_32x4d" if family == "ResNeXt" else "")
+            graph = resnet(name)
+        if graph is None:
+            tables.skip(f"no graph: {run['model']}")
+            continue
+        yield row(name, graph, 64, GPUS[run["device"]], run["infer_ms_batch64"], "pycls", stack="pt1.x")
+
+
+# PaddleClas's names of networks that timm has too: a pattern, and timm's name made of what it matched.
+PADDLE = [
+    (r"DLA(\w+)", r"dla\1"), (r"DPN(\d+)", r"dpn\1"), (r"DenseNet(121|161|169|201)", r"densenet\1"),
+    (r"EfficientNetB(\d)", r"efficientnet_b\1 tf_efficientnet_b\1"), (r"InceptionV([34])", r"inception_v\1"),
+    (r"MixNet_(\w)", r"mixnet_\1 tf_mixnet_\1"), (r"MobileNetV2_x0_75", "mobilenetv2_075"),
+    (r"MobileNetV3_(large|small)_x1_0(?:_ssld)?", r"mobilenetv3_\1_100"),
+    (r"MobileNetV3_(large|small)_x0_75", r"mobilenetv3_\1_075"), (r"MobileNetV3_small_x0_5", "mobilenetv3_small_050"),
+    (r"PPLCNet_x0_(5|75)", r"lcnet_0\1 lcnet_0\g<1>0"), (r"PPLCNet_x1_([05])", r"lcnet_1\g<1>0"),
+    (r"PVT_V2_B(\d)", r"pvt_v2_b\1"), (r"RegNetX_200MF", "regnetx_002"), (r"RegNetX_4GF", "regnetx_040"),
+    (r"RegNetX_32GF", "regnetx_320"), (r"Res2Net50_(26w_4s|14w_8s)", r"res2net50_\1"),
+    (r"ReXNet_(\d)_(\d)", r"rexnet_\1\g<2>0"), (r"(?:Fix_)?ResNet(18|34|50|101|152|200)_vd(?:_ssld)?", r"resnet\1d"),
+    (r"SE_ResNeXt(50|101)_32x4d", r"seresnext\1_32x4d"), (r"SwinTransformer_(\w+?)(?: \[1\])?", r"swin_\1"),
+    (r"ViT_(\w+)_ (\w+)", r"vit_\1_\2"), (r"DeiT_(\w+)_ (\w+)", r"deit_\1_\2"),
+    (r"alt_gvt_(\w+)", r"twins_svt_\1"), (r"pcpvt_(\w+)", r"twins_pcpvt_\1"),
+]
+
+
+def paddle_graph(tables, name, size):
+    for own, others in ((r"ResNe(X?)t(34|50|101|152)(_32x4d|_64x4d|)", resnet), (r"VGG(\d+)", vgg)):
+        if re.fullmatch(own, name) and size == "224":
+            return others(name.lower())
+    if name == "MobileNetV2" and size == "224":
+        return "zoo:mobilenet_v2"
+    if name == "AlexNet" and size == "224":
+        return tables.file("torchvision/alexnet.onnx.gz")
+    if re.fullmatch(r"ShuffleNetV2_x\d_\d", name) and size == "224":  # an engine folds batch norms, and so does this graph
+        return tables.file(f"torchvision/shufflenet_v2{name[12:]}.onnx.gz")
+    for pattern, made in PADDLE:
+        found = re.fullmatch(pattern, name)
+        if found:
+            return tables.file(*timm(*found.expand(made).lower().split(), size=size))
+    return None
+
+
+def paddleclas(tables):
+    for run in tables.read("cnn_end_to_end/paddleclas_latency.csv"):
+        name, size = run["model"], run["input_size"]
+        if not size:
+            tables.skip("the size of the image is not recorded")
+            continue
+        graph = paddle_graph(tables, name, size)
+        if graph is None:
+            tables.skip("no graph of that network and size")
+            continue
+        yield row(network_name(graph, name), graph, run["batch"], GPUS[run["device"]], run["latency_ms"], "paddleclas",
+                  precision=run["runtime_precision"].split()[1].lower(), runtime="engine", stack="trt")
+
+
+def nvidia(tables):
+    """Inference in PyTorch; the rest of these tables is of other frameworks, several GPUs, servers, or names no batch."""
+    folder = "PyTorch/Classification/ConvNets/"
+    networks = {"resnet50v1.5": ("resnet50", "zoo:resnet/50"), "resnext101-32x4d": ("resnext101_32x4d", resnet("resnext101_32x4d")),
+                "se-resnext101-32x4d": ("seresnext101_32x4d", tables.file(*timm("seresnext101_32x4d"))),
+                "efficientnet-b0": ("efficientnet_b0", tables.file(*timm("efficientnet_b0"))),
+                "efficientnet-b4": ("efficientnet_b4", tables.file(*timm("efficientnet_b4", "tf_efficientnet_b4", size=380)))}
+    precisions = {"FP32": "fp32", "TF32": "tf32", "mixed": "amp-fp16"}
+    for run in tables.read("cnn_end_to_end/nvidia_dle_vision.csv.gz"):
+        path, kind = run["model_path"], run["config"].removeprefix("Model=")
+        if not path.startswith(folder) or "triton" in path:
+            tables.skip("another framework, task or a server")
+        elif run["mode"] != "inference" or run["n_gpus"] not in ("", "1"):
+            tables.skip("training: several GPUs, or no batch is recorded")
+        elif run["kind"] != "latency":
+            tables.skip("the throughput beside a latency")
+        else:
+            name, graph = networks.get(kind if path.endswith("efficientnet") else path[len(folder):], (None, None))
+            if graph is None:
+                tables.skip(f"no graph: {kind or path}")
+            elif run["precision"] not in precisions or not run["batch"].isdigit() or run["unit"] != "ms":
+                tables.skip("precision, batch or unit is not recorded")
+            else:
+                mixed = run["precision"] == "mixed"
+                yield row(name, graph, run["batch"], GPUS[run["device"]], run["value"], "nvidia-dle",
+                          precision=precisions[run["precision"]], layout="nhwc" if mixed else "nchw")
+
+
 # ---- the program -----------------------------------------------------------------------------------------------------
 
-SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers": transformers}
+SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers": transformers,
+           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia}
 
 
 def write(path, rows):
