@@ -154,35 +154,33 @@ tensor_id sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
 }
 
-/* Exporters store equal weights once: small ones that are read by several layers are many, not one. */
-static bool is_merged(const backward *b, tensor_id to)
+/* Exporters store equal weights once: small ones that are read in several places are many, not one. */
+static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     enum { LARGEST_MERGED = 4096 };
     extent x = tensor_extent(b->e, to);
-    return tensor_at(b->e, to)->is_weight && b->from[to] != b->k.layer && extent_elements(&x) <= LARGEST_MERGED;
-}
-
-void give_to(backward *b, tensor_id to, tensor_id gradient)
-{
-    eager *e = b->e;
-    if (gradient == NO_TENSOR || !b->needs[to])
-        return;
-    extent x = tensor_extent(e, to);
-    gradient = cast(e, sum_to(e, gradient, &x), tensor_dtype(e, to));
-    tensor_id *sum = &b->gradients[to];
-    tensor_id both[2] = {*sum, gradient};
-    if (*sum != NO_TENSOR && is_merged(b, to)) {
-        *(struct twin *)ARENA_PUSH(e->arena, &b->twins) = (struct twin){to, gradient};
-        return;
-    }
-    b->from[to] = b->k.layer;
-    *sum = *sum == NO_TENSOR ? gradient : work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
+    return tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LARGEST_MERGED;
 }
 
 void give(backward *b, int i, tensor_id gradient)
 {
-    if (wants(b, i))
-        give_to(b, b->k.inputs[i], gradient);
+    eager *e = b->e;
+    if (gradient == NO_TENSOR || !wants(b, i))
+        return;
+    tensor_id to = b->k.inputs[i];
+    extent x = tensor_extent(e, to);
+    gradient = cast(e, sum_to(e, gradient, &x), tensor_dtype(e, to));
+    tensor_id *sum = &b->gradients[to];
+    tensor_id both[2] = {*sum, gradient};
+    int64_t from = (int64_t)b->at * INT16_MAX + i;
+    if (*sum == NO_TENSOR) {
+        b->from[to] = from;
+        *sum = gradient;
+    } else if (is_merged(b, to, from)) {
+        *(struct twin *)ARENA_PUSH(e->arena, &b->twins) = (struct twin){to, gradient};
+    } else {
+        *sum = work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
+    }
 }
 
 tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops)

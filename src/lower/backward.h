@@ -13,7 +13,7 @@ typedef struct backward {
     int32_t at;           /* the kernel that is being differentiated */
     kernel k;             /* a copy of it: the list moves while kernels are appended */
     tensor_id dy;         /* the gradient of its first output */
-    node_id *from;        /* by tensor of the forward pass: the layer that its gradient came from */
+    int64_t *from;        /* by tensor of the forward pass: the input of a kernel that its gradient came from */
     struct {
         struct twin {
             tensor_id parameter, gradient;
@@ -29,7 +29,6 @@ bool wants(const backward *b, int i);
 /* Hands the gradient of input i on: summed to its shape and cast to its type as autograd checks them, and added to what
  * has already come. */
 void give(backward *b, int i, tensor_id gradient);
-void give_to(backward *b, tensor_id to, tensor_id gradient);
 
 /* Sums over what was broadcast from the shape x; itself if nothing was. */
 tensor_id sum_to(eager *e, tensor_id t, const extent *x);

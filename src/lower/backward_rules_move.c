@@ -46,10 +46,52 @@ void back_expand(backward *b)
     give(b, 0, b->dy); /* summed there */
 }
 
+/* Is the run of slices one chunk(): equal parts of one axis that make up the whole? Only the last may be smaller. */
+static bool is_chunk(const backward *b, int32_t first, int32_t last)
+{
+    const eager *e = b->e;
+    extent whole = tensor_extent(e, b->k.inputs[0]), part = {0};
+    int axis = -1;
+    int64_t covered = 0;
+    for (int32_t i = first; i <= last; i++) {
+        extent x = tensor_extent(e, e->out->kernels.items[i].outputs[0]);
+        int own = -1;
+        for (int d = 0; d < x.rank; d++)
+            if (x.dims[d] != whole.dims[d] || x.strides[d] != whole.strides[d])
+                own = own == -1 && x.strides[d] == whole.strides[d] ? d : x.rank;
+        if (own < 0 || own == x.rank || (i > first && own != axis))
+            return false;
+        axis = own;
+        part = i == first ? x : part;
+        covered += x.dims[axis];
+        if (x.dims[axis] > part.dims[axis] || (i < last && x.dims[axis] != part.dims[axis]))
+            return false;
+    }
+    return last > first && covered == whole.dims[axis];
+}
+
+/* The kernels before and behind it that take other parts of the same tensor. */
+static void find_run(const backward *b, int32_t *first, int32_t *last)
+{
+    const kernel *kernels = b->e->out->kernels.items;
+    *first = *last = b->at;
+    while (*first > 0 && strcmp(kernels[*first - 1].op, b->k.op) == 0 &&
+           kernels[*first - 1].inputs[0] == b->k.inputs[0])
+        (*first)--;
+    while (strcmp(kernels[*last + 1].op, b->k.op) == 0 && kernels[*last + 1].inputs[0] == b->k.inputs[0])
+        (*last)++;
+}
+
 /* Zeros, with the gradient in its place. */
 void back_part(backward *b)
 {
     bool is_slice = strcmp(b->k.op, "slice") == 0;
+    int32_t first, last;
+    find_run(b, &first, &last);
+    if (is_slice && is_chunk(b, first, last)) {
+        back_split(b);
+        return;
+    }
     give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
 }
 
@@ -72,15 +114,11 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
 void back_split(backward *b)
 {
     eager *e = b->e;
-    const kernel *kernels = e->out->kernels.items;
     tensor_id whole = b->k.inputs[0];
-    int32_t first = b->at, last = b->at;
-    while (first > 0 && strcmp(kernels[first - 1].op, "split") == 0 && kernels[first - 1].inputs[0] == whole)
-        first--;
-    while (strcmp(kernels[last + 1].op, "split") == 0 && kernels[last + 1].inputs[0] == whole)
-        last++;
+    int32_t first, last;
+    find_run(b, &first, &last);
     for (int32_t i = first; i < b->at; i++)
-        if (b->gradients[kernels[i].outputs[0]] != NO_TENSOR)
+        if (b->gradients[e->out->kernels.items[i].outputs[0]] != NO_TENSOR)
             return; /* one that comes later joins them */
     int32_t count = last - first + 1;
     bool unbinds = is_unbind(b, first, last);

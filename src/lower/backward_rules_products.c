@@ -20,11 +20,17 @@ static bool is_turned(const extent *x)
     return x->strides[0] == 1 && x->strides[1] == x->dims[0];
 }
 
+/* Autocast does not know what was kept in float32 on the way there. */
+static tensor_id lowered(eager *e, tensor_id t)
+{
+    return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? cast(e, t, e->low) : t;
+}
+
 tensor_id product_of(eager *e, tensor_id a, tensor_id c)
 {
-    a = e->autocasts ? to_low(e, a) : a;
-    c = e->autocasts ? to_low(e, c) : c;
-    return matmul(e, a, c, false);
+    a = lowered(e, a);
+    c = lowered(e, c);
+    return tensor_at(e, a)->rank == 3 ? batched_product(e, a, c) : matmul(e, a, c, false);
 }
 
 /* The gradient of a factor lies as the factor does: computed turned where that is turned. */
@@ -52,9 +58,9 @@ void back_bmm(backward *b)
     eager *e = b->e;
     tensor_id a = b->k.inputs[0], c = b->k.inputs[1], da = NO_TENSOR, dc = NO_TENSOR;
     if (wants(b, 0))
-        da = batched_product(e, b->dy, transpose_last(e, c));
+        da = product_of(e, b->dy, transpose_last(e, c));
     if (wants(b, 1))
-        dc = batched_product(e, transpose_last(e, a), b->dy);
+        dc = product_of(e, transpose_last(e, a), b->dy);
     give(b, 0, da);
     give(b, 1, dc);
 }

@@ -295,11 +295,16 @@ static bool is_fixed_index(const eager *e)
     return e->node->output_count > 0;
 }
 
-/* Constants that the exporter made have no name of a module's parameter; masks are buffers. */
+/* The file does not tell parameters from buffers; the words that buffers are named by do, and so does the name that
+ * exporters give to constants of the code. */
 bool is_learned(const eager *e, value_id v)
 {
-    const value *val = &e->net->values.items[v];
-    return !strstr(val->name.ptr, "mask");
+    static const char *const WORDS[] = {"mask", "filt", "lookup", "rope.", "k_bias", "freq", "/Constant_"};
+    const char *name = e->net->values.items[v].name.ptr;
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strstr(name, WORDS[i]))
+            return false;
+    return true;
 }
 
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)

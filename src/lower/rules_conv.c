@@ -236,11 +236,26 @@ void lower_batch_norm(eager *e)
     set_result(e, 0, made);
 }
 
+/* Exporters let a permutation and its inverse cancel. Where a norm over the last dimension reads what has already been
+ * turned to a map, it was turned back for that: gradients meet in the map. */
+static tensor_id through_map(eager *e)
+{
+    static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
+    value_id v = e->node->inputs[0];
+    const node *turn = reader_of(e, v);
+    int32_t count = 0;
+    const int64_t *perm = turn && node_is(turn, "Transpose") ? node_attr_ints(turn, "perm", &count) : NULL;
+    if (!e->trains || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || input_rank(e, 0) != 4 ||
+        e->of_value[turn->outputs[0]] == NO_TENSOR)
+        return input_of(e, 0);
+    return permute(e, e->of_value[turn->outputs[0]], BACK);
+}
+
 /* In float32 under autocast. */
 void lower_layer_norm(eager *e)
 {
     bool is_rms = node_is(e->node, "RMSNormalization");
-    tensor_id t = to_float(e, input_of(e, 0));
+    tensor_id t = to_float(e, through_map(e));
     extent y = tensor_extent(e, t);
     extent_contiguous(&y);
     tensor_id made = normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1);
@@ -291,6 +306,7 @@ void lower_weight_standardization(eager *e)
             row.dims[i] = 1;
         extent_contiguous(&row);
         gain = tensor_new(e, e->weight_dtype, &row);
+        e->out->tensors.items[gain].is_weight = true;
     }
     if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* ones, for the export's sake */
         gain = NO_TENSOR;

@@ -77,12 +77,13 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     return reshape(e, batched_product(e, a, b), x.rank, x.dims);
 }
 
+/* Where the gradient of the matrix is needed, folding spares its many copies: always done. */
 tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
     if (xa.rank == 2 && xb.rank == 2)
         return mm(e, NO_TENSOR, a, b);
-    if (xa.rank >= 3 && xb.rank == 2 && (folds_always || folds(&xa))) {
+    if (xa.rank >= 3 && xb.rank == 2 && (folds_always || e->trains || folds(&xa))) {
         int64_t rows = product(xa.dims, xa.rank - 1);
         tensor_id flat = reshape(e, a, 2, (const int64_t[]){rows, xa.dims[xa.rank - 1]});
         xa.dims[xa.rank - 1] = xb.dims[1];

@@ -211,7 +211,8 @@ void lower_gather(eager *e)
         set_result(e, 0, view_as(e, "select", t, &x));
         return;
     }
-    if (axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] && e->is_static[e->node->inputs[1]]) {
+    if (!e->trains && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
+        e->is_static[e->node->inputs[1]]) {
         /* table[:, positions]: networks that write it so keep what they looked up between passes */
         tensor_id kept = tensor_new(e, tensor_dtype(e, t), &x);
         set_result(e, 0, kept);

@@ -99,11 +99,14 @@ static const char *aten_name(const node *n)
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = maker_of(e, n->inputs[0], NULL);
-    bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish");
+    bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish") ||
+                       node_is(n, "Clip");
     if (!saves_input || !before || !before->op)
         return false;
     extent x = output_extent(e, 0);
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
+    if (node_is(n, "Clip"))
+        return node_is(before, "BatchNormalization");
     if (node_is(before, "Conv"))
         return is_gate || node_is(n, "HardSwish");
     if (node_is(before, "Add"))
@@ -111,14 +114,18 @@ static bool copies_input(eager *e)
     return before->op->kind == OP_NORM;
 }
 
+static void copy_input(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent x = tensor_extent(e, t), order = x;
+    extent_preserve(&x, &order);
+    launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+}
+
 void lower_unary(eager *e)
 {
-    if (e->trains && copies_input(e)) {
-        tensor_id t = input_of(e, 0);
-        extent x = tensor_extent(e, t), order = x;
-        extent_preserve(&x, &order);
-        launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
-    }
+    if (e->trains && copies_input(e))
+        copy_input(e);
     set_result(e, 0, unary(e, aten_name(e->node), input_of(e, 0)));
 }
 
@@ -141,6 +148,8 @@ void lower_clip(eager *e)
     if (n->input_count > 2)
         value_is_number(e, n->inputs[2], &high);
     const char *op = !has_high ? "clamp_min" : !has_low ? "clamp_max" : low == 0 && high == 6 ? "hardtanh" : "clamp";
+    if (e->trains && op[0] == 'h' && copies_input(e))
+        copy_input(e);
     set_result(e, 0, unary(e, op, input_of(e, 0)));
 }
 

@@ -212,7 +212,7 @@ void lower_training(eager *e)
     size_t count = (size_t)e->out->tensors.count;
     backward b = {.e = e,
                   .gradients = ARENA_ARRAY(e->arena, tensor_id, count + 1),
-                  .from = ARENA_ARRAY(e->arena, node_id, count + 1),
+                  .from = ARENA_ARRAY(e->arena, int64_t, count + 1),
                   .needs = ARENA_ARRAY(e->arena, bool, count + 1),
                   .tensor_count = (int32_t)count};
     for (size_t i = 0; i < count; i++)
