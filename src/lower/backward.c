@@ -150,6 +150,8 @@ tensor_id sum_to(eager *e, tensor_id t, const extent *x)
     }
     if (!sums || lead < 0)
         return t;
+    if (x->rank == 0)
+        return sum_over(e, t, x);
     t = sum_over(e, t, &kept);
     return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
 }

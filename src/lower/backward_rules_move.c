@@ -46,7 +46,7 @@ void back_expand(backward *b)
     give(b, 0, b->dy); /* summed there */
 }
 
-/* Is the run of slices one chunk(): equal parts of one axis that make up the whole? Only the last may be smaller. */
+/* Is the run of slices one chunk(): parts of one axis that make up the whole, equal but for the last? */
 static bool is_chunk(const backward *b, int32_t first, int32_t last)
 {
     const eager *e = b->e;
@@ -67,7 +67,8 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
         if (x.dims[axis] > part.dims[axis] || (i < last && x.dims[axis] != part.dims[axis]))
             return false;
     }
-    return last > first && covered == whole.dims[axis];
+    int64_t count = last - first + 1;
+    return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
 /* The kernels before and behind it that take other parts of the same tensor. */

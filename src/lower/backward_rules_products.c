@@ -161,7 +161,7 @@ void back_resample(backward *b)
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
 /* One kernel for the gradients of the input and of both weights. */
-static void back_normalised(backward *b, const char *op, tensor_id dy, int weight_count)
+static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id like)
 {
     eager *e = b->e;
     tensor_id inputs[9] = {dy};
@@ -171,8 +171,8 @@ static void back_normalised(backward *b, const char *op, tensor_id dy, int weigh
     for (int i = 1; i < b->k.output_count && count < 9; i++)
         inputs[count++] = b->k.outputs[i];
     tensor_id x = b->k.inputs[0], made[3] = {NO_TENSOR, NO_TENSOR, NO_TENSOR};
-    made[0] = launch_like(e, op, inputs, count, tensor_dtype(e, x), x);
-    for (int i = 1; i < b->k.input_count && i <= weight_count; i++)
+    made[0] = launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
+    for (int i = 1; i < b->k.input_count && i < 3; i++)
         made[i] = add_output_like(e, tensor_dtype(e, b->k.inputs[i]), b->k.inputs[i]);
     last_kernel(e)->flops = scaled(b->k.flops, 2);
     for (int i = 0; i < 3; i++)
@@ -192,13 +192,15 @@ void back_batch_norm(backward *b)
     } else if (is_cudnn && !extent_suggests_channels_last(&x)) {
         t = contiguous(e, t);
     }
-    back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, 2);
+    back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
 }
 
+/* What a layer norm gives lies as the gradient does. */
 void back_norm(backward *b)
 {
     str op = arena_printf(b->e->arena, "%s_backward", b->k.op);
-    back_normalised(b, op.ptr, b->dy, 2);
+    bool is_layer_norm = strcmp(b->k.op, "native_layer_norm") == 0;
+    back_normalised(b, op.ptr, b->dy, is_layer_norm ? b->dy : b->k.inputs[0]);
 }
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */

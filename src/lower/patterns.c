@@ -287,9 +287,9 @@ static void lower_unfold(eager *e)
     window_start(e, e->node->inputs[0], &first, &start);
     if (e->node->input_count > 1)
         window_start(e, e->node->inputs[1], &second, &next);
-    tensor_id t = tensor_of(e, e->node->inputs[0]);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0),
-           whole = tensor_extent(e, tensor_of(e, first->inputs[0]));
+    tensor_id t = tensor_of(e, first->inputs[0]);
+    extent from = tensor_extent(e, tensor_of(e, e->node->inputs[0])), x = output_extent(e, 0),
+           whole = tensor_extent(e, t);
     memcpy(x.strides, from.strides, sizeof x.strides);
     /* The axis that was sliced is the one whose length differs; its stride is the step between windows. */
     int64_t stride = 1;

@@ -107,6 +107,10 @@ static bool copies_input(eager *e)
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip"))
         return node_is(before, "BatchNormalization");
+    if (node_is(before, "Conv") && e->standardises) { /* scaled behind it where it begins a block */
+        const node *after = reader_of(e, n->outputs[0]);
+        return is_gate || (after && !node_is(after, "Mul"));
+    }
     if (node_is(before, "Conv"))
         return is_gate || node_is(n, "HardSwish");
     if (node_is(before, "Add"))
@@ -126,7 +130,14 @@ void lower_unary(eager *e)
 {
     if (e->trains && copies_input(e))
         copy_input(e);
-    set_result(e, 0, unary(e, aten_name(e->node), input_of(e, 0)));
+    tensor_id t = input_of(e, 0);
+    extent x = tensor_extent(e, t);
+    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* in place: strides stay as they are */
+        set_result(e, 0, launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
+        count_flops(e, 1);
+        return;
+    }
+    set_result(e, 0, unary(e, aten_name(e->node), t));
 }
 
 /* On autocast's list of what runs in float32. */
@@ -225,7 +236,10 @@ void lower_binary(eager *e)
         return;
     }
     if (node_is(n, "Mul") && n->input_count == 2 && is_gain(tensor_at(e, input_of(e, 1)))) {
-        tensor_id inputs[2] = {sum, input_of(e, 1)};
+        if (e->trains)
+            copy_input(e);
+        extent number = {.rank = 0};
+        tensor_id inputs[2] = {sum, view_as(e, "view", input_of(e, 1), &number)};
         set_result(e, 0, pointwise(e, "mul_", inputs, 2, tensor_dtype(e, sum)));
         return;
     }
