@@ -279,28 +279,34 @@ static bool join_round(joiner *j)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The buffer's tensor with the strides that it has in memory. */
-static tensor_id placed(fusion *f, int32_t buffer)
+/* The tensor with the strides that it has in the memory of its buffer. */
+static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
 {
-    const fuse_buffer *b = &f->buffers.items[buffer];
-    extent x = extent_of(&f->out->tensors.items[b->tensor]);
-    int64_t strides[MAX_PLACED_RANK];
+    extent x = extent_of(&f->out->tensors.items[seen]);
+    int64_t strides[MAX_PLACED_RANK + 1] = {0};
     bool same = true;
     for (int i = 0; i < x.rank; i++) {
         access along = access_of(f->arena, &(piece){x.dims[i], x.strides[i]}, 1);
-        access there = access_compose(f->arena, &along, &b->layout);
+        access there = access_compose(f->arena, &along, layout);
         bool told = !there.is_scattered && there.count == 1;
         strides[i] = told ? there.pieces[0].stride : x.strides[i];
         same &= strides[i] == x.strides[i];
     }
     if (same)
-        return b->tensor;
-    placed_tensor *t = ARENA_PUSH(f->arena, &f->out->tensors);
-    *t = f->out->tensors.items[b->tensor];
-    t->strides = arena_copy(f->arena, strides, (size_t)x.rank + 1, sizeof *strides);
-    f->buffers.items[buffer].tensor = f->out->tensors.count - 1;
-    f->buffers.items[buffer].layout = access_of(f->arena, &(piece){b->elements, 1}, 1);
+        return seen;
+    placed_tensor made = f->out->tensors.items[seen];
+    made.strides = arena_copy(f->arena, strides, (size_t)x.rank + 1, sizeof *strides);
+    *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
     return f->out->tensors.count - 1;
+}
+
+/* The tensor of a buffer; turned once. */
+static tensor_id whole(fusion *f, int32_t buffer)
+{
+    fuse_buffer *b = &f->buffers.items[buffer];
+    if (b->placed == 0)
+        b->placed = 1 + placed(f, b->tensor, &b->layout);
+    return b->placed - 1;
 }
 
 static int64_t sum_saturated(int64_t a, int64_t b)
@@ -316,10 +322,10 @@ static void emit_call(fusion *f, const fuse_node *n)
     tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + 1);
     k->bytes_read = 0;
     for (int i = 0; i < n->read_count; i++) {
-        held[i] = placed(f, n->reads[i].buffer);
+        held[i] = placed(f, n->reads[i].tensor, &f->buffers.items[n->reads[i].buffer].layout);
         k->bytes_read = sum_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
     }
-    held[n->read_count] = placed(f, n->writes[0]);
+    held[n->read_count] = whole(f, n->writes[0]);
     k->input_count = n->read_count;
     k->inputs = held;
     k->outputs = held + n->read_count;
@@ -386,7 +392,7 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     for (int at = 0; at < count; at++)
         k->bytes_read = sum_saturated(k->bytes_read, bytes_of_input(j, g, buffers[at]));
     for (int at = 0; at < count; at++)
-        held[at] = placed(f, buffers[at]);
+        held[at] = whole(f, buffers[at]);
     return count;
 }
 
@@ -416,7 +422,7 @@ static void emit_group(const joiner *j, int32_t g)
         for (int i = 0; i < node->write_count; i++)
             if (is_read_outside(j, node->writes[i], g)) {
                 k.bytes_written = sum_saturated(k.bytes_written, f->buffers.items[node->writes[i]].bytes);
-                held[k.input_count + k.output_count++] = placed(f, node->writes[i]);
+                held[k.input_count + k.output_count++] = whole(f, node->writes[i]);
             }
         for (int i = 0; i < node->op_count; i++) {
             int at = 0;

@@ -12,6 +12,7 @@ enum { NO_FUSE_NODE = -1, MAX_NODE_WRITES = 3 };
 
 typedef struct fuse_buffer {
     tensor_id tensor; /* shape, type, strides as of the eager program */
+    tensor_id placed; /* the same with the strides of its memory, plus one; 0: not made yet */
     int64_t elements;
     int64_t bytes;
     access layout;  /* memory, over the elements in the order of the tensor's strides */
@@ -23,6 +24,7 @@ typedef struct fuse_buffer {
 typedef struct fuse_read {
     int32_t buffer;
     int32_t times; /* loads per element: taps of a window */
+    tensor_id tensor; /* what a library call sees of it */
     access at;
 } fuse_read;
 

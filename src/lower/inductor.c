@@ -205,7 +205,7 @@ static bool lies_last(inductor *c, const operand *x)
             return false;
         real.strides[i] = there.count ? there.pieces[0].stride : 1;
     }
-    return extent_is_channels_last(&real);
+    return extent_is_channels_last(&real) || extent_suggests_channels_last(&real);
 }
 
 static bool wants_last(inductor *c, const extent *out, const operand *in, int count)
@@ -515,7 +515,8 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     c->f.buffers.items[b->buffer].is_fixed = true;
     int order[MAX_PLACED_RANK];
     walk_order(&x.at, order);
-    return (fuse_read){.buffer = b->buffer, .times = 1, .at = walk(c, &x, order, x.at.rank)};
+    tensor_id seen = x.box == operand_of(c, t).box ? t : b->tensor;
+    return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk(c, &x, order, x.at.rank)};
 }
 
 void call_library(inductor *c)
@@ -695,9 +696,13 @@ static void settle(inductor *c, tensor_id t)
     int users = c->user_start[t + 1] - c->user_start[t] + c->is_output[t];
     if (b == NO_BOX || c->boxes.items[b].buffer != NO_BOX)
         return;
-    for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++)
-        if (needs_buffers(&c->in->kernels.items[c->users[i]]))
+    for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
+        const kernel *user = &c->in->kernels.items[c->users[i]];
+        if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
+            realize(c, b); /* these want it in the layout that they know */
+        else if (needs_buffers(user))
             realize_hint(c, b);
+    }
     mark_reuse(c, b, users);
     if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS)
         realize_hint(c, b);
