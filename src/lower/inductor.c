@@ -211,7 +211,7 @@ static bool lies_last(inductor *c, const operand *x)
 static bool wants_last(inductor *c, const extent *out, const operand *in, int count)
 {
     for (int i = 0; c->is_last && out->rank == 4 && i < count; i++)
-        if (in[i].at.rank == 4 && memcmp(in[i].at.dims, out->dims, 2 * sizeof(int64_t)) == 0 && in[i].at.dims[2] > 1 &&
+        if (in[i].at.rank == 4 && in[i].at.dims[0] == out->dims[0] && in[i].at.dims[2] > 1 &&
             in[i].at.strides[1] != 0 && lies_last(c, &in[i]))
             return true;
     return false;
@@ -487,17 +487,21 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
 
 /* ---- library calls ----------------------------------------------------------------------------------------------- */
 
+static bool is_own_tensor(const box *b, const placed_tensor *t)
+{
+    return b->own.rank == t->rank && memcmp(b->own.dims, t->dims, (size_t)t->rank * sizeof *t->dims) == 0 &&
+           memcmp(b->own.strides, t->strides, (size_t)t->rank * sizeof *t->strides) == 0;
+}
+
 /* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
     operand x = operand_of(c, t);
     box *b = &c->boxes.items[x.box];
     last &= x.at.rank == 4;
-    bool is_own = b->own.rank == x.at.rank &&
-                  memcmp(b->own.dims, x.at.dims, (size_t)x.at.rank * sizeof(int64_t)) == 0 &&
-                  memcmp(b->own.strides, x.at.strides, (size_t)x.at.rank * sizeof(int64_t)) == 0;
+    bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
     if (b->buffer == NO_BOX) {
-        b->is_last |= last && is_own;
+        b->is_last = is_own && (last || b->is_last); /* under a view, it is laid out as the view expects */
         realize(c, x.box);
         b = &c->boxes.items[x.box];
     } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
@@ -656,9 +660,24 @@ static void find_equal(inductor *c)
     }
 }
 
+/* A split in two is one reader; one into more parts becomes slices, which read one by one. */
+static bool is_other_half(const inductor *c, int32_t i)
+{
+    const kernel *all = c->in->kernels.items, *k = &all[i];
+    int32_t first = i, last = i;
+    if (strcmp(k->op, "split") != 0)
+        return false;
+    while (first > 0 && i - first < 2 && strcmp(all[first - 1].op, "split") == 0 && all[first - 1].layer == k->layer)
+        first--;
+    while (last + 1 < c->in->kernels.count && last - i < 2 && strcmp(all[last + 1].op, "split") == 0 &&
+           all[last + 1].layer == k->layer)
+        last++;
+    return last - first == 1 && i == last;
+}
+
 static bool is_counted(const inductor *c, int32_t i)
 {
-    return !c->is_dropped[i] && !(c->in->kernels.items[i].flags & KERNEL_HIDDEN);
+    return !c->is_dropped[i] && !(c->in->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
 }
 
 static void index_users(inductor *c)
@@ -696,6 +715,8 @@ static void settle(inductor *c, tensor_id t)
     int users = c->user_start[t + 1] - c->user_start[t] + c->is_output[t];
     if (b == NO_BOX || c->boxes.items[b].buffer != NO_BOX)
         return;
+    if (c->k->flags & KERNEL_VIEW && users > 1 && !is_own_tensor(&c->boxes.items[b], tensor_at(c, t)))
+        c->boxes.items[b].is_last = false; /* under a view, it is laid out as the view expects */
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
