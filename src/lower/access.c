@@ -200,15 +200,11 @@ bool access_covers(const access *x, int64_t elements)
     return n == 0 ? elements == 1 : n == 1 && loops[0].stride == 1 && loops[0].size == elements;
 }
 
-bool access_repeats_inside(const access *x)
+bool access_is_row(const access *x)
 {
-    bool still = false;
-    for (int i = 0; i < x->count; i++) {
-        if (still && x->pieces[i].stride != 0)
-            return false;
-        still |= x->pieces[i].stride == 0;
-    }
-    return true;
+    bool moves = x->count > 0 && x->pieces[0].stride != 0;
+    return !x->is_scattered && x->count <= 2 && (x->count < 2 || moves) && (x->count < 2 || x->pieces[1].stride == 0) &&
+           (!moves || x->pieces[0].stride == 1);
 }
 
 uint64_t access_hash(const access *x)

@@ -35,8 +35,8 @@ int64_t access_touched(const access *x);  /* elements; each once */
 int64_t access_repeated(const access *x); /* how often each of them is read */
 /* Each of the elements of a dense buffer, in whatever order. */
 bool access_covers(const access *x, int64_t elements);
-/* Loops that do not move are behind all that do. */
-bool access_repeats_inside(const access *x);
+/* One element after the other, each as often as it is wanted. */
+bool access_is_row(const access *x);
 /* Equal for accesses of the same elements. */
 uint64_t access_hash(const access *x);
 

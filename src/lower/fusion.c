@@ -80,9 +80,10 @@ static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fu
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
         return loops == writer->elements;
-    if (reader->reduced == 1 && repeated == 1)
-        return reader->elements == writer->elements;
-    return access_repeats_inside(&r->at) && (reader->reduced == 1 || repeated == reader->reduced);
+    /* Outputs of a reduction come in their order, and stay where they are until the next. */
+    if (!access_is_row(&r->at))
+        return false;
+    return reader->reduced == 1 || repeated == reader->reduced;
 }
 
 /* Do all reads in `b` of what `a` writes match? Tells whether there are any. */

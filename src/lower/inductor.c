@@ -16,6 +16,7 @@ enum {
     MAX_OPS = 30,
     MULTIPROCESSORS = 108, /* the compiler asks the device; an A100 here */
     THREADS = 2048,        /* of a multiprocessor */
+    MAX_PASSES = 4,        /* of a reduction */
 };
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
@@ -376,8 +377,9 @@ static int64_t split_factor(int64_t outputs, int64_t reduced, bool is_inner)
     return (reduced + per_block * size - 1) / (per_block * size);
 }
 
-/* Do most of the full-size reads of a reduction step through memory one by one? */
-static bool reads_inner(inductor *c, const read_list *l, int64_t elements)
+/* Do most of the full-size reads of a reduction step through memory one by one? In a part of a reduction, whose loops
+ * are one by then, the last of them decides. */
+static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
 {
     int inner = 0, outer = 0;
     for (int i = 0; i < l->count; i++) {
@@ -387,7 +389,7 @@ static bool reads_inner(inductor *c, const read_list *l, int64_t elements)
         access near = {.pieces = at->pieces + at->outer_count, .count = (int16_t)(at->count - at->outer_count)};
         access there = access_compose(c->arena, &near, &c->f.buffers.items[l->items[i].buffer].layout);
         bool steps = false;
-        for (int k = 0; k < there.count; k++)
+        for (int k = is_part ? there.count - 1 : 0; k >= 0 && k < there.count; k++)
             steps |= there.pieces[k].stride == 1;
         inner += steps;
         outer += !steps;
@@ -395,43 +397,57 @@ static bool reads_inner(inductor *c, const read_list *l, int64_t elements)
     return inner > outer;
 }
 
-static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced)
+static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced, bool is_part)
 {
     if (outputs == 1)
         return split_factor(outputs, reduced, true);
     if (reduced <= 32 || outputs >= MULTIPROCESSORS * 2 * 32)
         return 1;
-    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced)));
+    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced), is_part));
 }
 
-/* The first of two passes: its parts are outputs of their own. Changes the list to what the second reads. */
-static void split_reduction(inductor *c, fuse_node *shape, read_list *l, int64_t splits, int parts)
+static void add_reduction(inductor *c, const fuse_node *shape, const read_list *l, const int32_t *writes, int count)
 {
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = shape->elements;
+    n->reduced = shape->reduced;
+    n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
+    n->read_count = l->count;
+    n->ops = shape->ops;
+    n->op_count = shape->op_count;
+    n->flops = shape->flops;
+    n->write_count = count;
+    memcpy(n->writes, writes, (size_t)count * sizeof *writes);
+}
+
+/* With few outputs, parts are reduced first, and these again in parts if they still are few. Changes the list to what
+ * the last pass reads, the shape to that pass. */
+static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
+{
+    int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);
+    if (splits <= 1 || depth == MAX_PASSES)
+        return false;
+    fuse_node first = *shape;
+    first.elements = mul_wrapping(shape->elements, splits);
+    first.reduced = (shape->reduced + splits - 1) / splits;
+    bool is_last = !split_reduction(c, &first, l, parts, depth + 1);
+    for (int i = 0; is_last && i < l->count; i++) /* the parts are no loops that another kernel has */
+        l->items[i].at.is_scattered = true;
     extent x = {.rank = 2, .dims = {shape->elements, splits}};
     extent_contiguous(&x);
     int32_t made[MAX_NODE_WRITES];
     for (int i = 0; i < parts; i++)
         made[i] = add_buffer(c, new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
-    bool is_even = shape->reduced % splits == 0;
-    fuse_node *n = add_node(c, FUSE_LOOP);
-    n->elements = mul_wrapping(shape->elements, splits);
-    n->reduced = (shape->reduced + splits - 1) / splits;
-    n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
-    n->read_count = l->count;
-    for (int i = 0; i < l->count; i++)
-        n->reads[i].at.is_scattered |= !is_even;
-    n->ops = shape->ops;
-    n->op_count = shape->op_count;
-    n->flops = shape->flops;
+    add_reduction(c, &first, l, made, parts);
     l->count = 0;
     for (int i = 0; i < parts; i++) {
-        n->writes[n->write_count++] = made[i];
         piece loops[2] = {{shape->elements, splits}, {splits, 1}};
         access outer = access_of(c->arena, loops, 1), inner = access_of(c->arena, loops + 1, 1);
         add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
     }
     shape->reduced = splits;
     shape->flops = 0;
+    return true;
 }
 
 int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
@@ -460,28 +476,19 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
         shape.flops = add_flops(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
     }
     keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
-    int64_t splits = splits_of(c, &l, shape.elements, shape.reduced);
-    if (splits > 1)
-        split_reduction(c, &shape, &l, splits, output_count > 1 ? MAX_NODE_WRITES : 1);
-    int32_t first = c->boxes.count, node = c->f.nodes.count;
-    fuse_node *n = add_node(c, FUSE_LOOP);
-    n->elements = shape.elements;
-    n->reduced = shape.reduced;
-    n->reads = arena_copy(c->arena, l.items, (size_t)l.count, sizeof *l.items);
-    n->read_count = l.count;
-    n->ops = shape.ops;
-    n->op_count = shape.op_count;
-    n->flops = shape.flops;
+    bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;
+    split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
+    int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES];
     for (int i = 0; i < output_count; i++) {
         tensor_id t = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type ? c->k->outputs[0]
-                                                                                         : new_tensor(c, out, type);
-        int32_t b = add_box(c, t), buffer = add_buffer(c, t, node);
-        c->boxes.items[b].buffer = buffer;
+                                                                                          : new_tensor(c, out, type);
+        int32_t b = add_box(c, t);
+        writes[i] = add_buffer(c, t, node);
+        c->boxes.items[b].buffer = writes[i];
         c->boxes.items[b].is_computed = true;
         c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
-        n = &c->f.nodes.items[node];
-        n->writes[n->write_count++] = buffer;
     }
+    add_reduction(c, &shape, &l, writes, output_count);
     return first;
 }
 

@@ -387,6 +387,13 @@ static void lower_join(inductor *c)
     join_buffers(c, reads, count, is_last && c->is_last);
 }
 
+/* A pad of nothing. */
+static bool keeps_shape(const inductor *c)
+{
+    extent x = extent_of(&c->f.out->tensors.items[c->k->inputs[0]]), y = output_extent(c);
+    return x.rank == y.rank && memcmp(x.dims, y.dims, (size_t)x.rank * sizeof *x.dims) == 0;
+}
+
 /* ---- one kernel -------------------------------------------------------------------------------------------------- */
 
 void lower_kernel(inductor *c)
@@ -417,7 +424,7 @@ void lower_kernel(inductor *c)
         lower_scattered(c, 4);
     else if (is_op(k, "upsample_bicubic2d"))
         lower_scattered(c, 16);
-    else if (IS_ONE_OF(k, MOVES))
+    else if (IS_ONE_OF(k, MOVES) && !(is_op(k, "constant_pad_nd") && keeps_shape(c)))
         lower_scattered(c, 1);
     else
         lower_elementwise(c);
