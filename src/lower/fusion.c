@@ -13,7 +13,7 @@ enum {
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
     MAX_SEARCH = 4096, /* groups that are looked at for a way from one to the other */
-    MAX_LOADS = 64,       /* different ones of a buffer that are told apart */
+    MAX_LOADS = 64,    /* different ones of a buffer that are told apart */
     NO_ITEM = -1,
 };
 

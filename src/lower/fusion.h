@@ -23,7 +23,7 @@ typedef struct fuse_buffer {
 
 typedef struct fuse_read {
     int32_t buffer;
-    int32_t times; /* loads per element: taps of a window */
+    int32_t times;    /* loads per element: taps of a window */
     tensor_id tensor; /* what a library call sees of it */
     access at;
 } fuse_read;

@@ -321,9 +321,11 @@ void realize(inductor *c, int32_t number)
 
 void mark_reuse(inductor *c, int32_t number, int users)
 {
-    const box *b = &c->boxes.items[number];
-    if (users > 1 && (b->reads_all > MAX_READS_SHARED || b->op_total > MAX_OPS))
-        realize(c, number);
+    box *b = &c->boxes.items[number];
+    if (b->buffer != NO_BOX || users < 2 || (b->reads_all <= MAX_READS_SHARED && b->op_total <= MAX_OPS))
+        return;
+    b->is_last |= c->prefers_last && b->own.rank == 4; /* whatever the four dimensions are */
+    realize(c, number);
 }
 
 static void realize_hint(inductor *c, int32_t number)
@@ -481,7 +483,7 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
     int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES];
     for (int i = 0; i < output_count; i++) {
         tensor_id t = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type ? c->k->outputs[0]
-                                                                                          : new_tensor(c, out, type);
+                                                                                         : new_tensor(c, out, type);
         int32_t b = add_box(c, t);
         writes[i] = add_buffer(c, t, node);
         c->boxes.items[b].buffer = writes[i];
@@ -703,6 +705,26 @@ static void index_users(inductor *c)
             c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
 }
 
+/* What flows into convolutions, and from there or from them on, up to the last of them. Batched products end it. */
+static void find_near(inductor *c)
+{
+    int32_t last = NO_BOX;
+    for (int32_t i = c->in->kernels.count - 1; i >= 0; i--) {
+        const kernel *k = &c->in->kernels.items[i];
+        tensor_id t = k->outputs[0];
+        bool is_conv = strcmp(k->op, "convolution") == 0;
+        last = is_conv && last == NO_BOX ? i : last;
+        c->is_near[i] = is_conv;
+        for (int32_t u = c->user_start[t]; !is_conv && strcmp(k->op, "bmm") != 0 && u < c->user_start[t + 1]; u++)
+            c->is_near[i] |= c->is_near[c->users[u]];
+    }
+    for (int32_t i = 0; i < last; i++) {
+        tensor_id t = c->in->kernels.items[i].outputs[0];
+        for (int32_t u = c->user_start[t]; c->is_near[i] && u < c->user_start[t + 1]; u++)
+            c->is_near[c->users[u]] |= strcmp(c->in->kernels.items[c->users[u]].op, "bmm") != 0;
+    }
+}
+
 static void find_outputs(inductor *c)
 {
     const network *net = &c->model->net;
@@ -722,8 +744,11 @@ static void settle(inductor *c, tensor_id t)
     int users = c->user_start[t + 1] - c->user_start[t] + c->is_output[t];
     if (b == NO_BOX || c->boxes.items[b].buffer != NO_BOX)
         return;
-    if (c->k->flags & KERNEL_VIEW && users > 1 && !is_own_tensor(&c->boxes.items[b], tensor_at(c, t)))
-        c->boxes.items[b].is_last = false; /* under a view, it is laid out as the view expects */
+    if (!is_own_tensor(&c->boxes.items[b], tensor_at(c, t))) {
+        c->prefers_last = false;
+        if (users > 1)
+            c->boxes.items[b].is_last = false; /* under a view, it is laid out as the view expects */
+    }
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
@@ -732,8 +757,10 @@ static void settle(inductor *c, tensor_id t)
             realize_hint(c, b);
     }
     mark_reuse(c, b, users);
-    if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS)
+    if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS) {
+        c->boxes.items[b].is_last |= c->prefers_last && c->boxes.items[b].own.rank == 4;
         realize_hint(c, b);
+    }
 }
 
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
@@ -754,17 +781,20 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
                   .part = ARENA_ARRAY(a, int32_t, tensors),
                   .user_start = ARENA_ARRAY(a, int32_t, tensors),
                   .is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
+                  .is_near = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
                   .is_output = ARENA_ARRAY(a, bool, tensors)};
     for (int32_t i = 0; i < in->storage_count; i++)
         c.box_of_storage[i] = NO_BOX;
     c.is_last = chooses_last(&c);
     find_equal(&c);
     index_users(&c);
+    find_near(&c);
     find_outputs(&c);
     for (int32_t i = 0; i < in->kernels.count; i++) {
         c.k = &in->kernels.items[i];
         if (c.is_dropped[i])
             continue;
+        c.prefers_last = c.is_last && c.is_near[i];
         lower_kernel(&c);
         settle(&c, c.k->outputs[0]);
     }

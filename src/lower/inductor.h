@@ -38,12 +38,14 @@ typedef struct inductor {
     arena *arena;
     bool is_last;            /* convolutions run channels last */
     const kernel *k;         /* that is being lowered */
+    bool prefers_last;       /* what it makes is near a convolution */
     int32_t *box_of_storage; /* what lies there now */
     tensor_id *same;         /* by tensor: the first that is equal to it */
     int32_t *part;           /* by tensor: which slice of its memory */
     int32_t *user_start;     /* by tensor: where its readers are in `users` */
     int32_t *users;          /* kernels */
     bool *is_dropped;        /* by kernel: equal to an earlier one */
+    bool *is_near;           /* by kernel: what it makes flows into or out of a convolution */
     bool *is_output;         /* by tensor */
     struct {
         box *items;
