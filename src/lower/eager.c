@@ -99,8 +99,8 @@ bool value_is_number(eager *e, value_id v, double *x)
 int node_axis(eager *e, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank)
-        fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "%s: node %.*s (%.*s): axis %lld is out of range",
-                  e->model->file.ptr, STR_ARG(e->node->name), STR_ARG(e->node->type), (long long)axis);
+        fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "node %.*s (%.*s): axis %lld is out of range",
+                  STR_ARG(e->node->name), STR_ARG(e->node->type), (long long)axis);
     return (int)(axis < 0 ? axis + rank : axis);
 }
 

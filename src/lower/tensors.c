@@ -27,9 +27,8 @@ static void check_size(eager *e, const extent *x)
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] < 0 || __builtin_mul_overflow(elements, x->dims[i] > 0 ? x->dims[i] : 1, &elements) ||
             elements > MAX_ELEMENTS)
-            fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: node %.*s (%.*s) has a tensor that is too large",
-                      e->model->file.ptr, STR_ARG(e->node ? e->node->name : STR("")),
-                      STR_ARG(e->node ? e->node->type : STR("")));
+            fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "node %.*s (%.*s) has a tensor that is too large",
+                      STR_ARG(e->node ? e->node->name : STR("")), STR_ARG(e->node ? e->node->type : STR("")));
 }
 
 static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
@@ -61,16 +60,15 @@ extent value_extent(eager *e, value_id v)
     x.rank = val->rank;
     bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
     if (known && val->rank > MAX_PLACED_RANK)
-        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: %.*s has %d dimensions; kernels take up to %d",
-                  e->model->file.ptr, STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s has %d dimensions; kernels take up to %d",
+                  STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
     for (int i = 0; known && i < val->rank; i++) {
         x.dims[i] = val->dims[i];
         known = dim_known(val->dims[i]);
     }
     if (!known)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "%s: the shape of %.*s is not known; give all dimensions (--batch, --dim)", e->model->file.ptr,
-                  STR_ARG(val->name));
+                  "the shape of %.*s is not known; give all dimensions (--batch, --dim)", STR_ARG(val->name));
     check_size(e, &x);
     extent_contiguous(&x);
     return x;

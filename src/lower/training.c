@@ -170,8 +170,7 @@ static tensor_id add_loss(eager *e)
         y = t != NO_TENSOR && dtype_is_float(tensor_dtype(e, t)) && tensor_at(e, t)->rank > 0 ? t : NO_TENSOR;
     }
     if (y == NO_TENSOR)
-        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%s: no output that a loss could be computed of",
-                  e->model->file.ptr);
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "no output that a loss could be computed of");
     extent x = tensor_extent(e, y);
     bool is_map = x.rank >= 4;
     if (x.rank == 1 || x.rank == 3) {

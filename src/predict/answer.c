@@ -7,7 +7,7 @@
 
 /* What belongs to no layer, by phase. */
 static const char *const OUTSIDE[] = {
-    [PHASE_FORWARD] = "(loss)", [PHASE_BACKWARD] = "(loss, backward)", [PHASE_UPDATE] = "(optimizer)"};
+    [PHASE_FORWARD] = "(loss)", [PHASE_BACKWARD] = "(loss backward)", [PHASE_UPDATE] = "(optimizer)"};
 enum { OUTSIDE_COUNT = 3 };
 
 const char *bound_name(kernel_bound bound)

@@ -108,5 +108,10 @@ const char *setting_part_name(setting_part part)
 
 const char *setting_choice(setting_part part, size_t index)
 {
-    return PARTS[part].choices[index].name;
+    const choice *c = PARTS[part].choices;
+    while (c->name && index > 0) {
+        c++;
+        index--;
+    }
+    return c->name;
 }

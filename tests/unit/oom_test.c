@@ -1,5 +1,5 @@
 /* oom_test.c: what happens when memory runs out, at every single allocation of the whole way: loading, binding, reports,
- * writing ONNX, reading GPU files. The allocators are wrapped by the linker (see the Makefile); the k-th call fails, for every k
+ * writing ONNX, reading GPU files, predicting. The allocators are wrapped by the linker (see the Makefile); the k-th call fails, for every k
  * until everything succeeds. Nothing may crash, leak, or answer with anything but a system error. */
 #include "sooth.h"
 
@@ -134,6 +134,37 @@ static sooth_status gpus_way(const char *path)
     return status;
 }
 
+static sooth_status predict_way(const char *path)
+{
+    sooth_error error = {0};
+    sooth_model *model = NULL;
+    sooth_prediction *predictions[2] = {NULL, NULL};
+    sooth_status status = sooth_load_file(path, &model, &error);
+    if (status != SOOTH_OK)
+        return status;
+    sooth_options options = {.batch = 2};
+    status = sooth_bind(model, &options, &error);
+    const char *const modes[2] = {"infer", "train"};
+    for (int i = 0; i < 2 && status == SOOTH_OK; i++) {
+        sooth_predict_options where = {.gpu = "t4", .mode = modes[i]};
+        status = sooth_predict(model, &where, &predictions[i], &error);
+        if ((status == SOOTH_OK) != (predictions[i] != NULL) || (status != SOOTH_OK && !error.message[0]))
+            status = SOOTH_ANSWER_NO; /* the contract is broken */
+    }
+    sooth_free(model); /* predictions outlive it */
+    for (int format = SOOTH_FORMAT_TABLE; status == SOOTH_OK && format <= SOOTH_FORMAT_HTML; format++) {
+        if (format == SOOTH_FORMAT_DOT || format == SOOTH_FORMAT_SVG)
+            continue;
+        sooth_report_options how = {.format = (sooth_format)format, .kernels = true};
+        char *text = NULL;
+        status = sooth_prediction_report((const sooth_prediction *const *)predictions, 1, &how, &text, NULL, &error);
+        free(text);
+    }
+    sooth_prediction_free(predictions[0]);
+    sooth_prediction_free(predictions[1]);
+    return status;
+}
+
 static void every_allocation_fails_once(sooth_status (*way)(const char *), const char *path)
 {
     for (int round = 0; round < 2; round++) {
@@ -178,6 +209,12 @@ static void of_gpus(void **state)
     every_allocation_fails_once(gpus_way, "data/gpus/t4.txt");
 }
 
+static void of_predictions(void **state)
+{
+    (void)state;
+    every_allocation_fails_once(predict_way, "zoo:resnet18");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +224,7 @@ int main(void)
         cmocka_unit_test_prestate(of_model, "convnet.onnx.gz"),
         cmocka_unit_test(of_zoo),
         cmocka_unit_test(of_gpus),
+        cmocka_unit_test(of_predictions),
     };
     return cmocka_run_group_tests_name("oom", tests, NULL, NULL);
 }

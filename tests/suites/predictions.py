@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""What `sooth predict` writes for machines: JSON with the promised fields, a trace that nests, a page that stands by itself.
+Every file is read by somebody else's parser."""
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = os.environ.get("SOOTH_BUILD") or str(TOP / "build")
+sys.path.insert(0, str(TOP / "tests/tools"))
+import onnxtext  # noqa: E402
+
+HOSTILE = r"""
+input x float32[2,3,8,8]
+init w float32[4,3,3,3]
+y = Conv(x, w) name="<script>alert(1)</script>&amp;]]>\x01" pads=[1,1,1,1]
+z = my.Odd(y) name="a,b c"
+u = Relu(z) name="plain"
+output u float32[2,4,8,8]
+value z float32[2,4,8,8]
+opset my 1
+"""
+TOP_FIELDS = {"model", "gpu", "batch", "precision", "layout", "runtime", "mode", "mig", "latency_ms", "throughput_per_s", "utilization",
+              "layers", "unknown_operators"}
+LAYER_FIELDS = {"name", "op", "latency_ms", "flops", "bytes", "utilization", "bound"}
+KERNEL_FIELDS = {"name", "op", "layer", "latency_ms", "flops", "bytes", "phase", "bound", "inputs", "outputs"}
+results = []
+
+
+def check(name, wrong):
+    results.append((name, [str(w) for w in wrong]))
+
+
+def sooth(*arguments):
+    done = subprocess.run([BUILD + "/sooth", "predict", *arguments], capture_output=True, timeout=60)
+    if done.returncode:
+        raise SystemExit(f"sooth predict {arguments}: {done.stderr.decode()}")
+    return done.stdout.decode("utf-8")  # strictly
+
+
+def strict_json(text):
+    def refuse(constant):
+        raise ValueError(f"{constant} is no JSON")
+    return json.loads(text, parse_constant=refuse)
+
+
+def near(a, b):
+    return math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3)
+
+
+def check_json(title, *arguments):
+    p = strict_json(sooth(*arguments, "--kernels", "--format", "json"))
+    latency = p["latency_ms"]
+    check(f"{title}: JSON has the promised fields", (TOP_FIELDS - set(p)) | ({"value", "low", "high"} - set(latency))
+          | ({"compute", "dram", "occupancy"} - set(p["utilization"])))
+    check(f"{title}: the interval holds the value", [] if 0 < latency["low"] <= latency["value"] <= latency["high"] else [latency])
+    check(f"{title}: layers have the promised fields", [sorted(LAYER_FIELDS - set(x)) for x in p["layers"] if LAYER_FIELDS - set(x)])
+    check(f"{title}: kernels have the promised fields", [sorted(KERNEL_FIELDS - set(x)) for x in p["kernels"] if KERNEL_FIELDS - set(x)])
+    for rows in ("layers", "kernels"):
+        total = sum(row["latency_ms"] for row in p[rows])
+        check(f"{title}: {rows} sum to the latency", [] if near(total, latency["value"]) else [(total, latency)])
+        check(f"{title}: {rows} are bound by something", {row["bound"] for row in p[rows]} - {"compute", "memory", "launch", "none"})
+        check(f"{title}: {rows} sum to the FLOPs", [] if sum(row["flops"] for row in p[rows]) == p["flops"] else [p["flops"]])
+    names = {layer["name"] for layer in p["layers"]}
+    check(f"{title}: kernels belong to layers", {kernel["layer"] for kernel in p["kernels"]} - names)
+    check(f"{title}: throughput is batch by latency", [] if near(p["throughput_per_s"] * latency["value"] / 1e3, p["batch"]) else [p["batch"]])
+    parts = p["ideal_ms"]
+    check(f"{title}: the ideal's parts sum to it",
+          [] if near(parts["value"], parts["compute"] + parts["memory"] + parts["launch"]) else [parts])
+    check(f"{title}: what cannot be computed has no field", {"memory_mib", "energy_j", "fits"} & {k for k in p if p[k] is None})
+    return p
+
+
+def check_trace(title, processes, *arguments):
+    trace = strict_json(sooth(*arguments, "--format", "trace"))
+    events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    named = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+    check(f"{title}: tracks have names", {(e["pid"], e["tid"]) for e in events} ^ named)
+    check(f"{title}: one process for each prediction", {e["pid"] for e in events} ^ set(range(1, processes + 1)))
+    wrong = []
+    for process in range(1, processes + 1):
+        tracks = {track: [e for e in events if (e["pid"], e["tid"]) == (process, track)] for track in (1, 2, 3)}
+        for track in tracks.values():
+            for before, after in zip(track, track[1:]):
+                if after["ts"] < before["ts"] + before["dur"] - 1e-3:
+                    wrong.append(("overlap", before, after))
+        layers = iter(tracks[2])
+        layer = next(layers)
+        for kernel in tracks[3]:
+            while layer["ts"] + layer["dur"] < kernel["ts"] + kernel["dur"] - 1e-3:
+                layer = next(layers, None) or wrong.append(("outside", kernel)) or tracks[2][-1]
+                if wrong:
+                    break
+            if kernel["args"]["layer"] != layer["name"]:
+                wrong.append(("another layer's", kernel, layer))
+        for launch, kernel in zip(tracks[1], tracks[3]):
+            if launch["ts"] + launch["dur"] > kernel["ts"] + 1e-3:
+                wrong.append(("launched too late", launch, kernel))
+    check(f"{title}: events nest", wrong[:3])
+
+
+def check_page(title, *arguments):
+    text = sooth(*arguments, "--format", "html")
+    body = text.removeprefix("<!DOCTYPE html>\n")
+    check(f"{title}: the page says what it is", [] if body != text else [text[:40]])
+    root = xml.etree.ElementTree.fromstring(body)  # raises where it is not well-formed
+    tags = [e.tag for e in root.iter()]
+    check(f"{title}: the page has its parts", {"style", "svg", "table", "script", "circle", "rect"} - set(tags))
+    outside = [e.tag for e in root.iter() if e.tag in ("link", "img", "iframe") or "src" in e.attrib or "href" in e.attrib]
+    check(f"{title}: the page needs nothing else", outside + re.findall(r"https?://|@import|url\(", text))
+    check(f"{title}: one script, the page's own", [] if tags.count("script") == 1 else [tags.count("script")])
+    check(f"{title}: light and dark", [] if "prefers-color-scheme:dark" in text else ["dark is missing"])
+    numbers = [v for e in root.iter() for k, v in e.attrib.items() if k in ("x", "y", "width", "height", "cx", "cy", "r", "x1", "y1")]
+    check(f"{title}: coordinates are numbers", [v for v in numbers if not re.fullmatch(r"-?\d+(\.\d+)?", v)])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        hostile = os.path.join(directory, "hostile.onnx")
+        onnxtext.write(HOSTILE, hostile)
+        check_json("resnet50", "zoo:resnet50", "--batch", "32")
+        check_json("resnet18 in fp32 on a T4", "zoo:resnet18", "--precision", "fp32", "--gpu", "t4", "--layout", "nhwc")
+        check_json("training", "zoo:resnet18", "--mode", "train", "--batch", "4")
+        odd = check_json("hostile names", hostile)
+        check("hostile names: the unknown operator is counted", [] if odd["unknown_operators"] == [{"op": "Odd", "count": 1}]
+              else odd["unknown_operators"])
+        several = strict_json(sooth("zoo:resnet18", "--gpu", "a100,t4", "--batch", "1,2", "--format", "json"))
+        check("several predictions are an array", [] if [(p["gpu"], p["batch"]) for p in several] == [
+            ("a100-sxm4-40gb", 1), ("t4", 1), ("a100-sxm4-40gb", 2), ("t4", 2)] else [len(several)])
+        check("kernels only where asked for", [p["gpu"] for p in several if "kernels" in p])
+        check_trace("trace of resnet50", 1, "zoo:resnet50")
+        check_trace("trace of training", 1, "zoo:resnet18", "--mode", "train", "--batch", "4")
+        check_trace("trace of two GPUs", 2, "zoo:resnet18", "--gpu", "a100,t4")
+        check_trace("trace with hostile names", 1, hostile)
+        check_page("resnet50", "zoo:resnet50", "--batch", "32", "--kernels")
+        check_page("hostile names", hostile, "--kernels")
+    print(f"1..{len(results)}")
+    for number, (name, wrong) in enumerate(results, 1):
+        print(f"{'not ' if wrong else ''}ok {number} - {name}")
+        for line in wrong[:5]:
+            print(f"#   {line[:300]}")
+    return 1 if any(wrong for _, wrong in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
