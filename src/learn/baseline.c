@@ -194,10 +194,8 @@ static void scale_gpu(constant_row *rows, size_t count, const gpu_span *spans, s
     double constant = quantile(room, n, 0.5);
     for (size_t i = 0; i < count; i++) {
         const keyed *other = rows[i].gpu == spans[gpu].items->gpu ? find_key(&spans[best], rows[i].key) : NULL;
-        if (other) {
+        if (other)
             rows[i].predicted = exp(other->log_time + constant);
-            rows[i].from_gpu = other->gpu;
-        }
     }
 }
 

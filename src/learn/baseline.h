@@ -23,10 +23,9 @@ void regress(regression_row *rows, size_t count, arena *scratch);
 /* A time, and what it is the time of: the same key on two GPUs is the same work. */
 typedef struct constant_row {
     uint64_t key;
-    uint32_t gpu;      /* any number */
-    double measured;   /* per sample: batches differ */
-    double predicted;  /* from another GPU; NAN where none has that key */
-    uint32_t from_gpu; /* which */
+    uint32_t gpu;     /* any number */
+    double measured;  /* per sample: batches differ */
+    double predicted; /* from another GPU; NAN where none has that key */
 } constant_row;
 
 /* For each GPU takes the one that shares most keys with it, and multiplies that one's times by the median of their ratios: the best

@@ -51,25 +51,23 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const char *reas
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* An operator by itself was timed on the device, or with a gap that its source's timer adds: the host is not waited for. */
-static void set_answer(eval_row *row, const prediction *p, double roofline_device_ms, double roofline_ms,
-                       double added_ms)
-{
-    bool is_operator = row->row->kernels != NULL;
-    double value = is_operator ? p->device_ms : p->latency_ms;
-    row->latency_ms = value + added_ms;
-    row->low_ms = p->low_ms * (value / p->latency_ms) + added_ms;
-    row->high_ms = p->high_ms * (value / p->latency_ms) + added_ms;
-    row->roofline_ms = (is_operator ? roofline_device_ms : roofline_ms) + added_ms;
-    row->interval_kind = p->interval_kind;
-}
-
+/* Physics knows neither a source's timer nor that an operator by itself does not wait for the host: both are told to it. Weights
+ * were fitted to measured times of each stack as they are, so what they answer has that in it. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
-    const prediction *roofline = predict_program(NULL, program, where, a);
-    const prediction *p = run->with ? predict_program(run->with, program, where, a) : roofline;
-    set_answer(row, p, roofline->device_ms, roofline->latency_ms, added_ms);
+    const prediction *p = predict_program(NULL, program, where, a);
+    double physics_ms = row->row->kernels ? p->device_ms : p->latency_ms, scale = physics_ms / p->latency_ms;
+    row->roofline_ms = physics_ms + added_ms;
+    if (run->with) {
+        p = predict_program(run->with, program, where, a);
+        added_ms = 0;
+        scale = 1;
+    }
+    row->latency_ms = p->latency_ms * scale + added_ms;
+    row->low_ms = p->low_ms * scale + added_ms;
+    row->high_ms = p->high_ms * scale + added_ms;
+    row->interval_kind = p->interval_kind;
 }
 
 static double input_bytes(const sooth_model *model, const lower_options *options)

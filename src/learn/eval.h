@@ -10,11 +10,11 @@ typedef struct eval_row {
     int table;                          /* which of those given */
     double latency_ms, low_ms, high_ms; /* NAN: there is no answer */
     double roofline_ms;                 /* physics alone: FLOPs and bytes at the device's peaks */
-    double regression_ms; /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
-    double constant_ms;   /* another GPU's time by one constant; NAN where no other GPU has the row */
-    const char *interval_kind;
-    const char *reason; /* why there is no answer; NULL if there is one */
-    double work[3];     /* MACs, activations, parameters of the whole batch */
+    double regression_ms;      /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
+    double constant_ms;        /* another GPU's time by one constant; NAN where no other GPU has the row */
+    const char *interval_kind; /* what the interval was calibrated on */
+    const char *reason;        /* why there is no answer; NULL if there is one */
+    double work[3];            /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
 typedef struct evaluation {

@@ -65,9 +65,10 @@ static void number(eval_report *r, double x)
 
 void eval_predictions(eval_report *r)
 {
-    text_puts(r->out, "table,line,name,graph,batch,gpu,precision,layout,runtime,stack,mode,source,latency_ms,"
-                      "latency_ms_pred,latency_ms_low,latency_ms_high,latency_ms_roofline,latency_ms_regression,"
-                      "latency_ms_constant,error\n");
+    text_puts(r->out,
+              "table,line,name,graph,batch,gpu,precision,layout,runtime,stack,mode,source,latency_ms,"
+              "latency_ms_pred,latency_ms_low,latency_ms_high,interval,latency_ms_roofline,latency_ms_regression,"
+              "latency_ms_constant,error\n");
     for (size_t i = 0; i < r->evaluation->count; i++) {
         const eval_row *e = &r->evaluation->rows[i];
         const measured_row *m = e->row;
@@ -87,6 +88,7 @@ void eval_predictions(eval_report *r)
         number(r, e->latency_ms);
         number(r, e->low_ms);
         number(r, e->high_ms);
+        field(r, str_of(e->interval_kind ? e->interval_kind : ""));
         number(r, e->roofline_ms);
         number(r, e->regression_ms);
         number(r, e->constant_ms);

@@ -107,11 +107,35 @@ static void a_quadratic_is_found_again(void **state)
     arena_free(&a);
 }
 
+static void another_gpu_by_one_constant(void **state)
+{
+    (void)state;
+    arena a;
+    arena_init(&a, &failure, (size_t)1 << 24);
+    /* The second GPU takes 2, 2 and 3 times as long; the third shares one key only. */
+    constant_row rows[] = {{.key = 1, .gpu = 7, .measured = 1}, {.key = 2, .gpu = 7, .measured = 2},
+                           {.key = 3, .gpu = 7, .measured = 3}, {.key = 1, .gpu = 9, .measured = 2},
+                           {.key = 2, .gpu = 9, .measured = 4}, {.key = 3, .gpu = 9, .measured = 9},
+                           {.key = 3, .gpu = 5, .measured = 1}, {.key = 4, .gpu = 5, .measured = 1}};
+    scale_from_other_gpu(rows, 8, &a);
+    assert_near(rows[0].predicted, 1);
+    assert_near(rows[2].predicted, 4.5);
+    assert_near(rows[4].predicted, 4);
+    assert_near(rows[5].predicted, 6);
+    assert_near(rows[6].predicted, 1);
+    assert_true(isnan(rows[7].predicted));
+    arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures), cmocka_unit_test(intervals_that_miss),        cmocka_unit_test(ranks),
-        cmocka_unit_test(nothing), cmocka_unit_test(a_quadratic_is_found_again),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(intervals_that_miss),
+        cmocka_unit_test(ranks),
+        cmocka_unit_test(nothing),
+        cmocka_unit_test(a_quadratic_is_found_again),
+        cmocka_unit_test(another_gpu_by_one_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
