@@ -118,6 +118,9 @@ def transformer_graph(run):
     if family in ("gpt2", "opt"):
         least = {"gpt2": 1024, "opt": 2048}[family]
         return f"zoo:{family}?{sizes}&positions={max(least, int(run['seq_len']))}&seq={run['seq_len']}"
+    if family == "switch":  # heads of 128 are the configuration's; the table does not have them
+        return "zoo:switch?{sizes}&decoder={decoder_layers}&kv=128&experts={experts}&capacity={expert_capacity}&seq={seq_len}".format(
+            sizes=sizes, **run)
     return None
 
 

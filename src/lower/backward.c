@@ -69,6 +69,8 @@ static const struct {
     {"cat", back_cat},
     {"stack", back_stack},
     {"index", back_index},
+    {"index_put_", back_index_put},
+    {"alias", back_view},
     {"constant_pad_nd", back_pad},
     {"reflection_pad2d", back_resample},
     {"replication_pad2d", back_resample},

@@ -179,6 +179,17 @@ void back_index(backward *b)
     give(b, 0, launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
+/* What was written gets its part; the rest goes on by the view that was written into. */
+void back_index_put(backward *b)
+{
+    if (!wants(b, 2))
+        return;
+    extent x = tensor_extent(b->e, b->k.inputs[2]);
+    extent_contiguous(&x);
+    tensor_id inputs[2] = {b->dy, b->k.inputs[1]};
+    give(b, 2, launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
+}
+
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 /* Each input gets its part: a view. */

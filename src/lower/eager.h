@@ -158,7 +158,9 @@ void lower_float_unary(eager *e);
 void lower_cast(eager *e);
 void lower_where(eager *e);
 void lower_dropout(eager *e);
+void lower_compare(eager *e);
 void lower_reduce(eager *e);
+void lower_arg_reduce(eager *e);
 void lower_softmax(eager *e);
 void lower_lp_norm(eager *e);
 
@@ -183,6 +185,8 @@ void lower_expand(eager *e);
 void lower_slice(eager *e);
 void lower_split(eager *e);
 void lower_gather(eager *e);
+void lower_scatter(eager *e);
+void lower_one_hot(eager *e);
 void lower_concat(eager *e);
 void lower_pad(eager *e);
 void lower_tile(eager *e);

@@ -222,6 +222,27 @@ void lower_gather(eager *e)
     set_result(e, 0, launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
+/* x[index] = y on a copy of x. Where several parts are written one after the other, there is one copy. */
+void lower_scatter(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    if (!own_maker_of(e, e->node->inputs[0], "ScatterND"))
+        t = clone(e, t);
+    extent x = tensor_extent(e, t);
+    tensor_id made = view_as(e, "alias", t, &x);
+    launch(e, "index_put_", (const tensor_id[]){t, input_of(e, 1), input_of(e, 2)}, 3, made, KERNEL_IN_PLACE);
+    set_result(e, 0, made);
+}
+
+void lower_one_hot(eager *e)
+{
+    extent x = output_extent(e, 0);
+    extent_contiguous(&x);
+    tensor_id made = launch_new(e, "zeros", NULL, 0, DT_INT64, &x);
+    launch(e, "scatter_", (const tensor_id[]){made, input_of(e, 0)}, 2, made, KERNEL_IN_PLACE);
+    set_result(e, 0, made);
+}
+
 static bool is_stack(eager *e, int axis)
 {
     const node *n = e->node;

@@ -80,6 +80,13 @@ static const char *aten_name(const node *n)
         {"Div", "div"},
         {"Max", "maximum"},
         {"Min", "minimum"},
+        {"Equal", "eq"},
+        {"Greater", "gt"},
+        {"GreaterOrEqual", "ge"},
+        {"Less", "lt"},
+        {"LessOrEqual", "le"},
+        {"ArgMax", "argmax"},
+        {"ArgMin", "argmin"},
         {"ReduceMean", "mean"},
         {"ReduceSum", "sum"},
         {"ReduceMax", "amax"},
@@ -257,6 +264,12 @@ void lower_where(eager *e)
     set_result(e, 0, pointwise(e, "where", inputs, 3, promote(e, inputs + 1, 2)));
 }
 
+void lower_compare(eager *e)
+{
+    tensor_id inputs[2] = {input_of(e, 0), input_of(e, 1)};
+    set_result(e, 0, pointwise(e, aten_name(e->node), inputs, 2, DT_BOOL));
+}
+
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const extent *x)
@@ -278,6 +291,12 @@ void lower_reduce(eager *e)
     bool widens =
         (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
     set_result(e, 0, reduce(e, aten_name(n), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
+}
+
+void lower_arg_reduce(eager *e)
+{
+    extent x = output_extent(e, 0);
+    set_result(e, 0, reduce(e, aten_name(e->node), input_of(e, 0), DT_INT64, &x));
 }
 
 enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */

@@ -21,6 +21,8 @@ const zoo_entry *zoo_list(size_t *count)
          0, ZOO_BERT},
         {"gpt2", "GPT-2 and GPT-3: layers, hidden, heads, ffn, vocab, positions, seq", zoo_gpt2, 0, ZOO_GPT2},
         {"opt", "OPT: layers, hidden, heads, ffn, vocab, positions, seq", zoo_opt, 0, ZOO_OPT},
+        {"switch", "Switch Transformer: layers, decoder, hidden, heads, kv, ffn, experts, capacity, step, vocab, seq",
+         zoo_switch, 0, ZOO_SWITCH},
     };
     *count = sizeof entries / sizeof *entries;
     return entries;

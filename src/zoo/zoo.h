@@ -84,4 +84,7 @@ void zoo_gpt2(builder *b, const zoo_arguments *a);
 void zoo_opt(builder *b, const zoo_arguments *a);
 extern const zoo_parameter ZOO_BERT[], ZOO_GPT2[], ZOO_OPT[];
 
+void zoo_switch(builder *b, const zoo_arguments *a); /* switch.c */
+extern const zoo_parameter ZOO_SWITCH[];
+
 #endif
