@@ -1,6 +1,7 @@
 /* onnx_fuzz.c: libFuzzer target of the ONNX reader and of everything behind it: loading, binding under several
- * options, walking the whole interface, all report writers, writing ONNX again, lowering. */
-#include "lower/lower.h"
+ * options, walking the whole interface, all report writers, writing ONNX again, lowering,
+ * predicting. */
+#include "sooth.h"
 
 #include <stdlib.h>
 
@@ -65,20 +66,33 @@ static void write_reports(const sooth_model *model, uint8_t choice)
         free(bytes);
 }
 
-/* Every layout and a precision with casts. */
-static void lower(sooth_model *model, uint8_t choice)
+/* Every layout, a precision with casts, training, a compiling runtime; one format of the report each time. */
+static void predict(sooth_model *model, uint8_t choice)
 {
+    static sooth_gpus *gpus; /* reading them takes longer than a small network */
+    static const sooth_format formats[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_TRACE,
+                                           SOOTH_FORMAT_HTML};
     sooth_error error;
-    lower_options options = {.precision = choice & 1 ? PRECISION_AMP_FP16 : PRECISION_FP32,
-                             .layout = choice & 2 ? LAYOUT_NHWC : LAYOUT_NCHW};
-    arena a;
-    arena_init(&a, &model->fail, (size_t)1 << 28);
-    model->fail.error = &error;
-    if (setjmp(model->fail.jump) == 0)
-        lower_eager(model, &options, &a);
-    else
+    if (!gpus && sooth_gpus_open(NULL, &gpus, &error) != SOOTH_OK)
+        abort();
+    sooth_predict_options where = {.device = sooth_gpus_at(gpus, choice % sooth_gpus_count(gpus)),
+                                   .precision = choice & 1 ? "amp" : "fp32",
+                                   .layout = choice & 2 ? "nhwc" : "nchw",
+                                   .mode = choice & 4 ? "train" : "infer",
+                                   .runtime = choice & 8 ? "inductor" : "eager",
+                                   .stack = choice & 16 ? "pt1.13-cu117" : ""};
+    sooth_prediction *prediction;
+    if (sooth_predict(model, &where, &prediction, &error) != SOOTH_OK) {
         use(error.message);
-    arena_free(&a);
+        return;
+    }
+    const sooth_prediction *const predictions[] = {prediction, prediction};
+    sooth_report_options options = {.format = formats[choice % 5], .kernels = choice & 32, .layers = choice & 64};
+    char *text;
+    if (sooth_prediction_report(predictions, 1 + (choice >> 7), &options, &text, NULL, &error) == SOOTH_OK)
+        use(text);
+    free(text);
+    sooth_prediction_free(prediction);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -93,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (sooth_bind(model, NULL, &error) == SOOTH_OK) {
         walk(model);
         write_reports(model, choice);
-        lower(model, choice);
+        predict(model, choice);
         int64_t dims[MAX_RANK_FED];
         for (int i = 0; i < MAX_RANK_FED; i++)
             dims[i] = (choice >> i) % 5;
@@ -103,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                  .extra_passes = choice & 16 ? "all" : NULL};
         if (sooth_bind(model, &options, &error) == SOOTH_OK) {
             walk(model);
-            lower(model, choice);
+            predict(model, choice);
         } else {
             use(error.message);
         }

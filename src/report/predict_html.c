@@ -210,11 +210,11 @@ typedef struct roofline {
     double left, right, bottom, top; /* logarithms of what lies at the edges */
 } roofline;
 
-enum { ROOF_WIDTH = 1000, ROOF_HEIGHT = 420, ROOF_LEFT = 70, ROOF_BOTTOM = 40 };
+enum { ROOF_WIDTH = 1000, ROOF_HEIGHT = 420, ROOF_LEFT = 70, ROOF_RIGHT = 24, ROOF_BOTTOM = 40 };
 
 static double roof_x(const roofline *f, double intensity)
 {
-    return ROOF_LEFT + (log10(intensity) - f->left) / (f->right - f->left) * (ROOF_WIDTH - ROOF_LEFT - 10);
+    return ROOF_LEFT + (log10(intensity) - f->left) / (f->right - f->left) * (ROOF_WIDTH - ROOF_LEFT - ROOF_RIGHT);
 }
 
 static double roof_y(const roofline *f, double flops)
@@ -248,6 +248,15 @@ static roofline roof_edges(const page *g)
     return f;
 }
 
+/* "100 G" for 11. */
+static void decade(text *o, int exponent)
+{
+    static const char *const units[] = {"", " k", " M", " G", " T", " P", " E"};
+    static const char *const digits[] = {"1", "10", "100"};
+    bool has_unit = exponent >= 0 && exponent < 21;
+    text_printf(o, ">%s%s</text>\n", has_unit ? digits[exponent % 3] : "", has_unit ? units[exponent / 3] : "");
+}
+
 static void roof_grid(text *o, const roofline *f)
 {
     for (double x = f->left; x <= f->right; x++) {
@@ -263,13 +272,12 @@ static void roof_grid(text *o, const roofline *f)
     }
     for (double y = f->bottom; y <= f->top; y++) {
         double at = roof_y(f, pow(10, y));
-        text_printf(o, "<line class=\"grid\" x1=\"%d\" x2=\"%d\"", ROOF_LEFT, ROOF_WIDTH - 10);
+        text_printf(o, "<line class=\"grid\" x1=\"%d\" x2=\"%d\"", ROOF_LEFT, ROOF_WIDTH - ROOF_RIGHT);
         coordinate(o, "y1", at);
         coordinate(o, "y2", at);
         text_printf(o, "/><text text-anchor=\"end\" x=\"%d\"", ROOF_LEFT - 6);
         coordinate(o, "y", at + 4);
-        char room[NUMBER_ROOM];
-        text_printf(o, ">%s</text>\n", y >= 18 ? "" : number_short(room, (int64_t)(pow(10, y) + 0.5)));
+        decade(o, (int)y);
     }
 }
 
@@ -315,8 +323,8 @@ static void roofline_section(page *g)
         char a[NUMBER_ROOM], b[NUMBER_ROOM];
         text_printf(o, ": %s FLOP/byte, %s GFLOP/s</title></circle>\n", number_digits(a, x), number_digits(b, y / 1e9));
     }
-    text_printf(o, "<text text-anchor=\"middle\" x=\"%d\" y=\"%d\">FLOP/byte</text>\n</svg>\n", ROOF_WIDTH / 2,
-                ROOF_HEIGHT - 6);
+    text_printf(o, "<text text-anchor=\"middle\" x=\"%d\" y=\"%d\">FLOP/byte, upwards FLOP/s</text>\n</svg>\n",
+                ROOF_WIDTH / 2, ROOF_HEIGHT - 6);
 }
 
 static void layer_table(page *g)
