@@ -13,8 +13,8 @@
 #include "base/names.h"
 #include "base/zip.h"
 #include "front/torch.h"
-#include "graph/bind.h"
 #include "front/torch_archive.h"
+#include "graph/bind.h"
 
 #include <math.h>
 
@@ -362,7 +362,7 @@ static void name_tensor(environment *e, str name, torch_value v, value_id first)
     }
     const declaration *d = declared(e->program, name);
     value *own = &t->model->source.values.items[v.tensor];
-    if (v.tensor >= first && !own->is_initializer && !own->is_declared) {
+    if (e->depth == 0 && v.tensor >= first && !own->is_initializer && !own->is_declared) {
         own->name = t->net->values.items[v.tensor].name = arena_str(t->kept, name);
         if (d) {
             elaborate_declare(t->model, v.tensor, d->dtype, d->rank, d->dims);
@@ -385,6 +385,7 @@ static void name_results(environment *e, const json_node *outputs, torch_value r
         if (!output)
             continue;
         if (str_is(output->key, "as_tensors")) {
+            v = count == 1 ? result : v;
             int32_t k = 0;
             for (const json_node *part = json_first(output); part; part = part->next, k++)
                 name_tensor(e, json_text(json_get(part, "name")),
@@ -463,6 +464,14 @@ static torch_value scalar(environment *e, str op, const torch_argument *a, int c
 
 static void run_graph(environment *e, const json_node *graph);
 
+/* The result of whichever branch runs: so the other one is no dead code either. */
+static torch_value either(torch *t, torch_value condition, torch_value yes, torch_value no)
+{
+    if (condition.kind != TORCH_TENSOR || yes.kind != TORCH_TENSOR || no.kind != TORCH_TENSOR)
+        return yes;
+    return torch_tensor(torch_emit3(t, "Where", condition.tensor, yes.tensor, no.tensor));
+}
+
 /* Which branch runs depends on data: the first counts, the other is listed with what it has. */
 static torch_value run_cond(environment *e, const json_node *node)
 {
@@ -475,10 +484,11 @@ static torch_value run_cond(environment *e, const json_node *node)
     for (int i = 0; i < 2; i++)
         branches[i] = json_get(json_get(json_get(json_at(inputs, i + 1), "arg"), "as_graph"), "graph");
     operands = read_argument(e, json_get(json_at(inputs, 3), "arg"));
+    torch_value condition = read_argument(e, json_get(json_at(inputs, 0), "arg"));
     for (int i = 0; i < 2; i++) {
-        const program inner_program = {
-            .graph = branches[i], .declared = e->program->declared, .inputs = e->program->inputs};
+        program inner_program = {.graph = branches[i]};
         environment inner = {.torch = t, .program = &inner_program, .depth = e->depth + 1};
+        names_init(&inner_program.declared.names, t->arena);
         names_init(&inner.names, t->arena);
         int32_t k = 0;
         for (const json_node *x = json_first(json_get(branches[i], "inputs")); x; x = x->next, k++)
@@ -487,14 +497,14 @@ static torch_value run_cond(environment *e, const json_node *node)
         int64_t outer = t->repeat;
         t->repeat = i ? 0 : outer;
         run_graph(&inner, branches[i]);
-        t->repeat = outer;
-        if (i)
-            continue;
         const json_node *outputs = json_get(branches[i], "outputs");
-        result = torch_new_list(t, TORCH_TUPLE, outputs ? outputs->count : 0);
+        if (!i)
+            result = torch_new_list(t, TORCH_TUPLE, outputs ? outputs->count : 0);
         k = 0;
-        for (const json_node *x = json_first(outputs); x; x = x->next)
-            result.list->items[k++] = named(&inner, tensor_name(x));
+        for (const json_node *x = json_first(outputs); x && k < result.list->count; x = x->next, k++)
+            result.list->items[k] = i ? either(t, condition, result.list->items[k], named(&inner, tensor_name(x)))
+                                      : named(&inner, tensor_name(x));
+        t->repeat = outer;
     }
     network_note(t->net, "a branch depends on data: the first of the two is counted");
     return result;
