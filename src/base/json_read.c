@@ -1,4 +1,5 @@
 #include "base/json_read.h"
+#include "base/decimal.h"
 
 #include <math.h>
 
@@ -132,71 +133,18 @@ str json_decoded(const json_node *n, arena *a)
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static bool is_digit(const reader *r)
-{
-    return r->at < r->end && *r->at >= '0' && *r->at <= '9';
-}
-
-/* Not strtod: it needs an end mark, and the decimal point must not depend on the locale of the program. Integers are exact, reals
- * to the last place or so. */
 static void take_number(reader *r, json_node *n)
 {
-    enum { MAX_LENGTH = 400 };
-    const char *start = r->at;
-    bool negative = take_word(r, "-"), exact = true, has_digits = is_digit(r);
-    uint64_t digits = 0;
-    int64_t scale = 0;
-    for (; is_digit(r); r->at++) {
-        uint64_t more;
-        if (__builtin_mul_overflow(digits, 10, &more) ||
-            __builtin_add_overflow(more, (unsigned)(*r->at - '0'), &more)) {
-            for (; is_digit(r); r->at++) /* more digits than a double holds */
-                scale++;
-            exact = false;
-            break;
-        }
-        digits = more;
-    }
-    bool whole = exact;
-    if (take_word(r, ".")) {
-        whole = false;
-        has_digits = has_digits || is_digit(r);
-        for (; is_digit(r); r->at++)
-            if (digits < UINT64_MAX / 10 - 1) {
-                digits = digits * 10 + (unsigned)(*r->at - '0');
-                scale--;
-            }
-    }
-    if (has_digits && (take_word(r, "e") || take_word(r, "E"))) {
-        whole = false;
-        bool down = take_word(r, "-");
-        if (!down)
-            take_word(r, "+");
-        int64_t exponent = 0;
-        has_digits = is_digit(r);
-        for (; is_digit(r); r->at++)
-            exponent = exponent < 100000 ? exponent * 10 + (*r->at - '0') : exponent;
-        scale += down ? -exponent : exponent;
-    }
-    if (!has_digits || r->at - start > MAX_LENGTH)
-        wrong(r, start, "a value or number is expected");
-    if (whole && digits <= (uint64_t)INT64_MAX) {
-        n->kind = JSON_INT;
-        n->integer = negative ? -(int64_t)digits : (int64_t)digits;
-        return;
-    }
-    n->kind = JSON_REAL;
-    n->real = (double)digits;
-    /* In two steps, so that the power of ten stays a number where the result is one. */
-    if (scale < -300) {
-        n->real /= 1e300;
-        scale += 300;
-    }
-    n->real = scale < 0 ? n->real / pow(10, (double)-scale) : n->real * pow(10, (double)scale);
-    if (digits == 0)
-        n->real = 0;
-    if (negative)
-        n->real = -n->real;
+    decimal number;
+    size_t used = decimal_read((str){r->at, (size_t)(r->end - r->at)}, &number);
+    if (!used)
+        wrong(r, r->at, "a value or number is expected");
+    r->at += used;
+    n->kind = number.is_whole ? JSON_INT : JSON_REAL;
+    if (number.is_whole)
+        n->integer = number.whole;
+    else
+        n->real = number.real;
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */

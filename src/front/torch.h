@@ -63,6 +63,15 @@ struct torch_dict {
     int32_t count, capacity;
 };
 
+/* What an operator wants of an input of the graph whose shape the file does not tell. */
+enum { TORCH_MAX_EXPECTED = 16 };
+typedef struct torch_expected {
+    value_id input;
+    dtype dtype;
+    int rank;
+    num channels; /* of dimension 1; 0 if it may be any */
+} torch_expected;
+
 /* One run of a program. */
 typedef struct torch {
     sooth_model *model;
@@ -72,14 +81,16 @@ typedef struct torch {
     arena *arena;                /* the network's: everything else */
     str module;                  /* path of the module at work, for the names of nodes */
     str op;                      /* the operator at work ("conv2d") */
-    int32_t serial; /* makes names unique */
-    int64_t repeat; /* of the nodes that are written: 0 in a branch that is not taken */
+    int32_t serial;              /* makes names unique */
+    int64_t repeat;              /* of the nodes that are written: 0 in a branch that is not taken */
     const struct torch_op **ops; /* hash of the operators' names */
     uint32_t ops_mask;
     struct { /* weights of recurrent layers that were joined, so that calling a layer again finds them */
         struct torch_joined *items;
         int32_t count, capacity;
     } joined;
+    torch_expected *expected; /* room for TORCH_MAX_EXPECTED, or NULL if nobody asks */
+    int32_t expected_count;
 } torch;
 
 /* Ready for one run on the network that was begun. */
@@ -131,6 +142,9 @@ num torch_dim(const torch *t, value_id id, int axis);
 int torch_axis(num axis, int rank); /* negative ones count from the end; -1 if there is none */
 /* The one element of an integer constant, or NUM_UNKNOWN. */
 num torch_item(torch *t, value_id id);
+
+/* An operator says what it wants of x: gives an input the element type, and keeps the rest for who asks. */
+void torch_expect(torch *t, value_id x, dtype type, int rank, num channels);
 
 /* ---- constants and nodes (torch_emit.c) ------------------------------------------------------------------------- */
 

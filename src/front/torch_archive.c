@@ -29,6 +29,8 @@ void torch_read(builder *b, const uint8_t *bytes, size_t size)
     zip_open(z, bytes, size, b->arena, f);
     if (torch_export_has(z))
         torch_export_read(b, z);
+    else if (torch_script_has(z))
+        torch_script_read(b, z);
     else if (zip_find_ending(z, "data.pkl"))
         fail_with(f, SOOTH_ERROR_UNSUPPORTED, "the archive %s", HOW_TO_EXPORT);
     else

@@ -9,4 +9,8 @@
 bool torch_export_has(const zip *z);
 void torch_export_read(builder *b, zip *z);
 
+/* torch_script.c */
+bool torch_script_has(const zip *z);
+void torch_script_read(builder *b, zip *z);
+
 #endif

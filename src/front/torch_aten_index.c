@@ -12,6 +12,7 @@ static value_id gathered(torch *t, value_id table, value_id indices, int64_t axi
 
 static void rule_embedding(torch_call *c)
 {
+    torch_expect(c->torch, torch_arg_tensor(c, 1), DT_INT64, 0, 0);
     torch_return(c, gathered(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 1), 0));
 }
 

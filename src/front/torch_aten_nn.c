@@ -73,6 +73,11 @@ static void conv(torch_call *c, int stride, int padding, int dilation, int trans
     bool known = w.spatial >= 1 && w.spatial <= MAX_SPATIAL && x != NO_VALUE;
     w.groups = torch_arg_int(c, groups, 1);
     w.transposed = transposed < 0 || (transposed > 0 && torch_arg_bool(c, transposed, false));
+    if (known) {
+        num own = torch_dim(c->torch, weight, w.transposed ? 0 : 1);
+        num channels = w.transposed ? own : num_mul(c->torch->nums, own, w.groups);
+        torch_expect(c->torch, x, torch_at(c->torch, weight)->dtype, w.spatial + 2, dim_known(channels) ? channels : 0);
+    }
     known = known && torch_arg_sizes(c, stride, w.strides, w.spatial, 1) &&
             torch_arg_sizes(c, dilation, w.dilations, w.spatial, 1) && read_padding(c, padding, weight, &w) &&
             num_known(w.groups) &&
@@ -124,6 +129,8 @@ static void rule_linear(torch_call *c)
 {
     torch *t = c->torch;
     value_id x = torch_arg_tensor(c, 0), weight = torch_arg_tensor(c, 1), bias = torch_arg_tensor(c, 2);
+    if (weight != NO_VALUE)
+        torch_expect(t, x, torch_at(t, weight)->dtype, 0, 0);
     if (x == NO_VALUE || weight == NO_VALUE) {
         torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
     } else if (torch_rank(t, x) == 2 && torch_rank(t, weight) == 2) {

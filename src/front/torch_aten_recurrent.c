@@ -113,6 +113,8 @@ static void rule_layers(torch_call *c)
         torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
         return;
     }
+    value_id first = torch_operand(t, params->items[0], DT_UNKNOWN);
+    torch_expect(t, x, first == NO_VALUE ? DT_UNKNOWN : torch_at(t, first)->dtype, 0, 0);
     bool unbatched = torch_rank(t, x) == 2;
     if (unbatched)
         x = torch_unsqueeze(t, x, 1);

@@ -45,6 +45,22 @@ num torch_item(torch *t, value_id id)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
+void torch_expect(torch *t, value_id x, dtype type, int rank, num channels)
+{
+    if (x == NO_VALUE || !torch_at(t, x)->is_input)
+        return;
+    value *v = &t->net->values.items[x];
+    if (v->dtype == DT_UNKNOWN)
+        v->dtype = type;
+    if (!t->expected || v->rank >= 0 || rank < 1)
+        return;
+    for (int32_t i = 0; i < t->expected_count; i++)
+        if (t->expected[i].input == x)
+            return;
+    if (t->expected_count < TORCH_MAX_EXPECTED)
+        t->expected[t->expected_count++] = (torch_expected){x, type, rank, channels};
+}
+
 /* Index: c10::ScalarType. */
 static const dtype DTYPES[] = {DT_UINT8,   DT_INT8,    DT_INT16,   DT_INT32,     DT_INT64,      DT_FLOAT16,
                                DT_FLOAT32, DT_FLOAT64, DT_UNKNOWN, DT_COMPLEX64, DT_COMPLEX128, DT_BOOL,
