@@ -9,7 +9,10 @@ program *lower(sooth_model *model, const lower_options *options, arena *a)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "training is lowered for eager PyTorch alone: drop --runtime or --mode");
     if (options->runtime == RUNTIME_ENGINE)
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "inference engines are not lowered yet: drop --runtime");
+        return lower_engine(model, options, a);
+    if (options->precision == PRECISION_INT8 || options->precision == PRECISION_FP8)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE,
+                  "int8 and fp8 are precisions of engines alone: add --runtime engine");
     if (options->runtime == RUNTIME_INDUCTOR)
         return lower_inductor(model, options, a);
     return lower_eager(model, options, a);

@@ -128,5 +128,6 @@ program *lower(sooth_model *model, const lower_options *options, arena *a);
 /* One runtime each; what lower() chooses from. */
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a);
+program *lower_engine(sooth_model *model, const lower_options *options, arena *a);
 
 #endif

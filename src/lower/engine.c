@@ -1,0 +1,467 @@
+/* engine.c: lowering to an inference engine that compiles the network ahead (as TensorRT does): weights are prepared
+ * once, batch norms are folded into the convolutions before them, bias, activation and residual sum run inside the
+ * product that makes their input, chains of elementwise work are one kernel, attention is one kernel, parts of a
+ * concatenation are written where they belong.
+ *
+ * Kernels keep ATen's names for their main operator; the rest is in `fused`. In int8 and fp8 products of activations
+ * and weights read 8 bits, which the kernels before them write; everything else runs in fp16. Which of several
+ * implementations an engine picks by timing is not here. */
+#include "lower/layout.h"
+
+enum { NO_GROUP = -1, MAX_FULL_INPUTS = 3, MAX_GROUP_KERNELS = 64 };
+
+typedef enum group_kind {
+    GROUP_POINTWISE,
+    GROUP_PRODUCT, /* takes elementwise work on what it makes */
+    GROUP_ROWS,    /* norms, softmax, sums: the same, and elementwise work on what they read */
+    GROUP_CALL,    /* takes nothing */
+    GROUP_GONE,    /* became part of another */
+} group_kind;
+
+typedef struct group {
+    group_kind kind;
+    const kernel *main;
+    struct {
+        int32_t *items;
+        int32_t count, capacity;
+    } kernels;        /* in order */
+    tensor_id output; /* what it makes last */
+    int full_inputs;  /* besides the first, as large as the output */
+    bool has_scores;  /* a product whose softmax is in it: half of an attention */
+    bool is_attention;
+} group;
+
+typedef struct engine {
+    arena *arena;
+    const program *in;
+    program *out;
+    dtype narrow;           /* of products; DT_UNKNOWN: as everything else */
+    int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: there before the pass */
+    int32_t *readers;       /* by storage: kernels that read it, views looked through */
+    int32_t *wide_readers;  /* those of them that are not narrow products */
+    bool *is_output;        /* by storage */
+    bool *is_constant;      /* by storage: weights, and what is computed from them alone when the engine is built */
+    tensor_id *narrow_copy; /* by tensor: the same in 8 bits, plus one */
+    struct {
+        group *items;
+        int32_t count, capacity;
+    } groups;
+} engine;
+
+/* ---- what kernels are -------------------------------------------------------------------------------------------- */
+
+static bool is_op(const kernel *k, const char *op)
+{
+    return strcmp(k->op, op) == 0;
+}
+
+static bool is_in(const kernel *k, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_op(k, names[i]))
+            return true;
+    return false;
+}
+#define IS_IN(k, names) is_in((k), (names), sizeof(names) / sizeof *(names))
+
+static bool is_product(const kernel *k)
+{
+    static const char *const NAMES[] = {"convolution", "addmm", "mm", "bmm", "baddbmm"};
+    return IS_IN(k, NAMES);
+}
+
+static bool is_rows(const kernel *k)
+{
+    static const char *const NAMES[] = {"native_layer_norm",
+                                        "_fused_rms_norm",
+                                        "native_group_norm",
+                                        "_softmax",
+                                        "_log_softmax",
+                                        "mean",
+                                        "sum",
+                                        "amax",
+                                        "amin",
+                                        "linalg_vector_norm",
+                                        "var_mean",
+                                        "adaptive_max_pool2d"};
+    return IS_IN(k, NAMES);
+}
+
+static bool is_batch_norm(const kernel *k)
+{
+    return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
+}
+
+/* Runs on weights and activations in 8 bits, if the precision says so. */
+static bool is_narrow(const engine *e, const kernel *k)
+{
+    return e->narrow != DT_UNKNOWN && (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm"));
+}
+
+static const placed_tensor *tensor_at(const engine *e, tensor_id t)
+{
+    return &e->out->tensors.items[t];
+}
+
+static int64_t elements_of(const engine *e, tensor_id t)
+{
+    extent x = extent_of(tensor_at(e, t));
+    return extent_elements(&x);
+}
+
+static bool same_dims(const engine *e, tensor_id a, tensor_id b)
+{
+    const placed_tensor *x = tensor_at(e, a), *y = tensor_at(e, b);
+    return x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
+}
+
+/* Each element from the same place of every operand, or from a broadcast one. */
+static bool is_elementwise(const engine *e, const kernel *k)
+{
+    static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
+    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS))
+        return false;
+    for (int i = 0; i < k->input_count; i++)
+        if (same_dims(e, k->inputs[i], k->outputs[0]))
+            return true;
+    return false;
+}
+
+/* ---- grouping ---------------------------------------------------------------------------------------------------- */
+
+static int32_t storage_of(const engine *e, tensor_id t)
+{
+    return tensor_at(e, t)->storage;
+}
+
+/* The group that makes this input whole, if nobody else reads it. */
+static int32_t own_maker(const engine *e, tensor_id t)
+{
+    int32_t s = storage_of(e, t), g = e->maker[s];
+    bool is_own = g != NO_GROUP && storage_of(e, e->groups.items[g].output) == s; /* not just a part of it */
+    return is_own && e->readers[s] == 1 && !e->is_output[s] ? g : NO_GROUP;
+}
+
+static void add_to_group(engine *e, int32_t g, int32_t kernel_number)
+{
+    group *x = &e->groups.items[g];
+    const kernel *k = &e->in->kernels.items[kernel_number];
+    *(int32_t *)ARENA_PUSH(e->arena, &x->kernels) = kernel_number;
+    x->output = k->outputs[0];
+    e->maker[storage_of(e, k->outputs[0])] = g;
+}
+
+static void new_group(engine *e, group_kind kind, int32_t kernel_number)
+{
+    group *x = ARENA_PUSH(e->arena, &e->groups);
+    x->kind = kind;
+    x->main = &e->in->kernels.items[kernel_number];
+    add_to_group(e, e->groups.count - 1, kernel_number);
+}
+
+/* The kernels of group `from` run inside `to`. */
+static void absorb(engine *e, int32_t to, int32_t from)
+{
+    group *x = &e->groups.items[to], *y = &e->groups.items[from];
+    for (int32_t i = 0; i < y->kernels.count; i++)
+        *(int32_t *)ARENA_PUSH(e->arena, &x->kernels) = y->kernels.items[i];
+    y->kernels.count = 0;
+    y->kind = GROUP_GONE;
+}
+
+/* Elementwise work goes into the last group that makes one of its operands for it alone. */
+static void place_elementwise(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t best = NO_GROUP;
+    int full = 0;
+    for (int i = 0; i < k->input_count; i++) {
+        tensor_id t = k->inputs[i];
+        bool is_full = same_dims(e, t, k->outputs[0]);
+        full += is_full;
+        int32_t g = is_full ? own_maker(e, t) : NO_GROUP;
+        if (g == NO_GROUP || g <= best || e->groups.items[g].kind == GROUP_CALL || e->groups.items[g].is_attention)
+            continue;
+        const group *x = &e->groups.items[g];
+        bool lies_alike =
+            is_op(k, "clone") ? x->kind == GROUP_POINTWISE : elements_of(e, x->output) == elements_of(e, k->outputs[0]);
+        if (lies_alike && x->kernels.count < MAX_GROUP_KERNELS && x->full_inputs + is_full <= MAX_FULL_INPUTS)
+            best = g;
+    }
+    if (best == NO_GROUP) {
+        new_group(e, GROUP_POINTWISE, number);
+        return;
+    }
+    e->groups.items[best].full_inputs += full - 1;
+    add_to_group(e, best, number);
+}
+
+/* Norms and sums take the elementwise work before them. Softmax behind a product is half of an attention. */
+static void place_rows(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t before = own_maker(e, k->inputs[0]);
+    if (before != NO_GROUP && is_op(k, "_softmax") && is_op(e->groups.items[before].main, "bmm")) {
+        e->groups.items[before].has_scores = true;
+        add_to_group(e, before, number);
+        return;
+    }
+    new_group(e, GROUP_ROWS, number);
+    if (before != NO_GROUP && e->groups.items[before].kind == GROUP_POINTWISE) {
+        int32_t own = e->groups.count - 1;
+        e->groups.items[own].kernels.count = 0;
+        absorb(e, own, before);
+        add_to_group(e, own, number);
+    }
+}
+
+static void place_product(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t before = is_op(k, "bmm") ? own_maker(e, k->inputs[0]) : NO_GROUP;
+    if (before != NO_GROUP && e->groups.items[before].has_scores && !e->groups.items[before].is_attention) {
+        e->groups.items[before].is_attention = true;
+        add_to_group(e, before, number);
+        return;
+    }
+    new_group(e, GROUP_PRODUCT, number);
+}
+
+/* Are all parts made by kernels that can write them where they belong? */
+static bool joins_in_place(const engine *e, const kernel *k)
+{
+    for (int i = 0; i < k->input_count; i++)
+        if (own_maker(e, k->inputs[i]) == NO_GROUP)
+            return false;
+    return true;
+}
+
+static bool is_constant(const engine *e, const kernel *k)
+{
+    bool all = k->input_count > 0;
+    for (int i = 0; i < k->input_count; i++)
+        all &= e->is_constant[storage_of(e, k->inputs[i])];
+    return all;
+}
+
+static void place(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    bool is_bias = k->flags & KERNEL_HIDDEN && k->flags & KERNEL_IN_PLACE;
+    if (is_constant(e, k)) {
+        e->is_constant[storage_of(e, k->outputs[0])] = true;
+        return;
+    }
+    if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && !is_bias))
+        return;
+    if (is_bias)
+        add_to_group(e, e->maker[storage_of(e, k->outputs[0])], number);
+    else if (is_product(k))
+        place_product(e, number);
+    else if (is_rows(k))
+        place_rows(e, number);
+    else if (is_op(k, "cat") && joins_in_place(e, k))
+        e->maker[storage_of(e, k->outputs[0])] = NO_GROUP;
+    else if (is_elementwise(e, k))
+        place_elementwise(e, number);
+    else
+        new_group(e, GROUP_CALL, number);
+}
+
+static void count_readers(engine *e)
+{
+    for (int32_t i = 0; i < e->in->kernels.count; i++) {
+        const kernel *k = &e->in->kernels.items[i];
+        if (k->flags & (KERNEL_VIEW | KERNEL_HIDDEN))
+            continue;
+        for (int n = 0; n < k->input_count; n++) {
+            e->readers[storage_of(e, k->inputs[n])]++;
+            e->wide_readers[storage_of(e, k->inputs[n])] += !(is_narrow(e, k) && n < 3);
+        }
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static int64_t tensor_bytes(const engine *e, tensor_id t)
+{
+    const placed_tensor *p = tensor_at(e, t);
+    int64_t stored = 1; /* broadcast dimensions have no memory */
+    for (int i = 0; i < p->rank; i++)
+        stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
+    return stored * dtype_bits(p->dtype) / 8;
+}
+
+static tensor_id narrowed(engine *e, tensor_id t)
+{
+    if (e->narrow_copy[t] == 0) {
+        placed_tensor made = *tensor_at(e, t);
+        made.dtype = e->narrow;
+        *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = made;
+        e->narrow_copy[t] = e->out->tensors.count;
+    }
+    return e->narrow_copy[t] - 1;
+}
+
+static int64_t sum_saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* Folded into the weights: the numbers of a batch norm behind a convolution, which then has a bias. */
+static bool is_folded(const group *x, const kernel *k, int input)
+{
+    return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) && input > 1;
+}
+
+static void emit_group(engine *e, const group *x)
+{
+    size_t most = 2;
+    for (int32_t i = 0; i < x->kernels.count; i++)
+        most += (size_t)e->in->kernels.items[x->kernels.items[i]].input_count;
+    tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, most);
+    const char **ops = ARENA_ARRAY(e->arena, const char *, (size_t)x->kernels.count + 1);
+    bool is_plain = x->kind == GROUP_POINTWISE && x->kernels.count > 1;
+    kernel k = *x->main;
+    k.op = x->is_attention ? "_scaled_dot_product_flash_attention" : is_plain ? "fused_pointwise" : x->main->op;
+    k.flags = x->main->flags & KERNEL_UNKNOWN;
+    k.input_count = k.output_count = 0;
+    k.macs = k.flops = k.bytes_read = k.bytes_written = 0;
+    for (int32_t i = 0; i < x->kernels.count; i++) {
+        const kernel *part = &e->in->kernels.items[x->kernels.items[i]];
+        for (int n = 0; n < part->input_count; n++) {
+            tensor_id t = part->inputs[n];
+            bool is_made_here = false, is_held = false;
+            for (int32_t m = 0; m < i; m++)
+                is_made_here |= storage_of(e, e->in->kernels.items[x->kernels.items[m]].outputs[0]) == storage_of(e, t);
+            if (is_made_here || is_folded(x, part, n))
+                continue;
+            bool is_bias = is_op(part, "addmm") ? n == 0 : n == 2;
+            t = part == x->main && is_narrow(e, part) && !is_bias ? narrowed(e, t) : t;
+            for (int m = 0; m < k.input_count; m++)
+                is_held |= held[m] == t;
+            if (is_held)
+                continue;
+            held[k.input_count++] = t;
+            k.bytes_read = sum_saturated(k.bytes_read, tensor_bytes(e, t));
+        }
+        bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
+        k.macs = sum_saturated(k.macs, part->macs);
+        k.flops = sum_saturated(k.flops, is_free ? 0 : part->flops);
+        ops[k.fused_count++] = part->op;
+    }
+    int32_t s = storage_of(e, x->output);
+    bool writes_narrow = e->readers[s] > e->wide_readers[s], writes_wide = e->wide_readers[s] > 0 || e->is_output[s];
+    k.inputs = held;
+    k.outputs = held + k.input_count;
+    if (writes_wide || !writes_narrow)
+        held[k.input_count + k.output_count++] = x->output;
+    if (writes_narrow)
+        held[k.input_count + k.output_count++] = narrowed(e, x->output);
+    for (int i = 0; i < k.output_count; i++)
+        k.bytes_written = sum_saturated(k.bytes_written, tensor_bytes(e, k.outputs[i]));
+    k.fused = k.fused_count > 1 ? ops : NULL;
+    k.fused_count = k.fused_count > 1 ? k.fused_count : 0;
+    *(kernel *)ARENA_PUSH(e->arena, &e->out->kernels) = k;
+}
+
+/* Inputs of the network that products read in 8 bits. */
+static void emit_quantization(engine *e)
+{
+    for (tensor_id t = 0; t < e->in->tensors.count; t++) {
+        const placed_tensor *p = tensor_at(e, t);
+        int32_t s = p->storage;
+        if (p->is_weight || p->value == NO_VALUE || e->maker[s] != NO_GROUP || e->is_output[s] ||
+            e->readers[s] == e->wide_readers[s] || e->narrow_copy[t] != 0)
+            continue;
+        tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, 2);
+        held[0] = t;
+        held[1] = narrowed(e, t);
+        *(kernel *)ARENA_PUSH(e->arena, &e->out->kernels) = (kernel){.op = "quantize",
+                                                                     .layer = NO_NODE,
+                                                                     .input_count = 1,
+                                                                     .output_count = 1,
+                                                                     .inputs = held,
+                                                                     .outputs = held + 1,
+                                                                     .flops = elements_of(e, t),
+                                                                     .bytes_read = tensor_bytes(e, t),
+                                                                     .bytes_written = tensor_bytes(e, held[1]),
+                                                                     .repeat = 1};
+    }
+}
+
+/* By the last operator in each: others read what that one makes, and all it reads is there by then. */
+static void emit_all(engine *e)
+{
+    int32_t *ends = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->kernels.count + 1); /* group plus one */
+    for (int32_t g = 0; g < e->groups.count; g++) {
+        const group *x = &e->groups.items[g];
+        if (x->kind != GROUP_GONE)
+            ends[x->kernels.items[x->kernels.count - 1]] = g + 1;
+    }
+    for (int32_t i = 0; i < e->in->kernels.count; i++)
+        if (ends[i] != 0)
+            emit_group(e, &e->groups.items[ends[i] - 1]);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The precision in which everything but the products runs: an engine has no autocast. */
+static lower_precision plain_precision(lower_precision p)
+{
+    switch (p) {
+    case PRECISION_AMP_FP16:
+    case PRECISION_INT8:
+    case PRECISION_FP8:
+        return PRECISION_FP16;
+    case PRECISION_AMP_BF16:
+        return PRECISION_BF16;
+    default:
+        return p;
+    }
+}
+
+static dtype narrow_dtype(lower_precision p)
+{
+    return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
+}
+
+program *lower_engine(sooth_model *model, const lower_options *options, arena *a)
+{
+    lower_options plain = *options;
+    plain.precision = plain_precision(options->precision);
+    const program *in = lower_eager(model, &plain, a);
+    program *out = ARENA_NEW(a, program);
+    out->tensors = in->tensors;
+    out->storage_count = in->storage_count;
+    out->unknown_count = in->unknown_count;
+    size_t storages = (size_t)in->storage_count + 1;
+    engine e = {.arena = a,
+                .in = in,
+                .out = out,
+                .narrow = narrow_dtype(options->precision),
+                .maker = ARENA_ARRAY(a, int32_t, storages),
+                .readers = ARENA_ARRAY(a, int32_t, storages),
+                .wide_readers = ARENA_ARRAY(a, int32_t, storages),
+                .is_output = ARENA_ARRAY(a, bool, storages),
+                .is_constant = ARENA_ARRAY(a, bool, storages),
+                .narrow_copy = ARENA_ARRAY(a, tensor_id, (size_t)in->tensors.count + 1)};
+    bool *is_value = ARENA_ARRAY(a, bool, (size_t)model->net.values.count + 1);
+    for (int32_t i = 0; i < model->net.outputs.count; i++)
+        is_value[model->net.outputs.items[i]] = true;
+    for (tensor_id t = 0; t < in->tensors.count; t++) {
+        value_id v = in->tensors.items[t].value;
+        e.is_output[in->tensors.items[t].storage] |= v != NO_VALUE && is_value[v];
+        e.is_constant[in->tensors.items[t].storage] |= in->tensors.items[t].is_weight;
+    }
+    for (size_t i = 0; i < storages; i++)
+        e.maker[i] = NO_GROUP;
+    count_readers(&e);
+    for (int32_t i = 0; i < in->kernels.count; i++)
+        place(&e, i);
+    if (e.narrow != DT_UNKNOWN)
+        emit_quantization(&e);
+    emit_all(&e);
+    return out;
+}
