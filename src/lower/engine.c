@@ -309,10 +309,11 @@ static int64_t sum_saturated(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* Folded into the weights: the numbers of a batch norm behind a convolution, which then has a bias. */
+/* Folded into weight and bias: the numbers of a batch norm behind a convolution. One vector is left if it had no bias. */
 static bool is_folded(const group *x, const kernel *k, int input)
 {
-    return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) && input > 1;
+    return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) &&
+           input > (x->main->input_count > 2 ? 0 : 1);
 }
 
 static void emit_group(engine *e, const group *x)
