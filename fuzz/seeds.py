@@ -5,6 +5,7 @@
 
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship.
+rows: the first lines of measured tables.
 """
 import gzip
 import hashlib
@@ -23,6 +24,19 @@ KEEP_COMPRESSED = 5  # a few, for the way through zlib
 def gpu_seeds(target):
     for path in (TOP / "data/gpus").glob("*.txt"):
         (target / path.name).write_bytes(path.read_bytes())
+
+
+def row_seeds(target):
+    """The first lines of every measured table, and the tables of the text tests."""
+    for path in sorted((TOP.parent / "shared").glob("labels/*.csv.gz")) + \
+            sorted((TOP.parent / "shared").glob("measured/operators/*.csv.gz")):
+        with gzip.open(path, "rb") as file:
+            (target / path.stem).write_bytes(b"".join(file.readline() for _ in range(8)))
+    for case in cases.parse(TOP / "tests/cases/eval.test"):
+        for kind, name, body, *_ in case.steps:
+            if kind == "file":
+                content = "\n".join(body).encode()
+                (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
 
 
 def onnx_seeds(target):
@@ -49,7 +63,7 @@ def onnx_seeds(target):
 def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    {"gpu": gpu_seeds, "onnx": onnx_seeds}[sys.argv[1]](target)
+    {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

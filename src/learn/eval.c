@@ -24,6 +24,7 @@ typedef struct eval_worker {
     fail fail;
     sooth_error error;
     arena scratch;
+    sooth_model *model; /* that is loaded */
 } eval_worker;
 
 typedef struct eval_run {
@@ -128,14 +129,15 @@ static void answer_graph(eval_run *run, const eval_job *job, size_t worker)
 {
     eval_row *rows = run->out->rows;
     sooth_error error;
-    sooth_model *model;
     const char *path = rows[job->rows[0]].row->graph.ptr;
-    if (sooth_load_file(path, &model, &error) != SOOTH_OK) {
+    sooth_model **held = &run->workers[worker].model;
+    if (sooth_load_file(path, held, &error) != SOOTH_OK) {
         str reason = arena_printf(&run->out->texts[worker], "%s: %s", path, error.message);
         for (size_t i = 0; i < job->count; i++)
             rows[job->rows[i]].reason = reason.ptr;
         return;
     }
+    sooth_model *model = *held;
     int64_t bound = 0;
     for (size_t i = 0; i < job->count;) {
         int64_t batch = rows[job->rows[i]].row->batch;
@@ -147,7 +149,6 @@ static void answer_graph(eval_run *run, const eval_job *job, size_t worker)
         bound = batch;
         i = answer_alike(run, job, i, model, worker);
     }
-    sooth_free(model);
 }
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -181,6 +182,8 @@ static void answer_job(void *context, size_t item, size_t worker)
     } else {
         answer_graph(run, job, worker);
     }
+    sooth_free(w->model);
+    w->model = NULL;
     arena_free(&w->scratch);
     size_t done = atomic_fetch_add(&run->done, job->count) + job->count;
     if (worker == 0 && run->progress)

@@ -124,14 +124,12 @@ static str graph_path(table_reader *t, str graph)
     return table_text(t, (str){joined, folder + graph.len});
 }
 
-/* PyTorch before 1.12 lets products and convolutions of fp32 run in TF32 unless told otherwise, and so does the script that made
- * timm's tables; later versions do it for convolutions alone. */
-static bool allows_tf32(const measured_row *row)
+/* The script that measured timm's tables allows TF32 in every version, and runs the backward pass inside autocast. */
+static void follow_timm(setting *s)
 {
-    str stack = row->where.stack;
-    return str_starts(row->source, "timm") || str_is(stack, "pt1.x") || str_starts(stack, "pt1.7") ||
-           str_starts(stack, "pt1.8") || str_starts(stack, "pt1.9") || str_starts(stack, "pt1.10") ||
-           str_starts(stack, "pt1.11");
+    s->lower.autocast_backward = true;
+    if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
+        s->lower.precision = PRECISION_TF32;
 }
 
 /* From memory that the driver must copy first: torchvision's rows in fp16, whose input is half as large, are so much faster where the
@@ -180,10 +178,9 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     table_set_gpu(t, row, gpu, gpu);
     if (mig.len)
         table_reject(t, row, "it ran on a slice of a GPU (%.*s), which has no file", STR_ARG(mig));
-    if (row->where.lower.precision == PRECISION_FP32 && row->where.device &&
-        row->where.device->numbers[DEVICE_TENSOR_TF32] > 0 && allows_tf32(row))
-        row->where.lower.precision = PRECISION_TF32;
-    row->where.lower.autocast_backward = str_starts(row->source, "timm");
+    setting_settle(&row->where);
+    if (str_starts(row->source, "timm"))
+        follow_timm(&row->where);
     row->copies_input = str_starts(row->source, "torchvision");
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);
     table_positive(t, row, columns[LABEL_MEMORY], "memory_mib", &row->memory_mib);
@@ -223,6 +220,7 @@ static void read_table(table_reader *t, str bytes)
 typedef struct rows_job {
     fail fail; /* of this job: what it opened must be closed before the failure goes on */
     sooth_error error;
+    bool has_bytes; /* given, not to be read from the path */
     file_map map;
     arena scratch;
     table_reader reader;
@@ -232,18 +230,23 @@ static bool run_job(rows_job *job)
 {
     if (setjmp(job->fail.jump))
         return false;
-    file_open(&job->map, job->reader.path, &job->fail);
+    if (!job->has_bytes)
+        file_open(&job->map, job->reader.path, &job->fail);
     file_inflate(&job->map, &job->fail);
     read_table(&job->reader, (str){(const char *)job->map.bytes, job->map.size});
     return true;
 }
 
-measured_rows *rows_read(const char *path, const device_list *devices, const rows_options *options, arena *a, fail *f)
+static measured_rows *read_rows(const char *path, const str *bytes, const device_list *devices,
+                                const rows_options *options, arena *a, fail *f)
 {
     static const size_t SCRATCH_CAP = (size_t)1 << 30;
     rows_job *job = ARENA_NEW(a, rows_job);
     job->fail.error = &job->error;
     job->map.descriptor = -1;
+    job->has_bytes = bytes != NULL;
+    if (bytes)
+        file_of_memory(&job->map, bytes->ptr, bytes->len);
     arena_init(&job->scratch, &job->fail, SCRATCH_CAP);
     job->reader = (table_reader){.arena = a,
                                  .scratch = &job->scratch,
@@ -261,4 +264,15 @@ measured_rows *rows_read(const char *path, const device_list *devices, const row
     if (!done)
         fail_with(f, job->error.code, "%s", job->error.message);
     return job->reader.out;
+}
+
+measured_rows *rows_read(const char *path, const device_list *devices, const rows_options *options, arena *a, fail *f)
+{
+    return read_rows(path, NULL, devices, options, a, f);
+}
+
+measured_rows *rows_of_bytes(str bytes, const char *path, const device_list *devices, const rows_options *options,
+                             arena *a, fail *f)
+{
+    return read_rows(path, &bytes, devices, options, a, f);
 }

@@ -42,6 +42,10 @@ typedef struct rows_options {
  * cannot be used stays in the table with its reason. options may be NULL. */
 measured_rows *rows_read(const char *path, const device_list *devices, const rows_options *options, arena *a, fail *f);
 
+/* The same of a file's bytes; graphs are beside `path`. */
+measured_rows *rows_of_bytes(str bytes, const char *path, const device_list *devices, const rows_options *options,
+                             arena *a, fail *f);
+
 /* What the copy of an input of so many bytes adds to the row's latency; 0 if it is not part of it. */
 double row_copy_ms(const measured_row *row, double input_bytes);
 

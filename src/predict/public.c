@@ -98,6 +98,7 @@ static void read_options(setting *where, const sooth_predict_options *o, fail *f
     set_part(where, SETTING_OPTIMIZER, o->optimizer, f);
     if (o->stack)
         setting_set_stack(where, str_of(o->stack));
+    setting_settle(where);
 }
 
 const char *sooth_predict_choice(const char *part, size_t index)

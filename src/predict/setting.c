@@ -92,6 +92,25 @@ void setting_set_stack(setting *s, str stack)
     s->lower.explicit_attention = s->lower.single_updates = str_starts(stack, "pt1.");
 }
 
+/* PyTorch before 1.12 computes products and convolutions of fp32 in TF32; later versions do it for convolutions alone. */
+static bool allows_tf32(str stack)
+{
+    static const char *const VERSIONS[] = {"pt1.7", "pt1.8", "pt1.9", "pt1.10", "pt1.11"};
+    if (str_is(stack, "pt1.x"))
+        return true;
+    for (size_t i = 0; i < sizeof VERSIONS / sizeof *VERSIONS; i++)
+        if (str_starts(stack, VERSIONS[i]))
+            return true;
+    return false;
+}
+
+void setting_settle(setting *s)
+{
+    if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0 &&
+        allows_tf32(s->stack))
+        s->lower.precision = PRECISION_TF32;
+}
+
 const char *setting_name(const setting *s, setting_part part)
 {
     int value = value_of(s, part);

@@ -22,6 +22,9 @@ bool setting_set(setting *s, setting_part part, str name);
  * setting. */
 void setting_set_stack(setting *s, str stack);
 
+/* Once device, precision and stack are set: fp32 is TF32 where that version of the framework lets it be unless told otherwise. */
+void setting_settle(setting *s);
+
 /* The name that is set, one that setting_set takes. */
 const char *setting_name(const setting *s, setting_part part);
 /* What a part is called ("precision"), and the names that it has one after the other; NULL after the last. */

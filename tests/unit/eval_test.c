@@ -8,20 +8,29 @@
 
 #include <cmocka.h>
 
-enum { OPERATORS = 2000 };
+enum { NETWORKS = 120, OPERATORS = 2000 };
 
-static const char *write_tables(FILE *networks, FILE *operators)
+static const char *const GPUS[] = {"rtx-3090", "a100-sxm4-40gb", "t4", "abacus"};
+
+static str networks(char *room, size_t size)
 {
-    static const char *const GPUS[] = {"rtx-3090", "a100-sxm4-40gb", "t4", "abacus"};
-    fprintf(networks, "graph,name,batch,gpu,precision,layout,latency_ms\n");
-    for (int i = 0; i < 120; i++)
-        fprintf(networks, "%s,%s,%d,%s,%s,%s,%d.5\n", i % 7 ? "zoo:resnet50" : "zoo:nothing", "resnet50", 1 + i % 5,
-                GPUS[i % 4], i % 3 ? "fp16" : "fp32", i % 2 ? "nhwc" : "nchw", 1 + i % 11);
-    fprintf(operators, "op,device,dtype,batch,m,n,k,latency_ms\n");
+    size_t used = (size_t)snprintf(room, size, "graph,name,batch,gpu,precision,layout,latency_ms\n");
+    for (int i = 0; i < NETWORKS; i++)
+        used += (size_t)snprintf(room + used, size - used, "%s,resnet50,%d,%s,%s,%s,%d.5\n",
+                                 i % 7 ? "zoo:resnet50" : "zoo:nothing", 1 + i % 5, GPUS[i % 4],
+                                 i % 3 ? "fp16" : "fp32", i % 2 ? "nhwc" : "nchw", 1 + i % 11);
+    assert_true(used < size);
+    return (str){room, used};
+}
+
+static str operators(char *room, size_t size)
+{
+    size_t used = (size_t)snprintf(room, size, "op,device,dtype,batch,m,n,k,latency_ms\n");
     for (int i = 0; i < OPERATORS; i++)
-        fprintf(operators, "%s,%s,fp32,1,%d,%d,64,0.%03d\n", i % 13 ? "gemm" : "sort", GPUS[i % 3], 1 + i, 8 + i % 9,
-                1 + i % 50);
-    return fflush(networks) == 0 && fflush(operators) == 0 ? NULL : "cannot write";
+        used += (size_t)snprintf(room + used, size - used, "%s,%s,fp32,1,%d,%d,64,0.%03d\n", i % 13 ? "gemm" : "sort",
+                                 GPUS[i % 3], 1 + i, 8 + i % 9, 1 + i % 50);
+    assert_true(used < size);
+    return (str){room, used};
 }
 
 typedef struct bench {
@@ -31,16 +40,15 @@ typedef struct bench {
     evaluation one, many;
 } bench;
 
-static void evaluate_both(bench *b, FILE *networks, FILE *operators, sooth_gpus *gpus)
+static void evaluate_both(bench *b, sooth_gpus *gpus)
 {
-    char path[2][32];
-    snprintf(path[0], sizeof path[0], "/dev/fd/%d", fileno(networks));
-    snprintf(path[1], sizeof path[1], "/dev/fd/%d", fileno(operators));
+    static char room[2][1 << 17];
+    const str texts[2] = {networks(room[0], sizeof room[0]), operators(room[1], sizeof room[1])};
     if (setjmp(b->fail.jump))
         fail_msg("%s", b->error.message);
     measured_rows *tables[2];
     for (int i = 0; i < 2; i++)
-        tables[i] = rows_read(path[i], gpus, NULL, &b->arena, &b->fail);
+        tables[i] = rows_of_bytes(texts[i], "t.csv", gpus, NULL, &b->arena, &b->fail);
     evaluate(&b->one, tables, 2, NULL, 1, NULL, NULL, &b->arena);
     evaluate(&b->many, tables, 2, NULL, 5, NULL, NULL, &b->arena);
 }
@@ -48,14 +56,12 @@ static void evaluate_both(bench *b, FILE *networks, FILE *operators, sooth_gpus 
 static void same_answers_on_any_number_of_threads(void **state)
 {
     (void)state;
-    FILE *networks = tmpfile(), *operators = tmpfile();
     sooth_gpus *gpus;
     bench b = {.fail = {.error = &b.error}};
-    assert_true(networks && operators && !write_tables(networks, operators));
     assert_int_equal(sooth_gpus_open(NULL, &gpus, &b.error), SOOTH_OK);
     arena_init(&b.arena, &b.fail, (size_t)1 << 30);
-    evaluate_both(&b, networks, operators, gpus);
-    assert_int_equal(b.one.count, 120 + OPERATORS);
+    evaluate_both(&b, gpus);
+    assert_int_equal(b.one.count, NETWORKS + OPERATORS);
     size_t answered = 0;
     for (size_t i = 0; i < b.one.count; i++) {
         const eval_row *x = &b.one.rows[i], *y = &b.many.rows[i];
@@ -80,8 +86,6 @@ static void same_answers_on_any_number_of_threads(void **state)
     evaluation_free(&b.many);
     arena_free(&b.arena);
     sooth_gpus_free(gpus);
-    fclose(networks);
-    fclose(operators);
 }
 
 int main(void)
