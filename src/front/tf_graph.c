@@ -382,16 +382,17 @@ void tf_need(tf_graph *g, tf_edge edge)
         tf_node *n = &g->nodes[g->stack[--depth]];
         resolve_inputs(g, n);
         for (int32_t i = 0; i < n->input_count; i++) {
-            if (is_back_edge(g, n, i))
+            tf_edge e = n->inputs[i];
+            if (is_back_edge(g, n, i)) /* the body is written with its loop, but what it reads is known before */
                 n->inputs[i] = (tf_edge){-1, -1};
-            if (n->inputs[i].node < 0)
+            if (e.node < 0)
                 continue;
-            tf_node *from = &g->nodes[n->inputs[i].node];
-            if (!from->is_written && n->inputs[i].output >= from->output_count)
-                from->output_count = n->inputs[i].output + 1;
+            tf_node *from = &g->nodes[e.node];
+            if (!from->is_written && e.output >= from->output_count)
+                from->output_count = e.output + 1;
             if (!from->is_needed) {
                 from->is_needed = true;
-                g->stack[depth++] = n->inputs[i].node;
+                g->stack[depth++] = e.node;
             }
         }
     }

@@ -152,6 +152,12 @@ static void map_identity_n(tf_op *o, const char *canonical)
         emit_1(o->e, canonical, tf_in(o, i), tf_out(o, i));
 }
 
+/* A variable after it was set. */
+static void map_second(tf_op *o, const char *canonical)
+{
+    emit_1(o->e, canonical, tf_in(o, 1), tf_out(o, 0));
+}
+
 static void map_default(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -463,7 +469,7 @@ static void map_transpose(tf_op *o, const char *unused)
     if (count >= 0)
         emit_transpose(o->e, tf_in(o, 0), perm, count, tf_out(o, 0));
     else
-        tf_foreign(o);
+        emit_2(o->e, "Transpose", tf_in(o, 0), emit_index(o->e, tf_in(o, 1)), tf_out(o, 0));
 }
 
 static void concat(tf_op *o, value_id axis_value, const value_id *parts, int count)
@@ -720,6 +726,7 @@ static const tf_row ROWS[] = {
     {"Asin", map_plain, "Asin"},
     {"Asinh", map_plain, "Asinh"},
     {"Assert", map_nothing, NULL},
+    {"Assign", map_second, "Identity"},
     {"Atan", map_plain, "Atan"},
     {"Atan2", map_special, "Atan2"},
     {"Atanh", map_plain, "Atanh"},

@@ -213,7 +213,7 @@ static const op_info TABLE[] = {
     {"Split", "", 1, 2, 1, ANY, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_split, fold_split, NULL, 0},
     {"Squeeze", "", 1, 2, 1, 1, OP_VIEW, MEM_VIEW, SAVE_NOTHING, 0x1, shape_squeeze, fold_view, NULL, 0},
     {"Tile", "", 2, 3, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_tile, fold_tile, NULL, 0},
-    {"Transpose", "", 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_transpose, fold_transpose, NULL, 0},
+    {"Transpose", "", 1, 2, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_transpose, fold_transpose, NULL, 0},
     {"Trilu", "", 1, 2, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_same, fold_trilu, NULL, 0},
     {"Unsqueeze", "", 1, 2, 1, 1, OP_VIEW, MEM_VIEW, SAVE_NOTHING, 0x1, shape_unsqueeze, fold_view, NULL, 0},
 
