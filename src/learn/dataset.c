@@ -1,0 +1,270 @@
+/* dataset.c: lowers the network of every measured row and keeps what the trainer needs of it. */
+#include "learn/dataset.h"
+#include "base/threads.h"
+#include "graph/infer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
+
+static int by_group(const void *a, const void *b)
+{
+    const sample *x = a, *y = b;
+    return x->group != y->group ? x->group - y->group : x->op - y->op;
+}
+
+static bool fill_example(example *e, const work_list *list, const setting *where)
+{
+    sample *samples = calloc((size_t)list->count + 1, sizeof *samples);
+    if (!samples)
+        return false;
+    device_view view = view_device(where);
+    for (int32_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        sample *s = &samples[i];
+        ideal_time ideal = ideal_of(w, &view);
+        *s = (sample){.op = w->op,
+                      .group = (uint8_t)w->group,
+                      .count = (float)w->count,
+                      .compute_us = (float)ideal.compute_us,
+                      .memory_us = (float)ideal.memory_us};
+        features_of(w, &view, &ideal, s->features);
+        e->host_count[w->group] += s->count;
+    }
+    qsort(samples, (size_t)list->count, sizeof *samples, by_group);
+    e->samples = samples;
+    e->sample_count = list->count;
+    int32_t next = 0;
+    for (int g = 0; g <= WORK_GROUP_COUNT; g++) {
+        while (next < list->count && samples[next].group < g)
+            next++;
+        e->first_of_group[g] = next;
+    }
+    return true;
+}
+
+/* ---- one network with all its rows ------------------------------------------------------------------------------- */
+
+typedef struct builder {
+    measured_row **rows; /* usable ones, sorted by graph, batch and how they are lowered */
+    example *examples;   /* of the same index; samples NULL where the row could not be lowered */
+    size_t *jobs;        /* index of the first row of each job */
+    size_t job_count, row_count;
+    dataset_progress progress;
+    void *context;
+    size_t done; /* jobs, counted by all threads */
+} builder;
+
+static int compare_rows(const void *a, const void *b)
+{
+    const measured_row *x = *(measured_row *const *)a, *y = *(measured_row *const *)b;
+    size_t shorter = x->graph.len < y->graph.len ? x->graph.len : y->graph.len;
+    int order = shorter ? memcmp(x->graph.ptr, y->graph.ptr, shorter) : 0;
+    if (order == 0 && x->graph.len != y->graph.len)
+        order = x->graph.len < y->graph.len ? -1 : 1;
+    if (order == 0 && x->batch != y->batch)
+        order = x->batch < y->batch ? -1 : 1;
+    if (order == 0)
+        order = memcmp(&x->where.lower, &y->where.lower, sizeof x->where.lower);
+    return order ? order : x < y ? -1 : x > y;
+}
+
+static bool same_graph(const measured_row *a, const measured_row *b)
+{
+    return a->graph.len && str_eq(a->graph, b->graph);
+}
+
+/* Lowers for row i and fills its example and those of the rows after it that are lowered alike; fails into the model. */
+static void lower_rows(builder *b, size_t i, sooth_model *model, arena *a)
+{
+    const measured_row *first = b->rows[i];
+    const program *p = lower(model, &first->where.lower, a);
+    work_list list = work_of_program(p, a);
+    for (; i < b->row_count; i++) {
+        const measured_row *r = b->rows[i];
+        if (!same_graph(r, first) || r->batch != first->batch ||
+            memcmp(&r->where.lower, &first->where.lower, sizeof r->where.lower) != 0)
+            break;
+        if (!fill_example(&b->examples[i], &list, &r->where))
+            fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "no memory for the data set");
+    }
+}
+
+static bool try_lowering(builder *b, size_t i, sooth_model *model, arena *a, sooth_error *error)
+{
+    model->fail.error = error;
+    if (setjmp(model->fail.jump) != 0)
+        return false;
+    lower_rows(b, i, model, a);
+    return true;
+}
+
+static void refuse(measured_row *r, const char *reason)
+{
+    r->reason = reason;
+}
+
+static void build_network(builder *b, size_t from, size_t end)
+{
+    sooth_error error;
+    sooth_model *model;
+    char path[4096];
+    str graph = b->rows[from]->graph;
+    if (graph.len >= sizeof path)
+        return;
+    memcpy(path, graph.ptr, graph.len);
+    path[graph.len] = '\0';
+    if (sooth_load_file(path, &model, &error) != SOOTH_OK) {
+        for (size_t i = from; i < end; i++)
+            refuse(b->rows[i], "its graph cannot be read");
+        return;
+    }
+    arena a;
+    arena_init(&a, &model->fail, (size_t)1 << 32);
+    for (size_t i = from; i < end;) {
+        size_t same = i; /* rows up to here could not be lowered, if it stays so */
+        while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
+               memcmp(&b->rows[same]->where.lower, &b->rows[i]->where.lower, sizeof(lower_options)) == 0)
+            same++;
+        sooth_options binding = {.batch = b->rows[i]->batch};
+        bool worked = sooth_bind(model, &binding, &error) == SOOTH_OK && try_lowering(b, i, model, &a, &error);
+        for (size_t k = i; !worked && k < same; k++)
+            refuse(b->rows[k], "its graph cannot be lowered");
+        arena_free(&a);
+        i = same;
+    }
+    sooth_free(model);
+}
+
+static void build_operators(builder *b, size_t from, size_t end)
+{
+    sooth_error error;
+    fail f = {.error = &error};
+    arena a;
+    arena_init(&a, &f, (size_t)1 << 32);
+    for (volatile size_t i = from; i < end; i++) {
+        if (setjmp(f.jump) == 0) {
+            work_list list = work_of_program(b->rows[i]->kernels, &a);
+            if (!fill_example(&b->examples[i], &list, &b->rows[i]->where))
+                refuse(b->rows[i], "no memory");
+        }
+        if (a.used_bytes > (1 << 20))
+            arena_free(&a);
+    }
+    arena_free(&a);
+}
+
+static void build_job(void *context, size_t item, size_t worker)
+{
+    builder *b = context;
+    size_t from = b->jobs[item], end = item + 1 < b->job_count ? b->jobs[item + 1] : b->row_count;
+    if (b->rows[from]->graph.len)
+        build_network(b, from, end);
+    else
+        build_operators(b, from, end);
+    size_t done = __atomic_add_fetch(&b->done, 1, __ATOMIC_RELAXED);
+    if (worker == 0 && b->progress)
+        b->progress(b->context, done, b->job_count);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The number of a name; a new one if there is room. */
+static int number_of(str *names, int *count, int most, str name)
+{
+    for (int i = 0; i < *count; i++)
+        if (str_eq(names[i], name))
+            return i;
+    if (*count == most || name.len == 0)
+        return UNKNOWN;
+    names[*count] = name;
+    return (*count)++;
+}
+
+static uint64_t hash_of(str s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < s.len; i++)
+        h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3u;
+    h ^= h >> 29;
+    h *= 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 32);
+}
+
+/* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
+static void standardize(dataset *d, arena *a)
+{
+    size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
+    d->mean = ARENA_ARRAY(a, float, floats);
+    d->scale = ARENA_ARRAY(a, float, floats);
+    double *sum = ARENA_ARRAY(a, double, floats), *square = ARENA_ARRAY(a, double, floats);
+    double count[WORK_GROUP_COUNT] = {0};
+    for (int32_t i = 0; i < d->count; i++)
+        for (int32_t k = 0; k < d->items[i].sample_count; k++) {
+            const sample *s = &d->items[i].samples[k];
+            size_t at = (size_t)s->group * FEATURE_COUNT;
+            count[s->group]++;
+            for (size_t j = 0; j < FEATURE_COUNT; j++) {
+                sum[at + j] += s->features[j];
+                square[at + j] += (double)s->features[j] * s->features[j];
+            }
+        }
+    for (size_t i = 0; i < floats; i++) {
+        double n = count[i / FEATURE_COUNT] > 0 ? count[i / FEATURE_COUNT] : 1, mean = sum[i] / n;
+        double spread = sqrt(fmax(square[i] / n - mean * mean, 0));
+        d->mean[i] = (float)mean;
+        d->scale[i] = spread > 1e-4 ? (float)(1 / spread) : 0; /* one that never changes tells nothing */
+    }
+}
+
+dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
+                       void *context)
+{
+    builder b = {.progress = progress, .context = context};
+    size_t all = 0;
+    for (int t = 0; t < table_count; t++)
+        all += (size_t)tables[t]->rows.count;
+    b.rows = ARENA_ARRAY(a, measured_row *, all + 1);
+    for (int t = 0; t < table_count; t++)
+        for (int32_t i = 0; i < tables[t]->rows.count; i++) {
+            measured_row *r = &tables[t]->rows.items[i];
+            if (!r->reason && r->where.device && r->latency_ms > 0)
+                b.rows[b.row_count++] = r;
+        }
+    if (b.row_count == 0)
+        fail_with(f, SOOTH_ERROR_INPUT, "no row can be used: each has an unknown GPU, no graph or no latency");
+    qsort(b.rows, b.row_count, sizeof *b.rows, compare_rows);
+    b.examples = ARENA_ARRAY(a, example, b.row_count);
+    b.jobs = ARENA_ARRAY(a, size_t, b.row_count);
+    for (size_t i = 0; i < b.row_count; i++)
+        if (i == 0 || (b.rows[i]->graph.len ? !same_graph(b.rows[i], b.rows[i - 1]) : i % 4096 == 0))
+            b.jobs[b.job_count++] = i;
+    parallel_for(b.job_count, threads_available(), build_job, &b);
+    dataset *d = ARENA_NEW(a, dataset);
+    d->items = b.examples;
+    d->stacks[d->stack_count++] = STR("unknown");
+    d->gpus[d->gpu_count++] = STR("unknown");
+    for (size_t i = 0; i < b.row_count; i++) {
+        measured_row *r = b.rows[i];
+        if (!b.examples[i].samples)
+            continue;
+        example *e = &d->items[d->count++];
+        *e = b.examples[i];
+        e->row = r;
+        e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
+        e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
+        e->latency_us = (float)(r->latency_ms * 1000);
+        e->architecture = hash_of(row_architecture(r->name, a));
+        e->weight = 1;
+    }
+    standardize(d, a);
+    return d;
+}
+
+void dataset_free(dataset *d)
+{
+    for (int32_t i = 0; i < d->count; i++)
+        free((void *)(uintptr_t)d->items[i].samples);
+    d->count = 0;
+}

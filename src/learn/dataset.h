@@ -1,0 +1,45 @@
+/* dataset.h: measured rows as the trainer sees them: for each row its distinct kernels with their features, and the measured time. */
+#ifndef SOOTH_LEARN_DATASET_H
+#define SOOTH_LEARN_DATASET_H
+
+#include "learn/rows.h"
+#include "predict/net.h"
+
+typedef struct sample {
+    int16_t op;
+    uint8_t group;
+    float count;
+    float compute_us, memory_us; /* of the ideal machine, one run */
+    float features[FEATURE_COUNT];
+} sample;
+
+typedef struct example {
+    const sample *samples; /* sorted by group */
+    int32_t sample_count;
+    int32_t first_of_group[WORK_GROUP_COUNT + 1];
+    int stack, gpu; /* in dataset.stacks and dataset.gpus */
+    float latency_us;
+    float host_count[WORK_GROUP_COUNT]; /* launches by group */
+    const measured_row *row;
+    uint64_t architecture; /* hash of row_architecture() */
+    float weight;
+} example;
+
+typedef struct dataset {
+    example *items;
+    int32_t count;
+    str stacks[MAX_STACKS];
+    int stack_count;
+    str gpus[MAX_GPUS];
+    int gpu_count;
+    float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
+} dataset;
+
+/* Builds examples of every usable row of the tables, on all cores. Rows that cannot be lowered get their `reason`. `progress` may be NULL. */
+typedef void (*dataset_progress)(void *context, size_t done, size_t all);
+dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
+                       void *context);
+/* The samples are not in the arena: threads made them. */
+void dataset_free(dataset *d);
+
+#endif

@@ -1,0 +1,419 @@
+/* train.c: forward, backward and the update (Adam with decoupled decay and an average of the parameters). */
+#include "learn/train.h"
+#include "base/threads.h"
+#include "predict/matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- numbers by chance, the same on every machine ---------------------------------------------------------------- */
+
+uint64_t trainer_random(trainer *t)
+{
+    uint64_t z = t->random += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static float random_between(trainer *t, float low, float high)
+{
+    return low + (high - low) * (float)(trainer_random(t) >> 40) / (float)(1 << 24);
+}
+
+static void fill(trainer *t, size_t at, size_t count, float limit)
+{
+    for (size_t i = 0; i < count; i++)
+        t->params[at + i] = random_between(t, -limit, limit);
+}
+
+void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
+{
+    *t = (trainer){.random = seed, .huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25};
+    net *n = &t->net;
+    n->stack_count = data->stack_count;
+    memcpy(n->stacks, data->stacks, sizeof n->stacks);
+    n->gpu_count = data->gpu_count;
+    memcpy(n->gpus, data->gpus, sizeof n->gpus);
+    n->at = net_layout_of(n->stack_count, n->gpu_count);
+    n->mean = data->mean;
+    n->scale = data->scale;
+    t->params = ARENA_ARRAY(a, float, n->at.count);
+    t->first_moment = ARENA_ARRAY(a, float, n->at.count);
+    t->second_moment = ARENA_ARRAY(a, float, n->at.count);
+    t->average = ARENA_ARRAY(a, float, n->at.count);
+    t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
+    n->params = t->params;
+    fill(t, n->at.ops, (size_t)work_op_count() * OP_WIDTH, 0.5F);
+    fill(t, n->at.stacks, (size_t)n->stack_count * STACK_WIDTH, 0.3F);
+    fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
+    for (int i = 0; i < n->stack_count; i++) {
+        t->params[n->at.stack_fixed + (size_t)i] = logf(10);
+        t->params[n->at.stack_host + (size_t)i] = logf(5);
+    }
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        group_shape s = net_group_shape((work_group)g);
+        fill(t, n->at.first[g], INPUT_WIDTH * s.first, sqrtf(3.0F / INPUT_WIDTH));
+        fill(t, n->at.second[g], s.first * s.second, sqrtf(6.0F / (float)s.first));
+        fill(t, n->at.heads[g], HEADS * s.second, 0.02F);
+        t->params[n->at.heads_bias[g] + HEAD_COMPUTE] = 0.3F;
+        t->params[n->at.heads_bias[g] + HEAD_MEMORY] = 0.1F;
+    }
+    memcpy(t->average, t->params, n->at.count * sizeof(float));
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
+
+/* A part of a batch on its way: what each thread works on. */
+typedef struct shard {
+    const dataset *data;
+    const net *net;
+    const int32_t *order;
+    int32_t count;
+    const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing */
+    double huber;
+    float *gradient; /* NULL: forward only */
+    float *errors;   /* log(predicted / measured); may be NULL */
+    double loss;
+    /* Totals by example, microseconds. */
+    double *device_us, *host_us, *latency_us;
+    float *slope; /* of the loss by the device time of the example */
+} shard;
+
+enum { HIDES_STACK = 1, HIDES_GPU = 2 };
+
+static int stack_of(const shard *s, int32_t i)
+{
+    return s->hides && s->hides[i] & HIDES_STACK ? UNKNOWN : s->data->items[s->order[i]].stack;
+}
+
+static int gpu_of(const shard *s, int32_t i)
+{
+    return s->hides && s->hides[i] & HIDES_GPU ? UNKNOWN : s->data->items[s->order[i]].gpu;
+}
+
+static size_t group_samples(const shard *s, int g)
+{
+    size_t n = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        n += (size_t)(e->first_of_group[g + 1] - e->first_of_group[g]);
+    }
+    return n;
+}
+
+static void gather(const shard *s, int g, const net_pass *p)
+{
+    float *input = p->input;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        net_vectors v = {.stack = stack_of(s, i), .gpu = gpu_of(s, i)};
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, input += INPUT_WIDTH) {
+            v.op = e->samples[k].op;
+            net_put_input(s->net, (work_group)g, &v, e->samples[k].features, input);
+        }
+    }
+}
+
+static double sample_us(const sample *k, const float *heads)
+{
+    return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
+           FIXED_US * net_factor(heads[HEAD_FIXED]);
+}
+
+static void add_times(const shard *s, int g, const net_pass *p)
+{
+    const float *heads = p->heads;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS)
+            s->device_us[i] += sample_us(&e->samples[k], heads) * e->samples[k].count;
+    }
+}
+
+/* The host's part of each example, the loss, and its slopes. */
+static void finish_examples(shard *s)
+{
+    const float *w = s->net->params;
+    const net_layout *at = &s->net->at;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        size_t stack = (size_t)stack_of(s, i);
+        double each = exp(w[at->stack_host + stack]), host = 0;
+        for (int g = 0; g < WORK_GROUP_COUNT; g++)
+            host += e->host_count[g] * exp(w[at->group_host + (size_t)g]);
+        host *= each;
+        double fixed = exp(w[at->stack_fixed + stack]);
+        double larger = fmax(s->device_us[i], host), smaller = fmin(s->device_us[i], host);
+        double joint = larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER);
+        s->latency_us[i] = joint + fixed;
+        double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
+        if (s->errors)
+            s->errors[i] = (float)error;
+        s->loss += e->weight * (sqrt(1 + scaled * scaled) - 1) * s->huber;
+        if (!s->gradient)
+            continue;
+        double slope =
+            e->weight * scaled / sqrt(1 + scaled * scaled) / s->latency_us[i]; /* of the loss by the latency */
+        double device_part = pow(s->device_us[i] / joint, OVERLAP_POWER - 1);
+        double host_part = pow(host / joint, OVERLAP_POWER - 1) * slope;
+        s->slope[i] = (float)(slope * device_part);
+        s->gradient[at->stack_fixed + stack] += (float)(slope * fixed);
+        s->gradient[at->stack_host + stack] += (float)(host_part * host);
+        for (int g = 0; g < WORK_GROUP_COUNT; g++)
+            s->gradient[at->group_host + (size_t)g] +=
+                (float)(host_part * each * e->host_count[g] * exp(w[at->group_host + (size_t)g]));
+    }
+}
+
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
+
+/* heads becomes the slope by the three numbers. */
+static void slope_heads(const shard *s, int g, const net_pass *p)
+{
+    float *heads = p->heads;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
+            const sample *x = &e->samples[k];
+            float slope = s->slope[i] * x->count;
+            heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
+            heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
+            heads[HEAD_FIXED] = slope * (float)FIXED_US * net_factor(heads[HEAD_FIXED]);
+        }
+    }
+}
+
+/* sum becomes slope by sum, given the slope by the activation. */
+static void slope_activation(float *restrict sum, const float *restrict slope, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float x = sum[i], d = x * (1.0F / 3) + 0.5F;
+        d = x < -3 ? 0 : d;
+        d = x > 3 ? 1 : d;
+        sum[i] = slope[i] * d;
+    }
+}
+
+static void sum_columns(const float *rows, size_t count, size_t units, float *sum)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < units; j++)
+            sum[j] += rows[i * units + j];
+}
+
+static void transpose(const float *from, size_t rows, size_t columns, float *to)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+}
+
+/* The slopes of the two vectors at the end of each input go to their owners. */
+static void scatter_vectors(const shard *s, int g, const float *slopes, size_t width)
+{
+    const net_layout *at = &s->net->at;
+    for (int32_t i = 0; i < s->count; i++) {
+        const example *e = &s->data->items[s->order[i]];
+        float *stack = s->gradient + at->stacks + (size_t)stack_of(s, i) * STACK_WIDTH;
+        float *gpu = s->gradient + at->gpus + (size_t)gpu_of(s, i) * GPU_WIDTH;
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, slopes += width) {
+            float *op = s->gradient + at->ops + (size_t)e->samples[k].op * OP_WIDTH;
+            for (int j = 0; j < OP_WIDTH; j++)
+                op[j] += slopes[j];
+            for (int j = 0; j < STACK_WIDTH; j++)
+                stack[j] += slopes[OP_WIDTH + j];
+            for (int j = 0; j < GPU_WIDTH; j++)
+                gpu[j] += slopes[OP_WIDTH + STACK_WIDTH + j];
+        }
+    }
+}
+
+enum { VECTORS = 32 /* VECTORS_WIDTH, rounded up to a tile */ };
+
+/* `room`: (first + second) * second-or-first floats for turned weights, then the slopes of the vectors. */
+static void backward(const shard *s, int g, const net_pass *p, float *room)
+{
+    const net_layout *at = &s->net->at;
+    group_shape shape = net_group_shape((work_group)g);
+    size_t n = p->count, h1 = shape.first, h2 = shape.second;
+    const float *w = s->net->params;
+    float *d = s->gradient;
+    slope_heads(s, g, p);
+    sum_columns(p->heads, n, HEADS, d + at->heads_bias[g]);
+    float *slope_second = room;
+    for (size_t i = 0; i < n; i++) {
+        const float *h = p->heads + i * HEADS, *a = p->second + i * h2;
+        float *out = slope_second + i * h2;
+        memset(out, 0, h2 * sizeof *out);
+        for (int k = 0; k < HEADS; k++) {
+            const float *weights = w + at->heads[g] + (size_t)k * h2;
+            float *gradient = d + at->heads[g] + (size_t)k * h2;
+            for (size_t j = 0; j < h2; j++) {
+                out[j] += h[k] * weights[j];
+                gradient[j] += h[k] * a[j];
+            }
+        }
+    }
+    slope_activation(p->second_sum, slope_second, n * h2);
+    sum_columns(p->second_sum, n, h2, d + at->second_bias[g]);
+    matrix_multiply_add(&(matrix_product){h1, h2, n, p->first, 1, h1, p->second_sum, h2, d + at->second[g], h2});
+    float *turned = room, *slope_first = room + h1 * h2;
+    transpose(w + at->second[g], h1, h2, turned);
+    memset(slope_first, 0, n * h1 * sizeof(float));
+    matrix_multiply_add(&(matrix_product){n, h1, h2, p->second_sum, h2, 1, turned, h1, slope_first, h1});
+    slope_activation(p->first_sum, slope_first, n * h1);
+    sum_columns(p->first_sum, n, h1, d + at->first_bias[g]);
+    matrix_multiply_add(
+        &(matrix_product){INPUT_WIDTH, h1, n, p->input, 1, INPUT_WIDTH, p->first_sum, h1, d + at->first[g], h1});
+    float *turned_vectors = room, *slope_vectors = room + h1 * VECTORS;
+    memset(turned_vectors, 0, h1 * VECTORS * sizeof(float));
+    for (size_t i = 0; i < VECTORS_WIDTH; i++)
+        for (size_t j = 0; j < h1; j++)
+            turned_vectors[j * VECTORS + i] = w[at->first[g] + (FEATURE_COUNT + i) * h1 + j];
+    memset(slope_vectors, 0, n * VECTORS * sizeof(float));
+    matrix_multiply_add(
+        &(matrix_product){n, VECTORS, h1, p->first_sum, h1, 1, turned_vectors, VECTORS, slope_vectors, VECTORS});
+    scatter_vectors(s, g, slope_vectors, VECTORS);
+}
+
+static size_t backward_floats(int g, size_t n)
+{
+    group_shape shape = net_group_shape((work_group)g);
+    size_t h1 = shape.first, h2 = shape.second;
+    size_t first = h1 * h2 + n * (h1 > h2 ? h1 : h2), vectors = h1 * VECTORS + n * VECTORS;
+    return first > vectors ? first : vectors;
+}
+
+/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. */
+static bool run_shard(shard *s)
+{
+    size_t floats = 0, most_back = 0;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        size_t n = group_samples(s, g), back = backward_floats(g, n);
+        floats += net_pass_floats((work_group)g, n);
+        most_back = back > most_back ? back : most_back;
+    }
+    size_t count = (size_t)s->count;
+    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 3 * sizeof(double) + 1);
+    if (!room)
+        return false;
+    double *doubles = (double *)(void *)room; /* first, for their alignment */
+    s->device_us = doubles;
+    s->host_us = doubles + count;
+    s->latency_us = doubles + 2 * count;
+    float *next = (float *)(void *)(doubles + 3 * count);
+    memset(doubles, 0, 3 * count * sizeof(double));
+    s->slope = next;
+    next += count;
+    net_pass passes[WORK_GROUP_COUNT];
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        size_t n = group_samples(s, g);
+        passes[g] = net_pass_at((work_group)g, n, next);
+        next += net_pass_floats((work_group)g, n);
+        gather(s, g, &passes[g]);
+        net_forward(s->net, (work_group)g, &passes[g]);
+        add_times(s, g, &passes[g]);
+    }
+    finish_examples(s);
+    for (int g = 0; s->gradient && g < WORK_GROUP_COUNT; g++)
+        if (passes[g].count)
+            backward(s, g, &passes[g], next);
+    free(room);
+    return true;
+}
+
+static void run_one_shard(void *context, size_t item, size_t worker)
+{
+    (void)worker;
+    shard *s = (shard *)context + item;
+    if (!run_shard(s))
+        s->loss = NAN;
+}
+
+/* ---- the update -------------------------------------------------------------------------------------------------- */
+
+typedef struct update {
+    trainer *t;
+    double rate;
+    float scale;
+} update;
+
+enum { UPDATE_PART = 16384 };
+
+static void update_part(void *context, size_t item, size_t worker)
+{
+    (void)worker;
+    const update *u = context;
+    trainer *t = u->t;
+    size_t count = t->net.at.count, from = item * UPDATE_PART, end = from + UPDATE_PART;
+    end = end > count ? count : end;
+    double step = (double)t->step;
+    float first_bias = (float)(1 / (1 - pow(0.9, step))), second_bias = (float)(1 / (1 - pow(0.999, step)));
+    float keep = (float)fmin(0.999, step / (step + 10));
+    float rate = (float)u->rate, decay = (float)(u->rate * t->decay);
+    const float *g0 = t->gradients;
+    for (size_t i = from; i < end; i++) {
+        float g = 0;
+        for (int s = 0; s < SHARDS; s++)
+            g += g0[(size_t)s * count + i];
+        g *= u->scale;
+        t->first_moment[i] = 0.9F * t->first_moment[i] + 0.1F * g;
+        t->second_moment[i] = 0.999F * t->second_moment[i] + 0.001F * g * g;
+        float move = t->first_moment[i] * first_bias / (sqrtf(t->second_moment[i] * second_bias) + 1e-8F);
+        t->params[i] -= rate * move + decay * t->params[i];
+        t->average[i] = keep * t->average[i] + (1 - keep) * t->params[i];
+    }
+}
+
+double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate)
+{
+    shard shards[SHARDS];
+    uint8_t hides[MAX_BATCH];
+    for (int32_t i = 0; i < count; i++) {
+        hides[i] = random_between(t, 0, 1) < (float)t->unknown_stack ? HIDES_STACK : 0;
+        hides[i] |= random_between(t, 0, 1) < (float)t->unknown_gpu ? HIDES_GPU : 0;
+    }
+    memset(t->gradients, 0, t->net.at.count * SHARDS * sizeof(float));
+    for (int s = 0; s < SHARDS; s++) {
+        int32_t from = (int32_t)((int64_t)count * s / SHARDS), end = (int32_t)((int64_t)count * (s + 1) / SHARDS);
+        shards[s] = (shard){.data = data,
+                            .net = &t->net,
+                            .order = order + from,
+                            .count = end - from,
+                            .hides = hides + from,
+                            .huber = t->huber,
+                            .gradient = t->gradients + (size_t)s * t->net.at.count};
+    }
+    size_t workers = threads_available();
+    parallel_for(SHARDS, workers, run_one_shard, shards);
+    t->step++;
+    update u = {t, rate, 1.0F / (float)count};
+    parallel_for((t->net.at.count + UPDATE_PART - 1) / UPDATE_PART, workers, update_part, &u);
+    double loss = 0;
+    for (int s = 0; s < SHARDS; s++)
+        loss += shards[s].loss;
+    return loss / count;
+}
+
+void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors)
+{
+    net averaged = t->net;
+    averaged.params = t->average;
+    enum { AT_ONCE = 64 };
+    size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
+    shard *shards = calloc(parts + 1, sizeof *shards);
+    if (!shards)
+        return;
+    for (size_t i = 0; i < parts; i++) {
+        int32_t from = (int32_t)i * AT_ONCE, rest = count - from;
+        shards[i] = (shard){.data = data,
+                            .net = &averaged,
+                            .order = order + from,
+                            .count = rest < AT_ONCE ? rest : AT_ONCE,
+                            .huber = t->huber,
+                            .errors = errors + from};
+    }
+    parallel_for(parts, threads_available(), run_one_shard, shards);
+    free(shards);
+}

@@ -1,0 +1,37 @@
+/* train.h: one step of training: from a batch of examples to the gradient of the loss, and from that to better parameters. */
+#ifndef SOOTH_LEARN_TRAIN_H
+#define SOOTH_LEARN_TRAIN_H
+
+#include "learn/dataset.h"
+
+/* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
+ * almost alone, and the sum stays smooth where they are equal. */
+enum { OVERLAP_POWER = 6 };
+
+typedef struct trainer {
+    net net; /* its params are `params` */
+    float *params, *first_moment, *second_moment,
+        *average;     /* [net.at.count]; average: of the parameters over the last steps */
+    float *gradients; /* [SHARDS][net.at.count] */
+    int64_t step;
+    uint64_t random;
+    double huber; /* relative error from which on the loss grows linearly */
+    double decay;
+    double unknown_stack, unknown_gpu; /* shares of examples that are shown without their stack and GPU */
+} trainer;
+
+/* A batch is cut into so many parts whatever the number of cores, and their gradients are added in order: the result does not depend on
+ * the cores. */
+enum { SHARDS = 4, MAX_BATCH = 1024 };
+
+void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
+
+/* One step on the examples `order[0 … count)`; gives the mean loss. */
+double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate);
+
+/* log(predicted / measured) of each of `order[0 … count)`, by the averaged parameters. */
+void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors);
+
+uint64_t trainer_random(trainer *t);
+
+#endif

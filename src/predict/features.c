@@ -1,0 +1,136 @@
+/* features.c: the part of a kernel's description that depends on the device. */
+#include "predict/features.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double known(double x, double otherwise)
+{
+    return isnan(x) || x <= 0 ? otherwise : x;
+}
+
+/* NVIDIA's generations in order; AMD's get a number of their own beyond them. */
+static float generation_of(const device *d)
+{
+    str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
+    char text[16] = "";
+    if (cc.len > 0 && cc.len < sizeof text)
+        memcpy(text, cc.ptr, cc.len);
+    double number = strtod(text, NULL);
+    return number > 0 && number < 20 ? (float)number : 7;
+}
+
+device_view view_device(const setting *where)
+{
+    const device *d = where->device;
+    const double *n = d->numbers;
+    device_view v = {.device = d,
+                     .sms = n[DEVICE_SMS],
+                     .bandwidth_b_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9,
+                     .l2_bytes = n[DEVICE_L2_MIB] * 1048576,
+                     .threads_per_sm = n[DEVICE_THREADS],
+                     .allows_tf32 = where->lower.precision != PRECISION_FP32};
+    v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
+    v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
+    v.peak_tf32 = known(device_peak_flops(d, STR("tf32")), v.peak_fp32);
+    v.peak_fp16 = known(device_peak_flops(d, STR("fp16")), v.peak_fp32);
+    v.peak_bf16 = known(device_peak_flops(d, STR("bf16")), v.peak_fp32);
+    v.peak_fp8 = known(device_peak_flops(d, STR("fp8")), v.peak_fp16);
+    v.peak_int8 = known(device_peak_flops(d, STR("int8")), v.peak_fp16);
+    double clock_ghz = n[DEVICE_BOOST_MHZ] / 1000;
+    float *f = v.numbers;
+    *f++ = log2f((float)(v.sms / 82));
+    *f++ = log2f((float)(v.bandwidth_b_s / 936e9));
+    *f++ = log2f((float)(n[DEVICE_L2_MIB] / 6));
+    *f++ = (float)clock_ghz;
+    *f++ = log2f((float)(v.peak_fp16 / v.bandwidth_b_s));
+    *f++ = log2f((float)(v.vector_flops / v.bandwidth_b_s));
+    *f++ = generation_of(d);
+    *f++ = d->texts[DEVICE_MEMORY_TYPE].len >= 3 && memcmp(d->texts[DEVICE_MEMORY_TYPE].ptr, "HBM", 3) == 0;
+    *f++ = log2f((float)(v.threads_per_sm / 1536));
+    *f++ = log2f((float)(n[DEVICE_TDP_W] / (v.sms * clock_ghz)));
+    return v;
+}
+
+/* Per element that a kernel reads or writes; the learned part corrects it. */
+static const double OPERATIONS_PER_OPERAND = 16;
+
+static double product_peak(const work *w, const device_view *d)
+{
+    switch ((dtype)w->product_dtype) {
+    case DT_FLOAT16:
+        return d->peak_fp16;
+    case DT_BFLOAT16:
+        return d->peak_bf16;
+    case DT_INT8:
+    case DT_UINT8:
+        return d->peak_int8;
+    case DT_FLOAT8E4M3FN:
+    case DT_FLOAT8E5M2:
+        return d->peak_fp8;
+    default:
+        return d->allows_tf32 ? d->peak_tf32 : d->peak_fp32;
+    }
+}
+
+ideal_time ideal_of(const work *w, const device_view *d)
+{
+    ideal_time t;
+    t.peak_flops = w->macs > 0 ? product_peak(w, d) : d->vector_flops;
+    t.compute_us = w->flops / t.peak_flops * 1e6;
+    /* Where no products are computed, instructions that address, load and store bound the multiprocessors, not FLOPs. */
+    if (w->macs <= 0)
+        t.compute_us += w->operands * OPERATIONS_PER_OPERAND / t.peak_flops * 1e6;
+    t.memory_us = w->bytes / d->bandwidth_b_s * 1e6;
+    return t;
+}
+
+static float clamp_log2(double x)
+{
+    return x > 1e-4 ? log2f((float)x) : -13.3F;
+}
+
+static float clamp_to(float x, float limit)
+{
+    return x > limit ? limit : x < -limit ? -limit : x;
+}
+
+/* Rounds of thread blocks over the multiprocessors, and how full the last one is. */
+static float *put_waves(float *f, double blocks, double slots)
+{
+    double waves = blocks / slots;
+    *f++ = clamp_log2(waves);
+    *f++ = waves > 0 ? (float)(waves / ceil(waves)) : 1;
+    return f;
+}
+
+static double tiles(const work *w, double m, double n)
+{
+    return w->gemm[0] * ceil(w->gemm[1] / m) * ceil(w->gemm[2] / n);
+}
+
+void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT])
+{
+    memcpy(features, w->features, sizeof w->features);
+    float *f = features + WORK_FEATURES;
+    *f++ = clamp_log2(ideal->compute_us);
+    *f++ = clamp_log2(ideal->memory_us);
+    *f++ = clamp_log2(ideal->compute_us) - clamp_log2(ideal->memory_us);
+    float l2 = log2f((float)d->l2_bytes);
+    *f++ = clamp_to(clamp_log2(w->bytes) - l2, 8);
+    *f++ = clamp_to(w->reuse[0] - l2, 8);
+    *f++ = clamp_to(w->reuse[1] - l2, 8);
+    if (w->gemm[0] > 0) {
+        f = put_waves(f, tiles(w, 256, 128), d->sms);
+        f = put_waves(f, tiles(w, 128, 128), d->sms);
+        f = put_waves(f, tiles(w, 128, 64), d->sms);
+        f = put_waves(f, tiles(w, 64, 64), d->sms);
+        f = put_waves(f, tiles(w, 128, 32), d->sms);
+    } else {
+        f = put_waves(f, w->elements / 512, d->sms * d->threads_per_sm / 128);
+        for (int i = 0; i < 8; i++)
+            *f++ = 0;
+    }
+    *f++ = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
+    memcpy(f, d->numbers, sizeof d->numbers);
+}

@@ -1,0 +1,30 @@
+/* features.h: what the learned part sees of a kernel on a device, and the times of the ideal machine that it corrects. */
+#ifndef SOOTH_PREDICT_FEATURES_H
+#define SOOTH_PREDICT_FEATURES_H
+
+#include "predict/predict.h"
+#include "predict/work.h"
+
+/* Numbers of a device that recur for every kernel. */
+typedef struct device_view {
+    const device *device;
+    double sms, bandwidth_b_s, l2_bytes, vector_flops;
+    double peak_fp32, peak_tf32, peak_fp16, peak_bf16, peak_fp8, peak_int8; /* FLOP/s; 0: none */
+    bool allows_tf32;                                                       /* products of fp32 may use it */
+    double threads_per_sm;
+    float numbers[10]; /* the features that are the same for all kernels */
+} device_view;
+
+enum { DEVICE_FEATURES = 27, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
+
+device_view view_device(const setting *where);
+
+/* The ideal machine: FLOPs at the peak of the units that can do them, bytes at the memory's rate. Microseconds. */
+typedef struct ideal_time {
+    double compute_us, memory_us, peak_flops;
+} ideal_time;
+ideal_time ideal_of(const work *w, const device_view *d);
+
+void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);
+
+#endif

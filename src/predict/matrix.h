@@ -1,0 +1,24 @@
+/* matrix.h: products of small dense matrices, the inner loop of predicting and training.
+ *
+ * Own code and not a BLAS: the matrices are of some hundred rows and columns, where a library's call and packing cost as much as the
+ * product; the program stays free of a dependency, and the sums have one fixed order on every machine with the same vector width. */
+#ifndef SOOTH_PREDICT_MATRIX_H
+#define SOOTH_PREDICT_MATRIX_H
+
+#include <stddef.h>
+
+/* c[rows][columns] += a[rows][depth] * b[depth][columns]. Rows of b and c are contiguous; element (i, k) of a is
+ * a[i * a_row + k * a_step], so that a transposed matrix can be given as it lies. */
+typedef struct matrix_product {
+    size_t rows, columns, depth;
+    const float *a;
+    size_t a_row, a_step;
+    const float *b;
+    size_t b_row;
+    float *c;
+    size_t c_row;
+} matrix_product;
+
+void matrix_multiply_add(const matrix_product *m);
+
+#endif

@@ -1,0 +1,176 @@
+/* net.c: the layout of the parameters and the way forward. */
+#include "predict/net.h"
+#include "predict/matrix.h"
+
+#include <math.h>
+
+/* Products and convolutions are the irregular ones; what only moves memory needs less. */
+group_shape net_group_shape(work_group g)
+{
+    switch (g) {
+    case WORK_CONV:
+    case WORK_CONV_BACKWARD:
+    case WORK_PRODUCT:
+        return (group_shape){128, 96};
+    case WORK_DEPTHWISE:
+    case WORK_GROUPED:
+    case WORK_DEPTHWISE_BACKWARD:
+    case WORK_ATTENTION:
+        return (group_shape){96, 64};
+    default:
+        return (group_shape){64, 64};
+    }
+}
+
+net_layout net_layout_of(int stack_count, int gpu_count)
+{
+    net_layout at = {.ops = 0};
+    size_t next = (size_t)work_op_count() * OP_WIDTH, stacks = (size_t)stack_count;
+    at.stacks = next;
+    next += stacks * STACK_WIDTH;
+    at.gpus = next;
+    next += (size_t)gpu_count * GPU_WIDTH;
+    at.stack_fixed = next;
+    next += stacks;
+    at.stack_host = next;
+    next += stacks;
+    at.group_host = next;
+    next += WORK_GROUP_COUNT;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        group_shape s = net_group_shape((work_group)g);
+        at.first[g] = next;
+        next += INPUT_WIDTH * s.first;
+        at.first_bias[g] = next;
+        next += s.first;
+        at.second[g] = next;
+        next += s.first * s.second;
+        at.second_bias[g] = next;
+        next += s.second;
+        at.heads[g] = next;
+        next += HEADS * s.second;
+        at.heads_bias[g] = next;
+        next += HEADS;
+    }
+    at.count = next;
+    return at;
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
+
+/* "pt2.4-cu124": what stands before the first digit, and the number there. */
+static double version_of(str name, size_t *kind_length)
+{
+    size_t i = 0;
+    while (i < name.len && (name.ptr[i] < '0' || name.ptr[i] > '9'))
+        i++;
+    *kind_length = i;
+    double major = 0, minor = 0;
+    while (i < name.len && name.ptr[i] >= '0' && name.ptr[i] <= '9' && major < 1000)
+        major = major * 10 + (name.ptr[i++] - '0');
+    if (i < name.len && name.ptr[i] == '.')
+        for (i++; i < name.len && name.ptr[i] >= '0' && name.ptr[i] <= '9' && minor < 1000; i++)
+            minor = minor * 10 + (name.ptr[i] - '0');
+    return major + minor / 1000;
+}
+
+int net_stack_find(const net *n, str name)
+{
+    int best = UNKNOWN;
+    double least = 0.5; /* versions of another major number are no help */
+    size_t kind, other_kind;
+    double version = version_of(name, &kind);
+    for (int i = 1; i < n->stack_count; i++) {
+        if (str_eq(n->stacks[i], name))
+            return i;
+        double away = fabs(version_of(n->stacks[i], &other_kind) - version);
+        if (version > 0 && kind == other_kind && memcmp(n->stacks[i].ptr, name.ptr, kind) == 0 && away < least) {
+            least = away;
+            best = i;
+        }
+    }
+    return best;
+}
+
+int net_gpu_find(const net *n, str name)
+{
+    for (int i = 1; i < n->gpu_count; i++)
+        if (str_eq(n->gpus[i], name))
+            return i;
+    return UNKNOWN;
+}
+
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
+
+size_t net_pass_floats(work_group g, size_t count)
+{
+    group_shape s = net_group_shape(g);
+    return count * (INPUT_WIDTH + 2 * s.first + 2 * s.second + HEADS);
+}
+
+net_pass net_pass_at(work_group g, size_t count, float *room)
+{
+    group_shape s = net_group_shape(g);
+    net_pass p = {.count = count, .input = room};
+    p.first_sum = p.input + count * INPUT_WIDTH;
+    p.first = p.first_sum + count * s.first;
+    p.second_sum = p.first + count * s.first;
+    p.second = p.second_sum + count * s.second;
+    p.heads = p.second + count * s.second;
+    return p;
+}
+
+void net_put_input(const net *n, work_group g, const net_vectors *v, const float *features, float *input)
+{
+    const float *mean = n->mean + (size_t)g * FEATURE_COUNT, *scale = n->scale + (size_t)g * FEATURE_COUNT;
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        input[i] = (features[i] - mean[i]) * scale[i];
+    input += FEATURE_COUNT;
+    memcpy(input, n->params + n->at.ops + (size_t)v->op * OP_WIDTH, OP_WIDTH * sizeof(float));
+    input += OP_WIDTH;
+    memcpy(input, n->params + n->at.stacks + (size_t)v->stack * STACK_WIDTH, STACK_WIDTH * sizeof(float));
+    input += STACK_WIDTH;
+    memcpy(input, n->params + n->at.gpus + (size_t)v->gpu * GPU_WIDTH, GPU_WIDTH * sizeof(float));
+}
+
+/* x * (x / 6 + 1/2 within 0 and 1): smooth enough, and cheap. */
+static void activate(const float *restrict sum, float *restrict out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float gate = sum[i] * (1.0F / 6) + 0.5F;
+        gate = gate < 0 ? 0 : gate;
+        gate = gate > 1 ? 1 : gate;
+        out[i] = sum[i] * gate;
+    }
+}
+
+static void layer(const float *input, size_t width, const float *weights, const float *bias, size_t units, size_t count,
+                  float *sum)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(sum + i * units, bias, units * sizeof *sum);
+    matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units});
+}
+
+void net_forward(const net *n, work_group g, const net_pass *p)
+{
+    group_shape s = net_group_shape(g);
+    const float *w = n->params;
+    layer(p->input, INPUT_WIDTH, w + n->at.first[g], w + n->at.first_bias[g], s.first, p->count, p->first_sum);
+    activate(p->first_sum, p->first, p->count * s.first);
+    layer(p->first, s.first, w + n->at.second[g], w + n->at.second_bias[g], s.second, p->count, p->second_sum);
+    activate(p->second_sum, p->second, p->count * s.second);
+    const float *heads = w + n->at.heads[g], *bias = w + n->at.heads_bias[g];
+    for (size_t i = 0; i < p->count; i++)
+        for (int h = 0; h < HEADS; h++) {
+            const float *row = p->second + i * s.second;
+            float sum = 0;
+            for (size_t j = 0; j < s.second; j++)
+                sum += row[j] * heads[(size_t)h * s.second + j];
+            p->heads[i * HEADS + (size_t)h] = sum + bias[h];
+        }
+}
+
+float net_factor(float head)
+{
+    return expf(head > 8 ? 8 : head < -8 ? -8 : head);
+}

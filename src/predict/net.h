@@ -1,0 +1,81 @@
+/* net.h: the learned part: one small network for each group of kernels.
+ *
+ * A network sees the features of a kernel on a device, and learned vectors for the operator, the software stack and the GPU, and
+ * gives three numbers: by what factor the compute time, the memory time and the fixed time of the ideal machine are longer.
+ * All parameters lie in one array, so that training can treat them alike. */
+#ifndef SOOTH_PREDICT_NET_H
+#define SOOTH_PREDICT_NET_H
+
+#include "predict/features.h"
+
+enum {
+    OP_WIDTH = 6,
+    STACK_WIDTH = 8,
+    GPU_WIDTH = 6,
+    VECTORS_WIDTH = OP_WIDTH + STACK_WIDTH + GPU_WIDTH,
+    INPUT_WIDTH = FEATURE_COUNT + VECTORS_WIDTH,
+    HEADS = 3,
+    MAX_STACKS = 96,
+    MAX_GPUS = 96,
+    UNKNOWN = 0, /* the number of the stack, and of the GPU, that stands for any other */
+};
+
+typedef struct group_shape {
+    size_t first, second; /* units of the two hidden layers */
+} group_shape;
+group_shape net_group_shape(work_group g);
+
+/* Where in the array each part lies. */
+typedef struct net_layout {
+    size_t ops;         /* [op][OP_WIDTH] */
+    size_t stacks;      /* [stack][STACK_WIDTH] */
+    size_t gpus;        /* [gpu][GPU_WIDTH] */
+    size_t stack_fixed; /* [stack]: log of microseconds that every pass takes beside its kernels */
+    size_t stack_host;  /* [stack]: log of microseconds that the host needs for one kernel */
+    size_t group_host;  /* [group]: by what factor more, log */
+    size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
+    size_t second[WORK_GROUP_COUNT], second_bias[WORK_GROUP_COUNT]; /* [first][second] */
+    size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */
+    size_t count;
+} net_layout;
+net_layout net_layout_of(int stack_count, int gpu_count);
+
+typedef struct net {
+    net_layout at;
+    int stack_count;
+    int gpu_count;
+    str stacks[MAX_STACKS]; /* names; the first is "unknown" */
+    str gpus[MAX_GPUS];     /* the same */
+    const float *params;
+    const float *mean, *scale; /* [group][FEATURE_COUNT]: features are (x - mean) * scale before the first layer */
+} net;
+
+/* The stack of that name; of the same kind and the nearest version if the name is not known; else UNKNOWN. */
+int net_stack_find(const net *n, str name);
+int net_gpu_find(const net *n, str name);
+
+/* Values of `count` kernels of one group on their way through the network; rows of the widths of its layers. */
+typedef struct net_pass {
+    size_t count;
+    float *input;             /* [count][INPUT_WIDTH] */
+    float *first_sum, *first; /* before and after the activation */
+    float *second_sum, *second;
+    float *heads; /* [count][HEADS] */
+} net_pass;
+/* Floats that a pass needs for `count` kernels, and the pass laid out in them. */
+size_t net_pass_floats(work_group g, size_t count);
+net_pass net_pass_at(work_group g, size_t count, float *room);
+void net_forward(const net *n, work_group g, const net_pass *pass);
+
+/* Who a kernel is: numbers of its learned vectors. */
+typedef struct net_vectors {
+    int op, stack, gpu;
+} net_vectors;
+void net_put_input(const net *n, work_group g, const net_vectors *v, const float *features, float *input);
+
+/* From the three numbers to a time. */
+static const double FIXED_US = 2;
+enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
+float net_factor(float head); /* exp, within bounds */
+
+#endif

@@ -1,0 +1,526 @@
+/* work.c: from a kernel and its tensors to the numbers that its time depends on. */
+#include "predict/work.h"
+
+#include <math.h>
+
+/* Inputs that were last touched so long ago, or before the pass began, are in no cache. */
+static const float FAR_LOG2 = 40;
+
+/* ---- small pieces ------------------------------------------------------------------------------------------------ */
+
+static float lg(double x)
+{
+    return x > 1 ? log2f((float)x) : 0;
+}
+
+/* Trailing zero bits of a size, at most 7: which vector width and tile it allows. */
+static float alignment(double size)
+{
+    uint64_t n = size > 0 && size < 9e18 ? (uint64_t)size : 0;
+    return n ? (float)__builtin_ctzll(n | 128) : 7;
+}
+
+/* How much of the last tile is used. */
+static float filling(double size, double tile)
+{
+    return size > 0 ? (float)(size / (ceil(size / tile) * tile)) : 1;
+}
+
+static double elements_of(const placed_tensor *t)
+{
+    double n = 1;
+    for (int i = 0; i < t->rank; i++)
+        n *= (double)t->dims[i];
+    return n;
+}
+
+/* How a tensor lies in memory. */
+typedef enum lie { LIE_CONTIGUOUS, LIE_CHANNELS_LAST, LIE_STRIDED, LIE_BROADCAST } lie;
+
+typedef struct lay {
+    lie lie;
+    double inner; /* elements that lie one after the other */
+} lay;
+
+static lay lay_of(const placed_tensor *t)
+{
+    lay l = {LIE_CONTIGUOUS, 1};
+    int64_t expected = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->dims[i] == 1)
+            continue;
+        if (t->strides[i] == 0)
+            return (lay){LIE_BROADCAST, l.inner};
+        if (t->strides[i] != expected && l.lie == LIE_CONTIGUOUS)
+            l.lie = LIE_STRIDED;
+        expected *= t->dims[i];
+    }
+    if (l.lie == LIE_CONTIGUOUS) {
+        l.inner = (double)expected;
+        return l;
+    }
+    /* Not contiguous: the run of elements along the dimension whose stride is one, and what follows on it. */
+    int64_t run = 1;
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (int i = 0; i < t->rank; i++)
+            if (t->dims[i] > 1 && t->strides[i] == run) {
+                run *= t->dims[i];
+                grew = true;
+                break;
+            }
+    }
+    l.inner = (double)run;
+    if (t->rank == 4 && t->strides[1] == 1 && t->strides[3] == t->dims[1] && t->strides[2] == t->dims[1] * t->dims[3])
+        l.lie = LIE_CHANNELS_LAST;
+    return l;
+}
+
+/* ---- features ---------------------------------------------------------------------------------------------------- */
+
+typedef struct writer {
+    const program *p;
+    const kernel *k;
+    work *w;
+    float *next;
+} writer;
+
+static void put(writer *o, float x)
+{
+    *o->next++ = x;
+}
+
+static void put_lay(writer *o, const placed_tensor *t)
+{
+    lay l = lay_of(t);
+    double bytes = dtype_bits(t->dtype) / 8.0;
+    put(o, l.lie == LIE_CONTIGUOUS);
+    put(o, l.lie == LIE_CHANNELS_LAST);
+    put(o, l.lie == LIE_BROADCAST);
+    put(o, lg(l.inner));
+    put(o, alignment(l.inner * bytes));
+}
+
+static const placed_tensor *placed(const program *p, const tensor_id *ids, int32_t count, int32_t i)
+{
+    return i < count ? &p->tensors.items[ids[i]] : NULL;
+}
+
+/* The input whose size is that of the work: the largest that is no weight. */
+static const placed_tensor *main_input(const writer *o)
+{
+    const placed_tensor *best = NULL;
+    double most = -1;
+    for (int32_t i = 0; i < o->k->input_count; i++) {
+        const placed_tensor *t = &o->p->tensors.items[o->k->inputs[i]];
+        double n = elements_of(t) - (t->is_weight ? 1e30 : 0);
+        if (n > most || !best) {
+            best = t;
+            most = n;
+        }
+    }
+    return best;
+}
+
+static void put_general(writer *o)
+{
+    const kernel *k = o->k;
+    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    put(o, lg((double)k->flops));
+    put(o, lg((double)k->bytes_read));
+    put(o, lg((double)k->bytes_written));
+    put(o, lg(o->w->elements));
+    put(o, in ? (float)dtype_bits(in->dtype) / 32 : 0);
+    put(o, out ? (float)dtype_bits(out->dtype) / 32 : 0);
+    put(o, in && in->is_weight);
+    put(o, (float)(k->input_count > 8 ? 8 : k->input_count));
+    put(o, (k->flags & KERNEL_IN_PLACE) != 0);
+    if (in)
+        put_lay(o, in);
+    else
+        o->next += 5;
+    if (out)
+        put_lay(o, out);
+    else
+        o->next += 5;
+    /* Operands of another kind than the main one: broadcast, smaller, of another type. */
+    float broadcast = 0, mixed = 0, smaller = 0, strided = 0;
+    for (int32_t i = 0; i < k->input_count; i++) {
+        const placed_tensor *t = &o->p->tensors.items[k->inputs[i]];
+        lay l = lay_of(t);
+        broadcast += l.lie == LIE_BROADCAST;
+        strided += l.lie == LIE_STRIDED;
+        mixed += in && t->dtype != in->dtype;
+        smaller += elements_of(t) * 2 < o->w->elements;
+    }
+    put(o, broadcast);
+    put(o, mixed);
+    put(o, smaller);
+    put(o, strided);
+    put(o, o->w->reuse[0]);
+    put(o, o->w->reuse[1]);
+}
+
+/* Sizes of a product, for every group that is one. */
+static void put_product(writer *o, bool first_turned, bool second_turned)
+{
+    const double *g = o->w->gemm;
+    for (int i = 0; i < 4; i++)
+        put(o, lg(g[i]));
+    for (int i = 1; i < 4; i++)
+        put(o, alignment(g[i]));
+    put(o, filling(g[1], 128));
+    put(o, filling(g[2], 64));
+    put(o, filling(g[2], 128));
+    put(o, filling(g[2], 256));
+    put(o, filling(g[3], 32));
+    put(o, filling(g[3], 64));
+    put(o, first_turned);
+    put(o, second_turned);
+}
+
+/* Is the matrix of the last two dimensions stored by columns? */
+static bool is_turned(const placed_tensor *t)
+{
+    return t->rank >= 2 && t->dims[t->rank - 1] > 1 && t->strides[t->rank - 1] != 1;
+}
+
+static void work_product(writer *o)
+{
+    const kernel *k = o->k;
+    int32_t first = k->input_count >= 3 ? 1 : 0; /* addmm and baddbmm have what is added in front */
+    const placed_tensor *a = placed(o->p, k->inputs, k->input_count, first);
+    const placed_tensor *b = placed(o->p, k->inputs, k->input_count, first + 1);
+    if (!a || !b || a->rank < 2 || b->rank < 2)
+        return;
+    double *g = o->w->gemm;
+    g[0] = 1;
+    for (int i = 0; i < a->rank - 2; i++)
+        g[0] *= (double)a->dims[i];
+    g[1] = (double)a->dims[a->rank - 2];
+    g[3] = (double)a->dims[a->rank - 1];
+    g[2] = (double)b->dims[b->rank - 1];
+    o->w->product_dtype = (uint8_t)a->dtype;
+    put_product(o, is_turned(a), is_turned(b));
+    put(o, first == 1);
+    put(o, b->is_weight);
+    put(o, (float)k->fused_count);
+    put(o, lay_of(a).lie == LIE_STRIDED && !is_turned(a));
+    put(o, lay_of(b).lie == LIE_STRIDED && !is_turned(b));
+}
+
+static double window_at(const int64_t *values, int rank, int from_end)
+{
+    return rank - 1 - from_end >= 0 ? (double)values[rank - 1 - from_end] : 1;
+}
+
+/* A convolution as the product that it is: pixels of the output by filters, over the window of all channels. */
+static void work_convolution(writer *o)
+{
+    const kernel *k = o->k;
+    bool backward = work_op_group(o->w->op) == WORK_CONV_BACKWARD;
+    const placed_tensor *x = placed(o->p, k->inputs, k->input_count, backward ? 1 : 0);
+    const placed_tensor *w = placed(o->p, k->inputs, k->input_count, backward ? 2 : 1);
+    const placed_tensor *y =
+        backward ? placed(o->p, k->inputs, k->input_count, 0) : placed(o->p, k->outputs, k->output_count, 0);
+    const kernel_window *v = k->window;
+    if (!x || !w || !y || !v || x->rank < 3 || w->rank != x->rank || y->rank != x->rank)
+        return;
+    double groups = v->groups > 0 ? (double)v->groups : 1;
+    double channels = (double)x->dims[1], filters = (double)y->dims[1];
+    double pixels = (double)y->dims[0], window = 1;
+    for (int i = 2; i < y->rank; i++)
+        pixels *= (double)(v->transposed ? x : y)->dims[i];
+    for (int i = 0; i < v->rank; i++)
+        window *= (double)v->size[i];
+    double *g = o->w->gemm;
+    g[0] = groups;
+    g[1] = pixels;
+    g[2] = filters / groups;
+    g[3] = channels / groups * window;
+    if (v->transposed) {
+        g[2] = filters / groups * window;
+        g[3] = channels / groups;
+    }
+    o->w->product_dtype = (uint8_t)x->dtype;
+    if (groups > 1)
+        o->w->group = backward ? WORK_DEPTHWISE_BACKWARD : groups >= channels ? WORK_DEPTHWISE : WORK_GROUPED;
+    for (int i = 0; i < 4; i++)
+        put(o, lg(g[i]));
+    put(o, alignment(channels / groups));
+    put(o, alignment(filters / groups));
+    put(o, alignment(channels));
+    put(o, filling(g[2], 64));
+    put(o, filling(g[2], 128));
+    put(o, filling(g[2], 256));
+    put(o, filling(g[3], 64));
+    put(o, lg(channels / groups));
+    for (int i = 0; i < 2; i++) {
+        put(o, (float)window_at(v->size, v->rank, i));
+        put(o, (float)window_at(v->stride, v->rank, i));
+    }
+    put(o, (float)window_at(v->dilation, v->rank, 0));
+    put(o, (float)window_at(v->padding, v->rank, 0));
+    put(o, v->transposed);
+    put(o, lg((double)x->dims[x->rank - 1]));
+    put(o, lg((double)y->dims[y->rank - 1]));
+    put(o, filling((double)y->dims[y->rank - 1], 8));
+    put(o, lg((double)x->dims[0]));
+    /* Winograd's algorithms have 3 × 3 windows of stride 1. */
+    put(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
+               v->dilation[0] == 1 && groups == 1);
+    put(o, (float)k->output_count);
+    put(o, (float)k->fused_count);
+}
+
+static void work_attention(writer *o)
+{
+    const kernel *k = o->k;
+    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* the gradient stands in front */
+    const placed_tensor *q = placed(o->p, k->inputs, k->input_count, first);
+    const placed_tensor *s = placed(o->p, k->inputs, k->input_count, first + 1);
+    if (!q || !s || q->rank < 3 || s->rank < 3)
+        return;
+    double heads = 1, shared = 1;
+    for (int i = 0; i < q->rank - 2; i++) {
+        heads *= (double)q->dims[i];
+        shared *= i < s->rank - 2 ? (double)s->dims[i] : 1;
+    }
+    double queries = (double)q->dims[q->rank - 2], keys = (double)s->dims[s->rank - 2];
+    double width = (double)q->dims[q->rank - 1];
+    o->w->gemm[0] = heads;
+    o->w->gemm[1] = queries;
+    o->w->gemm[2] = keys;
+    o->w->gemm[3] = width;
+    o->w->product_dtype = (uint8_t)q->dtype;
+    for (int i = 0; i < 4; i++)
+        put(o, lg(o->w->gemm[i]));
+    put(o, filling(queries, 64));
+    put(o, filling(queries, 128));
+    put(o, filling(keys, 64));
+    put(o, filling(keys, 128));
+    put(o, filling(width, 32));
+    put(o, filling(width, 64));
+    put(o, alignment(width));
+    put(o, lg(heads / fmax(shared, 1)));
+    put(o, k->input_count > first + 3); /* a bias or mask */
+    put(o, queries == keys);
+    put(o, alignment(keys));
+    put(o, lg(queries * heads));
+}
+
+/* Norms, softmax and sums: rows of values that become one, or are divided by what they become. */
+static void work_reduction(writer *o)
+{
+    const kernel *k = o->k;
+    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    if (!in || !out)
+        return;
+    double all = elements_of(in), kept = elements_of(out);
+    double length = kept < all ? all / fmax(kept, 1) : in->rank ? (double)in->dims[in->rank - 1] : 1;
+    double rows = all / fmax(length, 1);
+    put(o, lg(length));
+    put(o, lg(rows));
+    put(o, alignment(length));
+    put(o, filling(length, 32));
+    put(o, filling(length, 1024));
+    put(o, kept < all);
+    put(o, in->rank > 1 ? lg((double)in->dims[1]) : 0);
+    put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
+    put(o, in->rank ? lg((double)in->dims[0]) : 0);
+    put(o, in->rank ? lg((double)in->dims[in->rank - 1]) : 0);
+    double inner = 1;
+    for (int i = 2; i < in->rank; i++)
+        inner *= (double)in->dims[i];
+    put(o, lg(inner));
+    put(o, (float)in->rank);
+    /* Is what is summed the part that lies together? */
+    put(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
+    put(o, (float)k->output_count);
+}
+
+static void work_window(writer *o)
+{
+    const kernel *k = o->k;
+    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    if (!in || !out)
+        return;
+    for (int i = 0; i < 4; i++) {
+        put(o, i < in->rank ? lg((double)in->dims[i]) : 0);
+        put(o, i < out->rank ? lg((double)out->dims[i]) : 0);
+    }
+    const kernel_window *v = k->window;
+    put(o, v ? (float)window_at(v->size, v->rank, 0) : 0);
+    put(o, v ? (float)window_at(v->size, v->rank, 1) : 0);
+    put(o, v ? (float)window_at(v->stride, v->rank, 0) : 0);
+    put(o, v ? (float)window_at(v->padding, v->rank, 0) : 0);
+    put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
+    put(o, lg(elements_of(in) / fmax(elements_of(out), 1)));
+}
+
+/* Pointwise work, copies and everything else: sizes along the dimensions, of the output and of the operands. */
+static void work_plain(writer *o)
+{
+    const kernel *k = o->k;
+    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    if (!out)
+        return;
+    for (int i = 1; i <= 4; i++)
+        put(o, out->rank >= i ? lg((double)out->dims[out->rank - i]) : 0);
+    put(o, out->rank ? alignment((double)out->dims[out->rank - 1]) : 0);
+    put(o, (float)out->rank);
+    put(o, in ? lg(elements_of(in)) - lg(o->w->elements) : 0);
+    for (int32_t i = 0; i < 3; i++) {
+        const placed_tensor *t = placed(o->p, k->inputs, k->input_count, i);
+        lay l = t ? lay_of(t) : (lay){LIE_CONTIGUOUS, 1};
+        put(o, t ? lg(elements_of(t)) - lg(o->w->elements) : -20);
+        put(o, t ? lg(l.inner) : 0);
+        put(o, t ? (float)dtype_bits(t->dtype) / 32 : 0);
+        put(o, t && l.lie == LIE_STRIDED);
+    }
+    put(o, (float)k->fused_count);
+    put(o, lg((double)k->flops) - lg(o->w->elements));
+    put(o, (float)(k->input_count > 64 ? 64 : k->input_count));
+    put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
+}
+
+static void describe(const program *p, const kernel *k, work *w)
+{
+    writer o = {p, k, w, w->features};
+    w->group = work_op_group(w->op);
+    w->is_unknown = (k->flags & KERNEL_UNKNOWN) != 0;
+    w->flops = (double)k->flops;
+    w->macs = (double)k->macs;
+    w->bytes = (double)k->bytes_read + (double)k->bytes_written;
+    for (int32_t i = 0; i < k->output_count; i++) {
+        double n = elements_of(&p->tensors.items[k->outputs[i]]);
+        w->elements = fmax(w->elements, n);
+        w->operands += n;
+    }
+    for (int32_t i = 0; i < k->input_count; i++)
+        w->operands += elements_of(&p->tensors.items[k->inputs[i]]);
+    put_general(&o);
+    o.next = w->features + WORK_GENERAL;
+    switch (w->group) {
+    case WORK_CONV:
+    case WORK_CONV_BACKWARD:
+        work_convolution(&o);
+        break;
+    case WORK_PRODUCT:
+        work_product(&o);
+        break;
+    case WORK_ATTENTION:
+        work_attention(&o);
+        break;
+    case WORK_NORM:
+    case WORK_REDUCE:
+        work_reduction(&o);
+        break;
+    case WORK_WINDOW:
+        work_window(&o);
+        break;
+    default:
+        work_plain(&o);
+        break;
+    }
+}
+
+/* ---- which kernels do the same ----------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+static uint64_t mix_tensor(uint64_t hash, const placed_tensor *t)
+{
+    hash = mix(hash, (uint64_t)t->dtype << 16 | (uint64_t)(uint8_t)t->rank << 8 | t->is_weight);
+    for (int i = 0; i < t->rank; i++)
+        hash = mix(hash, (uint64_t)t->dims[i] * 31 + (uint64_t)t->strides[i]);
+    return hash;
+}
+
+/* Equal for kernels that do the same; that different ones collide in 64 bits is left to chance. */
+static uint64_t signature(const program *p, const kernel *k, const float *reuse)
+{
+    uint64_t hash = mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
+    hash = mix(hash, (uint64_t)k->flags << 40 | (uint64_t)k->fused_count << 20 | (uint64_t)k->input_count);
+    hash = mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
+    hash = mix(hash, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1]);
+    if (k->window)
+        for (int i = 0; i < k->window->rank; i++)
+            hash = mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |
+                                 (uint64_t)(k->window->padding[i] * 64 + k->window->dilation[i]));
+    for (int32_t i = 0; i < k->input_count && i < 4; i++)
+        hash = mix_tensor(hash, &p->tensors.items[k->inputs[i]]);
+    for (int32_t i = 0; i < k->output_count && i < 2; i++)
+        hash = mix_tensor(hash, &p->tensors.items[k->outputs[i]]);
+    return hash | 1; /* 0 marks a free slot */
+}
+
+/* Names are literals, so most kernels bring an address that was seen before. */
+enum { OP_CACHE = 64 };
+typedef struct op_cache {
+    const char *names[OP_CACHE];
+    int16_t ops[OP_CACHE];
+} op_cache;
+
+static int16_t op_of(op_cache *cache, const char *name)
+{
+    size_t slot = ((uintptr_t)name * 0x9e3779b1u >> 7) % OP_CACHE;
+    if (cache->names[slot] != name) {
+        cache->names[slot] = name;
+        cache->ops[slot] = (int16_t)work_op_find(name);
+    }
+    return cache->ops[slot];
+}
+
+work_list work_of_program(const program *p, arena *a)
+{
+    int32_t count = p->kernels.count;
+    size_t slots = 16;
+    while (slots < (size_t)count * 2)
+        slots *= 2;
+    uint64_t *hashes = ARENA_ARRAY(a, uint64_t, slots);
+    int32_t *index = ARENA_ARRAY(a, int32_t, slots);
+    double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
+    work_list list = {.items = ARENA_ARRAY(a, work, (size_t)count + 1),
+                      .of_kernel = ARENA_ARRAY(a, int32_t, (size_t)count + 1)};
+    op_cache cache = {.names = {NULL}};
+    double clock = 1;
+    for (int32_t i = 0; i < count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        list.of_kernel[i] = -1;
+        if (k->flags & KERNEL_VIEW)
+            continue;
+        /* Reuse is kept in whole powers of two: finer steps would tell equal kernels apart for nothing. */
+        float reuse[2] = {FAR_LOG2, FAR_LOG2};
+        for (int32_t j = 0; j < k->input_count && j < 2; j++) {
+            double last = touched[p->tensors.items[k->inputs[j]].storage];
+            if (last > 0)
+                reuse[j] = floorf(lg(clock - last));
+        }
+        uint64_t hash = signature(p, k, reuse);
+        size_t slot = hash & (slots - 1);
+        while (hashes[slot] && hashes[slot] != hash)
+            slot = (slot + 1) & (slots - 1);
+        if (!hashes[slot]) {
+            hashes[slot] = hash;
+            index[slot] = list.count;
+            work *w = &list.items[list.count++];
+            w->op = op_of(&cache, k->op);
+            w->reuse[0] = reuse[0];
+            w->reuse[1] = reuse[1];
+            describe(p, k, w);
+        }
+        list.items[index[slot]].count += (double)k->repeat;
+        list.of_kernel[i] = index[slot];
+        clock += (double)k->bytes_read + (double)k->bytes_written;
+        for (int32_t j = 0; j < k->input_count; j++)
+            touched[p->tensors.items[k->inputs[j]].storage] = clock;
+        for (int32_t j = 0; j < k->output_count; j++)
+            touched[p->tensors.items[k->outputs[j]].storage] = clock;
+    }
+    return list;
+}

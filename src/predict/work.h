@@ -1,0 +1,62 @@
+/* work.h: what a kernel does, in numbers that do not depend on the device: its group (what kind of code runs it), its
+ * shape as a product, a convolution or a reduction, how its tensors lie in memory, and what of its input may still be in cache.
+ *
+ * Kernels with equal work take equal time, so each distinct one is looked at once. */
+#ifndef SOOTH_PREDICT_WORK_H
+#define SOOTH_PREDICT_WORK_H
+
+#include "lower/lower.h"
+
+/* Each group has a network of its own: its numbers mean the same for all kernels in it. */
+typedef enum work_group {
+    WORK_CONV,
+    WORK_DEPTHWISE,
+    WORK_GROUPED,
+    WORK_CONV_BACKWARD,
+    WORK_DEPTHWISE_BACKWARD, /* grouped ones too */
+    WORK_PRODUCT,
+    WORK_ATTENTION,
+    WORK_NORM,
+    WORK_REDUCE,
+    WORK_POINTWISE,
+    WORK_MOVE,
+    WORK_WINDOW, /* pooling, resizing */
+    WORK_FUSED,  /* made by a compiler */
+    WORK_UPDATE, /* of many parameters at once */
+    WORK_OTHER,
+    WORK_GROUP_COUNT,
+} work_group;
+
+/* Operators by name. Number 0 is any that is not in the table. The numbers are part of the weights' format: append only. */
+int work_op_count(void);
+const char *work_op_name(int op);
+int work_op_find(const char *name);
+work_group work_op_group(int op);
+
+/* Numbers that every group has, then those that the group gives a meaning. Sizes are logarithms to base 2. */
+enum { WORK_GENERAL = 26, WORK_SHAPE = 26, WORK_FEATURES = WORK_GENERAL + WORK_SHAPE };
+
+typedef struct work {
+    work_group group;
+    int16_t op;
+    uint8_t product_dtype; /* dtype in which products are computed; DT_UNKNOWN if there are none */
+    bool is_unknown;       /* an operator without a rule */
+    double count;          /* how often it runs */
+    double flops, macs, bytes;
+    double gemm[4]; /* batch, m, n, k; 0 if it is no product */
+    double elements;
+    double operands; /* elements that are read and written */
+    float reuse[2];  /* bytes that were touched since the first and the second input were, log2 */
+    float features[WORK_FEATURES];
+} work;
+
+typedef struct work_list {
+    work *items; /* distinct */
+    int32_t count;
+    int32_t *of_kernel; /* by kernel: its index here; -1 for views */
+} work_list;
+
+/* The distinct works of a program. Everything is in `a`. */
+work_list work_of_program(const program *p, arena *a);
+
+#endif
