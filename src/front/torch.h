@@ -142,6 +142,7 @@ num torch_dim(const torch *t, value_id id, int axis);
 int torch_axis(num axis, int rank); /* negative ones count from the end; -1 if there is none */
 /* The one element of an integer constant, or NUM_UNKNOWN. */
 num torch_item(torch *t, value_id id);
+torch_value torch_number(torch *t, value_id id); /* of any type: TORCH_UNKNOWN if it is not known */
 
 /* An operator says what it wants of x: gives an input the element type, and keeps the rest for who asks. */
 void torch_expect(torch *t, value_id x, dtype type, int rank, num channels);
@@ -250,5 +251,6 @@ const torch_op *torch_ops_math(size_t *count);
 const torch_op *torch_ops_shape(size_t *count);
 const torch_op *torch_ops_index(size_t *count);
 const torch_op *torch_ops_recurrent(size_t *count);
+const torch_op *torch_ops_fused(size_t *count);
 
 #endif

@@ -94,6 +94,15 @@ static bool indexed_shape(torch *t, value_id x, const torch_list *list, num *dim
     return true;
 }
 
+/* Indices of the first dimensions, side by side: each row of what comes out names one place. */
+static value_id gathered_nd(torch *t, value_id x, const torch_list *list, const num *dims, int index_rank)
+{
+    value_id parts[MAX_RANK];
+    for (int32_t i = 0; i < list->count; i++)
+        parts[i] = torch_unsqueeze(t, torch_expand(t, list->items[i].tensor, dims, index_rank), -1);
+    return torch_emit2(t, "GatherND", x, torch_concat(t, parts, (int)list->count, -1));
+}
+
 /* x[a, :, b]. One index is a Gather; a mask selects as many as it has. */
 static void rule_index(torch_call *c)
 {
@@ -110,6 +119,17 @@ static void rule_index(torch_call *c)
     bool known = list && x != NO_VALUE && indexed_shape(t, x, list, dims, &rank);
     if (known && given == 1) {
         torch_return(c, gathered(t, x, list->items[at].tensor, at));
+        return;
+    }
+    if (known && list->count == given) {
+        torch_return(c, gathered_nd(t, x, list, dims, rank - (torch_rank(t, x) - given)));
+        return;
+    }
+    bool is_mask = given == 1 && (torch_at(t, list->items[at].tensor)->dtype == DT_BOOL ||
+                                  torch_at(t, list->items[at].tensor)->dtype == DT_UINT8);
+    if (is_mask && at == 0 && x != NO_VALUE && torch_rank(t, list->items[at].tensor) >= 1) {
+        value_id places = torch_emit1(t, "NonZero", list->items[at].tensor);
+        torch_return(c, torch_emit2(t, "GatherND", x, torch_transpose(t, places, (int64_t[]){1, 0}, 2)));
         return;
     }
     int mask_rank = given == 1 ? torch_rank(t, list->items[at].tensor) : -1;

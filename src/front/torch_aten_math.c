@@ -297,8 +297,18 @@ static void rule_addcmul(torch_call *c)
 static void rule_where(torch_call *c)
 {
     torch *t = c->torch;
-    if (!c->given[1]) {
-        torch_return_foreign(c, DT_INT64, RANK_UNKNOWN, NULL);
+    if (!c->given[1]) { /* where(condition): the indices at which it holds, a tensor for each dimension */
+        value_id found = torch_emit1(t, "NonZero", torch_arg_tensor(c, 0));
+        int rank = torch_rank(t, torch_arg_tensor(c, 0));
+        torch_value list = torch_new_list(t, TORCH_LIST, rank < 1 ? 1 : rank);
+        for (int i = 0; i < list.list->count; i++) {
+            torch_node n = torch_begin(t, "Gather");
+            torch_in(&n, found);
+            torch_in(&n, torch_const_int(t, i, DT_INT64));
+            torch_attr_int(&n, "axis", 0);
+            list.list->items[i] = torch_tensor(torch_end(&n));
+        }
+        c->results[c->result_count++] = list;
         return;
     }
     dtype type = torch_promoted(t, c->args[1], c->args[2]);

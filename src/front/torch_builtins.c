@@ -262,8 +262,7 @@ static bool facts(builtin *b)
         return true;
     }
     if (str_is(name, "item") || str_is(name, "Int") || str_is(name, "IntImplicit") || str_is(name, "ScalarImplicit")) {
-        num n = is_tensor(x) ? torch_item(t, x.tensor) : NUM_UNKNOWN;
-        *b->result = is_tensor(x) ? n == NUM_UNKNOWN ? torch_unknown() : torch_int(n) : x;
+        *b->result = is_tensor(x) ? torch_number(t, x.tensor) : x;
         b->result->is_number_tensor = false;
         return true;
     }
@@ -548,8 +547,10 @@ static bool circumstances(builtin *b)
         *b->result = arg(b, 0);
     } else if (str_is(b->name, "__range_length")) {
         num lo = arg(b, 0).integer, hi = arg(b, 1).integer, step = arg(b, 2).integer;
-        num span = num_sub(b->torch->nums, hi, lo);
-        *b->result = torch_int(num_known(span) && span < 0 ? 0 : num_ceildiv(b->torch->nums, span, step));
+        bool down = num_known(step) && step < 0;
+        num span = down ? num_sub(b->torch->nums, lo, hi) : num_sub(b->torch->nums, hi, lo);
+        num rounds = num_ceildiv(b->torch->nums, span, down ? -step : step);
+        *b->result = torch_int(num_known(rounds) && rounds < 0 ? 0 : rounds);
     } else if (str_is(b->name, "__derive_index")) {
         num_table *t = b->torch->nums;
         *b->result = torch_int(num_add(t, arg(b, 1).integer, num_mul(t, arg(b, 0).integer, arg(b, 2).integer)));
@@ -559,9 +560,27 @@ static bool circumstances(builtin *b)
     return true;
 }
 
+/* Traced programs compute sizes with tensors of one number; a constant that is one meets them as a number. */
+static const torch_argument *as_numbers(torch *t, const torch_argument *arguments, int count, torch_argument *room)
+{
+    bool any = false;
+    for (int i = 0; i < count && i < 2; i++) {
+        room[i] = arguments[i];
+        any = any || arguments[i].value.is_number_tensor;
+    }
+    for (int i = 0; any && count == 2 && i < 2; i++) {
+        torch_value v = arguments[i].value;
+        num n = v.kind == TORCH_TENSOR && torch_rank(t, v.tensor) == 0 ? torch_item(t, v.tensor) : NUM_UNKNOWN;
+        if (n != NUM_UNKNOWN)
+            room[i].value = (torch_value){.kind = TORCH_INT, .is_number_tensor = true, .integer = n};
+    }
+    return any && count == 2 ? room : arguments;
+}
+
 bool torch_builtin(torch *t, str name, const torch_argument *arguments, int count, torch_value *result)
 {
-    builtin b = {t, name, arguments, count, result};
+    torch_argument pair[2];
+    builtin b = {t, name, as_numbers(t, arguments, count, pair), count, result};
     bool range = str_is(name, "__range_length") || str_is(name, "__derive_index");
     for (int i = 0; range && i < 3; i++)
         if (arg(&b, i).kind != TORCH_INT) {
@@ -571,6 +590,10 @@ bool torch_builtin(torch *t, str name, const torch_argument *arguments, int coun
     bool device_of_tensor = str_is(name, "device") && is_tensor(arg(&b, 0));
     if (!device_of_tensor && circumstances(&b))
         return true;
+    if (arg(&b, 0).kind == TORCH_UNKNOWN && (str_is(name, "len") || str_is(name, "list") || str_is(name, "slice"))) {
+        *result = torch_unknown();
+        return true;
+    }
     return logic(&b) || facts(&b) || on_list(&b) || on_dict(&b) || on_text(&b) || comparison(&b) || arithmetic(&b) ||
            unary_number(&b);
 }

@@ -45,6 +45,17 @@ num torch_item(torch *t, value_id id)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
+torch_value torch_number(torch *t, value_id id)
+{
+    value *v = &t->net->values.items[id];
+    int32_t count;
+    num n = dtype_is_integer(v->dtype) ? torch_item(t, id) : NUM_UNKNOWN;
+    if (n != NUM_UNKNOWN)
+        return v->dtype == DT_BOOL ? torch_bool(n != 0) : torch_int(n);
+    const double *reals = dtype_is_float(v->dtype) ? value_reals(t->net, v, &count) : NULL;
+    return reals && count == 1 ? torch_real(reals[0]) : torch_unknown();
+}
+
 void torch_expect(torch *t, value_id x, dtype type, int rank, num channels)
 {
     if (x == NO_VALUE || !torch_at(t, x)->is_input)
@@ -372,7 +383,8 @@ value_id torch_filled(torch *t, const num *dims, int rank, double x, dtype type)
 
 value_id torch_foreign(torch *t, const value_id *inputs, int count, dtype type, int rank, const num *dims)
 {
-    str name = arena_printf(t->kept, "aten::%.*s", STR_ARG(t->op));
+    bool has_space = t->op.len && memchr(t->op.ptr, ':', t->op.len);
+    str name = arena_printf(t->kept, "%s%.*s", has_space ? "" : "aten::", STR_ARG(t->op));
     torch_node n = torch_begin(t, name.ptr);
     n.domain = TORCH_DOMAIN;
     for (int i = 0; i < count; i++)

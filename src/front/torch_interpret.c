@@ -300,10 +300,8 @@ static torch_value call_torch(interpreter *in, str name, const torch_argument *a
 /* int(x), float(x), bool(x) */
 static torch_value convert(interpreter *in, str type, torch_value v)
 {
-    if (v.kind == TORCH_TENSOR) {
-        num n = torch_item(&in->torch, v.tensor);
-        return n == NUM_UNKNOWN ? torch_unknown() : str_is(type, "bool") ? torch_bool(n != 0) : torch_int(n);
-    }
+    if (v.kind == TORCH_TENSOR)
+        v = torch_number(&in->torch, v.tensor);
     v.is_number_tensor = false;
     if (str_is(type, "int")) {
         if (v.kind == TORCH_REAL)
