@@ -1,8 +1,9 @@
-/* language.c: language models as Hugging Face's Transformers run them in eager PyTorch: attention is two products and a softmax,
- * masks are added or chosen, every operator of the source text is a node. Dropouts are in the graph: they cost time in training.
+/* language.c: language models as Hugging Face's Transformers run them in eager PyTorch: attention is two products and a
+ * softmax, masks are added or chosen, every operator of the source text is a node. Dropouts are in the graph: they cost
+ * time in training.
  *
  *   BERT         Devlin and others, arXiv:1810.04805; with the heads of sequence classification and of pre-training
- *   GPT-2/GPT-3  Radford and others, 2019; Brown and others, arXiv:2005.14165 (of GPT-3 the same layers, all of them dense)
+ *   GPT-2/GPT-3  Radford and others, 2019; Brown and others, arXiv:2005.14165 (GPT-3 with dense attention)
  *   OPT          Zhang and others, arXiv:2205.01068
  *
  * The language-model heads share the weight of the word embedding. */

@@ -2,9 +2,11 @@
  *
  *   NAS-Bench-201  Dong and Yang, "NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search",
  *                  arXiv:2001.00326: three stages of five cells, 16 channels in the first
- *   FBNet          Wu and others, arXiv:1812.03443, in the version for CIFAR of HW-NAS-Bench (Li and others, arXiv:2103.10584):
- *                  22 blocks to choose, ReLU, channel shuffle in grouped blocks, 1504 channels before the classifier
- *   Once-for-All   Cai and others, "Once-for-All: Train One Network and Specialize it …", arXiv:1908.09791: MobileNetV3 of width 1 */
+ *   FBNet          Wu and others, arXiv:1812.03443, in the version for CIFAR of HW-NAS-Bench (Li and others,
+ *                  arXiv:2103.10584): 22 blocks to choose, ReLU, channel shuffle in grouped blocks, 1504 channels before
+ *                  the classifier
+ *   Once-for-All   Cai and others, "Once-for-All: Train One Network and Specialize it …", arXiv:1908.09791: MobileNetV3
+ *                  of width 1 */
 #include "zoo/net.h"
 
 /* The input image, and what all of these networks begin with. */
@@ -37,29 +39,34 @@ const zoo_parameter ZOO_NASBENCH201[] = {
 typedef enum edge_kind { EDGE_NONE, EDGE_SKIP, EDGE_CONV_1, EDGE_CONV_3, EDGE_POOL } edge_kind;
 enum { EDGES = 6, CELL_NODES = 4 };
 
-/* "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|": one group for each node but the first, one operation for each node before it. */
-static void read_cell(builder *b, const zoo_arguments *a, edge_kind edges[EDGES])
+static edge_kind find_edge(builder *b, const zoo_arguments *a, str name)
 {
     static const char *const NAMES[] = {"none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3"};
+    for (int kind = 0; kind <= EDGE_POOL; kind++)
+        if (str_is(name, NAMES[kind]))
+            return (edge_kind)kind;
+    zoo_refuse(b, a, NB_CELL,
+               "operation '%.*s' is none of none, skip_connect, nor_conv_1x1, nor_conv_3x3, avg_pool_3x3",
+               STR_ARG(name));
+}
+
+/* "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|": one group for each node but the first, one operation for each node before
+ * it. */
+static void read_cell(builder *b, const zoo_arguments *a, edge_kind edges[EDGES])
+{
     const char *at = a->texts[NB_CELL].ptr, *end = at + a->texts[NB_CELL].len;
-    int edge = 0;
+    int count = 0;
     for (int to = 1; to < CELL_NODES; to++) {
         if (to > 1 && (at == end || *at++ != '+'))
             zoo_refuse(b, a, NB_CELL, "'+' is needed before node %d", to);
-        for (int from = 0; from < to; from++, edge++) {
-            const char *stop = at < end ? memchr(at, '~', (size_t)(end - at)) : NULL;
-            if (!stop || *at != '|' || end - stop < 2 || stop[1] != '0' + from)
+        for (int from = 0; from < to; from++) {
+            const char *stop = at < end && *at == '|' ? memchr(at, '~', (size_t)(end - at)) : NULL;
+            if (stop && end - stop >= 2 && stop[1] == '0' + from) {
+                edges[count++] = find_edge(b, a, (str){at + 1, (size_t)(stop - at - 1)});
+                at = stop + 2;
+            } else {
                 zoo_refuse(b, a, NB_CELL, "'|OPERATION~%d' is needed where node %d reads node %d", from, to, from);
-            str name = {at + 1, (size_t)(stop - at - 1)};
-            int kind = 0;
-            while (kind <= EDGE_POOL && !str_is(name, NAMES[kind]))
-                kind++;
-            if (kind > EDGE_POOL)
-                zoo_refuse(b, a, NB_CELL,
-                           "operation '%.*s' is none of none, skip_connect, nor_conv_1x1, nor_conv_3x3, avg_pool_3x3",
-                           STR_ARG(name));
-            edges[edge] = (edge_kind)kind;
-            at = stop + 2;
+            }
         }
         if (at == end || *at++ != '|')
             zoo_refuse(b, a, NB_CELL, "'|' is needed after the operations of node %d", to);
@@ -128,8 +135,8 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
     if (size % 4)
         zoo_refuse(b, a, NB_IMAGE, "it must be a multiple of 4: the image is halved twice");
     value_id x = image(b, size);
-    build_reserve(b, 32 + (size_t)(24 * STAGES * a->numbers[NB_CELLS]),
-                  128 + (size_t)(55 * STAGES * a->numbers[NB_CELLS]));
+    size_t cells = (size_t)STAGES * (size_t)a->numbers[NB_CELLS];
+    build_reserve(b, 32 + 24 * cells, 128 + 55 * cells); /* at most */
     value_id zero = net_real(b, "zero", 0);
     x = net_conv(b, STR("stem.0"), x, (net_conv_shape){3, channels, 3, 1, 1, 1, false});
     x = net_batch_norm(b, STR("stem.1"), x, channels);

@@ -1,8 +1,8 @@
-/* switch.c: the Switch Transformer (Fedus and others, arXiv:2101.03961) as Hugging Face's Transformers run it in eager PyTorch: an encoder
- * and a decoder of T5's layers, in which every second feed-forward layer has several experts.
+/* switch.c: the Switch Transformer (Fedus and others, arXiv:2101.03961) as Hugging Face's Transformers run it in eager
+ * PyTorch: an encoder and a decoder of T5's layers, in which every second feed-forward layer has several experts.
  *
- * Which tokens an expert gets depends on data. Here each gets the same number, and no more than its capacity; which ones does not
- * matter for what it costs. Tables of relative positions are constants. */
+ * Which tokens an expert gets depends on data. Here each gets the same number, and no more than its capacity; which
+ * ones does not matter for what it costs. Tables of relative positions are constants. */
 #include "zoo/net.h"
 
 #include <float.h>

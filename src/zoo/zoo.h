@@ -1,5 +1,5 @@
-/* zoo.h: well-known networks and search spaces, built straight as graphs. They need no file, so that the program has something
- * to show, tests have networks with published figures, and a search space can be described by code.
+/* zoo.h: well-known networks and search spaces, built straight as graphs. They need no file, so that the program has
+ * something to show, tests have networks with published figures, and a search space can be described by code.
  *
  * A name is
  *
@@ -8,7 +8,8 @@
  * where NAME is one of the list, KEY one of its parameters, and the value after the slash is that of its first parameter:
  * "nasbench201/CELL?classes=10" is "nasbench201?cell=CELL&classes=10". Lists have commas; one element stands for all.
  *
- * Each network has the symbolic batch N and the layer names of its reference implementation. Weights have a type and a shape only. */
+ * Each network has the symbolic batch N and the layer names of its reference implementation. Weights have a type and a
+ * shape only. */
 #ifndef SOOTH_ZOO_ZOO_H
 #define SOOTH_ZOO_ZOO_H
 
@@ -43,8 +44,8 @@ struct zoo_arguments {
 /* The list; *count entries. */
 const zoo_entry *zoo_list(size_t *count);
 
-/* Builds the network of that name (without "zoo:") into a builder that build_begin has made. False if there is none. Fails with
- * SOOTH_ERROR_USAGE on a parameter that the network does not have, or a value that it cannot have. */
+/* Builds the network of that name (without "zoo:") into a builder that build_begin has made. False if there is none.
+ * Fails with SOOTH_ERROR_USAGE on a parameter that the network does not have, or a value that it cannot have. */
 bool zoo_build(builder *b, str name);
 /* The name that was probably meant; empty if none is near. */
 str zoo_nearest(str name);
