@@ -404,6 +404,9 @@ SOOTH_API sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *p
 SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel,
                                                         size_t index);
 
+/* The operators that a compiler fused into a kernel, under PyTorch's names; NULL after the last. */
+SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
+
 /* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 

@@ -263,20 +263,30 @@ static sooth_predicted_tensor tensor_at(const program *p, const tensor_id *tenso
     return (sooth_predicted_tensor){.dtype = ""};
 }
 
+/* NULL after the last. */
+static const kernel *launched(const sooth_prediction *prediction, size_t index)
+{
+    return index < (size_t)prediction->kernel_count
+               ? &prediction->program->kernels.items[prediction->kernels[index].index]
+               : NULL;
+}
+
 sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel_index, size_t index)
 {
-    if (kernel_index >= (size_t)prediction->kernel_count)
-        return (sooth_predicted_tensor){.dtype = ""};
-    const kernel *k = &prediction->program->kernels.items[prediction->kernels[kernel_index].index];
-    return tensor_at(prediction->program, k->inputs, k->input_count, index);
+    const kernel *k = launched(prediction, kernel_index);
+    return tensor_at(prediction->program, k ? k->inputs : NULL, k ? k->input_count : 0, index);
 }
 
 sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel_index, size_t index)
 {
-    if (kernel_index >= (size_t)prediction->kernel_count)
-        return (sooth_predicted_tensor){.dtype = ""};
-    const kernel *k = &prediction->program->kernels.items[prediction->kernels[kernel_index].index];
-    return tensor_at(prediction->program, k->outputs, k->output_count, index);
+    const kernel *k = launched(prediction, kernel_index);
+    return tensor_at(prediction->program, k ? k->outputs : NULL, k ? k->output_count : 0, index);
+}
+
+const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel_index, size_t index)
+{
+    const kernel *k = launched(prediction, kernel_index);
+    return k && index < (size_t)k->fused_count ? k->fused[index] : NULL;
 }
 
 const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count)

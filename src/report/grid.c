@@ -35,15 +35,17 @@ void grid_printf(grid *g, const char *format, ...)
 
 static void row(grid *g, const size_t *width, const char *const *cells)
 {
+    size_t last = g->column_count - 1; /* no blanks at the end of a line */
+    while (cells && last > 0 && !*cells[last])
+        last--;
     text_repeat(g->out, " ", MARGIN);
-    for (size_t c = 0; c < g->column_count; c++) {
+    for (size_t c = 0; c <= last; c++) {
         const char *cell = cells ? cells[c] : g->columns[c].title;
-        bool last = c + 1 == g->column_count;
-        if (last && g->columns[c].align == CELL_LEFT) /* no blanks at the end of a line */
+        if (c == last && g->columns[c].align == CELL_LEFT)
             text_name(g->out, cell, width[c], g->options->ascii);
         else
             text_cell(g->out, cell, width[c], g->columns[c].align, g->options->ascii);
-        text_repeat(g->out, " ", last ? 0 : GAP);
+        text_repeat(g->out, " ", c == last ? 0 : GAP);
     }
     text_puts(g->out, "\n");
 }

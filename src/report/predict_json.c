@@ -155,6 +155,14 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
         json_key(j, "hidden");
         json_bool(j, true);
     }
+    const char *fused;
+    if (sooth_predicted_fused(p, index, 0)) {
+        json_key(j, "fused");
+        json_open(j, '[', true);
+        for (size_t i = 0; (fused = sooth_predicted_fused(p, index, i)); i++)
+            json_string(j, fused);
+        json_close(j, ']');
+    }
     tensors(j, "inputs", p, index, k.input_count, sooth_predicted_input);
     tensors(j, "outputs", p, index, k.output_count, sooth_predicted_output);
     json_close(j, '}');

@@ -124,6 +124,8 @@ static void what_is_beyond_the_end_is_empty(void **state)
     assert_string_equal(sooth_predicted_input(prediction, 0, SIZE_MAX).dtype, "");
     assert_string_equal(sooth_predicted_output(prediction, SIZE_MAX, 0).dtype, "");
     assert_null(sooth_prediction_unknown(prediction, 0, &count));
+    assert_null(sooth_predicted_fused(prediction, 0, 0)); /* eager: nothing is fused */
+    assert_null(sooth_predicted_fused(prediction, SIZE_MAX, 0));
     assert_null(sooth_predict_choice("precision", 1000));
     assert_null(sooth_predict_choice("colour", 0));
     sooth_prediction_free(prediction);
