@@ -18,13 +18,6 @@ const char *sooth_version(void)
     return SOOTH_VERSION;
 }
 
-static sooth_error *error_or(sooth_error *given, sooth_error *own)
-{
-    sooth_error *e = given ? given : own;
-    *e = (sooth_error){.code = SOOTH_OK};
-    return e;
-}
-
 static void build_from_zoo(builder *b, str name)
 {
     if (zoo_build(b, name))

@@ -15,6 +15,14 @@ typedef struct fail {
     sooth_error *error; /* filled before the jump */
 } fail;
 
+/* The error that a public function fills: the caller's, or its own where the caller wants none. It says SOOTH_OK now. */
+static inline sooth_error *error_or(sooth_error *given, sooth_error *own)
+{
+    sooth_error *e = given ? given : own;
+    *e = (sooth_error){.code = SOOTH_OK};
+    return e;
+}
+
 /* Fills the error and jumps. The message says what is wrong, where, and what to do. */
 _Noreturn void fail_with(fail *f, sooth_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -42,6 +42,15 @@ int cli_usage(const char *command, const char *format, ...)
     return SOOTH_ERROR_USAGE;
 }
 
+int cli_open_gpus(sooth_gpus **gpus)
+{
+    sooth_error error;
+    const char *directory = getenv("SOOTH_GPUS");
+    if (sooth_gpus_open(directory && *directory ? directory : NULL, gpus, &error) == SOOTH_OK)
+        return SOOTH_OK;
+    return cli_fail(error.code, directory ? "SOOTH_GPUS" : "gpus", "%s", error.message);
+}
+
 static int write_failed(const char *subject, int error)
 {
     if (error == EPIPE)

@@ -21,6 +21,10 @@ int cli_fail(sooth_status code, const char *subject, const char *format, ...) __
 /* A usage error: the message and where help is. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The GPUs that come with the program and those of the directory that SOOTH_GPUS names. Returns the exit code; the error has been
+ * printed. */
+int cli_open_gpus(sooth_gpus **gpus);
+
 /* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written under
  * another name and renamed. Returns the exit code: a full disk is an error that is said, a reader that went away
  * (`| head`) one that is not. */

@@ -35,12 +35,11 @@ static int print(sooth_gpus *gpus, const char *name, const sooth_report_options 
 
 static int run(const char *name, const sooth_report_options *options, const char *output)
 {
-    sooth_error error;
     sooth_gpus *gpus;
-    const char *directory = getenv("SOOTH_GPUS");
-    if (sooth_gpus_open(directory && *directory ? directory : NULL, &gpus, &error) != SOOTH_OK)
-        return cli_fail(error.code, directory ? "SOOTH_GPUS" : "gpus", "%s", error.message);
-    int code = print(gpus, name, options, output);
+    int code = cli_open_gpus(&gpus);
+    if (code != SOOTH_OK)
+        return code;
+    code = print(gpus, name, options, output);
     sooth_gpus_free(gpus);
     return code;
 }

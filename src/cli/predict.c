@@ -25,15 +25,6 @@ static void help(const option *options, size_t count)
     model_args_help_zoo();
 }
 
-int predict_open_gpus(sooth_gpus **gpus)
-{
-    sooth_error error;
-    const char *directory = getenv("SOOTH_GPUS");
-    if (sooth_gpus_open(directory && *directory ? directory : NULL, gpus, &error) == SOOTH_OK)
-        return SOOTH_OK;
-    return cli_fail(error.code, directory ? "SOOTH_GPUS" : "gpus", "%s", error.message);
-}
-
 /* ---- what is asked for ----------------------------------------------------------------------------------------------- */
 
 typedef struct question {
@@ -186,7 +177,7 @@ static int with_resources(question *q, predict_args *args, const char *queries)
     if (args->weights && sooth_predictor_open(args->weights, &predictor, &error) != SOOTH_OK)
         return cli_fail(error.code, args->weights, "%s", error.message);
     args->options.predictor = q->where.predictor = predictor;
-    int code = predict_open_gpus(&gpus);
+    int code = cli_open_gpus(&gpus);
     if (code == SOOTH_OK) {
         code = queries ? queries_run(queries, q->output, args, gpus) : ask(q, args, gpus);
         sooth_gpus_free(gpus);

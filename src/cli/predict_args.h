@@ -11,9 +11,6 @@ typedef struct predict_args {
     sooth_predict_options options;
 } predict_args;
 
-/* The GPUs of the program and of SOOTH_GPUS. Returns the exit code; the error has been printed. */
-int predict_open_gpus(sooth_gpus **gpus);
-
 /* `sooth predict --queries`: answers the rows of a table. The options hold where a row leaves a column empty. */
 int queries_run(const char *input, const char *output, const predict_args *args, sooth_gpus *gpus);
 

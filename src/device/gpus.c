@@ -21,9 +21,8 @@ static sooth_status fill_list(device_list *list, const char *directory)
 
 sooth_status sooth_gpus_open(const char *directory, sooth_gpus **gpus, sooth_error *error)
 {
-    sooth_error own = {.code = SOOTH_OK};
-    sooth_error *e = error ? error : &own;
-    *e = (sooth_error){.code = SOOTH_OK};
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
     *gpus = NULL;
     device_list *list = calloc(1, sizeof *list);
     if (!list) {
@@ -89,9 +88,8 @@ static sooth_status find(device_list *list, const char *name, const sooth_gpu **
 
 sooth_status sooth_gpus_find(sooth_gpus *gpus, const char *name, const sooth_gpu **gpu, sooth_error *error)
 {
-    sooth_error own = {.code = SOOTH_OK};
-    gpus->fail.error = error ? error : &own;
-    *gpus->fail.error = (sooth_error){.code = SOOTH_OK};
+    sooth_error own;
+    gpus->fail.error = error_or(error, &own);
     *gpu = NULL;
     sooth_status status = find(gpus, name, gpu);
     gpus->fail.error = NULL;

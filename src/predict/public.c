@@ -8,13 +8,6 @@
 static const size_t ARENA_CAP = (size_t)1 << 30;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 
-static sooth_error *error_or(sooth_error *given, sooth_error *own)
-{
-    sooth_error *e = given ? given : own;
-    *e = (sooth_error){.code = SOOTH_OK};
-    return e;
-}
-
 static sooth_status refuse(sooth_error *e, sooth_status code, const char *message)
 {
     e->code = code;

@@ -281,9 +281,8 @@ static bool write_report(gpu_report *r)
 sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu, const sooth_report_options *options,
                                char **text_out, size_t *size, sooth_error *error)
 {
-    sooth_error own = {.code = SOOTH_OK};
-    sooth_error *e = error ? error : &own;
-    *e = (sooth_error){.code = SOOTH_OK};
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
     *text_out = NULL;
     fail f = {.error = e};
     text out = {.fail = &f};

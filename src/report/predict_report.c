@@ -95,8 +95,7 @@ sooth_status sooth_prediction_report(const sooth_prediction *const *predictions,
                                      sooth_error *error)
 {
     sooth_error own;
-    sooth_error *e = error ? error : &own;
-    *e = (sooth_error){.code = SOOTH_OK};
+    sooth_error *e = error_or(error, &own);
     *text_out = NULL;
     fail f = {.error = e};
     arena scratch;

@@ -281,11 +281,9 @@ static bool write_report(report *r)
 sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text_out, size_t *size,
                           sooth_error *error)
 {
-    sooth_error own = {.code = SOOTH_OK};
-    sooth_error *e = error ? error : &own;
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
     *text_out = NULL;
-    e->code = SOOTH_OK;
-    e->message[0] = '\0';
     fail f = {.error = e};
     arena scratch;
     arena_init(&scratch, &f, SCRATCH_CAP);
