@@ -1,6 +1,6 @@
 /* eval.c: `sooth eval`: how good the predictions are, on measured rows. */
 #include "base/threads.h"
-#include "cli/predict_args.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "report/eval_report.h"
 
@@ -148,7 +148,7 @@ static int run_job(job *j, sooth_gpus *gpus)
 static int run(job *j)
 {
     sooth_gpus *gpus;
-    int code = predict_open_gpus(&gpus);
+    int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
     j->fail.error = &j->error;
