@@ -319,13 +319,22 @@ void realize(inductor *c, int32_t number)
     b->reads_all = b->op_total = 1;
 }
 
+/* With channels last where a convolution is near, whatever the four dimensions are; the layout is settled then. */
+static void realize_near(inductor *c, int32_t number)
+{
+    box *b = &c->boxes.items[number];
+    bool is_settled = b->buffer == NO_BOX && c->prefers_last && b->own.rank == 4;
+    b->is_last |= is_settled;
+    realize(c, number);
+    c->f.buffers.items[c->boxes.items[number].buffer].is_fixed |= is_settled;
+}
+
 void mark_reuse(inductor *c, int32_t number, int users)
 {
     box *b = &c->boxes.items[number];
     if (b->buffer != NO_BOX || users < 2 || (b->reads_all <= MAX_READS_SHARED && b->op_total <= MAX_OPS))
         return;
-    b->is_last |= c->prefers_last && b->own.rank == 4; /* whatever the four dimensions are */
-    realize(c, number);
+    realize_near(c, number);
 }
 
 static void realize_hint(inductor *c, int32_t number)
@@ -758,8 +767,8 @@ static void settle(inductor *c, tensor_id t)
     }
     mark_reuse(c, b, users);
     if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS) {
-        c->boxes.items[b].is_last |= c->prefers_last && c->boxes.items[b].own.rank == 4;
-        realize_hint(c, b);
+        if (c->boxes.items[b].reads_all > 1)
+            realize_near(c, b);
     }
 }
 
