@@ -14,6 +14,7 @@ enum {
     MAX_ROUNDS = 10,
     MAX_SEARCH = 4096, /* groups that are looked at for a way from one to the other */
     MAX_LOADS = 64,    /* different ones of a buffer that are told apart */
+    MEMORY_FACTOR = 32,   /* elements kept for each byte saved */
     NO_ITEM = -1,
 };
 
@@ -137,6 +138,14 @@ static int64_t touched_bytes(const fusion *f, const fuse_read *r)
     return touched < b->elements ? touched * (b->bytes / b->elements) : b->bytes;
 }
 
+/* By one node. */
+static bool is_read_once(const joiner *j, int32_t buffer)
+{
+    int32_t first = j->reader_start[buffer], end = j->reader_start[buffer + 1];
+    return j->f->buffers.items[buffer].writer != NO_FUSE_NODE && end > first &&
+           j->readers[first] == j->readers[end - 1]; /* they are in order */
+}
+
 /* Bytes that both read in the same way, or that one makes and the other reads. */
 static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
 {
@@ -151,6 +160,34 @@ static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
                     shares = node_at(j, m)->reads[k].buffer == r->buffer &&
                              access_hash(&node_at(j, m)->reads[k].at) == access_hash(&r->at);
             sum += shares ? touched_bytes(j->f, r) : 0;
+        }
+    return sum;
+}
+
+/* Would two buffers of the same size, each read by one of the groups alone, have to live at once that else could share
+ * their memory? In elements; each size once. */
+static int64_t memory_kept(const joiner *j, int32_t a, int32_t b)
+{
+    int64_t sizes[MAX_LOADS], sum = 0;
+    int count = 0;
+    for (int32_t n = j->groups[a].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            const fuse_buffer *x = &j->f->buffers.items[node_at(j, n)->reads[i].buffer];
+            bool is_kept = false;
+            if (!is_read_once(j, node_at(j, n)->reads[i].buffer))
+                continue;
+            for (int32_t m = j->groups[b].first; m != NO_ITEM && !is_kept; m = j->next[m])
+                for (int k = 0; k < node_at(j, m)->read_count && !is_kept; k++) {
+                    int32_t other = node_at(j, m)->reads[k].buffer;
+                    const fuse_buffer *y = &j->f->buffers.items[other];
+                    is_kept = y != x && y->elements == x->elements && y->bytes == x->bytes && is_read_once(j, other);
+                }
+            for (int k = 0; k < count && is_kept; k++)
+                is_kept = sizes[k] != x->bytes;
+            if (is_kept && count < MAX_LOADS) {
+                sizes[count++] = x->bytes;
+                sum += x->elements;
+            }
         }
     return sum;
 }
@@ -171,6 +208,8 @@ static bool may_join(joiner *j, int32_t a, int32_t b, pair *found)
                     .alike = (x->reduced == 1) == (y->reduced == 1),
                     .shared_bytes = shared_bytes(j, a, b) + (depends ? shared_bytes(j, b, a) : 0)};
     if (!depends && (found->distance > MAX_DISTANCE || found->shared_bytes < MIN_SHARED_BYTES))
+        return false;
+    if (memory_kept(j, a, b) / MEMORY_FACTOR > found->shared_bytes)
         return false;
     return !has_detour(j, a, b) && !has_detour(j, b, a);
 }

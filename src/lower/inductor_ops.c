@@ -145,10 +145,11 @@ static void lower_scattered(inductor *c, int times)
     operand in[MAX_OPERANDS];
     extent out = output_extent(c);
     int count = gather_operands(c, in);
+    for (int i = 0; i < count; i++) /* each tap is a lookup of its own */
+        mark_reuse(c, in[i].box, times);
     finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times));
 }
 
-/* An index tensor is walked through as the output is; the table is not. */
 static void lower_pool(inductor *c)
 {
     const kernel_window *w = c->k->window;
@@ -158,11 +159,13 @@ static void lower_pool(inductor *c)
     operand x = operand_of(c, c->k->inputs[0]);
     if (c->boxes.items[x.box].reads_all > 1)
         realize(c, x.box);
-    if (taps <= 25) {
-        lower_scattered(c, (int)taps);
+    if (taps > 25) {
+        call_library(c);
         return;
     }
-    call_library(c);
+    extent out = output_extent(c);
+    x = operand_of(c, c->k->inputs[0]);
+    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps));
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -359,7 +362,7 @@ static void lower_join(inductor *c)
         bool is_formula = b->buffer == NO_BOX || !can_write_in_place(c, &in[i]);
         any_formula |= is_formula;
         all_formulas &= is_formula;
-        is_shared |= has_other_readers(c, c->k->inputs[i]);
+        is_shared |= is_op(c->k, "cat") && has_other_readers(c, c->k->inputs[i]);
         for (int k = 0; b->buffer == NO_BOX && k < b->read_count; k++) {
             int32_t writer = c->f.buffers.items[b->reads[k].buffer].writer;
             has_sums |= writer != NO_FUSE_NODE && c->f.nodes.items[writer].reduced != 1;
