@@ -207,14 +207,23 @@ bool access_is_row(const access *x)
            (!moves || x->pieces[0].stride == 1);
 }
 
-uint64_t access_hash(const access *x)
+static uint64_t hash_loops(const access *x, const piece *loops, int count)
 {
-    piece loops[MAX_PIECES];
-    int n = moving(x, loops);
     uint64_t hash = 1469598103934665603u ^ (uint64_t)x->part;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < count; i++) {
         hash = (hash ^ (uint64_t)loops[i].size) * 1099511628211u;
         hash = (hash ^ (uint64_t)loops[i].stride) * 1099511628211u;
     }
     return x->is_scattered ? ~hash : hash;
+}
+
+uint64_t access_hash(const access *x)
+{
+    piece loops[MAX_PIECES];
+    return hash_loops(x, loops, moving(x, loops));
+}
+
+uint64_t access_order_hash(const access *x)
+{
+    return hash_loops(x, x->pieces, x->count);
 }

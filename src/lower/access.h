@@ -39,5 +39,7 @@ bool access_covers(const access *x, int64_t elements);
 bool access_is_row(const access *x);
 /* Equal for accesses of the same elements. */
 uint64_t access_hash(const access *x);
+/* Equal for accesses of the same elements in the same order. */
+uint64_t access_order_hash(const access *x);
 
 #endif

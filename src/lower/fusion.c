@@ -12,9 +12,9 @@ enum {
     MAX_DISTANCE = 64, /* of siblings, in nodes */
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
-    MAX_SEARCH = 4096, /* groups that are looked at for a way from one to the other */
-    MAX_LOADS = 64,    /* different ones of a buffer that are told apart */
-    MEMORY_FACTOR = 32,   /* elements kept for each byte saved */
+    MAX_SEARCH = 4096,  /* groups that are looked at for a way from one to the other */
+    MAX_LOADS = 64,     /* different ones of a buffer that are told apart */
+    MEMORY_FACTOR = 32, /* elements kept for each byte saved */
     NO_ITEM = -1,
 };
 
@@ -39,6 +39,7 @@ typedef struct joiner {
     int32_t *readers;
     int32_t *seen; /* by group: when it was looked at last */
     int32_t stamp;
+    bool may_turn; /* the order of a loop to that of another */
     int32_t *stack;
     struct {
         pair *items;
@@ -73,14 +74,15 @@ static bool sizes_match(const group *a, const group *b)
 }
 
 /* May `reader` read inside the kernel what `writer` makes there? */
-static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r)
+static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r,
+                         bool may_turn)
 {
     if (!access_covers(&r->at, b->elements))
         return false;
     int64_t repeated = access_repeated(&r->at);
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
-        return loops == writer->elements;
+        return loops == writer->elements && (may_turn || reader->reduced != 1 || r->is_in_order);
     /* Outputs of a reduction come in their order, and stay where they are until the next. */
     if (!access_is_row(&r->at))
         return false;
@@ -97,7 +99,7 @@ static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
             if (buffer->writer == NO_FUSE_NODE || group_of(j, buffer->writer) != a)
                 continue;
             *depends = true;
-            if (!read_matches(buffer, node_at(j, buffer->writer), reader, &reader->reads[i]))
+            if (!read_matches(buffer, node_at(j, buffer->writer), reader, &reader->reads[i], j->may_turn))
                 return false;
         }
     }
@@ -158,7 +160,8 @@ static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
             for (int32_t m = j->groups[b].first; m != NO_ITEM && !shares; m = j->next[m])
                 for (int k = 0; k < node_at(j, m)->read_count && !shares; k++)
                     shares = node_at(j, m)->reads[k].buffer == r->buffer &&
-                             access_hash(&node_at(j, m)->reads[k].at) == access_hash(&r->at);
+                             (j->may_turn ? access_hash(&node_at(j, m)->reads[k].at) == access_hash(&r->at)
+                                          : node_at(j, m)->reads[k].order_hash == r->order_hash);
             sum += shares ? touched_bytes(j->f, r) : 0;
         }
     return sum;
@@ -542,11 +545,19 @@ static void order_reads(fusion *f)
 {
     for (int32_t i = 0; i < f->nodes.count; i++) {
         fuse_node *n = &f->nodes.items[i];
-        if (n->kind != FUSE_LOOP || n->reduced != 1)
+        if (n->kind != FUSE_LOOP)
             continue;
         const access *order = &f->buffers.items[n->writes[0]].layout;
-        for (int k = 0; k < n->read_count; k++)
-            n->reads[k].at = access_sorted(f->arena, &n->reads[k].at, order);
+        for (int k = 0; k < n->read_count; k++) {
+            fuse_read *r = &n->reads[k];
+            if (n->reduced == 1)
+                r->at = access_sorted(f->arena, &r->at, order);
+            access all = r->at.is_scattered ? r->at : access_of(f->arena, r->at.pieces, r->at.count);
+            access there = access_compose(f->arena, &all, &f->buffers.items[r->buffer].layout);
+            there.part = r->at.part;
+            r->is_in_order = access_is_row(&there);
+            r->order_hash = access_order_hash(&there);
+        }
     }
 }
 
@@ -568,5 +579,7 @@ void fuse_and_emit(fusion *f)
     index_readers(&j);
     for (int round = 0; round < MAX_ROUNDS && join_round(&j); round++)
         ;
+    j.may_turn = true;
+    join_round(&j);
     emit_all(&j);
 }

@@ -26,6 +26,8 @@ typedef struct fuse_read {
     int32_t times;    /* loads per element: taps of a window */
     tensor_id tensor; /* what a library call sees of it */
     access at;
+    bool is_in_order;    /* one element of memory after the other */
+    uint64_t order_hash; /* equal for reads of the same memory in the same order */
 } fuse_read;
 
 typedef enum fuse_kind {

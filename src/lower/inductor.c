@@ -74,8 +74,9 @@ operand operand_of(inductor *c, tensor_id t)
     const placed_tensor *p = tensor_at(c, t);
     int32_t *b = &c->box_of_storage[p->storage];
     if (*b == NO_BOX) { /* a weight, or an input of the network */
-        *b = add_box(c, t);
-        c->boxes.items[*b].buffer = add_buffer(c, t, NO_FUSE_NODE);
+        tensor_id whole = c->first[p->storage];
+        *b = add_box(c, whole);
+        c->boxes.items[*b].buffer = add_buffer(c, whole, NO_FUSE_NODE);
         c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
     }
     return (operand){.box = *b, .part = c->part[t], .at = extent_of(p)};
@@ -786,6 +787,7 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
                   .options = options,
                   .arena = a,
                   .box_of_storage = ARENA_ARRAY(a, int32_t, (size_t)in->storage_count + 1),
+                  .first = ARENA_ARRAY(a, tensor_id, (size_t)in->storage_count + 1),
                   .same = ARENA_ARRAY(a, tensor_id, tensors),
                   .part = ARENA_ARRAY(a, int32_t, tensors),
                   .user_start = ARENA_ARRAY(a, int32_t, tensors),
@@ -794,6 +796,8 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
                   .is_output = ARENA_ARRAY(a, bool, tensors)};
     for (int32_t i = 0; i < in->storage_count; i++)
         c.box_of_storage[i] = NO_BOX;
+    for (tensor_id t = in->tensors.count - 1; t >= 0; t--)
+        c.first[in->tensors.items[t].storage] = t;
     c.is_last = chooses_last(&c);
     find_equal(&c);
     index_users(&c);

@@ -40,6 +40,7 @@ typedef struct inductor {
     const kernel *k;         /* that is being lowered */
     bool prefers_last;       /* what it makes is near a convolution */
     int32_t *box_of_storage; /* what lies there now */
+    tensor_id *first;        /* by storage: the tensor that it was made for */
     tensor_id *same;         /* by tensor: the first that is equal to it */
     int32_t *part;           /* by tensor: which slice of its memory */
     int32_t *user_start;     /* by tensor: where its readers are in `users` */
