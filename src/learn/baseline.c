@@ -93,7 +93,8 @@ void regress(regression_row *rows, size_t count, arena *scratch)
         size_t seen = 0;
         for (size_t i = 0; i < count; i++)
             seen += is_sound(&rows[i]) && rows[i].fold % REGRESSION_FOLDS != fold;
-        int terms = seen >= 3 * TERMS_QUADRATIC ? TERMS_QUADRATIC : seen >= 3 * TERMS_LINEAR ? TERMS_LINEAR : 0;
+        size_t most = seen / 3; /* three rows for each number that is fitted */
+        int terms = most >= TERMS_QUADRATIC ? TERMS_QUADRATIC : most >= TERMS_LINEAR ? TERMS_LINEAR : 0;
         double coefficients[MOST_TERMS], x[MOST_TERMS], rate = NAN;
         if (terms)
             fit(rows, count, fold, terms, coefficients);

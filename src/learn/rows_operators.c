@@ -1,7 +1,6 @@
 /* rows_operators.c: tables of measured operators: whose they are, what their timer adds, which types and devices they name. */
 #include "learn/rows_operators.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -181,7 +180,10 @@ static str stack_of(operator_reader *o, const operator_source *s)
     int n = snprintf(text, sizeof text, "%s-%.*s%s%.*s", s->name, STR_ARG(framework), is_plain ? "" : "-",
                      is_plain ? 0 : (int)(type.len < 32 ? type.len : 32), type.ptr);
     for (char *p = text; *p; p++)
-        *p = *p == ' ' ? '-' : (char)tolower((unsigned char)*p);
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+        else if (*p == ' ')
+            *p = '-';
     return table_text(o->table, (str){text, n < (int)sizeof text ? (size_t)n : sizeof text - 1});
 }
 

@@ -19,7 +19,7 @@ static void title(eval_report *r, const char *s)
 static void add_real(grid *g, const char *format, double x)
 {
     char cell[NUMBER_ROOM];
-    snprintf(cell, sizeof cell, format, x); // NOLINT(clang-diagnostic-format-nonliteral)
+    snprintf(cell, sizeof cell, format, x);
     grid_add(g, isfinite(x) ? cell : "-");
 }
 
