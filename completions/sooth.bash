@@ -59,7 +59,7 @@ _sooth() {
         --precision) names="fp32 tf32 fp16 bf16 amp amp-fp16 amp-bf16 int8 fp8" ;;
         --layout) names="nchw nhwc" ;;
         --runtime) names="eager inductor engine" ;;
-        --mode) names="infer train" ;;
+        --mode) names="infer train train-forward" ;;
         --optimizer) names="sgd-momentum sgd sgd-nesterov adam adamw none" ;;
         esac
         mapfile -t COMPREPLY < <(compgen -W "$names" -- "$current")
