@@ -281,9 +281,11 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank)
 value_id emit_depthwise_weight(emitter *e, value_id v, int axes, int64_t *group)
 {
     const tensor *t = emit_constant_of(e, v);
-    const value *declared = build_at(e->b, v);
     int64_t dims[5] = {-1, 1}, perm[5] = {axes, axes + 1};
     *group = 1;
+    if (v == NO_VALUE)
+        return NO_VALUE;
+    const value *declared = build_at(e->b, v);
     if (t && t->rank == axes + 2) {
         *group = t->dims[axes];
         if (__builtin_mul_overflow(t->dims[axes], t->dims[axes + 1], &dims[0]))

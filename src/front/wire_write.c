@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { TYPE_VARINT = 0, TYPE_LENGTH = 2, TYPE_4_BYTES = 5, LENGTH_ROOM = 5 };
+enum { TYPE_VARINT = 0, TYPE_8_BYTES = 1, TYPE_LENGTH = 2, TYPE_4_BYTES = 5, LENGTH_ROOM = 5 };
 
 static void add(wire_writer *w, const void *bytes, size_t size)
 {
@@ -13,7 +13,9 @@ static void add(wire_writer *w, const void *bytes, size_t size)
                 fail_with(w->fail, SOOTH_ERROR_SYSTEM, "the file would be too large for the memory");
             capacity *= 2;
         }
-        uint8_t *larger = realloc(w->bytes, capacity);
+        uint8_t *larger = w->arena ? arena_room(w->arena, capacity, 1) : realloc(w->bytes, capacity);
+        if (larger && w->arena && w->size)
+            memcpy(larger, w->bytes, w->size);
         if (!larger)
             fail_with(w->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes of the file", w->size);
         w->bytes = larger;
@@ -55,6 +57,17 @@ void wire_put_bytes(wire_writer *w, uint32_t field, const void *bytes, size_t si
 void wire_put_str(wire_writer *w, uint32_t field, str s)
 {
     wire_put_bytes(w, field, s.ptr, s.len);
+}
+
+void wire_put_double(wire_writer *w, uint32_t field, double number)
+{
+    uint64_t bits;
+    uint8_t bytes[8];
+    memcpy(&bits, &number, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(bits >> (8 * i));
+    key(w, field, TYPE_8_BYTES);
+    add(w, bytes, sizeof bytes);
 }
 
 void wire_put_float(wire_writer *w, uint32_t field, float number)

@@ -5,19 +5,20 @@
 #ifndef SOOTH_FRONT_WIRE_WRITE_H
 #define SOOTH_FRONT_WIRE_WRITE_H
 
-#include "base/fail.h"
-#include "base/str.h"
+#include "base/arena.h"
 
 typedef struct wire_writer {
-    uint8_t *bytes; /* free() */
+    uint8_t *bytes; /* free(), unless they are the arena's */
     size_t size, capacity;
     fail *fail;
+    arena *arena; /* NULL: from malloc */
 } wire_writer;
 
 void wire_put_int(wire_writer *w, uint32_t field, int64_t number);
 void wire_put_str(wire_writer *w, uint32_t field, str s);
 void wire_put_bytes(wire_writer *w, uint32_t field, const void *bytes, size_t size);
 void wire_put_float(wire_writer *w, uint32_t field, float number);
+void wire_put_double(wire_writer *w, uint32_t field, double number);
 /* Begins a message inside the field; wire_end takes what wire_begin gave. */
 size_t wire_begin(wire_writer *w, uint32_t field);
 void wire_end(wire_writer *w, size_t begin);

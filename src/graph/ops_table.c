@@ -213,7 +213,7 @@ static const op_info TABLE[] = {
     {"Split", "", 1, 2, 1, ANY, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_split, fold_split, NULL, 0},
     {"Squeeze", "", 1, 2, 1, 1, OP_VIEW, MEM_VIEW, SAVE_NOTHING, 0x1, shape_squeeze, fold_view, NULL, 0},
     {"Tile", "", 2, 3, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_tile, fold_tile, NULL, 0},
-    {"Transpose", "", 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_transpose, fold_transpose, NULL, 0},
+    {"Transpose", "", 1, 2, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_transpose, fold_transpose, NULL, 0},
     {"Trilu", "", 1, 2, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0x1, shape_same, fold_trilu, NULL, 0},
     {"Unsqueeze", "", 1, 2, 1, 1, OP_VIEW, MEM_VIEW, SAVE_NOTHING, 0x1, shape_unsqueeze, fold_view, NULL, 0},
 
@@ -540,7 +540,7 @@ static const op_info TABLE[] = {
     {"WordConvEmbedding", MS, 4, 4, 1, 1, OP_OTHER, MEM_NEW, SAVE_INPUTS, 0xe,
      shape_word_conv_embedding, NULL, NULL, 0},
 
-    /* ---- made by the recovery passes ------------------------------------------------------------------------ */
+    /* ---- made by the recovery passes and by front ends ------------------------------------------------------------------------ */
     {"ChannelShuffle", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_same, NULL, NULL, 0},
     {"ConvBatchNorm", OWN, 7, 7, 1, 1, OP_CONV, MEM_NEW, SAVE_INPUTS, 0x1e, shape_conv, NULL, cost_conv, 0},
     {"Linear", OWN, 2, 3, 1, 1, OP_MATMUL, MEM_NEW, SAVE_INPUTS, 0x6, shape_linear, NULL, cost_matmul, 0},
@@ -549,6 +549,8 @@ static const op_info TABLE[] = {
     {"ScaledDotProductAttention", OWN, 3, 4, 1, 1, OP_ATTENTION, MEM_NEW, SAVE_INPUTS | SAVE_OUTPUT, 0,
      shape_keep, NULL, cost_attention, 0},
     {"Silu", OWN, 1, 1, 1, 1, OP_POINTWISE, MEM_IN_PLACE, SAVE_INPUTS, 0, shape_same, NULL, cost_pointwise, 5},
+    {"SpecialFunction", OWN, 1, ANY, 1, 1, OP_POINTWISE, MEM_NEW, SAVE_INPUTS, 0,
+     shape_broadcast_first, NULL, cost_pointwise, 2 * EXP},
     {"WeightStandardization", OWN, 1, 3, 1, 1, OP_NORM, MEM_NEW, SAVE_INPUTS, 0x7, shape_keep, NULL, cost_pointwise, 8},
     {"WindowPartition", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_keep, NULL, NULL, 0},
     {"WindowReverse", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_keep, NULL, NULL, 0},

@@ -134,7 +134,10 @@ static void convolve(infer *c, conv_layout l)
         dims[first + i] = has_input ? windowed_size(c, &w, i, x->dims[first + i]) : NUM_UNKNOWN;
     if (has_input && has_weights) {
         num read = num_mul(c->nums, weight->dims[l.weights_channels_last ? rank - 1 : 1], attr_int(c, "group", 1));
-        if (dim_known(read) && dim_known(x->dims[channel]) && read != x->dims[channel])
+        /* TensorFlow's convolutions have no number of groups: it follows from the weights. */
+        bool is_grouped = l.channels_last && !node_attr(c->node, "group") && dim_known(read) && read > 0 &&
+                          dim_known(x->dims[channel]) && x->dims[channel] % read == 0;
+        if (dim_known(read) && dim_known(x->dims[channel]) && read != x->dims[channel] && !is_grouped)
             complain(c, "weights for %lld channels, input with %lld", (long long)read, (long long)x->dims[channel]);
     }
     set_shape(c, 0, rank, dims);

@@ -201,8 +201,10 @@ void shape_unsqueeze(infer *c)
 bool transpose_axes(infer *c, int rank, int *axes)
 {
     int32_t count;
-    const int64_t *perm = attr_ints(c, "perm", &count);
+    const num *perm; /* an input too: TensorFlow's may be computed */
     bool used[MAX_RANK] = {false};
+    if (!ints_argument(c, "perm", 1, &perm, &count))
+        return false;
     if (perm && count != rank) {
         complain(c, "perm has %d axes; the input has %d", count, rank);
         return false;

@@ -237,23 +237,16 @@ void back_pad(backward *b)
 void back_repeat(backward *b)
 {
     eager *e = b->e;
-    extent x = tensor_extent(e, b->k.inputs[0]), y = tensor_extent(e, b->dy), wide = {0}, kept = {0};
+    extent x = tensor_extent(e, b->k.inputs[0]), y = tensor_extent(e, b->dy), wide = {0};
     int lead = y.rank - x.rank;
     for (int i = 0; i < y.rank && wide.rank + 2 <= MAX_PLACED_RANK; i++) {
         int64_t own = i < lead ? 1 : x.dims[i - lead];
-        if (own > 0 && y.dims[i] != own) {
-            kept.dims[wide.rank] = 1;
+        if (own > 0 && y.dims[i] != own)
             wide.dims[wide.rank++] = y.dims[i] / own;
-        }
-        if (i >= lead) {
-            kept.dims[wide.rank] = own;
+        if (i >= lead)
             wide.dims[wide.rank++] = own;
-        }
     }
-    kept.rank = wide.rank;
-    tensor_id t = reshape(e, b->dy, wide.rank, wide.dims);
-    t = sum_over(e, t, &kept);
-    give(b, 0, reshape(e, t, x.rank, x.dims));
+    give(b, 0, sum_over(e, reshape(e, b->dy, wide.rank, wide.dims), &x));
 }
 
 /* Moves that are undone by one of the same kind. */

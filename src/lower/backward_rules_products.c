@@ -77,10 +77,18 @@ void back_attention(backward *b)
         inputs[6] = b->k.outputs[1];
     const char *op =
         is_flash ? "_scaled_dot_product_flash_attention_backward" : "_scaled_dot_product_efficient_attention_backward";
-    tensor_id made[4];
-    made[0] = launch_like(e, op, inputs, 7, tensor_dtype(e, in[0]), in[0]);
-    for (int i = 1; i < b->k.input_count; i++)
-        made[i] = i < 3 || wants(b, i) ? add_output_like(e, tensor_dtype(e, in[i]), in[i]) : NO_TENSOR;
+    tensor_id made[4] = {NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR};
+    for (int i = 0; i < 3; i++) {
+        extent x = tensor_extent(e, in[i]), order = x;
+        if (is_flash)
+            extent_preserve(&x, &order);
+        else
+            extent_heads_last(&x);
+        dtype type = tensor_dtype(e, in[i]);
+        made[i] = i == 0 ? launch_new(e, op, inputs, 7, type, &x) : add_output(e, type, &x);
+    }
+    if (has_bias && wants(b, 3))
+        made[3] = add_output_like(e, tensor_dtype(e, in[3]), in[3]);
     kernel *k = last_kernel(e);
     k->macs = scaled(b->k.macs, 2.5);
     k->flops = scaled(b->k.flops, 2.5);
@@ -149,7 +157,8 @@ void back_resample(backward *b)
     str op = arena_printf(e->arena, "%s_backward", b->k.op);
     tensor_id like = b->k.inputs[0];
     extent xx = tensor_extent(e, b->dy), x = tensor_extent(e, like);
-    if (extent_suggests_channels_last(&xx))
+    bool keeps_layout = strncmp(b->k.op, "upsample_bi", 11) != 0 || strcmp(b->k.op, "upsample_bilinear2d") == 0;
+    if (keeps_layout && extent_suggests_channels_last(&xx))
         extent_channels_last(&x);
     else
         extent_contiguous(&x);

@@ -304,16 +304,22 @@ static bool is_fixed_index(const eager *e)
     return e->node->output_count > 0;
 }
 
-/* The file does not tell parameters from buffers; the words that buffers are named by do, and so does the name that
- * exporters give to constants of the code. */
+static bool has_word(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(name, *words))
+            return true;
+    return false;
+}
+
+/* The file does not tell parameters from buffers, but the words that buffers are named by do. What an exporter computed
+ * beforehand is named by the operator: moved data was a parameter, the rest is arithmetic of the code. */
 bool is_learned(const eager *e, value_id v)
 {
-    static const char *const WORDS[] = {"mask", "filt", "lookup", "rope.", "k_bias", "freq", "/Constant_"};
+    static const char *const BUFFERS[] = {"mask", "filt", "lookup", "rope.", "k_bias", "freq", NULL};
+    static const char *const MOVES[] = {"Transpose", "Cast", "Reshape", "queeze", "Slice", "Concat", "Gather", NULL};
     const char *name = e->net->values.items[v].name.ptr;
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strstr(name, WORDS[i]))
-            return false;
-    return true;
+    return !has_word(name, BUFFERS) && (name[0] != '/' || has_word(name, MOVES));
 }
 
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)

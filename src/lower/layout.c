@@ -109,6 +109,14 @@ bool extent_is_dense(const extent *x)
     return is_packed_in_order(&real, order);
 }
 
+void extent_heads_last(extent *x)
+{
+    extent turned = {.rank = 4, .dims = {x->dims[0], x->dims[2], x->dims[1], x->dims[3]}};
+    extent_contiguous(&turned);
+    memcpy(x->strides, (int64_t[4]){turned.strides[0], turned.strides[2], turned.strides[1], turned.strides[3]},
+           4 * sizeof *x->strides);
+}
+
 void extent_preserve(extent *x, const extent *like)
 {
     assert(x->rank == like->rank);

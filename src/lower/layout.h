@@ -35,6 +35,8 @@ int64_t extent_elements(const extent *x);
 
 void extent_contiguous(extent *x);    /* sets the strides */
 void extent_channels_last(extent *x); /* rank 4; others become contiguous */
+/* (N, heads, L, E) that lies as (N, L, heads, E): what the memory-efficient attention writes. */
+void extent_heads_last(extent *x);
 /* Dense, in the order in which the strides of `like` (same rank) descend: what PyTorch's preserve_format makes. */
 void extent_preserve(extent *x, const extent *like);
 

@@ -173,7 +173,7 @@ void find_multihead(eager *e, const node *core)
         absorb(e, m.split[i]);
         absorb(e, m.turn[i]);
     }
-    if (e->low != DT_UNKNOWN || !is_batch_first(e, core, &m)) {
+    if (e->low != DT_UNKNOWN || e->trains || !is_batch_first(e, core, &m)) {
         replace_rule(e, core, lower_multihead);
         return;
     }

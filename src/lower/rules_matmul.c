@@ -276,10 +276,7 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     if (is_flash) { /* the result lies as the queries do */
         extent_pointwise(&x, &xq, 1);
     } else { /* as (N, L, heads, E) */
-        extent turned = {.rank = 4, .dims = {x.dims[0], x.dims[2], x.dims[1], x.dims[3]}};
-        extent_contiguous(&turned);
-        memcpy(x.strides, (int64_t[4]){turned.strides[0], turned.strides[2], turned.strides[1], turned.strides[3]},
-               4 * sizeof *x.strides);
+        extent_heads_last(&x);
     }
     const char *op = is_flash ? "_scaled_dot_product_flash_attention" : "_scaled_dot_product_efficient_attention";
     tensor_id y = launch_new(e, op, (const tensor_id[]){q, k, v, bias}, 4, tensor_dtype(e, q), &x);

@@ -112,7 +112,7 @@ void lower_transpose(eager *e)
     tensor_id t = input_of(e, 0);
     int rank = tensor_at(e, t)->rank;
     int32_t count;
-    const int64_t *perm = node_attr_ints(e->node, "perm", &count);
+    const int64_t *perm = node_ints(e, "perm", 1, &count);
     int64_t checked[MAX_PLACED_RANK];
     bool seen[MAX_PLACED_RANK] = {false};
     for (int i = 0; i < rank; i++) {
