@@ -201,10 +201,11 @@ int model_open(const char *command, const char *path, const model_args *args, mo
     int code = parse_bindings(command, args, &b); /* a mistyped option is told before a large file is read */
     if (code == SOOTH_OK)
         code = model_load(path, file);
-    if (code == SOOTH_OK)
+    if (code == SOOTH_OK) {
         code = bind_parsed(path, args, &b, file);
-    if (code != SOOTH_OK)
-        model_close(file);
+        if (code != SOOTH_OK)
+            model_close(file);
+    }
     bindings_free(args, &b);
     return code;
 }

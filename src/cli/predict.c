@@ -138,7 +138,7 @@ static int answer(question *q)
 {
     if (q->gpu_count * q->batch_count > MOST_PREDICTIONS)
         return cli_usage("predict", "at most %d predictions at a time; --queries answers any number", MOST_PREDICTIONS);
-    q->predictions = calloc(q->gpu_count * q->batch_count, sizeof *q->predictions);
+    q->predictions = calloc(q->gpu_count * q->batch_count + 1, sizeof *q->predictions);
     if (!q->predictions)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;

@@ -52,7 +52,7 @@ static void row(grid *g, const size_t *width, const char *const *cells)
 
 void grid_write(grid *g)
 {
-    size_t width[GRID_COLUMNS], whole = 0;
+    size_t width[GRID_COLUMNS] = {0}, whole = 0;
     for (size_t c = 0; c < g->column_count; c++) {
         width[c] = name_width(g->columns[c].title);
         for (size_t i = c; i < (size_t)g->cells.count; i += g->column_count) {

@@ -259,7 +259,7 @@ static void decade(text *o, int exponent)
 
 static void roof_grid(text *o, const roofline *f)
 {
-    for (double x = f->left; x <= f->right; x++) {
+    for (int x = (int)f->left; x <= (int)f->right; x++) {
         double at = roof_x(f, pow(10, x));
         text_puts(o, "<line class=\"grid\" y1=\"10\"");
         coordinate(o, "x1", at);
@@ -270,14 +270,14 @@ static void roof_grid(text *o, const roofline *f)
         char room[NUMBER_ROOM];
         text_printf(o, ">%s</text>\n", number_real(room, pow(10, x)));
     }
-    for (double y = f->bottom; y <= f->top; y++) {
+    for (int y = (int)f->bottom; y <= (int)f->top; y++) {
         double at = roof_y(f, pow(10, y));
         text_printf(o, "<line class=\"grid\" x1=\"%d\" x2=\"%d\"", ROOF_LEFT, ROOF_WIDTH - ROOF_RIGHT);
         coordinate(o, "y1", at);
         coordinate(o, "y2", at);
         text_printf(o, "/><text text-anchor=\"end\" x=\"%d\"", ROOF_LEFT - 6);
         coordinate(o, "y", at + 4);
-        decade(o, (int)y);
+        decade(o, y);
     }
 }
 
