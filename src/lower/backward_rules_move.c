@@ -246,7 +246,8 @@ void back_repeat(backward *b)
         if (i >= lead)
             wide.dims[wide.rank++] = own;
     }
-    give(b, 0, sum_over(e, reshape(e, b->dy, wide.rank, wide.dims), &x));
+    tensor_id t = reshape(e, b->dy, wide.rank, wide.dims);
+    give(b, 0, wide.rank == x.rank ? t : sum_over(e, t, &x));
 }
 
 /* Moves that are undone by one of the same kind. */

@@ -101,6 +101,21 @@ static const char *aten_name(const node *n)
     return n->type.ptr;
 }
 
+static str outer_scope(str scope)
+{
+    scope.len -= scope.len > 0;
+    while (scope.len > 0 && scope.ptr[scope.len - 1] != '/')
+        scope.len--;
+    return scope;
+}
+
+/* Do a norm or a sum and the activation behind it belong together: one inside of the other, or both in one module? */
+static bool is_same_layer(const node *before, const node *activation)
+{
+    str inner = node_scope(before), outer = outer_scope(node_scope(activation));
+    return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
+}
+
 /* Activations in place lose the input that their gradient needs: it is copied. The file does not say which are; by
  * custom those are that follow a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
@@ -112,8 +127,8 @@ static bool copies_input(eager *e)
         return false;
     extent x = output_extent(e, 0);
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
-    if (node_is(n, "Clip"))
-        return node_is(before, "BatchNormalization");
+    if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
+        return false;
     if (node_is(before, "Conv") && e->standardises) { /* scaled behind it where it begins a block */
         const node *after = reader_of(e, n->outputs[0]);
         return is_gate || (after && !node_is(after, "Mul"));
@@ -121,8 +136,8 @@ static bool copies_input(eager *e)
     if (node_is(before, "Conv"))
         return is_gate || node_is(n, "HardSwish");
     if (node_is(before, "Add"))
-        return x.rank == 4 && !e->standardises;
-    return before->op->kind == OP_NORM;
+        return x.rank == 4 && is_same_layer(before, n);
+    return before->op->kind == OP_NORM && is_same_layer(before, n);
 }
 
 static void copy_input(eager *e)
