@@ -273,7 +273,7 @@ static double now_s(void)
 static void show_progress(queries *q, size_t done)
 {
     double now = now_s();
-    if (now - q->shown_s < 0.1 && done < q->graph_count)
+    if (now - q->shown_s < 0.1 && done < q->graph_count) /* often enough for the eye */
         return;
     q->shown_s = now;
     fprintf(stderr, "\r  %zu of %zu networks, %.0f s%s", done, q->graph_count, now - q->began_s,
@@ -285,7 +285,7 @@ static void answer_graph(void *context, size_t item, size_t worker)
     queries *q = context;
     answer_rows(q->by_graph + q->first[item], q->first[item + 1] - q->first[item]);
     size_t done = atomic_fetch_add(&q->graphs_done, 1) + 1;
-    if (q->shows_progress && worker == 0)
+    if (q->shows_progress && worker == 0 && done < q->graph_count)
         show_progress(q, done);
 }
 
@@ -335,6 +335,8 @@ static int answer_table(queries *q, const char *output)
     group(q);
     q->began_s = now_s();
     parallel_for(q->graph_count, threads_available(), answer_graph, q);
+    if (q->shows_progress)
+        show_progress(q, q->graph_count);
     size_t unanswered = write_table(q);
     int code = cli_write(output, q->out.bytes, q->out.size);
     if (code == SOOTH_OK && unanswered)

@@ -38,9 +38,10 @@ static void add_score(grid *g, const char *name, const score *s)
 }
 
 static const grid_column SCORE_COLUMNS[] = {
-    {"latency", CELL_LEFT},        {"rows", CELL_RIGHT},        {"MAPE %", CELL_RIGHT},      {"median %", CELL_RIGHT},
-    {"p90 %", CELL_RIGHT},         {"within 5 %", CELL_RIGHT},  {"within 10 %", CELL_RIGHT}, {"Spearman", CELL_RIGHT},
-    {"in interval %", CELL_RIGHT}, {"its width %", CELL_RIGHT},
+    {"latency", CELL_LEFT, 0},      {"rows", CELL_RIGHT, 0},     {"MAPE %", CELL_RIGHT, 0},
+    {"median %", CELL_RIGHT, 0},    {"p90 %", CELL_RIGHT, 0},    {"within 5 %", CELL_RIGHT, 0},
+    {"within 10 %", CELL_RIGHT, 0}, {"Spearman", CELL_RIGHT, 0}, {"in interval %", CELL_RIGHT, 0},
+    {"its width %", CELL_RIGHT, 0},
 };
 
 static void begin_scores(eval_report *r, grid *g)
@@ -84,9 +85,10 @@ static void group_scores(eval_report *r, eval_by by)
 
 static void worst(eval_report *r)
 {
-    static const grid_column COLUMNS[] = {
-        {"row", CELL_LEFT},    {"error %", CELL_RIGHT}, {"measured ms", CELL_RIGHT}, {"predicted ms", CELL_RIGHT},
-        {"batch", CELL_RIGHT}, {"gpu", CELL_LEFT},      {"setting", CELL_LEFT}};
+    static const grid_column COLUMNS[] = {{"row", CELL_LEFT, 0},          {"error %", CELL_RIGHT, 0},
+                                          {"measured ms", CELL_RIGHT, 0}, {"predicted ms", CELL_RIGHT, 0},
+                                          {"batch", CELL_RIGHT, 0},       {"gpu", CELL_LEFT, 0},
+                                          {"setting", CELL_LEFT, 0}};
     size_t count;
     const eval_row **rows = eval_worst(r, MOST_WORST, &count);
     title(r, "worst");

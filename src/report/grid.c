@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MARGIN = 2, GAP = 2, WIDEST = 200, LEAST_FIRST = 8 };
+enum { MARGIN = 2, GAP = 2, WIDEST = 200, LEAST_FIRST = 8, READABLE_FIRST = 22 };
 
 void text_style(text *t, const sooth_report_options *options, const char *code)
 {
@@ -36,11 +36,13 @@ void grid_printf(grid *g, const char *format, ...)
 static void row(grid *g, const size_t *width, const char *const *cells)
 {
     size_t last = g->column_count - 1; /* no blanks at the end of a line */
-    while (cells && last > 0 && !*cells[last])
+    while (last > 0 && (!width[last] || (cells && !*cells[last])))
         last--;
     text_repeat(g->out, " ", MARGIN);
     for (size_t c = 0; c <= last; c++) {
         const char *cell = cells ? cells[c] : g->columns[c].title;
+        if (!width[c])
+            continue;
         if (c == last && g->columns[c].align == CELL_LEFT)
             text_name(g->out, cell, width[c], g->options->ascii);
         else
@@ -48,6 +50,28 @@ static void row(grid *g, const size_t *width, const char *const *cells)
         text_repeat(g->out, " ", c == last ? 0 : GAP);
     }
     text_puts(g->out, "\n");
+}
+
+/* A column of width 0 is left out. Returns the width of the table. */
+static size_t fit(const grid *g, size_t *width, size_t whole)
+{
+    size_t room = g->options->columns > MARGIN ? g->options->columns - MARGIN : SIZE_MAX;
+    size_t readable = width[0] < READABLE_FIRST ? width[0] : READABLE_FIRST;
+    while (whole > room && whole - room > width[0] - readable) {
+        size_t gone = 0;
+        for (size_t c = 1; c < g->column_count; c++)
+            if (width[c] && g->columns[c].spare > (gone ? g->columns[gone].spare : 0))
+                gone = c;
+        if (!gone)
+            break;
+        whole -= width[gone] + GAP;
+        width[gone] = 0;
+    }
+    if (whole <= room || width[0] <= LEAST_FIRST)
+        return whole;
+    size_t most = width[0] - LEAST_FIRST, too_much = whole - room < most ? whole - room : most;
+    width[0] -= too_much;
+    return whole - too_much;
 }
 
 void grid_write(grid *g)
@@ -61,15 +85,7 @@ void grid_write(grid *g)
         }
         whole += width[c] + (c ? GAP : 0);
     }
-    size_t columns = g->options->columns;
-    if (columns && whole + MARGIN > columns) {
-        size_t too_much = whole + MARGIN - columns;
-        size_t first = width[0] > too_much + LEAST_FIRST ? width[0] - too_much : LEAST_FIRST;
-        if (first < width[0]) {
-            whole -= width[0] - first;
-            width[0] = first;
-        }
-    }
+    whole = fit(g, width, whole);
     text_style(g->out, g->options, "1");
     row(g, width, NULL);
     text_style(g->out, g->options, "0");

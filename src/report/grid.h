@@ -1,5 +1,5 @@
-/* grid.h: a table of texts in columns that are as wide as what is in them; the first column gives way where the terminal is too
- * narrow. */
+/* grid.h: a table of texts in columns that are as wide as what is in them; where the terminal is too narrow, columns that can
+ * be spared go and the first one gives way. */
 #ifndef SOOTH_REPORT_GRID_H
 #define SOOTH_REPORT_GRID_H
 
@@ -11,6 +11,7 @@ enum { GRID_COLUMNS = 12 };
 typedef struct grid_column {
     const char *title;
     cell_align align;
+    int spare; /* on a narrow terminal the highest goes first; 0 stays */
 } grid_column;
 
 typedef struct grid {

@@ -85,12 +85,12 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
            number_digits(a, seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0),
            number_digits(b, t->bandwidth_bytes_s / 1e9));
     if (t->occupancy > 0)
-        figure(r, "occupancy", share_text(value, t->occupancy), "of the threads that fit, mean over the kernels' time");
+        figure(r, "occupancy", share_text(value, t->occupancy), "of the threads that fit, over the kernels' time");
     if (t->wave_efficiency > 0)
         figure(r, "wave efficiency", share_text(value, t->wave_efficiency),
-               "of the room in the rounds of blocks, mean over the kernels' time");
+               "of the room in the rounds of blocks, over the kernels' time");
     figure(r, "layers at work", share_text(value, t->layer_share),
-           "of the peak of the units that each can use, mean over the kernels' time");
+           "of the peak of the units that each can use, over the kernels' time");
     const char *dot = r->options.ascii ? "-" : "·";
     figure(r, "kernels", number_grouped(value, (int64_t)sooth_predicted_kernel_count(p)),
            "busy %s ms %s launching takes the host %s ms", number_digits(a, t->device_ms), dot,
@@ -131,9 +131,10 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
 
 static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    static const grid_column columns[] = {{"layer", CELL_LEFT},        {"operator", CELL_LEFT}, {"ms", CELL_RIGHT},
-                                          {"share", CELL_RIGHT},       {"FLOPs", CELL_RIGHT},   {"bytes", CELL_RIGHT},
-                                          {"utilization", CELL_RIGHT}, {"bound by", CELL_LEFT}};
+    static const grid_column columns[] = {{"layer", CELL_LEFT, 0},        {"operator", CELL_LEFT, 0},
+                                          {"ms", CELL_RIGHT, 0},          {"share", CELL_RIGHT, 0},
+                                          {"FLOPs", CELL_RIGHT, 2},       {"bytes", CELL_RIGHT, 3},
+                                          {"utilization", CELL_RIGHT, 1}, {"bound by", CELL_LEFT, 0}};
     size_t count, most = r->options.top ? r->options.top : MOST_LAYERS;
     const size_t *order = predict_costliest(r, p, &count);
     bool all = r->options.layers;
@@ -164,9 +165,10 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
 
 static void kernels(predict_report *r, const sooth_prediction *p)
 {
-    static const grid_column columns[] = {{"kernel", CELL_LEFT}, {"layer", CELL_LEFT},    {"output", CELL_LEFT},
-                                          {"type", CELL_LEFT},   {"us", CELL_RIGHT},      {"FLOPs", CELL_RIGHT},
-                                          {"bytes", CELL_RIGHT}, {"bound by", CELL_LEFT}, {"algorithm", CELL_LEFT}};
+    static const grid_column columns[] = {
+        {"kernel", CELL_LEFT, 0}, {"layer", CELL_LEFT, 6},    {"output", CELL_LEFT, 0},
+        {"type", CELL_LEFT, 1},   {"us", CELL_RIGHT, 0},      {"FLOPs", CELL_RIGHT, 4},
+        {"bytes", CELL_RIGHT, 5}, {"bound by", CELL_LEFT, 2}, {"algorithm", CELL_LEFT, 3}};
     grid g;
     grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < sooth_predicted_kernel_count(p); i++) {
@@ -206,10 +208,11 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
 
 static void comparison(predict_report *r)
 {
-    static const grid_column columns[] = {
-        {"GPU", CELL_LEFT},        {"batch", CELL_RIGHT},         {"latency ms", CELL_RIGHT}, {"low", CELL_RIGHT},
-        {"high", CELL_RIGHT},      {"samples/s", CELL_RIGHT},     {"GPU", CELL_RIGHT},        {"DRAM", CELL_RIGHT},
-        {"occupancy", CELL_RIGHT}, {"mostly bound by", CELL_LEFT}};
+    static const grid_column columns[] = {{"GPU", CELL_LEFT, 0},         {"batch", CELL_RIGHT, 0},
+                                          {"latency ms", CELL_RIGHT, 0}, {"low", CELL_RIGHT, 0},
+                                          {"high", CELL_RIGHT, 0},       {"samples/s", CELL_RIGHT, 1},
+                                          {"GPU", CELL_RIGHT, 2},        {"DRAM", CELL_RIGHT, 4},
+                                          {"occupancy", CELL_RIGHT, 5},  {"mostly bound by", CELL_LEFT, 3}};
     sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
     style(r, "1");
     text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
