@@ -312,14 +312,17 @@ static void add_regression(evaluation *e, arena *a)
     }
 }
 
-/* The same work wherever it runs; stacks and batches may differ. */
-static uint64_t work_key(const measured_row *row)
+/* The same work wherever it runs; stacks may differ. */
+static uint64_t work_key(const measured_row *row, bool any_batch)
 {
     uint64_t h = mix(lowering_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);
-    return row->kernels ? mix(h ^ row->shape, row->where.stack) : h;
+    if (row->kernels)
+        return mix(h ^ row->shape, row->where.stack);
+    return any_batch ? h : (h ^ (uint64_t)row->batch) * 0x9e3779b97f4a7c15u;
 }
 
-static void add_constant(evaluation *e, arena *a)
+/* Rows that have an answer and no time from another GPU yet, by that of the same batch or by that of any, for each sample. */
+static void add_constant(evaluation *e, bool any_batch, arena *a)
 {
     constant_row *rows = ARENA_ARRAY(a, constant_row, e->count + 1);
     uint32_t *indices = ARENA_ARRAY(a, uint32_t, e->count + 1);
@@ -329,12 +332,16 @@ static void add_constant(evaluation *e, arena *a)
         if (!is_answered(&e->rows[i]))
             continue;
         indices[n] = (uint32_t)i;
-        rows[n++] = (constant_row){
-            .key = work_key(row), .gpu = str_hash(row->gpu), .measured = row->latency_ms / (double)row->batch};
+        rows[n++] = (constant_row){.key = work_key(row, any_batch),
+                                   .gpu = str_hash(row->gpu),
+                                   .measured = row->latency_ms / (double)row->batch};
     }
     scale_from_other_gpu(rows, n, a);
-    for (size_t i = 0; i < n; i++)
-        e->rows[indices[i]].constant_ms = rows[i].predicted * (double)e->rows[indices[i]].row->batch;
+    for (size_t i = 0; i < n; i++) {
+        eval_row *row = &e->rows[indices[i]];
+        if (isnan(row->constant_ms))
+            row->constant_ms = rows[i].predicted * (double)row->row->batch;
+    }
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
@@ -356,7 +363,8 @@ void evaluate(evaluation *into, measured_rows *const *tables, int table_count, c
     }
     parallel_for(jobs, workers, answer_job, &run);
     add_regression(into, a);
-    add_constant(into, a);
+    add_constant(into, false, a);
+    add_constant(into, true, a);
 }
 
 void evaluation_free(evaluation *e)

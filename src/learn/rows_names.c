@@ -49,7 +49,8 @@ static str next_part(str *name)
 static str without_tag(str name)
 {
     size_t n = 0;
-    while (n < name.len && name.ptr[n] != '.' && name.ptr[n] != '@' && name.ptr[n] != '+')
+    while (n < name.len && name.ptr[n] != '.' && name.ptr[n] != '@' &&
+           !str_starts((str){name.ptr + n, name.len - n}, "+reparam"))
         n++;
     return (str){name.ptr, n};
 }
@@ -216,6 +217,8 @@ str row_family(str name)
     while (n < first.len && !is_digit(first.ptr[n]))
         n++;
     if (n > 1 && n < first.len && first.ptr[n - 1] == 'v' && all_digits((str){first.ptr + n, first.len - n}))
+        n--;
+    while (n > 1 && first.ptr[n - 1] == '-') /* ofa-17 */
         n--;
     return (str){first.ptr, n ? n : first.len};
 }
