@@ -168,6 +168,17 @@ value_id emit_list(emitter *e, const int64_t *numbers, int count)
     return own_ints(e, 1, numbers, count);
 }
 
+value_id emit_reals(emitter *e, const float *numbers, int count)
+{
+    uint8_t *bytes = ARENA_ARRAY(e->b->arena, uint8_t, (size_t)count * 4 + 1);
+    for (int i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        little_endian(bytes + 4 * i, bits, 4);
+    }
+    return own_constant(e, DT_FLOAT32, 1, count, bytes, (size_t)count * 4);
+}
+
 value_id emit_number(emitter *e, int64_t number)
 {
     return own_ints(e, 0, &number, 1);

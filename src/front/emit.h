@@ -45,6 +45,7 @@ void emit_graph(node *n, const char *name, graph *g);
 
 /* Written by the mapping, not by the file: no parameters. */
 value_id emit_list(emitter *e, const int64_t *numbers, int count); /* int64, one dimension */
+value_id emit_reals(emitter *e, const float *numbers, int count);  /* float32, one dimension */
 value_id emit_number(emitter *e, int64_t number);                  /* int64, no dimension */
 value_id emit_scalar(emitter *e, dtype type, double number);       /* no dimension */
 /* Weights whose data nobody reads. */

@@ -382,3 +382,38 @@ void infer_network(sooth_model *model, const sooth_options *options)
     check_rebatch(model);
     bind_note_unbound(&b);
 }
+
+/* ---- while a source is being built ------------------------------------------------------------------------------- */
+
+void infer_built(sooth_model *model, infer_progress *p)
+{
+    network *net = &model->net;
+    const graph *g = &model->source.main;
+    binding as_in_file = {.model = model, .batch_symbol = NUM_UNKNOWN};
+    scope top = {.repeat = 1};
+    if (!net->arena) {
+        *net = (network){.arena = &model->bound_arena};
+        num_table_init(&net->nums, net->arena);
+    }
+    model->binding = &as_in_file;
+    for (; p->values < model->source.values.count; p->values++) {
+        value *v = ARENA_PUSH_ROOM(net->arena, &net->values);
+        *v = model->source.values.items[p->values];
+        if (v->is_initializer)
+            continue;
+        v->rank = RANK_UNKNOWN;
+        v->dims = NULL;
+        v->dtype = DT_UNKNOWN;
+    }
+    for (; p->inputs < g->inputs.count; p->inputs++)
+        infer_merge_declared(model, g->inputs.items[p->inputs]);
+    for (; p->nodes < g->nodes.count; p->nodes++)
+        infer_append(model, &g->nodes.items[p->nodes], &top);
+    model->binding = NULL;
+}
+
+void infer_forget(sooth_model *model)
+{
+    arena_free(&model->bound_arena);
+    model->net = (network){0};
+}

@@ -18,6 +18,14 @@ struct infer {
 /* Builds model->net from model->source (without passes). Fails through model->fail. */
 void infer_network(sooth_model *model, const sooth_options *options);
 
+/* Shapes while a source is being built, for formats that do not tell those of their weights: they follow from the inputs of the
+ * layers. Infers what was added to the main graph since the last call, into model->net; infer_forget empties it again. */
+typedef struct infer_progress {
+    int32_t values, nodes, inputs;
+} infer_progress;
+void infer_built(sooth_model *model, infer_progress *p);
+void infer_forget(sooth_model *model);
+
 /* ---- vocabulary of the rules --------------------------------------------------------------------------------- */
 
 /* Input or output i of the node; NULL if absent. */
