@@ -173,7 +173,11 @@ void give(backward *b, int i, tensor_id gradient)
         return;
     tensor_id to = b->k.inputs[i];
     extent x = tensor_extent(e, to);
-    gradient = cast(e, sum_to(e, gradient, &x), tensor_dtype(e, to));
+    gradient = sum_to(e, gradient, &x);
+    extent got = tensor_extent(e, gradient);
+    if (got.rank != x.rank || memcmp(got.dims, x.dims, (size_t)x.rank * sizeof *x.dims) != 0)
+        gradient = reshape(e, gradient, x.rank, x.dims);
+    gradient = cast(e, gradient, tensor_dtype(e, to));
     tensor_id *sum = &b->gradients[to];
     tensor_id both[2] = {*sum, gradient};
     int64_t from = (int64_t)b->at * INT16_MAX + i;

@@ -5,6 +5,12 @@
 
 #include "lower/eager.h"
 
+/* Kernels one behind the other that take parts of one tensor, and whether they are one operator. */
+typedef struct part_run {
+    int32_t first, last;
+    bool is_one, is_joined;
+} part_run;
+
 typedef struct backward {
     eager *e;
     tensor_id *gradients; /* by tensor of the forward pass; NO_TENSOR until one arrives */
@@ -19,7 +25,8 @@ typedef struct backward {
             tensor_id parameter, gradient;
         } * items;
         int32_t count, capacity;
-    } twins; /* more parameters that the exporter merged with another of equal content */
+    } twins;      /* more parameters that the exporter merged with another of equal content */
+    part_run run; /* the one met last */
 } backward;
 
 typedef void (*backward_rule)(backward *b);

@@ -71,29 +71,32 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
     return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
-/* The kernels before and behind it that take other parts of the same tensor. */
-static void find_run(const backward *b, int32_t *first, int32_t *last)
+/* Looked for once for all of its parts: networks may have very many. */
+static void find_run(backward *b)
 {
+    part_run *run = &b->run;
+    if (b->at >= run->first && b->at <= run->last)
+        return;
     const kernel *kernels = b->e->out->kernels.items;
-    *first = *last = b->at;
-    while (*first > 0 && strcmp(kernels[*first - 1].op, b->k.op) == 0 &&
-           kernels[*first - 1].inputs[0] == b->k.inputs[0])
-        (*first)--;
-    while (strcmp(kernels[*last + 1].op, b->k.op) == 0 && kernels[*last + 1].inputs[0] == b->k.inputs[0])
-        (*last)++;
+    *run = (part_run){.first = b->at, .last = b->at};
+    while (run->first > 0 && strcmp(kernels[run->first - 1].op, b->k.op) == 0 &&
+           kernels[run->first - 1].inputs[0] == b->k.inputs[0])
+        run->first--;
+    while (strcmp(kernels[run->last + 1].op, b->k.op) == 0 && kernels[run->last + 1].inputs[0] == b->k.inputs[0])
+        run->last++;
+    run->is_one =
+        strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
 /* Zeros, with the gradient in its place. */
 void back_part(backward *b)
 {
     bool is_slice = strcmp(b->k.op, "slice") == 0;
-    int32_t first, last;
-    find_run(b, &first, &last);
-    if (is_slice && is_chunk(b, first, last)) {
+    find_run(b);
+    if (b->run.is_one)
         back_split(b);
-        return;
-    }
-    give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
+    else
+        give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
 }
 
 /* Are all parts of size 1 and freed of that dimension at once (unbind)? */
@@ -110,17 +113,16 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
     return true;
 }
 
-/* The parts of one split are kernels one behind the other. Their gradients are joined by the first of them, which is
- * reached last. */
+/* The gradients of all parts are there when the last of them is reached: nobody reads a part before all are made. */
 void back_split(backward *b)
 {
     eager *e = b->e;
     tensor_id whole = b->k.inputs[0];
-    int32_t first, last;
-    find_run(b, &first, &last);
-    for (int32_t i = first; i < b->at; i++)
-        if (b->gradients[e->out->kernels.items[i].outputs[0]] != NO_TENSOR)
-            return; /* one that comes later joins them */
+    find_run(b);
+    if (b->run.is_joined)
+        return;
+    b->run.is_joined = true;
+    int32_t first = b->run.first, last = b->run.last;
     int32_t count = last - first + 1;
     bool unbinds = is_unbind(b, first, last);
     tensor_id *parts = ARENA_ARRAY(e->arena, tensor_id, (size_t)count);

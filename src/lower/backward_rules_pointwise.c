@@ -207,7 +207,7 @@ void back_where(backward *b)
 void back_addcmul(backward *b)
 {
     give(b, 0, b->dy);
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < 3 && b->k.input_count == 3; i++)
         if (wants(b, i))
             give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
 }

@@ -156,7 +156,7 @@ static void update_parameters(eager *e, const parameter_list *parameters)
         update_by_gradient(&u, e->options->optimizer != OPTIMIZER_SGD, e->options->optimizer == OPTIMIZER_NESTEROV);
     }
     if (e->options->single_updates) /* zero_grad() */
-        step(&u, "zero_", 0, parameters->gradients, NULL, NULL, false);
+        step(&u, "zero_", 0, parameters->gradients, NULL, NULL, true);
 }
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
@@ -213,7 +213,8 @@ void lower_training(eager *e)
                   .gradients = ARENA_ARRAY(e->arena, tensor_id, count + 1),
                   .from = ARENA_ARRAY(e->arena, int64_t, count + 1),
                   .needs = ARENA_ARRAY(e->arena, bool, count + 1),
-                  .tensor_count = (int32_t)count};
+                  .tensor_count = (int32_t)count,
+                  .run = {.last = -1}};
     for (size_t i = 0; i < count; i++)
         b.gradients[i] = NO_TENSOR;
     b.gradients[loss] = launch_like(e, "ones_like", NULL, 0, tensor_dtype(e, loss), loss);

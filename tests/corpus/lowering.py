@@ -7,6 +7,9 @@ place or not is the same operator (the file does not say which). The thresholds 
 not worse.
 A second figure asks for more: all inputs of each operator, with shapes, types and strides, and the strides of the
 output. Kernels are timed by these.
+Training is compared in the same way, loss, gradients and update included. Files do not say what is dropped at random
+(dropout, whole branches): those networks cannot be equal, and the others are counted by themselves too. A third of the
+architectures is set aside: their differences are not printed.
 
     lowering.py [PART OF A NETWORK'S NAME [PART OF A SET'S]]       prints the differences of those networks
 """
@@ -33,13 +36,13 @@ SETS = [
      88, 99.8, 97.8, 88),
     ("torchvision, fp16, nchw", "torchvision", {"mode": "infer", "prec": "fp16"}, ["fp16", "nchw"], 100, 100, 100, 100),
     ("timm training, autocast, nhwc", "timm_train", {}, ["amp-fp16", "nhwc", "mode=train", "backward=autocast"],
-     0, 0, 0, 0),
+     83, 99.4, 99.4, None),
     ("torchvision training, fp32, nchw", "torchvision", {"mode": "train", "prec": "fp32"},
-     ["fp32", "nchw", "mode=train"], 0, 0, 0, 0),
+     ["fp32", "nchw", "mode=train"], 11, 97.5, 90.3, None),
     ("torchvision training, autocast, nchw", "torchvision", {"mode": "train", "prec": "amp"},
-     ["amp-fp16", "nchw", "mode=train"], 0, 0, 0, 0),
+     ["amp-fp16", "nchw", "mode=train"], 29, 97.9, 94.9, None),
     ("torchvision training, fp16, nchw", "torchvision", {"mode": "train", "prec": "fp16"},
-     ["fp16", "nchw", "mode=train"], 0, 0, 0, 0),
+     ["fp16", "nchw", "mode=train"], 16, 98.7, 93.8, None),
 ]
 
 
@@ -159,6 +162,7 @@ class Tally:
     def __init__(self, found, found_bytes, found_whole, expected, expected_bytes, expected_whole):
         self.whole = found_whole == expected_whole
         settle_updates(found, expected)
+        self.is_random = any(key[0] in ("native_dropout", "bernoulli") for key in expected)
         self.missing = expected - found
         self.extra = found - expected
         self.count = sum(expected.values())
@@ -205,7 +209,7 @@ def compare_set(report, spec, only):
     work = list(tasks(trace, wanted, options, only))
     equal, whole, share_bytes, share_count, failed, unbound = 0, 0, 0.0, 0.0, [], []
     aside = [path for path, *_ in work if is_aside(path)]
-    aside_equal, aside_bytes = 0, 0.0
+    aside_equal, aside_bytes, random = 0, 0.0, 0
     histogram = collections.defaultdict(lambda: [0, 0.0, []])
     for (path, *_), result in zip(work, corpus.parallel(compare, work)):
         stem = path.name.removesuffix(".onnx.gz")
@@ -214,6 +218,7 @@ def compare_set(report, spec, only):
             continue
         equal += not result.missing and not result.extra
         whole += result.whole
+        random += result.is_random
         met_bytes = max(0, 1 - result.wrong_bytes / max(result.bytes, 1))
         share_bytes += met_bytes
         share_count += max(0, 1 - result.wrong_count / max(result.count, 1))
@@ -240,7 +245,8 @@ def compare_set(report, spec, only):
                f"{bytes_share:.2f} % by bytes, "
                f"{count_share:.2f} % by count" + (f"; {len(unbound)} cannot take the batch" if unbound else ""))
     if "mode=train" in options:
-        report.say(f"    of these set aside: {len(aside)} networks, {100 * aside_equal / max(len(aside), 1):.1f} % equal; "
+        report.say(f"    {random} drop at random; of the others {100 * equal / max(len(work) - random, 1):.1f} % equal; "
+                   f"set aside: {len(aside)} networks, {100 * aside_equal / max(len(aside), 1):.1f} % equal, "
                    f"operators met: {100 * aside_bytes / max(len(aside), 1):.2f} % by bytes")
     ranked = sorted(histogram.items(), key=lambda item: -len(item[1][2]))
     for (op, dtype, sign), (n, _, names) in ranked:
@@ -249,7 +255,8 @@ def compare_set(report, spec, only):
         return
     report.check(not failed, f"{title}: every network is lowered", failed)
     report.check(equal_share >= least_equal, f"{title}: at least {least_equal} % of the networks equal")
-    report.check(whole_share >= least_whole, f"{title}: at least {least_whole} % equal in all inputs and strides")
+    if least_whole is not None:
+        report.check(whole_share >= least_whole, f"{title}: at least {least_whole} % equal in all inputs and strides")
     report.check(bytes_share >= least_bytes, f"{title}: at least {least_bytes} % of the operators by bytes")
     report.check(count_share >= least_count, f"{title}: at least {least_count} % of the operators by count")
 
