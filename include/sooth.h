@@ -307,7 +307,7 @@ typedef struct sooth_predict_options {
         precision; /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; "amp" is the same), "amp-bf16", "int8", "fp8" */
     const char *layout;    /* "nchw" (default), "nhwc" */
     const char *runtime;   /* "eager" (default), "inductor", "engine" */
-    const char *mode;      /* "infer" (default), "train": forward, backward and update */
+    const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
     const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
 } sooth_predict_options;
