@@ -185,6 +185,9 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);
     table_positive(t, row, columns[LABEL_MEMORY], "memory_mib", &row->memory_mib);
     table_positive(t, row, columns[LABEL_ENERGY], "energy_j", &row->energy_j);
+    /* gpumemnet-failed, -full, -spike: runs that ended early, reached the card's capacity, or measured something else. */
+    if (str_starts(row->source, "gpumemnet-"))
+        table_reject(t, row, "its memory is no sound measurement (%.*s)", STR_ARG(row->source));
 }
 
 static void read_labels(table_reader *t)

@@ -136,14 +136,15 @@ static void labels(void **state)
 static void rows_with_a_reason(void **state)
 {
     measured_rows *r = read_table(*state,
-                                  "graph,batch,gpu,latency_ms,precision,mig\n"
+                                  "graph,batch,gpu,latency_ms,precision,mig,source\n"
                                   ",1,t4,1,,\n"
                                   "a,0,t4,1,,\n"
                                   "a,1,cpu-i9,1,,\n"
                                   "a,1,t4,-1,,\n"
                                   "a,1,t4,1,fp5,\n"
                                   "a,1,a100,1,,1g.5gb\n"
-                                  "a\n",
+                                  "a\n"
+                                  "a,1,a100,,,,gpumemnet-full\n",
                                   NULL);
     assert_non_null(r);
     static const char *const REASONS[] = {
@@ -154,9 +155,10 @@ static void rows_with_a_reason(void **state)
         "there is no precision 'fp5'",
         "it ran on a slice of a GPU (1g.5gb), which has no file",
         "batch is '', which is no positive whole number",
+        "its memory is no sound measurement (gpumemnet-full)",
     };
-    assert_int_equal(r->rows.count, 7);
-    for (int i = 0; i < 7; i++)
+    assert_int_equal(r->rows.count, 8);
+    for (int i = 0; i < 8; i++)
         assert_string_equal(r->rows.items[i].reason, REASONS[i]);
 }
 
