@@ -659,7 +659,7 @@ static void find_equal(inductor *c)
         tensor_id in = c->same[k->inputs[0]];
         if (k->flags & KERNEL_VIEW)
             c->part[out] = is_plain_view(k) ? c->part[in] : out + 1;
-        bool may = (is_plain_view(k) || strcmp(k->op, "_to_copy") == 0) && k->input_count == 1 &&
+        bool may = is_plain_view(k) && k->input_count == 1 &&
                    !p->tensors.items[in].is_weight;
         if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
             continue;
