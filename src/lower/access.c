@@ -61,6 +61,8 @@ static int compose_loop(piece loop, const access *of, piece *made, int room)
         if (at < 0 || count == room || unit <= 0 || loop.stride % unit != 0)
             return -1;
         piece own = of->pieces[at];
+        if (own.size < 2)
+            return -1;
         int64_t step = loop.stride / unit, fits = (own.size + step - 1) / step;
         if (loop.size <= fits) {
             made[count++] = (piece){loop.size, mul_wrapping(step, own.stride)};
@@ -219,7 +221,7 @@ static uint64_t hash_loops(const access *x, const piece *loops, int count)
 
 uint64_t access_hash(const access *x)
 {
-    piece loops[MAX_PIECES];
+    piece loops[MAX_PIECES] = {{0, 0}};
     return hash_loops(x, loops, moving(x, loops));
 }
 

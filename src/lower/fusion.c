@@ -39,6 +39,8 @@ typedef struct joiner {
     int32_t *readers;
     int32_t *seen; /* by group: when it was looked at last */
     int32_t stamp;
+    int32_t *collected, *paired; /* by group: the same while pairs are collected */
+    int32_t collect_stamp;
     bool may_turn; /* the order of a loop to that of another */
     int32_t *stack;
     struct {
@@ -278,22 +280,35 @@ static bool is_loop(const joiner *j, int32_t n)
     return n != NO_FUSE_NODE && node_at(j, n)->kind == FUSE_LOOP;
 }
 
+/* Pairs of groups that touch the buffer, each once. */
+static void collect_pairs_at(joiner *j, int32_t b)
+{
+    int32_t writer = j->f->buffers.items[b].writer, end = j->reader_start[b + 1], at_buffer = ++j->collect_stamp;
+    for (int32_t i = j->reader_start[b]; i < end; i++) {
+        if (!is_loop(j, j->readers[i]))
+            continue;
+        int32_t g = group_of(j, j->readers[i]);
+        if (j->collected[g] >= at_buffer)
+            continue;
+        int32_t at_group = ++j->collect_stamp;
+        j->collected[g] = at_group;
+        if (is_loop(j, writer))
+            add_pair(j, group_of(j, writer), g);
+        for (int32_t k = i + 1; k < end && k <= i + MAX_PARTNERS; k++) {
+            int32_t other = is_loop(j, j->readers[k]) ? group_of(j, j->readers[k]) : g;
+            if (j->paired[other] == at_group || j->collected[other] >= at_buffer)
+                continue;
+            j->paired[other] = at_group;
+            add_pair(j, g, other);
+        }
+    }
+}
+
 static void collect_pairs(joiner *j)
 {
     j->pairs.count = 0;
-    for (int32_t b = 0; b < j->f->buffers.count; b++) {
-        int32_t writer = j->f->buffers.items[b].writer, end = j->reader_start[b + 1];
-        for (int32_t i = j->reader_start[b]; i < end; i++) {
-            if (!is_loop(j, j->readers[i]))
-                continue;
-            int32_t g = group_of(j, j->readers[i]);
-            if (is_loop(j, writer))
-                add_pair(j, group_of(j, writer), g);
-            for (int32_t k = i + 1; k < end && k <= i + MAX_PARTNERS; k++)
-                if (is_loop(j, j->readers[k]))
-                    add_pair(j, g, group_of(j, j->readers[k]));
-        }
-    }
+    for (int32_t b = 0; b < j->f->buffers.count; b++)
+        collect_pairs_at(j, b);
     if (j->pairs.count > 1)
         qsort(j->pairs.items, (size_t)j->pairs.count, sizeof *j->pairs.items, by_gain);
 }
@@ -569,6 +584,8 @@ void fuse_and_emit(fusion *f)
                 .next = ARENA_ARRAY(f->arena, int32_t, count),
                 .groups = ARENA_ARRAY(f->arena, group, count),
                 .seen = ARENA_ARRAY(f->arena, int32_t, count),
+                .collected = ARENA_ARRAY(f->arena, int32_t, count),
+                .paired = ARENA_ARRAY(f->arena, int32_t, count),
                 .stack = ARENA_ARRAY(f->arena, int32_t, count)};
     for (int32_t n = 0; n < f->nodes.count; n++) {
         j.parent[n] = n;

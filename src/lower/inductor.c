@@ -8,30 +8,20 @@
 
 #include "graph/infer.h"
 
-#include <stdlib.h>
-
 enum {
     MAX_READS_SHARED = 4, /* loads of a formula with several readers; more make it a buffer */
-    MAX_READS = 8,        /* of any formula */
     MAX_OPS = 30,
-    MULTIPROCESSORS = 108, /* the compiler asks the device; an A100 here */
-    THREADS = 2048,        /* of a multiprocessor */
-    MAX_PASSES = 4,        /* of a reduction */
+    MAX_OPS_ALONE = 100, /* of a formula that loads once */
 };
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
-
-static const placed_tensor *tensor_at(const inductor *c, tensor_id t)
-{
-    return &c->f.out->tensors.items[t];
-}
 
 static access identity(inductor *c, int64_t elements)
 {
     return access_of(c->arena, &(piece){elements, 1}, 1);
 }
 
-static int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
+int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
 {
     fuse_buffer *b = ARENA_PUSH(c->arena, &c->f.buffers);
     extent x = extent_of(tensor_at(c, t));
@@ -46,14 +36,14 @@ static int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
     return c->f.buffers.count - 1;
 }
 
-static int32_t add_box(inductor *c, tensor_id t)
+int32_t add_box(inductor *c, tensor_id t)
 {
     box *b = ARENA_PUSH(c->arena, &c->boxes);
     *b = (box){.buffer = NO_BOX, .tensor = t, .dtype = tensor_at(c, t)->dtype, .own = extent_of(tensor_at(c, t))};
     return c->boxes.count - 1;
 }
 
-static tensor_id new_tensor(inductor *c, const extent *x, dtype type)
+tensor_id new_tensor(inductor *c, const extent *x, dtype type)
 {
     int64_t *numbers = arena_room(c->arena, 2 * (size_t)x->rank + 1, sizeof *numbers);
     memcpy(numbers, x->dims, (size_t)x->rank * sizeof *numbers);
@@ -107,7 +97,7 @@ static void walk_order(const extent *x, int *order)
     }
 }
 
-static access walk(inductor *c, const operand *x, const int *order, int count)
+access walk_operand(inductor *c, const operand *x, const int *order, int count)
 {
     piece loops[MAX_PLACED_RANK];
     for (int i = 0; i < count; i++)
@@ -119,12 +109,7 @@ static access walk(inductor *c, const operand *x, const int *order, int count)
 
 /* ---- formulas ---------------------------------------------------------------------------------------------------- */
 
-typedef struct read_list {
-    fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
-    int count;
-} read_list;
-
-static void add_read(read_list *l, fuse_read r)
+void add_read(read_list *l, fuse_read r)
 {
     for (int i = 0; i < l->count; i++)
         if (l->items[i].buffer == r.buffer && l->items[i].times == r.times &&
@@ -135,8 +120,7 @@ static void add_read(read_list *l, fuse_read r)
 }
 
 /* What the operand reads, each read turned by `at`: the loops over the operand's elements, and those of a reduction. */
-static void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
-                         int times)
+void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times)
 {
     const box *b = &c->boxes.items[x->box];
     if (b->buffer != NO_BOX) {
@@ -157,7 +141,7 @@ static void read_operand(inductor *c, read_list *l, const operand *x, const acce
     }
 }
 
-static void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
+void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
 {
     int32_t most = 1;
     for (int i = 0; i < operands; i++)
@@ -179,12 +163,7 @@ static void keep_ops(inductor *c, const char ***ops, int32_t *count, const char 
     *count = n;
 }
 
-static int64_t own_flops(const inductor *c)
-{
-    return c->k->flops;
-}
-
-static int64_t add_flops(int64_t a, int64_t b)
+int64_t add_flops(int64_t a, int64_t b)
 {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
@@ -236,7 +215,7 @@ static int32_t finish_formula(inductor *c, const char *op, const extent *out, dt
     b->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
     b->read_count = l->count;
     b->op_total = op_total;
-    b->flops = own_flops(c);
+    b->flops = c->k->flops;
     for (int i = 0; i < l->count; i++)
         b->reads_all += l->items[i].times;
     for (int i = 0; i < count; i++) {
@@ -251,14 +230,14 @@ static int32_t finish_formula(inductor *c, const char *op, const extent *out, dt
 int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
                        int op_total)
 {
-    int order[MAX_PLACED_RANK];
+    int order[MAX_PLACED_RANK] = {0};
     read_list l = {.count = 0};
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     walk_order(out, order);
     for (int i = 0; i < count; i++) {
         wide[i] = operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
-        access at = walk(c, &wide[i], order, out->rank);
+        access at = walk_operand(c, &wide[i], order, out->rank);
         read_operand(c, &l, &wide[i], &at, NULL, 1);
     }
     return finish_formula(c, op, out, type, wide, count, &l, op_total);
@@ -280,7 +259,7 @@ int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype typ
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
-static fuse_node *add_node(inductor *c, fuse_kind kind)
+fuse_node *add_node(inductor *c, fuse_kind kind)
 {
     fuse_node *n = ARENA_PUSH(c->arena, &c->f.nodes);
     n->kind = kind;
@@ -294,10 +273,10 @@ static fuse_node *add_node(inductor *c, fuse_kind kind)
 static access last_layout(inductor *c, const extent *x)
 {
     operand real = {.at = *x};
-    int order[MAX_PLACED_RANK];
+    int order[MAX_PLACED_RANK] = {0};
     walk_order(x, order);
     extent_channels_last(&real.at);
-    return walk(c, &real, order, x->rank);
+    return walk_operand(c, &real, order, x->rank);
 }
 
 void realize(inductor *c, int32_t number)
@@ -349,161 +328,6 @@ void set_tensor(inductor *c, tensor_id t, int32_t b)
     c->box_of_storage[tensor_at(c, t)->storage] = b;
 }
 
-/* ---- reductions -------------------------------------------------------------------------------------------------- */
-
-static int64_t nearest_divisor(int64_t n, int64_t to)
-{
-    int64_t best = 1;
-    for (int64_t d = 1; d <= n / d; d++)
-        if (n % d == 0) {
-            int64_t pair[2] = {d, n / d};
-            for (int i = 0; i < 2; i++) {
-                int64_t gap = llabs(pair[i] - to), least = llabs(best - to);
-                if (gap < least || (gap == least && pair[i] < best))
-                    best = pair[i];
-            }
-        }
-    return best;
-}
-
-/* Into how many parts a reduction with few outputs is split, that the device is filled. */
-static int64_t split_factor(int64_t outputs, int64_t reduced, bool is_inner)
-{
-    const int64_t threads = 256, per_block = is_inner ? threads : 4;
-    int64_t all = mul_wrapping(outputs, reduced), size;
-    if (is_inner && (outputs >= 2 * MULTIPROCESSORS || reduced <= 8192))
-        return 1;
-    if (all < (int64_t)32 * MULTIPROCESSORS * THREADS) {
-        size = 32;
-    } else if (all < (int64_t)512 * MULTIPROCESSORS * THREADS) {
-        int64_t target = MULTIPROCESSORS * THREADS / (is_inner ? 2 * threads : threads);
-        int64_t blocks = is_inner ? outputs : (outputs + 127) / 128;
-        target = (target + blocks - 1) / blocks;
-        int64_t wanted = (reduced + per_block * target - 1) / (per_block * target);
-        int64_t closest = nearest_divisor(reduced, wanted);
-        size = llabs(closest - wanted) < (is_inner ? 30 : 20) ? (closest > 32 ? closest : 32) : wanted;
-    } else {
-        int64_t closest = nearest_divisor(reduced, 512);
-        size = llabs(closest - 512) < 50 ? closest : 512;
-    }
-    return (reduced + per_block * size - 1) / (per_block * size);
-}
-
-/* Do most of the full-size reads of a reduction step through memory one by one? In a part of a reduction, whose loops
- * are one by then, the last of them decides. */
-static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
-{
-    int inner = 0, outer = 0;
-    for (int i = 0; i < l->count; i++) {
-        const access *at = &l->items[i].at;
-        if (at->is_scattered || access_touched(at) != elements)
-            continue;
-        access near = {.pieces = at->pieces + at->outer_count, .count = (int16_t)(at->count - at->outer_count)};
-        access there = access_compose(c->arena, &near, &c->f.buffers.items[l->items[i].buffer].layout);
-        bool steps = false;
-        for (int k = is_part ? there.count - 1 : 0; k >= 0 && k < there.count; k++)
-            steps |= there.pieces[k].stride == 1;
-        inner += steps;
-        outer += !steps;
-    }
-    return inner > outer;
-}
-
-static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced, bool is_part)
-{
-    if (outputs == 1)
-        return split_factor(outputs, reduced, true);
-    if (reduced <= 32 || outputs >= MULTIPROCESSORS * 2 * 32)
-        return 1;
-    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced), is_part));
-}
-
-static void add_reduction(inductor *c, const fuse_node *shape, const read_list *l, const int32_t *writes, int count)
-{
-    fuse_node *n = add_node(c, FUSE_LOOP);
-    n->elements = shape->elements;
-    n->reduced = shape->reduced;
-    n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
-    n->read_count = l->count;
-    n->ops = shape->ops;
-    n->op_count = shape->op_count;
-    n->flops = shape->flops;
-    n->write_count = count;
-    memcpy(n->writes, writes, (size_t)count * sizeof *writes);
-}
-
-/* With few outputs, parts are reduced first, and these again in parts if they still are few. Changes the list to what
- * the last pass reads, the shape to that pass. */
-static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
-{
-    int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);
-    if (splits <= 1 || depth == MAX_PASSES)
-        return false;
-    fuse_node first = *shape;
-    first.elements = mul_wrapping(shape->elements, splits);
-    first.reduced = (shape->reduced + splits - 1) / splits;
-    bool is_last = !split_reduction(c, &first, l, parts, depth + 1);
-    for (int i = 0; is_last && i < l->count; i++) /* the parts are no loops that another kernel has */
-        l->items[i].at.is_scattered = true;
-    extent x = {.rank = 2, .dims = {shape->elements, splits}};
-    extent_contiguous(&x);
-    int32_t made[MAX_NODE_WRITES];
-    for (int i = 0; i < parts; i++)
-        made[i] = add_buffer(c, new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
-    add_reduction(c, &first, l, made, parts);
-    l->count = 0;
-    for (int i = 0; i < parts; i++) {
-        piece loops[2] = {{shape->elements, splits}, {splits, 1}};
-        access outer = access_of(c->arena, loops, 1), inner = access_of(c->arena, loops + 1, 1);
-        add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
-    }
-    shape->reduced = splits;
-    shape->flops = 0;
-    return true;
-}
-
-int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
-                       dtype type, const operand *in, int count, int output_count)
-{
-    int outer_dims[MAX_PLACED_RANK], inner_dims[MAX_PLACED_RANK], outer_count = 0, inner_count = 0;
-    fuse_node shape = {.elements = 1, .reduced = 1};
-    for (int i = 0; i < full->rank; i++) {
-        if (is_reduced[i]) {
-            inner_dims[inner_count++] = i;
-            shape.reduced = mul_wrapping(shape.reduced, full->dims[i]);
-        } else {
-            outer_dims[outer_count++] = i;
-            shape.elements = mul_wrapping(shape.elements, full->dims[i]);
-        }
-    }
-    read_list l = {.count = 0};
-    operand wide[MAX_OPERANDS];
-    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
-    shape.flops = own_flops(c);
-    for (int i = 0; i < count; i++) {
-        wide[i] = operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
-        access outer = walk(c, &wide[i], outer_dims, outer_count), inner = walk(c, &wide[i], inner_dims, inner_count);
-        read_operand(c, &l, &wide[i], &outer, &inner, 1);
-        const box *b = &c->boxes.items[in[i].box];
-        shape.flops = add_flops(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
-    }
-    keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
-    bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;
-    split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
-    int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES];
-    for (int i = 0; i < output_count; i++) {
-        tensor_id t = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type ? c->k->outputs[0]
-                                                                                         : new_tensor(c, out, type);
-        int32_t b = add_box(c, t);
-        writes[i] = add_buffer(c, t, node);
-        c->boxes.items[b].buffer = writes[i];
-        c->boxes.items[b].is_computed = true;
-        c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
-    }
-    add_reduction(c, &shape, &l, writes, output_count);
-    return first;
-}
-
 /* ---- library calls ----------------------------------------------------------------------------------------------- */
 
 static bool is_own_tensor(const box *b, const placed_tensor *t)
@@ -536,10 +360,10 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         b = &c->boxes.items[x.box];
     }
     c->f.buffers.items[b->buffer].is_fixed = true;
-    int order[MAX_PLACED_RANK];
+    int order[MAX_PLACED_RANK] = {0};
     walk_order(&x.at, order);
     tensor_id seen = x.box == operand_of(c, t).box ? t : b->tensor;
-    return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk(c, &x, order, x.at.rank)};
+    return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk_operand(c, &x, order, x.at.rank)};
 }
 
 void call_library(inductor *c)
@@ -659,8 +483,7 @@ static void find_equal(inductor *c)
         tensor_id in = c->same[k->inputs[0]];
         if (k->flags & KERNEL_VIEW)
             c->part[out] = is_plain_view(k) ? c->part[in] : out + 1;
-        bool may = is_plain_view(k) && k->input_count == 1 &&
-                   !p->tensors.items[in].is_weight;
+        bool may = is_plain_view(k) && k->input_count == 1 && !p->tensors.items[in].is_weight;
         if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
             continue;
         const placed_tensor *made = &p->tensors.items[out];
@@ -747,6 +570,19 @@ static void find_outputs(inductor *c)
     }
 }
 
+/* A buffer whose layout is still open is laid out as the network's own strides say when somebody looks at it through a
+ * view. */
+static void settle_under_view(inductor *c, tensor_id t)
+{
+    int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
+    if (b == NO_BOX || c->boxes.items[b].buffer == NO_BOX || !c->boxes.items[b].is_computed)
+        return;
+    fuse_buffer *buffer = &c->f.buffers.items[c->boxes.items[b].buffer];
+    if (!buffer->is_fixed)
+        buffer->layout = identity(c, buffer->elements);
+    buffer->is_fixed = true;
+}
+
 /* After a kernel: is what it made worth a buffer? */
 static void settle(inductor *c, tensor_id t)
 {
@@ -768,7 +604,7 @@ static void settle(inductor *c, tensor_id t)
     }
     mark_reuse(c, b, users);
     if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS) {
-        if (c->boxes.items[b].reads_all > 1)
+        if (c->boxes.items[b].reads_all > 1 || c->boxes.items[b].op_total > MAX_OPS_ALONE)
             realize_near(c, b);
     }
 }
@@ -808,6 +644,8 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
         if (c.is_dropped[i])
             continue;
         c.prefers_last = c.is_last && c.is_near[i];
+        if (c.k->flags & KERNEL_VIEW)
+            settle_under_view(&c, c.k->outputs[0]);
         lower_kernel(&c);
         settle(&c, c.k->outputs[0]);
     }

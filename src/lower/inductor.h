@@ -5,7 +5,11 @@
 #include "graph/ops.h"
 #include "lower/fusion.h"
 
-enum { NO_BOX = -1, MAX_OPERANDS = 64 };
+enum {
+    NO_BOX = -1,
+    MAX_OPERANDS = 64,
+    MAX_READS = 8, /* of a formula that is not yet a buffer */
+};
 
 /* A tensor of the eager program: a buffer, or a formula over buffers that each reader computes anew. */
 typedef struct box {
@@ -53,6 +57,34 @@ typedef struct inductor {
         int32_t count, capacity;
     } boxes;
 } inductor;
+
+/* What a formula or a reduction loads; equal loads once. */
+typedef struct read_list {
+    fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
+    int count;
+} read_list;
+
+static inline const placed_tensor *tensor_at(const inductor *c, tensor_id t)
+{
+    return &c->f.out->tensors.items[t];
+}
+
+/* ---- inside: shared by inductor.c and inductor_reduce.c ---------------------------------------------------------- */
+
+tensor_id new_tensor(inductor *c, const extent *x, dtype type);
+int32_t add_buffer(inductor *c, tensor_id t, int32_t writer);
+int32_t add_box(inductor *c, tensor_id t);
+fuse_node *add_node(inductor *c, fuse_kind kind);
+int64_t add_flops(int64_t a, int64_t b);
+/* The operand's dimensions in this order, as loops. */
+access walk_operand(inductor *c, const operand *x, const int *order, int count);
+void add_read(read_list *l, fuse_read r);
+/* What the operand loads in the loops `outer`, and `inner` of a reduction if not NULL. */
+void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times);
+/* The names of what is computed: of the operands that are formulas, and op. */
+void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands);
+
+/* ---- what operators are lowered with ----------------------------------------------------------------------------- */
 
 operand operand_of(inductor *c, tensor_id t);
 operand operand_broadcast(const operand *x, const extent *to,

@@ -419,8 +419,10 @@ void lower_kernel(inductor *c)
         lower_group_norm(c);
     else if (is_op(k, "_softmax") || is_op(k, "_log_softmax"))
         lower_softmax(c);
-    else if (is_op(k, "cat") || is_op(k, "stack"))
+    else if ((is_op(k, "cat") || is_op(k, "stack")) && k->input_count <= MAX_OPERANDS)
         lower_join(c);
+    else if (k->input_count > MAX_OPERANDS)
+        call_library(c);
     else if (k->window)
         lower_pool(c);
     else if (is_op(k, "upsample_bilinear2d"))
