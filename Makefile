@@ -34,7 +34,8 @@ SOURCES := $(sort $(shell find src -name '*.c'))
 LIB_SOURCES := $(filter-out src/cli/%,$(SOURCES))
 CLI_SOURCES := $(filter src/cli/%,$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
-LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
+    $(BUILD)/obj/src/predict/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 
 LIB_A := $(BUILD)/libsooth.a
@@ -67,6 +68,12 @@ $(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
 $(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -c -o $@ $<
+$(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<
+
+# Where floats are summed by the hundred thousand, the compiler may use its widest loops.
+$(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += -O3
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects

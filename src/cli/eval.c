@@ -2,6 +2,7 @@
 #include "base/threads.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
+#include "learn/dataset.h"
 #include "report/eval_report.h"
 
 #include <stdio.h>
@@ -37,6 +38,7 @@ typedef struct eval_job {
     int path_count;
     bool as_json;
     rows_options rows;
+    double left_share; /* 0: every row */
 } job;
 
 /* ---- the list of --by -------------------------------------------------------------------------------------------- */
@@ -86,6 +88,18 @@ static const predictor *open_weights(job *j)
     return predictor_read((str){(const char *)j->weights.bytes, j->weights.size}, "", &j->arena, &j->fail);
 }
 
+/* Only the rows that `sooth learn --leave-share` leaves out. */
+static void keep_left(job *j, measured_rows *table)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < table->rows.count; i++) {
+        const measured_row *r = &table->rows.items[i];
+        if (row_is_left(r, architecture_hash(r, &j->arena), j->left_share))
+            table->rows.items[kept++] = *r;
+    }
+    table->rows.count = kept;
+}
+
 static void evaluate_tables(job *j, sooth_gpus *gpus)
 {
     const predictor *with = open_weights(j);
@@ -93,6 +107,8 @@ static void evaluate_tables(job *j, sooth_gpus *gpus)
     for (int i = 0; i < j->path_count; i++) {
         j->subject = j->paths[i];
         tables[i] = rows_read(j->paths[i], gpus, &j->rows, &j->arena, &j->fail);
+        if (j->left_share > 0)
+            keep_left(j, tables[i]);
     }
     j->subject = "eval";
     bool shows = isatty(STDERR_FILENO);
@@ -169,7 +185,7 @@ static int run(job *j)
 int eval_main(int argc, char **argv)
 {
     static job j; /* too large for the stack of a small system */
-    const char *by = NULL;
+    const char *by = NULL, *left = "0";
     int format = 0;
     int64_t sample = 100;
     const option options[] = {
@@ -197,6 +213,11 @@ int eval_main(int argc, char **argv)
          .least = 1,
          .most = 100,
          .help = "only so many of the shapes of tables of operators, always the same"},
+        {.name = "left-share",
+         .kind = OPTION_TEXT,
+         .target = &left,
+         .argument = "X",
+         .help = "only rows that `sooth learn --leave-share X` leaves out"},
         {.name = "weights",
          .kind = OPTION_TEXT,
          .target = &j.weights_path,
@@ -214,6 +235,8 @@ int eval_main(int argc, char **argv)
         return code;
     if (argc < 2)
         return cli_usage("eval", "which table of measured rows?");
+    if (!options_decimal(left, 0, 0.9, &j.left_share))
+        return cli_usage("eval", "--left-share takes a number from 0 to 0.9, not '%.60s'", left);
     code = read_by(&j, by);
     if (code != SOOTH_OK)
         return code;

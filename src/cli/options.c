@@ -178,3 +178,13 @@ bool options_done(const char *command, const option *options, size_t count, int 
     }
     return false;
 }
+
+bool options_decimal(const char *s, double least, double most, double *number)
+{
+    char *end;
+    double x = strtod(s, &end);
+    if (*s == '\0' || *end != '\0' || !(x >= least && x <= most))
+        return false;
+    *number = x;
+    return true;
+}

@@ -43,5 +43,7 @@ bool options_done(const char *command, const option *options, size_t count, int 
 
 /* A whole number in decimal, nothing around it. */
 bool options_number(const char *s, size_t length, int64_t *number);
+/* A number with or without a fraction, in least … most, nothing around it. */
+bool options_decimal(const char *s, double least, double most, double *number);
 
 #endif

@@ -27,6 +27,7 @@ static bool fill_example(example *e, const work_list *list, const setting *where
         *s = (sample){.op = w->op,
                       .group = (uint8_t)w->group,
                       .count = (float)w->count,
+                      .kin = w->kin,
                       .compute_us = (float)ideal.compute_us,
                       .memory_us = (float)ideal.memory_us};
         features_of(w, &view, &ideal, s->features);
@@ -192,6 +193,17 @@ static uint64_t hash_of(str s)
     return h ^ (h >> 32);
 }
 
+uint64_t architecture_hash(const measured_row *r, arena *a)
+{
+    return hash_of(row_architecture(r->name, a));
+}
+
+bool row_is_left(const measured_row *r, uint64_t architecture, double share)
+{
+    uint64_t hash = r->graph.len ? architecture : (uint64_t)r->shape * 0x9e3779b97f4a7c15u >> 20;
+    return (double)(hash % 1000) < share * 1000;
+}
+
 /* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
 static void standardize(dataset *d, arena *a)
 {
@@ -255,7 +267,7 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
         e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
         e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
         e->latency_us = (float)(r->latency_ms * 1000);
-        e->architecture = hash_of(row_architecture(r->name, a));
+        e->architecture = architecture_hash(r, a);
         e->weight = 1;
     }
     standardize(d, a);

@@ -9,6 +9,7 @@ typedef struct sample {
     int16_t op;
     uint8_t group;
     float count;
+    uint32_t kin;                /* see work.h */
     float compute_us, memory_us; /* of the ideal machine, one run */
     float features[FEATURE_COUNT];
 } sample;
@@ -39,6 +40,10 @@ typedef struct dataset {
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context);
+/* By hash, so that it is always the same ones: is the row in this share of the architectures, or of the operator shapes? */
+uint64_t architecture_hash(const measured_row *r, arena *a);
+bool row_is_left(const measured_row *r, uint64_t architecture, double share);
+
 /* The samples are not in the arena: threads made them. */
 void dataset_free(dataset *d);
 

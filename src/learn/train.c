@@ -29,13 +29,12 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
-    *t = (trainer){.random = seed, .huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25};
+    *t = (trainer){.huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25};
     net *n = &t->net;
+    n->op_count = work_op_count();
     n->stack_count = data->stack_count;
-    memcpy(n->stacks, data->stacks, sizeof n->stacks);
     n->gpu_count = data->gpu_count;
-    memcpy(n->gpus, data->gpus, sizeof n->gpus);
-    n->at = net_layout_of(n->stack_count, n->gpu_count);
+    n->at = net_layout_of(n->op_count, n->stack_count, n->gpu_count);
     n->mean = data->mean;
     n->scale = data->scale;
     t->params = ARENA_ARRAY(a, float, n->at.count);
@@ -44,6 +43,19 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     t->average = ARENA_ARRAY(a, float, n->at.count);
     t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
     n->params = t->params;
+    trainer_restart(t, data, seed);
+}
+
+void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
+{
+    net *n = &t->net;
+    t->random = seed;
+    t->step = 0;
+    memcpy(n->stacks, data->stacks, sizeof n->stacks);
+    memcpy(n->gpus, data->gpus, sizeof n->gpus);
+    memset(t->params, 0, n->at.count * sizeof(float));
+    memset(t->first_moment, 0, n->at.count * sizeof(float));
+    memset(t->second_moment, 0, n->at.count * sizeof(float));
     fill(t, n->at.ops, (size_t)work_op_count() * OP_WIDTH, 0.5F);
     fill(t, n->at.stacks, (size_t)n->stack_count * STACK_WIDTH, 0.3F);
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);

@@ -4,10 +4,6 @@
 
 #include "learn/dataset.h"
 
-/* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
- * almost alone, and the sum stays smooth where they are equal. */
-enum { OVERLAP_POWER = 6 };
-
 typedef struct trainer {
     net net; /* its params are `params` */
     float *params, *first_moment, *second_moment,
@@ -25,6 +21,8 @@ typedef struct trainer {
 enum { SHARDS = 4, MAX_BATCH = 1024 };
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
+/* Parameters by chance again, from another seed. */
+void trainer_restart(trainer *t, const dataset *data, uint64_t seed);
 
 /* One step on the examples `order[0 … count)`; gives the mean loss. */
 double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate);

@@ -23,6 +23,11 @@ device_view view_device(const setting *where);
 typedef struct ideal_time {
     double compute_us, memory_us, peak_flops;
 } ideal_time;
+/* One number of both, for shares of kernels in a program. */
+static inline double ideal_total(const ideal_time *t)
+{
+    return t->compute_us > t->memory_us ? t->compute_us : t->memory_us;
+}
 ideal_time ideal_of(const work *w, const device_view *d);
 
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);

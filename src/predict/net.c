@@ -22,10 +22,10 @@ group_shape net_group_shape(work_group g)
     }
 }
 
-net_layout net_layout_of(int stack_count, int gpu_count)
+net_layout net_layout_of(int op_count, int stack_count, int gpu_count)
 {
     net_layout at = {.ops = 0};
-    size_t next = (size_t)work_op_count() * OP_WIDTH, stacks = (size_t)stack_count;
+    size_t next = (size_t)op_count * OP_WIDTH, stacks = (size_t)stack_count;
     at.stacks = next;
     next += stacks * STACK_WIDTH;
     at.gpus = next;

@@ -38,12 +38,12 @@ typedef struct net_layout {
     size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */
     size_t count;
 } net_layout;
-net_layout net_layout_of(int stack_count, int gpu_count);
+net_layout net_layout_of(int op_count, int stack_count, int gpu_count);
 
 typedef struct net {
     net_layout at;
-    int stack_count;
-    int gpu_count;
+    int op_count; /* operators that it knows; later ones are any other */
+    int stack_count, gpu_count;
     str stacks[MAX_STACKS]; /* names; the first is "unknown" */
     str gpus[MAX_GPUS];     /* the same */
     const float *params;
@@ -77,5 +77,9 @@ void net_put_input(const net *n, work_group g, const net_vectors *v, const float
 static const double FIXED_US = 2;
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 float net_factor(float head); /* exp, within bounds */
+
+/* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
+ * almost alone, and the sum stays smooth where they are equal. */
+enum { OVERLAP_POWER = 6 };
 
 #endif

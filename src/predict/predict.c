@@ -1,66 +1,173 @@
-/* predict.c: from a program to its time. */
-#include "predict/predict.h"
+/* predict.c: from a program to its time: the distinct kernels group by group through their networks, then the host, then the
+ * interval. */
+#include "predict/weights.h"
 
 #include <math.h>
 
-static const char *kernel_precision(const program *p, const kernel *k, const setting *where)
+/* ---- physics alone ----------------------------------------------------------------------------------------------- */
+
+/* What a kernel takes at least, and what the host takes to launch it, where nothing was learned. */
+static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
+
+typedef struct work_time {
+    double device_us, compute_us, memory_us, fixed_us; /* the last three sum to the first */
+    ideal_time ideal;
+} work_time;
+
+static void time_by_physics(const work *w, work_time *t)
 {
-    dtype type = k->input_count ? p->tensors.items[k->inputs[0]].dtype : DT_FLOAT32;
-    if (type == DT_FLOAT16)
-        return "fp16";
-    if (type == DT_BFLOAT16)
-        return "bf16";
-    return where->lower.precision == PRECISION_TF32 && k->macs ? "tf32" : "fp32";
+    double longest = fmax(t->ideal.compute_us, t->ideal.memory_us);
+    t->device_us = fmax(longest, LEAST_US);
+    t->fixed_us = t->device_us - longest;
+    t->compute_us = t->ideal.compute_us >= t->ideal.memory_us ? longest : 0;
+    t->memory_us = longest - t->compute_us;
+    (void)w;
 }
 
-static kernel_time time_kernel(const program *p, const kernel *k, const setting *where)
+/* ---- what was learned -------------------------------------------------------------------------------------------- */
+
+static void time_group(const weights_view *v, const work_list *list, int g, const net_vectors *who,
+                       const device_view *view, work_time *times, arena *a)
 {
-    kernel_time t = {.bound = BOUND_NOTHING, .host_us = 2};
-    if (k->flags & KERNEL_VIEW)
-        return t;
-    str precision = str_of(kernel_precision(p, k, where));
-    t.peak_flops =
-        k->macs ? device_peak_flops(where->device, precision) : device_vector_flops(where->device, precision);
-    t.compute_us = t.peak_flops > 0 ? (double)k->flops / t.peak_flops * 1e6 : 0;
-    t.memory_us =
-        (double)(k->bytes_read + k->bytes_written) / (where->device->numbers[DEVICE_BANDWIDTH_GB_S] * 1e9) * 1e6;
-    t.device_us = fmax(fmax(t.compute_us, t.memory_us), 1.5);
-    t.bound = t.device_us <= 1.5 ? BOUND_LAUNCH : t.compute_us > t.memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
-    t.host_us = 5;
-    return t;
+    size_t count = 0;
+    for (int32_t i = 0; i < list->count; i++)
+        count += list->items[i].group == (work_group)g;
+    if (count == 0)
+        return;
+    float *room = arena_room(a, net_pass_floats((work_group)g, count), sizeof(float));
+    net_pass pass = net_pass_at((work_group)g, count, room);
+    net_vectors vectors = *who;
+    float features[FEATURE_COUNT], *input = pass.input;
+    for (int32_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        if (w->group != (work_group)g)
+            continue;
+        features_of(w, view, &times[i].ideal, features);
+        vectors.op = w->op < v->net.op_count ? w->op : 0;
+        net_put_input(&v->net, (work_group)g, &vectors, features, input);
+        input += INPUT_WIDTH;
+    }
+    net_forward(&v->net, (work_group)g, &pass);
+    const float *heads = pass.heads;
+    for (int32_t i = 0; i < list->count; i++) {
+        if (list->items[i].group != (work_group)g)
+            continue;
+        work_time *t = &times[i];
+        t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
+        t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
+        t->fixed_us = FIXED_US * net_factor(heads[HEAD_FIXED]);
+        t->device_us = t->compute_us + t->memory_us + t->fixed_us;
+        heads += HEADS;
+    }
 }
 
-const predictor *predictor_shipped(fail *f)
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+/* A program's time by what its kernels and its launches take. */
+typedef struct joint_time {
+    double device_ms, host_ms, fixed_ms;
+    double device_share, host_share; /* of the latency */
+    double latency_ms;
+} joint_time;
+
+static void join(joint_time *j)
 {
-    (void)f;
-    return NULL;
+    double larger = fmax(j->device_ms, j->host_ms), smaller = fmin(j->device_ms, j->host_ms);
+    double power = larger > 0 ? pow(smaller / larger, OVERLAP_POWER) : 0;
+    double joint = larger * pow(1 + power, 1.0 / OVERLAP_POWER);
+    double of_larger = 1 / (1 + power);
+    j->latency_ms = joint + j->fixed_ms;
+    j->device_share = joint * (j->device_ms >= j->host_ms ? of_larger : 1 - of_larger);
+    j->host_share = joint - j->device_share;
 }
 
-const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
+static kernel_bound bound_of(const work_time *t)
 {
-    (void)a;
-    fail_with(f, SOOTH_ERROR_INPUT, "%s%zu bytes that are no weights of this version", prefix, bytes.len);
+    if (t->fixed_us > t->compute_us && t->fixed_us > t->memory_us)
+        return BOUND_LAUNCH;
+    return t->compute_us > t->memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
+}
+
+static void fill_kernel(kernel_time *t, const work *w, const work_time *from)
+{
+    t->device_us = from->device_us;
+    t->compute_us = from->ideal.compute_us;
+    t->memory_us = from->ideal.memory_us;
+    t->peak_flops = from->ideal.peak_flops;
+    t->bound = bound_of(from);
+    for (int i = 0; i < 4; i++)
+        t->gemm[i] = (int64_t)fmin(w->gemm[i], 9e18);
 }
 
 prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a)
 {
-    (void)with;
     prediction *r = ARENA_NEW(a, prediction);
-    r->kernels = ARENA_ARRAY(a, kernel_time, (size_t)p->kernels.count + 1);
-    for (int32_t i = 0; i < p->kernels.count; i++) {
-        const kernel *k = &p->kernels.items[i];
-        r->kernels[i] = time_kernel(p, k, where);
-        r->device_ms += r->kernels[i].device_us * (double)k->repeat / 1e3;
-        r->host_ms += r->kernels[i].host_us * (double)k->repeat / 1e3;
+    work_list list = work_of_program(p, a);
+    device_view view = view_device(where);
+    work_time *times = ARENA_ARRAY(a, work_time, (size_t)list.count + 1);
+    for (int32_t i = 0; i < list.count; i++) {
+        times[i].ideal = ideal_of(&list.items[i], &view);
+        time_by_physics(&list.items[i], &times[i]);
     }
-    r->latency_ms = fmax(r->device_ms, r->host_ms);
-    r->low_ms = r->latency_ms / 2;
-    r->high_ms = r->latency_ms * 2;
-    r->interval_kind = "physics alone";
+    weights_view v;
+    net_vectors who = {0};
+    double host_us[WORK_GROUP_COUNT];
+    joint_time j = {.fixed_ms = 0};
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        host_us[g] = LAUNCH_US;
+    if (with) {
+        weights_open(with, &v);
+        who.stack = net_stack_find(&v.net, where->stack);
+        who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
+        const float *w = v.net.params;
+        double each = exp(w[v.net.at.stack_host + (size_t)who.stack]);
+        j.fixed_ms = exp(w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
+        for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+            host_us[g] = each * exp(w[v.net.at.group_host + (size_t)g]);
+            time_group(&v, &list, g, &who, &view, times, a);
+        }
+    }
+    r->kernels = ARENA_ARRAY(a, kernel_time, (size_t)p->kernels.count + 1);
+    double new_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
+    for (int32_t i = 0; i < list.count; i++) {
+        const work *w = &list.items[i];
+        double all_us = times[i].device_us * w->count;
+        j.device_ms += all_us / 1e3;
+        j.host_ms += host_us[w->group] * w->count / 1e3;
+        launches += w->count;
+        unknown_us += w->is_unknown ? all_us : 0;
+        double ideal_us = ideal_total(&times[i].ideal) * w->count;
+        all_ideal_us += ideal_us;
+        new_us += with && (w->is_unknown || !weights_seen(&v, w->kin)) ? ideal_us : 0;
+    }
+    join(&j);
     for (int32_t i = 0; i < p->kernels.count; i++) {
         kernel_time *t = &r->kernels[i];
+        t->bound = BOUND_NOTHING;
+        if (list.of_kernel[i] < 0) {
+            t->host_us = with ? 0 : VIEW_US; /* learned launches have the views before them in */
+            continue;
+        }
+        const work *w = &list.items[list.of_kernel[i]];
         double repeat = (double)p->kernels.items[i].repeat;
-        t->share_ms = r->device_ms >= r->host_ms ? t->device_us * repeat / 1e3 : t->host_us * repeat / 1e3;
+        fill_kernel(t, w, &times[list.of_kernel[i]]);
+        t->host_us = host_us[w->group];
+        t->share_ms = repeat * (j.device_share * t->device_us / (j.device_ms * 1e3) +
+                                j.host_share * t->host_us / (j.host_ms * 1e3) + j.fixed_ms / launches);
     }
+    r->latency_ms = j.latency_ms;
+    r->device_ms = j.device_ms;
+    r->host_ms = j.host_ms;
+    r->unknown_share = j.device_ms > 0 ? unknown_us / (j.device_ms * 1e3) : 0;
+    double half = log(2);
+    r->interval_kind = "physics alone";
+    if (with) {
+        double novelty = all_ideal_us > 0 ? new_us / all_ideal_us : 1;
+        half = weights_interval(&v, who.gpu != UNKNOWN, novelty, who.stack) + r->unknown_share;
+        r->interval_kind = interval_kind_name(who.gpu != UNKNOWN, novelty);
+        r->novelty = novelty;
+    }
+    r->low_ms = r->latency_ms * exp(-half);
+    r->high_ms = r->latency_ms * exp(half);
     return r;
 }

@@ -38,7 +38,8 @@ typedef struct kernel_time {
 typedef struct prediction {
     double latency_ms, low_ms, high_ms; /* of one pass or step; 90 % interval */
     double device_ms, host_ms;          /* sums over the kernels */
-    double unknown_share;               /* of the latency in kernels without a rule */
+    double unknown_share;               /* of the device's time in kernels without a rule */
+    double novelty;                     /* of it in kernels that training has not seen, or without a rule */
     const char *interval_kind;          /* what the interval was calibrated on ("known GPU, new family" …) */
     kernel_time *kernels;               /* one for each kernel of the program */
 } prediction;

@@ -384,6 +384,30 @@ static void work_plain(writer *o)
     put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
 }
 
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+}
+
+/* Sizes without the first dimension, which is the batch in most tensors; of products those of the weight. */
+static uint32_t kin_of(const program *p, const kernel *k, const work *w)
+{
+    uint64_t hash = mix((uint64_t)w->op, (uint64_t)w->product_dtype);
+    if (w->group == WORK_PRODUCT) {
+        hash = mix(mix(hash, (uint64_t)w->gemm[2]), (uint64_t)w->gemm[3]);
+        return (uint32_t)(hash >> 32);
+    }
+    const placed_tensor *in = main_input(&(writer){.p = p, .k = k});
+    if (in)
+        for (int i = 1; i < in->rank; i++)
+            hash = mix(hash, (uint64_t)in->dims[i] << 1 | (in->strides[i] == 1));
+    if (k->window)
+        hash = mix(hash, (uint64_t)k->window->size[0] << 32 | (uint64_t)k->window->stride[0] << 16 |
+                             (uint64_t)(k->window->groups & 0xffff));
+    return (uint32_t)(mix(hash, (uint64_t)w->gemm[2]) >> 32);
+}
+
 static void describe(const program *p, const kernel *k, work *w)
 {
     writer o = {p, k, w, w->features};
@@ -423,15 +447,10 @@ static void describe(const program *p, const kernel *k, work *w)
         work_plain(&o);
         break;
     }
+    w->kin = kin_of(p, k, w);
 }
 
 /* ---- which kernels do the same ----------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t hash, uint64_t x)
-{
-    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
 
 static uint64_t mix_tensor(uint64_t hash, const placed_tensor *t)
 {

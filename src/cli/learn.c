@@ -1,0 +1,231 @@
+/* learn.c: `sooth learn`: from tables of measured rows to a file of weights. */
+#include "learn/learn.h"
+#include "cli/predict_args.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const size_t ARENA_CAP = (size_t)32 << 30;
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth learn ROWS.csv[@SHARE]... -o WEIGHTS [OPTION]...\n\n"
+         "Trains the predictor on tables of measured networks and operators (those of 'sooth eval'). @0.1 takes a "
+         "tenth of a "
+         "table's\noperator shapes, always the same ones. Interrupted (Ctrl-C), it goes on from its checkpoint when it "
+         "is "
+         "called again.\n\nOptions:");
+    options_help(options, count);
+}
+
+/* Set by a signal; the training looks at it between two steps. */
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+typedef struct learn_job {
+    sooth_error error;
+    fail fail;
+    arena arena;
+    const char *subject;
+    const char *output;
+    char checkpoint[4096];
+    learn_options options;
+    dataset *data;
+    const void *bytes;
+    size_t size;
+    bool quiet;
+} job;
+
+static void show_loading(void *context, size_t done, size_t all)
+{
+    (void)context;
+    if (isatty(STDERR_FILENO) && (done % 16 == 0 || done == all))
+        fprintf(stderr, "\r%zu of %zu networks and parts of tables", done, all);
+}
+
+static void show_epoch(void *context, const learn_report *r)
+{
+    static const char *const STAGES[] = {"networks apart", "GPUs apart", "all rows"};
+    const job *j = context;
+    if (j->quiet)
+        return;
+    fprintf(stderr, "%d/%d %-14s epoch %d/%d  loss %.5f", r->stage + 1, STAGE_COUNT, STAGES[r->stage], r->epoch,
+            r->epochs, r->loss);
+    if (!isnan(r->mean_error))
+        fprintf(stderr, "  %zu rows apart: mean %.2f %% median %.2f %%", r->kept_apart, 100 * r->mean_error,
+                100 * r->median_error);
+    fprintf(stderr, "  %.0f s, %.0f s left\n", r->seconds, r->seconds_left);
+}
+
+static measured_rows *read_table(job *j, const char *operand, const sooth_gpus *gpus)
+{
+    rows_options options = {0};
+    char path[4096];
+    const char *at = strrchr(operand, '@');
+    char *end;
+    double share = at ? strtod(at + 1, &end) : 0;
+    bool has_share = at && at[1] && *end == '\0' && share > 0 && share <= 1;
+    size_t length = has_share ? (size_t)(at - operand) : strlen(operand);
+    j->subject = operand;
+    if (length >= sizeof path)
+        fail_with(&j->fail, SOOTH_ERROR_USAGE, "the path is too long");
+    memcpy(path, operand, length);
+    path[length] = '\0';
+    options.keep = has_share ? share : 0;
+    return rows_read(path, gpus, &options, &j->arena, &j->fail);
+}
+
+static void count_refused(const job *j, measured_rows *const *tables, int count)
+{
+    size_t all = 0, refused = 0;
+    for (int t = 0; t < count; t++)
+        for (int32_t i = 0; i < tables[t]->rows.count; i++, all++)
+            refused += tables[t]->rows.items[i].reason != NULL;
+    if (!j->quiet)
+        fprintf(stderr, "%s%zu rows, %zu of them left out (an unknown GPU, an operator without a program …)\n",
+                isatty(STDERR_FILENO) ? "\r\033[K" : "", all, refused);
+}
+
+static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operands)
+{
+    j->fail.error = &j->error;
+    arena_init(&j->arena, &j->fail, ARENA_CAP);
+    if (setjmp(j->fail.jump))
+        return j->error.code;
+    measured_rows **tables = ARENA_ARRAY(&j->arena, measured_rows *, (size_t)count + 1);
+    for (int i = 0; i < count; i++)
+        tables[i] = read_table(j, operands[i], gpus);
+    j->subject = "learn";
+    j->data = dataset_build(tables, count, &j->arena, &j->fail, show_loading, NULL);
+    count_refused(j, tables, count);
+    j->subject = j->options.checkpoint ? j->options.checkpoint : "learn";
+    j->bytes = learn(j->data, &j->options, &j->size, &j->arena, &j->fail);
+    return SOOTH_OK;
+}
+
+static int finish(job *j, sooth_status status)
+{
+    if (status != SOOTH_OK)
+        return cli_fail(status, j->subject, "%s", j->error.message);
+    if (!j->bytes)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "learn", "interrupted; the same command goes on from %s", j->checkpoint);
+    int code = cli_write(j->output, j->bytes, j->size);
+    if (code == SOOTH_OK && j->options.checkpoint)
+        unlink(j->checkpoint);
+    return code;
+}
+
+static int train(job *j, int count, char **operands)
+{
+    sooth_gpus *gpus;
+    int code = predict_open_gpus(&gpus);
+    if (code != SOOTH_OK)
+        return code;
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    code = finish(j, run(j, gpus, count, operands));
+    if (j->data)
+        dataset_free(j->data);
+    arena_free(&j->arena);
+    sooth_gpus_free(gpus);
+    return code;
+}
+
+int learn_main(int argc, char **argv)
+{
+    static job j;
+    int64_t epochs = 60, seed = 1, networks = 64, operators = 192, patience = 30;
+    const char *rate = "0.002", *apart = "0";
+    const option options[] = {
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &j.output,
+         .argument = "FILE",
+         .help = "where the weights go; FILE.checkpoint holds the work until it is done"},
+        {.name = "epochs",
+         .kind = OPTION_NUMBER,
+         .target = &epochs,
+         .argument = "N",
+         .least = 1,
+         .most = 100000,
+         .help = "times that each training sees the networks (60)"},
+        {.name = "seed",
+         .kind = OPTION_NUMBER,
+         .target = &seed,
+         .argument = "N",
+         .least = 0,
+         .most = INT32_MAX,
+         .help = "the same seed and rows give the same weights (1)"},
+        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.002)"},
+        {.name = "networks",
+         .kind = OPTION_NUMBER,
+         .target = &networks,
+         .argument = "N",
+         .least = 1,
+         .most = MAX_BATCH / 2,
+         .help = "networks in a step (64)"},
+        {.name = "operators",
+         .kind = OPTION_NUMBER,
+         .target = &operators,
+         .argument = "N",
+         .least = 1,
+         .most = MAX_BATCH / 2,
+         .help = "operators in a step (192)"},
+        {.name = "patience",
+         .kind = OPTION_NUMBER,
+         .target = &patience,
+         .argument = "N",
+         .least = 1,
+         .most = 100000,
+         .help = "looks at the rows kept apart without improvement before a\ntraining ends (30)"},
+        {.name = "leave-gpus",
+         .kind = OPTION_TEXT,
+         .target = &j.options.leave_gpus,
+         .argument = "GPU,...",
+         .help = "no training sees rows of these, so that they can be predicted"},
+        {.name = "leave-families",
+         .kind = OPTION_TEXT,
+         .target = &j.options.leave_families,
+         .argument = "FAMILY,...",
+         .help = "the same for families of networks"},
+        {.name = "leave-share",
+         .kind = OPTION_TEXT,
+         .target = &apart,
+         .argument = "X",
+         .help = "the same for a share of architectures and operator shapes:\nthose of `sooth eval --left-share X`"},
+        {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
+    };
+    int code;
+    if (options_done("learn", options, sizeof options / sizeof *options, &argc, argv, help, &code))
+        return code;
+    if (argc < 2)
+        return cli_usage("learn", "which tables of measured rows?");
+    if (!j.output)
+        return cli_usage("learn", "where do the weights go? use -o FILE");
+    j.options.epochs = (int)epochs;
+    j.options.seed = (uint64_t)seed;
+    j.options.networks = (int32_t)networks;
+    j.options.operators = (int32_t)operators;
+    j.options.patience = (int)patience;
+    if (!options_decimal(rate, 1e-7, 1, &j.options.rate))
+        return cli_usage("learn", "--rate takes a number from 1e-7 to 1, not '%.60s'", rate);
+    if (!options_decimal(apart, 0, 0.9, &j.options.leave_share))
+        return cli_usage("learn", "--leave-share takes a number from 0 to 0.9, not '%.60s'", apart);
+    if (snprintf(j.checkpoint, sizeof j.checkpoint, "%s.checkpoint", j.output) >= (int)sizeof j.checkpoint)
+        return cli_usage("learn", "the path of -o is too long");
+    j.options.checkpoint = j.checkpoint;
+    j.options.progress = show_epoch;
+    j.options.context = &j;
+    j.options.stop = &stop;
+    return train(&j, argc - 1, argv + 1);
+}

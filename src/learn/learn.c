@@ -1,0 +1,413 @@
+/* learn.c: the three trainings, what the intervals follow from, and the file of weights. */
+#include "learn/learn.h"
+#include "learn/checkpoint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* In the second training. One of each generation with whole networks, so that what is learned of the others must carry over. */
+static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", "l4", NULL};
+
+/* Looking at the rows kept apart costs as much as a fifth of an epoch. */
+enum { LOOK_EVERY = 2 };
+
+typedef struct lessons {
+    dataset *data;
+    const learn_options *options;
+    trainer trainer;
+    residuals residuals;
+    int32_t *networks, *operators, *apart; /* indices of examples */
+    int32_t network_count, operator_count, apart_count;
+    int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
+    float *errors, *best;
+    double best_error, started;
+    arena *arena;
+} lessons;
+
+static double now_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- who is kept apart ------------------------------------------------------------------------------------------- */
+
+static bool is_listed(const char *list, str name)
+{
+    while (list && *list) {
+        size_t length = strcspn(list, ",");
+        if (length == name.len && memcmp(list, name.ptr, length) == 0)
+            return true;
+        list += length + (list[length] == ',');
+    }
+    return false;
+}
+
+static bool is_one_of(const char *const *names, str name)
+{
+    for (; *names; names++)
+        if (str_eq(str_of(*names), name))
+            return true;
+    return false;
+}
+
+static uint64_t hash_str(str s)
+{
+    return weights_checksum(s.ptr, s.len) * 0x9e3779b97f4a7c15u >> 16;
+}
+
+static bool is_left_out(const example *e, const learn_options *o)
+{
+    return is_listed(o->leave_gpus, e->row->gpu) ||
+           (e->row->graph.len && is_listed(o->leave_families, e->row->family)) ||
+           row_is_left(e->row, e->architecture, o->leave_share);
+}
+
+/* In the first training: an eighth of the architectures and shapes (other ones than row_is_left takes), and a tenth of the
+ * families. */
+static bool is_apart(const example *e, learn_stage stage)
+{
+    const measured_row *r = e->row;
+    if (stage == STAGE_GPUS)
+        return is_one_of(GPUS_APART, r->gpu);
+    if (stage == STAGE_ALL)
+        return false;
+    if (!r->graph.len)
+        return r->shape / 1000 % 8 == 3;
+    return e->architecture / 1000 % 8 == 3 || hash_str(r->family) % 10 == 7;
+}
+
+static void split(lessons *l, learn_stage stage)
+{
+    l->network_count = l->operator_count = l->apart_count = 0;
+    for (int32_t i = 0; i < l->data->count; i++) {
+        const example *e = &l->data->items[i];
+        if (is_left_out(e, l->options))
+            continue;
+        if (is_apart(e, stage))
+            l->apart[l->apart_count++] = i;
+        else if (e->row->graph.len)
+            l->networks[l->network_count++] = i;
+        else
+            l->operators[l->operator_count++] = i;
+    }
+}
+
+/* Stacks and GPUs that the training does not see: those of the rows kept apart become what they would be for a user. */
+static void hide_unseen(lessons *l)
+{
+    dataset *d = l->data;
+    bool stack_seen[MAX_STACKS] = {false}, gpu_seen[MAX_GPUS] = {false};
+    for (int32_t i = 0; i < d->count; i++) {
+        d->items[i].stack = l->stack[i];
+        d->items[i].gpu = l->gpu[i];
+    }
+    for (int32_t i = 0; i < l->network_count + l->operator_count; i++) {
+        const example *e = &d->items[i < l->network_count ? l->networks[i] : l->operators[i - l->network_count]];
+        stack_seen[e->stack] = gpu_seen[e->gpu] = true;
+    }
+    net *n = &l->trainer.net; /* names of what is not seen are blank, so that they are not found */
+    for (int i = 1; i < n->stack_count; i++)
+        n->stacks[i] = stack_seen[i] ? d->stacks[i] : STR("");
+    for (int i = 1; i < n->gpu_count; i++)
+        n->gpus[i] = gpu_seen[i] ? d->gpus[i] : STR("");
+    for (int32_t i = 0; i < l->apart_count; i++) {
+        example *e = &d->items[l->apart[i]];
+        if (!stack_seen[e->stack])
+            e->stack = net_stack_find(n, d->stacks[e->stack]);
+        if (!gpu_seen[e->gpu])
+            e->gpu = UNKNOWN;
+    }
+}
+
+/* ---- kernels that were seen -------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t *collect_seen(const lessons *l, uint32_t *count)
+{
+    size_t all = 0;
+    for (int32_t i = 0; i < l->network_count; i++)
+        all += (size_t)l->data->items[l->networks[i]].sample_count;
+    uint32_t *seen = malloc((all + 1) * sizeof *seen);
+    if (!seen)
+        fail_with(l->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory");
+    size_t n = 0;
+    for (int32_t i = 0; i < l->network_count; i++)
+        for (int32_t k = 0; k < l->data->items[l->networks[i]].sample_count; k++)
+            seen[n++] = l->data->items[l->networks[i]].samples[k].kin;
+    qsort(seen, n, sizeof *seen, by_number);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || seen[i] != seen[i - 1])
+            seen[kept++] = seen[i];
+    *count = (uint32_t)kept;
+    return seen;
+}
+
+static double novelty_of(const example *e, const weights_view *v)
+{
+    double all = 0, new = 0;
+    for (int32_t i = 0; i < e->sample_count; i++) {
+        const sample *s = &e->samples[i];
+        double us = fmax(s->compute_us, s->memory_us) * s->count;
+        all += us;
+        new += weights_seen(v, s->kin) ? 0 : us;
+    }
+    return all > 0 ? new / all : 1;
+}
+
+/* ---- one training ------------------------------------------------------------------------------------------------ */
+
+static void shuffle(trainer *t, int32_t *items, int32_t count)
+{
+    for (int32_t i = count - 1; i > 0; i--) {
+        int32_t k = (int32_t)(trainer_random(t) % (uint64_t)(i + 1)), x = items[i];
+        items[i] = items[k];
+        items[k] = x;
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Of the networks kept apart; of the operators where there are no networks. */
+static void look(lessons *l, learn_report *r)
+{
+    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors);
+    float *sizes = l->errors + l->data->count;
+    size_t n = 0;
+    double sum = 0;
+    for (int32_t i = 0; i < l->apart_count; i++)
+        if (l->data->items[l->apart[i]].row->graph.len)
+            sizes[n++] = fabsf(expm1f(l->errors[i]));
+    for (int32_t i = 0; n == 0 && i < l->apart_count; i++)
+        sizes[n++] = fabsf(expm1f(l->errors[i]));
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        sum += sizes[i];
+    qsort(sizes, n, sizeof *sizes, by_size);
+    r->mean_error = sum / (double)n;
+    r->median_error = sizes[n / 2];
+    r->kept_apart = n;
+}
+
+/* The rate rises over the first steps and then falls to nothing along a cosine. */
+static double rate_at(const learn_options *o, double step, double steps)
+{
+    double warm = fmin(1, (step + 1) / 200);
+    return o->rate * warm * (0.5 + 0.5 * cos(acos(-1) * step / steps));
+}
+
+static double train_epoch(lessons *l, int epoch)
+{
+    const learn_options *o = l->options;
+    trainer *t = &l->trainer;
+    bool only_operators = l->network_count == 0;
+    int32_t *main = only_operators ? l->operators : l->networks;
+    int32_t main_count = only_operators ? l->operator_count : l->network_count;
+    int32_t main_size = only_operators ? o->operators : o->networks;
+    int32_t steps = (main_count + main_size - 1) / main_size, batch[MAX_BATCH];
+    double loss = 0;
+    shuffle(t, main, main_count);
+    for (int32_t s = 0; s < steps; s++) {
+        int32_t from = s * main_size, n = main_count - from < main_size ? main_count - from : main_size;
+        memcpy(batch, main + from, (size_t)n * sizeof *batch);
+        for (int32_t i = 0; !only_operators && l->operator_count && i < o->operators; i++)
+            batch[n++] = l->operators[trainer_random(t) % (uint64_t)l->operator_count];
+        shuffle(t, batch, n); /* the shards get their share of both */
+        loss += trainer_step(t, l->data, batch, n, rate_at(o, (double)epoch * steps + s, (double)o->epochs * steps));
+        if (o->stop && *o->stop)
+            break;
+    }
+    return loss / steps;
+}
+
+static void report_epoch(lessons *l, learn_report *r)
+{
+    const learn_options *o = l->options;
+    double done = (double)r->stage * o->epochs + r->epoch, all = (double)STAGE_COUNT * o->epochs;
+    r->seconds = now_seconds() - l->started;
+    r->seconds_left = r->seconds / fmax(done - l->residuals.resumed_at, 1) * (all - done);
+    if (o->progress)
+        o->progress(o->context, r);
+}
+
+/* False: it was stopped. */
+static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
+{
+    const learn_options *o = l->options;
+    size_t bytes = l->trainer.net.at.count * sizeof(float);
+    int since_best = 0;
+    l->best_error = INFINITY;
+    for (int epoch = from_epoch; epoch < o->epochs && since_best <= o->patience; epoch++) {
+        learn_report r = {
+            .stage = stage, .epoch = epoch + 1, .epochs = o->epochs, .mean_error = NAN, .median_error = NAN};
+        r.loss = train_epoch(l, epoch);
+        if (o->stop && *o->stop)
+            return false;
+        if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == o->epochs)) {
+            look(l, &r);
+            if (r.mean_error < l->best_error) {
+                l->best_error = r.mean_error;
+                memcpy(l->best, l->trainer.average, bytes);
+                since_best = 0;
+            } else {
+                since_best++;
+            }
+        }
+        report_epoch(l, &r);
+        if (o->checkpoint)
+            checkpoint_write(o->checkpoint, &l->trainer, &l->residuals, stage, epoch + 1, l->arena->fail);
+    }
+    if (l->best_error < INFINITY)
+        memcpy(l->trainer.average, l->best, bytes);
+    return true;
+}
+
+/* What the rows kept apart tell about intervals. */
+static void keep_residuals(lessons *l)
+{
+    uint32_t count;
+    uint32_t *seen = collect_seen(l, &count);
+    weights_view v = {.seen = seen, .seen_count = count};
+    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors);
+    for (int32_t i = 0; i < l->apart_count; i++) {
+        const example *e = &l->data->items[l->apart[i]];
+        residual *r = ARENA_PUSH(l->arena, &l->residuals);
+        r->stack = (int16_t)e->stack;
+        r->kind = (int16_t)((e->gpu != UNKNOWN ? 0 : NOVELTY_BINS) + novelty_bin(novelty_of(e, &v)));
+        r->error = l->errors[i];
+    }
+    free(seen);
+}
+
+/* ---- the result -------------------------------------------------------------------------------------------------- */
+
+/* Split conformal: the quantile of the absolute errors that covers 90 % of one more row. */
+static float conformal_quantile(float *sizes, size_t n)
+{
+    qsort(sizes, n, sizeof *sizes, by_size);
+    size_t rank = (size_t)ceil(0.9 * (double)(n + 1));
+    return sizes[(rank > n ? n : rank) - 1];
+}
+
+/* Fewer rows than this say little about a stack by itself. */
+enum { LEAST_ROWS = 40 };
+
+static void calibrate(const lessons *l, float *intervals)
+{
+    int stacks = l->trainer.net.stack_count;
+    float *sizes = l->errors;
+    for (int kind = 0; kind < INTERVAL_KINDS; kind++)
+        for (int stack = 0; stack < stacks; stack++) {
+            size_t n = 0;
+            for (int32_t i = 0; i < l->residuals.count; i++) {
+                const residual *r = &l->residuals.items[i];
+                if (r->kind == kind && (stack == UNKNOWN || r->stack == stack))
+                    sizes[n++] = fabsf(r->error);
+            }
+            intervals[kind * stacks + stack] = n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
+        }
+    /* A kind without enough rows is as wide as the one before it. */
+    for (int kind = 1; kind < INTERVAL_KINDS; kind++)
+        if (intervals[kind * stacks] <= 0)
+            intervals[kind * stacks] = intervals[(kind - 1) * stacks];
+}
+
+static void put_names(char **next, const str *names, int count)
+{
+    for (int i = 0; i < count; i++, *next += WEIGHTS_NAME)
+        memcpy(*next, names[i].ptr, names[i].len < WEIGHTS_NAME ? names[i].len : WEIGHTS_NAME);
+}
+
+static void put_floats(char **next, const float *floats, size_t count)
+{
+    memcpy(*next, floats, count * sizeof *floats);
+    *next += count * sizeof *floats;
+}
+
+static const void *make_weights(lessons *l, size_t *size)
+{
+    const net *n = &l->trainer.net;
+    uint32_t seen_count;
+    uint32_t *seen = collect_seen(l, &seen_count);
+    weights_header h = {.magic = "sooth weights",
+                        .version = WEIGHTS_VERSION,
+                        .feature_count = FEATURE_COUNT,
+                        .group_count = WORK_GROUP_COUNT,
+                        .op_count = (uint32_t)n->op_count,
+                        .stack_count = (uint32_t)n->stack_count,
+                        .gpu_count = (uint32_t)n->gpu_count,
+                        .param_count = (uint32_t)n->at.count,
+                        .seen_count = seen_count};
+    *size = weights_size(&h);
+    h.bytes = (uint32_t)*size;
+    char *bytes = arena_alloc(l->arena, *size, 1), *next = bytes + sizeof h;
+    put_names(&next, l->data->stacks, n->stack_count);
+    put_names(&next, l->data->gpus, n->gpu_count);
+    put_floats(&next, n->mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    put_floats(&next, n->scale, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    put_floats(&next, l->trainer.average, n->at.count);
+    float *intervals = ARENA_ARRAY(l->arena, float, (size_t)INTERVAL_KINDS *(size_t)n->stack_count);
+    calibrate(l, intervals);
+    put_floats(&next, intervals, (size_t)INTERVAL_KINDS * (size_t)n->stack_count);
+    memcpy(next, seen, seen_count * sizeof *seen);
+    free(seen);
+    memcpy(bytes, &h, sizeof h);
+    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
+    h.checksum = weights_checksum(bytes + after, *size - after);
+    memcpy(bytes, &h, sizeof h);
+    return bytes;
+}
+
+const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f)
+{
+    size_t count = (size_t)data->count;
+    lessons l = {.data = data,
+                 .options = options,
+                 .networks = ARENA_ARRAY(a, int32_t, count),
+                 .operators = ARENA_ARRAY(a, int32_t, count),
+                 .apart = ARENA_ARRAY(a, int32_t, count),
+                 .stack = ARENA_ARRAY(a, int, count),
+                 .gpu = ARENA_ARRAY(a, int, count),
+                 .errors = ARENA_ARRAY(a, float, 2 * count * STAGE_COUNT),
+                 .started = now_seconds(),
+                 .arena = a};
+    if (options->networks + options->operators > MAX_BATCH || options->networks < 1 || options->operators < 1)
+        fail_with(f, SOOTH_ERROR_USAGE, "a step has 1 to %d rows", MAX_BATCH);
+    for (size_t i = 0; i < count; i++) {
+        l.stack[i] = data->items[i].stack;
+        l.gpu[i] = data->items[i].gpu;
+    }
+    trainer_init(&l.trainer, data, options->seed, a);
+    l.best = ARENA_ARRAY(a, float, l.trainer.net.at.count);
+    int stage = 0, epoch = 0;
+    if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
+        l.residuals.resumed_at = stage * options->epochs + epoch;
+    for (; stage < STAGE_COUNT; stage++, epoch = 0) {
+        split(&l, (learn_stage)stage);
+        if (stage != STAGE_ALL && l.apart_count == 0)
+            continue;
+        if (l.network_count + l.operator_count == 0)
+            fail_with(f, SOOTH_ERROR_INPUT, "no row is left to train on");
+        if (epoch == 0)
+            trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
+        hide_unseen(&l);
+        if (!train_stage(&l, (learn_stage)stage, epoch))
+            return NULL;
+        if (stage != STAGE_ALL)
+            keep_residuals(&l);
+    }
+    return make_weights(&l, size);
+}

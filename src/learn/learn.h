@@ -1,0 +1,46 @@
+/* learn.h: from measured rows to weights: three trainings of the same networks.
+ *
+ * The first keeps architectures and whole families apart, the second GPUs: their errors there say how wide intervals must be. The
+ * third sees every row; its weights are the result. After a kill, the work goes on from its last checkpoint. */
+#ifndef SOOTH_LEARN_LEARN_H
+#define SOOTH_LEARN_LEARN_H
+
+#include "learn/train.h"
+#include "predict/weights.h"
+
+typedef enum learn_stage {
+    STAGE_NETWORKS, /* architectures and families kept apart */
+    STAGE_GPUS,     /* GPUs kept apart */
+    STAGE_ALL,
+    STAGE_COUNT,
+} learn_stage;
+
+typedef struct learn_report {
+    learn_stage stage;
+    int epoch, epochs;
+    double loss;
+    double seconds, seconds_left; /* of the whole, as far as it can be told */
+    /* Of the rows kept apart, where they were looked at; NAN otherwise. */
+    double mean_error, median_error;
+    size_t kept_apart;
+} learn_report;
+
+typedef struct learn_options {
+    uint64_t seed;
+    int epochs;
+    int patience; /* looks at the rows kept apart without an improvement before a training ends */
+    double rate;
+    int32_t networks, operators; /* rows of a step */
+    const char *checkpoint;      /* path; NULL: none */
+    const char *leave_gpus;      /* comma-separated: rows that no training sees, for evaluations; NULL: none */
+    const char *leave_families;
+    double leave_share; /* of architectures and of operator shapes that no training sees: those of row_is_left */
+    void (*progress)(void *context, const learn_report *report); /* NULL: none */
+    void *context;
+    const volatile int *stop; /* set from outside: write a checkpoint and return NULL; may be NULL */
+} learn_options;
+
+/* The bytes of a weights file, in `a`; NULL if it was stopped. */
+const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f);
+
+#endif

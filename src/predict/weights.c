@@ -1,0 +1,132 @@
+/* weights.c: reading the file of weights, which may be anybody's. */
+#include "predict/weights.h"
+
+#include <stdalign.h>
+
+static const char MAGIC[16] = "sooth weights";
+
+uint32_t weights_checksum(const void *bytes, size_t size)
+{
+    const unsigned char *p = bytes;
+    uint32_t h = 0x811c9dc5u; /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ p[i]) * 0x01000193u;
+    return h;
+}
+
+size_t weights_size(const weights_header *h)
+{
+    if (h->stack_count < 1 || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
+        h->group_count != WORK_GROUP_COUNT || h->feature_count != FEATURE_COUNT || h->op_count < 1 ||
+        h->op_count > (uint32_t)work_op_count() || h->seen_count > (1u << 24))
+        return 0;
+    net_layout at = net_layout_of((int)h->op_count, (int)h->stack_count, (int)h->gpu_count);
+    if (at.count != h->param_count)
+        return 0;
+    size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
+    size_t floats = 2 * (size_t)WORK_GROUP_COUNT * FEATURE_COUNT + at.count + (size_t)INTERVAL_KINDS * h->stack_count;
+    return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
+}
+
+static str name_at(const char *names, size_t index)
+{
+    const char *p = names + index * WEIGHTS_NAME;
+    return (str){p, strnlen(p, WEIGHTS_NAME)};
+}
+
+void weights_open(const predictor *p, weights_view *view)
+{
+    const weights_header *h = &p->header;
+    const char *next = (const char *)(h + 1);
+    net *n = &view->net;
+    n->stack_count = (int)h->stack_count;
+    n->gpu_count = (int)h->gpu_count;
+    n->op_count = (int)h->op_count;
+    n->at = net_layout_of(n->op_count, n->stack_count, n->gpu_count);
+    for (int i = 0; i < n->stack_count; i++)
+        n->stacks[i] = name_at(next, (size_t)i);
+    next += (size_t)n->stack_count * WEIGHTS_NAME;
+    for (int i = 0; i < n->gpu_count; i++)
+        n->gpus[i] = name_at(next, (size_t)i);
+    next += (size_t)n->gpu_count * WEIGHTS_NAME;
+    const float *floats = (const float *)(const void *)next;
+    n->mean = floats;
+    n->scale = n->mean + (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
+    n->params = n->scale + (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
+    view->intervals = n->params + h->param_count;
+    view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
+    view->seen_count = h->seen_count;
+}
+
+const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
+{
+    const char *learn = "make them anew with 'sooth learn'";
+    weights_header h;
+    if (bytes.len < sizeof h || memcmp(bytes.ptr, MAGIC, sizeof MAGIC) != 0)
+        fail_with(f, SOOTH_ERROR_INPUT, "%sthis is no file of weights: %s", prefix, learn);
+    memcpy(&h, bytes.ptr, sizeof h);
+    if (h.version != WEIGHTS_VERSION)
+        fail_with(f, SOOTH_ERROR_INPUT, "%sweights of version %u, and this program reads version %d: %s", prefix,
+                  h.version, WEIGHTS_VERSION, learn);
+    size_t size = weights_size(&h);
+    if (size == 0)
+        fail_with(f, SOOTH_ERROR_INPUT, "%sweights for another set of features or operators: %s", prefix, learn);
+    if (size != bytes.len || size != h.bytes)
+        fail_with(f, SOOTH_ERROR_INPUT, "%s%zu bytes of weights, and %zu are needed: the file is cut or damaged",
+                  prefix, bytes.len, size);
+    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
+    if (weights_checksum(bytes.ptr + after, size - after) != h.checksum)
+        fail_with(f, SOOTH_ERROR_INPUT, "%sthe checksum of the weights is wrong: the file is damaged", prefix);
+    if ((uintptr_t)bytes.ptr % alignof(weights_header) != 0)
+        bytes.ptr = arena_copy(a, bytes.ptr, bytes.len, 1);
+    return (const predictor *)(const void *)bytes.ptr;
+}
+
+/* The weights that ship, taken in by shipped.S; they were checked when they were made, and a test checks them again. */
+extern const predictor shipped_weights;
+
+const predictor *predictor_shipped(fail *f)
+{
+    (void)f;
+    return memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) == 0 ? &shipped_weights : NULL;
+}
+
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
+
+int novelty_bin(double share)
+{
+    return share < 0.1 ? 0 : share < 0.3 ? 1 : share < 0.6 ? 2 : 3;
+}
+
+bool weights_seen(const weights_view *v, uint32_t kin)
+{
+    uint32_t low = 0, high = v->seen_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (v->seen[middle] < kin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < v->seen_count && v->seen[low] == kin;
+}
+
+double weights_interval(const weights_view *v, bool gpu_known, double novelty, int stack)
+{
+    int kind = (gpu_known ? 0 : NOVELTY_BINS) + novelty_bin(novelty);
+    size_t stacks = (size_t)v->net.stack_count;
+    float own = v->intervals[(size_t)kind * stacks + (size_t)stack];
+    float any = v->intervals[(size_t)kind * stacks + UNKNOWN];
+    return own > 0 ? own : any > 0 ? any : 1;
+}
+
+const char *interval_kind_name(bool gpu_known, double novelty)
+{
+    static const char *const NAMES[2][NOVELTY_BINS] = {
+        {"new GPU, layers like those trained on", "new GPU, some layers not seen in training",
+         "new GPU, many layers not seen in training", "new GPU, most layers not seen in training"},
+        {"known GPU, layers like those trained on", "known GPU, some layers not seen in training",
+         "known GPU, many layers not seen in training", "known GPU, most layers not seen in training"},
+    };
+    return NAMES[gpu_known][novelty_bin(novelty)];
+}

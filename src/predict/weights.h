@@ -1,0 +1,55 @@
+/* weights.h: the file that `sooth learn` writes and the predictor reads: what was learned, and how far off it was on rows that were
+ * kept apart.
+ *
+ * Little endian, in this order, each part at a multiple of 4 bytes:
+ *   weights_header
+ *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first of each is "unknown"
+ *   mean, scale: float [group][feature]
+ *   parameters: float [param_count], in the layout of net.h
+ *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
+ *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks */
+#ifndef SOOTH_PREDICT_WEIGHTS_H
+#define SOOTH_PREDICT_WEIGHTS_H
+
+#include "predict/net.h"
+
+enum {
+    WEIGHTS_VERSION = 1,
+    WEIGHTS_NAME = 32,
+    /* Known or new GPU; by the share of the time in kernels that training has not seen. */
+    NOVELTY_BINS = 4,
+    INTERVAL_KINDS = 2 * NOVELTY_BINS,
+};
+
+typedef struct weights_header {
+    char magic[16];                    /* "sooth weights" */
+    uint32_t version, bytes, checksum; /* of the whole file; of all that follows this field */
+    uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count;
+} weights_header;
+
+/* What a predictor is: the file's own bytes, nothing else. */
+struct predictor {
+    weights_header header;
+    /* the rest follows */
+};
+
+typedef struct weights_view {
+    net net;
+    const float *intervals; /* [INTERVAL_KINDS][stack] */
+    const uint32_t *seen;
+    uint32_t seen_count;
+} weights_view;
+
+/* Bytes of a file with these counts; 0 if that cannot be. */
+size_t weights_size(const weights_header *h);
+void weights_open(const predictor *p, weights_view *view);
+uint32_t weights_checksum(const void *bytes, size_t size);
+
+/* The bin of a share, 0 to 1, of time in kernels that are new. */
+int novelty_bin(double share);
+bool weights_seen(const weights_view *v, uint32_t kin);
+/* Half of the interval's width as a logarithm, for a kind and a stack; and what it was calibrated on. */
+double weights_interval(const weights_view *v, bool gpu_known, double novelty, int stack);
+const char *interval_kind_name(bool gpu_known, double novelty);
+
+#endif
