@@ -127,7 +127,7 @@ static int finish(job *j, sooth_status status)
 static int train(job *j, int count, char **operands)
 {
     sooth_gpus *gpus;
-    int code = predict_open_gpus(&gpus);
+    int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
     signal(SIGINT, on_signal);
