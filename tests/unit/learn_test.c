@@ -1,0 +1,283 @@
+/* Training: products against plain loops, slopes against differences, the same result from the same seed, and weights that are not
+ * weights. */
+#include "learn/checkpoint.h"
+#include "learn/learn.h"
+#include "predict/matrix.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void products(void **state)
+{
+    (void)state;
+    enum { MOST = 75 };
+    static float a[MOST * MOST], b[MOST * MOST], c[MOST * MOST], expected[MOST * MOST];
+    for (int i = 0; i < MOST * MOST; i++) {
+        a[i] = (float)(i * 7 % 13 - 6);
+        b[i] = (float)(i * 5 % 11 - 5);
+    }
+    const size_t sizes[][3] = {{1, 1, 1}, {6, 32, 4}, {7, 33, 5}, {75, 75, 75}, {5, 64, 9}, {12, 31, 3}, {3, 70, 0}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int turned = 0; turned < 2; turned++) {
+            size_t rows = sizes[s][0], columns = sizes[s][1], depth = sizes[s][2];
+            for (size_t i = 0; i < MOST * MOST; i++)
+                c[i] = expected[i] = (float)(i % 3);
+            matrix_product m = {rows, columns, depth, a, turned ? 1 : MOST, turned ? MOST : 1, b, MOST, c, MOST};
+            matrix_multiply_add(&m);
+            for (size_t i = 0; i < rows; i++)
+                for (size_t k = 0; k < depth; k++)
+                    for (size_t j = 0; j < columns; j++)
+                        expected[i * MOST + j] += a[i * m.a_row + k * m.a_step] * b[k * MOST + j];
+            assert_memory_equal(c, expected, sizeof c); /* small whole numbers: exact in any order */
+        }
+}
+
+/* ---- a data set of made-up kernels -------------------------------------------------------------------------------- */
+
+enum { EXAMPLES = 24, KERNELS = 5 };
+
+typedef struct made {
+    fail fail;
+    sooth_error error;
+    arena arena;
+    dataset data;
+    measured_row rows[EXAMPLES];
+    sample samples[EXAMPLES][KERNELS];
+} made;
+
+static float pseudo(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 8) / (float)(1 << 24);
+}
+
+static void make(made *m)
+{
+    memset(m, 0, sizeof *m);
+    m->fail.error = &m->error;
+    arena_init(&m->arena, &m->fail, (size_t)1 << 28);
+    dataset *d = &m->data;
+    size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
+    d->mean = ARENA_ARRAY(&m->arena, float, floats);
+    d->scale = ARENA_ARRAY(&m->arena, float, floats);
+    for (size_t i = 0; i < floats; i++)
+        d->scale[i] = 1;
+    d->stacks[0] = d->gpus[0] = STR("unknown");
+    d->stacks[1] = STR("pt2.4-cu124");
+    d->gpus[1] = STR("a100-sxm4-40gb");
+    d->stack_count = d->gpu_count = 2;
+    d->items = ARENA_ARRAY(&m->arena, example, EXAMPLES);
+    d->count = EXAMPLES;
+    uint32_t seed = 7;
+    for (int i = 0; i < EXAMPLES; i++) {
+        example *e = &d->items[i];
+        m->rows[i] = (measured_row){
+            .name = STR("net"), .graph = STR("net.onnx"), .gpu = STR("a100-sxm4-40gb"), .family = STR("made")};
+        *e = (example){
+            .samples = m->samples[i], .sample_count = KERNELS, .stack = 1, .gpu = 1, .row = &m->rows[i], .weight = 1};
+        e->architecture = (uint64_t)i * 1000;
+        for (int k = 0; k < KERNELS; k++) {
+            sample *s = &m->samples[i][k];
+            s->group = (uint8_t)(k * 3 % WORK_GROUP_COUNT);
+            s->op = (int16_t)(1 + k);
+            s->count = 1 + (float)k;
+            s->kin = (uint32_t)(i * 10 + k);
+            s->compute_us = 20 * pseudo(&seed);
+            s->memory_us = 20 * pseudo(&seed);
+            for (int j = 0; j < FEATURE_COUNT; j++)
+                s->features[j] = 2 * pseudo(&seed) - 1;
+            e->latency_us += s->count * (s->compute_us * 2 + s->memory_us + 3);
+            e->host_count[s->group] += s->count;
+        }
+        /* KERNELS groups in ascending order: 0, 3, 6 … */
+        for (int g = 0; g <= WORK_GROUP_COUNT; g++)
+            e->first_of_group[g] = g == 0 ? 0 : (g + 2) / 3 < KERNELS ? (g + 2) / 3 : KERNELS;
+    }
+}
+
+static double loss_at(trainer *t, made *m, const int32_t *order)
+{
+    float errors[EXAMPLES];
+    memcpy(t->average, t->params, t->net.at.count * sizeof(float));
+    trainer_errors(t, &m->data, order, EXAMPLES, errors);
+    double loss = 0;
+    for (int i = 0; i < EXAMPLES; i++)
+        loss += (sqrt(1 + pow(errors[i] / t->huber, 2)) - 1) * t->huber;
+    return loss / EXAMPLES;
+}
+
+static void slopes(void **state)
+{
+    (void)state;
+    static made m;
+    make(&m);
+    trainer t;
+    trainer_init(&t, &m.data, 3, &m.arena);
+    t.unknown_stack = t.unknown_gpu = t.decay = 0;
+    t.huber = 0.3;
+    int32_t order[EXAMPLES];
+    for (int i = 0; i < EXAMPLES; i++)
+        order[i] = i;
+    size_t count = t.net.at.count;
+    float *start = ARENA_ARRAY(&m.arena, float, count);
+    memcpy(start, t.params, count * sizeof *start);
+    trainer_step(&t, &m.data, order, EXAMPLES, 0); /* a rate of 0 leaves the parameters and the gradient in place */
+    assert_memory_equal(start, t.params, count * sizeof *start);
+    int checked = 0;
+    for (size_t i = 0; i < count; i += 131) {
+        double slope = 0;
+        for (int s = 0; s < SHARDS; s++)
+            slope += t.gradients[(size_t)s * count + i];
+        slope /= EXAMPLES;
+        const float step = 2e-2F;
+        t.params[i] = start[i] + step;
+        double above = loss_at(&t, &m, order);
+        t.params[i] = start[i] - step;
+        double below = loss_at(&t, &m, order);
+        t.params[i] = start[i];
+        double difference = (above - below) / (2 * step);
+        if (fabs(difference) < 1e-5)
+            continue;
+        checked++;
+        if (fabs(slope - difference) > 0.05 * fabs(difference) + 2e-5)
+            fail_msg("parameter %zu: slope %g, difference %g", i, slope, difference);
+    }
+    assert_true(checked > 50);
+    arena_free(&m.arena);
+}
+
+/* ---- the whole of it ---------------------------------------------------------------------------------------------- */
+
+static const void *learn_small(made *m, const char *checkpoint, const volatile int *stop, size_t *size)
+{
+    learn_options options = {.seed = 5,
+                             .epochs = 6,
+                             .patience = 9,
+                             .rate = 1e-3,
+                             .networks = 8,
+                             .operators = 8,
+                             .checkpoint = checkpoint,
+                             .stop = stop};
+    if (setjmp(m->fail.jump))
+        fail_msg("%s", m->error.message);
+    return learn(&m->data, &options, size, &m->arena, &m->fail);
+}
+
+static void same_again(void **state)
+{
+    (void)state;
+    static made m, n;
+    make(&m);
+    make(&n);
+    size_t size, other_size;
+    const void *bytes = learn_small(&m, NULL, NULL, &size), *other = learn_small(&n, NULL, NULL, &other_size);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(bytes, other, size);
+    if (setjmp(m.fail.jump) == 0) {
+        const predictor *p = predictor_read((str){bytes, size}, "", &m.arena, &m.fail);
+        weights_view v;
+        weights_open(p, &v);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124")), 1);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126")), 1); /* the nearest version */
+        assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111")), UNKNOWN);
+        assert_int_equal(net_gpu_find(&v.net, STR("t4")), UNKNOWN);
+        assert_true(weights_seen(&v, 11) && !weights_seen(&v, 5));
+    } else {
+        fail_msg("%s", m.error.message);
+    }
+    arena_free(&m.arena);
+    arena_free(&n.arena);
+}
+
+/* Stopped in the middle, then called again: as if it had not been stopped. */
+static volatile int halt;
+static int epochs_left;
+static void count_epochs(void *context, const learn_report *r)
+{
+    (void)context;
+    (void)r;
+    if (--epochs_left == 0)
+        halt = 1;
+}
+
+static void goes_on(void **state)
+{
+    (void)state;
+    static made m, n;
+    make(&m);
+    make(&n);
+    char path[] = "/tmp/sooth-learn-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    unlink(path);
+    size_t size, other_size;
+    const void *whole = learn_small(&m, NULL, NULL, &size);
+    learn_options options = {.seed = 5,
+                             .epochs = 6,
+                             .patience = 9,
+                             .rate = 1e-3,
+                             .networks = 8,
+                             .operators = 8,
+                             .checkpoint = path,
+                             .stop = &halt,
+                             .progress = count_epochs};
+    epochs_left = 4;
+    assert_null(learn(&n.data, &options, &other_size, &n.arena, &n.fail));
+    halt = 0;
+    const void *resumed = learn(&n.data, &options, &other_size, &n.arena, &n.fail);
+    assert_non_null(resumed);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(whole, resumed, size);
+    unlink(path);
+    arena_free(&m.arena);
+    arena_free(&n.arena);
+}
+
+static void refuse(made *m, const void *bytes, size_t size, const char *expected)
+{
+    if (setjmp(m->fail.jump) == 0) {
+        predictor_read((str){bytes, size}, "w.bin: ", &m->arena, &m->fail);
+        fail_msg("weights were taken that are none: %s", expected);
+    }
+    assert_int_equal(m->error.code, SOOTH_ERROR_INPUT);
+    if (!strstr(m->error.message, expected))
+        fail_msg("'%s' does not say '%s'", m->error.message, expected);
+}
+
+static void bad_weights(void **state)
+{
+    (void)state;
+    static made m;
+    make(&m);
+    size_t size;
+    const void *bytes = learn_small(&m, NULL, NULL, &size);
+    char *copy = arena_copy(&m.arena, bytes, size, 1);
+    refuse(&m, copy, 7, "no file of weights");
+    refuse(&m, "not weights at all, but long enough to be a header of some", 58, "no file of weights");
+    refuse(&m, copy, size - 4, "cut or damaged");
+    copy[size / 2] ^= 1;
+    refuse(&m, copy, size, "checksum");
+    copy[size / 2] ^= 1;
+    copy[offsetof(weights_header, version)] ^= 2;
+    refuse(&m, copy, size, "version 3");
+    copy[offsetof(weights_header, version)] ^= 2;
+    copy[offsetof(weights_header, op_count) + 2] = 9;
+    refuse(&m, copy, size, "another set of features");
+    arena_free(&m.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products), cmocka_unit_test(slopes),      cmocka_unit_test(same_again),
+        cmocka_unit_test(goes_on),  cmocka_unit_test(bad_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
