@@ -12,7 +12,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict eval convert gpus --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict eval learn convert gpus --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -77,7 +77,7 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --batch | --dim | --shape | --top | --depth | --stack | --sample)
+    --batch | --dim | --shape | --top | --depth | --stack | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
         return
         ;;
     esac
@@ -87,7 +87,11 @@ _sooth() {
         options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --layers --kernels"
         options+=" --format --queries --weights --output --help"
         ;;
-    eval) options="--by --format --predictions --sample --weights --output --help" ;;
+    eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;
+    learn)
+        options="--output --epochs --seed --rate --networks --operators --patience --leave-gpus --leave-families --leave-share"
+        options+=" --quiet --help"
+        ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;
     *) return ;;
@@ -99,7 +103,7 @@ _sooth() {
         )
         return
     fi
-    if [ "$command" = eval ] && [ "${current#-}" = "$current" ]; then
+    if [[ $command == eval || $command == learn ]] && [ "${current#-}" = "$current" ]; then
         mapfile -t COMPREPLY < <(
             compgen -d -S / -- "$current"
             compgen -f -X '!*.csv?(.gz)' -- "$current"

@@ -217,7 +217,7 @@ int eval_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &left,
          .argument = "X",
-         .help = "only rows that `sooth learn --leave-share X` leaves out"},
+         .help = "only rows that `sooth learn` left out as this share"},
         {.name = "weights",
          .kind = OPTION_TEXT,
          .target = &j.weights_path,

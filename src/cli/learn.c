@@ -202,7 +202,7 @@ int learn_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &apart,
          .argument = "X",
-         .help = "the same for a share of architectures and operator shapes:\nthose of `sooth eval --left-share X`"},
+         .help = "the same for a share of architectures and operator shapes"},
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
     };
     int code;
