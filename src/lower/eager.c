@@ -106,98 +106,99 @@ int node_axis(eager *e, int64_t axis, int rank)
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-static const struct {
+static const struct lowering {
     const char *op;
     lower_rule rule;
+    const char *aten; /* the operator of ATen, where it is always the same one */
 } RULES[] = {
-    {"Relu", lower_unary},
-    {"Silu", lower_unary},
-    {"Swish", lower_unary},
-    {"Gelu", lower_unary},
-    {"Sigmoid", lower_unary},
-    {"HardSwish", lower_unary},
-    {"HardSigmoid", lower_unary},
-    {"LeakyRelu", lower_unary},
-    {"Elu", lower_unary},
-    {"Tanh", lower_unary},
-    {"Neg", lower_unary},
-    {"Abs", lower_unary},
-    {"Sqrt", lower_unary},
-    {"Erf", lower_unary},
-    {"Sin", lower_unary},
-    {"Cos", lower_unary},
-    {"Not", lower_unary},
-    {"Mish", lower_unary},
-    {"Floor", lower_unary},
-    {"Exp", lower_float_unary},
-    {"Log", lower_float_unary},
-    {"Reciprocal", lower_float_unary},
-    {"Softplus", lower_float_unary},
-    {"CumSum", lower_float_unary},
-    {"Clip", lower_clip},
-    {"Pow", lower_pow},
-    {"Add", lower_binary},
-    {"Sub", lower_binary},
-    {"Mul", lower_binary},
-    {"Div", lower_binary},
-    {"Max", lower_binary},
-    {"Min", lower_binary},
-    {"Cast", lower_cast},
-    {"Where", lower_where},
-    {"Equal", lower_compare},
-    {"Greater", lower_compare},
-    {"GreaterOrEqual", lower_compare},
-    {"Less", lower_compare},
-    {"LessOrEqual", lower_compare},
-    {"ReduceMean", lower_reduce},
-    {"ReduceSum", lower_reduce},
-    {"ReduceMax", lower_reduce},
-    {"ReduceMin", lower_reduce},
-    {"ReduceL2", lower_reduce},
-    {"ArgMax", lower_arg_reduce},
-    {"ArgMin", lower_arg_reduce},
-    {"Softmax", lower_softmax},
-    {"LogSoftmax", lower_softmax},
-    {"LpNormalization", lower_lp_norm},
-    {"Linear", lower_linear},
-    {"Gemm", lower_gemm},
-    {"MatMul", lower_matmul},
-    {"ScaledDotProductAttention", lower_attention},
-    {"Einsum", lower_einsum},
-    {"Conv", lower_conv},
-    {"ConvTranspose", lower_conv},
-    {"MaxPool", lower_pool},
-    {"AveragePool", lower_pool},
-    {"GlobalAveragePool", lower_global_pool},
-    {"GlobalMaxPool", lower_global_pool},
-    {"BatchNormalization", lower_batch_norm},
-    {"LayerNormalization", lower_layer_norm},
-    {"RMSNormalization", lower_layer_norm},
-    {"GroupNormalization", lower_group_norm},
-    {"WeightStandardization", lower_weight_standardization},
-    {"Resize", lower_resize},
-    {"Reshape", lower_reshape},
-    {"Flatten", lower_reshape},
-    {"Squeeze", lower_reshape},
-    {"Unsqueeze", lower_reshape},
-    {"Transpose", lower_transpose},
-    {"Expand", lower_expand},
-    {"Slice", lower_slice},
-    {"Split", lower_split},
-    {"Gather", lower_gather},
-    {"ScatterND", lower_scatter},
-    {"OneHot", lower_one_hot},
-    {"Concat", lower_concat},
-    {"Pad", lower_pad},
-    {"Tile", lower_tile},
-    {"Roll", lower_roll},
-    {"WindowPartition", lower_rearrange},
-    {"WindowReverse", lower_rearrange},
-    {"DepthToSpace", lower_rearrange},
-    {"PixelUnshuffle", lower_rearrange},
-    {"ChannelShuffle", lower_rearrange},
-    {"Identity", lower_identity},
-    {"Dropout", lower_dropout},
+    {"Relu", lower_unary, "relu"},
+    {"Silu", lower_unary, "silu"},
+    {"Swish", lower_unary, "silu"},
+    {"Gelu", lower_unary, "gelu"},
+    {"Sigmoid", lower_unary, "sigmoid"},
+    {"HardSwish", lower_unary, "hardswish"},
+    {"HardSigmoid", lower_unary, "hardsigmoid"},
+    {"LeakyRelu", lower_unary, "leaky_relu"},
+    {"Elu", lower_unary, "elu"},
+    {"Tanh", lower_unary, "tanh"},
+    {"Neg", lower_unary, "neg"},
+    {"Abs", lower_unary, "abs"},
+    {"Sqrt", lower_unary, "sqrt"},
+    {"Erf", lower_unary, "erf"},
+    {"Sin", lower_unary, "sin"},
+    {"Cos", lower_unary, "cos"},
+    {"Not", lower_unary, "bitwise_not"},
+    {"Mish", lower_unary, "mish"},
+    {"Floor", lower_unary, "floor"},
+    {"Exp", lower_float_unary, "exp"},
+    {"Log", lower_float_unary, "log"},
+    {"Reciprocal", lower_float_unary, "reciprocal"},
+    {"Softplus", lower_float_unary, "softplus"},
+    {"CumSum", lower_float_unary, "cumsum"},
+    {"Clip", lower_clip, NULL},
+    {"Pow", lower_pow, NULL},
+    {"Add", lower_binary, "add"},
+    {"Sub", lower_binary, "sub"},
+    {"Mul", lower_binary, "mul"},
+    {"Div", lower_binary, "div"},
+    {"Max", lower_binary, "maximum"},
+    {"Min", lower_binary, "minimum"},
+    {"Cast", lower_cast, NULL},
+    {"Where", lower_where, NULL},
+    {"Equal", lower_compare, "eq"},
+    {"Greater", lower_compare, "gt"},
+    {"GreaterOrEqual", lower_compare, "ge"},
+    {"Less", lower_compare, "lt"},
+    {"LessOrEqual", lower_compare, "le"},
+    {"ReduceMean", lower_reduce, "mean"},
+    {"ReduceSum", lower_reduce, "sum"},
+    {"ReduceMax", lower_reduce, "amax"},
+    {"ReduceMin", lower_reduce, "amin"},
+    {"ReduceL2", lower_reduce, "linalg_vector_norm"},
+    {"ArgMax", lower_arg_reduce, "argmax"},
+    {"ArgMin", lower_arg_reduce, "argmin"},
+    {"Softmax", lower_softmax, "_softmax"},
+    {"LogSoftmax", lower_softmax, "_log_softmax"},
+    {"LpNormalization", lower_lp_norm, NULL},
+    {"Linear", lower_linear, NULL},
+    {"Gemm", lower_gemm, NULL},
+    {"MatMul", lower_matmul, NULL},
+    {"ScaledDotProductAttention", lower_attention, NULL},
+    {"Einsum", lower_einsum, NULL},
+    {"Conv", lower_conv, NULL},
+    {"ConvTranspose", lower_conv, NULL},
+    {"MaxPool", lower_pool, NULL},
+    {"AveragePool", lower_pool, NULL},
+    {"GlobalAveragePool", lower_global_pool, NULL},
+    {"GlobalMaxPool", lower_global_pool, NULL},
+    {"BatchNormalization", lower_batch_norm, NULL},
+    {"LayerNormalization", lower_layer_norm, NULL},
+    {"RMSNormalization", lower_layer_norm, NULL},
+    {"GroupNormalization", lower_group_norm, NULL},
+    {"WeightStandardization", lower_weight_standardization, NULL},
+    {"Resize", lower_resize, NULL},
+    {"Reshape", lower_reshape, NULL},
+    {"Flatten", lower_reshape, NULL},
+    {"Squeeze", lower_reshape, NULL},
+    {"Unsqueeze", lower_reshape, NULL},
+    {"Transpose", lower_transpose, NULL},
+    {"Expand", lower_expand, NULL},
+    {"Slice", lower_slice, NULL},
+    {"Split", lower_split, NULL},
+    {"Gather", lower_gather, NULL},
+    {"ScatterND", lower_scatter, NULL},
+    {"OneHot", lower_one_hot, NULL},
+    {"Concat", lower_concat, NULL},
+    {"Pad", lower_pad, NULL},
+    {"Tile", lower_tile, NULL},
+    {"Roll", lower_roll, NULL},
+    {"WindowPartition", lower_rearrange, NULL},
+    {"WindowReverse", lower_rearrange, NULL},
+    {"DepthToSpace", lower_rearrange, NULL},
+    {"PixelUnshuffle", lower_rearrange, NULL},
+    {"ChannelShuffle", lower_rearrange, NULL},
+    {"Identity", lower_identity, NULL},
+    {"Dropout", lower_dropout, NULL},
 };
 
 /* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
@@ -213,14 +214,29 @@ static bool is_whole(const node *n)
     return true;
 }
 
-static lower_rule rule_of(const node *n)
+/* A network has few operators and many nodes: each operator is looked for once. */
+static const struct lowering *lowering_of(const eager *e, const node *n)
 {
-    if (!n->op || !is_whole(n))
-        return lower_unknown;
-    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
+    static const struct lowering NONE = {"", lower_unknown, NULL};
+    const struct lowering **known = &e->lowerings[n->op - e->ops];
+    if (*known)
+        return *known;
+    *known = &NONE;
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES && *known == &NONE; i++)
         if (node_is(n, RULES[i].op))
-            return RULES[i].rule;
-    return lower_unknown;
+            *known = &RULES[i];
+    return *known;
+}
+
+static lower_rule rule_of(const eager *e, const node *n)
+{
+    return n->op && is_whole(n) ? lowering_of(e, n)->rule : lower_unknown;
+}
+
+const char *aten_name(const eager *e)
+{
+    const struct lowering *l = lowering_of(e, e->node);
+    return l->aten ? l->aten : e->node->type.ptr;
 }
 
 /* No rule: one kernel by the operator's own name, or none where the operator only looks at memory in another way. */
@@ -339,6 +355,11 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .trains = options->mode != MODE_INFER,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;
+    size_t op_count;
+    e.ops = ops_all(&op_count);
+    e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
+    ARENA_RESERVE(a, &e.out->kernels, (size_t)net->nodes.count + 16);
+    ARENA_RESERVE(a, &e.out->tensors, (size_t)net->values.count + 16);
     for (int32_t i = 0; i < net->values.count; i++)
         e.of_value[i] = NO_TENSOR;
     find_patterns(&e);
@@ -346,7 +367,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         e.node = &net->nodes.items[i];
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
-            (e.instead[i] ? e.instead[i] : rule_of(e.node))(&e);
+            (e.instead[i] ? e.instead[i] : rule_of(&e, e.node))(&e);
     }
     if (options->mode == MODE_TRAIN)
         lower_training(&e);

@@ -35,9 +35,11 @@ struct eager {
     struct {
         turn *items;
         int32_t count, capacity;
-    } turns;             /* in training, by kernel */
-    lower_rule *instead; /* by node_id: the rule of a pattern; NULL where the operator's own holds */
-    const node *node;    /* that is being lowered */
+    } turns;                           /* in training, by kernel */
+    const op_info *ops;                /* the table of operators */
+    const struct lowering **lowerings; /* by its rows: how an operator that was met is lowered; NULL until then */
+    lower_rule *instead;               /* by node_id: the rule of a pattern; NULL where the operator's own holds */
+    const node *node;                  /* that is being lowered */
     node_id layer;
 };
 
@@ -147,6 +149,9 @@ tensor_id layer_weight(eager *e, const node *n);
 const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);
 bool value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
 int node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
+
+/* The operator of ATen that the node's own is, where its row says so; else the node's own name. */
+const char *aten_name(const eager *e);
 
 /* ---- rules: one per operator of the table, by file --------------------------------------------------------------- */
 

@@ -191,24 +191,33 @@ static bool all_alike(const extent *result, const extent *operands, int count)
     return true;
 }
 
+static bool all_are(bool (*is_so)(const extent *x), const extent *operands, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!is_so(&operands[i]))
+            return false;
+    return true;
+}
+
 static bool fast_path(extent *result, const extent *operands, int count)
 {
     if (count == 0 || !all_alike(result, operands, count))
         return false;
-    bool contiguous = true, last = true, same = true;
-    for (int i = 0; i < count; i++) {
-        contiguous &= extent_is_contiguous(&operands[i]);
-        last &= extent_is_channels_last(&operands[i]);
-        same &= extent_is_dense(&operands[i]) &&
-                memcmp(operands[i].strides, operands[0].strides, (size_t)result->rank * sizeof(int64_t)) == 0;
-    }
-    if (contiguous)
+    if (all_are(extent_is_contiguous, operands, count)) {
         extent_contiguous(result);
-    else if (last)
+        return true;
+    }
+    if (all_are(extent_is_channels_last, operands, count)) {
         extent_channels_last(result);
-    else if (same)
-        memcpy(result->strides, operands[0].strides, sizeof result->strides);
-    return contiguous || last || same;
+        return true;
+    }
+    for (int i = 1; i < count; i++)
+        if (memcmp(operands[i].strides, operands[0].strides, (size_t)result->rank * sizeof(int64_t)) != 0)
+            return false;
+    if (!all_are(extent_is_dense, operands, count))
+        return false;
+    memcpy(result->strides, operands[0].strides, sizeof result->strides);
+    return true;
 }
 
 void extent_pointwise(extent *result, const extent *operands, int count)

@@ -45,62 +45,6 @@ tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b)
 
 /* ---- one operand ------------------------------------------------------------------------------------------------- */
 
-static const char *aten_name(const node *n)
-{
-    static const struct {
-        const char *onnx, *aten;
-    } NAMES[] = {
-        {"Relu", "relu"},
-        {"Silu", "silu"},
-        {"Swish", "silu"},
-        {"Gelu", "gelu"},
-        {"Sigmoid", "sigmoid"},
-        {"HardSwish", "hardswish"},
-        {"HardSigmoid", "hardsigmoid"},
-        {"LeakyRelu", "leaky_relu"},
-        {"Elu", "elu"},
-        {"Tanh", "tanh"},
-        {"Neg", "neg"},
-        {"Abs", "abs"},
-        {"Sqrt", "sqrt"},
-        {"Erf", "erf"},
-        {"Sin", "sin"},
-        {"Cos", "cos"},
-        {"Not", "bitwise_not"},
-        {"Mish", "mish"},
-        {"Floor", "floor"},
-        {"Exp", "exp"},
-        {"Log", "log"},
-        {"Reciprocal", "reciprocal"},
-        {"Softplus", "softplus"},
-        {"CumSum", "cumsum"},
-        {"Add", "add"},
-        {"Sub", "sub"},
-        {"Mul", "mul"},
-        {"Div", "div"},
-        {"Max", "maximum"},
-        {"Min", "minimum"},
-        {"Equal", "eq"},
-        {"Greater", "gt"},
-        {"GreaterOrEqual", "ge"},
-        {"Less", "lt"},
-        {"LessOrEqual", "le"},
-        {"ArgMax", "argmax"},
-        {"ArgMin", "argmin"},
-        {"ReduceMean", "mean"},
-        {"ReduceSum", "sum"},
-        {"ReduceMax", "amax"},
-        {"ReduceMin", "amin"},
-        {"ReduceL2", "linalg_vector_norm"},
-        {"Softmax", "_softmax"},
-        {"LogSoftmax", "_log_softmax"},
-    };
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (node_is(n, NAMES[i].onnx))
-            return NAMES[i].aten;
-    return n->type.ptr;
-}
-
 static str outer_scope(str scope)
 {
     scope.len -= scope.len > 0;
@@ -159,13 +103,13 @@ void lower_unary(eager *e)
         count_flops(e, 1);
         return;
     }
-    set_result(e, 0, unary(e, aten_name(e->node), t));
+    set_result(e, 0, unary(e, aten_name(e), t));
 }
 
 /* On autocast's list of what runs in float32. */
 void lower_float_unary(eager *e)
 {
-    set_result(e, 0, unary(e, aten_name(e->node), to_float(e, input_of(e, 0))));
+    set_result(e, 0, unary(e, aten_name(e), to_float(e, input_of(e, 0))));
 }
 
 void lower_clip(eager *e)
@@ -245,7 +189,7 @@ static bool is_cast_parameter(eager *e, value_id v)
 
 void lower_binary(eager *e)
 {
-    const char *op = aten_name(e->node);
+    const char *op = aten_name(e);
     tensor_id sum = input_of(e, 0);
     const node *n = e->node;
     double x;
@@ -282,7 +226,7 @@ void lower_where(eager *e)
 void lower_compare(eager *e)
 {
     tensor_id inputs[2] = {input_of(e, 0), input_of(e, 1)};
-    set_result(e, 0, pointwise(e, aten_name(e->node), inputs, 2, DT_BOOL));
+    set_result(e, 0, pointwise(e, aten_name(e), inputs, 2, DT_BOOL));
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -305,13 +249,13 @@ void lower_reduce(eager *e)
     tensor_id t = input_of(e, 0);
     bool widens =
         (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
-    set_result(e, 0, reduce(e, aten_name(n), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
+    set_result(e, 0, reduce(e, aten_name(e), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
 }
 
 void lower_arg_reduce(eager *e)
 {
     extent x = output_extent(e, 0);
-    set_result(e, 0, reduce(e, aten_name(e->node), input_of(e, 0), DT_INT64, &x));
+    set_result(e, 0, reduce(e, aten_name(e), input_of(e, 0), DT_INT64, &x));
 }
 
 enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */
@@ -328,7 +272,7 @@ tensor_id softmax(eager *e, const char *op, tensor_id t)
 
 void lower_softmax(eager *e)
 {
-    set_result(e, 0, softmax(e, aten_name(e->node), input_of(e, 0)));
+    set_result(e, 0, softmax(e, aten_name(e), input_of(e, 0)));
 }
 
 /* F.normalize: the norm, its least value, the quotient. */
