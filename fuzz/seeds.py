@@ -5,17 +5,21 @@
 
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship.
-rows: the first lines of measured tables.
+rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
 """
 import gzip
 import hashlib
+import io
+import json
 import pathlib
 import sys
+import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TOP / "tests/suites"), str(TOP / "tests/tools")]
 import cases  # noqa: E402
 import onnxtext  # noqa: E402
+import torchfiles  # noqa: E402
 
 MAX_BYTES = 8192
 KEEP_COMPRESSED = 5  # a few, for the way through zlib
@@ -60,10 +64,68 @@ def onnx_seeds(target):
                     onnxtext.write("\n".join(body), str(target / f"{path.stem}-{number}-{name}"))
 
 
+def torch_files(kind):
+    """The small archives of the corpus, and those that the text tests make."""
+    for path in sorted((TOP.parent / "shared/models/made" / kind).glob("*")):
+        content = path.read_bytes()
+        yield gzip.decompress(content) if path.suffix == ".gz" else content
+    for case in cases.parse(TOP / "tests/cases/pytorch.test"):
+        for step, _, body, *_ in case.steps:
+            if step == "zip":
+                yield torchfiles.archive("\n".join(body))
+
+
+def without_traces(value):
+    """A program without what nobody reads, so that it is short."""
+    if isinstance(value, dict):
+        return {key: without_traces(part) for key, part in value.items() if part is not None and
+                key not in ("stack_trace", "module_call_graph", "torch_fn", "source_fn_stack", "strides", "device", "storage_offset")}
+    return [without_traces(part) for part in value] if isinstance(value, list) else value
+
+
+def pt2_seeds(target):
+    for content in torch_files("pt2"):
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        for name in archive.namelist():
+            if name.endswith("serialized_exported_program.json") or "/models/" in name:
+                try:
+                    text = json.dumps(without_traces(json.loads(archive.read(name)))).encode()
+                except ValueError:
+                    continue
+                if len(text) < 4 * MAX_BYTES:
+                    (target / hashlib.sha1(text).hexdigest()).write_bytes(text)
+
+
+def torchscript_seeds(target):
+    """All code of an archive as one module, which a class of another file is not found in: the parts that matter are there."""
+    for content in torch_files("torchscript"):
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        names = archive.namelist()
+        if len(content) < MAX_BYTES:
+            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+        code = b"".join(archive.read(name) for name in names if name.endswith(".py"))
+        for name in names:
+            if name.endswith(".py"):  # classes of every file are those of the one that the target has
+                module = name.partition("/code/")[2].removesuffix(".py").replace("/", ".").encode()
+                code = code.replace(module, b"__torch__.m")
+        parts = [code]
+        for name in ("data.pkl", "constants.pkl", "traced_inputs.pkl"):
+            found = [n for n in names if n.endswith("/" + name)]
+            part = archive.read(found[0]) if found else b""
+            for other in names:
+                if other.endswith(".py"):
+                    module = other.partition("/code/")[2].removesuffix(".py").replace("/", ".").encode()
+                    part = part.replace(module, b"__torch__.m")
+            parts.append(part)
+        whole = b"\xff#\xff".join(parts)
+        if len(whole) < 4 * MAX_BYTES:
+            (target / hashlib.sha1(whole).hexdigest()).write_bytes(whole)
+
+
 def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds}[sys.argv[1]](target)
+    {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

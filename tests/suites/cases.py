@@ -13,6 +13,7 @@ import tempfile
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS / "tools"))
 import onnxtext  # noqa: E402
+import torchfiles  # noqa: E402
 
 BUILD = os.environ.get("SOOTH_BUILD") or str(TESTS.parent / "build")
 COMMAND_TIMEOUT_S = 60
@@ -21,7 +22,7 @@ COMMAND_TIMEOUT_S = 60
 class Case:
     def __init__(self, name):
         self.name = name
-        self.steps = []  # ("model", file, text) | ("file", …) | ("hex", …) | ("run", command, expected lines, exit code)
+        self.steps = []  # ("model", file, text) | ("file", …) | ("hex", …) | ("zip", …) | ("run", command, expected lines, exit code)
 
 
 def parse(path):
@@ -36,7 +37,7 @@ def parse(path):
             if line.strip() and not line.startswith("#"):
                 raise SystemExit(f"{path}:{number}: a case begins with '== its name'")
             continue
-        block = re.fullmatch(r"(model|file|hex) (\S+):", line)
+        block = re.fullmatch(r"(model|file|hex|zip) (\S+):", line)
         if block:
             step = [block[1], block[2], []]
             cases[-1].steps.append(step)
@@ -92,6 +93,8 @@ def run(case, directory):
                 return [f"{what}: {error}"]
         elif kind == "file":
             pathlib.Path(directory, what).write_text("\n".join(trimmed(body)) + "\n")
+        elif kind == "zip":
+            pathlib.Path(directory, what).write_bytes(torchfiles.archive("\n".join(body)))
         elif kind == "hex":
             pathlib.Path(directory, what).write_bytes(bytes.fromhex(re.sub(r"#.*", "", "\n".join(body))))
         else:

@@ -1,0 +1,19 @@
+/* pt2_fuzz.c: libFuzzer target of torch.export archives. The fuzzer makes up the program's JSON; what begins as a ZIP archive is taken as
+ * one. */
+#include "archive.h"
+#include "model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    uint8_t choice = size ? bytes[size / 2] : 0;
+    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K')
+        return fuzz_model(bytes, size, choice);
+    archive a = {0};
+    archive_add(&a, "serialized_exported_program.json", bytes, size);
+    archive_end(&a);
+    fuzz_model(a.bytes, a.size, choice);
+    free(a.bytes);
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* torchscript_fuzz.c: libFuzzer target of TorchScript archives. The fuzzer makes up code, data.pkl, constants.pkl and traced_inputs.pkl, in
+ * this order with SEPARATOR between them; what begins as a ZIP archive is taken as one. */
+#include "archive.h"
+#include "model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static const uint8_t SEPARATOR[] = {0xff, '#', 0xff};
+
+static size_t part_size(const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i + sizeof SEPARATOR <= size; i++)
+        if (memcmp(bytes + i, SEPARATOR, sizeof SEPARATOR) == 0)
+            return i;
+    return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const char *const NAMES[] = {"m/code/__torch__/m.py", "m/data.pkl", "m/constants.pkl",
+                                        "m/traced_inputs.pkl"};
+    uint8_t choice = size ? bytes[size / 2] : 0;
+    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K')
+        return fuzz_model(bytes, size, choice);
+    archive a = {0};
+    for (int i = 0; i < 4; i++) {
+        size_t part = part_size(bytes, size);
+        if (i < 2 || part)
+            archive_add(&a, NAMES[i], bytes, part);
+        size_t used = part < size ? part + sizeof SEPARATOR : part;
+        bytes += used;
+        size -= used;
+    }
+    archive_end(&a);
+    fuzz_model(a.bytes, a.size, choice);
+    free(a.bytes);
+    return 0;
+}
