@@ -29,7 +29,7 @@ static inline void archive_put(archive *a, const void *from, size_t size)
 static inline void archive_number(archive *a, uint64_t number, int bytes)
 {
     for (int i = 0; i < bytes; i++)
-        archive_put(a, &(uint8_t){(uint8_t)(number >> (8 * i))}, 1);
+        archive_put(a, &(uint8_t){(uint8_t)(i < 8 ? number >> (8 * i) : 0)}, 1);
 }
 
 static inline void archive_add(archive *a, const char *name, const void *data, size_t size)

@@ -89,6 +89,12 @@ typedef struct torch {
         struct torch_joined *items;
         int32_t count, capacity;
     } joined;
+    struct { /* tensors that were written into, and what they are since */
+        struct torch_written {
+            value_id before, since;
+        } * items;
+        int32_t count, capacity;
+    } written;
     torch_expected *expected; /* room for TORCH_MAX_EXPECTED, or NULL if nobody asks */
     int32_t expected_count;
 } torch;
@@ -130,6 +136,10 @@ static inline bool torch_is_list(torch_value v)
 {
     return v.kind == TORCH_LIST || v.kind == TORCH_TUPLE;
 }
+
+/* A tensor whose memory another one was copied into goes on as that. */
+void torch_write(torch *t, value_id before, value_id since);
+value_id torch_current(const torch *t, value_id id);
 
 /* ---- asking (torch_emit.c) -------------------------------------------------------------------------------------- */
 
@@ -205,6 +215,7 @@ typedef struct torch_call {
     const struct torch_op *op;
     torch_value args[TORCH_MAX_ARGS];
     bool given[TORCH_MAX_ARGS];
+    bool in_place; /* the first argument is written over */
     int result_count;
     torch_value results[8];
 } torch_call;

@@ -214,7 +214,7 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
     const torch_op *op = find_op(t, plain);
     str outer = t->op;
     t->op = plain;
-    torch_call c = {.torch = t, .op = op};
+    torch_call c = {.torch = t, .op = op, .in_place = plain.len < name.len};
     for (int i = 0; i < TORCH_MAX_ARGS; i++)
         c.results[i % 8] = c.args[i] = torch_none();
     if (op) {

@@ -1,5 +1,6 @@
 /* torch_aten_shape.c: ATen's views, copies, joins and splits, and tensors made from nothing. */
 #include "front/torch.h"
+#include "graph/ops.h"
 
 static void give_up(torch_call *c)
 {
@@ -598,6 +599,50 @@ static void rule_slice_scatter(torch_call *c)
     torch_return(c, torch_concat(t, parts, count, axis));
 }
 
+/* The tensor that x is a part of, if it was cut out of one. */
+static value_id base_of(const torch *t, value_id x)
+{
+    for (int steps = 0; steps < 16; steps++) {
+        const value *v = torch_at(t, x);
+        const node *n = v->producer == NO_NODE ? NULL : &t->net->nodes.items[v->producer];
+        if (!n || !(node_is(n, "Slice") || node_is(n, "Gather") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze")))
+            return x;
+        x = n->inputs[0];
+    }
+    return x;
+}
+
+/* Writes `src` over `self`, which may be a part of another tensor: that one has changed, too. */
+static void rule_copy(torch_call *c)
+{
+    torch *t = c->torch;
+    value_id target = torch_arg_tensor(c, 0), source = torch_arg_tensor(c, 1);
+    if (target == NO_VALUE || source == NO_VALUE || torch_rank(t, target) < 0 || torch_rank(t, source) < 0) {
+        rule_same(c);
+        return;
+    }
+    source = torch_cast(t, source, torch_at(t, target)->dtype);
+    value_id base = base_of(t, target);
+    int rank = torch_rank(t, target), base_rank = torch_rank(t, base);
+    const num *dims = arena_copy(t->arena, torch_at(t, target)->dims, (size_t)rank, sizeof *dims);
+    bool same = rank == torch_rank(t, source);
+    for (int i = 0; i < rank && same; i++)
+        same = dims[i] == torch_dim(t, source, i);
+    value_id result = same ? source : torch_expand(t, source, dims, rank);
+    torch_return(c, result);
+    /* Masks that are filled with numbers part by part stay constants. */
+    if (!c->in_place || torch_at(t, source)->is_initializer || base_rank < 0 || torch_at(t, base)->is_initializer ||
+        !torch_at(t, source)->dims)
+        return;
+    const num *whole = arena_copy(t->arena, torch_at(t, base)->dims, (size_t)base_rank, sizeof *whole);
+    bool all = num_product(t->nums, whole, base_rank) == num_product(t->nums, dims, rank);
+    value_id since = base == target ? result
+                     : all
+                         ? torch_reshape(t, result, whole, base_rank)
+                         : torch_foreign(t, (value_id[]){base, result}, 2, torch_at(t, base)->dtype, base_rank, whole);
+    torch_write(t, base, since);
+}
+
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
 /* to(dtype), to(device, dtype), to(other): whichever argument is an element type. */
@@ -837,7 +882,7 @@ static const torch_op OPS[] = {
     {"alias", "input", rule_same, NULL},
     {"clone", "input memory_format", rule_same, NULL},
     {"contiguous", "input memory_format", rule_same, NULL},
-    {"copy", "input src", rule_same, NULL},
+    {"copy", "input src", rule_copy, NULL},
     {"detach", "input", rule_same, NULL},
     {"fill", "input value", rule_same, NULL},
     {"lift_fresh", "input", rule_same, NULL},

@@ -45,6 +45,26 @@ num torch_item(torch *t, value_id id)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
+void torch_write(torch *t, value_id before, value_id since)
+{
+    enum { MAX_WRITTEN = 256 }; /* each is looked for at every use of a tensor */
+    for (int32_t i = 0; i < t->written.count; i++)
+        if (t->written.items[i].before == before) {
+            t->written.items[i].since = since;
+            return;
+        }
+    if (t->written.count < MAX_WRITTEN)
+        *(struct torch_written *)ARENA_PUSH(t->arena, &t->written) = (struct torch_written){before, since};
+}
+
+value_id torch_current(const torch *t, value_id id)
+{
+    for (int32_t i = 0; i < t->written.count; i++)
+        if (t->written.items[i].before == id)
+            return t->written.items[i].since;
+    return id;
+}
+
 torch_value torch_number(torch *t, value_id id)
 {
     value *v = &t->net->values.items[id];

@@ -142,7 +142,8 @@ static bool has_plain_dims(const declaration *d)
     return d->rank >= 0;
 }
 
-static void add_weight(builder *b, program *p, str name)
+/* A buffer or a constant is no parameter. */
+static void add_weight(builder *b, program *p, str name, bool is_parameter)
 {
     const declaration *d = declared(p, name);
     if (!d || !has_plain_dims(d))
@@ -155,6 +156,7 @@ static void add_weight(builder *b, program *p, str name)
         x->stored_bytes *= d->dims[i];
     value_id id = build_local(b, name);
     build_constant(b, id, x);
+    build_at(b, id)->is_constant_node = !is_parameter;
     names_put(&p->inputs, name, id);
 }
 
@@ -178,8 +180,11 @@ static str tensor_name(const json_node *argument)
 /* 2.1: the user's inputs are listed by name; all others are weights. */
 static void read_old_signature(builder *b, program *p)
 {
-    names user;
+    names user, parameters;
     names_init(&user, b->arena);
+    names_init(&parameters, b->arena);
+    for (const json_node *x = json_first(json_get(p->signature, "inputs_to_parameters")); x; x = x->next)
+        names_put(&parameters, x->key, 1);
     for (const json_node *x = json_first(json_get(p->signature, "user_inputs")); x; x = x->next)
         names_put(&user, json_text(x), 1);
     for (const json_node *x = json_first(json_get(p->graph, "inputs")); x; x = x->next) {
@@ -187,7 +192,7 @@ static void read_old_signature(builder *b, program *p)
         if (name.len && names_get(&user, name, 0))
             add_input(b, p, name);
         else if (name.len)
-            add_weight(b, p, name);
+            add_weight(b, p, name, names_get(&parameters, name, 0));
     }
 }
 
@@ -201,7 +206,7 @@ static void read_signature(builder *b, program *p)
         if (str_is(spec->key, "user_input"))
             add_input(b, p, tensor_name(json_get(spec, "arg")));
         else if (name.len && declared(p, name))
-            add_weight(b, p, name);
+            add_weight(b, p, name, str_is(spec->key, "parameter"));
     }
 }
 

@@ -59,12 +59,15 @@ static void set_variable(interpreter *in, frame *f, str name, torch_value v)
     f->values.items[i] = v;
 }
 
-static bool variable(const frame *f, str name, torch_value *v)
+static bool variable(const interpreter *in, const frame *f, str name, torch_value *v)
 {
     int32_t i = names_get(&f->names, name, -1);
-    if (i >= 0)
-        *v = f->values.items[i];
-    return i >= 0;
+    if (i < 0)
+        return false;
+    *v = f->values.items[i];
+    if (v->kind == TORCH_TENSOR)
+        v->tensor = torch_current(&in->torch, v->tensor);
+    return true;
 }
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
@@ -148,7 +151,7 @@ static str dotted(interpreter *in, const frame *f, const code *c)
         parts[count++] = c;
         length += c->text.len + 1;
     }
-    if (c->kind != CODE_NAME || variable(f, c->text, &ignored))
+    if (c->kind != CODE_NAME || variable(in, f, c->text, &ignored))
         return (str){0};
     char *room = arena_room(in->torch.arena, length + c->text.len + 1, 1), *at = room;
     memcpy(at, c->text.ptr, c->text.len);
@@ -384,7 +387,7 @@ static torch_value call(interpreter *in, frame *f, const code *c)
     torch_argument *arguments = ARENA_ARRAY(in->torch.arena, torch_argument, (size_t)c->count + 1);
     torch_value v;
     count_step(in);
-    if (called->kind == CODE_NAME && !variable(f, called->text, &v) && call_python(in, f, called->text, c, &v))
+    if (called->kind == CODE_NAME && !variable(in, f, called->text, &v) && call_python(in, f, called->text, c, &v))
         return v;
     str name = dotted(in, f, called);
     if (name.len)
@@ -450,7 +453,7 @@ static torch_value eval(interpreter *in, frame *f, const code *c)
     torch_value v;
     switch (c->kind) {
     case CODE_NAME:
-        if (!variable(f, c->text, &v))
+        if (!variable(in, f, c->text, &v))
             stop(in, "there is no variable", c->text);
         return v;
     case CODE_INT:

@@ -614,9 +614,13 @@ static code *parse_class(parser *p)
             add(&own, parse_expression(p));
         if (take(p, "=")) {
             bool comma;
-            parse_expressions(p, &comma);
+            code *value = parse_expressions(p, &comma);
+            if (str_is(field->text, "__buffers__")) {
+                field->kind = CODE_BUFFERS;
+                add(&own, value);
+            }
         }
-        if (own.parent->count)
+        if (field->count)
             add(&parts, field);
         end_line(p);
     }

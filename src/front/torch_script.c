@@ -106,12 +106,57 @@ static void read_all_code(builder *b, zip *z, str root, torch_script *s)
 
 typedef struct naming {
     builder *b;
+    const torch_script *script;
     int32_t visits;
 } naming;
 
 static str joined(builder *b, str path, str name)
 {
     return path.len ? arena_printf(b->arena, "%.*s.%.*s", STR_ARG(path), STR_ARG(name)) : arena_str(b->arena, name);
+}
+
+/* Does its class list the attribute among the buffers? */
+static bool is_buffer(const naming *n, const torch_object *o, str name)
+{
+    const code *class = torch_script_class(n->script, o->class_name);
+    for (const code *field = class ? class->first : NULL; field; field = field->next)
+        for (const code *x = field->kind == CODE_BUFFERS ? field->first->first : NULL; x; x = x->next)
+            if (x->kind == CODE_TEXT && str_eq(x->text, name))
+                return true;
+    return false;
+}
+
+static void name_tensor(naming *n, value_id id, str path, bool is_parameter)
+{
+    value *x = build_at(n->b, id);
+    if (!path.len || !memchr(x->name.ptr, '#', x->name.len) || !memchr(x->name.ptr, '/', x->name.len))
+        return; /* it has a name already */
+    x->name = path;
+    x->is_constant_node = !is_parameter;
+}
+
+static void name_parts(naming *n, torch_value v, str path, int depth);
+
+static void name_object(naming *n, torch_object *o, str path, int depth)
+{
+    o->is_named = true;
+    o->path = path;
+    for (int round = 0; round < 2; round++) /* what lists hold has mostly an attribute of its own */
+        for (uint32_t i = 0; i <= o->names.mask; i++) {
+            if (!o->names.slots[i].used)
+                continue;
+            str name = o->names.slots[i].name;
+            torch_value v = o->values.items[o->names.slots[i].number];
+            if (v.kind == TORCH_TENSOR)
+                name_tensor(n, v.tensor, joined(n->b, path, name), !is_buffer(n, o, name));
+            else if (torch_is_list(v) == (round == 1))
+                name_parts(n, v, joined(n->b, path, name), depth + 1);
+        }
+    if (torch_is_list(o->state)) /* a packed layer: weight, bias … */
+        for (int32_t i = 0; i < o->state.list->count; i++)
+            if (o->state.list->items[i].kind == TORCH_TENSOR)
+                name_tensor(n, o->state.list->items[i].tensor, joined(n->b, path, arena_printf(n->b->arena, "%d", i)),
+                            true);
 }
 
 /* Modules and their tensors are called by the way to them; what can be reached twice keeps its first name. */
@@ -122,20 +167,10 @@ static void name_parts(naming *n, torch_value v, str path, int depth)
         fail_with(&n->b->model->fail, SOOTH_ERROR_INPUT,
                   "the objects of the file contain each other without end, at '%.*s'; save the module again",
                   STR_ARG(path));
-    if (v.kind == TORCH_TENSOR && path.len) {
-        value *x = build_at(n->b, v.tensor);
-        if (memchr(x->name.ptr, '#', x->name.len) && memchr(x->name.ptr, '/', x->name.len))
-            x->name = path;
+    if (v.kind == TORCH_TENSOR) {
+        name_tensor(n, v.tensor, path, str_starts(path, "CONSTANTS."));
     } else if (v.kind == TORCH_OBJECT && !v.object->is_named) {
-        torch_object *o = v.object;
-        o->is_named = true;
-        o->path = path;
-        for (uint32_t i = 0; i <= o->names.mask; i++)
-            if (o->names.slots[i].used)
-                name_parts(n, o->values.items[o->names.slots[i].number], joined(n->b, path, o->names.slots[i].name),
-                           depth + 1);
-        if (torch_is_list(o->state))
-            name_parts(n, o->state, path, depth + 1);
+        name_object(n, v.object, path, depth);
     } else if (torch_is_list(v)) {
         for (int32_t i = 0; i < v.list->count; i++)
             name_parts(n, v.list->items[i], joined(n->b, path, arena_printf(n->b->arena, "%d", i)), depth + 1);
@@ -297,7 +332,7 @@ void torch_script_read(builder *b, zip *z)
     if (!s->forward)
         fail_with(f, SOOTH_ERROR_UNSUPPORTED,
                   "the module has no method forward ('%.*s'), so there is no network to tell of", STR_ARG(forward));
-    naming n = {.b = b};
+    naming n = {.b = b, .script = s};
     name_parts(&n, s->root, (str){0}, 0);
     name_parts(&n, s->constants, STR("CONSTANTS"), 0);
     read_inputs(b, s, read_examples(b, z, root));

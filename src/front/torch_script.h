@@ -37,6 +37,7 @@ typedef enum code_kind {
     CODE_PARAMETER, /* text; children: type, default (either may be CODE_PASS) */
     CODE_CLASS,     /* text; children: functions and fields */
     CODE_FIELD,     /* text; child: type */
+    CODE_BUFFERS,   /* child: the list of the names of attributes that are no parameters */
 } code_kind;
 
 typedef struct code code;
