@@ -303,12 +303,6 @@ static tensor_id narrowed(engine *e, tensor_id t)
     return e->narrow_copy[t] - 1;
 }
 
-static int64_t sum_saturated(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* Folded into weight and bias: the numbers of a batch norm behind a convolution. One vector is left if it had no bias. */
 static bool is_folded(const group *x, const kernel *k, int input)
 {
@@ -345,11 +339,11 @@ static void emit_group(engine *e, const group *x)
             if (is_held)
                 continue;
             held[k.input_count++] = t;
-            k.bytes_read = sum_saturated(k.bytes_read, tensor_bytes(e, t));
+            k.bytes_read = add_saturated(k.bytes_read, tensor_bytes(e, t));
         }
         bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
-        k.macs = sum_saturated(k.macs, part->macs);
-        k.flops = sum_saturated(k.flops, is_free ? 0 : part->flops);
+        k.macs = add_saturated(k.macs, part->macs);
+        k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
         ops[k.fused_count++] = part->op;
     }
     int32_t s = storage_of(e, x->output);
@@ -361,7 +355,7 @@ static void emit_group(engine *e, const group *x)
     if (writes_narrow)
         held[k.input_count + k.output_count++] = narrowed(e, x->output);
     for (int i = 0; i < k.output_count; i++)
-        k.bytes_written = sum_saturated(k.bytes_written, tensor_bytes(e, k.outputs[i]));
+        k.bytes_written = add_saturated(k.bytes_written, tensor_bytes(e, k.outputs[i]));
     k.fused = k.fused_count > 1 ? ops : NULL;
     k.fused_count = k.fused_count > 1 ? k.fused_count : 0;
     *(kernel *)ARENA_PUSH(e->arena, &e->out->kernels) = k;

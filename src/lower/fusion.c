@@ -367,12 +367,6 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
-static int64_t sum_saturated(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static void emit_call(fusion *f, const fuse_node *n)
 {
     kernel *k = ARENA_PUSH(f->arena, &f->out->kernels);
@@ -381,7 +375,7 @@ static void emit_call(fusion *f, const fuse_node *n)
     k->bytes_read = 0;
     for (int i = 0; i < n->read_count; i++) {
         held[i] = placed(f, n->reads[i].tensor, &f->buffers.items[n->reads[i].buffer].layout);
-        k->bytes_read = sum_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
+        k->bytes_read = add_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
     }
     held[n->read_count] = whole(f, n->writes[0]);
     k->input_count = n->read_count;
@@ -448,7 +442,7 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
                 buffers[count++] = b;
         }
     for (int at = 0; at < count; at++)
-        k->bytes_read = sum_saturated(k->bytes_read, bytes_of_input(j, g, buffers[at]));
+        k->bytes_read = add_saturated(k->bytes_read, bytes_of_input(j, g, buffers[at]));
     for (int at = 0; at < count; at++)
         held[at] = whole(f, buffers[at]);
     return count;
@@ -479,7 +473,7 @@ static void emit_group(const joiner *j, int32_t g)
         const fuse_node *node = node_at(j, n);
         for (int i = 0; i < node->write_count; i++)
             if (is_read_outside(j, node->writes[i], g)) {
-                k.bytes_written = sum_saturated(k.bytes_written, f->buffers.items[node->writes[i]].bytes);
+                k.bytes_written = add_saturated(k.bytes_written, f->buffers.items[node->writes[i]].bytes);
                 held[k.input_count + k.output_count++] = whole(f, node->writes[i]);
             }
         for (int i = 0; i < node->op_count; i++) {
@@ -489,7 +483,7 @@ static void emit_group(const joiner *j, int32_t g)
             if (at == k.fused_count)
                 ops[k.fused_count++] = node->ops[i];
         }
-        k.flops = sum_saturated(k.flops, node->flops);
+        k.flops = add_saturated(k.flops, node->flops);
         if (node->flops > most_flops) {
             most_flops = node->flops;
             k.layer = node->layer;

@@ -163,12 +163,6 @@ void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, co
     *count = n;
 }
 
-int64_t add_flops(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 /* Is it, in memory, a map with channels last? */
 static bool lies_last(inductor *c, const operand *x)
 {
@@ -221,7 +215,7 @@ static int32_t finish_formula(inductor *c, const char *op, const extent *out, dt
     for (int i = 0; i < count; i++) {
         const box *from = &c->boxes.items[in[i].box];
         b->op_total += from->buffer == NO_BOX ? from->op_total : 1;
-        b->flops = add_flops(b->flops, from->buffer == NO_BOX ? from->flops : 0);
+        b->flops = add_saturated(b->flops, from->buffer == NO_BOX ? from->flops : 0);
     }
     keep_ops(c, &b->ops, &b->op_count, op, in, count);
     return made_box;
@@ -366,6 +360,24 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk_operand(c, &x, order, x.at.rank)};
 }
 
+/* A node that is no loop; what it makes has its layout from the start. */
+static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
+{
+    tensor_id t = c->k->outputs[0];
+    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
+    c->boxes.items[b].buffer = buffer;
+    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+    c->f.buffers.items[buffer].is_fixed = true;
+    if (is_last && tensor_at(c, t)->rank == 4)
+        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
+    fuse_node *n = add_node(c, kind);
+    n->call = c->k;
+    n->reads = reads;
+    n->read_count = count;
+    n->writes[n->write_count++] = buffer;
+    set_tensor(c, t, b);
+}
+
 void call_library(inductor *c)
 {
     const kernel *k = c->k;
@@ -379,35 +391,12 @@ void call_library(inductor *c)
     }
     for (int i = 0; i < count; i++)
         reads[i] = read_for_call(c, k->inputs[i], last);
-    tensor_id t = k->outputs[0];
-    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
-    c->boxes.items[b].buffer = buffer;
-    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
-    c->f.buffers.items[buffer].is_fixed = true;
-    if (last && tensor_at(c, t)->rank == 4)
-        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
-    fuse_node *n = add_node(c, FUSE_CALL);
-    n->call = k;
-    n->reads = reads;
-    n->read_count = count;
-    n->writes[n->write_count++] = buffer;
-    set_tensor(c, t, b);
+    add_fixed(c, FUSE_CALL, reads, count, last);
 }
 
 void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last)
 {
-    tensor_id t = c->k->outputs[0];
-    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
-    c->boxes.items[b].buffer = buffer;
-    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
-    c->f.buffers.items[buffer].is_fixed = true;
-    if (is_last && tensor_at(c, t)->rank == 4)
-        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
-    fuse_node *n = add_node(c, FUSE_JOIN);
-    n->reads = reads;
-    n->read_count = count;
-    n->writes[n->write_count++] = buffer;
-    set_tensor(c, t, b);
+    add_fixed(c, FUSE_JOIN, reads, count, is_last);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

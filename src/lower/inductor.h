@@ -75,7 +75,6 @@ tensor_id new_tensor(inductor *c, const extent *x, dtype type);
 int32_t add_buffer(inductor *c, tensor_id t, int32_t writer);
 int32_t add_box(inductor *c, tensor_id t);
 fuse_node *add_node(inductor *c, fuse_kind kind);
-int64_t add_flops(int64_t a, int64_t b);
 /* The operand's dimensions in this order, as loops. */
 access walk_operand(inductor *c, const operand *x, const int *order, int count);
 void add_read(read_list *l, fuse_read r);

@@ -138,7 +138,7 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
                inner = walk_operand(c, &wide[i], inner_dims, inner_count);
         read_operand(c, &l, &wide[i], &outer, &inner, 1);
         const box *b = &c->boxes.items[in[i].box];
-        shape.flops = add_flops(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
+        shape.flops = add_saturated(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
     }
     keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
     bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;

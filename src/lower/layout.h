@@ -19,6 +19,13 @@ static inline int64_t mul_wrapping(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
+/* Of FLOPs and bytes, none of them negative. */
+static inline int64_t add_saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 static inline extent extent_of(const placed_tensor *t)
 {
     extent x; /* not cleared: it is made for every operand, and nobody looks behind the rank */
