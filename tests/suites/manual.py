@@ -39,7 +39,7 @@ def main():
     for command in commands:
         options = set(re.findall(r"--[a-z][a-z-]*", sooth(command, "--help").split("Options:")[1].split("\n\n")[0]))
         section = re.split(r"\n\.S[sh] ", manual.split(f".Ss {command}")[1])[0]
-        listed = set("--" + name for name in re.findall(r"^\.It (?:Fl \w , )?Fl -(\w+)", section, re.M))
+        listed = set("--" + name for name in re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)", section, re.M))
         check(f"{command}: the manual has the program's options", options ^ listed)
         check(f"{command}: bash completes the program's options", (options | {"--help"}) ^ set(complete([command, "--"])))
         block = zsh.split(f"    {command})\n")[1].split(";;")[0]
