@@ -125,7 +125,8 @@ UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
-unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared
+unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
+    $(BUILD)/tests/tools/algorithm
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
@@ -238,4 +239,4 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 21 | sort
 
 -include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d \
-    $(BUILD)/obj/tests/tools/declared.d
+    $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d

@@ -35,6 +35,15 @@ work_group work_op_group(int op);
 
 /* Numbers that every group has, then those that the group gives a meaning. Sizes are logarithms to base 2. */
 enum { WORK_GENERAL = 26, WORK_SHAPE = 26, WORK_FEATURES = WORK_GENERAL + WORK_SHAPE };
+/* Where some of them lie, for those who look at one. */
+enum {
+    WORK_INPUT_BITS_32 = 4, /* of the main input's elements, by 32 */
+    WORK_INPUT_CHANNELS_LAST = 10,
+    WORK_BROADCAST_INPUTS = 19,
+    WORK_STRIDED_INPUTS = 22,
+    WORK_CONV_IMAGES = WORK_GENERAL + 22, /* of convolutions: the batch, log2 */
+    WORK_REDUCED_ROWS = WORK_GENERAL + 1, /* of norms and reductions, log2 */
+};
 
 typedef struct work {
     work_group group;
