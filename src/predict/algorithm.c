@@ -390,7 +390,7 @@ static void launch_plain(algorithm *a, const work *w, const device_view *d)
     switch (w->group) {
     case WORK_NORM:
     case WORK_REDUCE: /* launches: layer norm is a block of 128 threads for each row; sums share blocks of 512 threads */
-        blocks = exp2(w->features[WORK_REDUCED_ROWS]);
+        blocks = round(exp2(w->features[WORK_REDUCED_ROWS]));
         break;
     case WORK_WINDOW:
         threads = 256;
