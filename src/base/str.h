@@ -74,6 +74,18 @@ static inline bool str_ends(str s, const char *suffix)
     return s.len >= n && memcmp(s.ptr + s.len - n, suffix, n) == 0;
 }
 
+static inline bool str_contains(str s, const char *part)
+{
+    size_t n = strlen(part);
+    const char *at = s.ptr, *end = s.ptr + s.len;
+    while (n && (size_t)(end - at) >= n && (at = memchr(at, part[0], (size_t)(end - at) - n + 1))) {
+        if (memcmp(at, part, n) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
 /* Names differ at their ends, mostly in a digit: the last step carries the upper bits, where the end lies, down again. */
 static inline uint32_t str_hash(str s)
 {

@@ -38,9 +38,20 @@ node *emit_many(emitter *e, const char *op, const value_id *inputs, int count, c
     return new_node(e, STR(""), str_of(op), inputs, count, outputs, output_count);
 }
 
+/* A file must name the operator sets that it uses. */
+static void import_domain(emitter *e, str domain)
+{
+    opset_list *opsets = &e->b->source->opsets;
+    for (int32_t i = 0; i < opsets->count; i++)
+        if (str_eq(opsets->items[i].domain, domain))
+            return;
+    *(opset_import *)ARENA_PUSH(e->b->arena, opsets) = (opset_import){domain, 1};
+}
+
 node *emit_foreign(emitter *e, str domain, str type, const value_id *inputs, int count, const value_id *outputs,
                    int output_count)
 {
+    import_domain(e, domain);
     return new_node(e, domain, type, inputs, count, outputs, output_count);
 }
 

@@ -19,6 +19,10 @@ void keras_read(builder *b, const uint8_t *bytes, size_t size);
 bool tensorflow_sniff(const uint8_t *bytes, size_t size);
 void tensorflow_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* tfjs.c */
+bool tfjs_sniff(const uint8_t *bytes, size_t size);
+void tfjs_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* tflite.c */
 bool tflite_sniff(const uint8_t *bytes, size_t size);
 void tflite_read(builder *b, const uint8_t *bytes, size_t size);

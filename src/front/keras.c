@@ -598,35 +598,22 @@ void keras_read_config(builder *b, const json_node *config, const char *format, 
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
-static bool has_text(const uint8_t *bytes, size_t size, const char *text)
-{
-    size_t length = strlen(text);
-    const uint8_t *at = bytes, *end = bytes + size;
-    while ((size_t)(end - at) >= length && (at = memchr(at, text[0], (size_t)(end - at) - length + 1))) {
-        if (memcmp(at, text, length) == 0)
-            return true;
-        at++;
-    }
-    return false;
-}
-
 static bool is_config(const uint8_t *bytes, size_t size)
 {
     size_t i = 0;
     while (i < size && (bytes[i] == ' ' || bytes[i] == '\n' || bytes[i] == '\r' || bytes[i] == '\t'))
         i++;
     bool is_json = i < size && (bytes[i] == '{' || bytes[i] == '"');
-    size_t head = size < 65536 ? size : 65536;
-    return is_json && has_text(bytes, head, "class_name") && has_text(bytes, head, "config") &&
-           !has_text(bytes, size, "weightsManifest") && !has_text(bytes, head, "modelTopology");
+    str head = {(const char *)bytes, size < 65536 ? size : 65536};
+    return is_json && str_contains(head, "class_name") && str_contains(head, "config");
 }
 
 static bool is_keras_archive(const uint8_t *bytes, size_t size)
 {
     /* The directory stands at the end; names are there as they are. */
-    size_t tail = size < 65536 ? size : 65536;
-    return zip_sniff(bytes, size) && has_text(bytes + size - tail, tail, "config.json") &&
-           has_text(bytes + size - tail, tail, "metadata.json");
+    size_t length = size < 65536 ? size : 65536;
+    str tail = {(const char *)bytes + size - length, length};
+    return zip_sniff(bytes, size) && str_contains(tail, "config.json") && str_contains(tail, "metadata.json");
 }
 
 bool keras_sniff(const uint8_t *bytes, size_t size)

@@ -5,8 +5,9 @@
  * all others keep type and dimensions, and their data are said to lie in an external file "stripped". What the graph does not
  * keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
 #include "front/wire_write.h"
-#include "graph/graph.h"
+#include "graph/ops.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -260,22 +261,80 @@ static str value_name(const onnx_writer *o, value_id id)
     return id == NO_VALUE ? STR("") : o->s->values.items[id].name;
 }
 
+/* ---- channels last -------------------------------------------------------------------------------------------------- */
+
+/* ONNX's own operators have the channels first: one that has them last stands between two transpositions. */
+enum { MAX_NAME = 320 };
+typedef struct turned {
+    bool is_turned;
+    int rank;
+    char input[MAX_NAME], output[MAX_NAME];
+} turned;
+
+static void put_perm(wire_writer *w, int rank, bool to_first)
+{
+    size_t message = wire_begin(w, 5);
+    wire_put_str(w, 1, STR("perm"));
+    for (int i = 0; i < rank; i++)
+        wire_put_int(w, 8, i == 0 ? 0 : to_first ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1);
+    wire_put_int(w, 20, 7);
+    wire_end(w, message);
+}
+
+static void put_transpose(wire_writer *w, uint32_t field, str from, str to, int rank, bool to_first)
+{
+    size_t message = wire_begin(w, field);
+    wire_put_str(w, 1, from);
+    wire_put_str(w, 2, to);
+    wire_put_str(w, 4, STR("Transpose"));
+    put_perm(w, rank, to_first);
+    wire_end(w, message);
+}
+
+/* Windows tell the number of dimensions; for others it is that of an image unless the file declares it. */
+static int turned_rank(const onnx_writer *o, const node *n)
+{
+    int32_t count;
+    if (node_attr_ints(n, "strides", &count))
+        return count + 2;
+    const value *x = &o->s->values.items[n->inputs[0]];
+    return x->rank >= 2 ? x->rank : 4;
+}
+
+static turned begin_turned(onnx_writer *o, uint32_t field, const node *n)
+{
+    turned t = {.is_turned = n->domain.len == 0 && node_attr_int(n, "channels_last", 0) && !node_is(n, "Resize") &&
+                             n->input_count > 0 && n->inputs[0] != NO_VALUE && n->output_count > 0 &&
+                             n->outputs[0] != NO_VALUE};
+    if (!t.is_turned)
+        return t;
+    t.rank = turned_rank(o, n);
+    snprintf(t.input, sizeof t.input, "%.*s~first%d", STR_ARG(value_name(o, n->outputs[0])), n->inputs[0]);
+    snprintf(t.output, sizeof t.output, "%.*s~first", STR_ARG(value_name(o, n->outputs[0])));
+    put_transpose(o->w, field, value_name(o, n->inputs[0]), str_of(t.input), t.rank, true);
+    return t;
+}
+
 static void put_node(onnx_writer *o, uint32_t field, const node *n)
 {
     wire_writer *w = o->w;
+    turned t = begin_turned(o, field, n);
     size_t message = wire_begin(w, field);
     for (int32_t i = 0; i < n->input_count; i++)
-        wire_put_str(w, 1, value_name(o, n->inputs[i]));
+        wire_put_str(w, 1, i == 0 && t.is_turned ? str_of(t.input) : value_name(o, n->inputs[i]));
     for (int32_t i = 0; i < n->output_count; i++)
-        wire_put_str(w, 2, value_name(o, n->outputs[i]));
+        wire_put_str(w, 2, i == 0 && t.is_turned ? str_of(t.output) : value_name(o, n->outputs[i]));
     if (n->name.len)
         wire_put_str(w, 3, n->name);
     wire_put_str(w, 4, n->type);
     for (int32_t i = 0; i < n->attr_count; i++)
-        put_attr(o, 5, &n->attrs[i]);
+        if (n->domain.len || !str_is(n->attrs[i].name, "channels_last"))
+            put_attr(o, 5, &n->attrs[i]);
     if (n->domain.len)
         wire_put_str(w, 7, n->domain);
     wire_end(w, message);
+    if (t.is_turned)
+        put_transpose(w, field, str_of(t.output), value_name(o, n->outputs[0]), t.rank, false);
 }
 
 /* ---- graphs and functions ------------------------------------------------------------------------------------------- */

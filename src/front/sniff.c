@@ -9,6 +9,7 @@ typedef struct front_end {
 static const front_end FRONT_ENDS[] = {
     {tflite_sniff, tflite_read},
     {tensorflow_sniff, tensorflow_read}, /* before ONNX: a SavedModel could be taken for one */
+    {tfjs_sniff, tfjs_read}, /* before Keras: a layers model has one inside */
     {keras_sniff, keras_read}, /* before PyTorch: both have ZIP archives */
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},

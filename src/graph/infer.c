@@ -407,8 +407,13 @@ void infer_built(sooth_model *model, infer_progress *p)
     }
     for (; p->inputs < g->inputs.count; p->inputs++)
         infer_merge_declared(model, g->inputs.items[p->inputs]);
-    for (; p->nodes < g->nodes.count; p->nodes++)
-        infer_append(model, &g->nodes.items[p->nodes], &top);
+    for (; p->nodes < g->nodes.count; p->nodes++) {
+        const node *n = &g->nodes.items[p->nodes];
+        for (int32_t i = 0; i < n->output_count; i++) /* may have been declared after it was made */
+            if (n->outputs[i] != NO_VALUE)
+                net->values.items[n->outputs[i]].is_declared = model->source.values.items[n->outputs[i]].is_declared;
+        infer_append(model, n, &top);
+    }
     model->binding = NULL;
 }
 
