@@ -23,6 +23,8 @@ static int run(const char *path, const char *output)
     sooth_error error;
     void *bytes;
     size_t size;
+    /* For types of outputs that the file does not declare; without them the graph is worth writing too. */
+    sooth_bind(file.model, NULL, &error);
     sooth_status status = sooth_write_onnx(file.model, &bytes, &size, &error);
     code = status == SOOTH_OK ? cli_write(output, bytes, size) : cli_fail(status, path, "%s", error.message);
     free(bytes);

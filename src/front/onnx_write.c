@@ -19,6 +19,7 @@ enum {
 typedef struct onnx_writer {
     wire_writer *w;
     const source *s;
+    const network *net;   /* what the file does not declare, where the model is bound; else NULL */
     const graph **owner;  /* of each value: the graph that introduces it */
     const graph **border; /* the last graph that it is an input or output of */
 } onnx_writer;
@@ -121,7 +122,7 @@ static void put_tensor_type(onnx_writer *o, const value *v)
     if (v->rank >= 0) {
         size_t shape = wire_begin(w, 2);
         for (int i = 0; i < v->rank; i++) {
-            const char *symbol = num_text(&o->s->symbols, v->dims[i]);
+            const char *symbol = v->is_declared ? num_text(&o->s->symbols, v->dims[i]) : NULL;
             size_t dim = wire_begin(w, 1);
             if (dim_known(v->dims[i]))
                 wire_put_int(w, 1, v->dims[i]);
@@ -163,6 +164,10 @@ static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
         } else {
             put_tensor_type(o, v);
         }
+        wire_end(w, type);
+    } else if (o->net && id < o->net->values.count && o->net->values.items[id].kind == VALUE_TENSOR) {
+        size_t type = wire_begin(w, 2);
+        put_tensor_type(o, &o->net->values.items[id]);
         wire_end(w, type);
     }
     wire_end(w, info);
@@ -498,7 +503,7 @@ sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *si
     arena scratch;
     arena_init(&scratch, &f, SIZE_MAX);
     wire_writer w = {.fail = &f};
-    onnx_writer o = {.w = &w, .s = &model->source};
+    onnx_writer o = {.w = &w, .s = &model->source, .net = model->is_bound ? &model->net : NULL};
     bool done = write_all(&o, &scratch);
     arena_free(&scratch);
     if (!done) {

@@ -263,6 +263,8 @@ static value_id output_value(tf_graph *g, const tf_node *n, int i)
 static void declare_outputs(tf_graph *g, const tf_node *n, const tf_op *o)
 {
     num dims[MAX_RANK];
+    if (str_starts(n->op, "TensorList") || str_starts(n->op, "TensorArray")) /* noted as the handles that they are */
+        return;
     for (int i = 0; i < o->out_count && i < 8; i++) {
         int rank = tf_attr_shape_at(n, "_output_shapes", i, dims);
         if (rank < 0 || o->out[i] == NO_VALUE)

@@ -36,7 +36,10 @@ static str from_base64(arena *a, str text)
     uint32_t bits = 0;
     int bit_count = 0;
     for (size_t i = 0; i < text.len; i++) {
-        const char *digit = text.ptr[i] ? strchr(DIGITS, text.ptr[i] == '-' ? '+' : text.ptr[i] == '_' ? '/' : text.ptr[i]) : NULL;
+        const char *digit = text.ptr[i] ? strchr(DIGITS, text.ptr[i] == '-'   ? '+'
+                                                         : text.ptr[i] == '_' ? '/'
+                                                                              : text.ptr[i])
+                                        : NULL;
         if (!digit)
             break;
         bits = bits << 6 | (uint32_t)(digit - DIGITS);
@@ -136,7 +139,8 @@ static void declare_weights(emitter *e, const json_node *manifest)
 {
     int32_t count = 0;
     for (const json_node *group = json_first(manifest); group; group = group->next)
-        for (const json_node *n = json_first(json_get(group, "weights")); n && count < MAX_WEIGHTS; n = n->next, count++) {
+        for (const json_node *n = json_first(json_get(group, "weights")); n && count < MAX_WEIGHTS;
+             n = n->next, count++) {
             int64_t dims[MAX_RANK];
             const json_node *shape = json_get(n, "shape");
             str name = json_decoded(json_get(n, "name"), e->b->arena);
@@ -162,7 +166,8 @@ void tfjs_read(builder *b, const uint8_t *bytes, size_t size)
         if (json_is(config, JSON_TEXT))
             config = json_read(json_decoded(config, b->arena), "model_config", b->arena, f);
         if (!json_is(config, JSON_OBJECT))
-            fail_with(f, SOOTH_ERROR_INPUT, "modelTopology has neither nodes nor a model_config; convert the model again");
+            fail_with(f, SOOTH_ERROR_INPUT,
+                      "modelTopology has neither nodes nor a model_config; convert the model again");
         keras_read_config(b, config, "tfjs-layers", json_text(json_get(topology, "keras_version")));
     } else {
         tf_file file = {.fail = f};

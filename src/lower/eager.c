@@ -349,6 +349,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .low = low_dtype(options->precision),
                .weight_dtype = weight_dtype(options->precision),
                .of_value = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
+               .of_turned = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
                .readers = count_readers(net, a),
                .first_reader = find_first_readers(net, a),
                .is_static = find_static(net, a),
@@ -361,10 +362,11 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     ARENA_RESERVE(a, &e.out->kernels, (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, (size_t)net->values.count + 16);
     for (int32_t i = 0; i < net->values.count; i++)
-        e.of_value[i] = NO_TENSOR;
+        e.of_value[i] = e.of_turned[i] = NO_TENSOR;
     find_patterns(&e);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
+        e.is_turned = has_channels_last(e.node);
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             (e.instead[i] ? e.instead[i] : rule_of(&e, e.node))(&e);

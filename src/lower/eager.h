@@ -40,8 +40,14 @@ struct eager {
     const struct lowering **lowerings; /* by its rows: how an operator that was met is lowered; NULL until then */
     lower_rule *instead;               /* by node_id: the rule of a pattern; NULL where the operator's own holds */
     const node *node;                  /* that is being lowered */
+    /* Files of TensorFlow's family have the channels last (attribute channels_last): rules see such a node's first input and output
+     * as views with the channels first, which is how PyTorch has the same memory. */
+    bool is_turned;
+    tensor_id *of_turned; /* by value_id: the value with its channels first; NO_TENSOR before somebody asks for it */
     node_id layer;
 };
+
+bool has_channels_last(const node *n);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 

@@ -74,9 +74,32 @@ extent value_extent(eager *e, value_id v)
     return x;
 }
 
+bool has_channels_last(const node *n)
+{
+    bool may_have =
+        n->op && (n->op->kind == OP_CONV || n->op->kind == OP_POOL || n->op->kind == OP_NORM || n->op->kind == OP_MOVE);
+    return may_have && node_attr_int(n, "channels_last", 0) != 0;
+}
+
+/* From (N, …, C) to (N, C, …), or back. */
+static void turn_axes(int rank, bool to_first, int64_t *perm)
+{
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == 0 ? 0 : to_first ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1;
+}
+
 extent output_extent(eager *e, int i)
 {
-    return value_extent(e, e->node->outputs[i]);
+    extent x = value_extent(e, e->node->outputs[i]);
+    if (!e->is_turned || i > 0 || x.rank < 3)
+        return x;
+    int64_t perm[MAX_PLACED_RANK];
+    extent y = {.rank = x.rank};
+    turn_axes(x.rank, true, perm);
+    for (int k = 0; k < x.rank; k++)
+        y.dims[k] = x.dims[perm[k]];
+    extent_contiguous(&y);
+    return y;
 }
 
 /* Constants of one element without dimensions are numbers in the program's text. */
@@ -89,9 +112,14 @@ tensor_id tensor_of(eager *e, value_id v)
 {
     if (e->of_value[v] != NO_TENSOR)
         return e->of_value[v];
+    if (e->of_turned[v] != NO_TENSOR) {
+        int64_t perm[MAX_PLACED_RANK];
+        turn_axes(tensor_at(e, e->of_turned[v])->rank, false, perm);
+        return e->of_value[v] = permute(e, e->of_turned[v], perm);
+    }
     const value *val = &e->net->values.items[v];
     extent x = value_extent(e, v);
-    if (e->options->layout == LAYOUT_NHWC)
+    if (e->options->layout == LAYOUT_NHWC && !(val->is_input && e->is_turned)) /* else it is so as it stands */
         extent_channels_last(&x);
     tensor_id t = tensor_new(e, dtype_is_float(val->dtype) ? e->weight_dtype : val->dtype, &x);
     placed_tensor *made = &e->out->tensors.items[t];
@@ -102,8 +130,22 @@ tensor_id tensor_of(eager *e, value_id v)
     return t;
 }
 
+static tensor_id turned_input(eager *e)
+{
+    value_id v = e->node->inputs[0];
+    if (e->of_turned[v] == NO_TENSOR) {
+        tensor_id t = tensor_of(e, v);
+        int64_t perm[MAX_PLACED_RANK];
+        turn_axes(tensor_at(e, t)->rank, true, perm);
+        e->of_turned[v] = tensor_at(e, t)->rank < 3 ? t : permute(e, t, perm);
+    }
+    return e->of_turned[v];
+}
+
 tensor_id input_of(eager *e, int i)
 {
+    if (i == 0 && e->is_turned && e->node->input_count > 0 && e->node->inputs[0] != NO_VALUE)
+        return turned_input(e);
     return i < e->node->input_count && e->node->inputs[i] != NO_VALUE ? tensor_of(e, e->node->inputs[i]) : NO_TENSOR;
 }
 
@@ -118,6 +160,12 @@ void set_result(eager *e, int i, tensor_id t)
         return;
     value_id v = e->node->outputs[i];
     extent want = value_extent(e, v);
+    if (e->is_turned && i == 0 && want.rank >= 3 && tensor_at(e, t)->rank == want.rank) {
+        e->of_turned[v] = t; /* turned back when somebody asks for it as it is */
+        if (e->out->tensors.items[t].value == NO_VALUE)
+            e->out->tensors.items[t].value = v;
+        return;
+    }
     const placed_tensor *got = tensor_at(e, t);
     if (got->rank != want.rank || memcmp(got->dims, want.dims, (size_t)want.rank * sizeof *want.dims) != 0)
         t = reshape(e, t, want.rank, want.dims);

@@ -166,7 +166,8 @@ static tensor_id add_loss(eager *e)
 {
     tensor_id y = NO_TENSOR;
     for (int32_t i = 0; i < e->net->outputs.count && y == NO_TENSOR; i++) {
-        tensor_id t = e->of_value[e->net->outputs.items[i]];
+        value_id v = e->net->outputs.items[i];
+        tensor_id t = e->of_turned[v] != NO_TENSOR ? tensor_of(e, v) : e->of_value[v];
         y = t != NO_TENSOR && dtype_is_float(tensor_dtype(e, t)) && tensor_at(e, t)->rank > 0 ? t : NO_TENSOR;
     }
     if (y == NO_TENSOR)
