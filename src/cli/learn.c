@@ -1,6 +1,7 @@
 /* learn.c: `sooth learn`: from tables of measured rows to a file of weights. */
 #include "learn/learn.h"
 #include "cli/predict_args.h"
+#include "predict/setting.h"
 
 #include <math.h>
 #include <signal.h>
@@ -42,6 +43,8 @@ typedef struct learn_job {
     dataset *data;
     const void *bytes;
     size_t size;
+    const char *apart_path;
+    FILE *apart;
     bool quiet;
 } job;
 
@@ -64,6 +67,34 @@ static void show_epoch(void *context, const learn_report *r)
         fprintf(stderr, "  %zu rows apart: mean %.2f %% median %.2f %%", r->kept_apart, 100 * r->mean_error,
                 100 * r->median_error);
     fprintf(stderr, "  %.0f s, %.0f s left\n", r->seconds, r->seconds_left);
+}
+
+static void put_csv(FILE *file, str s)
+{
+    bool plain = true; /* names have neither quotes nor line ends where rows_read took them, but commas they may have */
+    for (size_t i = 0; i < s.len; i++)
+        plain &= s.ptr[i] != ',' && s.ptr[i] != '"' && s.ptr[i] != '\n';
+    fprintf(file, plain ? "%.*s," : "\"%.*s\",", (int)s.len, s.ptr);
+}
+
+/* One row kept apart, with what the training that did not see it says. */
+static void write_apart(void *context, learn_stage stage, const example *e, int kind, double error)
+{
+    static const char *const STAGES[] = {"networks", "gpus", "all"};
+    const job *j = context;
+    const measured_row *r = e->row;
+    if (!j->apart)
+        return;
+    fprintf(j->apart, "%s,%d,%s,", STAGES[stage], kind, r->graph.len ? "network" : "operator");
+    put_csv(j->apart, r->name);
+    put_csv(j->apart, r->family);
+    put_csv(j->apart, r->gpu);
+    put_csv(j->apart, r->where.stack);
+    put_csv(j->apart, r->source);
+    fprintf(j->apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u\n", setting_name(&r->where, SETTING_PRECISION),
+            setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
+            setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp(error),
+            (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
 }
 
 static measured_rows *read_table(job *j, const char *operand, const sooth_gpus *gpus)
@@ -130,9 +161,19 @@ static int train(job *j, int count, char **operands)
     int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
+    if (j->apart_path && !(j->apart = fopen(j->apart_path, "w"))) {
+        sooth_gpus_free(gpus);
+        return cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
+    }
+    if (j->apart)
+        fputs("training,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,measured_ms,"
+              "predicted_ms,part\n",
+              j->apart);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     code = finish(j, run(j, gpus, count, operands));
+    if (j->apart && fclose(j->apart) != 0 && code == SOOTH_OK)
+        code = cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
     if (j->data)
         dataset_free(j->data);
     arena_free(&j->arena);
@@ -143,7 +184,7 @@ static int train(job *j, int count, char **operands)
 int learn_main(int argc, char **argv)
 {
     static job j;
-    int64_t epochs = 60, seed = 1, networks = 64, operators = 192, patience = 30;
+    int64_t epochs = 50, seed = 1, networks = 64, operators = 640, patience = 30;
     const char *rate = "0.002", *apart = "0";
     const option options[] = {
         {.name = "output",
@@ -158,7 +199,7 @@ int learn_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "times that each training sees the networks (60)"},
+         .help = "times that each training sees the networks (50)"},
         {.name = "seed",
          .kind = OPTION_NUMBER,
          .target = &seed,
@@ -180,7 +221,7 @@ int learn_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = MAX_BATCH / 2,
-         .help = "operators in a step (192)"},
+         .help = "operators in a step (640)"},
         {.name = "patience",
          .kind = OPTION_NUMBER,
          .target = &patience,
@@ -203,6 +244,11 @@ int learn_main(int argc, char **argv)
          .target = &apart,
          .argument = "X",
          .help = "the same for a share of architectures and operator shapes"},
+        {.name = "apart",
+         .kind = OPTION_TEXT,
+         .target = &j.apart_path,
+         .argument = "OUT.csv",
+         .help = "write the rows that trainings kept apart, with what they say"},
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
     };
     int code;
@@ -224,6 +270,7 @@ int learn_main(int argc, char **argv)
     if (snprintf(j.checkpoint, sizeof j.checkpoint, "%s.checkpoint", j.output) >= (int)sizeof j.checkpoint)
         return cli_usage("learn", "the path of -o is too long");
     j.options.checkpoint = j.checkpoint;
+    j.options.apart = write_apart;
     j.options.progress = show_epoch;
     j.options.context = &j;
     j.options.stop = &stop;

@@ -23,8 +23,7 @@ static checkpoint_header header_of(const trainer *t, const residuals *r, int sta
                            .gpus = (uint32_t)t->net.gpu_count,
                            .residual_count = (uint32_t)r->count,
                            .params = t->net.at.count,
-                           .data =
-                               weights_checksum(t->net.mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT * sizeof(float)),
+                           .data = weights_checksum(t->mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT * sizeof(float)),
                            .step = t->step,
                            .random = t->random,
                            .stage = stage,

@@ -183,6 +183,9 @@ static int number_of(str *names, int *count, int most, str name)
     return (*count)++;
 }
 
+/* Of an operator's row beside that of a network: there are ten times as many in a step, of one kernel each. */
+static const float OPERATOR_WEIGHT = 0.08F;
+
 static uint64_t hash_of(str s)
 {
     uint64_t h = 0xcbf29ce484222325u;
@@ -267,8 +270,9 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
         e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
         e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
         e->latency_us = (float)(r->latency_ms * 1000);
+        e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
         e->architecture = architecture_hash(r, a);
-        e->weight = 1;
+        e->weight = r->graph.len ? 1 : OPERATOR_WEIGHT;
     }
     standardize(d, a);
     return d;

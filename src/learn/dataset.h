@@ -20,6 +20,7 @@ typedef struct example {
     int32_t first_of_group[WORK_GROUP_COUNT + 1];
     int stack, gpu; /* in dataset.stacks and dataset.gpus */
     float latency_us;
+    float timer_us;                     /* of it, what the row's timer adds by its source's account */
     float host_count[WORK_GROUP_COUNT]; /* launches by group */
     const measured_row *row;
     uint64_t architecture; /* hash of row_architecture() */

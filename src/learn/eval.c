@@ -62,12 +62,12 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
         p = predict_program(run->with, program, where, a);
-        added_ms = 0;
+        added_ms = row->row->kernels ? added_ms : 0; /* a stack's learned fixed part has the copy of the input in it */
         scale = 1;
     }
     row->latency_ms = p->latency_ms * scale + added_ms;
-    row->low_ms = p->low_ms * scale + added_ms;
-    row->high_ms = p->high_ms * scale + added_ms;
+    row->low_ms = row->latency_ms * (p->low_ms / p->latency_ms);
+    row->high_ms = row->latency_ms * (p->high_ms / p->latency_ms);
     row->interval_kind = p->interval_kind;
 }
 

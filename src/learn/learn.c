@@ -9,6 +9,12 @@
 /* In the second training. One of each generation with whole networks, so that what is learned of the others must carry over. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", "l4", NULL};
 
+/* The training that keeps GPUs apart serves the intervals alone, and new GPUs are the farther off the longer it goes on. */
+static int epochs_of(const learn_options *o, learn_stage stage)
+{
+    return stage == STAGE_GPUS ? (o->epochs + 2) / 3 : o->epochs;
+}
+
 /* Looking at the rows kept apart costs as much as a fifth of an epoch. */
 enum { LOOK_EVERY = 2 };
 
@@ -209,7 +215,7 @@ static double rate_at(const learn_options *o, double step, double steps)
     return o->rate * warm * (0.5 + 0.5 * cos(acos(-1) * step / steps));
 }
 
-static double train_epoch(lessons *l, int epoch)
+static double train_epoch(lessons *l, int epoch, int epochs)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
@@ -226,7 +232,7 @@ static double train_epoch(lessons *l, int epoch)
         for (int32_t i = 0; !only_operators && l->operator_count && i < o->operators; i++)
             batch[n++] = l->operators[trainer_random(t) % (uint64_t)l->operator_count];
         shuffle(t, batch, n); /* the shards get their share of both */
-        loss += trainer_step(t, l->data, batch, n, rate_at(o, (double)epoch * steps + s, (double)o->epochs * steps));
+        loss += trainer_step(t, l->data, batch, n, rate_at(o, (double)epoch * steps + s, (double)epochs * steps));
         if (o->stop && *o->stop)
             break;
     }
@@ -236,7 +242,11 @@ static double train_epoch(lessons *l, int epoch)
 static void report_epoch(lessons *l, learn_report *r)
 {
     const learn_options *o = l->options;
-    double done = (double)r->stage * o->epochs + r->epoch, all = (double)STAGE_COUNT * o->epochs;
+    double done = r->epoch, all = 0;
+    for (int stage = 0; stage < STAGE_COUNT; stage++) {
+        done += stage < (int)r->stage ? epochs_of(o, (learn_stage)stage) : 0;
+        all += epochs_of(o, (learn_stage)stage);
+    }
     r->seconds = now_seconds() - l->started;
     r->seconds_left = r->seconds / fmax(done - l->residuals.resumed_at, 1) * (all - done);
     if (o->progress)
@@ -250,13 +260,13 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
     size_t bytes = l->trainer.net.at.count * sizeof(float);
     int since_best = 0;
     l->best_error = INFINITY;
-    for (int epoch = from_epoch; epoch < o->epochs && since_best <= o->patience; epoch++) {
+    for (int epoch = from_epoch; epoch < epochs_of(o, stage) && since_best <= o->patience; epoch++) {
         learn_report r = {
-            .stage = stage, .epoch = epoch + 1, .epochs = o->epochs, .mean_error = NAN, .median_error = NAN};
-        r.loss = train_epoch(l, epoch);
+            .stage = stage, .epoch = epoch + 1, .epochs = epochs_of(o, stage), .mean_error = NAN, .median_error = NAN};
+        r.loss = train_epoch(l, epoch, r.epochs);
         if (o->stop && *o->stop)
             return false;
-        if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == o->epochs)) {
+        if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
             if (r.mean_error < l->best_error) {
                 l->best_error = r.mean_error;
@@ -276,7 +286,7 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
 }
 
 /* What the rows kept apart tell about intervals. */
-static void keep_residuals(lessons *l)
+static void keep_residuals(lessons *l, learn_stage stage)
 {
     uint32_t count;
     uint32_t *seen = collect_seen(l, &count);
@@ -288,6 +298,8 @@ static void keep_residuals(lessons *l)
         r->stack = (int16_t)e->stack;
         r->kind = (int16_t)((e->gpu != UNKNOWN ? 0 : NOVELTY_BINS) + novelty_bin(novelty_of(e, &v)));
         r->error = l->errors[i];
+        if (l->options->apart)
+            l->options->apart(l->options->context, stage, e, r->kind, r->error);
     }
     free(seen);
 }
@@ -337,6 +349,22 @@ static void put_floats(char **next, const float *floats, size_t count)
     *next += count * sizeof *floats;
 }
 
+/* What is done to the features before the first layer becomes a part of it. */
+static void take_in_scales(const trainer *t)
+{
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        size_t units = net_group_shape((work_group)g).first;
+        float *weights = t->average + t->net.at.first[g], *bias = t->average + t->net.at.first_bias[g];
+        for (size_t i = 0; i < FEATURE_COUNT; i++) {
+            float mean = t->mean[(size_t)g * FEATURE_COUNT + i], scale = t->scale[(size_t)g * FEATURE_COUNT + i];
+            for (size_t j = 0; j < units; j++) {
+                weights[i * units + j] *= scale;
+                bias[j] -= weights[i * units + j] * mean;
+            }
+        }
+    }
+}
+
 static const void *make_weights(lessons *l, size_t *size)
 {
     const net *n = &l->trainer.net;
@@ -356,8 +384,7 @@ static const void *make_weights(lessons *l, size_t *size)
     char *bytes = arena_alloc(l->arena, *size, 1), *next = bytes + sizeof h;
     put_names(&next, l->data->stacks, n->stack_count);
     put_names(&next, l->data->gpus, n->gpu_count);
-    put_floats(&next, n->mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
-    put_floats(&next, n->scale, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    take_in_scales(&l->trainer);
     put_floats(&next, l->trainer.average, n->at.count);
     float *intervals = ARENA_ARRAY(l->arena, float, (size_t)INTERVAL_KINDS *(size_t)n->stack_count);
     calibrate(l, intervals);
@@ -394,7 +421,8 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     l.best = ARENA_ARRAY(a, float, l.trainer.net.at.count);
     int stage = 0, epoch = 0;
     if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
-        l.residuals.resumed_at = stage * options->epochs + epoch;
+        for (int done = 0; done <= stage; done++)
+            l.residuals.resumed_at += done < stage ? epochs_of(options, (learn_stage)done) : epoch;
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
         if (stage != STAGE_ALL && l.apart_count == 0)
@@ -407,7 +435,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage != STAGE_ALL)
-            keep_residuals(&l);
+            keep_residuals(&l, (learn_stage)stage);
     }
     return make_weights(&l, size);
 }

@@ -35,8 +35,8 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     n->stack_count = data->stack_count;
     n->gpu_count = data->gpu_count;
     n->at = net_layout_of(n->op_count, n->stack_count, n->gpu_count);
-    n->mean = data->mean;
-    n->scale = data->scale;
+    t->mean = data->mean;
+    t->scale = data->scale;
     t->params = ARENA_ARRAY(a, float, n->at.count);
     t->first_moment = ARENA_ARRAY(a, float, n->at.count);
     t->second_moment = ARENA_ARRAY(a, float, n->at.count);
@@ -117,12 +117,18 @@ static size_t group_samples(const shard *s, int g)
 static void gather(const shard *s, int g, const net_pass *p)
 {
     float *input = p->input;
+    const float *mean = s->data->mean + (size_t)g * FEATURE_COUNT, *scale = s->data->scale + (size_t)g * FEATURE_COUNT;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        net_vectors v = {.stack = stack_of(s, i), .gpu = gpu_of(s, i)};
+        const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_of(s, i) * STACK_WIDTH;
+        const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_of(s, i) * GPU_WIDTH;
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, input += INPUT_WIDTH) {
-            v.op = e->samples[k].op;
-            net_put_input(s->net, (work_group)g, &v, e->samples[k].features, input);
+            const float *op = s->net->params + s->net->at.ops + (size_t)e->samples[k].op * OP_WIDTH;
+            for (int j = 0; j < FEATURE_COUNT; j++)
+                input[j] = (e->samples[k].features[j] - mean[j]) * scale[j];
+            memcpy(input + FEATURE_COUNT, op, OP_WIDTH * sizeof *op);
+            memcpy(input + KERNEL_WIDTH, stack, STACK_WIDTH * sizeof *stack);
+            memcpy(input + KERNEL_WIDTH + STACK_WIDTH, gpu, GPU_WIDTH * sizeof *gpu);
         }
     }
 }
@@ -158,7 +164,7 @@ static void finish_examples(shard *s)
         double fixed = exp(w[at->stack_fixed + stack]);
         double larger = fmax(s->device_us[i], host), smaller = fmin(s->device_us[i], host);
         double joint = larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER);
-        s->latency_us[i] = joint + fixed;
+        s->latency_us[i] = joint + fixed + e->timer_us;
         double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
         if (s->errors)
             s->errors[i] = (float)error;
@@ -321,7 +327,7 @@ static bool run_shard(shard *s)
     net_pass passes[WORK_GROUP_COUNT];
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         size_t n = group_samples(s, g);
-        passes[g] = net_pass_at((work_group)g, n, next);
+        passes[g] = net_pass_at(s->net, (work_group)g, n, next);
         next += net_pass_floats((work_group)g, n);
         gather(s, g, &passes[g]);
         net_forward(s->net, (work_group)g, &passes[g]);

@@ -5,7 +5,8 @@
 #include "learn/dataset.h"
 
 typedef struct trainer {
-    net net; /* its params are `params` */
+    net net;                   /* its params are `params` */
+    const float *mean, *scale; /* [group][FEATURE_COUNT]: features are (x - mean) * scale before the first layer */
     float *params, *first_moment, *second_moment,
         *average;     /* [net.at.count]; average: of the parameters over the last steps */
     float *gradients; /* [SHARDS][net.at.count] */
@@ -18,7 +19,7 @@ typedef struct trainer {
 
 /* A batch is cut into so many parts whatever the number of cores, and their gradients are added in order: the result does not depend on
  * the cores. */
-enum { SHARDS = 4, MAX_BATCH = 1024 };
+enum { SHARDS = 4, MAX_BATCH = 2048 };
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
 /* Parameters by chance again, from another seed. */

@@ -33,22 +33,16 @@ device_view view_device(const setting *where)
     v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
     v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
     v.peak_tf32 = known(device_peak_flops(d, STR("tf32")), v.peak_fp32);
-    v.peak_fp16 = known(device_peak_flops(d, STR("fp16")), v.peak_fp32);
-    v.peak_bf16 = known(device_peak_flops(d, STR("bf16")), v.peak_fp32);
+    /* Where fp16 is slower than fp32 (Pascal's GeForce), libraries compute in fp32. */
+    v.peak_fp16 = fmax(known(device_peak_flops(d, STR("fp16")), v.peak_fp32), v.peak_fp32);
+    v.peak_bf16 = fmax(known(device_peak_flops(d, STR("bf16")), v.peak_fp32), v.peak_fp32);
     v.peak_fp8 = known(device_peak_flops(d, STR("fp8")), v.peak_fp16);
     v.peak_int8 = known(device_peak_flops(d, STR("int8")), v.peak_fp16);
-    double clock_ghz = n[DEVICE_BOOST_MHZ] / 1000;
-    float *f = v.numbers;
-    *f++ = log2f((float)(v.sms / 82));
-    *f++ = log2f((float)(v.bandwidth_b_s / 936e9));
-    *f++ = log2f((float)(n[DEVICE_L2_MIB] / 6));
-    *f++ = (float)clock_ghz;
-    *f++ = log2f((float)(v.peak_fp16 / v.bandwidth_b_s));
-    *f++ = log2f((float)(v.vector_flops / v.bandwidth_b_s));
-    *f++ = generation_of(d);
-    *f++ = d->texts[DEVICE_MEMORY_TYPE].len >= 3 && memcmp(d->texts[DEVICE_MEMORY_TYPE].ptr, "HBM", 3) == 0;
-    *f++ = log2f((float)(v.threads_per_sm / 1536));
-    *f++ = log2f((float)(n[DEVICE_TDP_W] / (v.sms * clock_ghz)));
+    /* More numbers of the device made predictions for new GPUs worse: networks learn GPUs by heart. What a known GPU has of its own is in its
+     * learned vector. */
+    v.generation = generation_of(d);
+    v.power =
+        log2f((float)(n[DEVICE_TDP_W] / (v.peak_fp16 / 1e12))); /* little power for much arithmetic: clocks fall */
     return v;
 }
 
@@ -113,8 +107,6 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
 {
     memcpy(features, w->features, sizeof w->features);
     float *f = features + WORK_FEATURES;
-    *f++ = clamp_log2(ideal->compute_us);
-    *f++ = clamp_log2(ideal->memory_us);
     *f++ = clamp_log2(ideal->compute_us) - clamp_log2(ideal->memory_us);
     float l2 = log2f((float)d->l2_bytes);
     *f++ = clamp_to(clamp_log2(w->bytes) - l2, 8);
@@ -132,5 +124,6 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
             *f++ = 0;
     }
     *f++ = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
-    memcpy(f, d->numbers, sizeof d->numbers);
+    *f++ = d->generation;
+    *f = d->power;
 }

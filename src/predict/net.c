@@ -10,8 +10,9 @@ group_shape net_group_shape(work_group g)
     switch (g) {
     case WORK_CONV:
     case WORK_CONV_BACKWARD:
-    case WORK_PRODUCT:
         return (group_shape){128, 96};
+    case WORK_PRODUCT:
+        return (group_shape){160, 96};
     case WORK_DEPTHWISE:
     case WORK_GROUPED:
     case WORK_DEPTHWISE_BACKWARD:
@@ -107,10 +108,10 @@ size_t net_pass_floats(work_group g, size_t count)
     return count * (INPUT_WIDTH + 2 * s.first + 2 * s.second + HEADS);
 }
 
-net_pass net_pass_at(work_group g, size_t count, float *room)
+net_pass net_pass_at(const net *n, work_group g, size_t count, float *room)
 {
     group_shape s = net_group_shape(g);
-    net_pass p = {.count = count, .input = room};
+    net_pass p = {.count = count, .width = INPUT_WIDTH, .first_bias = n->params + n->at.first_bias[g], .input = room};
     p.first_sum = p.input + count * INPUT_WIDTH;
     p.first = p.first_sum + count * s.first;
     p.second_sum = p.first + count * s.first;
@@ -119,17 +120,15 @@ net_pass net_pass_at(work_group g, size_t count, float *room)
     return p;
 }
 
-void net_put_input(const net *n, work_group g, const net_vectors *v, const float *features, float *input)
+void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias)
 {
-    const float *mean = n->mean + (size_t)g * FEATURE_COUNT, *scale = n->scale + (size_t)g * FEATURE_COUNT;
-    for (int i = 0; i < FEATURE_COUNT; i++)
-        input[i] = (features[i] - mean[i]) * scale[i];
-    input += FEATURE_COUNT;
-    memcpy(input, n->params + n->at.ops + (size_t)v->op * OP_WIDTH, OP_WIDTH * sizeof(float));
-    input += OP_WIDTH;
-    memcpy(input, n->params + n->at.stacks + (size_t)v->stack * STACK_WIDTH, STACK_WIDTH * sizeof(float));
-    input += STACK_WIDTH;
-    memcpy(input, n->params + n->at.gpus + (size_t)v->gpu * GPU_WIDTH, GPU_WIDTH * sizeof(float));
+    size_t units = net_group_shape(g).first;
+    memcpy(bias, n->params + n->at.first_bias[g], units * sizeof *bias);
+    const float *weights = n->params + n->at.first[g] + (size_t)KERNEL_WIDTH * units;
+    matrix_multiply_add(&(matrix_product){1, units, STACK_WIDTH, n->params + n->at.stacks + (size_t)stack * STACK_WIDTH,
+                                          STACK_WIDTH, 1, weights, units, bias, units});
+    matrix_multiply_add(&(matrix_product){1, units, GPU_WIDTH, n->params + n->at.gpus + (size_t)gpu * GPU_WIDTH,
+                                          GPU_WIDTH, 1, weights + STACK_WIDTH * units, units, bias, units});
 }
 
 /* x * (x / 6 + 1/2 within 0 and 1): smooth enough, and cheap. */
@@ -151,23 +150,31 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units});
 }
 
+/* In sixteen sums beside one another, which the compiler may not choose by itself. Layers have a multiple of that many units. */
+static float dot(const float *a, const float *b, size_t count)
+{
+    enum { LANES = 16 };
+    float sums[LANES] = {0}, sum = 0;
+    for (size_t i = 0; i < count; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            sums[k] += a[i + k] * b[i + k];
+    for (size_t k = 0; k < LANES; k++)
+        sum += sums[k];
+    return sum;
+}
+
 void net_forward(const net *n, work_group g, const net_pass *p)
 {
     group_shape s = net_group_shape(g);
     const float *w = n->params;
-    layer(p->input, INPUT_WIDTH, w + n->at.first[g], w + n->at.first_bias[g], s.first, p->count, p->first_sum);
+    layer(p->input, p->width, w + n->at.first[g], p->first_bias, s.first, p->count, p->first_sum);
     activate(p->first_sum, p->first, p->count * s.first);
     layer(p->first, s.first, w + n->at.second[g], w + n->at.second_bias[g], s.second, p->count, p->second_sum);
     activate(p->second_sum, p->second, p->count * s.second);
     const float *heads = w + n->at.heads[g], *bias = w + n->at.heads_bias[g];
     for (size_t i = 0; i < p->count; i++)
-        for (int h = 0; h < HEADS; h++) {
-            const float *row = p->second + i * s.second;
-            float sum = 0;
-            for (size_t j = 0; j < s.second; j++)
-                sum += row[j] * heads[(size_t)h * s.second + j];
-            p->heads[i * HEADS + (size_t)h] = sum + bias[h];
-        }
+        for (size_t h = 0; h < HEADS; h++)
+            p->heads[i * HEADS + h] = bias[h] + dot(p->second + i * s.second, heads + h * s.second, s.second);
 }
 
 float net_factor(float head)

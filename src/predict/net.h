@@ -14,6 +14,7 @@ enum {
     GPU_WIDTH = 6,
     VECTORS_WIDTH = OP_WIDTH + STACK_WIDTH + GPU_WIDTH,
     INPUT_WIDTH = FEATURE_COUNT + VECTORS_WIDTH,
+    KERNEL_WIDTH = FEATURE_COUNT + OP_WIDTH, /* the part of an input that differs from kernel to kernel */
     HEADS = 3,
     MAX_STACKS = 96,
     MAX_GPUS = 96,
@@ -47,7 +48,6 @@ typedef struct net {
     str stacks[MAX_STACKS]; /* names; the first is "unknown" */
     str gpus[MAX_GPUS];     /* the same */
     const float *params;
-    const float *mean, *scale; /* [group][FEATURE_COUNT]: features are (x - mean) * scale before the first layer */
 } net;
 
 /* The stack of that name; of the same kind and the nearest version if the name is not known; else UNKNOWN. */
@@ -56,22 +56,21 @@ int net_gpu_find(const net *n, str name);
 
 /* Values of `count` kernels of one group on their way through the network; rows of the widths of its layers. */
 typedef struct net_pass {
-    size_t count;
-    float *input;             /* [count][INPUT_WIDTH] */
+    size_t count, width;      /* kernels; numbers of each: INPUT_WIDTH, or KERNEL_WIDTH with the rest in first_bias */
+    const float *first_bias;  /* of the first layer */
+    float *input;             /* [count][width] */
     float *first_sum, *first; /* before and after the activation */
     float *second_sum, *second;
     float *heads; /* [count][HEADS] */
 } net_pass;
 /* Floats that a pass needs for `count` kernels, and the pass laid out in them. */
 size_t net_pass_floats(work_group g, size_t count);
-net_pass net_pass_at(work_group g, size_t count, float *room);
+net_pass net_pass_at(const net *n, work_group g, size_t count, float *room);
 void net_forward(const net *n, work_group g, const net_pass *pass);
 
-/* Who a kernel is: numbers of its learned vectors. */
-typedef struct net_vectors {
-    int op, stack, gpu;
-} net_vectors;
-void net_put_input(const net *n, work_group g, const net_vectors *v, const float *features, float *input);
+/* The learned vectors of a stack and a GPU as the first layer sees them, added to its bias: they are the same for all kernels of a program.
+ * `bias` has room for the units of the layer. */
+void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
 
 /* From the three numbers to a time. */
 static const double FIXED_US = 2;

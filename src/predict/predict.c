@@ -26,39 +26,51 @@ static void time_by_physics(const work *w, work_time *t)
 
 /* ---- what was learned -------------------------------------------------------------------------------------------- */
 
-static void time_group(const weights_view *v, const work_list *list, int g, const net_vectors *who,
-                       const device_view *view, work_time *times, arena *a)
+/* The kernels of one group, which follow one another in `order`. */
+static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, int stack,
+                       int gpu, const device_view *view, work_time *times, arena *a)
 {
-    size_t count = 0;
-    for (int32_t i = 0; i < list->count; i++)
-        count += list->items[i].group == (work_group)g;
-    if (count == 0)
-        return;
-    float *room = arena_room(a, net_pass_floats((work_group)g, count), sizeof(float));
-    net_pass pass = net_pass_at((work_group)g, count, room);
-    net_vectors vectors = *who;
-    float features[FEATURE_COUNT], *input = pass.input;
-    for (int32_t i = 0; i < list->count; i++) {
-        const work *w = &list->items[i];
-        if (w->group != (work_group)g)
-            continue;
-        features_of(w, view, &times[i].ideal, features);
-        vectors.op = w->op < v->net.op_count ? w->op : 0;
-        net_put_input(&v->net, (work_group)g, &vectors, features, input);
-        input += INPUT_WIDTH;
+    work_group g = list->items[order[0]].group;
+    size_t units = net_group_shape(g).first;
+    float *room = arena_room(a, net_pass_floats(g, count) + units, sizeof(float));
+    net_pass pass = net_pass_at(&v->net, g, count, room + units);
+    net_bias_of(&v->net, g, stack, gpu, room);
+    pass.first_bias = room;
+    pass.width = KERNEL_WIDTH;
+    for (size_t i = 0; i < count; i++) {
+        const work *w = &list->items[order[i]];
+        float *input = pass.input + i * KERNEL_WIDTH;
+        features_of(w, view, &times[order[i]].ideal, input);
+        int op = w->op < v->net.op_count ? w->op : 0;
+        memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }
-    net_forward(&v->net, (work_group)g, &pass);
-    const float *heads = pass.heads;
-    for (int32_t i = 0; i < list->count; i++) {
-        if (list->items[i].group != (work_group)g)
-            continue;
-        work_time *t = &times[i];
+    net_forward(&v->net, g, &pass);
+    for (size_t i = 0; i < count; i++) {
+        work_time *t = &times[order[i]];
+        const float *heads = pass.heads + i * HEADS;
         t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
         t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
         t->fixed_us = FIXED_US * net_factor(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
-        heads += HEADS;
     }
+}
+
+static void time_by_weights(const weights_view *v, const work_list *list, int stack, int gpu, const device_view *view,
+                            work_time *times, arena *a)
+{
+    int32_t first[WORK_GROUP_COUNT + 1] = {0}, next[WORK_GROUP_COUNT];
+    for (int32_t i = 0; i < list->count; i++)
+        first[list->items[i].group + 1]++;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        next[g] = first[g];
+        first[g + 1] += first[g];
+    }
+    int32_t *order = ARENA_ARRAY(a, int32_t, (size_t)list->count + 1);
+    for (int32_t i = 0; i < list->count; i++)
+        order[next[list->items[i].group]++] = i;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        if (first[g + 1] > first[g])
+            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), stack, gpu, view, times, a);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -110,22 +122,21 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         time_by_physics(&list.items[i], &times[i]);
     }
     weights_view v;
-    net_vectors who = {0};
+    int stack = UNKNOWN, gpu = UNKNOWN;
     double host_us[WORK_GROUP_COUNT];
     joint_time j = {.fixed_ms = 0};
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         host_us[g] = LAUNCH_US;
     if (with) {
         weights_open(with, &v);
-        who.stack = net_stack_find(&v.net, where->stack);
-        who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
+        stack = net_stack_find(&v.net, where->stack);
+        gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = exp(w[v.net.at.stack_host + (size_t)who.stack]);
-        j.fixed_ms = exp(w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
-        for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        double each = exp(w[v.net.at.stack_host + (size_t)stack]);
+        j.fixed_ms = exp(w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
+        for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp(w[v.net.at.group_host + (size_t)g]);
-            time_group(&v, &list, g, &who, &view, times, a);
-        }
+        time_by_weights(&v, &list, stack, gpu, &view, times, a);
     }
     r->kernels = ARENA_ARRAY(a, kernel_time, (size_t)p->kernels.count + 1);
     double new_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
@@ -163,8 +174,8 @@ prediction *predict_program(const predictor *with, const program *p, const setti
     r->interval_kind = "physics alone";
     if (with) {
         double novelty = all_ideal_us > 0 ? new_us / all_ideal_us : 1;
-        half = weights_interval(&v, who.gpu != UNKNOWN, novelty, who.stack) + r->unknown_share;
-        r->interval_kind = interval_kind_name(who.gpu != UNKNOWN, novelty);
+        half = weights_interval(&v, gpu != UNKNOWN, novelty, stack) + r->unknown_share;
+        r->interval_kind = interval_kind_name(gpu != UNKNOWN, novelty);
         r->novelty = novelty;
     }
     r->low_ms = r->latency_ms * exp(-half);

@@ -24,7 +24,7 @@ size_t weights_size(const weights_header *h)
     if (at.count != h->param_count)
         return 0;
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
-    size_t floats = 2 * (size_t)WORK_GROUP_COUNT * FEATURE_COUNT + at.count + (size_t)INTERVAL_KINDS * h->stack_count;
+    size_t floats = at.count + (size_t)INTERVAL_KINDS * h->stack_count;
     return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
 }
 
@@ -49,10 +49,7 @@ void weights_open(const predictor *p, weights_view *view)
     for (int i = 0; i < n->gpu_count; i++)
         n->gpus[i] = name_at(next, (size_t)i);
     next += (size_t)n->gpu_count * WEIGHTS_NAME;
-    const float *floats = (const float *)(const void *)next;
-    n->mean = floats;
-    n->scale = n->mean + (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
-    n->params = n->scale + (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
+    n->params = (const float *)(const void *)next;
     view->intervals = n->params + h->param_count;
     view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
     view->seen_count = h->seen_count;

@@ -4,8 +4,7 @@
  * Little endian, in this order, each part at a multiple of 4 bytes:
  *   weights_header
  *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first of each is "unknown"
- *   mean, scale: float [group][feature]
- *   parameters: float [param_count], in the layout of net.h
+ *   parameters: float [param_count], in the layout of net.h; first layers take features as they are, not standardized
  *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
  *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks */
 #ifndef SOOTH_PREDICT_WEIGHTS_H
