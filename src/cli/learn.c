@@ -78,14 +78,13 @@ static void put_csv(FILE *file, str s)
 }
 
 /* One row kept apart, with what the training that did not see it says. */
-static void write_apart(void *context, learn_stage stage, const example *e, int kind, double error)
+static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
-    static const char *const STAGES[] = {"networks", "gpus", "all"};
     const job *j = context;
     const measured_row *r = e->row;
     if (!j->apart)
         return;
-    fprintf(j->apart, "%s,%d,%s,", STAGES[stage], kind, r->graph.len ? "network" : "operator");
+    fprintf(j->apart, "%s,%d,%s,", why, kind, r->graph.len ? "network" : "operator");
     put_csv(j->apart, r->name);
     put_csv(j->apart, r->family);
     put_csv(j->apart, r->gpu);
@@ -166,7 +165,7 @@ static int train(job *j, int count, char **operands)
         return cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
     }
     if (j->apart)
-        fputs("training,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,measured_ms,"
+        fputs("apart,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,measured_ms,"
               "predicted_ms,part\n",
               j->apart);
     signal(SIGINT, on_signal);

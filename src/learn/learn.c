@@ -72,17 +72,17 @@ static bool is_left_out(const example *e, const learn_options *o)
 }
 
 /* In the first training: an eighth of the architectures and shapes (other ones than row_is_left takes), and a tenth of the
- * families. */
-static bool is_apart(const example *e, learn_stage stage)
+ * families. NULL: it is not kept apart. */
+static const char *why_apart(const example *e, learn_stage stage)
 {
     const measured_row *r = e->row;
     if (stage == STAGE_GPUS)
-        return is_one_of(GPUS_APART, r->gpu);
+        return is_one_of(GPUS_APART, r->gpu) ? "gpu" : NULL;
     if (stage == STAGE_ALL)
-        return false;
+        return NULL;
     if (!r->graph.len)
-        return r->shape / 1000 % 8 == 3;
-    return e->architecture / 1000 % 8 == 3 || hash_str(r->family) % 10 == 7;
+        return r->shape / 1000 % 8 == 3 ? "shape" : NULL;
+    return hash_str(r->family) % 10 == 7 ? "family" : e->architecture / 1000 % 8 == 3 ? "architecture" : NULL;
 }
 
 static void split(lessons *l, learn_stage stage)
@@ -92,7 +92,7 @@ static void split(lessons *l, learn_stage stage)
         const example *e = &l->data->items[i];
         if (is_left_out(e, l->options))
             continue;
-        if (is_apart(e, stage))
+        if (why_apart(e, stage))
             l->apart[l->apart_count++] = i;
         else if (e->row->graph.len)
             l->networks[l->network_count++] = i;
@@ -299,7 +299,7 @@ static void keep_residuals(lessons *l, learn_stage stage)
         r->kind = (int16_t)((e->gpu != UNKNOWN ? 0 : NOVELTY_BINS) + novelty_bin(novelty_of(e, &v)));
         r->error = l->errors[i];
         if (l->options->apart)
-            l->options->apart(l->options->context, stage, e, r->kind, r->error);
+            l->options->apart(l->options->context, why_apart(e, stage), e, r->kind, r->error);
     }
     free(seen);
 }

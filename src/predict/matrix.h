@@ -1,4 +1,4 @@
-/* matrix.h: products of small dense matrices, the inner loop of predicting and training.
+/* matrix.h: products of small dense matrices and what stands between them: the inner loops of predicting and training.
  *
  * Own code and not a BLAS: the matrices are of some hundred rows and columns, where a library's call and packing cost as much as the
  * product; the program stays free of a dependency, and the sums have one fixed order on every machine with the same vector width. */
@@ -20,5 +20,10 @@ typedef struct matrix_product {
 } matrix_product;
 
 void matrix_multiply_add(const matrix_product *m);
+
+/* out[i] = x * (x / 6 + 1/2 within 0 and 1) of x = sum[i]: an activation that is smooth enough, and cheap. */
+void matrix_activate(const float *sum, float *out, size_t count);
+/* out[i] = sum over k of a[i * row + k] * b[k] for each of `rows` rows; row is a multiple of 16. */
+void matrix_dots(const float *a, size_t rows, size_t row, const float *b, float *out, size_t out_step);
 
 #endif

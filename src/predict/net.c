@@ -131,17 +131,6 @@ void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias)
                                           GPU_WIDTH, 1, weights + STACK_WIDTH * units, units, bias, units});
 }
 
-/* x * (x / 6 + 1/2 within 0 and 1): smooth enough, and cheap. */
-static void activate(const float *restrict sum, float *restrict out, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        float gate = sum[i] * (1.0F / 6) + 0.5F;
-        gate = gate < 0 ? 0 : gate;
-        gate = gate > 1 ? 1 : gate;
-        out[i] = sum[i] * gate;
-    }
-}
-
 static void layer(const float *input, size_t width, const float *weights, const float *bias, size_t units, size_t count,
                   float *sum)
 {
@@ -150,31 +139,20 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units});
 }
 
-/* In sixteen sums beside one another, which the compiler may not choose by itself. Layers have a multiple of that many units. */
-static float dot(const float *a, const float *b, size_t count)
-{
-    enum { LANES = 16 };
-    float sums[LANES] = {0}, sum = 0;
-    for (size_t i = 0; i < count; i += LANES)
-        for (size_t k = 0; k < LANES; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (size_t k = 0; k < LANES; k++)
-        sum += sums[k];
-    return sum;
-}
-
 void net_forward(const net *n, work_group g, const net_pass *p)
 {
     group_shape s = net_group_shape(g);
     const float *w = n->params;
     layer(p->input, p->width, w + n->at.first[g], p->first_bias, s.first, p->count, p->first_sum);
-    activate(p->first_sum, p->first, p->count * s.first);
+    matrix_activate(p->first_sum, p->first, p->count * s.first);
     layer(p->first, s.first, w + n->at.second[g], w + n->at.second_bias[g], s.second, p->count, p->second_sum);
-    activate(p->second_sum, p->second, p->count * s.second);
+    matrix_activate(p->second_sum, p->second, p->count * s.second);
     const float *heads = w + n->at.heads[g], *bias = w + n->at.heads_bias[g];
-    for (size_t i = 0; i < p->count; i++)
-        for (size_t h = 0; h < HEADS; h++)
-            p->heads[i * HEADS + h] = bias[h] + dot(p->second + i * s.second, heads + h * s.second, s.second);
+    for (size_t h = 0; h < HEADS; h++) {
+        matrix_dots(p->second, p->count, s.second, heads + h * s.second, p->heads + h, HEADS);
+        for (size_t i = 0; i < p->count; i++)
+            p->heads[i * HEADS + h] += bias[h];
+    }
 }
 
 float net_factor(float head)

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Tables of how far off predictions are, from the rows that `sooth learn --apart OUT.csv` kept apart.
+
+    accuracy.py OUT.csv [--markdown]
+
+Each row was predicted by a training that had not seen its architecture, its family, its operator shape or its GPU (column `apart`).
+Coverage is measured across halves: intervals are calibrated on one half of the architectures and shapes, as `sooth learn` does it, and
+counted on the other; then the other way round."""
+import argparse
+import collections
+import csv
+import gzip
+import math
+
+
+def read(path):
+    opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)
+    with opened as lines:
+        for row in csv.DictReader(lines):
+            row["error"] = math.log(float(row["predicted_ms"]) / float(row["measured_ms"]))
+            row["half"] = int(row["part"]) % 2
+            yield row
+
+
+def quantile(sizes, share):
+    rank = math.ceil(share * (len(sizes) + 1))
+    return sorted(sizes)[min(rank, len(sizes)) - 1]
+
+
+def spearman(pairs):
+    def ranks(values):
+        order = sorted(range(len(values)), key=lambda i: values[i])
+        result = [0.0] * len(values)
+        at = 0
+        while at < len(order):
+            end = at
+            while end < len(order) and values[order[end]] == values[order[at]]:
+                end += 1
+            for i in order[at:end]:
+                result[i] = (at + end - 1) / 2
+            at = end
+        return result
+
+    a, b = ranks([p for p, _ in pairs]), ranks([m for _, m in pairs])
+    mean = (len(pairs) - 1) / 2
+    above = sum((x - mean) * (y - mean) for x, y in zip(a, b))
+    below = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+    return above / below if below else float("nan")
+
+
+def calibrate(rows):
+    """Half widths by (kind, stack) with at least 40 rows, and by kind."""
+    by = collections.defaultdict(list)
+    for row in rows:
+        by[row["kind"], row["stack"]].append(abs(row["error"]))
+        by[row["kind"], None].append(abs(row["error"]))
+    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
+
+
+def covered(rows):
+    halves = [[r for r in rows if r["half"] == half] for half in (0, 1)]
+    for mine, other in (halves, halves[::-1]):
+        widths = calibrate(other)
+        for row in mine:
+            width = widths.get((row["kind"], row["stack"])) or widths.get((row["kind"], None)) or 1
+            row["inside"] = abs(row["error"]) <= width
+            row["width"] = width
+
+
+SETS = [
+    ("timm inference, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "gpu"),
+    ("timm inference, compiled (inductor), architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "inductor", "gpu"),
+    ("timm training, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["mode"] == "train", "gpu"),
+    ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "family"),
+    ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor", None),
+    ("timm on a GPU not seen", lambda r: r["source"] == "timm" and r["apart"] == "gpu", "gpu"),
+    ("other networks, architectures not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "architecture", "source"),
+    ("other networks on a GPU not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "gpu", "source"),
+    ("NAS-Bench-201, TITAN RTX not seen, batch 256", lambda r: r["source"].startswith("nasbench201") and r["apart"] == "gpu" and r["gpu"] == "titan-rtx" and r["batch"] == "256", None),
+    ("operators, shapes not seen", lambda r: r["apart"] == "shape", "operator"),
+]
+
+
+def line(name, rows):
+    sizes = sorted(abs(math.expm1(r["error"])) for r in rows)
+    pairs = [(float(r["predicted_ms"]), float(r["measured_ms"])) for r in rows]
+    return [name, str(len(rows)), f"{100 * sum(sizes) / len(sizes):.2f}", f"{100 * sizes[len(sizes) // 2]:.2f}",
+            f"{100 * sizes[len(sizes) * 9 // 10]:.1f}", f"{100 * sum(s < 0.05 for s in sizes) / len(sizes):.1f}",
+            f"{100 * sum(s < 0.1 for s in sizes) / len(sizes):.1f}", f"{spearman(pairs):.4f}",
+            f"{100 * sum(r['inside'] for r in rows) / len(rows):.1f}"]
+
+
+def key_of(row, by):
+    if by == "operator":
+        return f"{row['source']} {row['name']} {row['precision']}"
+    return row[by]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table")
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    rows = list(read(options.table))
+    covered(rows)
+    head = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", "Spearman", "in interval %"]
+    for title, chosen, by in SETS:
+        mine = [r for r in rows if chosen(r)]
+        if not mine:
+            continue
+        lines = [line("all", mine)]
+        if by:
+            groups = collections.defaultdict(list)
+            for r in mine:
+                groups[key_of(r, by)].append(r)
+            lines += [line(name, group) for name, group in sorted(groups.items()) if len(group) >= 5]
+        print(f"\n{'### ' if options.markdown else ''}{title}\n")
+        if options.markdown:
+            print("| " + " | ".join(head) + " |\n|" + " --- |" + " ---: |" * (len(head) - 1))
+            for cells in lines:
+                print("| " + " | ".join(cells) + " |")
+        else:
+            for cells in [head] + lines:
+                print(f"{cells[0]:44}" + "".join(f"{c:>14}" for c in cells[1:]))
+
+
+if __name__ == "__main__":
+    main()
