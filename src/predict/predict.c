@@ -1,5 +1,6 @@
 /* predict.c: from a program to its time: the distinct kernels group by group through their networks, then the host, then the
  * interval. */
+#include "predict/algorithm.h"
 #include "predict/weights.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@ static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 typedef struct work_time {
     double device_us, compute_us, memory_us, fixed_us; /* the last three sum to the first */
     ideal_time ideal;
+    algorithm algorithm; /* blocks 0: not chosen yet */
 } work_time;
 
 static void time_by_physics(const work *w, work_time *t)
@@ -107,6 +109,14 @@ static void fill_kernel(kernel_time *t, const work *w, const work_time *from)
     t->memory_us = from->ideal.memory_us;
     t->peak_flops = from->ideal.peak_flops;
     t->bound = bound_of(from);
+    t->algorithm = from->algorithm.name;
+    t->reason = from->algorithm.reason;
+    t->tile_m = from->algorithm.tile_m;
+    t->tile_n = from->algorithm.tile_n;
+    t->blocks = from->algorithm.blocks;
+    t->waves = from->algorithm.waves;
+    t->wave_efficiency = from->algorithm.wave_efficiency;
+    t->occupancy = from->algorithm.occupancy;
     for (int i = 0; i < 4; i++)
         t->gemm[i] = (int64_t)fmin(w->gemm[i], 9e18);
 }
@@ -161,7 +171,10 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         }
         const work *w = &list.items[list.of_kernel[i]];
         double repeat = (double)p->kernels.items[i].repeat;
-        fill_kernel(t, w, &times[list.of_kernel[i]]);
+        work_time *of_work = &times[list.of_kernel[i]];
+        if (of_work->algorithm.blocks <= 0)
+            of_work->algorithm = algorithm_of(w, &p->kernels.items[i], &view);
+        fill_kernel(t, w, of_work);
         t->host_us = host_us[w->group];
         t->share_ms = repeat * (j.device_share * t->device_us / (j.device_ms * 1e3) +
                                 j.host_share * t->host_us / (j.host_ms * 1e3) + j.fixed_ms / launches);
