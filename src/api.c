@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* The largest real graph (13,691 nodes) takes a few MiB: this is far beyond it. */
 static const size_t ARENA_CAP = (size_t)1 << 30;
@@ -42,6 +43,23 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
         model->bound_arena.block_bytes = 2 * bytes;
 }
 
+/* A SavedModel is a directory: its graph is a file in it. */
+static const char *file_inside(sooth_model *model, const char *path)
+{
+    static const char *const NAMES[] = {"saved_model.pb", "saved_model.pbtxt"};
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return path;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        size_t length = strlen(path) + strlen(NAMES[i]) + 2;
+        char *inside = arena_room(&model->source_arena, length, 1);
+        snprintf(inside, length, "%s/%s", path, NAMES[i]);
+        if (stat(inside, &status) == 0)
+            return inside;
+    }
+    return path;
+}
+
 /* One half of a load that may fail at any point: the caller frees the model. */
 static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size)
 {
@@ -59,7 +77,7 @@ static sooth_status read_model(sooth_model *model, const char *path, const void 
     if (bytes)
         file_of_memory(model->map, bytes, size);
     else
-        file_open(model->map, path, &model->fail);
+        file_open(model->map, file_inside(model, path), &model->fail);
     file_inflate(model->map, &model->fail);
     size_blocks(model, model->map->size);
     front_read(&b, model->map->bytes, model->map->size);

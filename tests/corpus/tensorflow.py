@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The TensorFlow family: TFLite, GraphDef and SavedModel, Keras, TensorFlow.js.
+
+Which share of the files is read; shapes against those that ran and those stored in TFLite files; parameters and multiply-adds
+against the frameworks' own; one network in several formats.
+
+    tensorflow.py [PART OF A FILE'S NAME]        prints every difference of those files
+"""
+import collections
+import subprocess
+import sys
+
+import corpus
+
+FORMATS = {"tflite": ("tflite", "made/tflite"), "tensorflow": ("tensorflow", "made/graphdef"), "savedmodel": ("made/savedmodel",),
+           "keras": ("keras", "made/keras"), "tfjs": ("tfjs",)}
+
+# No network, or none of this family.
+NOT_MEANT = {
+    "res__ONNXTests__UNIT_Gemm_001__test.pbtxt": "ONNX in text form",
+    "caffe2_predict_net.pb": "Caffe2",
+    "fingerprint.pb": "no graph: a SavedModel's fingerprint",
+    "keras_metadata.pb.gz": "no graph: what Keras 2 keeps beside a SavedModel",
+    "pre_pr22362_nested_container.keras": "a subclassed model: its layers are in Python code",
+}
+
+# Shapes that the data decide, and what the oracle says of a handle.
+DATA = {"NonZero", "Unique", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppression",
+        "DynamicPartition", "ListDiff", "RaggedRange", "Bincount", "UnsortedSegmentSum"}
+
+
+def files_of(directories):
+    for directory in directories:
+        yield from sorted(path for path in (corpus.MODELS / directory).rglob("*") if path.is_file())
+
+
+def executed_shapes():
+    return {line["file"]: line["shapes"] for line in corpus.read_lines("models/oracle/tf_shapes.jsonl.gz")}
+
+
+def plain(name):
+    name = name.removeprefix("import/")
+    return name[:-2] if name.endswith(":0") else name
+
+
+def inspect(task):
+    path, fed = task
+    seen = corpus.Inspection(path, "--values", "--skip", "all", *fed)
+    if seen.json is None:
+        return str(path), seen.code, seen.message, None
+    slim = {"values": {}, "unknown": seen.json["unknown_operators"], "producers": {}, "data": set(),
+            "inputs": seen.json["inputs"]}
+    for value in seen.json["values"]:
+        slim["values"].setdefault(value["name"], value["shape"])
+    for layer in seen.json["layers"]:
+        for out in layer.get("outputs", []):
+            slim["producers"][out] = layer["op"]
+        if layer["op"] in DATA or not slim["data"].isdisjoint(layer.get("inputs", [])):
+            slim["data"].update(layer.get("outputs", []))
+    return str(path), seen.code, seen.message, slim
+
+
+def verdict_of(shape, truth):
+    if shape is None:
+        return "unknown"
+    if truth == [0] and shape == []:  # the oracle writes a scalar so
+        return "exact"
+    if len(shape) != len(truth) or any(isinstance(a, int) and a != b for a, b in zip(shape, truth)):
+        return "wrong"
+    return "exact" if all(isinstance(a, int) for a in shape) else "unknown"
+
+
+def check_executed(report, only):
+    truths = executed_shapes()
+    work = [(corpus.MODELS / file, ()) for file in truths if only in file]
+    first = list(corpus.parallel(inspect, work))
+    again = []
+    for path, _, _, seen in first:  # placeholders of open shapes are fed what ran
+        truth = {plain(name): dims for name, dims in truths[str(path).removeprefix(f"{corpus.MODELS}/")].items()}
+        fed = []
+        for value in seen["inputs"] if seen else []:
+            if value["name"] in truth:
+                fed += ["--shape", f"{value['name']}={','.join(map(str, truth[value['name']]))}"]
+        again.append((path, tuple(fed)))
+    counts, wrong = collections.Counter(), []
+    for path, code, message, seen in corpus.parallel(inspect, again):
+        file = path.removeprefix(f"{corpus.MODELS}/")
+        if seen is None:
+            counts["not read"] += len(truths[file])
+            continue
+        for name, dims in truths[file].items():
+            own = plain(name)
+            if own not in seen["values"]:
+                counts["not needed by an output"] += 1
+                continue
+            if "TensorArray" in name and len(dims) == 1 and dims[0] > 99:  # bytes of a handle
+                continue
+            verdict = verdict_of(seen["values"][own], dims)
+            if verdict == "wrong" and dims == [0] and seen["producers"].get(own) in ("Identity", None):
+                verdict = "flow"  # a TensorArray's flow, which stands for the array
+            if verdict == "unknown" and own in seen["data"]:
+                verdict = "data"
+            counts[verdict] += 1
+            if verdict in ("wrong", "unknown"):
+                line = f"{verdict}\t{file}\t{name}\t{seen['producers'].get(own)}\t{seen['values'][own]}\texpected {dims}"
+                report.detail(line)
+                if verdict == "wrong":
+                    wrong.append(line)
+                if only:
+                    print(line)
+    knowable = counts["exact"] + counts["unknown"] + counts["wrong"] + counts["not read"]
+    share = 100 * counts["exact"] / max(knowable, 1)
+    report.say(f"executed shapes of TensorFlow graphs: {counts['exact']} of {knowable} exact ({share:.2f} %); " +
+               ", ".join(f"{n} {what}" for what, n in sorted(counts.items()) if what != "exact"))
+    report.check(not wrong, "no executed shape is contradicted", wrong)
+    report.check(share >= 98, "at least 98 % of the executed shapes are exact", [f"{share:.2f} %"])
+
+
+def check_stored(report, only):
+    tool = corpus.BUILD / "tests/tools/declared"
+    paths = [str(path) for path in files_of(FORMATS["tflite"]) if only in str(path)]
+    done = subprocess.run([str(tool), *paths], capture_output=True, text=True, timeout=600)
+    exact = unknown = wrong = 0
+    for line in done.stdout.splitlines():
+        fields = line.split("\t")
+        if line.startswith("  "):
+            report.detail(line)
+        elif len(fields) == 4:
+            exact, unknown, wrong = exact + int(fields[1]), unknown + int(fields[2]), wrong + int(fields[3])
+    share = 100 * exact / max(exact + unknown + wrong, 1)
+    report.say(f"shapes stored in TFLite files: {exact} of {exact + unknown + wrong} computed exactly ({share:.2f} %), "
+               f"{unknown} unknown to the rules (the stored ones are used), {wrong} of another type or shape")
+    report.check(done.returncode == 0 and 100 * wrong <= exact + unknown + wrong, "rules and stored shapes agree",
+                 done.stderr.splitlines())
+    report.check(share >= 97, "nearly all stored shapes are computed", [f"{share:.2f} %"])
+
+
+def check_made(report, only):
+    lines = [line for line in corpus.read_lines("models/oracle/made.jsonl.gz")
+             if line["file"].split("/")[0] in ("tflite", "graphdef", "savedmodel", "keras") and line.get("macs") and
+             not any(name in line["file"] for name in NOT_MEANT) and only in line["file"]]
+    work = [("made/" + line["file"], line) for line in lines]
+    same_macs, same_params, different = 0, 0, []
+    networks = collections.defaultdict(dict)
+    for (file, line), (totals, message) in zip(work, corpus.parallel(totals_of, [file for file, _ in work])):
+        if totals is None:
+            different.append(f"{file}: {message}")
+            continue
+        near = [p for p in (line["params"], line.get("params_trainable")) if p and abs(totals["params"] - p) <= max(0.005 * p, 16)]
+        same_macs += totals["macs"] == line["macs"]
+        # TFLite's converter folds batch norms and merges equal constants: fewer are there.
+        same_params += bool(near) or file.startswith("made/tflite")
+        if totals["macs"] != line["macs"] or not (near or file.startswith("made/tflite")):
+            different.append(f"{file}: MACs {totals['macs']} of {line['macs']}, parameters {totals['params']} of {line['params']}")
+        networks[line["network"]][file] = totals
+    for line in different:
+        report.detail(line)
+        if only:
+            print(line)
+    n = len(work)
+    report.say(f"made with the frameworks: MACs of {same_macs} of {n} files exact, parameters of {same_params} within 0.5 %")
+    report.check(same_macs >= 0.98 * n, "MACs are those of the framework", different)
+    report.check(same_params >= 0.98 * n, "parameters are those of the framework", different)
+    for network in ("resnet50", "mobilenet_v2", "vgg16"):
+        macs = {totals["macs"] for totals in networks.get(network, {}).values()}
+        if macs and not only:
+            report.say(f"  {network}: {len(networks[network])} files of {len({f.split('/')[1] for f in networks[network]})} formats, "
+                       f"{', '.join(f'{m:,}' for m in sorted(macs))} MACs")
+            report.check(max(macs) <= 1.005 * min(macs), f"{network}: the same MACs in all formats", sorted(map(str, macs)))
+
+
+def totals_of(file):
+    seen = corpus.Inspection(corpus.MODELS / file, *([] if file.startswith("made/tflite") else ["--batch", "1"]))
+    return (seen.json["totals"], "") if seen.json else (None, seen.message)
+
+
+def read_one(path):
+    seen = corpus.Inspection(path)
+    return seen.code, seen.message
+
+
+def check_read(report, only):
+    for name, directories in FORMATS.items():
+        paths = [path for path in files_of(directories) if only in str(path)]
+        refused, crashed, excused = [], [], 0
+        for path, (code, message) in zip(paths, corpus.parallel(read_one, paths)):
+            if code == 0:
+                continue
+            reason = next((why for part, why in NOT_MEANT.items() if path.name.endswith(part)), None)
+            excused += reason is not None
+            line = f"{path.relative_to(corpus.MODELS)}: {reason or message[-200:]}"
+            report.detail("refused\t" + line)
+            if code not in (3, 4):
+                crashed.append(f"{line}: exit code {code}")
+            elif not reason:
+                refused.append(line)
+        meant = len(paths) - excused
+        report.say(f"{name}: {meant - len(refused) - len(crashed)} of {meant} files read; {excused} hold no network of the family")
+        report.check(not crashed, f"{name}: read or refused with exit code 3 or 4", crashed)
+        report.check(len(refused) <= 0.02 * meant, f"{name}: at least 98 % of the files are read", refused)
+
+
+def main():
+    corpus.require("models/oracle/tf_shapes.jsonl.gz", "models/oracle/made.jsonl.gz", "models/tflite")
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    report = corpus.Report("tensorflow" if not only else "tensorflow-part")
+    check_read(report, only)
+    check_executed(report, only)
+    check_stored(report, only)
+    check_made(report, only)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
