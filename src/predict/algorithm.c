@@ -1,9 +1,8 @@
-/* algorithm.c: rules by which a convolution gets its algorithm and workspace, and every kernel its launch.
- *
- * Where thresholds come from, each named at its place: "cudnn": choices of cuDNN 9.26 for 14,800 convolutions on five GPUs (compute
- * capability 7.5 to 9.0), four fifths of them, the rest held out; "cublas": names and grids of measured fp32 products on eight GPUs;
- * "autotuned": the fastest algorithm of 22,000 measured 3 x 3 convolutions in fp32 (cuDNN 8.9); "launches": recorded launches of
- * PyTorch 2.15. */
+/* algorithm.c: rules by which a convolution gets its algorithm and workspace, and every kernel its launch. * Where
+ * thresholds come from, each named at its place: "cudnn": choices of cuDNN 9.26 for 14,800 convolutions on five GPUs
+ * (compute capability 7.5 to 9.0), four fifths of them, the rest held out; "cublas": names and grids of measured fp32
+ * products on eight GPUs; "autotuned": the fastest algorithm of 22,000 measured 3 x 3 convolutions in fp32 (cuDNN
+ * 8.9); "launches": recorded launches of PyTorch 2.15. */
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -153,7 +152,8 @@ static choice choose_vector(const conv *c, const char *reason)
     return (choice){IMPLICIT, reason, false};
 }
 
-/* TF32: the tensors are copied into the layout of tensor cores and back, which has to pay. cudnn, fwd tf32: 2,200 shapes. */
+/* TF32: the tensors are copied into the layout of tensor cores and back, which has to pay. cudnn, fwd tf32: 2,200
+ * shapes. */
 static choice choose_tf32(const conv *c)
 {
     static const char PAYS[] = "TF32 pays for the change of layout";
@@ -241,8 +241,8 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
     if (chosen->name == IM2COL)
         return c->taps > 1 ? c->pixels * c->taps * c->channels * c->groups * c->element_bytes : 0;
     if (direction == CONV_FILTER_GRADIENT && chosen->name == DEPTHWISE && c->element_bytes < 4) {
-        /* Eight partial sums in fp32 for each image and 32 channels; hardly any where small windows and vectors of eight
-         * channels allow another kernel. */
+        /* Eight partial sums in fp32 for each image and 32 channels; hardly any where small windows and vectors of
+         * eight channels allow another kernel. */
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
@@ -262,8 +262,8 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* Tiles that a library has on a generation, and how much longer a multiprocessor needs for an output in it than in the best of them.
- * Chosen is the one with the least cost: rounds x outputs in a round x that factor. */
+/* Tiles that a library has on a generation, and how much longer a multiprocessor needs for an output in it than in the
+ * best of them. Chosen is the one with the least cost: rounds x outputs in a round x that factor. */
 typedef struct tile {
     int16_t m, n;
     float factor;
@@ -302,8 +302,8 @@ static const tile_set BATCHED_TILES[] = {
     {0.0, 1, {{64, 128, 1.00F}}},
 };
 
-/* Tensor cores: no measured names of kernels were at hand. The tiles that libraries have, larger ones with fewer loads for each
- * product; Hopper's warp groups fill 128 rows. */
+/* Tensor cores: no measured names of kernels were at hand. The tiles that libraries have, larger ones with fewer loads
+ * for each product; Hopper's warp groups fill 128 rows. */
 static const tile_set TENSOR_TILES[] = {
     {9.0, 1, {{128, 256, 1.00F}, {128, 128, 1.10F}, {128, 64, 1.30F}, {64, 64, 1.60F}}},
     {0.0, 1, {{128, 256, 1.00F}, {256, 128, 1.00F}, {128, 128, 1.08F}, {128, 64, 1.25F}, {64, 64, 1.50F}}},
@@ -380,17 +380,32 @@ static double slices(const conv *c, double sms)
 /* What is no product is launched with 64 registers or fewer for each thread (launches; assumed there as well). */
 static const double PLAIN_REGISTERS = 32;
 
-static void launch_plain(algorithm *a, const work *w, const device_view *d)
+/* launches: softmax has two rows of up to 128 numbers, or one longer one, for each of four warps; sums have a row for
+ * each of 16 warps, or four columns for each of 128 threads where channels lie last. */
+static double launch_reduction(const work *w, const kernel *k, double rows, double *threads)
 {
+    if (strstr(k->op, "softmax"))
+        return rows / (w->features[WORK_REDUCED_LENGTH] <= 7 ? 8 : 4);
+    if (w->features[WORK_INPUT_CHANNELS_LAST] > 0)
+        return rows / 512;
+    *threads = 512;
+    return rows / 16;
+}
+
+static void launch_plain(algorithm *a, const work *w, const kernel *k, const device_view *d)
+{
+    double rows = round(exp2(w->features[WORK_REDUCED_ROWS])); /* of norms and reductions */
     double bytes = w->features[WORK_INPUT_BITS_32] * 4;
     bool irregular = w->features[WORK_BROADCAST_INPUTS] > 0 || w->features[WORK_STRIDED_INPUTS] > 0;
     double threads = 128,
            elements = 8; /* launches: 1,477 of 1,497 pointwise kernels are ceil(elements / 1024) blocks */
     double blocks = 0;
     switch (w->group) {
-    case WORK_NORM:
-    case WORK_REDUCE: /* launches: layer norm is a block of 128 threads for each row; sums share blocks of 512 threads */
-        blocks = round(exp2(w->features[WORK_REDUCED_ROWS]));
+    case WORK_NORM: /* launches: a block for each row */
+        blocks = rows;
+        break;
+    case WORK_REDUCE:
+        blocks = launch_reduction(w, k, rows, &threads);
         break;
     case WORK_WINDOW:
         threads = 256;
@@ -459,7 +474,8 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
     return a;
 }
 
-/* The gradient of the data is shown where there is one, for it is the larger product; the workspace is what both need at most. */
+/* The gradient of the data is shown where there is one, for it is the larger product; the workspace is what both need
+ * at most. */
 static algorithm backward_of(const work *w, const kernel *k, const device_view *d)
 {
     algorithm filters = algorithm_of_direction(w, k, d, CONV_FILTER_GRADIENT);
@@ -488,7 +504,7 @@ algorithm algorithm_of(const work *w, const kernel *k, const device_view *d)
     } else if (w->group == WORK_ATTENTION && w->gemm[0] > 0) {
         attend(&a, w, k, d);
     } else {
-        launch_plain(&a, w, d);
+        launch_plain(&a, w, k, d);
     }
     return a;
 }

@@ -1,8 +1,7 @@
-/* algorithm.h: which algorithm the libraries choose for a kernel, and how it is launched: tiles, thread blocks, rounds of them, room that
- * it needs beside its tensors.
- *
- * Rules with thresholds that were fitted on the choices of the real libraries (tests/corpus/algorithms.py has how often they are right).
- * They explain; the predicted time does not depend on them. */
+/* algorithm.h: which algorithm the libraries choose for a kernel, and how it is launched: tiles, thread blocks, rounds
+ * of them, room that it needs beside its tensors. * Rules with thresholds that were fitted on the choices of the real
+ * libraries (tests/corpus/algorithms.py has how often they are right). They explain; the predicted time does not
+ * depend on them. */
 #ifndef SOOTH_PREDICT_ALGORITHM_H
 #define SOOTH_PREDICT_ALGORITHM_H
 
@@ -24,7 +23,8 @@ typedef struct algorithm {
 /* `k` is the kernel that `w` was made of, not a view. */
 algorithm algorithm_of(const work *w, const kernel *k, const device_view *d);
 
-/* "3 x 3, stride 1, 64 to 128 channels, float32 without tensor cores": the shape and the rule. In `a`; NULL if there is no name. */
+/* "3 x 3, stride 1, 64 to 128 channels, float32 without tensor cores": the shape and the rule. In `a`; NULL if there
+ * is no name. */
 const char *algorithm_reason(const algorithm *chosen, const work *w, const kernel *k, arena *a);
 
 /* One direction of a convolution: what backward kernels have two of. */

@@ -42,7 +42,8 @@ enum {
     WORK_BROADCAST_INPUTS = 19,
     WORK_STRIDED_INPUTS = 22,
     WORK_CONV_IMAGES = WORK_GENERAL + 22, /* of convolutions: the batch, log2 */
-    WORK_REDUCED_ROWS = WORK_GENERAL + 1, /* of norms and reductions, log2 */
+    WORK_REDUCED_LENGTH = WORK_GENERAL,   /* of norms and reductions: of a row, log2 */
+    WORK_REDUCED_ROWS = WORK_GENERAL + 1,
 };
 
 typedef struct work {

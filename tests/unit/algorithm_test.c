@@ -1,5 +1,5 @@
-/* Algorithms and launches of the kernels of whole networks: what holds for every kernel, and choices that are well known. How
- * often the rules agree with the libraries is measured by tests/corpus/algorithms.py. */
+/* Algorithms and launches of the kernels of whole networks: what holds for every kernel, and choices that are well
+ * known. How often the rules agree with the libraries is measured by tests/corpus/algorithms.py. */
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -177,7 +177,8 @@ static void numbers_of_a_work_lie_where_they_are_looked_for(void **state)
             assert_true(w->features[WORK_INPUT_CHANNELS_LAST] == (layout == LAYOUT_NHWC));
             assert_true(w->features[WORK_CONV_IMAGES] == 5);
             assert_true(w->features[WORK_INPUT_BITS_32] == 0.5F);
-            /* TF32 and 16 bits are copied into channels last unless they lie so; ours are multiples of eight but for the first. */
+            /* TF32 and 16 bits are copied into channels last unless they lie so; ours are multiples of eight but for
+             * the first. */
             algorithm a = algorithm_of(w, &s->program->kernels.items[i], &s->view);
             assert_true((a.workspace_bytes > 0) == (layout == LAYOUT_NCHW));
             seen++;
@@ -201,6 +202,33 @@ static void numbers_of_a_work_lie_where_they_are_looked_for(void **state)
     close_scene(s);
 }
 
+/* Grids that were recorded of PyTorch 2.15: resnet18 with 64 images has means of 32,768 rows in 2,048 blocks of float32, and in 64
+ * blocks of 16 bits with channels last; here are 32 images. */
+static void means_are_launched_as_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        lower_precision precision;
+        lower_layout layout;
+        double blocks;
+    } RECORDED[] = {{PRECISION_FP32, LAYOUT_NCHW, 1024}, {PRECISION_FP16, LAYOUT_NHWC, 32}};
+    for (size_t r = 0; r < 2; r++) {
+        scene *s = open_scene("zoo:resnet18", "a100",
+                              &(lower_options){.precision = RECORDED[r].precision, .layout = RECORDED[r].layout});
+        int seen = 0;
+        for (int32_t i = 0; i < s->program->kernels.count; i++) {
+            const kernel *k = &s->program->kernels.items[i];
+            const work *w = work_at(s, i);
+            if (!w || w->group != WORK_REDUCE)
+                continue;
+            assert_true(algorithm_of(w, k, &s->view).blocks == RECORDED[r].blocks);
+            seen++;
+        }
+        assert_int_equal(seen, 1);
+        close_scene(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +237,7 @@ int main(void)
         cmocka_unit_test(winograd_needs_cores_without_tf32),
         cmocka_unit_test(depthwise_convolutions_are_direct),
         cmocka_unit_test(products_fill_rounds),
+        cmocka_unit_test(means_are_launched_as_recorded),
         cmocka_unit_test(numbers_of_a_work_lie_where_they_are_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
