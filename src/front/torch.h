@@ -260,6 +260,7 @@ dtype torch_promoted(const torch *t, torch_value a, torch_value b);
 const torch_op *torch_ops_nn(size_t *count);
 const torch_op *torch_ops_math(size_t *count);
 const torch_op *torch_ops_shape(size_t *count);
+const torch_op *torch_ops_create(size_t *count);
 const torch_op *torch_ops_index(size_t *count);
 const torch_op *torch_ops_recurrent(size_t *count);
 const torch_op *torch_ops_fused(size_t *count);

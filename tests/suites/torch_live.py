@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Exports networks with the PyTorch that is installed and reads what it wrote: torch.export, TorchScript scripted and traced. Parameters
+must be those of the module, and the output's shape that of a run. One skipped test where there is no PyTorch.
+
+SOOTH_TORCH_PYTHON names the Python that has it, if it is not the one that runs the tests.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build") / "sooth")
+PYTHON = os.environ.get("SOOTH_TORCH_PYTHON", sys.executable)
+EXPORT_TIMEOUT_S = 900
+
+EXPORTER = r"""
+import json, sys, warnings
+warnings.filterwarnings("ignore")
+import torch, torchvision
+torch.manual_seed(0)
+directory = sys.argv[1]
+made = []
+for name in sys.argv[2:]:
+    network = getattr(torchvision.models, name)(weights=None).eval()
+    example = torch.zeros(1, 3, 224, 224)
+    with torch.no_grad():
+        output = network(example)
+    facts = {"name": name, "params": sum(p.numel() for p in network.parameters()), "output": list(output.shape)}
+    path = f"{directory}/{name}.pt2"
+    torch.export.save(torch.export.export(network, (example,)), path)
+    made.append(dict(facts, file=path, shape=None))
+    path = f"{directory}/{name}.script.pt"
+    torch.jit.script(network).save(path)
+    made.append(dict(facts, file=path, shape=[1, 3, 224, 224]))
+    path = f"{directory}/{name}.trace.pt"
+    torch.jit.trace(network, example).save(path)
+    made.append(dict(facts, file=path, shape=None))
+print(json.dumps({"torch": torch.__version__, "made": made}))
+"""
+NETWORKS = ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "convnext_tiny", "swin_t", "vit_b_16"]
+
+
+def skip(why):
+    print(f"1..1\nok 1 - networks of the installed PyTorch # SKIP {why}")
+    sys.exit(0)
+
+
+def wrong(entry):
+    command = [PROGRAM, "inspect", entry["file"], "--format", "json"]
+    if entry["shape"]:
+        listed = json.loads(subprocess.run(command, capture_output=True).stdout or "{}")
+        command += ["--shape", f"{listed['inputs'][0]['name']}={','.join(map(str, entry['shape']))}"]
+    done = subprocess.run(command, capture_output=True)
+    if done.returncode:
+        return done.stderr.decode().strip()
+    seen = json.loads(done.stdout)
+    if seen["totals"]["params"] != entry["params"]:
+        return f"parameters: found {seen['totals']['params']}, expected {entry['params']}"
+    if seen["outputs"][0]["shape"] != entry["output"]:
+        return f"output: found {seen['outputs'][0]['shape']}, expected {entry['output']}"
+    if seen["unknown_operators"] or not seen["totals"]["macs"]:
+        return f"unknown operators: {seen['unknown_operators']}"
+    return None
+
+
+def main():
+    if subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True).returncode:
+        skip("PyTorch and torchvision are not installed")
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([PYTHON, "-c", EXPORTER, directory, *NETWORKS], capture_output=True, timeout=EXPORT_TIMEOUT_S)
+        if done.returncode:
+            skip("this PyTorch cannot export them: " + done.stderr.decode().strip().splitlines()[-1][:120])
+        answer = json.loads(done.stdout.decode().splitlines()[-1])
+        print(f"1..{len(answer['made'])}")
+        print(f"#: {len(answer['made'])} files exported by PyTorch {answer['torch']}")
+        failures = 0
+        for number, entry in enumerate(answer["made"], 1):
+            why = wrong(entry)
+            failures += why is not None
+            print(f"{'not ' * (why is not None)}ok {number} - {os.path.basename(entry['file'])}")
+            if why:
+                print(f"#   {why}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
