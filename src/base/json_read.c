@@ -201,7 +201,7 @@ static int close_lists(reader *r, open_list *open, int depth)
 const json_node *json_read(str bytes, const char *subject, arena *a, fail *f)
 {
     reader r = {bytes.ptr, bytes.ptr, bytes.ptr + bytes.len, subject, a, f};
-    open_list open[JSON_READ_MAX_DEPTH];
+    open_list open[JSON_READ_MAX_DEPTH] = {{0}};
     int depth = 0;
     json_node *root = NULL;
     take_word(&r, "\xef\xbb\xbf");
@@ -232,9 +232,10 @@ const json_node *json_read(str bytes, const char *subject, arena *a, fail *f)
         bool is_object = take_word(&r, "{");
         if (is_object || take_word(&r, "[")) {
             n->kind = is_object ? JSON_OBJECT : JSON_ARRAY;
-            if (depth == JSON_READ_MAX_DEPTH)
+            if (depth < JSON_READ_MAX_DEPTH)
+                open[depth++] = (open_list){n, &n->first};
+            else
                 wrong(&r, r.at, "it is nested more than 256 levels deep");
-            open[depth++] = (open_list){n, &n->first};
         } else {
             take_scalar(&r, n);
         }

@@ -73,7 +73,7 @@ static bool numbers_in(torch_value v, int depth, num *dims, int *rank, torch_val
         numbers[(*count)++] = v;
         return true;
     }
-    if (depth == MAX_RANK || depth > 4)
+    if (depth > 4)
         return false;
     if (depth >= *rank)
         *rank = depth + 1;

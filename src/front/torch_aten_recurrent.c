@@ -134,8 +134,8 @@ static void rule_layers(torch_call *c)
         value_id own[2] = {NO_VALUE, NO_VALUE}, outputs[3];
         for (int k = 0; k < 2; k++)
             if (states[k] != NO_VALUE)
-                own[k] =
-                    layers == 1 ? states[k] : torch_slice(t, states[k], 0, i * directions, (i + 1) * directions, 1);
+                own[k] = layers == 1 ? states[k]
+                                     : torch_slice(t, states[k], 0, (num)i * directions, (num)(i + 1) * directions, 1);
         emit_layer(t, &l, x, own[0], own[1], outputs);
         x = outputs[0];
         last[0][i] = outputs[1];

@@ -41,6 +41,8 @@ int torch_axis(num axis, int rank)
 num torch_item(torch *t, value_id id)
 {
     int32_t count;
+    if (id == NO_VALUE)
+        return NUM_UNKNOWN;
     const num *ints = value_ints(t->net, &t->net->values.items[id], &count);
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
@@ -135,7 +137,7 @@ static tensor *new_tensor(torch *t, dtype type, int rank, int64_t count)
 
 static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t count)
 {
-    size_t bytes = (size_t)dtype_bits(x->dtype) / 8;
+    const size_t bytes = (size_t)dtype_bits(x->dtype) / 8; /* at most 8 */
     uint8_t *room = ARENA_ARRAY(t->kept, uint8_t, count * bytes);
     for (size_t i = 0; i < count * bytes; i++)
         room[i] = (uint8_t)(elements[i / bytes] >> (8 * (i % bytes)));
@@ -147,7 +149,7 @@ static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t coun
 /* A number that is not plain has no place in a file: the network has it, the source only knows that there is one. */
 static value_id const_nums(torch *t, const num *ints, int rank, int count, bool joker)
 {
-    uint64_t plain[MAX_RANK];
+    uint64_t plain[MAX_RANK] = {0};
     int symbolic = 0;
     for (int i = 0; i < count; i++) {
         symbolic += !num_known(ints[i]);
@@ -354,7 +356,7 @@ value_id torch_squeeze(torch *t, value_id x, int64_t axis)
 
 value_id torch_cast(torch *t, value_id x, dtype type)
 {
-    if (type == DT_UNKNOWN || torch_at(t, x)->dtype == type)
+    if (x == NO_VALUE || type == DT_UNKNOWN || torch_at(t, x)->dtype == type)
         return x;
     torch_node n = torch_begin(t, "Cast");
     torch_in(&n, x);

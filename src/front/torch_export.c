@@ -483,7 +483,7 @@ static torch_value run_cond(environment *e, const json_node *node)
     enum { MAX_DEPTH = 16 };
     torch *t = e->torch;
     const json_node *branches[2], *inputs = json_get(node, "inputs");
-    torch_value operands = torch_none(), result = torch_none();
+    torch_value operands, result = torch_none();
     if (e->depth >= MAX_DEPTH)
         fail_with(&t->model->fail, SOOTH_ERROR_INPUT, "branches are nested more than %d deep", MAX_DEPTH);
     for (int i = 0; i < 2; i++)
@@ -554,9 +554,9 @@ static void run_node(environment *e, const json_node *node)
                 name = after(target, "torch.ops.");
             dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
             str space = {name.ptr, dot ? (size_t)(dot - name.ptr) : 0};
-            if (str_is(space, "torchvision")) {
+            if (dot && str_is(space, "torchvision")) {
                 name = (str){dot + 1, name.len - space.len - 1};
-                dot = memchr(name.ptr, '.', name.len);
+                dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
                 name.len = dot ? (size_t)(dot - name.ptr) : name.len;
             }
             result = torch_aten(t, name, arguments, count);

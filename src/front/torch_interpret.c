@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { MAX_CALLS = 100, MAX_STEPS = 400000, MAX_CALL_ARGUMENTS = 64 };
+enum { MAX_CALLS = 100, MAX_STEPS = 200000, MAX_CALL_ARGUMENTS = 64 };
 
 typedef struct interpreter {
     torch torch;

@@ -291,7 +291,10 @@ static str unescaped(parser *p, str s)
         char c = s.ptr[i];
         if (c == '\\' && i + 1 < s.len) {
             c = s.ptr[++i];
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+            if (c == 'n')
+                c = '\n';
+            else if (c == 't')
+                c = '\t';
         }
         room[used++] = c;
     }

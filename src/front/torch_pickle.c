@@ -190,9 +190,8 @@ static void find_data(pickle *p, tensor *x, str key, int64_t offset, int64_t ele
     const zip_entry *e = zip_find(p->zip, arena_printf(p->arena, "%.*s%.*s", STR_ARG(p->folder), STR_ARG(key)));
     if (!e)
         return;
-    str data = e->method == 0               ? zip_stored(p->zip, e)
-               : e->bytes <= MAX_FOLDED * 8 ? zip_read(p->zip, e, MAX_FOLDED * 8)
-                                            : (str){0};
+    const size_t most = (size_t)MAX_FOLDED * 8;
+    str data = e->method == 0 ? zip_stored(p->zip, e) : e->bytes <= most ? zip_read(p->zip, e, most) : (str){0};
     size_t size = (size_t)dtype_bits(x->dtype) / 8, from = (size_t)offset * size, need = (size_t)elements * size;
     if (from > data.len || need > data.len - from)
         return;

@@ -75,8 +75,9 @@ static void read_code(builder *b, zip *z, const zip_entry *e, str root, torch_sc
 {
     str path = {e->name.ptr + root.len + 5, e->name.len - root.len - 5 - 3};
     char *module = ARENA_ARRAY(b->arena, char, path.len + 1);
-    for (size_t i = 0; i < path.len; i++)
-        module[i] = path.ptr[i] == '/' ? '.' : path.ptr[i];
+    memcpy(module, path.ptr, path.len);
+    for (char *slash = module; (slash = strchr(slash, '/'));)
+        *slash = '.';
     str text = zip_read(z, e, MAX_CODE_BYTES);
     for (const code *c = torch_parse(text, arena_str(b->arena, e->name).ptr, b->arena, &b->model->fail); c;
          c = c->next) {
@@ -96,8 +97,8 @@ static void read_all_code(builder *b, zip *z, str root, torch_script *s)
 {
     for (int32_t i = 0; i < z->count; i++) {
         const zip_entry *e = &z->entries[i];
-        if (e->name.len > root.len + 8 && memcmp(e->name.ptr, root.ptr, root.len) == 0 && str_ends(e->name, ".py") &&
-            str_starts((str){e->name.ptr + root.len, e->name.len - root.len}, "code/"))
+        if (e->name.len > root.len + 8 && (!root.len || memcmp(e->name.ptr, root.ptr, root.len) == 0) &&
+            str_ends(e->name, ".py") && str_starts((str){e->name.ptr + root.len, e->name.len - root.len}, "code/"))
             read_code(b, z, e, root, s);
     }
 }
