@@ -323,7 +323,10 @@ static void write_node(tf_graph *g, tf_node *n)
     if (++f->written > MAX_WRITTEN)
         fail_with(f->fail, SOOTH_ERROR_INPUT, "its functions call one another until there are more than %d nodes",
                   MAX_WRITTEN);
-    value_id *in = ARENA_ARRAY(a, value_id, (size_t)n->input_count + 1);
+    enum { MOST_READ = 16 }; /* mappings may look at inputs that a damaged file leaves out */
+    value_id *in = ARENA_ARRAY(a, value_id, (size_t)n->input_count + MOST_READ);
+    for (int32_t i = 0; i < MOST_READ; i++)
+        in[n->input_count + i] = NO_VALUE;
     for (int32_t i = 0; i < n->input_count; i++)
         in[i] = is_missing(n->inputs[i]) ? missing_value(g, n->input_texts[i])
                                          : tf_write(g, n->inputs[i]); /* written already: no recursion */
@@ -342,7 +345,10 @@ static void write_node(tf_graph *g, tf_node *n)
     f->e.name = build_at(f->e.b, n->outputs[0])->name;
     declare_outputs(g, n, &o);
     const tf_row *row = find_row(n->op);
-    bool has_inputs = true, may_lack = str_is(n->op, "Merge"); /* the input that comes from the next round */
+    bool is_source = str_starts(n->op, "Placeholder") || str_starts(n->op, "Var") || str_is(n->op, "Const") ||
+                     str_is(n->op, "NoOp") || str_is(n->op, "Assert");
+    bool has_inputs = is_source || n->input_count > 0,
+         may_lack = str_is(n->op, "Merge"); /* the input that comes from the next round */
     for (int i = 0; i < o.in_count && !may_lack; i++)
         has_inputs &= in[i] != NO_VALUE;
     if (tf_find_function(f, n->op))

@@ -132,7 +132,10 @@ static value_id tensor_at(const lite *l, flat_vector list, uint32_t i)
 
 static value_id *tensors_of(lite *l, flat_vector list)
 {
-    value_id *ids = ARENA_ARRAY(l->e.b->arena, value_id, (size_t)list.count + 1);
+    enum { MOST_READ = 32 }; /* mappings may look at inputs that a damaged file leaves out */
+    value_id *ids = ARENA_ARRAY(l->e.b->arena, value_id, (size_t)list.count + MOST_READ);
+    for (uint32_t i = 0; i < MOST_READ; i++)
+        ids[list.count + i] = NO_VALUE;
     for (uint32_t i = 0; i < list.count; i++)
         ids[i] = tensor_at(l, list, i);
     return ids;

@@ -67,7 +67,7 @@ static int carrier(const infer *c, const value *before, int axis, const value *t
     for (int k = 0; k < target->rank; k++) {
         int64_t dim = target->dims[k], left = product(target->dims, 0, k);
         int64_t right = product(target->dims, k + 1, target->rank);
-        if (left <= 0 || right <= 0 || dim % batch != 0)
+        if (left <= 0 || right <= 0 || dim <= 0 || dim % batch != 0)
             continue;
         if (dim == batch && left % outer == 0 && right % inner == 0 && beside % (left / outer) == 0)
             return k;
