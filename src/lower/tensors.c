@@ -62,14 +62,17 @@ extent value_extent(eager *e, value_id v)
     if (known && val->rank > MAX_PLACED_RANK)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s has %d dimensions; kernels take up to %d",
                   STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
+    int64_t elements = 1; /* of what fits without a doubt; the rest is looked at closely */
     for (int i = 0; known && i < val->rank; i++) {
         x.dims[i] = val->dims[i];
         known = dim_known(val->dims[i]);
+        elements = elements < INT32_MAX && x.dims[i] > 0 && x.dims[i] < INT32_MAX ? elements * x.dims[i] : INT64_MAX;
     }
     if (!known)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "the shape of %.*s is not known; give all dimensions (--batch, --dim)", STR_ARG(val->name));
-    check_size(e, &x);
+    if (elements > MAX_ELEMENTS)
+        check_size(e, &x);
     extent_contiguous(&x);
     return x;
 }
@@ -159,16 +162,21 @@ void set_result(eager *e, int i, tensor_id t)
     if (i >= e->node->output_count || e->node->outputs[i] == NO_VALUE)
         return;
     value_id v = e->node->outputs[i];
-    extent want = value_extent(e, v);
-    if (e->is_turned && i == 0 && want.rank >= 3 && tensor_at(e, t)->rank == want.rank) {
+    const value *want = &e->net->values.items[v];
+    if (e->is_turned && i == 0 && want->rank >= 3 && tensor_at(e, t)->rank == want->rank) {
         e->of_turned[v] = t; /* turned back when somebody asks for it as it is */
         if (e->out->tensors.items[t].value == NO_VALUE)
             e->out->tensors.items[t].value = v;
         return;
     }
     const placed_tensor *got = tensor_at(e, t);
-    if (got->rank != want.rank || memcmp(got->dims, want.dims, (size_t)want.rank * sizeof *want.dims) != 0)
-        t = reshape(e, t, want.rank, want.dims);
+    bool fits = want->kind == VALUE_TENSOR && got->rank == want->rank;
+    for (int d = 0; fits && d < got->rank; d++)
+        fits = got->dims[d] == want->dims[d];
+    if (!fits) {
+        extent x = value_extent(e, v);
+        t = reshape(e, t, x.rank, x.dims);
+    }
     e->of_value[v] = t;
     if (e->out->tensors.items[t].value == NO_VALUE)
         e->out->tensors.items[t].value = v;
