@@ -19,20 +19,26 @@ static int64_t tensor_bytes(const eager *e, tensor_id t)
 
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
 {
-    kernel k = {.op = op, .layer = e->layer, .flags = (uint8_t)flags, .output_count = 1};
-    k.repeat = e->node ? e->node->repeat : 1;
-    tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, (size_t)input_count + 1);
+    tensor_id *held = arena_room(e->arena, (size_t)input_count + 1, sizeof *held);
+    int count = 0;
+    int64_t bytes_read = 0;
     for (int i = 0; i < input_count; i++)
         if (inputs[i] != NO_TENSOR && !tensor_at(e, inputs[i])->is_number) {
-            held[k.input_count++] = inputs[i];
-            k.bytes_read += flags & KERNEL_VIEW ? 0 : tensor_bytes(e, inputs[i]);
+            held[count++] = inputs[i];
+            bytes_read += flags & KERNEL_VIEW ? 0 : tensor_bytes(e, inputs[i]);
         }
-    held[input_count] = output;
-    k.inputs = held;
-    k.outputs = held + input_count;
-    k.bytes_written = flags & KERNEL_VIEW ? 0 : tensor_bytes(e, output);
-    kernel *made = ARENA_PUSH(e->arena, &e->out->kernels);
-    *made = k;
+    held[count] = output;
+    kernel *made = ARENA_PUSH_ROOM(e->arena, &e->out->kernels);
+    *made = (kernel){.op = op,
+                     .layer = e->layer,
+                     .flags = (uint8_t)flags,
+                     .input_count = count,
+                     .output_count = 1,
+                     .inputs = held,
+                     .outputs = held + count,
+                     .bytes_read = bytes_read,
+                     .bytes_written = flags & KERNEL_VIEW ? 0 : tensor_bytes(e, output),
+                     .repeat = e->node ? e->node->repeat : 1};
     return made;
 }
 

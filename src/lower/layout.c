@@ -23,10 +23,11 @@ static void order_strides(extent *x, const int *order)
 
 void extent_contiguous(extent *x)
 {
-    int order[MAX_PLACED_RANK];
-    for (int i = 0; i < x->rank; i++)
-        order[i] = x->rank - 1 - i;
-    order_strides(x, order);
+    int64_t step = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        x->strides[i] = step;
+        step = mul_wrapping(step, x->dims[i] > 1 ? x->dims[i] : 1);
+    }
 }
 
 void extent_channels_last(extent *x)
@@ -53,10 +54,15 @@ static bool is_packed_in_order(const extent *x, const int *order)
 
 bool extent_is_contiguous(const extent *x)
 {
-    int order[MAX_PLACED_RANK];
-    for (int i = 0; i < x->rank; i++)
-        order[i] = x->rank - 1 - i;
-    return is_packed_in_order(x, order);
+    int64_t step = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        if (x->dims[i] == 0)
+            return true;
+        if (x->dims[i] != 1 && x->strides[i] != step)
+            return false;
+        step = mul_wrapping(step, x->dims[i]);
+    }
+    return true;
 }
 
 bool extent_is_channels_last(const extent *x)
@@ -98,6 +104,8 @@ static void sort_by_stride(const extent *x, int *order)
 
 bool extent_is_dense(const extent *x)
 {
+    if (extent_is_contiguous(x) || extent_is_channels_last(x))
+        return true;
     extent real = {0}; /* without the dimensions of size 1 */
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1) {
