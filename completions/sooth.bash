@@ -90,7 +90,7 @@ _sooth() {
     eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;
     learn)
         options="--output --epochs --seed --rate --networks --operators --patience --leave-gpus --leave-families --leave-share"
-        options+=" --quiet --help"
+        options+=" --apart --quiet --help"
         ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;
