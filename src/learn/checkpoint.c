@@ -36,10 +36,10 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, in
 {
     char other[4096];
     if (snprintf(other, sizeof other, "%s.new", path) >= (int)sizeof other)
-        fail_with(f, SOOTH_ERROR_USAGE, "%.200s…: the path is too long", path);
+        fail_with(f, SOOTH_ERROR_USAGE, "the path is too long");
     FILE *file = fopen(other, "wb");
     if (!file)
-        fail_with(f, SOOTH_ERROR_SYSTEM, "%.300s: cannot be written: %s", other, strerror(errno));
+        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(errno));
     checkpoint_header h = header_of(t, r, stage, epoch);
     const float *parts[] = {t->params, t->first_moment, t->second_moment, t->average};
     bool good = fwrite(&h, sizeof h, 1, file) == 1;
@@ -51,7 +51,7 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, in
     if (!good || rename(other, path) != 0) {
         int error = errno;
         unlink(other);
-        fail_with(f, SOOTH_ERROR_SYSTEM, "%.300s: cannot be written: %s", path, strerror(error));
+        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(error));
     }
 }
 
@@ -61,7 +61,7 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int
         return false;
     FILE *file = fopen(path, "rb");
     if (!file)
-        fail_with(f, SOOTH_ERROR_SYSTEM, "%.300s: cannot be read: %s", path, strerror(errno));
+        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be read: %s", strerror(errno));
     checkpoint_header h, expected = header_of(t, r, 0, 0);
     bool good = fread(&h, sizeof h, 1, file) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
                 h.params == expected.params && h.data == expected.data && h.stacks == expected.stacks &&
@@ -74,8 +74,7 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int
     fclose(file);
     if (!good)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "%.300s: no checkpoint of a training on these rows: remove it or name another with --checkpoint",
-                  path);
+                  "no checkpoint of a training on these rows: remove it or name another file with -o");
     t->step = h.step;
     t->random = h.random;
     *stage = h.stage;
