@@ -183,9 +183,9 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB_OBJECTS) $(LIBS)
 
 .PHONY: bench
-bench: ## speed and memory, side by side with the onnx package and with nanopb
+bench: ## speed and memory, side by side with the onnx package, with nanopb and with PyTorch
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory $(JOBS) -s all $(BUILD)/bench/load $(BUILD)/bench/process $(BUILD)/bench/predict
+	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict nas learn)
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -86,6 +86,29 @@ def bench_predict(build, seconds):
     print(f"  whole process            {fastest:8.2f} ms   (median {median:.2f} of 50 runs, {peak / 1024:.1f} MiB resident; target 8 ms)")
 
 
+def bench_nas(build):
+    print("all networks of NAS-Bench-201, each built, bound and predicted by itself (titan-rtx, batch 256)")
+    networks, threads, seconds, *parts = map(float, output(build / "bench/nas", "titan-rtx", 256))
+    building, binding, predicting = parts
+    print(f"  {networks:,.0f} networks on {threads:.0f} threads: {seconds:.2f} s   (target 2 s; one of them: built in {building:.0f} µs, bound in "
+          f"{binding:.0f} µs, predicted in {predicting:.0f} µs)")
+
+
+def bench_learn(build, seconds):
+    print("a step of training on made-up rows of the real shape: 64 rows of networks with 150 kernels, 640 of operators; fastest step")
+    done = subprocess.run([build / "bench/learn", str(seconds)], capture_output=True, text=True, check=True)
+    (steps, fastest, median, *_), shape = (line.split() for line in done.stdout.splitlines())
+    threads = len(os.sched_getaffinity(0))
+    print(f"  sooth                  {float(fastest):8.1f} ms   (median {float(median):.1f} of {steps} steps, {threads} threads)")
+    fields = output(sys.executable, TOP / "bench/learn_torch.py", seconds, threads, *shape)
+    if fields:
+        version, steps, other, other_median = fields[:4]
+        print(f"  PyTorch {version:15}{float(other):8.1f} ms   (median {float(other_median):.1f} of {steps} steps); {float(other) / float(fastest):.1f} "
+              "times sooth's; target 2")
+    else:
+        print(f"  PyTorch: skipped, {sys.executable} cannot import torch")
+
+
 def synthetic(path, columns, with_weights):
     """A chain of MatMuls. With weights their bytes are holes in a sparse file."""
     out = onnxtext
@@ -153,6 +176,8 @@ def main():
     bench_graphs(build, scratch, options.seconds)
     bench_process(build, scratch)
     bench_predict(build, options.seconds)
+    bench_nas(build)
+    bench_learn(build, options.seconds)
     bench_large(build, scratch)
     if (TOP / "bench/nanopb").exists():
         bench_wire(build, scratch, options.seconds)

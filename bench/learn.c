@@ -1,0 +1,156 @@
+/* learn.c: how long a step of training takes, on made-up examples of the real shape: rows of networks with some 150 distinct kernels,
+ * and ten times as many rows of single operators.
+ *
+ *     learn [SECONDS]
+ *
+ * Prints two lines. The first: steps; the fastest and the median step in milliseconds; the mean loss of the first and of the last
+ * step. The second is the shape, for bench/learn_torch.py: parameters; examples of a step; numbers of features, operators, stacks
+ * and GPUs; widths of their three vectors; then for each group its samples in a step and the units of its two layers. */
+#include "learn/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    BATCHES = 4, /* that take turns */
+    NETWORK_ROWS = 64,
+    OPERATOR_ROWS = 640,
+    EXAMPLES = NETWORK_ROWS + OPERATOR_ROWS,
+    STACKS = 24,
+    GPUS = 24,
+    MAX_STEPS = 10000,
+    LEAST_STEPS = 10,
+};
+
+/* Distinct kernels of a network row, about as rows of inference and training in timm's tables have them together. */
+static const int NETWORK_KERNELS[WORK_GROUP_COUNT] = {
+    [WORK_CONV] = 22,  [WORK_DEPTHWISE] = 7, [WORK_GROUPED] = 2, [WORK_CONV_BACKWARD] = 14, [WORK_DEPTHWISE_BACKWARD] = 5,
+    [WORK_PRODUCT] = 14, [WORK_ATTENTION] = 1, [WORK_NORM] = 26, [WORK_REDUCE] = 8,         [WORK_POINTWISE] = 32,
+    [WORK_MOVE] = 10,  [WORK_WINDOW] = 2,    [WORK_FUSED] = 1,   [WORK_UPDATE] = 4,         [WORK_OTHER] = 2,
+};
+/* Of a hundred operator rows. */
+static const int OPERATOR_KERNELS[WORK_GROUP_COUNT] = {
+    [WORK_CONV] = 10, [WORK_PRODUCT] = 60, [WORK_ATTENTION] = 15, [WORK_NORM] = 5, [WORK_REDUCE] = 4, [WORK_POINTWISE] = 6,
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static float between(trainer *chance, float low, float high)
+{
+    return low + (high - low) * (float)(trainer_random(chance) >> 40) / (float)(1 << 24);
+}
+
+/* Its time is what its kernels would take by a rule that the features have in them, so that there is something to learn. */
+static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], trainer *chance, arena *a)
+{
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        e->first_of_group[g + 1] = e->first_of_group[g] + kernels[g];
+    e->sample_count = e->first_of_group[WORK_GROUP_COUNT];
+    sample *samples = ARENA_ARRAY(a, sample, (size_t)e->sample_count);
+    e->samples = samples;
+    e->stack = 1 + (int)(trainer_random(chance) % (STACKS - 1));
+    e->gpu = 1 + (int)(trainer_random(chance) % (GPUS - 1));
+    e->weight = 1;
+    e->latency_us = 20;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++) {
+            sample *x = &samples[k];
+            *x = (sample){.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()),
+                          .group = (uint8_t)g,
+                          .count = (float)(1 + trainer_random(chance) % 4),
+                          .compute_us = between(chance, 1, 50),
+                          .memory_us = between(chance, 1, 50)};
+            for (int i = 0; i < FEATURE_COUNT; i++)
+                x->features[i] = between(chance, -1, 1);
+            e->host_count[g] += x->count;
+            e->latency_us += x->count * (x->compute_us * (1.6F + x->features[0]) + x->memory_us * (1.3F + x->features[1] / 4) + 2);
+        }
+}
+
+static dataset make_dataset(arena *a)
+{
+    trainer chance = {.random = 1};
+    dataset d = {.items = ARENA_ARRAY(a, example, (size_t)BATCHES * EXAMPLES), .stack_count = STACKS, .gpu_count = GPUS};
+    for (int b = 0; b < BATCHES; b++) {
+        for (int i = 0; i < NETWORK_ROWS; i++)
+            make_example(&d.items[d.count++], NETWORK_KERNELS, &chance, a);
+        for (int i = 0; i < OPERATOR_ROWS; i++) {
+            int kernels[WORK_GROUP_COUNT] = {0}, group = 0;
+            for (int rest = i % 100; rest >= OPERATOR_KERNELS[group]; group++)
+                rest -= OPERATOR_KERNELS[group];
+            kernels[group] = 1;
+            make_example(&d.items[d.count++], kernels, &chance, a);
+        }
+    }
+    d.mean = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    d.scale = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
+        d.scale[i] = 1;
+    return d;
+}
+
+static void run(double limit_ms, arena *a)
+{
+    static double times[MAX_STEPS];
+    static int32_t order[BATCHES][EXAMPLES];
+    dataset d = make_dataset(a);
+    trainer t;
+    trainer_init(&t, &d, 1, a);
+    /* Examples of both kinds are mixed, so that the parts of a batch weigh about the same. */
+    for (int32_t b = 0; b < BATCHES; b++)
+        for (int32_t i = 0; i < EXAMPLES; i++)
+            order[b][i] = b * EXAMPLES + i;
+    for (int32_t b = 0; b < BATCHES; b++)
+        for (int32_t i = EXAMPLES - 1; i > 0; i--) {
+            int32_t j = (int32_t)(trainer_random(&t) % (uint64_t)(i + 1)), swapped = order[b][i];
+            order[b][i] = order[b][j];
+            order[b][j] = swapped;
+        }
+    double first_loss = 0, last_loss = 0;
+    int steps = 0;
+    for (double began = now_ms(); steps < MAX_STEPS && (steps < LEAST_STEPS || now_ms() - began < limit_ms); steps++) {
+        double start = now_ms();
+        last_loss = trainer_step(&t, &d, order[steps % BATCHES], EXAMPLES, 2e-3);
+        times[steps] = now_ms() - start;
+        first_loss = steps ? first_loss : last_loss;
+    }
+    qsort(times, (size_t)steps, sizeof *times, ascending);
+    printf("%d %.3f %.3f %.4f %.4f\n", steps, times[0], times[steps / 2], first_loss, last_loss);
+    printf("%zu %d %d %d %d %d %d %d %d", t.net.at.count, EXAMPLES, FEATURE_COUNT, work_op_count(), STACKS, GPUS, OP_WIDTH,
+           STACK_WIDTH, GPU_WIDTH);
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        group_shape shape = net_group_shape((work_group)g);
+        int samples = 0;
+        for (int i = 0; i < EXAMPLES; i++)
+            samples += d.items[i].first_of_group[g + 1] - d.items[i].first_of_group[g];
+        printf(" %d %zu %zu", samples, shape.first, shape.second);
+    }
+    printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    sooth_error error = {.message = ""};
+    fail f = {.error = &error};
+    arena a;
+    arena_init(&a, &f, (size_t)1 << 30);
+    if (setjmp(f.jump)) {
+        arena_free(&a);
+        return fprintf(stderr, "learn: %s\n", error.message), 1;
+    }
+    run(1e3 * (argc > 1 ? atof(argv[1]) : 2), &a);
+    arena_free(&a);
+    return 0;
+}
