@@ -72,8 +72,10 @@ $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin $(BUI
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<
 
-# Where floats are summed by the hundred thousand, the compiler may use its widest loops.
+# Where floats are summed by the hundred thousand, the compiler may use its widest loops; products of matrices have multiplication and
+# addition in one instruction.
 $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += -O3
+$(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += -O3 -ffp-contract=fast
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects

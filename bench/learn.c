@@ -25,13 +25,26 @@ enum {
 
 /* Distinct kernels of a network row, about as rows of inference and training in timm's tables have them together. */
 static const int NETWORK_KERNELS[WORK_GROUP_COUNT] = {
-    [WORK_CONV] = 22,  [WORK_DEPTHWISE] = 7, [WORK_GROUPED] = 2, [WORK_CONV_BACKWARD] = 14, [WORK_DEPTHWISE_BACKWARD] = 5,
-    [WORK_PRODUCT] = 14, [WORK_ATTENTION] = 1, [WORK_NORM] = 26, [WORK_REDUCE] = 8,         [WORK_POINTWISE] = 32,
-    [WORK_MOVE] = 10,  [WORK_WINDOW] = 2,    [WORK_FUSED] = 1,   [WORK_UPDATE] = 4,         [WORK_OTHER] = 2,
+    [WORK_CONV] = 22,
+    [WORK_DEPTHWISE] = 7,
+    [WORK_GROUPED] = 2,
+    [WORK_CONV_BACKWARD] = 14,
+    [WORK_DEPTHWISE_BACKWARD] = 5,
+    [WORK_PRODUCT] = 14,
+    [WORK_ATTENTION] = 1,
+    [WORK_NORM] = 26,
+    [WORK_REDUCE] = 8,
+    [WORK_POINTWISE] = 32,
+    [WORK_MOVE] = 10,
+    [WORK_WINDOW] = 2,
+    [WORK_FUSED] = 1,
+    [WORK_UPDATE] = 4,
+    [WORK_OTHER] = 2,
 };
 /* Of a hundred operator rows. */
 static const int OPERATOR_KERNELS[WORK_GROUP_COUNT] = {
-    [WORK_CONV] = 10, [WORK_PRODUCT] = 60, [WORK_ATTENTION] = 15, [WORK_NORM] = 5, [WORK_REDUCE] = 4, [WORK_POINTWISE] = 6,
+    [WORK_CONV] = 10, [WORK_PRODUCT] = 60, [WORK_ATTENTION] = 15,
+    [WORK_NORM] = 5,  [WORK_REDUCE] = 4,   [WORK_POINTWISE] = 6,
 };
 
 static double now_ms(void)
@@ -75,14 +88,16 @@ static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], traine
             for (int i = 0; i < FEATURE_COUNT; i++)
                 x->features[i] = between(chance, -1, 1);
             e->host_count[g] += x->count;
-            e->latency_us += x->count * (x->compute_us * (1.6F + x->features[0]) + x->memory_us * (1.3F + x->features[1] / 4) + 2);
+            e->latency_us +=
+                x->count * (x->compute_us * (1.6F + x->features[0]) + x->memory_us * (1.3F + x->features[1] / 4) + 2);
         }
 }
 
 static dataset make_dataset(arena *a)
 {
     trainer chance = {.random = 1};
-    dataset d = {.items = ARENA_ARRAY(a, example, (size_t)BATCHES * EXAMPLES), .stack_count = STACKS, .gpu_count = GPUS};
+    dataset d = {
+        .items = ARENA_ARRAY(a, example, (size_t)BATCHES * EXAMPLES), .stack_count = STACKS, .gpu_count = GPUS};
     for (int b = 0; b < BATCHES; b++) {
         for (int i = 0; i < NETWORK_ROWS; i++)
             make_example(&d.items[d.count++], NETWORK_KERNELS, &chance, a);
@@ -94,8 +109,8 @@ static dataset make_dataset(arena *a)
             make_example(&d.items[d.count++], kernels, &chance, a);
         }
     }
-    d.mean = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
-    d.scale = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    d.mean = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
+    d.scale = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         d.scale[i] = 1;
     return d;
@@ -128,8 +143,8 @@ static void run(double limit_ms, arena *a)
     }
     qsort(times, (size_t)steps, sizeof *times, ascending);
     printf("%d %.3f %.3f %.4f %.4f\n", steps, times[0], times[steps / 2], first_loss, last_loss);
-    printf("%zu %d %d %d %d %d %d %d %d", t.net.at.count, EXAMPLES, FEATURE_COUNT, work_op_count(), STACKS, GPUS, OP_WIDTH,
-           STACK_WIDTH, GPU_WIDTH);
+    printf("%zu %d %d %d %d %d %d %d %d", t.net.at.count, EXAMPLES, FEATURE_COUNT, work_op_count(), STACKS, GPUS,
+           OP_WIDTH, STACK_WIDTH, GPU_WIDTH);
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape shape = net_group_shape((work_group)g);
         int samples = 0;

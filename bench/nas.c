@@ -75,7 +75,8 @@ int main(int argc, char **argv)
     sooth_gpus *gpus = NULL;
     s.batch = atoll(argv[2]);
     s.classes = argc > 3 ? atoi(argv[3]) : 100;
-    if (sooth_gpus_open(NULL, &gpus, &error) != SOOTH_OK || sooth_gpus_find(gpus, argv[1], &s.gpu, &error) != SOOTH_OK) {
+    if (sooth_gpus_open(NULL, &gpus, &error) != SOOTH_OK ||
+        sooth_gpus_find(gpus, argv[1], &s.gpu, &error) != SOOTH_OK) {
         fprintf(stderr, "nas: %s\n", error.message);
         sooth_gpus_free(gpus);
         return 1;
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     sooth_gpus_free(gpus);
     if (done != NETWORKS)
         return fprintf(stderr, "nas: %zu of %d networks were predicted\n", done, NETWORKS), 1;
-    printf("%d %zu %.3f %.1f %.1f %.1f\n", NETWORKS, threads, seconds, sums[BUILDING] / NETWORKS, sums[BINDING] / NETWORKS,
-           sums[PREDICTING] / NETWORKS);
+    printf("%d %zu %.3f %.1f %.1f %.1f\n", NETWORKS, threads, seconds, sums[BUILDING] / NETWORKS,
+           sums[BINDING] / NETWORKS, sums[PREDICTING] / NETWORKS);
     return 0;
 }

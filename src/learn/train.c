@@ -275,15 +275,15 @@ static void backward(const shard *s, int g, const net_pass *p, float *room)
     }
     slope_activation(p->second_sum, slope_second, n * h2);
     sum_columns(p->second_sum, n, h2, d + at->second_bias[g]);
-    matrix_multiply_add(&(matrix_product){h1, h2, n, p->first, 1, h1, p->second_sum, h2, d + at->second[g], h2});
+    matrix_multiply_add(&(matrix_product){h1, h2, n, p->first, 1, h1, p->second_sum, h2, d + at->second[g], h2, NULL});
     float *turned = room, *slope_first = room + h1 * h2;
     transpose(w + at->second[g], h1, h2, turned);
     memset(slope_first, 0, n * h1 * sizeof(float));
-    matrix_multiply_add(&(matrix_product){n, h1, h2, p->second_sum, h2, 1, turned, h1, slope_first, h1});
+    matrix_multiply_add(&(matrix_product){n, h1, h2, p->second_sum, h2, 1, turned, h1, slope_first, h1, NULL});
     slope_activation(p->first_sum, slope_first, n * h1);
     sum_columns(p->first_sum, n, h1, d + at->first_bias[g]);
     matrix_multiply_add(
-        &(matrix_product){INPUT_WIDTH, h1, n, p->input, 1, INPUT_WIDTH, p->first_sum, h1, d + at->first[g], h1});
+        &(matrix_product){INPUT_WIDTH, h1, n, p->input, 1, INPUT_WIDTH, p->first_sum, h1, d + at->first[g], h1, NULL});
     float *turned_vectors = room, *slope_vectors = room + h1 * VECTORS;
     memset(turned_vectors, 0, h1 * VECTORS * sizeof(float));
     for (size_t i = 0; i < VECTORS_WIDTH; i++)
@@ -291,7 +291,7 @@ static void backward(const shard *s, int g, const net_pass *p, float *room)
             turned_vectors[j * VECTORS + i] = w[at->first[g] + (FEATURE_COUNT + i) * h1 + j];
     memset(slope_vectors, 0, n * VECTORS * sizeof(float));
     matrix_multiply_add(
-        &(matrix_product){n, VECTORS, h1, p->first_sum, h1, 1, turned_vectors, VECTORS, slope_vectors, VECTORS});
+        &(matrix_product){n, VECTORS, h1, p->first_sum, h1, 1, turned_vectors, VECTORS, slope_vectors, VECTORS, NULL});
     scatter_vectors(s, g, slope_vectors, VECTORS);
 }
 

@@ -10,22 +10,6 @@
 
 /* ---- what the rules look at -------------------------------------------------------------------------------------- */
 
-/* NVIDIA's compute capability; that of Ampere where the device has none, for AMD's are told by their vendor. */
-static double capability_of(const device *d)
-{
-    str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
-    double number = 0, unit = 1;
-    bool after_point = false;
-    for (size_t i = 0; i < cc.len && i < 8; i++) {
-        if (cc.ptr[i] == '.') {
-            after_point = true;
-        } else if (cc.ptr[i] >= '0' && cc.ptr[i] <= '9') {
-            number = after_point ? number + (unit /= 10) * (cc.ptr[i] - '0') : number * 10 + (cc.ptr[i] - '0');
-        }
-    }
-    return number > 0 ? number : 8;
-}
-
 static bool is_amd(const device *d)
 {
     str vendor = d->texts[DEVICE_VENDOR];
@@ -37,7 +21,7 @@ static bool has(double number)
     return number > 0; /* NAN is none */
 }
 
-static bool has_tensor_cores(const work *w, const device_view *d, double capability)
+static bool has_tensor_cores(const work *w, const device_view *d)
 {
     const double *n = d->device->numbers;
     switch ((dtype)w->product_dtype) {
@@ -52,7 +36,7 @@ static bool has_tensor_cores(const work *w, const device_view *d, double capabil
     case DT_FLOAT8E5M2:
         return has(n[DEVICE_TENSOR_FP8]);
     case DT_FLOAT32:
-        return d->allows_tf32 && capability >= 8 && has(n[DEVICE_TENSOR_TF32]);
+        return d->allows_tf32 && d->capability >= 8 && has(n[DEVICE_TENSOR_TF32]);
     default:
         return false;
     }
@@ -75,7 +59,7 @@ static conv conv_of(const work *w, const kernel *k, const device_view *d)
 {
     const kernel_window *v = k->window;
     int last = v->rank > 0 ? v->rank - 1 : 0, first = v->rank > 1 ? v->rank - 2 : last;
-    conv c = {.groups = w->gemm[0], .pixels = w->gemm[1], .taps = 1, .capability = capability_of(d->device)};
+    conv c = {.groups = w->gemm[0], .pixels = w->gemm[1], .taps = 1, .capability = d->capability};
     for (int i = 0; i < v->rank; i++) {
         c.taps *= (double)v->size[i];
         c.dilated |= v->dilation[i] > 1;
@@ -188,7 +172,7 @@ static choice choose_tensor(const conv *c, conv_direction direction, double sms)
 static choice choose_conv(const conv *c, const work *w, const device_view *d, conv_direction direction)
 {
     bool depthwise = c->groups > 1 && c->channels == 1;
-    bool tensor = has_tensor_cores(w, d, c->capability);
+    bool tensor = has_tensor_cores(w, d);
     /* cudnn, wgrad: windows of more than 8 x 8 with enough to compute are the exception. */
     if (depthwise && !(tensor && direction == CONV_FILTER_GRADIENT && c->taps > 65 && c->intensity > 16))
         return (choice){DEPTHWISE, "one channel in each group: no product to tile", false};
@@ -321,8 +305,8 @@ static const tile *choose_tile(const tile_set *set, double batch, double m, doub
     const tile *best = NULL;
     double least = INFINITY, slots = sms * set->resident;
     for (const tile *t = set->tiles; t < set->tiles + MAX_TILES && t->m; t++) {
-        double blocks = batch * ceil(m / t->m) * ceil(n / t->n);
-        double cost = ceil(blocks / slots) * t->m * t->n * t->factor;
+        double blocks = batch * round_up(m / t->m) * round_up(n / t->n);
+        double cost = round_up(blocks / slots) * t->m * t->n * t->factor;
         if (cost < least) {
             least = cost;
             best = t;
@@ -347,8 +331,8 @@ static void launch(algorithm *a, const device_view *d, double blocks, double thr
     resident = fmax(floor(fmin(resident, limit_or(n[DEVICE_BLOCKS], 32))), 1);
     a->blocks = fmax(blocks, 1);
     a->waves = a->blocks / (d->sms * resident);
-    a->wave_efficiency = a->waves / ceil(a->waves);
-    a->occupancy = fmin(fmin(resident, ceil(a->blocks / d->sms)) * threads / most, 1);
+    a->wave_efficiency = a->waves / round_up(a->waves);
+    a->occupancy = fmin(fmin(resident, round_up(a->blocks / d->sms)) * threads / most, 1);
 }
 
 /* Accumulators lie in registers; as many again hold operands and addresses. */
@@ -360,14 +344,13 @@ static void launch_tiles(algorithm *a, const device_view *d, const tile *t, doub
     a->tile_n = t->n;
     double threads = t->m * t->n >= 128 * 128 ? 256 : 128;
     double registers = fmin(t->m * t->n / threads + OTHER_REGISTERS, MOST_REGISTERS);
-    launch(a, d, batch * ceil(m / t->m) * ceil(n / t->n) * a->split_k, threads, registers);
+    launch(a, d, batch * round_up(m / t->m) * round_up(n / t->n) * a->split_k, threads, registers);
 }
 
 static void launch_product(algorithm *a, const device_view *d, double batch, double m, double n)
 {
-    double capability = capability_of(d->device);
     const tile_set *sets = a->uses_tensor_cores ? TENSOR_TILES : batch > 1 ? BATCHED_TILES : SINGLE_TILES;
-    launch_tiles(a, d, choose_tile(tile_set_of(sets, capability), batch, m, n, d->sms), batch, m, n);
+    launch_tiles(a, d, choose_tile(tile_set_of(sets, d->capability), batch, m, n, d->sms), batch, m, n);
 }
 
 /* Slices of the sum over all pixels, so that the few tiles of a filter gradient fill the device. */
@@ -425,7 +408,7 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
     }
     if (blocks <= 0)
         blocks = w->elements / (threads * elements);
-    launch(a, d, ceil(blocks), threads, PLAIN_REGISTERS);
+    launch(a, d, round_up(blocks), threads, PLAIN_REGISTERS);
 }
 
 static void attend(algorithm *a, const work *w, const kernel *k, const device_view *d)
@@ -435,7 +418,7 @@ static void attend(algorithm *a, const work *w, const kernel *k, const device_vi
     a->reason = flash   ? "16 bits without a bias"
                 : cudnn ? "16 bits on a GPU that the library prefers"
                         : "a bias, or float32";
-    a->uses_tensor_cores = has_tensor_cores(w, d, capability_of(d->device));
+    a->uses_tensor_cores = has_tensor_cores(w, d);
     /* launches: flash_fwd_kernel has a block of 128 threads for 128 queries of a head, fmha_cutlassF for 64. */
     tile t = {.m = flash || cudnn ? 128 : 64, .n = 64};
     launch_tiles(a, d, &t, w->gemm[0], w->gemm[1], 1);
@@ -498,7 +481,7 @@ algorithm algorithm_of(const work *w, const kernel *k, const device_view *d)
     algorithm a = {.split_k = 1};
     if (w->group == WORK_PRODUCT && w->gemm[0] > 0) {
         a.name = w->gemm[0] > 1 ? "batched GEMM" : "GEMM";
-        a.uses_tensor_cores = has_tensor_cores(w, d, capability_of(d->device));
+        a.uses_tensor_cores = has_tensor_cores(w, d);
         a.reason = a.uses_tensor_cores ? "tensor cores" : "no tensor cores for this type";
         launch_product(&a, d, w->gemm[0], w->gemm[1], w->gemm[2]);
     } else if (w->group == WORK_ATTENTION && w->gemm[0] > 0) {

@@ -20,6 +20,22 @@ static float generation_of(const device *d)
     return number > 0 && number < 20 ? (float)number : 7;
 }
 
+/* AMD's are told by their vendor. */
+static double capability_of(const device *d)
+{
+    str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
+    double number = 0, unit = 1;
+    bool after_point = false;
+    for (size_t i = 0; i < cc.len && i < 8; i++) {
+        if (cc.ptr[i] == '.') {
+            after_point = true;
+        } else if (cc.ptr[i] >= '0' && cc.ptr[i] <= '9') {
+            number = after_point ? number + (unit /= 10) * (cc.ptr[i] - '0') : number * 10 + (cc.ptr[i] - '0');
+        }
+    }
+    return number > 0 ? number : 8;
+}
+
 device_view view_device(const setting *where)
 {
     const device *d = where->device;
@@ -29,6 +45,7 @@ device_view view_device(const setting *where)
                      .bandwidth_b_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9,
                      .l2_bytes = n[DEVICE_L2_MIB] * 1048576,
                      .threads_per_sm = n[DEVICE_THREADS],
+                     .capability = capability_of(d),
                      .allows_tf32 = where->lower.precision != PRECISION_FP32};
     v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
     v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
@@ -43,6 +60,7 @@ device_view view_device(const setting *where)
     v.generation = generation_of(d);
     v.power =
         log2f((float)(n[DEVICE_TDP_W] / (v.peak_fp16 / 1e12))); /* little power for much arithmetic: clocks fall */
+    v.l2_log2 = log2f((float)v.l2_bytes);
     return v;
 }
 
@@ -94,13 +112,13 @@ static float *put_waves(float *f, double blocks, double slots)
 {
     double waves = blocks / slots;
     *f++ = clamp_log2(waves);
-    *f++ = waves > 0 ? (float)(waves / ceil(waves)) : 1;
+    *f++ = waves > 0 ? (float)(waves / round_up(waves)) : 1;
     return f;
 }
 
 static double tiles(const work *w, double m, double n)
 {
-    return w->gemm[0] * ceil(w->gemm[1] / m) * ceil(w->gemm[2] / n);
+    return w->gemm[0] * round_up(w->gemm[1] / m) * round_up(w->gemm[2] / n);
 }
 
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT])
@@ -108,7 +126,7 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
     memcpy(features, w->features, sizeof w->features);
     float *f = features + WORK_FEATURES;
     *f++ = clamp_log2(ideal->compute_us) - clamp_log2(ideal->memory_us);
-    float l2 = log2f((float)d->l2_bytes);
+    float l2 = d->l2_log2;
     *f++ = clamp_to(clamp_log2(w->bytes) - l2, 8);
     *f++ = clamp_to(w->reuse[0] - l2, 8);
     *f++ = clamp_to(w->reuse[1] - l2, 8);

@@ -1,65 +1,94 @@
-/* matrix.c: one kernel of 6 rows by 32 columns kept in registers, compiled for three widths of vectors; the processor says which. */
+/* matrix.c: one kernel of 6 rows by 32 or 16 columns kept in registers, compiled for three widths of vectors; the processor says
+ * which. */
 #include "predict/matrix.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 typedef float wide __attribute__((vector_size(64), aligned(4)));
-enum { TILE_ROWS = 6, TILE_COLUMNS = 32 };
+enum { TILE_ROWS = 6, MAX_WIDES = 4, WIDE = 16 };
 /* Sums stay in registers only if the loops over them are gone. */
 #define UNROLL _Pragma("GCC unroll 6")
 
-/* `rows` rows of a tile, a constant where it is called. Written once; the callers below are compiled for different processors and each
+/* A tile of so many rows and `wides` vectors, constants where it is called. Written once; the callers below are compiled for different processors and each
  * gets a copy of its own. */
-static inline __attribute__((always_inline)) void tile(const matrix_product *m, size_t row, size_t column, int rows)
+static inline __attribute__((always_inline)) void tile(const matrix_product *m, size_t row, size_t column, int rows,
+                                                       int wides)
 {
-    wide sum[TILE_ROWS][2];
+    wide sum[TILE_ROWS][MAX_WIDES];
     float *c = m->c + row * m->c_row + column;
+    const float *begin = m->bias ? m->bias + column : c;
+    size_t begin_row = m->bias ? 0 : m->c_row;
     UNROLL
     for (int i = 0; i < rows; i++) {
-        memcpy(&sum[i][0], c + (size_t)i * m->c_row, sizeof(wide));
-        memcpy(&sum[i][1], c + (size_t)i * m->c_row + 16, sizeof(wide));
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(&sum[i][j], begin + (size_t)i * begin_row + WIDE * j, sizeof(wide));
     }
     const float *a = m->a + row * m->a_row, *b = m->b + column;
     for (size_t k = 0; k < m->depth; k++, a += m->a_step, b += m->b_row) {
-        wide low, high;
-        memcpy(&low, b, sizeof low);
-        memcpy(&high, b + 16, sizeof high);
+        wide of_b[MAX_WIDES];
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(&of_b[j], b + WIDE * j, sizeof(wide));
         UNROLL
         for (int i = 0; i < rows; i++) {
             float x = a[(size_t)i * m->a_row];
-            sum[i][0] += x * low;
-            sum[i][1] += x * high;
+            UNROLL
+            for (int j = 0; j < wides; j++)
+                sum[i][j] += x * of_b[j];
         }
     }
     UNROLL
     for (int i = 0; i < rows; i++) {
-        memcpy(c + (size_t)i * m->c_row, &sum[i][0], sizeof(wide));
-        memcpy(c + (size_t)i * m->c_row + 16, &sum[i][1], sizeof(wide));
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(c + (size_t)i * m->c_row + WIDE * j, &sum[i][j], sizeof(wide));
     }
 }
 
-static inline __attribute__((always_inline)) void last_tile(const matrix_product *m, size_t row, size_t column)
+static inline __attribute__((always_inline)) void few_rows(const matrix_product *m, size_t row, size_t column,
+                                                           int wides)
 {
     switch (m->rows - row) {
     case 1:
-        tile(m, row, column, 1);
+        tile(m, row, column, 1, wides);
         break;
     case 2:
-        tile(m, row, column, 2);
-        break;
-    case 3:
-        tile(m, row, column, 3);
-        break;
-    case 4:
-        tile(m, row, column, 4);
-        break;
-    case 5:
-        tile(m, row, column, 5);
+        tile(m, row, column, 2, wides);
         break;
     default:
+        tile(m, row, column, 3, wides);
         break;
     }
+}
+
+static inline __attribute__((always_inline)) void last_tile(const matrix_product *m, size_t row, size_t column,
+                                                            int wides)
+{
+    switch (m->rows - row) {
+    case 4:
+        tile(m, row, column, 4, wides);
+        break;
+    case 5:
+        tile(m, row, column, 5, wides);
+        break;
+    default:
+        few_rows(m, row, column, wides);
+        break;
+    }
+}
+
+/* The rows that fill no tile. With few of them sums would wait for one another: they take twice as many columns at once. */
+static inline __attribute__((always_inline)) void last_rows(const matrix_product *m, size_t row, size_t columns,
+                                                            int wides)
+{
+    size_t column = 0, step = WIDE * (size_t)wides;
+    if (m->rows - row <= TILE_ROWS / 2)
+        for (; column + 2 * step <= columns; column += 2 * step)
+            few_rows(m, row, column, 2 * wides);
+    for (; column < columns; column += step)
+        last_tile(m, row, column, wides);
 }
 
 /* Columns that fill no tile: layers of the networks have none. */
@@ -68,22 +97,30 @@ static inline __attribute__((always_inline)) void last_columns(const matrix_prod
     for (size_t row = 0; row < m->rows; row++) {
         float *c = m->c + row * m->c_row;
         const float *a = m->a + row * m->a_row;
+        for (size_t j = column; j < m->columns && m->bias; j++)
+            c[j] = m->bias[j];
         for (size_t k = 0; k < m->depth; k++)
             for (size_t j = column; j < m->columns; j++)
                 c[j] += a[k * m->a_step] * m->b[k * m->b_row + j];
     }
 }
 
-static inline __attribute__((always_inline)) void multiply(const matrix_product *m)
+static inline __attribute__((always_inline)) void multiply_by(const matrix_product *m, int wides)
 {
-    size_t rows = m->rows - m->rows % TILE_ROWS, columns = m->columns - m->columns % TILE_COLUMNS;
-    for (size_t j = 0; j < columns; j += TILE_COLUMNS) {
+    size_t step = WIDE * (size_t)wides;
+    size_t rows = m->rows - m->rows % TILE_ROWS, columns = m->columns - m->columns % step;
+    for (size_t j = 0; j < columns; j += step)
         for (size_t i = 0; i < rows; i += TILE_ROWS)
-            tile(m, i, j, TILE_ROWS);
-        last_tile(m, rows, j);
-    }
+            tile(m, i, j, TILE_ROWS, wides);
+    if (rows < m->rows)
+        last_rows(m, rows, columns, wides);
     if (columns < m->columns)
         last_columns(m, columns);
+}
+
+static void multiply(const matrix_product *m)
+{
+    multiply_by(m, 1);
 }
 
 static inline __attribute__((always_inline)) void activate(const float *restrict sum, float *restrict out, size_t count)
@@ -123,12 +160,12 @@ static inline __attribute__((always_inline)) void dots(const float *a, size_t ro
 
 static TARGET_512 void multiply_512(const matrix_product *m)
 {
-    multiply(m);
+    multiply_by(m, 2);
 }
 
 static TARGET_256 void multiply_256(const matrix_product *m)
 {
-    multiply(m);
+    multiply_by(m, 1);
 }
 
 static TARGET_512 void activate_512(const float *sum, float *out, size_t count)

@@ -17,6 +17,7 @@ typedef struct matrix_product {
     size_t b_row;
     float *c;
     size_t c_row;
+    const float *bias; /* [columns]: what sums begin with in every row, instead of c; NULL: c as it is */
 } matrix_product;
 
 void matrix_multiply_add(const matrix_product *m);

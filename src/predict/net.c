@@ -123,20 +123,18 @@ net_pass net_pass_at(const net *n, work_group g, size_t count, float *room)
 void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias)
 {
     size_t units = net_group_shape(g).first;
-    memcpy(bias, n->params + n->at.first_bias[g], units * sizeof *bias);
     const float *weights = n->params + n->at.first[g] + (size_t)KERNEL_WIDTH * units;
     matrix_multiply_add(&(matrix_product){1, units, STACK_WIDTH, n->params + n->at.stacks + (size_t)stack * STACK_WIDTH,
-                                          STACK_WIDTH, 1, weights, units, bias, units});
+                                          STACK_WIDTH, 1, weights, units, bias, units,
+                                          n->params + n->at.first_bias[g]});
     matrix_multiply_add(&(matrix_product){1, units, GPU_WIDTH, n->params + n->at.gpus + (size_t)gpu * GPU_WIDTH,
-                                          GPU_WIDTH, 1, weights + STACK_WIDTH * units, units, bias, units});
+                                          GPU_WIDTH, 1, weights + STACK_WIDTH * units, units, bias, units, NULL});
 }
 
 static void layer(const float *input, size_t width, const float *weights, const float *bias, size_t units, size_t count,
                   float *sum)
 {
-    for (size_t i = 0; i < count; i++)
-        memcpy(sum + i * units, bias, units * sizeof *sum);
-    matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units});
+    matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units, bias});
 }
 
 void net_forward(const net *n, work_group g, const net_pass *p)

@@ -13,28 +13,33 @@ static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 typedef struct work_time {
     double device_us, compute_us, memory_us, fixed_us; /* the last three sum to the first */
     ideal_time ideal;
-    algorithm algorithm; /* blocks 0: not chosen yet */
+    algorithm algorithm;   /* blocks 0: not chosen yet */
+    kernel_time of_kernel; /* what all its kernels have; share_ms: of one run */
 } work_time;
 
-static void time_by_physics(const work *w, work_time *t)
+static void time_by_physics(work_time *t)
 {
     double longest = fmax(t->ideal.compute_us, t->ideal.memory_us);
     t->device_us = fmax(longest, LEAST_US);
     t->fixed_us = t->device_us - longest;
     t->compute_us = t->ideal.compute_us >= t->ideal.memory_us ? longest : 0;
     t->memory_us = longest - t->compute_us;
-    (void)w;
+    t->algorithm.blocks = 0;
 }
 
 /* ---- what was learned -------------------------------------------------------------------------------------------- */
 
-/* The kernels of one group, which follow one another in `order`. */
+/* The kernels of one group, which follow one another in `order`; `room` is for group_floats(). */
+static size_t group_floats(work_group g, size_t count)
+{
+    return net_pass_floats(g, count) + net_group_shape(g).first;
+}
+
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, int stack,
-                       int gpu, const device_view *view, work_time *times, arena *a)
+                       int gpu, const device_view *view, work_time *times, float *room)
 {
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
-    float *room = arena_room(a, net_pass_floats(g, count) + units, sizeof(float));
     net_pass pass = net_pass_at(&v->net, g, count, room + units);
     net_bias_of(&v->net, g, stack, gpu, room);
     pass.first_bias = room;
@@ -67,12 +72,18 @@ static void time_by_weights(const weights_view *v, const work_list *list, int st
         next[g] = first[g];
         first[g + 1] += first[g];
     }
-    int32_t *order = ARENA_ARRAY(a, int32_t, (size_t)list->count + 1);
+    int32_t *order = arena_room(a, (size_t)list->count + 1, sizeof *order);
     for (int32_t i = 0; i < list->count; i++)
         order[next[list->items[i].group]++] = i;
+    size_t most = 0; /* one room for all: what one group left in the caches serves the next */
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        size_t floats = group_floats((work_group)g, (size_t)(first[g + 1] - first[g]));
+        most = floats > most ? floats : most;
+    }
+    float *room = arena_room(a, most, sizeof *room);
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         if (first[g + 1] > first[g])
-            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), stack, gpu, view, times, a);
+            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), stack, gpu, view, times, room);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -102,8 +113,10 @@ static kernel_bound bound_of(const work_time *t)
     return t->compute_us > t->memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
-static void fill_kernel(kernel_time *t, const work *w, const work_time *from)
+/* What all kernels of a work have, but for their shares of the time. */
+static void fill_kernel(const work *w, work_time *from)
 {
+    kernel_time *t = &from->of_kernel;
     t->device_us = from->device_us;
     t->compute_us = from->ideal.compute_us;
     t->memory_us = from->ideal.memory_us;
@@ -118,7 +131,17 @@ static void fill_kernel(kernel_time *t, const work *w, const work_time *from)
     t->wave_efficiency = from->algorithm.wave_efficiency;
     t->occupancy = from->algorithm.occupancy;
     for (int i = 0; i < 4; i++)
-        t->gemm[i] = (int64_t)fmin(w->gemm[i], 9e18);
+        t->gemm[i] = w->gemm[i] < 9e18 ? (int64_t)w->gemm[i] : (int64_t)9e18;
+}
+
+/* Kernels of one work are launched alike: the first one says how. */
+static void choose_algorithms(const program *p, const work_list *list, const device_view *view, work_time *times)
+{
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        int32_t of = list->of_kernel[i];
+        if (of >= 0 && times[of].algorithm.blocks <= 0)
+            times[of].algorithm = algorithm_of(&list->items[of], &p->kernels.items[i], view);
+    }
 }
 
 prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a)
@@ -126,10 +149,10 @@ prediction *predict_program(const predictor *with, const program *p, const setti
     prediction *r = ARENA_NEW(a, prediction);
     work_list list = work_of_program(p, a);
     device_view view = view_device(where);
-    work_time *times = ARENA_ARRAY(a, work_time, (size_t)list.count + 1);
+    work_time *times = arena_room(a, (size_t)list.count + 1, sizeof *times);
     for (int32_t i = 0; i < list.count; i++) {
         times[i].ideal = ideal_of(&list.items[i], &view);
-        time_by_physics(&list.items[i], &times[i]);
+        time_by_physics(&times[i]);
     }
     weights_view v;
     int stack = UNKNOWN, gpu = UNKNOWN;
@@ -148,7 +171,7 @@ prediction *predict_program(const predictor *with, const program *p, const setti
             host_us[g] = each * exp(w[v.net.at.group_host + (size_t)g]);
         time_by_weights(&v, &list, stack, gpu, &view, times, a);
     }
-    r->kernels = ARENA_ARRAY(a, kernel_time, (size_t)p->kernels.count + 1);
+    r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     double new_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
     for (int32_t i = 0; i < list.count; i++) {
         const work *w = &list.items[i];
@@ -162,22 +185,22 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         new_us += with && (w->is_unknown || !weights_seen(&v, w->kin)) ? ideal_us : 0;
     }
     join(&j);
+    choose_algorithms(p, &list, &view, times);
+    for (int32_t i = 0; i < list.count; i++) {
+        kernel_time *t = &times[i].of_kernel;
+        fill_kernel(&list.items[i], &times[i]);
+        t->host_us = host_us[list.items[i].group];
+        t->share_ms = j.device_share * t->device_us / (j.device_ms * 1e3) +
+                      j.host_share * t->host_us / (j.host_ms * 1e3) + j.fixed_ms / launches;
+    }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         kernel_time *t = &r->kernels[i];
-        t->bound = BOUND_NOTHING;
-        if (list.of_kernel[i] < 0) {
-            t->host_us = with ? 0 : VIEW_US; /* learned launches have the views before them in */
+        if (list.of_kernel[i] < 0) { /* learned launches have the views before them in */
+            *t = (kernel_time){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
             continue;
         }
-        const work *w = &list.items[list.of_kernel[i]];
-        double repeat = (double)p->kernels.items[i].repeat;
-        work_time *of_work = &times[list.of_kernel[i]];
-        if (of_work->algorithm.blocks <= 0)
-            of_work->algorithm = algorithm_of(w, &p->kernels.items[i], &view);
-        fill_kernel(t, w, of_work);
-        t->host_us = host_us[w->group];
-        t->share_ms = repeat * (j.device_share * t->device_us / (j.device_ms * 1e3) +
-                                j.host_share * t->host_us / (j.host_ms * 1e3) + j.fixed_ms / launches);
+        *t = times[list.of_kernel[i]].of_kernel;
+        t->share_ms *= (double)p->kernels.items[i].repeat;
     }
     r->latency_ms = j.latency_ms;
     r->device_ms = j.device_ms;

@@ -23,7 +23,7 @@ static float alignment(double size)
 /* How much of the last tile is used. */
 static float filling(double size, double tile)
 {
-    return size > 0 ? (float)(size / (ceil(size / tile) * tile)) : 1;
+    return size > 0 ? (float)(size / (round_up(size / tile) * tile)) : 1;
 }
 
 static double elements_of(const placed_tensor *t)
@@ -78,21 +78,56 @@ static lay lay_of(const placed_tensor *t)
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */
 
+/* An input as several features look at it. */
+typedef struct operand {
+    const placed_tensor *tensor;
+    double elements;
+    lay lay;
+} operand;
+
+enum { OPERANDS = 8 /* that are looked at once; few kernels have more */ };
 typedef struct writer {
     const program *p;
     const kernel *k;
     work *w;
     float *next;
+    operand operands[OPERANDS];
+    operand main; /* the input whose size is that of the work: the largest that is no weight; tensor NULL: no inputs */
 } writer;
+
+static operand operand_of(const placed_tensor *t)
+{
+    return (operand){t, elements_of(t), lay_of(t)};
+}
+
+static operand operand_at(const writer *o, int32_t i)
+{
+    return i < OPERANDS ? o->operands[i] : operand_of(&o->p->tensors.items[o->k->inputs[i]]);
+}
+
+static void measure_operands(writer *o)
+{
+    double most = -1;
+    o->main.tensor = NULL;
+    for (int32_t i = 0; i < o->k->input_count; i++) {
+        operand x = operand_of(&o->p->tensors.items[o->k->inputs[i]]);
+        if (i < OPERANDS)
+            o->operands[i] = x;
+        double n = x.elements - (x.tensor->is_weight ? 1e30 : 0);
+        if (n > most || !o->main.tensor) {
+            o->main = x;
+            most = n;
+        }
+    }
+}
 
 static void put(writer *o, float x)
 {
     *o->next++ = x;
 }
 
-static void put_lay(writer *o, const placed_tensor *t)
+static void put_lay(writer *o, const placed_tensor *t, lay l)
 {
-    lay l = lay_of(t);
     double bytes = dtype_bits(t->dtype) / 8.0;
     put(o, l.lie == LIE_CONTIGUOUS);
     put(o, l.lie == LIE_CHANNELS_LAST);
@@ -106,26 +141,10 @@ static const placed_tensor *placed(const program *p, const tensor_id *ids, int32
     return i < count ? &p->tensors.items[ids[i]] : NULL;
 }
 
-/* The input whose size is that of the work: the largest that is no weight. */
-static const placed_tensor *main_input(const writer *o)
-{
-    const placed_tensor *best = NULL;
-    double most = -1;
-    for (int32_t i = 0; i < o->k->input_count; i++) {
-        const placed_tensor *t = &o->p->tensors.items[o->k->inputs[i]];
-        double n = elements_of(t) - (t->is_weight ? 1e30 : 0);
-        if (n > most || !best) {
-            best = t;
-            most = n;
-        }
-    }
-    return best;
-}
-
 static void put_general(writer *o)
 {
     const kernel *k = o->k;
-    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    const placed_tensor *in = o->main.tensor, *out = placed(o->p, k->outputs, k->output_count, 0);
     put(o, lg((double)k->flops));
     put(o, lg((double)k->bytes_read));
     put(o, lg((double)k->bytes_written));
@@ -136,22 +155,21 @@ static void put_general(writer *o)
     put(o, (float)(k->input_count > 8 ? 8 : k->input_count));
     put(o, (k->flags & KERNEL_IN_PLACE) != 0);
     if (in)
-        put_lay(o, in);
+        put_lay(o, in, o->main.lay);
     else
         o->next += 5;
     if (out)
-        put_lay(o, out);
+        put_lay(o, out, lay_of(out));
     else
         o->next += 5;
     /* Operands of another kind than the main one: broadcast, smaller, of another type. */
     float broadcast = 0, mixed = 0, smaller = 0, strided = 0;
     for (int32_t i = 0; i < k->input_count; i++) {
-        const placed_tensor *t = &o->p->tensors.items[k->inputs[i]];
-        lay l = lay_of(t);
-        broadcast += l.lie == LIE_BROADCAST;
-        strided += l.lie == LIE_STRIDED;
-        mixed += in && t->dtype != in->dtype;
-        smaller += elements_of(t) * 2 < o->w->elements;
+        operand x = operand_at(o, i);
+        broadcast += x.lay.lie == LIE_BROADCAST;
+        strided += x.lay.lie == LIE_STRIDED;
+        mixed += in && x.tensor->dtype != in->dtype;
+        smaller += x.elements * 2 < o->w->elements;
     }
     put(o, broadcast);
     put(o, mixed);
@@ -205,8 +223,8 @@ static void work_product(writer *o)
     put(o, first == 1);
     put(o, b->is_weight);
     put(o, (float)k->fused_count);
-    put(o, lay_of(a).lie == LIE_STRIDED && !is_turned(a));
-    put(o, lay_of(b).lie == LIE_STRIDED && !is_turned(b));
+    put(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
+    put(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
 }
 
 static double window_at(const int64_t *values, int rank, int from_end)
@@ -313,10 +331,10 @@ static void work_attention(writer *o)
 static void work_reduction(writer *o)
 {
     const kernel *k = o->k;
-    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    const placed_tensor *in = o->main.tensor, *out = placed(o->p, k->outputs, k->output_count, 0);
     if (!in || !out)
         return;
-    double all = elements_of(in), kept = elements_of(out);
+    double all = o->main.elements, kept = elements_of(out);
     double length = kept < all ? all / fmax(kept, 1) : in->rank ? (double)in->dims[in->rank - 1] : 1;
     double rows = all / fmax(length, 1);
     put(o, lg(length));
@@ -342,7 +360,7 @@ static void work_reduction(writer *o)
 static void work_window(writer *o)
 {
     const kernel *k = o->k;
-    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    const placed_tensor *in = o->main.tensor, *out = placed(o->p, k->outputs, k->output_count, 0);
     if (!in || !out)
         return;
     for (int i = 0; i < 4; i++) {
@@ -355,31 +373,32 @@ static void work_window(writer *o)
     put(o, v ? (float)window_at(v->stride, v->rank, 0) : 0);
     put(o, v ? (float)window_at(v->padding, v->rank, 0) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
-    put(o, lg(elements_of(in) / fmax(elements_of(out), 1)));
+    put(o, lg(o->main.elements / fmax(elements_of(out), 1)));
 }
 
 /* Pointwise work, copies and everything else: sizes along the dimensions, of the output and of the operands. */
 static void work_plain(writer *o)
 {
     const kernel *k = o->k;
-    const placed_tensor *in = main_input(o), *out = placed(o->p, k->outputs, k->output_count, 0);
+    const placed_tensor *in = o->main.tensor, *out = placed(o->p, k->outputs, k->output_count, 0);
     if (!out)
         return;
     for (int i = 1; i <= 4; i++)
         put(o, out->rank >= i ? lg((double)out->dims[out->rank - i]) : 0);
     put(o, out->rank ? alignment((double)out->dims[out->rank - 1]) : 0);
     put(o, (float)out->rank);
-    put(o, in ? lg(elements_of(in)) - lg(o->w->elements) : 0);
+    float elements = lg(o->w->elements);
+    put(o, in ? lg(o->main.elements) - elements : 0);
     for (int32_t i = 0; i < 3; i++) {
-        const placed_tensor *t = placed(o->p, k->inputs, k->input_count, i);
-        lay l = t ? lay_of(t) : (lay){LIE_CONTIGUOUS, 1};
-        put(o, t ? lg(elements_of(t)) - lg(o->w->elements) : -20);
-        put(o, t ? lg(l.inner) : 0);
-        put(o, t ? (float)dtype_bits(t->dtype) / 32 : 0);
-        put(o, t && l.lie == LIE_STRIDED);
+        bool is_there = i < k->input_count;
+        const operand *x = &o->operands[i];
+        put(o, is_there ? lg(x->elements) - elements : -20);
+        put(o, is_there ? lg(x->lay.inner) : 0);
+        put(o, is_there ? (float)dtype_bits(x->tensor->dtype) / 32 : 0);
+        put(o, is_there && x->lay.lie == LIE_STRIDED);
     }
     put(o, (float)k->fused_count);
-    put(o, lg((double)k->flops) - lg(o->w->elements));
+    put(o, lg((double)k->flops) - elements);
     put(o, (float)(k->input_count > 64 ? 64 : k->input_count));
     put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
 }
@@ -391,14 +410,16 @@ static uint64_t mix(uint64_t hash, uint64_t x)
 }
 
 /* Sizes without the first dimension, which is the batch in most tensors; of products those of the weight. */
-static uint32_t kin_of(const program *p, const kernel *k, const work *w)
+static uint32_t kin_of(const writer *o)
 {
+    const kernel *k = o->k;
+    const work *w = o->w;
     uint64_t hash = mix((uint64_t)w->op, (uint64_t)w->product_dtype);
     if (w->group == WORK_PRODUCT) {
         hash = mix(mix(hash, (uint64_t)w->gemm[2]), (uint64_t)w->gemm[3]);
         return (uint32_t)(hash >> 32);
     }
-    const placed_tensor *in = main_input(&(writer){.p = p, .k = k});
+    const placed_tensor *in = o->main.tensor;
     if (in)
         for (int i = 1; i < in->rank; i++)
             hash = mix(hash, (uint64_t)in->dims[i] << 1 | (in->strides[i] == 1));
@@ -410,7 +431,12 @@ static uint32_t kin_of(const program *p, const kernel *k, const work *w)
 
 static void describe(const program *p, const kernel *k, work *w)
 {
-    writer o = {p, k, w, w->features};
+    writer o; /* not zeroed: operands are there up to the kernel's count */
+    o.p = p;
+    o.k = k;
+    o.w = w;
+    o.next = w->features;
+    measure_operands(&o);
     w->group = work_op_group(w->op);
     w->is_unknown = (k->flags & KERNEL_UNKNOWN) != 0;
     w->flops = (double)k->flops;
@@ -422,7 +448,7 @@ static void describe(const program *p, const kernel *k, work *w)
         w->operands += n;
     }
     for (int32_t i = 0; i < k->input_count; i++)
-        w->operands += elements_of(&p->tensors.items[k->inputs[i]]);
+        w->operands += operand_at(&o, i).elements;
     put_general(&o);
     o.next = w->features + WORK_GENERAL;
     switch (w->group) {
@@ -447,17 +473,25 @@ static void describe(const program *p, const kernel *k, work *w)
         work_plain(&o);
         break;
     }
-    w->kin = kin_of(p, k, w);
+    w->kin = kin_of(&o);
 }
 
 /* ---- which kernels do the same ----------------------------------------------------------------------------------- */
 
+/* Sizes and strides are multiplied by odd numbers without a pattern and added, which no step has to wait for. */
 static uint64_t mix_tensor(uint64_t hash, const placed_tensor *t)
 {
-    hash = mix(hash, (uint64_t)t->dtype << 16 | (uint64_t)(uint8_t)t->rank << 8 | t->is_weight);
-    for (int i = 0; i < t->rank; i++)
-        hash = mix(hash, (uint64_t)t->dims[i] * 31 + (uint64_t)t->strides[i]);
-    return hash;
+    enum { AT_ONCE = 6 };
+    static const uint64_t SIZES[AT_ONCE] = {0x9fb21c651e98df25u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
+                                            0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
+    static const uint64_t STRIDES[AT_ONCE] = {0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u, 0x1d8e4e27c47d124fu,
+                                              0xeb44accab455d165u, 0x2d358dccaa6c78a5u, 0x8bb84b93962eacc9u};
+    uint64_t sum = (uint64_t)t->dtype << 16 | (uint64_t)(uint8_t)t->rank << 8 | t->is_weight;
+    for (int i = 0; i < t->rank && i < AT_ONCE; i++)
+        sum += (uint64_t)t->dims[i] * SIZES[i] + (uint64_t)t->strides[i] * STRIDES[i];
+    for (int i = AT_ONCE; i < t->rank; i++)
+        sum = mix(mix(sum, (uint64_t)t->dims[i]), (uint64_t)t->strides[i]);
+    return mix(hash, sum);
 }
 
 /* Equal for kernels that do the same; that different ones collide in 64 bits is left to chance. */
@@ -476,6 +510,17 @@ static uint64_t signature(const program *p, const kernel *k, const float *reuse)
     for (int32_t i = 0; i < k->output_count && i < 2; i++)
         hash = mix_tensor(hash, &p->tensors.items[k->outputs[i]]);
     return hash | 1; /* 0 marks a free slot */
+}
+
+/* The whole part of lg(x). Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
+static float whole_lg(double x)
+{
+    float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (!(x > 1) || (bits & 0x7fffff) >= 0x7fff00)
+        return floorf(lg(x));
+    return (float)((int)(bits >> 23) - 127);
 }
 
 /* Names are literals, so most kernels bring an address that was seen before. */
@@ -502,10 +547,11 @@ work_list work_of_program(const program *p, arena *a)
     while (slots < (size_t)count * 2)
         slots *= 2;
     uint64_t *hashes = ARENA_ARRAY(a, uint64_t, slots);
-    int32_t *index = ARENA_ARRAY(a, int32_t, slots);
+    int32_t *index = arena_room(a, slots, sizeof *index);
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
-    work_list list = {.items = ARENA_ARRAY(a, work, (size_t)count + 1),
-                      .of_kernel = ARENA_ARRAY(a, int32_t, (size_t)count + 1)};
+    enum { ZEROED_AT_ONCE = 32 }; /* most kernels are like one before: not all items are used */
+    work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
+                      .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
     op_cache cache = {.names = {NULL}};
     double clock = 1;
     for (int32_t i = 0; i < count; i++) {
@@ -518,7 +564,7 @@ work_list work_of_program(const program *p, arena *a)
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
             double last = touched[p->tensors.items[k->inputs[j]].storage];
             if (last > 0)
-                reuse[j] = floorf(lg(clock - last));
+                reuse[j] = whole_lg(clock - last);
         }
         uint64_t hash = signature(p, k, reuse);
         size_t slot = hash & (slots - 1);
@@ -527,6 +573,8 @@ work_list work_of_program(const program *p, arena *a)
         if (!hashes[slot]) {
             hashes[slot] = hash;
             index[slot] = list.count;
+            if (list.count % ZEROED_AT_ONCE == 0)
+                memset(&list.items[list.count], 0, ZEROED_AT_ONCE * sizeof *list.items);
             work *w = &list.items[list.count++];
             w->op = op_of(&cache, k->op);
             w->reuse[0] = reuse[0];

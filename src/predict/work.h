@@ -67,6 +67,15 @@ typedef struct work_list {
     int32_t *of_kernel; /* by kernel: its index here; -1 for views */
 } work_list;
 
+/* ceil() of a number that is not negative, without a call where the processor of all x86-64 has no instruction for it. */
+static inline double round_up(double x)
+{
+    if (!(x < 0x1p52)) /* has no fraction, or is none */
+        return x;
+    double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1 : whole;
+}
+
 /* The distinct works of a program. Everything is in `a`. */
 work_list work_of_program(const program *p, arena *a);
 

@@ -245,7 +245,7 @@ work_group work_op_group(int op)
 int work_op_find(const char *name)
 {
     for (int i = 1; i < OP_COUNT; i++)
-        if (strcmp(OPS[i].name, name) == 0)
+        if (OPS[i].name[0] == name[0] && strcmp(OPS[i].name, name) == 0) /* most names end at the first letter */
             return i;
     return 0;
 }

@@ -28,7 +28,7 @@ static void products(void **state)
             size_t rows = sizes[s][0], columns = sizes[s][1], depth = sizes[s][2];
             for (size_t i = 0; i < MOST * MOST; i++)
                 c[i] = expected[i] = (float)(i % 3);
-            matrix_product m = {rows, columns, depth, a, turned ? 1 : MOST, turned ? MOST : 1, b, MOST, c, MOST};
+            matrix_product m = {rows, columns, depth, a, turned ? 1 : MOST, turned ? MOST : 1, b, MOST, c, MOST, NULL};
             matrix_multiply_add(&m);
             for (size_t i = 0; i < rows; i++)
                 for (size_t k = 0; k < depth; k++)
