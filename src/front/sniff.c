@@ -9,8 +9,8 @@ typedef struct front_end {
 static const front_end FRONT_ENDS[] = {
     {tflite_sniff, tflite_read},
     {tensorflow_sniff, tensorflow_read}, /* before ONNX: a SavedModel could be taken for one */
-    {tfjs_sniff, tfjs_read}, /* before Keras: a layers model has one inside */
-    {keras_sniff, keras_read}, /* before PyTorch: both have ZIP archives */
+    {tfjs_sniff, tfjs_read},             /* before Keras: a layers model has one inside */
+    {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},
 };
@@ -25,6 +25,7 @@ void front_read(builder *b, const uint8_t *bytes, size_t size)
             return;
         }
     fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX or a PyTorch file", bytes[0],
-              size > 1 ? bytes[1] : 0);
+              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX, PyTorch, "
+              "TensorFlow or Keras file",
+              bytes[0], size > 1 ? bytes[1] : 0);
 }
