@@ -296,7 +296,7 @@ static void declare(keras_call *c, const json_node *shape)
 {
     builder *b = c->e->b;
     num dims[MAX_RANK];
-    if (!json_is(shape, JSON_ARRAY) || shape->count > MAX_RANK)
+    if (!shape || !json_is(shape, JSON_ARRAY) || shape->count > MAX_RANK)
         return;
     int rank = 0;
     for (const json_node *x = json_first(shape); x; x = x->next, rank++)

@@ -225,7 +225,7 @@ static const struct lowering *lowering_of(const eager *e, const node *n)
 {
     static const struct lowering NONE = {"", lower_unknown, NULL};
     const struct lowering **known = &e->lowerings[n->op - e->ops];
-    if (*known)
+    if (*known != NULL)
         return *known;
     *known = &NONE;
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES && *known == &NONE; i++)

@@ -254,7 +254,7 @@ tensor_id permute(eager *e, tensor_id t, const int64_t *perm)
     }
     tensor_id made = view_as(e, "permute", t, &x);
     if (e->trains) {
-        int8_t places[MAX_PLACED_RANK];
+        int8_t places[MAX_PLACED_RANK] = {0};
         for (int i = 0; i < from.rank; i++)
             places[perm[i]] = (int8_t)i;
         note_turn(e, places, from.rank);
