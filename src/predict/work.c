@@ -494,13 +494,12 @@ static uint64_t mix_tensor(uint64_t hash, const placed_tensor *t)
     return mix(hash, sum);
 }
 
-/* Equal for kernels that do the same; that different ones collide in 64 bits is left to chance. */
-static uint64_t signature(const program *p, const kernel *k, const float *reuse)
+/* Equal for kernels that do the same but for what they find in the caches; that different ones collide in 64 bits is left to chance. */
+static uint64_t signature(const program *p, const kernel *k)
 {
     uint64_t hash = mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
     hash = mix(hash, (uint64_t)k->flags << 40 | (uint64_t)k->fused_count << 20 | (uint64_t)k->input_count);
     hash = mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
-    hash = mix(hash, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1]);
     if (k->window)
         for (int i = 0; i < k->window->rank; i++)
             hash = mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |
@@ -509,7 +508,34 @@ static uint64_t signature(const program *p, const kernel *k, const float *reuse)
         hash = mix_tensor(hash, &p->tensors.items[k->inputs[i]]);
     for (int32_t i = 0; i < k->output_count && i < 2; i++)
         hash = mix_tensor(hash, &p->tensors.items[k->outputs[i]]);
-    return hash | 1; /* 0 marks a free slot */
+    return hash;
+}
+
+static uint64_t with_reuse(uint64_t signature, const float *reuse)
+{
+    return mix(signature, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1] | (uint64_t)1 << 32);
+}
+
+/* Works by hash. 0 marks a free slot. */
+typedef struct work_table {
+    uint64_t *hashes;
+    int32_t *works;
+    size_t slots; /* a power of two */
+} work_table;
+
+/* Where the hash is, or a free slot for it. */
+static size_t slot_of(const work_table *t, uint64_t hash)
+{
+    size_t slot = hash & (t->slots - 1);
+    while (t->hashes[slot] && t->hashes[slot] != hash)
+        slot = (slot + 1) & (t->slots - 1);
+    return slot;
+}
+
+static void keep_slot(const work_table *t, size_t slot, uint64_t hash, int32_t index)
+{
+    t->hashes[slot] = hash;
+    t->works[slot] = index;
 }
 
 /* The whole part of lg(x). Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
@@ -540,16 +566,40 @@ static int16_t op_of(op_cache *cache, const char *name)
     return cache->ops[slot];
 }
 
+/* Most kernels are like one before, so items are zeroed when they are needed, some at once; there is room for so many more. */
+enum { ZEROED_AT_ONCE = 32 };
+
+/* A new work at the end of the list: described, or like another one that finds its inputs elsewhere. */
+static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
+                     op_cache *cache)
+{
+    work *w = &list->items[list->count];
+    if (list->count % ZEROED_AT_ONCE == 0)
+        memset(w, 0, ZEROED_AT_ONCE * sizeof *w);
+    list->count++;
+    if (like) {
+        *w = *like;
+        w->count = 0;
+        w->features[WORK_REUSE] = reuse[0];
+        w->features[WORK_REUSE + 1] = reuse[1];
+    }
+    w->reuse[0] = reuse[0];
+    w->reuse[1] = reuse[1];
+    if (!like) {
+        w->op = op_of(cache, k->op);
+        describe(p, k, w);
+    }
+}
+
 work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
-    size_t slots = 16;
-    while (slots < (size_t)count * 2)
-        slots *= 2;
-    uint64_t *hashes = ARENA_ARRAY(a, uint64_t, slots);
-    int32_t *index = arena_room(a, slots, sizeof *index);
+    work_table table = {.slots = 32};
+    while (table.slots < (size_t)count * 4) /* two for each work, at most half full */
+        table.slots *= 2;
+    table.hashes = ARENA_ARRAY(a, uint64_t, table.slots);
+    table.works = arena_room(a, table.slots, sizeof *table.works);
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
-    enum { ZEROED_AT_ONCE = 32 }; /* most kernels are like one before: not all items are used */
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
     op_cache cache = {.names = {NULL}};
@@ -566,23 +616,17 @@ work_list work_of_program(const program *p, arena *a)
             if (last > 0)
                 reuse[j] = whole_lg(clock - last);
         }
-        uint64_t hash = signature(p, k, reuse);
-        size_t slot = hash & (slots - 1);
-        while (hashes[slot] && hashes[slot] != hash)
-            slot = (slot + 1) & (slots - 1);
-        if (!hashes[slot]) {
-            hashes[slot] = hash;
-            index[slot] = list.count;
-            if (list.count % ZEROED_AT_ONCE == 0)
-                memset(&list.items[list.count], 0, ZEROED_AT_ONCE * sizeof *list.items);
-            work *w = &list.items[list.count++];
-            w->op = op_of(&cache, k->op);
-            w->reuse[0] = reuse[0];
-            w->reuse[1] = reuse[1];
-            describe(p, k, w);
+        uint64_t alike = signature(p, k) | 1, hash = with_reuse(alike, reuse) | 1;
+        size_t slot = slot_of(&table, hash);
+        if (!table.hashes[slot]) {
+            keep_slot(&table, slot, hash, list.count);
+            size_t other = slot_of(&table, alike);
+            add_work(&list, p, k, reuse, table.hashes[other] ? &list.items[table.works[other]] : NULL, &cache);
+            if (!table.hashes[other])
+                keep_slot(&table, other, alike, list.count - 1);
         }
-        list.items[index[slot]].count += (double)k->repeat;
-        list.of_kernel[i] = index[slot];
+        list.items[table.works[slot]].count += (double)k->repeat;
+        list.of_kernel[i] = table.works[slot];
         clock += (double)k->bytes_read + (double)k->bytes_written;
         for (int32_t j = 0; j < k->input_count; j++)
             touched[p->tensors.items[k->inputs[j]].storage] = clock;

@@ -41,6 +41,7 @@ enum {
     WORK_INPUT_CHANNELS_LAST = 10,
     WORK_BROADCAST_INPUTS = 19,
     WORK_STRIDED_INPUTS = 22,
+    WORK_REUSE = 23,                      /* and the next: work.reuse */
     WORK_CONV_IMAGES = WORK_GENERAL + 22, /* of convolutions: the batch, log2 */
     WORK_REDUCED_LENGTH = WORK_GENERAL,   /* of norms and reductions: of a row, log2 */
     WORK_REDUCED_ROWS = WORK_GENERAL + 1,
