@@ -170,7 +170,7 @@ static value_id own_ints(emitter *e, int rank, const int64_t *numbers, int count
 {
     uint8_t *bytes = ARENA_ARRAY(e->b->arena, uint8_t, (size_t)count * 8 + 1);
     for (int i = 0; i < count; i++)
-        little_endian(bytes + 8 * i, (uint64_t)numbers[i], 8);
+        little_endian(bytes + (size_t)8 * (size_t)i, (uint64_t)numbers[i], 8);
     return own_constant(e, DT_INT64, rank, count, bytes, (size_t)count * 8);
 }
 
@@ -185,7 +185,7 @@ value_id emit_reals(emitter *e, const float *numbers, int count)
     for (int i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &numbers[i], sizeof bits);
-        little_endian(bytes + 4 * i, bits, 4);
+        little_endian(bytes + (size_t)4 * (size_t)i, bits, 4);
     }
     return own_constant(e, DT_FLOAT32, 1, count, bytes, (size_t)count * 4);
 }

@@ -245,7 +245,7 @@ value_id emit_paddings(emitter *e, value_id pairs)
     int count = emit_known_ints(e, pairs, numbers, 2 * MAX_RANK);
     if (count >= 0 && count % 2 == 0) {
         for (int i = 0; i < count / 2; i++) {
-            pads[i] = numbers[2 * i];
+            pads[i] = numbers[(size_t)2 * (size_t)i];
             pads[count / 2 + i] = numbers[2 * i + 1];
         }
         return emit_list(e, pads, count);
@@ -351,7 +351,7 @@ void emit_batch_to_space(emitter *e, value_id x, value_id blocks, value_id pairs
     int64_t starts[MAX_BLOCKS], ends[MAX_BLOCKS], axes[MAX_BLOCKS];
     for (int i = 0; i < m; i++) {
         axes[i] = 1 + i;
-        starts[i] = crops[2 * i];
+        starts[i] = crops[(size_t)2 * (size_t)i];
         ends[i] = crops[2 * i + 1] > 0 ? -crops[2 * i + 1] : INT64_MAX;
     }
     value_id inputs[] = {joined, emit_list(e, starts, m), emit_list(e, ends, m), emit_list(e, axes, m)};

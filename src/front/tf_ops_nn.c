@@ -34,7 +34,7 @@ static emit_window window_of(const tf_op *o, int axes)
         int first = w.channels_first ? 2 : 1;
         w.padding = EMIT_PADS;
         for (int i = 0; i < axes; i++) {
-            w.pads[i] = pads[2 * (first + i)];
+            w.pads[i] = pads[(size_t)2 * (size_t)(first + i)];
             w.pads[axes + i] = pads[2 * (first + i) + 1];
         }
     }

@@ -64,9 +64,9 @@ static const tf_field FIELDS[] = {
     {TF_INFO, "tensor_shape", 3, TF_MESSAGE, TF_SHAPE, false, false},
 };
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+    return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c;
 }
 
 static bool is_same_name(const char *name, str given)

@@ -198,7 +198,7 @@ static void read_message(text_reader *t, tf_message message, char closing, int d
         const tf_field *f = tf_field_named(message, take_word(t));
         bool has_colon = take(t, ':');
         skip_space(t);
-        char next = t->at < t->end ? *t->at : '\0';
+        int next = t->at < t->end ? *t->at : 0;
         bool is_block = next == '{' || next == '<';
         if (!has_colon && !is_block)
             text_fail(t, "a field has neither ':' nor '{'");

@@ -57,7 +57,7 @@ static int64_t int_of(const json_node *n)
 {
     char text[32] = {0};
     str s = json_text(n);
-    if (!json_is(n, JSON_TEXT))
+    if (!json_is(n, JSON_TEXT) || !s.ptr)
         return json_int(n, 0);
     memcpy(text, s.ptr, s.len < sizeof text - 1 ? s.len : sizeof text - 1);
     return strtoll(text, NULL, 10);

@@ -66,8 +66,9 @@ static int compare_rows(const void *a, const void *b)
         order = x->graph.len < y->graph.len ? -1 : 1;
     if (order == 0 && x->batch != y->batch)
         order = x->batch < y->batch ? -1 : 1;
-    if (order == 0)
-        order = memcmp(&x->where.lower, &y->where.lower, sizeof x->where.lower);
+    uint64_t key = lower_options_key(&x->where.lower), other = lower_options_key(&y->where.lower);
+    if (order == 0 && key != other)
+        order = key < other ? -1 : 1;
     return order ? order : x < y ? -1 : x > y;
 }
 
@@ -85,7 +86,7 @@ static void lower_rows(builder *b, size_t i, sooth_model *model, arena *a)
     for (; i < b->row_count; i++) {
         const measured_row *r = b->rows[i];
         if (!same_graph(r, first) || r->batch != first->batch ||
-            memcmp(&r->where.lower, &first->where.lower, sizeof r->where.lower) != 0)
+            lower_options_key(&r->where.lower) != lower_options_key(&first->where.lower))
             break;
         if (!fill_example(&b->examples[i], &list, &r->where))
             fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "no memory for the data set");
@@ -126,7 +127,7 @@ static void build_network(builder *b, size_t from, size_t end)
     for (size_t i = from; i < end;) {
         size_t same = i; /* rows up to here could not be lowered, if it stays so */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
-               memcmp(&b->rows[same]->where.lower, &b->rows[i]->where.lower, sizeof(lower_options)) == 0)
+               lower_options_key(&b->rows[same]->where.lower) == lower_options_key(&b->rows[i]->where.lower))
             same++;
         sooth_options binding = {.batch = b->rows[i]->batch};
         bool worked = sooth_bind(model, &binding, &error) == SOOTH_OK && try_lowering(b, i, model, &a, &error);

@@ -37,14 +37,6 @@ typedef struct eval_run {
     atomic_size_t done;
 } eval_run;
 
-/* Rows with the same number are lowered to the same program. */
-static uint64_t lowering_key(const lower_options *o)
-{
-    return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
-           (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
-           (uint64_t)o->autocast_backward << 42;
-}
-
 static void refuse(eval_run *run, eval_row *row, size_t worker, const char *reason)
 {
     row->reason = arena_str(&run->out->texts[worker], str_of(reason)).ptr;
@@ -108,10 +100,10 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
 static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, sooth_model *model, size_t worker)
 {
     eval_row *rows = run->out->rows, *head = &rows[job->rows[first]];
-    uint64_t key = lowering_key(&head->row->where.lower);
+    uint64_t key = lower_options_key(&head->row->where.lower);
     size_t end = first + 1;
     while (end < job->count && rows[job->rows[end]].row->batch == head->row->batch &&
-           lowering_key(&rows[job->rows[end]].row->where.lower) == key)
+           lower_options_key(&rows[job->rows[end]].row->where.lower) == key)
         end++;
     sooth_error error = {.code = SOOTH_OK};
     arena a;
@@ -207,7 +199,7 @@ static int compare_order(const void *a, const void *b)
     c = c ? c : shorter ? memcmp(p->graph.ptr, q->graph.ptr, shorter) : 0;
     c = c ? c : (p->graph.len > q->graph.len) - (p->graph.len < q->graph.len);
     c = c ? c : (p->batch > q->batch) - (p->batch < q->batch);
-    uint64_t kx = lowering_key(&p->where.lower), ky = lowering_key(&q->where.lower);
+    uint64_t kx = lower_options_key(&p->where.lower), ky = lower_options_key(&q->where.lower);
     c = c ? c : (kx > ky) - (kx < ky);
     return c ? c : (x->index > y->index) - (x->index < y->index);
 }
@@ -264,7 +256,7 @@ static uint64_t mix(uint64_t h, str s)
 /* Everything but the network: rows of one setting share a regression. Operators by name, networks all together. */
 static uint64_t setting_key(const measured_row *row)
 {
-    uint64_t h = mix(lowering_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->gpu);
+    uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->gpu);
     h = mix(mix(h, row->where.stack), row->source);
     return row->kernels ? mix(h, row->name) : h;
 }
@@ -315,7 +307,7 @@ static void add_regression(evaluation *e, arena *a)
 /* The same work wherever it runs; stacks may differ. */
 static uint64_t work_key(const measured_row *row, bool any_batch)
 {
-    uint64_t h = mix(lowering_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);
+    uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);
     if (row->kernels)
         return mix(h ^ row->shape, row->where.stack);
     return any_batch ? h : (h ^ (uint64_t)row->batch) * 0x9e3779b97f4a7c15u;

@@ -162,7 +162,7 @@ static double novelty_of(const example *e, const weights_view *v)
     double all = 0, new = 0;
     for (int32_t i = 0; i < e->sample_count; i++) {
         const sample *s = &e->samples[i];
-        double us = fmax(s->compute_us, s->memory_us) * s->count;
+        double us = (double)fmaxf(s->compute_us, s->memory_us) * s->count;
         all += us;
         new += weights_seen(v, s->kin) ? 0 : us;
     }
@@ -319,20 +319,20 @@ enum { LEAST_ROWS = 40 };
 
 static void calibrate(const lessons *l, float *intervals)
 {
-    int stacks = l->trainer.net.stack_count;
+    size_t stacks = (size_t)l->trainer.net.stack_count;
     float *sizes = l->errors;
-    for (int kind = 0; kind < INTERVAL_KINDS; kind++)
-        for (int stack = 0; stack < stacks; stack++) {
+    for (size_t kind = 0; kind < INTERVAL_KINDS; kind++)
+        for (size_t stack = 0; stack < stacks; stack++) {
             size_t n = 0;
             for (int32_t i = 0; i < l->residuals.count; i++) {
                 const residual *r = &l->residuals.items[i];
-                if (r->kind == kind && (stack == UNKNOWN || r->stack == stack))
+                if ((size_t)r->kind == kind && (stack == UNKNOWN || (size_t)r->stack == stack))
                     sizes[n++] = fabsf(r->error);
             }
             intervals[kind * stacks + stack] = n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
         }
     /* A kind without enough rows is as wide as the one before it. */
-    for (int kind = 1; kind < INTERVAL_KINDS; kind++)
+    for (size_t kind = 1; kind < INTERVAL_KINDS; kind++)
         if (intervals[kind * stacks] <= 0)
             intervals[kind * stacks] = intervals[(kind - 1) * stacks];
 }

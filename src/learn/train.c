@@ -157,11 +157,11 @@ static void finish_examples(shard *s)
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         size_t stack = (size_t)stack_of(s, i);
-        double each = exp(w[at->stack_host + stack]), host = 0;
+        double each = exp((double)w[at->stack_host + stack]), host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host += e->host_count[g] * exp(w[at->group_host + (size_t)g]);
+            host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
-        double fixed = exp(w[at->stack_fixed + stack]);
+        double fixed = exp((double)w[at->stack_fixed + stack]);
         double larger = fmax(s->device_us[i], host), smaller = fmin(s->device_us[i], host);
         double joint = larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER);
         s->latency_us[i] = joint + fixed + e->timer_us;
@@ -180,7 +180,7 @@ static void finish_examples(shard *s)
         s->gradient[at->stack_host + stack] += (float)(host_part * host);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             s->gradient[at->group_host + (size_t)g] +=
-                (float)(host_part * each * e->host_count[g] * exp(w[at->group_host + (size_t)g]));
+                (float)(host_part * each * e->host_count[g] * exp((double)w[at->group_host + (size_t)g]));
     }
 }
 

@@ -60,6 +60,14 @@ typedef struct lower_options {
 typedef int32_t tensor_id;
 enum { NO_TENSOR = -1 };
 
+/* Different for options that differ: what is lowered alike has equal keys. (Padding makes memcmp no comparison.) */
+static inline uint64_t lower_options_key(const lower_options *o)
+{
+    return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
+           (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
+           (uint64_t)o->autocast_backward << 42;
+}
+
 /* A tensor on the device. */
 typedef struct placed_tensor {
     dtype dtype;

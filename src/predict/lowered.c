@@ -4,13 +4,6 @@
 
 static const size_t ARENA_CAP = (size_t)1 << 30;
 
-static bool same_options(const lower_options *a, const lower_options *b)
-{
-    return a->precision == b->precision && a->layout == b->layout && a->runtime == b->runtime && a->mode == b->mode &&
-           a->optimizer == b->optimizer && a->explicit_attention == b->explicit_attention &&
-           a->single_updates == b->single_updates;
-}
-
 /* Operators without a rule are named where the file has their names. */
 static void keep_names(arena *a, program *p)
 {
@@ -24,7 +17,7 @@ static void keep_names(arena *a, program *p)
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
-    if (!l || !l->program || !same_options(&l->options, options)) {
+    if (!l || !l->program || lower_options_key(&l->options) != lower_options_key(options)) {
         lowered_release(l);
         model->lowered = l = calloc(1, sizeof *l);
         if (!l)
