@@ -81,7 +81,7 @@ static conv conv_of(const work *w, const kernel *k, const device_view *d)
     c.intensity = c.macs * c.element_bytes / bytes;
     c.compute_excess = 2 * c.macs / d->vector_flops / (bytes / d->bandwidth_b_s);
     c.channels_last = w->features[WORK_INPUT_CHANNELS_LAST] > 0;
-    c.images = round(exp2(w->features[WORK_CONV_IMAGES]));
+    c.images = round(exp2((double)w->features[WORK_CONV_IMAGES]));
     return c;
 }
 
@@ -377,7 +377,7 @@ static double launch_reduction(const work *w, const kernel *k, double rows, doub
 
 static void launch_plain(algorithm *a, const work *w, const kernel *k, const device_view *d)
 {
-    double rows = round(exp2(w->features[WORK_REDUCED_ROWS])); /* of norms and reductions */
+    double rows = round(exp2((double)w->features[WORK_REDUCED_ROWS])); /* of norms and reductions */
     double bytes = w->features[WORK_INPUT_BITS_32] * 4;
     bool irregular = w->features[WORK_BROADCAST_INPUTS] > 0 || w->features[WORK_STRIDED_INPUTS] > 0;
     double threads = 128,

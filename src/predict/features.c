@@ -141,7 +141,8 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
         for (int i = 0; i < 8; i++)
             *f++ = 0;
     }
-    *f++ = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
+    bool uses_tf32 = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
+    *f++ = uses_tf32 ? 1.0F : 0.0F;
     *f++ = d->generation;
     *f = d->power;
 }

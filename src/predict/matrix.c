@@ -23,14 +23,14 @@ static inline __attribute__((always_inline)) void tile(const matrix_product *m, 
     for (int i = 0; i < rows; i++) {
         UNROLL
         for (int j = 0; j < wides; j++)
-            memcpy(&sum[i][j], begin + (size_t)i * begin_row + WIDE * j, sizeof(wide));
+            memcpy(&sum[i][j], begin + (size_t)i * begin_row + (size_t)WIDE * (size_t)j, sizeof(wide));
     }
     const float *a = m->a + row * m->a_row, *b = m->b + column;
     for (size_t k = 0; k < m->depth; k++, a += m->a_step, b += m->b_row) {
         wide of_b[MAX_WIDES];
         UNROLL
         for (int j = 0; j < wides; j++)
-            memcpy(&of_b[j], b + WIDE * j, sizeof(wide));
+            memcpy(&of_b[j], b + (size_t)WIDE * (size_t)j, sizeof(wide));
         UNROLL
         for (int i = 0; i < rows; i++) {
             float x = a[(size_t)i * m->a_row];
@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void tile(const matrix_product *m, 
     for (int i = 0; i < rows; i++) {
         UNROLL
         for (int j = 0; j < wides; j++)
-            memcpy(c + (size_t)i * m->c_row + WIDE * j, &sum[i][j], sizeof(wide));
+            memcpy(c + (size_t)i * m->c_row + (size_t)WIDE * (size_t)j, &sum[i][j], sizeof(wide));
     }
 }
 

@@ -165,10 +165,10 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         stack = net_stack_find(&v.net, where->stack);
         gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = exp(w[v.net.at.stack_host + (size_t)stack]);
-        j.fixed_ms = exp(w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
+        double each = exp((double)w[v.net.at.stack_host + (size_t)stack]);
+        j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host_us[g] = each * exp(w[v.net.at.group_host + (size_t)g]);
+            host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
         time_by_weights(&v, &list, stack, gpu, &view, times, a);
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);

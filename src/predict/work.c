@@ -126,12 +126,17 @@ static void put(writer *o, float x)
     *o->next++ = x;
 }
 
+static void put_flag(writer *o, bool x)
+{
+    put(o, x ? 1.0F : 0.0F);
+}
+
 static void put_lay(writer *o, const placed_tensor *t, lay l)
 {
     double bytes = dtype_bits(t->dtype) / 8.0;
-    put(o, l.lie == LIE_CONTIGUOUS);
-    put(o, l.lie == LIE_CHANNELS_LAST);
-    put(o, l.lie == LIE_BROADCAST);
+    put_flag(o, l.lie == LIE_CONTIGUOUS);
+    put_flag(o, l.lie == LIE_CHANNELS_LAST);
+    put_flag(o, l.lie == LIE_BROADCAST);
     put(o, lg(l.inner));
     put(o, alignment(l.inner * bytes));
 }
@@ -151,9 +156,9 @@ static void put_general(writer *o)
     put(o, lg(o->w->elements));
     put(o, in ? (float)dtype_bits(in->dtype) / 32 : 0);
     put(o, out ? (float)dtype_bits(out->dtype) / 32 : 0);
-    put(o, in && in->is_weight);
+    put_flag(o, in && in->is_weight);
     put(o, (float)(k->input_count > 8 ? 8 : k->input_count));
-    put(o, (k->flags & KERNEL_IN_PLACE) != 0);
+    put_flag(o, (k->flags & KERNEL_IN_PLACE) != 0);
     if (in)
         put_lay(o, in, o->main.lay);
     else
@@ -163,7 +168,7 @@ static void put_general(writer *o)
     else
         o->next += 5;
     /* Operands of another kind than the main one: broadcast, smaller, of another type. */
-    float broadcast = 0, mixed = 0, smaller = 0, strided = 0;
+    int broadcast = 0, mixed = 0, smaller = 0, strided = 0;
     for (int32_t i = 0; i < k->input_count; i++) {
         operand x = operand_at(o, i);
         broadcast += x.lay.lie == LIE_BROADCAST;
@@ -171,10 +176,10 @@ static void put_general(writer *o)
         mixed += in && x.tensor->dtype != in->dtype;
         smaller += x.elements * 2 < o->w->elements;
     }
-    put(o, broadcast);
-    put(o, mixed);
-    put(o, smaller);
-    put(o, strided);
+    put(o, (float)broadcast);
+    put(o, (float)mixed);
+    put(o, (float)smaller);
+    put(o, (float)strided);
     put(o, o->w->reuse[0]);
     put(o, o->w->reuse[1]);
 }
@@ -220,11 +225,11 @@ static void work_product(writer *o)
     g[2] = (double)b->dims[b->rank - 1];
     o->w->product_dtype = (uint8_t)a->dtype;
     put_product(o, is_turned(a), is_turned(b));
-    put(o, first == 1);
+    put_flag(o, first == 1);
     put(o, b->is_weight);
     put(o, (float)k->fused_count);
-    put(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
-    put(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
+    put_flag(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
+    put_flag(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
 }
 
 static double window_at(const int64_t *values, int rank, int from_end)
@@ -285,8 +290,8 @@ static void work_convolution(writer *o)
     put(o, filling((double)y->dims[y->rank - 1], 8));
     put(o, lg((double)x->dims[0]));
     /* Winograd's algorithms have 3 × 3 windows of stride 1. */
-    put(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
-               v->dilation[0] == 1 && groups == 1);
+    put_flag(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
+                    v->dilation[0] == 1 && groups == 1);
     put(o, (float)k->output_count);
     put(o, (float)k->fused_count);
 }
@@ -321,8 +326,8 @@ static void work_attention(writer *o)
     put(o, filling(width, 64));
     put(o, alignment(width));
     put(o, lg(heads / fmax(shared, 1)));
-    put(o, k->input_count > first + 3); /* a bias or mask */
-    put(o, queries == keys);
+    put_flag(o, k->input_count > first + 3); /* a bias or mask */
+    put_flag(o, queries == keys);
     put(o, alignment(keys));
     put(o, lg(queries * heads));
 }
@@ -342,7 +347,7 @@ static void work_reduction(writer *o)
     put(o, alignment(length));
     put(o, filling(length, 32));
     put(o, filling(length, 1024));
-    put(o, kept < all);
+    put_flag(o, kept < all);
     put(o, in->rank > 1 ? lg((double)in->dims[1]) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
     put(o, in->rank ? lg((double)in->dims[0]) : 0);
@@ -353,7 +358,7 @@ static void work_reduction(writer *o)
     put(o, lg(inner));
     put(o, (float)in->rank);
     /* Is what is summed the part that lies together? */
-    put(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
+    put_flag(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
     put(o, (float)k->output_count);
 }
 
@@ -395,7 +400,7 @@ static void work_plain(writer *o)
         put(o, is_there ? lg(x->elements) - elements : -20);
         put(o, is_there ? lg(x->lay.inner) : 0);
         put(o, is_there ? (float)dtype_bits(x->tensor->dtype) / 32 : 0);
-        put(o, is_there && x->lay.lie == LIE_STRIDED);
+        put_flag(o, is_there && x->lay.lie == LIE_STRIDED);
     }
     put(o, (float)k->fused_count);
     put(o, lg((double)k->flops) - elements);
