@@ -25,7 +25,8 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         atomic_init(&l->holders, 1); /* the model, which frees it if lowering fails */
         l->options = *options;
         arena_init(&l->arena, &model->fail, ARENA_CAP);
-        l->arena.block_bytes = (size_t)512 * 1024;
+        /* Larger than most programs: malloc learns from it how much to keep for the next network instead of giving it back. */
+        l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);
         keep_names(&l->arena, p);
         l->arena.fail = NULL; /* the model may go first, and nothing more is allocated */
