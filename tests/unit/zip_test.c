@@ -17,7 +17,7 @@ typedef struct bytes {
 static void put(bytes *b, uint64_t number, int count)
 {
     for (int i = 0; i < count; i++)
-        b->data[b->size++] = (uint8_t)(number >> (8 * i));
+        b->data[b->size++] = i < 8 ? (uint8_t)(number >> (8 * i)) : 0;
 }
 
 static void put_text(bytes *b, const void *text, size_t size)
