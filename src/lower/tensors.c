@@ -96,7 +96,7 @@ extent output_extent(eager *e, int i)
     extent x = value_extent(e, e->node->outputs[i]);
     if (!e->is_turned || i > 0 || x.rank < 3)
         return x;
-    int64_t perm[MAX_PLACED_RANK];
+    int64_t perm[MAX_PLACED_RANK] = {0};
     extent y = {.rank = x.rank};
     turn_axes(x.rank, true, perm);
     for (int k = 0; k < x.rank; k++)
@@ -116,7 +116,7 @@ tensor_id tensor_of(eager *e, value_id v)
     if (e->of_value[v] != NO_TENSOR)
         return e->of_value[v];
     if (e->of_turned[v] != NO_TENSOR) {
-        int64_t perm[MAX_PLACED_RANK];
+        int64_t perm[MAX_PLACED_RANK] = {0};
         turn_axes(tensor_at(e, e->of_turned[v])->rank, false, perm);
         return e->of_value[v] = permute(e, e->of_turned[v], perm);
     }
@@ -138,7 +138,7 @@ static tensor_id turned_input(eager *e)
     value_id v = e->node->inputs[0];
     if (e->of_turned[v] == NO_TENSOR) {
         tensor_id t = tensor_of(e, v);
-        int64_t perm[MAX_PLACED_RANK];
+        int64_t perm[MAX_PLACED_RANK] = {0};
         turn_axes(tensor_at(e, t)->rank, true, perm);
         e->of_turned[v] = tensor_at(e, t)->rank < 3 ? t : permute(e, t, perm);
     }
