@@ -69,12 +69,16 @@ static void show_epoch(void *context, const learn_report *r)
     fprintf(stderr, "  %.0f s, %.0f s left\n", r->seconds, r->seconds_left);
 }
 
+/* Quoted always, so that names may have anything in them. */
 static void put_csv(FILE *file, str s)
 {
-    bool plain = true; /* names have neither quotes nor line ends where rows_read took them, but commas they may have */
-    for (size_t i = 0; i < s.len; i++)
-        plain &= s.ptr[i] != ',' && s.ptr[i] != '"' && s.ptr[i] != '\n';
-    fprintf(file, plain ? "%.*s," : "\"%.*s\",", (int)s.len, s.ptr);
+    putc('"', file);
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '"')
+            putc('"', file);
+        putc(s.ptr[i], file);
+    }
+    fputs("\",", file);
 }
 
 /* One row kept apart, with what the training that did not see it says. */

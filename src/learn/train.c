@@ -88,7 +88,7 @@ typedef struct shard {
     float *errors;   /* log(predicted / measured); may be NULL */
     double loss;
     /* Totals by example, microseconds. */
-    double *device_us, *host_us, *latency_us;
+    double *device_us, *latency_us;
     float *slope; /* of the loss by the device time of the example */
 } shard;
 
@@ -313,15 +313,14 @@ static bool run_shard(shard *s)
         most_back = back > most_back ? back : most_back;
     }
     size_t count = (size_t)s->count;
-    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 3 * sizeof(double) + 1);
+    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 2 * sizeof(double) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* first, for their alignment */
     s->device_us = doubles;
-    s->host_us = doubles + count;
-    s->latency_us = doubles + 2 * count;
-    float *next = (float *)(void *)(doubles + 3 * count);
-    memset(doubles, 0, 3 * count * sizeof(double));
+    s->latency_us = doubles + count;
+    float *next = (float *)(void *)(doubles + 2 * count);
+    memset(doubles, 0, 2 * count * sizeof(double));
     s->slope = next;
     next += count;
     net_pass passes[WORK_GROUP_COUNT];
