@@ -506,6 +506,22 @@ static bool is_other_half(const inductor *c, int32_t i)
     return last - first == 1 && i == last;
 }
 
+/* A view that nobody looks at. */
+static void drop_idle_views(inductor *c)
+{
+    const program *p = c->in;
+    bool *is_read = ARENA_ARRAY(c->arena, bool, (size_t)p->tensors.count + 1);
+    for (int32_t i = p->kernels.count - 1; i >= 0; i--) {
+        const kernel *k = &p->kernels.items[i];
+        if (c->is_dropped[i])
+            continue;
+        tensor_id made = k->outputs[0];
+        c->is_dropped[i] = k->flags & KERNEL_VIEW && !is_read[made] && !c->is_output[made];
+        for (int n = 0; !c->is_dropped[i] && n < k->input_count; n++)
+            is_read[c->same[k->inputs[n]]] = true;
+    }
+}
+
 static bool is_counted(const inductor *c, int32_t i)
 {
     return !c->is_dropped[i] && !(c->in->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
@@ -625,9 +641,10 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
         c.first[in->tensors.items[t].storage] = t;
     c.is_last = chooses_last(&c);
     find_equal(&c);
+    find_outputs(&c);
+    drop_idle_views(&c);
     index_users(&c);
     find_near(&c);
-    find_outputs(&c);
     for (int32_t i = 0; i < in->kernels.count; i++) {
         c.k = &in->kernels.items[i];
         if (c.is_dropped[i])

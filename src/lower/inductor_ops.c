@@ -297,6 +297,12 @@ static void lower_softmax(inductor *c)
         return;
     }
     is_reduced[axis] = true;
+    if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
+        /* Written out: each element looks at all of its row. */
+        extent out = output_extent(c);
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis]));
+        return;
+    }
     normalise(c, &x.at, &x, is_reduced, 2, -1);
 }
 
