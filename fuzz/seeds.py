@@ -6,7 +6,7 @@
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs: small files out of the corpus and those of the text tests.
+tflite, tensorflow, keras, tfjs, darknet: small files out of the corpus and those of the text tests.
 """
 import gzip
 import hashlib
@@ -123,7 +123,7 @@ def torchscript_seeds(target):
             (target / hashlib.sha1(whole).hexdigest()).write_bytes(whole)
 
 
-def family_seeds(*directories):
+def family_seeds(*directories, tests="tensorflow"):
     """Small files of the corpus, uncompressed, and those that the text tests write."""
     def write(target):
         for directory in directories:
@@ -135,7 +135,7 @@ def family_seeds(*directories):
                     content = gzip.decompress(content)
                 if len(content) <= 2 * MAX_BYTES:
                     (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
-        for case in cases.parse(TOP / "tests/cases/tensorflow.test"):
+        for case in cases.parse(TOP / f"tests/cases/{tests}.test"):
             for kind, name, body, *_ in case.steps:
                 if kind == "file":
                     content = "\n".join(body).encode()
@@ -148,7 +148,7 @@ def main():
     target.mkdir(parents=True, exist_ok=True)
     {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
-     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs")}[sys.argv[1]](target)
+     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats")}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

@@ -89,6 +89,9 @@ value_id emit_transpose(emitter *e, value_id x, const int64_t *perm, int count, 
 value_id emit_cast(emitter *e, value_id x, dtype to, value_id output);
 node *emit_reduce(emitter *e, const char *op, value_id x, value_id axes, bool keep, value_id output);
 
+/* A convolution whose every place has weights of its own: kernel (places, taps, filters) → (N, places, filters). */
+value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t places, int64_t taps);
+
 /* Stacks along a new axis; takes apart along one, which vanishes. */
 void emit_pack(emitter *e, const value_id *inputs, int count, int64_t axis, value_id output);
 void emit_unpack(emitter *e, value_id x, int64_t axis, const value_id *outputs, int count);

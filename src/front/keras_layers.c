@@ -750,18 +750,8 @@ static void map_locally_connected(keras_call *c, const char *unused)
         return;
     }
     dims[1 + w.axes] = filters;
-    /* The patches that a kernel sees come from a convolution that only moves data; their product is one of many matrices. */
-    value_id zero = emit_scalar(e, DT_FLOAT32, 0), n = emit_1(e, "Shape", c->in[0], NO_VALUE);
-    value_id batch = emit_2(e, "Gather", n, emit_list(e, (const int64_t[]){0}, 1), NO_VALUE);
-    node *shape = emit_op(
-        e, "Concat",
-        (const value_id[]){emit_list(e, (const int64_t[]){places}, 1), batch, emit_list(e, (const int64_t[]){taps}, 1)},
-        3, NO_VALUE);
-    emit_int(shape, "axis", 0);
-    value_id patches = emit_2(e, "Expand", zero, shape->outputs[0], NO_VALUE);
     value_id kernel = keras_weight(c, "kernel", 3, (const int64_t[]){places, taps, filters});
-    value_id product = emit_2(e, "MatMul", patches, kernel, NO_VALUE);
-    value_id rows = emit_transpose(e, product, (const int64_t[]){1, 0, 2}, 3, NO_VALUE);
+    value_id rows = emit_local_product(e, c->in[0], kernel, places, taps);
     bool has_bias = keras_bool(c, "use_bias", "bias", true);
     value_id y = keras_before(c, activation);
     value_id map = emit_reshaped(e, rows, dims, w.axes + 2, has_bias ? NO_VALUE : y);

@@ -395,7 +395,9 @@ void infer_built(sooth_model *model, infer_progress *p)
         *net = (network){.arena = &model->bound_arena};
         num_table_init(&net->nums, net->arena);
     }
-    model->binding = &as_in_file;
+    const binding *running = model->binding; /* set while an elaboration runs */
+    if (!running)
+        model->binding = &as_in_file;
     for (; p->values < model->source.values.count; p->values++) {
         value *v = ARENA_PUSH_ROOM(net->arena, &net->values);
         *v = model->source.values.items[p->values];
@@ -414,7 +416,7 @@ void infer_built(sooth_model *model, infer_progress *p)
                 net->values.items[n->outputs[i]].is_declared = model->source.values.items[n->outputs[i]].is_declared;
         infer_append(model, n, &top);
     }
-    model->binding = NULL;
+    model->binding = running;
 }
 
 void infer_forget(sooth_model *model)

@@ -19,7 +19,8 @@ struct infer {
 void infer_network(sooth_model *model, const sooth_options *options);
 
 /* Shapes while a source is being built, for formats that do not tell those of their weights: they follow from the inputs of the
- * layers. Infers what was added to the main graph since the last call, into model->net; infer_forget empties it again. */
+ * layers. Infers what was added to the main graph since the last call, into model->net, under the binding of the elaboration that
+ * runs (elaborate.h) or else as in the file; infer_forget empties it again. */
 typedef struct infer_progress {
     int32_t values, nodes, inputs;
 } infer_progress;

@@ -89,6 +89,38 @@ class Report:
         sys.exit(1 if self.failures else 0)
 
 
+def files_of(directories):
+    for directory in directories:
+        yield from sorted(path for path in (MODELS / directory).rglob("*") if path.is_file())
+
+
+def read_one(path):
+    seen = Inspection(path)
+    return seen.code, seen.message
+
+
+def check_read(report, name, paths, not_meant, least_percent):
+    """The share of the files that is read; `not_meant` has the ends of names of those that hold no network of the format, with the
+    reason."""
+    refused, crashed, excused = [], [], 0
+    for path, (code, message) in zip(paths, parallel(read_one, paths)):
+        if code == 0:
+            continue
+        reason = next((why for part, why in not_meant.items() if path.name.endswith(part)), None)
+        excused += reason is not None
+        line = f"{path.relative_to(MODELS)}: {reason or message[-200:]}"
+        report.detail("refused\t" + line)
+        if code not in (3, 4):
+            crashed.append(f"{line}: exit code {code}")
+        elif not reason:
+            refused.append(line)
+    meant = len(paths) - excused
+    report.say(f"{name}: {meant - len(refused) - len(crashed)} of {meant} files read; {excused} hold no network of the format")
+    report.check(not crashed, f"{name}: read or refused with exit code 3 or 4", crashed)
+    report.check(100 * len(refused) <= (100 - least_percent) * meant, f"{name}: at least {least_percent} % of the files are read",
+                 refused)
+
+
 def read_list(name):
     """Committed lists of explained differences: TAB-separated fields, '#' begins a comment. [[field…]…]"""
     rows = []

@@ -29,11 +29,6 @@ DATA = {"NonZero", "Unique", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonM
         "DynamicPartition", "ListDiff", "RaggedRange", "Bincount", "UnsortedSegmentSum"}
 
 
-def files_of(directories):
-    for directory in directories:
-        yield from sorted(path for path in (corpus.MODELS / directory).rglob("*") if path.is_file())
-
-
 def executed_shapes():
     return {line["file"]: line["shapes"] for line in corpus.read_lines("models/oracle/tf_shapes.jsonl.gz")}
 
@@ -118,7 +113,7 @@ def check_executed(report, only):
 
 def check_stored(report, only):
     tool = corpus.BUILD / "tests/tools/declared"
-    paths = [str(path) for path in files_of(FORMATS["tflite"]) if only in str(path)]
+    paths = [str(path) for path in corpus.files_of(FORMATS["tflite"]) if only in str(path)]
     done = subprocess.run([str(tool), *paths], capture_output=True, text=True, timeout=600)
     exact = unknown = wrong = 0
     for line in done.stdout.splitlines():
@@ -174,30 +169,9 @@ def totals_of(file):
     return (seen.json["totals"], "") if seen.json else (None, seen.message)
 
 
-def read_one(path):
-    seen = corpus.Inspection(path)
-    return seen.code, seen.message
-
-
 def check_read(report, only):
     for name, directories in FORMATS.items():
-        paths = [path for path in files_of(directories) if only in str(path)]
-        refused, crashed, excused = [], [], 0
-        for path, (code, message) in zip(paths, corpus.parallel(read_one, paths)):
-            if code == 0:
-                continue
-            reason = next((why for part, why in NOT_MEANT.items() if path.name.endswith(part)), None)
-            excused += reason is not None
-            line = f"{path.relative_to(corpus.MODELS)}: {reason or message[-200:]}"
-            report.detail("refused\t" + line)
-            if code not in (3, 4):
-                crashed.append(f"{line}: exit code {code}")
-            elif not reason:
-                refused.append(line)
-        meant = len(paths) - excused
-        report.say(f"{name}: {meant - len(refused) - len(crashed)} of {meant} files read; {excused} hold no network of the family")
-        report.check(not crashed, f"{name}: read or refused with exit code 3 or 4", crashed)
-        report.check(len(refused) <= 0.02 * meant, f"{name}: at least 98 % of the files are read", refused)
+        corpus.check_read(report, name, [path for path in corpus.files_of(directories) if only in str(path)], NOT_MEANT, 98)
 
 
 def main():

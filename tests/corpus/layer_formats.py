@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Formats that list layers and leave the shapes of the weights to be worked out: Darknet.
+
+Which share of the files is read; shapes of Darknet's layers; layers by type against Netron.
+
+    layer_formats.py [PART OF A FILE'S NAME]        prints every difference of those files
+"""
+import collections
+import math
+import re
+import sys
+
+import corpus
+
+FORMATS = {"darknet": (("darknet",), 98)}
+
+# No network.
+NOT_MEANT = {}
+
+
+def slim(path):
+    """Shapes of the tensors and operators by layer, in the file's own words."""
+    seen = corpus.Inspection(path, "--values", "--skip", "all")
+    if seen.json is None:
+        return None
+    shapes = {}
+    for value in seen.json["values"]:
+        shapes.setdefault(value["name"], value["shape"])
+    layers = collections.defaultdict(list)
+    for layer in seen.json["layers"]:
+        layers[layer["name"]].append(layer["op"])
+    return shapes, dict(layers), seen.json["unknown_operators"]
+
+
+def check_darknet_shapes(report, only):
+    """The oracle has width, height, channels, or the number of elements alone. It counts the channels of [yolo] for all anchors, where
+    the layer has those of its mask."""
+    lines = [line for line in corpus.read_lines("models/oracle/darknet_shapes.jsonl.gz") if only in line["file"]]
+    exact, total, different = 0, 0, []
+    for line, seen in zip(lines, corpus.parallel(slim, [corpus.MODELS / line["file"] for line in lines])):
+        for name, text in line["shapes_hwc"].items():
+            truth = [int(n) for n in re.findall(r"\d+", text.partition("[")[2])]
+            if not truth:  # not known to the oracle either
+                continue
+            shape = seen and seen[0].get(name)
+            total += 1
+            own = shape and shape[1:][::-1]
+            is_flat = len(truth) == 1 or len(truth) == 4 or len(own or []) == 1
+            if own and (own == truth or (is_flat and math.prod(own) == math.prod(truth))):
+                exact += 1
+            else:
+                different.append(f"{line['file']}\t{name}\t{shape}\texpected {truth}")
+    for line in different:
+        report.detail(line)
+        if only:
+            print(line)
+    share = 100 * exact / max(total, 1)
+    report.say(f"darknet: {exact} of {total} shapes of layers exact ({share:.2f} %)")
+    report.check(share >= 98, "darknet: at least 98 % of the shapes are exact", different)
+
+
+# What a layer of the file must have become, where that is one operator.
+MEANING = {
+    "darknet": {"convolutional": "Conv", "connected": "Gemm", "maxpool": "MaxPool", "upsample": "Resize", "route": "Concat|Identity|Slice",
+                "shortcut": "Add", "avgpool": "GlobalAveragePool", "softmax": "Softmax", "dropout": "Dropout", "rnn": "Add", "gru": "Mul",
+                "scale_channels": "Mul", "sam": "Mul", "reorg": "SpaceToDepth|Pad", "reorg3d": "SpaceToDepth", "local": "MatMul"},
+}
+
+
+def check_layers(report, only):
+    """As many layers of each type as Netron counts, and each with the operator that it means."""
+    lines = [line for line in corpus.read_lines("models/oracle/netron.jsonl.gz")
+             if line["file"].split("/")[0] in FORMATS and only in line["file"]]
+    by_format = collections.defaultdict(collections.Counter)
+    different = collections.defaultdict(list)
+    for line, seen in zip(lines, corpus.parallel(slim, [corpus.MODELS / line["file"] for line in lines])):
+        name = line["file"].split("/")[0]
+        if seen is None:
+            continue
+        by_format[name]["files"] += 1
+        own = collections.Counter()
+        for layer, operators in seen[1].items():
+            kind = re.sub(r"_\d+(/.*)?$", "", layer)
+            meant = MEANING[name].get(kind)
+            if not meant or "/" in layer or any(op in meant.split("|") for op in operators):
+                own[kind] += "/" not in layer
+        if own == collections.Counter(line["ops"]):
+            by_format[name]["same"] += 1
+        else:
+            surplus = {k: own[k] - line["ops"].get(k, 0) for k in own.keys() | line["ops"].keys() if own[k] != line["ops"].get(k, 0)}
+            different[name].append(f"{line['file']}: {surplus}")
+    for name, counts in by_format.items():
+        for line in different[name]:
+            report.detail(line)
+            if only:
+                print(line)
+        report.say(f"{name}: layers by type as Netron counts them in {counts['same']} of {counts['files']} files")
+        report.check(counts["same"] >= 0.98 * counts["files"], f"{name}: layers by type", different[name])
+
+
+def main():
+    corpus.require("models/oracle/darknet_shapes.jsonl.gz", "models/oracle/netron.jsonl.gz", "models/darknet")
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    report = corpus.Report("layer_formats" if not only else "layer_formats-part")
+    for name, (directories, least) in FORMATS.items():
+        paths = [path for path in corpus.files_of(directories) if only in str(path)]
+        corpus.check_read(report, name, paths, NOT_MEANT, least)
+    check_darknet_shapes(report, only)
+    check_layers(report, only)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
