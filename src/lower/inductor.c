@@ -330,6 +330,23 @@ static bool is_own_tensor(const box *b, const placed_tensor *t)
            memcmp(b->own.strides, t->strides, (size_t)t->rank * sizeof *t->strides) == 0;
 }
 
+static bool is_repeated(const extent *x)
+{
+    for (int i = 0; i < x->rank; i++)
+        if (x->strides[i] == 0 && x->dims[i] > 1)
+            return true;
+    return false;
+}
+
+/* A contiguous copy of what the operand is. */
+static operand copied(inductor *c, const operand *x)
+{
+    operand made = {.at = x->at};
+    extent_contiguous(&made.at);
+    made.box = make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
+    return made;
+}
+
 /* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
@@ -337,7 +354,10 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     box *b = &c->boxes.items[x.box];
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
-    if (b->buffer == NO_BOX) {
+    if (b->buffer == NO_BOX && !last && !extent_is_contiguous(&x.at) && !is_repeated(&x.at)) {
+        x = copied(c, &x); /* a formula seen in another order is computed in that order */
+        b = &c->boxes.items[x.box];
+    } else if (b->buffer == NO_BOX) {
         b->is_last = is_own && (last || b->is_last); /* under a view, it is laid out as the view expects */
         realize(c, x.box);
         b = &c->boxes.items[x.box];
@@ -345,14 +365,11 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         c->f.buffers.items[b->buffer].layout = last_layout(c, &b->own);
     }
     if (last && !lies_last(c, &x)) {
-        extent out = x.at;
-        extent_contiguous(&out);
-        x.box = make_pointwise(c, "clone", &out, b->dtype, &x, 1, 1);
+        x = copied(c, &x);
         c->boxes.items[x.box].is_last = true;
-        x.at = out;
-        realize(c, x.box);
         b = &c->boxes.items[x.box];
     }
+    realize(c, x.box);
     c->f.buffers.items[b->buffer].is_fixed = true;
     int order[MAX_PLACED_RANK] = {0};
     walk_order(&x.at, order);
@@ -491,7 +508,7 @@ static void find_equal(inductor *c)
     }
 }
 
-/* A split in two is one reader; one into more parts becomes slices, which read one by one. */
+/* A split in two, or of rows, is one reader; one of channels into more parts becomes slices, which read one by one. */
 static bool is_other_half(const inductor *c, int32_t i)
 {
     const kernel *all = c->in->kernels.items, *k = &all[i];
@@ -503,7 +520,9 @@ static bool is_other_half(const inductor *c, int32_t i)
     while (last + 1 < c->in->kernels.count && last - i < 2 && strcmp(all[last + 1].op, "split") == 0 &&
            all[last + 1].layer == k->layer)
         last++;
-    return last - first == 1 && i == last;
+    const placed_tensor *part = tensor_at(c, k->outputs[0]);
+    bool is_of_rows = part->dims[part->rank - 1] != tensor_at(c, k->inputs[0])->dims[part->rank - 1];
+    return i > first && (is_of_rows || last - first == 1);
 }
 
 /* A view that nobody looks at. */
@@ -616,7 +635,8 @@ static void settle(inductor *c, tensor_id t)
 
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
 {
-    const program *in = lower_eager(model, options, a);
+    program *in = lower_eager(model, options, a);
+    batch_turned_products(in, a);
     program *out = ARENA_NEW(a, program);
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;

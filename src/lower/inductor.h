@@ -104,6 +104,8 @@ void set_tensor(inductor *c, tensor_id t, int32_t b);
 void call_library(inductor *c);
 /* Buffers that together are the output of c->k: nothing is launched. */
 void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last);
+/* Products of rows that eager PyTorch copies first become batched ones (inductor_products.c). */
+void batch_turned_products(program *p, arena *a);
 /* Lowers c->k. */
 void lower_kernel(inductor *c);
 bool needs_buffers(const kernel *k); /* does it read memory, not formulas? */
