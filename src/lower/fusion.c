@@ -79,7 +79,7 @@ static bool sizes_match(const group *a, const group *b)
 static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r,
                          bool may_turn)
 {
-    if (!access_covers(&r->at, b->elements))
+    if (writer->is_apart || !access_covers(&r->at, b->elements))
         return false;
     int64_t repeated = access_repeated(&r->at);
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);

@@ -38,6 +38,7 @@ typedef enum fuse_kind {
 
 typedef struct fuse_node {
     fuse_kind kind;
+    bool is_apart;    /* a reduction whose readers cannot join it */
     int64_t elements; /* of the loops outside of the reduction */
     int64_t reduced;  /* of those inside; 1 if it is pointwise */
     int32_t read_count, write_count, op_count;

@@ -202,6 +202,15 @@ static void lower_reduction(inductor *c)
         finish(c, make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
 
+/* Is it a map, not yet in memory, whose dimensions are seen in another order? A buffer made of it for the statistics has
+ * loops in its own order, and those that look at both have other loops than the reduction. */
+static bool is_turned_formula(const inductor *c, const operand *x)
+{
+    const box *b = &c->boxes.items[x->box];
+    return b->buffer == NO_BOX && b->own.rank == 4 && x->at.rank == 4 &&
+           memcmp(b->own.dims, x->at.dims, 4 * sizeof *x->at.dims) != 0;
+}
+
 /* Statistics over the dimensions that are told, then a formula of them. `weights` meet the dimensions from
  * first_dim on. */
 static void normalise(inductor *c, const extent *full, const operand *x, const bool *is_reduced, int statistics,
@@ -211,8 +220,10 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
     for (int i = 0; i < full->rank; i++)
         rows.dims[i] = is_reduced[i] ? 1 : full->dims[i];
     extent_contiguous(&rows);
+    bool was_turned = is_turned_formula(c, x);
     mark_reuse(c, x->box, 2);
     int32_t first = make_reduction(c, c->k->op, full, is_reduced, &rows, DT_FLOAT32, x, 1, statistics);
+    c->f.nodes.items[c->f.nodes.count - 1].is_apart = was_turned && c->boxes.items[x->box].buffer != NO_BOX;
     operand in[MAX_OPERANDS] = {*x};
     int count = 1;
     for (int i = 0; i < statistics; i++) {
