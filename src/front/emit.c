@@ -300,6 +300,17 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank)
     return reordered(e, v, rank, dims, order);
 }
 
+value_id emit_turned(emitter *e, value_id v, bool turn)
+{
+    int64_t perm[MAX_RANK];
+    int rank = v == NO_VALUE ? RANK_UNKNOWN : build_at(e->b, v)->rank;
+    if (!turn || rank < 2)
+        return v;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return emit_permuted(e, v, perm, rank);
+}
+
 value_id emit_depthwise_weight(emitter *e, value_id v, int axes, int64_t *group)
 {
     const tensor *t = emit_constant_of(e, v);

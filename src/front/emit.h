@@ -63,6 +63,8 @@ value_id emit_index_list(emitter *e, value_id v);
 
 /* Weights in another order: axis i of the result is axis perm[i]. A constant becomes another constant, without a node. */
 value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank);
+/* The last two axes turned, where `turn` says so and the rank is known. */
+value_id emit_turned(emitter *e, value_id v, bool turn);
 value_id emit_reshaped(emitter *e, value_id v, const int64_t *dims, int rank, value_id output);
 
 /* ---- layers ---------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,14 @@ void darknet_read(builder *b, const uint8_t *bytes, size_t size);
 bool keras_sniff(const uint8_t *bytes, size_t size);
 void keras_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* paddle.c, paddle_pir.c, paddle_js.c */
+bool paddle_sniff(const uint8_t *bytes, size_t size);
+void paddle_read(builder *b, const uint8_t *bytes, size_t size);
+bool paddle_pir_sniff(const uint8_t *bytes, size_t size);
+void paddle_pir_read(builder *b, const uint8_t *bytes, size_t size);
+bool paddle_js_sniff(const uint8_t *bytes, size_t size);
+void paddle_js_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* tensorflow.c */
 bool tensorflow_sniff(const uint8_t *bytes, size_t size);
 void tensorflow_read(builder *b, const uint8_t *bytes, size_t size);

@@ -8,6 +8,9 @@ typedef struct front_end {
 
 static const front_end FRONT_ENDS[] = {
     {tflite_sniff, tflite_read},
+    {paddle_sniff, paddle_read},
+    {paddle_pir_sniff, paddle_pir_read},
+    {paddle_js_sniff, paddle_js_read},
     {tensorflow_sniff, tensorflow_read}, /* before ONNX: a SavedModel could be taken for one */
     {tfjs_sniff, tfjs_read},             /* before Keras: a layers model has one inside */
     {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */

@@ -332,21 +332,10 @@ static void map_fully_connected(lite *l, const lite_op *o, const char *unused)
     activate(l, o, activation, y);
 }
 
-static value_id turned(lite *l, value_id v, bool turn)
-{
-    int64_t perm[MAX_RANK];
-    int rank = declared(l, v)->rank;
-    if (!turn || rank < 2)
-        return v;
-    for (int i = 0; i < rank; i++)
-        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    return emit_permuted(&l->e, v, perm, rank);
-}
-
 static void map_batch_matmul(lite *l, const lite_op *o, const char *canonical)
 {
-    value_id a = turned(l, in_at(o, 0), flat_uint8(o->options, 0, 0) != 0);
-    value_id b = turned(l, in_at(o, 1), flat_uint8(o->options, 1, 0) != 0);
+    value_id a = emit_turned(&l->e, in_at(o, 0), flat_uint8(o->options, 0, 0) != 0);
+    value_id b = emit_turned(&l->e, in_at(o, 1), flat_uint8(o->options, 1, 0) != 0);
     emit_2(&l->e, canonical, a, b, out_at(o, 0));
 }
 
