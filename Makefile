@@ -65,7 +65,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
 	@mkdir -p $(@D)
 	awk 'FNR == 1 { print "== " FILENAME } { print }' $(GPU_FILES) >$@
-$(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/flags
+$(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt data/mig.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -c -o $@ $<
 $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin $(BUILD)/flags

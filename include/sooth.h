@@ -283,6 +283,27 @@ SOOTH_API double sooth_gpu_peak_flops(const sooth_gpu *gpu, const char *precisio
 SOOTH_API double sooth_gpu_vector_flops(const sooth_gpu *gpu, const char *precision);
 SOOTH_API const char *sooth_gpu_precision(size_t index); /* the precisions; NULL after the last */
 
+/* Slices of a GPU (NVIDIA's MIG): a slice has its own multiprocessors, memory, part of the bandwidth and of the L2 cache, and is a device to
+ * every program. data/mig.txt has those that are known; a mig.txt in the directory of sooth_gpus_open adds to them. */
+typedef struct sooth_mig_profile {
+    const char *name;       /* as nvidia-smi prints it: "2g.10gb"; "+me" at its end: with the media engines */
+    int id;                 /* in nvidia-smi */
+    int compute_slices;     /* "2g" has two */
+    int sms;                /* multiprocessors */
+    double memory_gib;      /* that a program can use; less than the name says */
+    double bandwidth_share; /* of the GPU's memory bandwidth, 0 to 1 */
+    double l2_share;        /* of its L2 cache */
+    int copy_engines;
+    int most;             /* of them that a GPU can have */
+    int slots;            /* places along the GPU's memory that it takes */
+    uint32_t start_slots; /* bit i: it may begin at place i */
+    const char *origin;   /* where the numbers come from */
+} sooth_mig_profile;
+/* How many profiles a GPU has, from small to large; 0: it cannot be cut. */
+SOOTH_API size_t sooth_mig_count(const sooth_gpu *gpu);
+SOOTH_API sooth_mig_profile sooth_mig_at(const sooth_gpu *gpu, size_t index); /* name is "" after the last */
+SOOTH_API int sooth_mig_slots(const sooth_gpu *gpu); /* places along the memory of the whole GPU */
+
 /* What `sooth gpus` prints: all of them, or one with the origin of every number if `gpu` is not NULL. The formats are table, JSON
  * and CSV; of the options only format, colors and ascii count. *text is the caller's: free(). */
 SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu,
@@ -310,6 +331,7 @@ typedef struct sooth_predict_options {
     const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
     const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
+    const char *mig;       /* a slice of the GPU ("2g.10gb": sooth_mig_at); default: the whole GPU */
 } sooth_predict_options;
 
 /* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
@@ -332,6 +354,7 @@ typedef struct sooth_interval {
 typedef struct sooth_prediction_totals {
     const char *file, *format, *producer, *graph_name;                         /* of the model, as in sooth_info */
     const char *gpu, *precision, *layout, *runtime, *mode, *optimizer, *stack; /* stack is "" if unknown */
+    const char *mig; /* profile of the slice; "" for the whole GPU */
     int64_t batch;                                                             /* first dimension of the first input */
     sooth_interval latency_ms;
     const char *interval_kind; /* what the interval was calibrated on ("known GPU, new family" …) */

@@ -299,10 +299,53 @@ def nvidia(tables):
                           precision=precisions[run["precision"]], layout="nhwc" if mixed else "nchw")
 
 
+# ---- slices of a GPU -------------------------------------------------------------------------------------------------
+
+
+def encoder(layers, hidden, vocab, head="none"):
+    """A BERT of the zoo but for its number of tokens; heads of 64, or of 32 where there are 384 units."""
+    return f"zoo:bert?layers={layers}&hidden={hidden}&heads=12&vocab={vocab}&positions=514&head={head}"
+
+
+# What ran under a name of the table, by data set: the graph without its tokens, and the name of the network.
+MIG_NETWORKS = {
+    ("migprofiler-40g", "bert-base-multilingual-cased"): encoder(12, 768, 119547),
+    ("migprofiler-40g", "distiluse-base-multilingual-cased-v1"): encoder(6, 768, 119547),
+    ("migprofiler-40g", "distiluse-base-multilingual-cased-v2"): encoder(6, 768, 119547),
+    ("migprofiler-40g", "paraphrase-multilingual-MiniLM-L12-v2"): encoder(12, 384, 250037),
+    ("migprofiler-40g", "paraphrase-multilingual-mpnet-base-v2"): encoder(12, 768, 250002),
+    ("migprofiler-40g", "resnet50_moco"): "zoo:resnet/50?classes=365",
+    ("migprofiler-40g", "vision_transformer"): "zoo:vit_b_16",
+    ("migprofiler-80g", "bert-base"): encoder(12, 768, 28996, head="classify"),
+    ("migprofiler-80g", "resnet50"): "zoo:resnet/50?classes=365",
+    ("migprofiler-80g", "vision_transformer"): "zoo:vit_b_16",
+    ("miso", "bert"): encoder(12, 768, 28996, head="classify"),
+}
+
+
+def mig(tables):
+    """fp32 of PyTorch: until 1.11 (the 40 GB runs: products reach three times the rate of fp32) products and convolutions are
+    TF32, from 1.12 on (the 80 GB runs) convolutions alone. doc/labels.md says what the rest is from."""
+    for run in tables.read("mig/mig_measured.csv"):
+        source, name = run["dataset"], run["model"]
+        graph = MIG_NETWORKS.get((source, name))
+        if graph is None:
+            tables.skip(f"{source}: no graph, or the time is that of the input pipeline: {name}")
+            continue
+        tokens = run["seq_len"] or ("512" if name == "bert" else "")
+        trains = run["mode"] == "train"
+        new = source == "migprofiler-80g"
+        yield {**row(name, graph + (f"&seq={tokens}" if tokens else ""), run["batch"], GPUS[run["device"]], run["latency_ms"],
+                     source, precision="fp32" if new and "resnet" not in name else "tf32",
+                     stack="pt1.13-cu117" if new else "pt1.11-cu113", mode="train" if trains else "infer",
+                     optimizer=("adamw" if "bert" in name else "sgd-momentum") if trains else ""),
+               "mig": run["mig_profile"], "memory_mib": run["fb_used_mib"]}
+
+
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers": transformers,
-           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia}
+           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia, "mig": mig}
 
 
 def write(path, rows):

@@ -119,6 +119,7 @@ static const char *read_query(queries *q, query *x)
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
     x->options.stack = text_or(q, STACK, given->stack);
+    x->options.mig = text_or(q, MIG, given->mig);
     if (x->field_count > q->header_count)
         return "the row has more fields than the header";
     if (!field(q, GRAPH).len)
@@ -130,9 +131,7 @@ static const char *read_query(queries *q, query *x)
     str gpu = field(q, GPU).len ? field(q, GPU) : str_of(q->args->gpus ? q->args->gpus : "a100-sxm4-40gb");
     const named_gpu *g = gpu_called(q, gpu);
     x->options.device = g->gpu;
-    if (g->error)
-        return g->error;
-    return field(q, MIG).len ? "slices of a GPU (mig) cannot be predicted: leave the field empty" : NULL;
+    return g->error;
 }
 
 /* The row as it stands: from where the reader was to where it is, without line ends. */

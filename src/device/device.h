@@ -90,6 +90,9 @@ typedef struct sooth_gpu {
     str origins[DEVICE_FIELD_COUNT];    /* empty: not given */
     str *aliases;
     int32_t alias_count;
+    const struct mig_table *slices;    /* that it can be cut into (mig.h); NULL: none */
+    const struct sooth_gpu *whole;     /* of a slice: the GPU; NULL: this is one */
+    const struct mig_profile *profile; /* of a slice */
 } device;
 
 /* Reads one file's text, which must live as long as the device. `prefix` stands before every message ("" or "FILE: "). */
@@ -109,7 +112,8 @@ typedef struct sooth_gpus {
     struct {
         device **items;
         int32_t count, capacity;
-    } devices;    /* names differ from one another */
+    } devices; /* names differ from one another */
+    struct mig_list *slices; /* mig.h */
     file_map map; /* of the file that is being read */
     void
         *directory; /* DIR of the one that is being read; NULL otherwise. <dirent.h> has names that collide with ours */

@@ -1,5 +1,5 @@
 /* gpus.c: the public functions about GPUs; what fails in this room is caught here. */
-#include "device/device.h"
+#include "device/mig.h"
 
 #include <dirent.h>
 
@@ -158,4 +158,37 @@ double sooth_gpu_vector_flops(const sooth_gpu *gpu, const char *precision)
 const char *sooth_gpu_precision(size_t index)
 {
     return device_precision(index);
+}
+
+/* ---- slices ------------------------------------------------------------------------------------------------------ */
+
+size_t sooth_mig_count(const sooth_gpu *gpu)
+{
+    return gpu->slices ? (size_t)gpu->slices->profile_count : 0;
+}
+
+int sooth_mig_slots(const sooth_gpu *gpu)
+{
+    return gpu->slices ? (int)gpu->slices->slots : 0;
+}
+
+sooth_mig_profile sooth_mig_at(const sooth_gpu *gpu, size_t index)
+{
+    if (index >= sooth_mig_count(gpu))
+        return (sooth_mig_profile){.name = "", .origin = ""};
+    const mig_profile *p = &gpu->slices->profiles[index];
+    return (sooth_mig_profile){
+        .name = p->name.ptr,
+        .id = p->id,
+        .compute_slices = p->compute,
+        .sms = (int)p->sms,
+        .memory_gib = p->memory_gib,
+        .bandwidth_share = p->bandwidth_share,
+        .l2_share = p->l2_share,
+        .copy_engines = p->copy_engines,
+        .most = p->most,
+        .slots = p->size,
+        .start_slots = p->starts,
+        .origin = p->origin.ptr,
+    };
 }

@@ -4,7 +4,7 @@
  * a program that links the library statically and in a single binary that was copied somewhere, without a path to look
  * for. They are read like a user's own. */
 #include "base/nearest.h"
-#include "device/device.h"
+#include "device/mig.h"
 
 #include <dirent.h>
 
@@ -13,6 +13,8 @@
 
 /* All files after one another, each after a line "== FILE"; made by the Makefile; a NUL ends them. */
 extern const char device_shipped_texts[];
+/* The text of data/mig.txt; a NUL ends it. */
+extern const char device_shipped_slices[];
 
 /* Takes the place of one of the same name, if there is one. */
 static void put(device_list *list, device *d)
@@ -24,6 +26,12 @@ static void put(device_list *list, device *d)
         }
     }
     *(device **)ARENA_PUSH(&list->arena, &list->devices) = d;
+}
+
+static void attach_slices(device_list *list, const char *prefix)
+{
+    for (int32_t i = 0; i < list->devices.count; i++)
+        mig_attach(list->slices, list->devices.items[i], prefix, &list->fail);
 }
 
 static device *read_text(device_list *list, str file, str text, const char *prefix)
@@ -55,14 +63,25 @@ void device_list_add_shipped(device_list *list)
         put(list, read_text(list, file, (str){newline + 1, (size_t)(next - newline) - 1}, prefix.ptr));
         at = next;
     }
+    list->slices = ARENA_NEW(&list->arena, mig_list);
+    mig_read(list->slices, str_of(device_shipped_slices), "data/mig.txt: ", &list->arena, &list->fail);
+    attach_slices(list, "data/mig.txt: ");
 }
 
-device *device_list_read_file(device_list *list, const char *path, const char *prefix)
+static str file_text(device_list *list, const char *path)
 {
     file_open(&list->map, path, &list->fail);
     str text = arena_str(&list->arena, (str){(const char *)list->map.bytes, list->map.size});
     file_close(&list->map);
-    return read_text(list, arena_str(&list->arena, str_of(path)), text, prefix);
+    return text;
+}
+
+device *device_list_read_file(device_list *list, const char *path, const char *prefix)
+{
+    str text = file_text(list, path);
+    device *d = read_text(list, arena_str(&list->arena, str_of(path)), text, prefix);
+    mig_attach(list->slices, d, prefix, &list->fail);
+    return d;
 }
 
 static int by_name(const void *a, const void *b)
@@ -87,10 +106,16 @@ void device_list_add_directory(device_list *list, const char *path)
     list->directory = NULL;
     if (files.count)
         qsort(files.items, (size_t)files.count, sizeof *files.items, by_name); /* the same order everywhere */
-    for (int32_t i = 0; i < files.count; i++) {
-        str prefix = arena_printf(&list->arena, "%.*s: ", STR_ARG(files.items[i]));
-        put(list, device_list_read_file(list, files.items[i].ptr, prefix.ptr));
-    }
+    for (int pass = 0; pass < 2; pass++) /* slices before the GPUs that are to have them */
+        for (int32_t i = 0; i < files.count; i++) {
+            str prefix = arena_printf(&list->arena, "%.*s: ", STR_ARG(files.items[i]));
+            bool has_slices = str_ends(files.items[i], "/mig.txt");
+            if (has_slices && pass == 0)
+                mig_read(list->slices, file_text(list, files.items[i].ptr), prefix.ptr, &list->arena, &list->fail);
+            else if (!has_slices && pass == 1)
+                put(list, device_list_read_file(list, files.items[i].ptr, prefix.ptr));
+        }
+    attach_slices(list, "");
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */

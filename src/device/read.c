@@ -1,10 +1,11 @@
 /* read.c: the reader of a GPU's text file; device.h specifies the format. Every fault is told with its line and what to do. */
 #include "base/nearest.h"
 #include "device/device.h"
+#include "device/lines.h"
 
 #include <math.h>
 
-enum { MAX_FILE_BYTES = 64 * 1024, MAX_LINE_BYTES = 1000, MAX_NAME_BYTES = 64, MAX_ALIASES = 32 };
+enum { MAX_FILE_BYTES = 64 * 1024, MAX_NAME_BYTES = 64, MAX_ALIASES = 32 };
 
 typedef struct reader {
     device *d;
@@ -20,53 +21,6 @@ typedef struct reader {
 #define WRONG(r, format, ...)                                                                                          \
     fail_with((r)->fail, SOOTH_ERROR_INPUT, "%sline %d: " format, (r)->prefix, (r)->line, __VA_ARGS__)
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static str trimmed(str s)
-{
-    while (s.len && is_space(s.ptr[0])) {
-        s.ptr++;
-        s.len--;
-    }
-    while (s.len && is_space(s.ptr[s.len - 1]))
-        s.len--;
-    return s;
-}
-
-/* Takes off *s what stands before `separator`; all of it if there is none. */
-static str taken(str *s, char separator)
-{
-    const char *at = s->len ? memchr(s->ptr, separator, s->len) : NULL;
-    str head = {s->ptr, at ? (size_t)(at - s->ptr) : s->len};
-    size_t used = head.len + (at != NULL);
-    s->ptr += used;
-    s->len -= used;
-    return head;
-}
-
-/* Not strtod: the decimal point must not depend on the locale of the program that uses the library. */
-static bool parse_number(str s, double *number)
-{
-    double mantissa = 0, scale = 1;
-    bool after_point = false;
-    size_t digits = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] == '.' && !after_point) {
-            after_point = true;
-            continue;
-        }
-        if (s.ptr[i] < '0' || s.ptr[i] > '9' || ++digits > 15)
-            return false;
-        mantissa = mantissa * 10 + (s.ptr[i] - '0');
-        scale *= after_point ? 10 : 1;
-    }
-    *number = mantissa / scale;
-    return digits > 0;
-}
-
 static void read_number(reader *r, device_field field, str value)
 {
     const device_field_info *info = &device_fields()[field];
@@ -77,7 +31,7 @@ static void read_number(reader *r, device_field field, str value)
         *number = 0;
         return;
     }
-    if (!parse_number(value, number))
+    if (!line_number(value, number))
         WRONG(r, "'%s = %.*s' is no number; write digits%s%s, units are in the name (%s)", info->key, STR_ARG(value),
               info->least == 0 ? " or 'none'" : "", info->is_required ? "" : " or 'unknown'", info->summary);
     if (!(*number >= info->least && *number <= info->most))
@@ -102,7 +56,7 @@ static void read_aliases(reader *r, str value)
     str *aliases = ARENA_ARRAY(r->arena, str, MAX_ALIASES);
     int32_t count = 0;
     while (value.len) {
-        str alias = trimmed(taken(&value, ','));
+        str alias = line_trimmed(line_taken(&value, ','));
         check_name(r, alias);
         if (count == MAX_ALIASES)
             WRONG(r, "more than %d aliases; leave some out", MAX_ALIASES);
@@ -138,26 +92,15 @@ static device_field find_field(reader *r, str key)
     WRONG(r, "there is no field '%.*s'; `sooth gpus a100` shows all of them", STR_ARG(key));
 }
 
-static void check_bytes(reader *r, str line)
-{
-    if (line.len > MAX_LINE_BYTES)
-        WRONG(r, "is longer than %d bytes; is this the text file of a GPU?", MAX_LINE_BYTES);
-    for (size_t i = 0; i < line.len; i++) {
-        unsigned char c = (unsigned char)line.ptr[i];
-        if (c == 0x7F || (c < 0x20 && !is_space((char)c)))
-            WRONG(r, "has a byte 0x%02x, which is no text; is this the text file of a GPU?", c);
-    }
-}
-
 static void read_line(reader *r, str line)
 {
-    check_bytes(r, line);
-    str statement = taken(&line, '#'), origin = trimmed(line);
-    if (trimmed(statement).len == 0)
+    line_check(line, r->line, r->prefix, r->fail);
+    str statement = line_taken(&line, '#'), origin = line_trimmed(line);
+    if (line_trimmed(statement).len == 0)
         return;
     if (!memchr(statement.ptr, '=', statement.len))
-        WRONG(r, "'%.*s' is not 'key = value  # origin'", STR_ARG(trimmed(statement)));
-    str key = trimmed(taken(&statement, '=')), value = trimmed(statement);
+        WRONG(r, "'%.*s' is not 'key = value  # origin'", STR_ARG(line_trimmed(statement)));
+    str key = line_trimmed(line_taken(&statement, '=')), value = line_trimmed(statement);
     device_field field = find_field(r, key);
     if (r->line_of[field])
         WRONG(r, "'%.*s' was given in line %d already; keep one of them", STR_ARG(key), r->line_of[field]);
@@ -233,7 +176,7 @@ void device_read(device *d, str text, const char *prefix, arena *a, fail *f)
         d->numbers[i] = NAN;
     while (text.len) {
         r.line++;
-        read_line(&r, taken(&text, '\n'));
+        read_line(&r, line_taken(&text, '\n'));
     }
     check_required(&r);
     if (isnan(d->numbers[DEVICE_PER_BOARD]))

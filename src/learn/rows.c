@@ -1,4 +1,5 @@
 /* rows.c: reading tables of measured rows; those of whole models in full (rows_operators.c has the operators). */
+#include "device/mig.h"
 #include "learn/rows_table.h"
 #include "predict/setting.h"
 
@@ -158,6 +159,26 @@ static void set_parts(table_reader *t, measured_row *row, const int *columns)
     setting_set_stack(&row->where, table_text(t, csv_at(&t->csv, columns[LABEL_STACK])));
 }
 
+/* Each slice is made once. */
+static void set_slice(table_reader *t, measured_row *row, str mig)
+{
+    const device *whole = row->where.device;
+    const mig_profile *profile = whole->slices ? mig_find(whole->slices, mig) : NULL;
+    if (!profile) {
+        table_reject(t, row, "%.*s has no slice '%.*s'", STR_ARG(row->gpu), STR_ARG(mig));
+        return;
+    }
+    for (int32_t i = 0; i < t->slices.count; i++)
+        if (t->slices.items[i]->whole == whole && t->slices.items[i]->profile == profile) {
+            row->where.device = t->slices.items[i];
+            return;
+        }
+    device *slice = ARENA_NEW(t->arena, device);
+    device_slice(slice, whole, profile);
+    *(const device **)ARENA_PUSH(t->scratch, &t->slices) = slice;
+    row->where.device = slice;
+}
+
 static void read_label(table_reader *t, measured_row *row, const int *columns)
 {
     const csv *c = &t->csv;
@@ -176,8 +197,8 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     set_parts(t, row, columns);
     str gpu = csv_at(c, columns[LABEL_GPU]), mig = csv_at(c, columns[LABEL_MIG]);
     table_set_gpu(t, row, gpu, gpu);
-    if (mig.len)
-        table_reject(t, row, "it ran on a slice of a GPU (%.*s), which has no file", STR_ARG(mig));
+    if (mig.len && row->where.device)
+        set_slice(t, row, mig);
     setting_settle(&row->where);
     if (str_starts(row->source, "timm"))
         follow_timm(&row->where);

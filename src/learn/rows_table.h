@@ -24,6 +24,10 @@ struct table_reader {
         const device *devices[64];
         size_t count;
     } gpus;
+    struct { /* slices that were made */
+        const device **items;
+        int32_t count, capacity;
+    } slices;
 };
 
 /* The text in the rows' arena; equal ones are stored once. */

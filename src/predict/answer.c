@@ -1,4 +1,5 @@
 #include "predict/answer.h"
+#include "device/mig.h"
 
 #include "graph/ops.h"
 
@@ -213,6 +214,7 @@ static void fill_names(sooth_prediction *answer, const sooth_model *model, const
         .mode = setting_name(where, SETTING_MODE),
         .optimizer = setting_name(where, SETTING_OPTIMIZER),
         .stack = keep(a, where->stack),
+        .mig = keep(a, where->device->profile ? where->device->profile->name : (str){"", 0}),
         .batch = batch_of(&model->net),
     };
 }

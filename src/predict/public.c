@@ -1,5 +1,6 @@
 /* public.c: the public functions about predictions; what fails in this room is caught here. */
 #include "base/nearest.h"
+#include "device/mig.h"
 #include "predict/answer.h"
 
 #include <stdio.h>
@@ -82,6 +83,25 @@ static bool set_part(setting *where, setting_part part, const char *name, fail *
     fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; it is one of %s", setting_part_name(part), name, names);
 }
 
+/* The slice of the GPU that is asked for, in the arena; the GPU itself if none is. */
+static const device *slice_of(const device *whole, const char *name, arena *a, fail *f)
+{
+    if (!name || !*name)
+        return whole;
+    if (whole->profile)
+        fail_with(f, SOOTH_ERROR_USAGE, "a slice cannot be cut into slices: give the whole GPU");
+    if (!whole->slices)
+        fail_with(f, SOOTH_ERROR_USAGE, "%.*s has no slices (MIG): leave out '%.60s'",
+                  STR_ARG(whole->texts[DEVICE_NAME]), name);
+    const mig_profile *profile = mig_find(whole->slices, str_of(name));
+    if (!profile)
+        fail_with(f, SOOTH_ERROR_USAGE, "%.*s has no slice '%.60s'; it has %s", STR_ARG(whole->texts[DEVICE_NAME]),
+                  name, mig_names(whole->slices, a).ptr);
+    device *slice = ARENA_NEW(a, device);
+    device_slice(slice, whole, profile);
+    return slice;
+}
+
 static void read_options(setting *where, const sooth_predict_options *o, fail *f)
 {
     set_part(where, SETTING_PRECISION, o->precision, f);
@@ -110,7 +130,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
     setting where = setting_default();
-    where.device = options->device;
+    where.device = slice_of(options->device, options->mig, &answer->arena, &model->fail);
     read_options(&where, options, &model->fail);
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
     answer_make(answer, model, with, &where);
