@@ -355,7 +355,7 @@ typedef struct sooth_prediction_totals {
     const char *file, *format, *producer, *graph_name;                         /* of the model, as in sooth_info */
     const char *gpu, *precision, *layout, *runtime, *mode, *optimizer, *stack; /* stack is "" if unknown */
     const char *mig; /* profile of the slice; "" for the whole GPU */
-    int64_t batch;                                                             /* first dimension of the first input */
+    int64_t batch;   /* first dimension of the first input */
     sooth_interval latency_ms;
     const char *interval_kind; /* what the interval was calibrated on ("known GPU, new family" …) */
     double throughput_per_s;   /* samples */

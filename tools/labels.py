@@ -323,6 +323,10 @@ MIG_NETWORKS = {
 }
 
 
+# Each on a host of its own, whose speed data/slices.txt has; the versions of PyTorch follow from the rates of products.
+MIG_STACKS = {"migprofiler-40g": "pt1.11-migprofiler40", "migprofiler-80g": "pt1.13-migprofiler80", "miso": "pt1.11-miso"}
+
+
 def mig(tables):
     """fp32 of PyTorch: until 1.11 (the 40 GB runs: products reach three times the rate of fp32) products and convolutions are
     TF32, from 1.12 on (the 80 GB runs) convolutions alone. doc/labels.md says what the rest is from."""
@@ -337,7 +341,7 @@ def mig(tables):
         new = source == "migprofiler-80g"
         yield {**row(name, graph + (f"&seq={tokens}" if tokens else ""), run["batch"], GPUS[run["device"]], run["latency_ms"],
                      source, precision="fp32" if new and "resnet" not in name else "tf32",
-                     stack="pt1.13-cu117" if new else "pt1.11-cu113", mode="train" if trains else "infer",
+                     stack=MIG_STACKS[source], mode="train" if trains else "infer",
                      optimizer=("adamw" if "bert" in name else "sgd-momentum") if trains else ""),
                "mig": run["mig_profile"], "memory_mib": run["fb_used_mib"]}
 

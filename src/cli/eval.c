@@ -61,9 +61,9 @@ static int read_by(job *j, const char *list)
     while (list && *list) {
         size_t length = strcspn(list, ",");
         if (!add_group(j, list, length))
-            return cli_usage("eval",
-                             "--by takes gpu, family, precision, source, stack, runtime, mode and layout, not '%.*s'",
-                             (int)(length < 60 ? length : 60), list);
+            return cli_usage(
+                "eval", "--by takes gpu, family, precision, source, stack, runtime, mode, layout and mig, not '%.*s'",
+                (int)(length < 60 ? length : 60), list);
         list += length + (list[length] == ',');
     }
     return SOOTH_OK;
@@ -193,7 +193,7 @@ int eval_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &by,
          .argument = "GROUP,...",
-         .help = "figures of each group too: gpu, family, precision, source, stack,\nruntime, mode, layout"},
+         .help = "figures of each group too: gpu, family, precision, source, stack,\nruntime, mode, layout, mig"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,

@@ -1,7 +1,9 @@
 /* learn.c: `sooth learn`: from tables of measured rows to a file of weights. */
 #include "learn/learn.h"
 #include "cli/predict_args.h"
+#include "learn/slices.h"
 #include "predict/setting.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <signal.h>
@@ -46,6 +48,8 @@ typedef struct learn_job {
     const char *apart_path;
     FILE *apart;
     bool quiet;
+    bool fits_slices;
+    text slices; /* the file of their constants */
 } job;
 
 static void show_loading(void *context, size_t done, size_t all)
@@ -129,6 +133,32 @@ static void count_refused(const job *j, measured_rows *const *tables, int count)
                 isatty(STDERR_FILENO) ? "\r\033[K" : "", all, refused);
 }
 
+/* ---- the constants of slices ------------------------------------------------------------------------------------- */
+
+static void write_slices(job *j, const slices_fit *fit)
+{
+    const slice_constants *c = &fit->constants;
+    text *out = &j->slices;
+    out->fail = &j->fail;
+    text_printf(
+        out,
+        "# How kernels run on slices of GPUs: src/predict/slice.h says what the constants are.\n"
+        "# Fitted by `sooth learn --slices` on %zu measured rows; on %zu rows of workloads kept apart the mean error "
+        "is\n# %.1f %%, the median %.1f %%.\n\n",
+        fit->fitted, fit->apart, 100 * fit->apart_error, 100 * fit->apart_median);
+    for (int i = 0; i < SLICE_CONSTANT_COUNT; i++)
+        text_printf(out, "%s = %.4f  # %s\n", slice_constant_name((slice_constant)i), c->values[i],
+                    slice_constant_summary((slice_constant)i));
+    text_puts(out, "\n# Microseconds for a launch of the forward pass on the hosts of the measured rows.\n");
+    for (int i = 0; i < c->host_count; i++)
+        text_printf(out, "host_us %.*s = %.3f\n", STR_ARG(c->hosts[i].stack), c->hosts[i].launch_us);
+    j->bytes = out->bytes;
+    j->size = out->size;
+    if (!j->quiet)
+        fprintf(stderr, "%zu rows fitted: mean error %.2f %%; %zu rows kept apart: mean %.2f %%, median %.2f %%\n",
+                fit->fitted, 100 * fit->fitted_error, fit->apart, 100 * fit->apart_error, 100 * fit->apart_median);
+}
+
 static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operands)
 {
     j->fail.error = &j->error;
@@ -139,6 +169,12 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     for (int i = 0; i < count; i++)
         tables[i] = read_table(j, operands[i], gpus);
     j->subject = "learn";
+    if (j->fits_slices) {
+        slices_fit fit;
+        slices_learn(&fit, tables, count, &j->arena, &j->fail);
+        write_slices(j, &fit);
+        return SOOTH_OK;
+    }
     j->data = dataset_build(tables, count, &j->arena, &j->fail, show_loading, NULL);
     count_refused(j, tables, count);
     j->subject = j->options.checkpoint ? j->options.checkpoint : "learn";
@@ -179,6 +215,7 @@ static int train(job *j, int count, char **operands)
         code = cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
     if (j->data)
         dataset_free(j->data);
+    free(j->slices.bytes);
     arena_free(&j->arena);
     sooth_gpus_free(gpus);
     return code;
@@ -252,6 +289,10 @@ int learn_main(int argc, char **argv)
          .target = &j.apart_path,
          .argument = "OUT.csv",
          .help = "write the rows that trainings kept apart, with what they say"},
+        {.name = "slices",
+         .kind = OPTION_FLAG,
+         .target = &j.fits_slices,
+         .help = "fit the constants of slices (MIG) on rows of slices, not weights"},
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
     };
     int code;

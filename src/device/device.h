@@ -112,9 +112,9 @@ typedef struct sooth_gpus {
     struct {
         device **items;
         int32_t count, capacity;
-    } devices; /* names differ from one another */
+    } devices;               /* names differ from one another */
     struct mig_list *slices; /* mig.h */
-    file_map map; /* of the file that is being read */
+    file_map map;            /* of the file that is being read */
     void
         *directory; /* DIR of the one that is being read; NULL otherwise. <dirent.h> has names that collide with ours */
 } device_list;

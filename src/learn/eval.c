@@ -1,6 +1,7 @@
 /* eval.c: answers to all rows of tables. */
 #include "learn/eval.h"
 #include "base/threads.h"
+#include "device/mig.h"
 #include "graph/infer.h"
 #include "learn/baseline.h"
 #include "predict/setting.h"
@@ -370,8 +371,8 @@ void evaluation_free(evaluation *e)
 
 const char *eval_by_name(eval_by by)
 {
-    static const char *const NAMES[BY_COUNT] = {"gpu",   "family",  "precision", "source",
-                                                "stack", "runtime", "mode",      "layout"};
+    static const char *const NAMES[BY_COUNT] = {"gpu",     "family", "precision", "source", "stack",
+                                                "runtime", "mode",   "layout",    "mig"};
     return NAMES[by];
 }
 
@@ -395,6 +396,8 @@ str eval_group(const eval_row *row, eval_by by)
         return str_of(setting_name(where, SETTING_MODE));
     case BY_LAYOUT:
         return str_of(setting_name(where, SETTING_LAYOUT));
+    case BY_MIG:
+        return where->device && where->device->profile ? where->device->profile->name : STR("whole GPU");
     default:
         return STR("");
     }

@@ -43,6 +43,7 @@ typedef enum eval_by {
     BY_RUNTIME,
     BY_MODE,
     BY_LAYOUT,
+    BY_MIG,
     BY_COUNT
 } eval_by;
 const char *eval_by_name(eval_by by);

@@ -1,6 +1,6 @@
 /* predict.c: from a program to its time: the distinct kernels group by group through their networks, then the host, then the
  * interval. */
-#include "predict/algorithm.h"
+#include "predict/slice.h"
 #include "predict/weights.h"
 
 #include <math.h>
@@ -106,6 +106,13 @@ static void join(joint_time *j)
     j->host_share = joint - j->device_share;
 }
 
+double predict_joint_ms(double device_ms, double host_ms)
+{
+    joint_time j = {.device_ms = device_ms, .host_ms = host_ms};
+    join(&j);
+    return j.latency_ms;
+}
+
 static kernel_bound bound_of(const work_time *t)
 {
     if (t->fixed_us > t->compute_us && t->fixed_us > t->memory_us)
@@ -144,6 +151,82 @@ static void choose_algorithms(const program *p, const work_list *list, const dev
     }
 }
 
+/* ---- slices ------------------------------------------------------------------------------------------------------ */
+
+/* By distinct kernel; algorithms are chosen. */
+static slice_term *slice_terms(const program *p, const work_list *list, const device_view *view, const work_time *times,
+                               arena *a)
+{
+    slice_term *terms = arena_room(a, (size_t)list->count + 1, sizeof *terms);
+    bool *is_backward = ARENA_ARRAY(a, bool, (size_t)list->count + 1);
+    for (int32_t i = p->kernels.count - 1; i >= 0; i--) /* the first kernel of a work counts */
+        if (list->of_kernel[i] >= 0)
+            is_backward[list->of_kernel[i]] = p->kernels.items[i].phase == PHASE_BACKWARD;
+    for (int32_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        bool is_plain = w->product_dtype == DT_FLOAT32 && !(view->allows_tf32 && view->peak_tf32 > view->peak_fp32);
+        terms[i] = slice_term_of(w, &times[i].ideal, times[i].algorithm.waves, is_backward[i], !is_plain);
+    }
+    return terms;
+}
+
+slice_program slice_program_of(const program *p, const setting *where, arena *a)
+{
+    work_list list = work_of_program(p, a);
+    device_view view = view_device(where);
+    work_time *times = ARENA_ARRAY(a, work_time, (size_t)list.count + 1);
+    for (int32_t i = 0; i < list.count; i++)
+        times[i].ideal = ideal_of(&list.items[i], &view);
+    choose_algorithms(p, &list, &view, times);
+    return (slice_program){slice_terms(p, &list, &view, times, a), list.count, slice_launches_of(p, &list)};
+}
+
+/* What the networks say of the whole GPU, carried over to the slice: a long kernel takes as many times longer as the constants say, a short
+ * one so many microseconds. */
+static double carried_us(double whole_us, double expected_whole_us, double expected_us)
+{
+    static const double SHORT_US = 20;
+    double level = (whole_us + SHORT_US) / (expected_whole_us + SHORT_US);
+    return fmax(whole_us + (expected_us - expected_whole_us) * level, whole_us);
+}
+
+typedef struct slice_setting {
+    const setting *where;
+    slice_constants constants;
+    bool is_measured;
+    double launch_us; /* of the stack; NAN: not measured */
+} slice_setting;
+
+static void time_slice(const slice_setting *slice, const weights_view *v, const program *p, const work_list *list,
+                       int stack, int gpu, const device_view *view, work_time *times, arena *a)
+{
+    setting whole_setting = *slice->where;
+    whole_setting.device = slice->where->device->whole;
+    device_view whole_view = view_device(&whole_setting);
+    work_time *whole = ARENA_ARRAY(a, work_time, (size_t)list->count + 1);
+    for (int32_t i = 0; i < list->count; i++)
+        whole[i].ideal = ideal_of(&list->items[i], &whole_view);
+    time_by_weights(v, list, stack, gpu, &whole_view, whole, a);
+    choose_algorithms(p, list, &whole_view, whole);
+    choose_algorithms(p, list, view, times);
+    slice_term *terms = slice_terms(p, list, view, times, a);
+    slice_term *whole_terms = slice_terms(p, list, &whole_view, whole, a);
+    for (int32_t i = 0; i < list->count; i++) {
+        work_time *t = &times[i];
+        slice_time expected = slice_time_of(&terms[i], &slice->constants);
+        double expected_us = slice_total(expected);
+        t->device_us = slice->is_measured
+                           ? expected_us
+                           : carried_us(whole[i].device_us,
+                                        slice_total(slice_time_of(&whole_terms[i], &slice->constants)), expected_us);
+        t->compute_us = expected.compute_us / expected_us * t->device_us;
+        t->memory_us = expected.memory_us / expected_us * t->device_us;
+        t->fixed_us = expected.fixed_us / expected_us * t->device_us;
+    }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
 prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a)
 {
     prediction *r = ARENA_NEW(a, prediction);
@@ -155,6 +238,7 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         time_by_physics(&times[i]);
     }
     weights_view v;
+    slice_setting slice = {.launch_us = NAN};
     int stack = UNKNOWN, gpu = UNKNOWN;
     double host_us[WORK_GROUP_COUNT];
     joint_time j = {.fixed_ms = 0};
@@ -169,7 +253,14 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
-        time_by_weights(&v, &list, stack, gpu, &view, times, a);
+        if (where->device->whole) {
+            slice = (slice_setting){.where = where, .is_measured = slice_is_measured(where)};
+            slice_read_shipped(&slice.constants, a->fail);
+            slice.launch_us = slice_launch_us(&slice.constants, where->stack);
+            time_slice(&slice, &v, p, &list, stack, gpu, &view, times, a);
+        } else {
+            time_by_weights(&v, &list, stack, gpu, &view, times, a);
+        }
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     double new_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
@@ -183,6 +274,14 @@ prediction *predict_program(const predictor *with, const program *p, const setti
         double ideal_us = ideal_total(&times[i].ideal) * w->count;
         all_ideal_us += ideal_us;
         new_us += with && (w->is_unknown || !weights_seen(&v, w->kin)) ? ideal_us : 0;
+    }
+    if (!isnan(slice.launch_us)) { /* the same for all launches: only their sum was measured */
+        slice_launches launched = slice_launches_of(p, &list);
+        double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
+        for (int g = 0; g < WORK_GROUP_COUNT && j.host_ms > 0; g++)
+            host_us[g] *= host_ms / j.host_ms;
+        j.host_ms = host_ms;
+        j.fixed_ms = 0;
     }
     join(&j);
     choose_algorithms(p, &list, &view, times);
@@ -210,8 +309,16 @@ prediction *predict_program(const predictor *with, const program *p, const setti
     r->interval_kind = "physics alone";
     if (with) {
         double novelty = all_ideal_us > 0 ? new_us / all_ideal_us : 1;
-        half = weights_interval(&v, gpu != UNKNOWN, novelty, stack) + r->unknown_share;
+        half = weights_interval(&v, gpu != UNKNOWN, novelty, stack);
         r->interval_kind = interval_kind_name(gpu != UNKNOWN, novelty);
+        if (slice.where && slice.is_measured) {
+            half = slice.constants.values[SLICE_INTERVAL];
+            r->interval_kind = "slices of the same chip, networks not seen";
+        } else if (slice.where) {
+            half = hypot(half, slice.constants.values[SLICE_INTERVAL]);
+            r->interval_kind = "the whole GPU, scaled as slices of the A100";
+        }
+        half += r->unknown_share;
         r->novelty = novelty;
     }
     r->low_ms = r->latency_ms * exp(-half);

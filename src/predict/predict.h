@@ -54,4 +54,7 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
 /* Everything is in `a`. `with` may be NULL: physics alone. */
 prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a);
 
+/* The latency of a program whose kernels and whose launches take so long: the longer one, and some of the other where they are near. */
+double predict_joint_ms(double device_ms, double host_ms);
+
 #endif

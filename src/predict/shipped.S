@@ -1,5 +1,5 @@
-/* shipped.S: the weights that `sooth learn` made, as data/weights.bin has them. Zeros follow, so that an empty file is no weights
- * instead of whatever lies behind it. */
+/* shipped.S: the weights that `sooth learn` made, as data/weights.bin has them, and the constants of slices (data/slices.txt). Zeros
+ * follow the weights, so that an empty file is no weights instead of whatever lies behind it. */
     .section .rodata
     .balign 16
     .globl shipped_weights
@@ -7,4 +7,9 @@
 shipped_weights:
     .incbin WEIGHTS_FILE
     .zero 128
+    .globl slice_shipped_text
+    .hidden slice_shipped_text
+slice_shipped_text:
+    .incbin "data/slices.txt"
+    .byte 0
     .section .note.GNU-stack, "", %progbits

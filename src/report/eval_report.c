@@ -1,5 +1,6 @@
 /* eval_report.c: what all writers of `sooth eval` ask, and the table of every row's answer. */
 #include "report/eval_report.h"
+#include "device/mig.h"
 #include "predict/setting.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ static void number(eval_report *r, double x)
 void eval_predictions(eval_report *r)
 {
     text_puts(r->out,
-              "table,line,name,graph,batch,gpu,precision,layout,runtime,stack,mode,source,latency_ms,"
+              "table,line,name,graph,batch,gpu,mig,precision,layout,runtime,stack,mode,source,latency_ms,"
               "latency_ms_pred,latency_ms_low,latency_ms_high,interval,latency_ms_roofline,latency_ms_regression,"
               "latency_ms_constant,error\n");
     for (size_t i = 0; i < r->evaluation->count; i++) {
@@ -78,6 +79,7 @@ void eval_predictions(eval_report *r)
         field(r, m->graph);
         text_printf(r->out, "%lld,", (long long)m->batch);
         field(r, m->gpu);
+        field(r, m->where.device && m->where.device->profile ? m->where.device->profile->name : (str){"", 0});
         static const setting_part PARTS[] = {SETTING_PRECISION, SETTING_LAYOUT, SETTING_RUNTIME};
         for (size_t k = 0; k < sizeof PARTS / sizeof *PARTS; k++)
             field(r, str_of(setting_name(&m->where, PARTS[k])));

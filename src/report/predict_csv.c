@@ -42,6 +42,7 @@ static void totals_row(text *out, const sooth_prediction_totals *t)
     real_field(out, t->occupancy);
     number_field(out, t->flops);
     number_field(out, t->bytes);
+    text_field(out, t->mig);
     text_puts(out, "\n");
 }
 
@@ -96,7 +97,7 @@ void predict_csv(predict_report *r)
               : r->options.layers
                   ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels\n"
                   : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
-                    "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes\n");
+                    "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig\n");
     for (size_t i = 0; i < r->count; i++) {
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         if (r->options.kernels)

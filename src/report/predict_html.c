@@ -107,10 +107,12 @@ static void head(page *g)
     text_xml(o, t->file);
     text_puts(o, " on ");
     text_xml(o, t->gpu);
+    text_printf(o, "%s%s", *t->mig ? " " : "", t->mig);
     text_printf(o, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", STYLE);
     text_xml(o, t->file);
     text_puts(o, " on ");
     text_xml(o, t->gpu);
+    text_printf(o, "%s%s", *t->mig ? " " : "", t->mig);
     text_printf(o, "</h1>\n<p>batch %" PRId64 ", %s, %s, %s, %s", t->batch, t->precision, t->layout, t->runtime,
                 t->mode);
     if (*t->stack)

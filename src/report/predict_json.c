@@ -35,8 +35,7 @@ static void header(json *j, const sooth_prediction_totals *t)
     json_pair_string(j, "mode", t->mode);
     pair_text(j, "optimizer", strcmp(t->mode, "train") == 0 ? t->optimizer : NULL);
     pair_text(j, "stack", t->stack);
-    json_key(j, "mig");
-    json_null(j); /* the whole GPU */
+    pair_text(j, "mig", t->mig); /* null: the whole GPU */
 }
 
 static void totals(json *j, const sooth_prediction *p, const sooth_prediction_totals *t)

@@ -40,6 +40,8 @@ static void model_line(predict_report *r, const sooth_prediction_totals *t)
     text_puts(r->out, " on ");
     style(r, "1");
     text_name(r->out, t->gpu, SIZE_MAX, r->options.ascii);
+    if (*t->mig)
+        text_printf(r->out, " %s", t->mig);
     style(r, "0");
     style(r, "2");
     bool training = strcmp(t->mode, "train") == 0;
@@ -227,7 +229,7 @@ static void comparison(predict_report *r)
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         bound_shares bounds = predict_bounds(r->predictions[i]);
         char room[NUMBER_ROOM];
-        grid_add(&g, t.gpu);
+        grid_printf(&g, "%s%s%s", t.gpu, *t.mig ? " " : "", t.mig);
         grid_printf(&g, "%" PRId64, t.batch);
         grid_add(&g, number_digits(room, t.latency_ms.value));
         grid_add(&g, number_digits(room, t.latency_ms.low));

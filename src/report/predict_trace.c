@@ -106,7 +106,9 @@ void predict_trace(predict_report *r)
         int64_t process = (int64_t)i + 1;
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         name_track(j, "process_name", process, 0,
-                   arena_printf(r->scratch, "%s, %s, batch %lld", t.file, t.gpu, (long long)t.batch).ptr);
+                   arena_printf(r->scratch, "%s, %s%s%s, batch %lld", t.file, t.gpu, *t.mig ? " " : "", t.mig,
+                                (long long)t.batch)
+                       .ptr);
         name_track(j, "thread_name", process, HOST_TRACK, "host: launches");
         name_track(j, "thread_name", process, LAYER_TRACK, "layers");
         name_track(j, "thread_name", process, KERNEL_TRACK, "kernels");
