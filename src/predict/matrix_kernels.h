@@ -1,0 +1,160 @@
+/* matrix_kernels.h: the inner loops of matrix.c, written once for vectors of any width. It is included once for each width, with WIDE (floats in
+ * a vector), WIDES (vectors of a tile beside one another) and NAME() set: so a vector is one register there. Compilers take a vector that
+ * is wider than a register apart again, and keep what is left in memory. */
+typedef float NAME(wide) __attribute__((vector_size(4 * WIDE), aligned(4)));
+typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
+
+/* A tile of so many rows and `wides` vectors, constants where it is called. The callers are compiled for different processors and each
+ * gets a copy of its own. */
+static inline __attribute__((always_inline)) void NAME(tile)(const matrix_product *m, size_t row, size_t column,
+                                                             int rows, int wides)
+{
+    NAME(wide) sum[TILE_ROWS][2 * WIDES];
+    float *c = m->c + row * m->c_row + column;
+    const float *begin = m->bias ? m->bias + column : c;
+    size_t begin_row = m->bias ? 0 : m->c_row;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(&sum[i][j], begin + (size_t)i * begin_row + (size_t)WIDE * (size_t)j, sizeof(NAME(wide)));
+    }
+    const float *a = m->a + row * m->a_row, *b = m->b + column;
+    for (size_t k = 0; k < m->depth; k++, a += m->a_step, b += m->b_row) {
+        NAME(wide) of_b[2 * WIDES];
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(&of_b[j], b + (size_t)WIDE * (size_t)j, sizeof(NAME(wide)));
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            float x = a[(size_t)i * m->a_row];
+            UNROLL
+            for (int j = 0; j < wides; j++)
+                sum[i][j] += x * of_b[j];
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < wides; j++)
+            memcpy(c + (size_t)i * m->c_row + (size_t)WIDE * (size_t)j, &sum[i][j], sizeof(NAME(wide)));
+    }
+}
+
+static inline __attribute__((always_inline)) void NAME(few_rows)(const matrix_product *m, size_t row, size_t column,
+                                                                 int wides)
+{
+    switch (m->rows - row) {
+    case 1:
+        NAME(tile)(m, row, column, 1, wides);
+        break;
+    case 2:
+        NAME(tile)(m, row, column, 2, wides);
+        break;
+    default:
+        NAME(tile)(m, row, column, 3, wides);
+        break;
+    }
+}
+
+static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_product *m, size_t row, size_t column)
+{
+    switch (m->rows - row) {
+    case 4:
+        NAME(tile)(m, row, column, 4, WIDES);
+        break;
+    case 5:
+        NAME(tile)(m, row, column, 5, WIDES);
+        break;
+    default:
+        NAME(few_rows)(m, row, column, WIDES);
+        break;
+    }
+}
+
+/* The rows that fill no tile. With few of them sums would wait for one another: they take twice as many columns at once. */
+static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns)
+{
+    size_t column = 0, step = (size_t)WIDE * WIDES;
+    if (m->rows - row <= TILE_ROWS / 2)
+        for (; column + 2 * step <= columns; column += 2 * step)
+            NAME(few_rows)(m, row, column, 2 * WIDES);
+    for (; column < columns; column += step)
+        NAME(last_tile)(m, row, column);
+}
+
+/* Columns that fill no tile: layers of the networks have none. */
+static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column)
+{
+    for (size_t row = 0; row < m->rows; row++) {
+        float *c = m->c + row * m->c_row;
+        const float *a = m->a + row * m->a_row;
+        for (size_t j = column; j < m->columns && m->bias; j++)
+            c[j] = m->bias[j];
+        for (size_t k = 0; k < m->depth; k++)
+            for (size_t j = column; j < m->columns; j++)
+                c[j] += a[k * m->a_step] * m->b[k * m->b_row + j];
+    }
+}
+
+static inline __attribute__((always_inline)) void NAME(multiply_by)(const matrix_product *m)
+{
+    size_t step = (size_t)WIDE * WIDES;
+    size_t rows = m->rows - m->rows % TILE_ROWS, columns = m->columns - m->columns % step;
+    for (size_t j = 0; j < columns; j += step)
+        for (size_t i = 0; i < rows; i += TILE_ROWS)
+            NAME(tile)(m, i, j, TILE_ROWS, WIDES);
+    if (rows < m->rows)
+        NAME(last_rows)(m, rows, columns);
+    if (columns < m->columns)
+        NAME(last_columns)(m, columns);
+}
+
+static inline __attribute__((always_inline)) void NAME(activate_by)(const float *restrict sum, float *restrict out,
+                                                                    size_t count)
+{
+    size_t i = 0;
+    for (; i + WIDE <= count; i += WIDE) {
+        NAME(wide) x, gate;
+        memcpy(&x, sum + i, sizeof x);
+        gate = x * (1.0F / 6) + 0.5F;
+        gate = (NAME(wide))((NAME(mask))gate & ~(gate < 0));
+        NAME(mask) above = gate > 1;
+        NAME(wide) one = gate * 0 + 1;
+        gate = (NAME(wide))(((NAME(mask))gate & ~above) | ((NAME(mask))one & above));
+        x *= gate;
+        memcpy(out + i, &x, sizeof x);
+    }
+    for (; i < count; i++) {
+        float gate = sum[i] * (1.0F / 6) + 0.5F;
+        gate = gate < 0 ? 0 : gate;
+        gate = gate > 1 ? 1 : gate;
+        out[i] = sum[i] * gate;
+    }
+}
+
+/* In sixteen sums beside one another, which the compiler may not choose by itself. */
+static inline __attribute__((always_inline)) void NAME(dots_by)(const float *a, size_t rows, size_t row, const float *b,
+                                                                float *out, size_t out_step)
+{
+    for (size_t i = 0; i < rows; i++) {
+        NAME(wide) sums[SUMS / WIDE];
+        memset(sums, 0, sizeof sums);
+        for (size_t k = 0; k < row; k += SUMS) {
+            UNROLL
+            for (int j = 0; j < SUMS / WIDE; j++) {
+                NAME(wide) x, y;
+                memcpy(&x, a + i * row + k + (size_t)(WIDE * j), sizeof x);
+                memcpy(&y, b + k + (size_t)(WIDE * j), sizeof y);
+                sums[j] += x * y;
+            }
+        }
+        float sum = 0;
+        for (int k = 0; k < SUMS; k++)
+            sum += sums[k / WIDE][k % WIDE];
+        out[i * out_step] = sum;
+    }
+}
+#undef WIDE
+#undef WIDES
+#undef NAME
