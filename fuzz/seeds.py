@@ -6,7 +6,7 @@
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs, darknet: small files out of the corpus and those of the text tests.
+tflite, tensorflow, keras, tfjs, darknet, caffe: small files out of the corpus and those of the text tests.
 """
 import gzip
 import hashlib
@@ -148,7 +148,8 @@ def main():
     target.mkdir(parents=True, exist_ok=True)
     {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
-     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats")}[sys.argv[1]](target)
+     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
+     "caffe": family_seeds("caffe", tests="layer_formats")}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

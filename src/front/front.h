@@ -11,6 +11,10 @@ void front_read(builder *b, const uint8_t *bytes, size_t size);
 bool onnx_sniff(const uint8_t *bytes, size_t size);
 void onnx_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* caffe.c */
+bool caffe_sniff(const uint8_t *bytes, size_t size);
+void caffe_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* darknet.c */
 bool darknet_sniff(const uint8_t *bytes, size_t size);
 void darknet_read(builder *b, const uint8_t *bytes, size_t size);

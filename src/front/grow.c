@@ -287,6 +287,16 @@ value_id grow_concat(grower *g, const value_id *inputs, int count, int64_t axis,
     return n->outputs[0];
 }
 
+value_id grow_shuffle(grower *g, value_id x, int64_t group, value_id output)
+{
+    num channels = grow_dim(g, x, 1), height = grow_dim(g, x, 2), width = grow_dim(g, x, 3);
+    if (!dim_known(channels) || !dim_known(height) || !dim_known(width) || group < 1 || channels % group != 0)
+        return unknown_layer(g, "ShuffleChannel", x, output);
+    value_id split = emit_reshaped(&g->e, x, (const int64_t[]){0, group, channels / group, height, width}, 5, NO_VALUE);
+    value_id woven = emit_transpose(&g->e, split, (const int64_t[]){0, 2, 1, 3, 4}, 5, NO_VALUE);
+    return emit_reshaped(&g->e, woven, (const int64_t[]){0, channels, height, width}, 4, output);
+}
+
 value_id grow_softmax(grower *g, value_id x, int64_t axis, value_id output)
 {
     node *n = emit_op(&g->e, "Softmax", &x, 1, output);

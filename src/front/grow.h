@@ -72,6 +72,8 @@ value_id grow_upsample(grower *g, const char *mode, value_id x, double scale_h, 
 /* Channels begin … end of an image. */
 value_id grow_slice(grower *g, value_id x, int64_t axis, int64_t begin, int64_t end, value_id output);
 value_id grow_concat(grower *g, const value_id *inputs, int count, int64_t axis, value_id output);
+/* Groups of channels are woven into one another. */
+value_id grow_shuffle(grower *g, value_id x, int64_t group, value_id output);
 value_id grow_softmax(grower *g, value_id x, int64_t axis, value_id output);
 
 #endif

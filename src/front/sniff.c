@@ -15,6 +15,7 @@ static const front_end FRONT_ENDS[] = {
     {tfjs_sniff, tfjs_read},             /* before Keras: a layers model has one inside */
     {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */
     {darknet_sniff, darknet_read},
+    {caffe_sniff, caffe_read},
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},
 };
