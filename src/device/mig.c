@@ -142,8 +142,8 @@ static bool parse_name(str name, double *compute, double *gb, bool *has_media)
     return line_number((str){name.ptr + 1, name.len - 3}, gb);
 }
 
-/* As many as possible beside each other, from the left: placements of one profile have one size, so this is the most. */
-static int32_t room_for(const mig_profile *p, int32_t slots)
+/* From the left: placements of one profile have one size, so this is the most. */
+int32_t mig_room_for(const mig_profile *p, int32_t slots)
 {
     int32_t count = 0;
     for (int32_t at = 0; at + p->size <= slots;) {
@@ -174,9 +174,9 @@ static void check_profile(reader *r, const mig_profile *p)
         if (p->starts & 1U << at && at + p->size > t->slots)
             WRONG(r, "%.*s cannot begin at %d: %d places from there on are more than the GPU's %d", STR_ARG(p->name),
                   (int)at, (int)p->size, (int)t->slots);
-    if (p->most > room_for(p, t->slots))
+    if (p->most > mig_room_for(p, t->slots))
         WRONG(r, "%d of %.*s have no room beside each other: %d have", (int)p->most, STR_ARG(p->name),
-              (int)room_for(p, t->slots));
+              (int)mig_room_for(p, t->slots));
     for (int32_t i = 0; i < t->profile_count; i++) {
         if (str_eq(t->profiles[i].name, p->name))
             WRONG(r, "%.*s is there already", STR_ARG(p->name));

@@ -59,6 +59,8 @@ void mig_attach(const mig_list *list, device *d, const char *prefix, fail *f);
 /* By name; letter case and a leading "MIG " do not matter, and "2g" is enough where one profile alone without media engines has so
  * many compute slices. NULL: there is none. */
 const mig_profile *mig_find(const mig_table *table, str name);
+/* How many slices of a profile have room beside each other. */
+int32_t mig_room_for(const mig_profile *p, int32_t slots);
 /* Which profiles there are, for messages: "1g.5gb, 1g.10gb ...". */
 str mig_names(const mig_table *table, arena *a);
 

@@ -142,7 +142,7 @@ static void rows_with_a_reason(void **state)
                                   "a,1,cpu-i9,1,,\n"
                                   "a,1,t4,-1,,\n"
                                   "a,1,t4,1,fp5,\n"
-                                  "a,1,a100,1,,1g.5gb\n"
+                                  "a,1,a100,1,,1g.7gb\n"
                                   "a\n"
                                   "a,1,a100,,,,gpumemnet-full\n",
                                   NULL);
@@ -153,7 +153,7 @@ static void rows_with_a_reason(void **state)
         "there is no file of a GPU called 'cpu-i9'",
         "latency_ms is '-1', which is no positive number",
         "there is no precision 'fp5'",
-        "it ran on a slice of a GPU (1g.5gb), which has no file",
+        "a100-sxm4-40gb has no slice '1g.7gb'",
         "batch is '', which is no positive whole number",
         "its memory is no sound measurement (gpumemnet-full)",
     };
