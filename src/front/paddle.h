@@ -4,7 +4,7 @@
  *   paddle_js.c       Paddle.js model.json: JSON → the same blocks
  *   paddle_program.c  blocks → graph: variables that are written more than once, branches, loops
  *   paddle_pir.c      the program of Paddle 3 (.json): values are written once → graph
- *   paddle_ops.c, paddle_ops_nn.c  operators of all of them → canonical ones */
+ *   paddle_ops.c, paddle_ops_shape.c, paddle_ops_nn.c  operators of all of them → canonical ones */
 #ifndef SOOTH_FRONT_PADDLE_H
 #define SOOTH_FRONT_PADDLE_H
 
@@ -77,11 +77,13 @@ typedef struct paddle_row {
     const char *canonical;
 } paddle_row;
 
-/* paddle_ops_nn.c: convolutions, pools, norms, resizing, recurrent layers, in the order of their names. */
+/* Rows in the order of their names. */
+const paddle_row *paddle_shape_rows(size_t *count);
 const paddle_row *paddle_nn_rows(size_t *count);
 /* paddle_ops.c: the value that an operator is named after. */
 value_id paddle_out(const named_op *o);
-value_id paddle_x(const named_op *o); /* what it works on */
+const named_slot *paddle_outs(const named_op *o); /* its first output that is there: a list of them */
+value_id paddle_x(const named_op *o);             /* what it works on */
 /* An output by its name; in PIR, which has none, by its place. */
 value_id paddle_out_at(const named_op *o, const char *name, int place);
 

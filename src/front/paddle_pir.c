@@ -277,6 +277,7 @@ static void write_parameter(pir *p, const json_node *op)
     if (!is_known)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
                   "parameter '%.*s' has no shape or no name; export the model again", STR_ARG(name));
+    p->e.name = name;
     value_id v = emit_weight(&p->e, name, element, rank, dims);
     put_value(p, id_of(output), (pir_value){.ids = arena_copy(b->arena, &v, 1, sizeof v), .count = 1, .op = op});
 }

@@ -464,6 +464,7 @@ static void add_weights(program *p)
         bool is_known = v->is_persistable && v->rank != RANK_UNKNOWN && v->name.len;
         for (int k = 0; is_known && k < v->rank; k++)
             is_known = dim_known(v->dims[k]);
+        p->e->name = v->name;
         if (is_known && current(p, v->name) == NO_VALUE)
             names_put(&p->scope->current, v->name, emit_weight(p->e, v->name, v->type, v->rank, v->dims));
     }

@@ -128,3 +128,126 @@ def read_list(name):
         if line.strip() and not line.startswith("#"):
             rows.append([field.strip() for field in line.split("\t")])
     return rows
+
+
+# ---- formats whose files declare the shapes of their tensors ------------------------------------------------------------
+
+def files_under(directories, endings_left_out=()):
+    """Every file of the corpus in those directories, but side files."""
+    return [path for directory in directories for path in sorted((MODELS / directory).rglob("*"))
+            if path.is_file() and not path.name.endswith(tuple(endings_left_out))]
+
+
+def inspect_raw(task):
+    """(code, message, JSON without values) of one file as it stands in the file: no layer is recovered."""
+    path, arguments = task
+    seen = Inspection(path, "--skip", "all", *arguments)
+    return seen.code, seen.message, seen.json and {key: seen.json[key] for key in ("totals", "operators", "unknown_operators")}
+
+
+def inspect_totals(task):
+    path, arguments = task
+    seen = Inspection(path, *arguments)
+    return seen.json["totals"] if seen.json else None
+
+
+class Format:
+    """The checks that are the same for Paddle, OpenVINO and CoreML."""
+
+    def __init__(self, report, name, paths, arguments=lambda path: (), only=""):
+        self.report, self.name, self.only = report, name, only
+        self.paths = [path for path in paths if only in str(path)]
+        self.arguments = arguments
+        tasks = [(path, arguments(path)) for path in self.paths]
+        self.seen = dict(zip(self.paths, parallel(inspect_raw, tasks)))
+
+    def relative(self, path):
+        return str(path.relative_to(MODELS))
+
+    def check_read(self, share, explained=None):
+        """`explained`: part of a name → why it is refused."""
+        refused, crashed, excused = [], [], 0
+        for path, (code, message, _) in self.seen.items():
+            if code == 0:
+                continue
+            reason = next((why for part, why in (explained or {}).items() if part in str(path)), None)
+            line = f"{self.relative(path)}: {reason or message[-200:]}"
+            self.report.detail("refused\t" + line)
+            if code not in (3, 4):
+                crashed.append(f"{line}: exit code {code}")
+            elif reason:
+                excused += 1
+            else:
+                refused.append(line)
+        count = len(self.paths)
+        self.report.say(f"{self.name}: {count - len(refused) - len(crashed) - excused} of {count} files read; {excused} refusals explained")
+        self.report.check(not crashed, f"{self.name}: read or refused with exit code 3 or 4", crashed)
+        self.report.check(not refused, f"{self.name}: every refusal is explained", refused)
+        self.report.check(len(refused) + excused <= (1 - share) * count, f"{self.name}: at least {share:.0%} of the files are read", refused)
+
+    def check_declared(self, share):
+        """What the rules compute beside what the files declare."""
+        tool = BUILD / "tests/tools/declared"
+        done = subprocess.run([str(tool), *map(str, self.paths)], capture_output=True, text=True, timeout=600)
+        exact = unknown = wrong = 0
+        for line in done.stdout.splitlines():
+            fields = line.split("\t")
+            if line.startswith("  "):
+                self.report.detail(line)
+                if self.only:
+                    print(line)
+            elif len(fields) == 4:
+                exact, unknown, wrong = exact + int(fields[1]), unknown + int(fields[2]), wrong + int(fields[3])
+        whole = max(exact + unknown + wrong, 1)
+        self.report.say(f"{self.name}: {exact} of {whole} shapes that the files declare are computed exactly ({100 * exact / whole:.2f} %), "
+                        f"{unknown} are unknown to the rules (the declared ones are used), {wrong} are of another type or shape")
+        self.report.check(done.returncode == 0 and exact >= share * whole, f"{self.name}: computed shapes are those declared",
+                          done.stderr.splitlines())
+
+    def check_counts(self, same, explained=()):
+        """`same`: operator of ours → those of the format that become one of it each. Counts as Netron and the producers have them."""
+        truth = {line["file"]: line["ops"] for line in read_lines("models/oracle/netron.jsonl.gz") if line.get("ops")}
+        truth.update({"made/" + line["file"]: line["ops"] for line in read_lines("models/oracle/made.jsonl.gz") if line.get("ops")})
+        compared, different = 0, []
+        for path, (code, _, seen) in self.seen.items():
+            theirs = truth.get(self.relative(path))
+            if code != 0 or not theirs or any(part in str(path) for part in explained):
+                continue
+            plain = {}
+            for name, count in theirs.items():
+                name = name.rpartition(".")[2]
+                plain[name] = plain.get(name, 0) + count
+            ours = {row["op"]: row["count"] for row in seen["operators"]}
+            wrong = [f"{op} {sum(ours.get(o, 0) for o in op.split('+'))} of {sum(plain.get(n, 0) for n in names)}" for op, names in same.items()
+                     if sum(ours.get(o, 0) for o in op.split("+")) != sum(plain.get(n, 0) for n in names)]
+            compared += 1
+            if wrong:
+                different.append(f"{self.relative(path)}: {', '.join(wrong)}")
+        for line in different:
+            self.report.detail("count\t" + line)
+        self.report.say(f"{self.name}: operators of {compared - len(different)} of {compared} files counted as the oracle does")
+        self.report.check(len(different) <= 0.02 * compared, f"{self.name}: as many operators of each kind as the oracle counts", different)
+
+    def check_totals(self, explained=None, params_of=None):
+        """`params_of`: what the oracle says of parameters, given its line and ours; None: not comparable."""
+        lines = {"made/" + line["file"]: line for line in read_lines("models/oracle/made.jsonl.gz") if line.get("macs")}
+        paths = [path for path in self.paths if self.relative(path) in lines]
+        totals = dict(zip(paths, parallel(inspect_totals, [(path, self.arguments(path)) for path in paths])))
+        same_macs = same_params = with_params = 0
+        different, excused = [], []
+        for path, ours in totals.items():
+            line = lines[self.relative(path)]
+            ours = ours or {"macs": None, "params": None}
+            params = params_of(path, line) if params_of else line["params"]
+            macs_same, params_same = ours["macs"] == line["macs"], params is None or ours["params"] == params
+            same_macs += macs_same
+            with_params += params is not None
+            same_params += params is not None and params_same
+            if not macs_same or not params_same:
+                text = f"{self.relative(path)}: MACs {ours['macs']} of {line['macs']}, parameters {ours['params']} of {params}"
+                reason = next((why for part, why in (explained or {}).items() if part in str(path)), None)
+                self.report.detail(f"{text}: {reason}" if reason else text)
+                (excused if reason else different).append(text)
+        self.report.say(f"{self.name}: MACs of {same_macs} of {len(paths)} files exact, parameters of {same_params} of {with_params}; "
+                        f"{len(excused)} differences explained")
+        self.report.check(len(different) <= 0.02 * len(paths), f"{self.name}: MACs and parameters are those of the framework", different)
