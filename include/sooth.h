@@ -332,6 +332,9 @@ typedef struct sooth_predict_options {
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
     const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
     const char *mig;       /* a slice of the GPU ("2g.10gb": sooth_mig_at); default: the whole GPU */
+    double
+        power_limit_w; /* that the GPU was told to keep (nvidia-smi -pl); default: its own. Less makes kernels slower */
+    double co2_g_per_kwh; /* of the electricity, for co2_g; default: not known */
 } sooth_predict_options;
 
 /* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
@@ -373,6 +376,13 @@ typedef struct sooth_prediction_totals {
     double peak_flops;        /* for the precision, FLOP/s */
     double bandwidth_bytes_s; /* of the memory */
     double unknown_share;     /* of the latency in operators that are not known */
+    sooth_interval
+        energy_j; /* of the GPU's board for one pass or step, what it draws while it waits included; not of the host */
+    sooth_interval power_w;           /* its mean over the latency */
+    const char *energy_interval_kind; /* what their intervals were calibrated on */
+    double power_limit_w;             /* that the kernels keep */
+    double energy_j_per_1000;         /* samples */
+    double co2_g;                     /* for one pass or step; NAN if co2_g_per_kwh was not given */
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
@@ -386,6 +396,7 @@ typedef struct sooth_predicted_layer {
     double compute_share; /* as of the totals */
     int64_t flops, bytes;
     size_t kernel_count; /* that it launches */
+    double energy_j;     /* its part; these sum to the total */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
@@ -406,6 +417,7 @@ typedef struct sooth_predicted_kernel {
     bool op_known;     /* false: an operator without a rule, named as in the file */
     int64_t repeat;    /* how often it runs in a pass; the figures are of all runs */
     double latency_ms; /* its part, the host's waiting included */
+    double energy_j;   /* its part, of all runs; these sum to the total */
     double device_us, host_us;    /* busy on the device, launching on the host */
     double compute_us, memory_us; /* on a GPU that reaches its peaks */
     int64_t flops, bytes;

@@ -17,7 +17,8 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth predict MODEL [OPTION]...\n"
          "       sooth predict --queries IN.csv -o OUT.csv [OPTION]...\n\n"
-         "Tells how long a network takes on a GPU, how much of the GPU it uses, and which layers take the time.\n"
+         "Tells how long a network takes on a GPU, how much of the GPU it uses, the energy, and which layers "
+         "take\nthem.\n"
          "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME. Several GPUs or batches "
          "give\n"
          "a comparison.\n\nOptions:");
@@ -206,7 +207,7 @@ int predict_main(int argc, char **argv)
     predict_args args = {0};
     int format = 0;
     bool layers = false, kernels = false;
-    const char *output = NULL, *queries = NULL;
+    const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL;
     sooth_predict_options *where = &args.options;
     const option options[] = {
         {.name = "gpu",
@@ -255,6 +256,16 @@ int predict_main(int argc, char **argv)
          .target = &where->mig,
          .argument = "PROFILE",
          .help = "a slice of the GPU, such as 2g.10gb"},
+        {.name = "power-limit",
+         .kind = OPTION_TEXT,
+         .target = &power_limit,
+         .argument = "WATTS",
+         .help = "that the GPU keeps (nvidia-smi -pl); its own if not given"},
+        {.name = "co2",
+         .kind = OPTION_TEXT,
+         .target = &co2,
+         .argument = "G_PER_KWH",
+         .help = "grams of CO2 for each kWh of your electricity: tells the CO2 too"},
         {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "every layer, not only the costliest"},
         {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "the kernels too, in launch order"},
         {.name = "format",
@@ -289,6 +300,11 @@ int predict_main(int argc, char **argv)
                       .report = {.format = FORMAT_OF[format], .layers = layers, .kernels = kernels},
                       .output = output};
         const char *wrong = misuse(argc - 1, queries != NULL, &q);
+        if (!wrong && power_limit && !options_decimal(power_limit, 1, 2000, &where->power_limit_w))
+            wrong = "--power-limit takes watts from 1 to 2000";
+        if (!wrong && co2 && !options_decimal(co2, 0, 10000, &where->co2_g_per_kwh))
+            wrong = "--co2 takes grams for each kWh from 0 to 10000";
+        q.where = args.options;
         if (!wrong && !output && format == SOOTH_FORMAT_TABLE)
             fit_terminal(&q.report);
         code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : with_resources(&q, &args, queries);

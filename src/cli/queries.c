@@ -28,7 +28,7 @@ typedef struct query {
     int64_t batch;     /* 0: as in the file */
     sooth_predict_options options;
     char error[MESSAGE_ROOM]; /* why there is no answer; "" if there is one */
-    sooth_interval latency_ms;
+    sooth_interval latency_ms, energy_j;
     double utilization;
 } query;
 
@@ -236,6 +236,7 @@ static void answer_row(sooth_model *model, query *x)
     }
     sooth_prediction_totals totals = sooth_prediction_totals_of(prediction);
     x->latency_ms = totals.latency_ms;
+    x->energy_j = totals.energy_j;
     x->utilization = totals.compute_share;
     sooth_prediction_free(prediction);
 }
@@ -290,15 +291,23 @@ static void answer_graph(void *context, size_t item, size_t worker)
 
 /* ---- writing --------------------------------------------------------------------------------------------------------- */
 
-/* Memory and energy are columns that stay empty: they are not computed. */
+static void write_interval(text *out, sooth_interval x)
+{
+    char room[NUMBER_ROOM];
+    text_printf(out, ",%s", number_real(room, x.value));
+    text_printf(out, ",%s", number_real(room, x.low));
+    text_printf(out, ",%s", number_real(room, x.high));
+}
+
+/* Memory is columns that stay empty: it is not computed. */
 static void write_answer(text *out, const query *x)
 {
     char room[NUMBER_ROOM];
     if (!*x->error) {
-        text_printf(out, ",%s", number_real(room, x->latency_ms.value));
-        text_printf(out, ",%s", number_real(room, x->latency_ms.low));
-        text_printf(out, ",%s", number_real(room, x->latency_ms.high));
-        text_printf(out, ",,,,,,,%s,", isfinite(x->utilization) ? number_real(room, x->utilization) : "");
+        write_interval(out, x->latency_ms);
+        text_puts(out, ",,,");
+        write_interval(out, x->energy_j);
+        text_printf(out, ",%s,", isfinite(x->utilization) ? number_real(room, x->utilization) : "");
     } else {
         text_puts(out, ",,,,,,,,,,,");
         text_csv(out, x->error);

@@ -109,7 +109,8 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
 }
 
 /* Kernels into layers; the host's time for views goes to the kernel that waits for it. */
-static void sum_kernels(sooth_prediction *answer, const program *p, const prediction *times, busy_means *busy)
+static void sum_kernels(sooth_prediction *answer, const program *p, const prediction *times, const energy *power,
+                        busy_means *busy)
 {
     int32_t outside = answer->layer_count - OUTSIDE_COUNT;
     answer->kernels = ARENA_ARRAY(&answer->arena, launched_kernel, (size_t)p->kernels.count);
@@ -126,10 +127,11 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
             count_unknown(answer, k->op);
         int32_t layer = k->layer >= 0 && k->layer < outside ? k->layer : outside + k->phase;
         answer->kernels[answer->kernel_count++] =
-            (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms};
+            (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms, power->kernels_j[i]};
         add_kernel(answer, k, t, &answer->layers[layer], busy);
         by_bound[layer][t->bound] += waiting_ms + t->share_ms;
         answer->layers[layer].latency_ms += waiting_ms + t->share_ms;
+        answer->layers[layer].energy_j += power->kernels_j[i];
         waiting_ms = 0;
     }
     if (waiting_ms > 0 && answer->kernel_count) { /* views at the end */
@@ -219,16 +221,32 @@ static void fill_names(sooth_prediction *answer, const sooth_model *model, const
     };
 }
 
-void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where)
+static void fill_energy(sooth_prediction_totals *t, const energy *power, double co2_g_per_kwh)
+{
+    static const double J_PER_KWH = 3.6e6;
+    t->energy_j = (sooth_interval){power->energy_j, power->low_j, power->high_j};
+    t->power_w = (sooth_interval){power->power_w, power->low_w, power->high_w};
+    t->energy_interval_kind = power->interval_kind;
+    t->power_limit_w = power->limit_w;
+    t->energy_j_per_1000 = 1e3 * power->energy_j / (double)t->batch;
+    t->co2_g = co2_g_per_kwh > 0 ? power->energy_j / J_PER_KWH * co2_g_per_kwh : NAN;
+}
+
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
+                 double power_limit_w, double co2_g_per_kwh)
 {
     answer->lowered = lowered_get(model, &where->lower);
     const program *p = answer->lowered->program;
-    const prediction *times = predict_program(with, p, where, &answer->arena);
+    prediction *times = predict_program(with, p, where, &answer->arena);
+    power_model power;
+    power_model_shipped(&power, &model->fail);
+    energy drawn = energy_of_program(&power, p, times, where->device, power_limit_w, &answer->arena);
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);
     name_layers(answer, &model->net);
     busy_means busy = {0};
-    sum_kernels(answer, p, times, &busy);
+    sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);
+    fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
 }

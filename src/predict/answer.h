@@ -3,6 +3,7 @@
 #ifndef SOOTH_PREDICT_ANSWER_H
 #define SOOTH_PREDICT_ANSWER_H
 
+#include "predict/energy.h"
 #include "predict/lowered.h"
 #include "predict/setting.h"
 
@@ -12,6 +13,7 @@ typedef struct launched_kernel {
     int32_t layer;
     const char *name;
     double latency_ms;
+    double energy_j;
 } launched_kernel;
 
 typedef struct unknown_operator {
@@ -36,7 +38,8 @@ struct sooth_prediction {
 };
 
 /* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */
-void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where);
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
+                 double power_limit_w, double co2_g_per_kwh);
 
 const char *bound_name(kernel_bound bound);
 

@@ -3,6 +3,7 @@
 #include "device/mig.h"
 #include "predict/answer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,7 +134,12 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     where.device = slice_of(options->device, options->mig, &answer->arena, &model->fail);
     read_options(&where, options, &model->fail);
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
-    answer_make(answer, model, with, &where);
+    double tdp = options->device->numbers[DEVICE_TDP_W];
+    if (options->power_limit_w < 0 || isnan(options->power_limit_w) || options->power_limit_w > 2 * fmax(tdp, 1e3))
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W cannot be", options->power_limit_w);
+    if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
+    answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh);
     return SOOTH_OK;
 }
 
@@ -247,6 +253,7 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
         .op_known = !(k->flags & KERNEL_UNKNOWN),
         .repeat = k->repeat,
         .latency_ms = l->latency_ms,
+        .energy_j = l->energy_j,
         .device_us = t->device_us * runs,
         .host_us = t->host_us * runs,
         .compute_us = t->compute_us * runs,

@@ -1,4 +1,5 @@
-/* shipped.S: the weights that `sooth learn` made, as data/weights.bin has them, and the constants of slices (data/slices.txt). Zeros
+/* shipped.S: the weights that `sooth learn` made, as data/weights.bin has them, and the constants of slices (data/slices.txt) and of power
+ * (data/energy.txt). Zeros
  * follow the weights, so that an empty file is no weights instead of whatever lies behind it. */
     .section .rodata
     .balign 16
@@ -11,5 +12,10 @@ shipped_weights:
     .hidden slice_shipped_text
 slice_shipped_text:
     .incbin "data/slices.txt"
+    .byte 0
+    .globl shipped_energy
+    .hidden shipped_energy
+shipped_energy:
+    .incbin "data/energy.txt"
     .byte 0
     .section .note.GNU-stack, "", %progbits

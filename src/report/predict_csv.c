@@ -43,6 +43,12 @@ static void totals_row(text *out, const sooth_prediction_totals *t)
     number_field(out, t->flops);
     number_field(out, t->bytes);
     text_field(out, t->mig);
+    real_field(out, t->energy_j.value);
+    real_field(out, t->energy_j.low);
+    real_field(out, t->energy_j.high);
+    real_field(out, t->power_w.value);
+    real_field(out, t->energy_j_per_1000);
+    real_field(out, t->co2_g);
     text_puts(out, "\n");
 }
 
@@ -61,6 +67,7 @@ static void layer_rows(text *out, const sooth_prediction *p, const sooth_predict
         text_field(out, l.bound);
         real_field(out, l.ideal_ms);
         number_field(out, (int64_t)l.kernel_count);
+        real_field(out, l.energy_j);
         text_puts(out, "\n");
     }
 }
@@ -84,7 +91,9 @@ static void kernel_rows(predict_report *r, const sooth_prediction *p, const soot
         text_field(out, k.algorithm);
         text_field(out, k.output_count ? predict_shape(r, sooth_predicted_output(p, i, 0), "x") : "");
         text_field(out, k.output_count ? sooth_predicted_output(p, i, 0).dtype : "");
-        text_puts(out, k.is_hidden ? ",1\n" : ",0\n");
+        text_puts(out, k.is_hidden ? ",1" : ",0");
+        real_field(out, k.energy_j);
+        text_puts(out, "\n");
     }
 }
 
@@ -93,11 +102,12 @@ void predict_csv(predict_report *r)
     text_puts(r->out,
               r->options.kernels
                   ? "gpu,batch,name,op,layer,latency_ms,flops,bytes,device_us,bound,phase,algorithm,shape,"
-                    "dtype,hidden\n"
+                    "dtype,hidden,energy_j\n"
               : r->options.layers
-                  ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels\n"
+                  ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j\n"
                   : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
-                    "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig\n");
+                    "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
+                    "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g\n");
     for (size_t i = 0; i < r->count; i++) {
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         if (r->options.kernels)

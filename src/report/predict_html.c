@@ -131,6 +131,17 @@ static void cards(page *g)
              number_digits(b, t->latency_ms.high));
     card(g, "latency", value, note);
     card(g, "throughput", number_digits(a, t->throughput_per_s), "samples each second");
+    snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
+    snprintf(note, sizeof note, "90 %% interval %s to %s J", number_digits(a, t->energy_j.low),
+             number_digits(b, t->energy_j.high));
+    card(g, "energy", value, note);
+    snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
+    snprintf(note, sizeof note, "%s J for 1,000 samples", number_digits(a, t->energy_j_per_1000));
+    card(g, "power", value, note);
+    if (isfinite(t->co2_g)) {
+        snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
+        card(g, "CO<sub>2</sub>", value, "for one pass");
+    }
     snprintf(note, sizeof note, "of %s TFLOP/s", number_digits(a, t->peak_flops / 1e12));
     card(g, "GPU utilization", percent_text(b, t->compute_share), note);
     snprintf(note, sizeof note, "of %s GB/s", number_digits(a, t->bandwidth_bytes_s / 1e9));
@@ -336,7 +347,7 @@ static void layer_table(page *g)
         o,
         "<h2>Layers</h2>\n<div class=\"wide\"><table><thead><tr><th class=\"n\">#</th><th>layer</th><th>operator</th>"
         "<th class=\"n\">ms</th><th class=\"n\">share</th><th class=\"n\">FLOPs</th><th class=\"n\">bytes</th>"
-        "<th class=\"n\">utilization</th><th>bound by</th></tr></thead><tbody>\n");
+        "<th class=\"n\">utilization</th><th class=\"n\">mJ</th><th>bound by</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < sooth_predicted_layer_count(g->p); i++) {
         sooth_predicted_layer l = sooth_predicted_layer_at(g->p, i);
         if (!l.kernel_count)
@@ -352,6 +363,7 @@ static void layer_table(page *g)
         number_cell(o, (double)l.flops / 1e6, number_short(room, l.flops));
         number_cell(o, (double)l.bytes / 1e3, number_bytes(room, l.bytes));
         number_cell(o, l.compute_share, percent_text(room, l.compute_share));
+        number_cell(o, l.energy_j * 1e3, number_digits(room, l.energy_j * 1e3));
         cell(o, l.bound);
         text_puts(o, "</tr>\n");
     }
@@ -389,6 +401,8 @@ static void basis(page *g)
     text *o = g->out;
     text_puts(o, "<h2>What the numbers rest on</h2>\n<p>Interval: ");
     text_xml(o, g->t.interval_kind);
+    text_puts(o, "; of the power: ");
+    text_xml(o, g->t.energy_interval_kind);
     text_puts(o, ".</p>\n");
     const char *op;
     for (size_t i = 0, count; (op = sooth_prediction_unknown(g->p, i, &count)); i++) {

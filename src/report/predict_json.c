@@ -3,10 +3,22 @@
 #include "report/json.h"
 #include "report/predict_report.h"
 
+#include <math.h>
+
 static void pair_real(json *j, const char *key, double x)
 {
     json_key(j, key);
     json_real(j, x);
+}
+
+static void pair_interval(json *j, const char *key, sooth_interval x)
+{
+    json_key(j, key);
+    json_open(j, '{', true);
+    pair_real(j, "value", x.value);
+    pair_real(j, "low", x.low);
+    pair_real(j, "high", x.high);
+    json_close(j, '}');
 }
 
 static void pair_text(json *j, const char *key, const char *s)
@@ -40,13 +52,15 @@ static void header(json *j, const sooth_prediction_totals *t)
 
 static void totals(json *j, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    json_key(j, "latency_ms");
-    json_open(j, '{', true);
-    pair_real(j, "value", t->latency_ms.value);
-    pair_real(j, "low", t->latency_ms.low);
-    pair_real(j, "high", t->latency_ms.high);
-    json_close(j, '}');
+    pair_interval(j, "latency_ms", t->latency_ms);
     json_pair_string(j, "interval_kind", t->interval_kind);
+    pair_interval(j, "energy_j", t->energy_j);
+    pair_interval(j, "power_w", t->power_w);
+    json_pair_string(j, "energy_interval_kind", t->energy_interval_kind);
+    pair_real(j, "power_limit_w", t->power_limit_w);
+    pair_real(j, "energy_j_per_1000", t->energy_j_per_1000);
+    if (isfinite(t->co2_g))
+        pair_real(j, "co2_g", t->co2_g);
     pair_real(j, "throughput_per_s", t->throughput_per_s);
     json_key(j, "utilization");
     json_open(j, '{', true);
@@ -86,6 +100,7 @@ static void layers(json *j, const sooth_prediction *p)
         json_pair_string(j, "name", l.name);
         json_pair_string(j, "op", l.op);
         pair_real(j, "latency_ms", l.latency_ms);
+        pair_real(j, "energy_j", l.energy_j);
         json_pair_number(j, "flops", l.flops);
         json_pair_number(j, "bytes", l.bytes);
         pair_real(j, "utilization", l.compute_share);
@@ -124,6 +139,7 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
     json_pair_string(j, "op", k.op);
     json_pair_string(j, "layer", sooth_predicted_layer_at(p, k.layer).name);
     pair_real(j, "latency_ms", k.latency_ms);
+    pair_real(j, "energy_j", k.energy_j);
     json_pair_number(j, "flops", k.flops);
     json_pair_number(j, "bytes", k.bytes);
     pair_real(j, "device_us", k.device_us);

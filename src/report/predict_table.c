@@ -71,6 +71,23 @@ static void figure(predict_report *r, const char *name, const char *value, const
     text_printf(r->out, "  %s\n", note);
 }
 
+static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
+{
+    char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 16];
+    const char *dot = r->options.ascii ? "-" : "·";
+    snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
+    figure(r, "energy", value, "90 %% interval %s to %s J %s %s J for 1,000 samples", number_digits(a, t->energy_j.low),
+           number_digits(b, t->energy_j.high), dot, number_digits(c, t->energy_j_per_1000));
+    snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
+    figure(r, "power", value, "90 %% interval %s to %s W, of the GPU's board %s limit %s W",
+           number_digits(a, t->power_w.low), number_digits(b, t->power_w.high), dot,
+           number_digits(c, t->power_limit_w));
+    if (isfinite(t->co2_g)) {
+        snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
+        figure(r, "CO2", value, "%s g for 1,000 samples", number_digits(b, 1e3 * t->co2_g / (double)t->batch));
+    }
+}
+
 static void figures(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 16];
@@ -79,6 +96,7 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
            number_digits(b, t->latency_ms.high));
     snprintf(value, sizeof value, "%s /s", number_digits(a, t->throughput_per_s));
     figure(r, "throughput", value, "%s each second", t->batch == 1 ? "passes" : "samples");
+    energy_figures(r, t);
     double seconds = t->latency_ms.value / 1e3;
     figure(r, "GPU utilization", share_text(value, t->compute_share), "%s of %s TFLOP/s",
            number_digits(a, seconds > 0 ? (double)t->flops / seconds / 1e12 : 0),
@@ -133,10 +151,10 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
 
 static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    static const grid_column columns[] = {{"layer", CELL_LEFT, 0},        {"operator", CELL_LEFT, 0},
-                                          {"ms", CELL_RIGHT, 0},          {"share", CELL_RIGHT, 0},
-                                          {"FLOPs", CELL_RIGHT, 2},       {"bytes", CELL_RIGHT, 3},
-                                          {"utilization", CELL_RIGHT, 1}, {"bound by", CELL_LEFT, 0}};
+    static const grid_column columns[] = {
+        {"layer", CELL_LEFT, 0},        {"operator", CELL_LEFT, 0}, {"ms", CELL_RIGHT, 0},
+        {"share", CELL_RIGHT, 0},       {"FLOPs", CELL_RIGHT, 2},   {"bytes", CELL_RIGHT, 3},
+        {"utilization", CELL_RIGHT, 1}, {"mJ", CELL_RIGHT, 4},      {"bound by", CELL_LEFT, 0}};
     size_t count, most = r->options.top ? r->options.top : MOST_LAYERS;
     const size_t *order = predict_costliest(r, p, &count);
     bool all = r->options.layers;
@@ -154,6 +172,7 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
         grid_add(&g, number_short(room, l.flops));
         grid_add(&g, number_bytes(room, l.bytes));
         grid_add(&g, share_text(room, l.compute_share));
+        grid_add(&g, number_digits(room, l.energy_j * 1e3));
         grid_add(&g, l.bound);
         left_ms -= l.latency_ms;
     }
@@ -195,7 +214,8 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
 {
     const char *op;
     size_t count;
-    text_printf(r->out, "\n  The interval rests on: %s.\n", t->interval_kind);
+    text_printf(r->out, "\n  The interval rests on: %s; that of the power on: %s.\n", t->interval_kind,
+                t->energy_interval_kind);
     for (size_t i = 0; (op = sooth_prediction_unknown(p, i, &count)); i++) {
         text_puts(r->out, "  Not known: ");
         text_name(r->out, op, WIDEST_NAME, r->options.ascii);
@@ -210,11 +230,11 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
 
 static void comparison(predict_report *r)
 {
-    static const grid_column columns[] = {{"GPU", CELL_LEFT, 0},         {"batch", CELL_RIGHT, 0},
-                                          {"latency ms", CELL_RIGHT, 0}, {"low", CELL_RIGHT, 0},
-                                          {"high", CELL_RIGHT, 0},       {"samples/s", CELL_RIGHT, 1},
-                                          {"GPU", CELL_RIGHT, 2},        {"DRAM", CELL_RIGHT, 4},
-                                          {"occupancy", CELL_RIGHT, 5},  {"mostly bound by", CELL_LEFT, 3}};
+    static const grid_column columns[] = {
+        {"GPU", CELL_LEFT, 0},   {"batch", CELL_RIGHT, 0},     {"latency ms", CELL_RIGHT, 0},
+        {"low", CELL_RIGHT, 0},  {"high", CELL_RIGHT, 0},      {"samples/s", CELL_RIGHT, 1},
+        {"J", CELL_RIGHT, 6},    {"W", CELL_RIGHT, 7},         {"GPU", CELL_RIGHT, 2},
+        {"DRAM", CELL_RIGHT, 4}, {"occupancy", CELL_RIGHT, 5}, {"mostly bound by", CELL_LEFT, 3}};
     sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
     style(r, "1");
     text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
@@ -235,6 +255,8 @@ static void comparison(predict_report *r)
         grid_add(&g, number_digits(room, t.latency_ms.low));
         grid_add(&g, number_digits(room, t.latency_ms.high));
         grid_add(&g, number_digits(room, t.throughput_per_s));
+        grid_add(&g, number_digits(room, t.energy_j.value));
+        grid_add(&g, number_digits(room, t.power_w.value));
         grid_add(&g, share_text(room, t.compute_share));
         grid_add(&g, share_text(room, t.dram_share));
         grid_add(&g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");

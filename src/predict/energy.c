@@ -1,0 +1,162 @@
+/* energy.c: the power of kernels and the energy of a program. */
+#include "predict/energy.h"
+#include "predict/net.h"
+
+#include <math.h>
+
+/* ---- one device -------------------------------------------------------------------------------------------------------- */
+
+/* Watts for each fp32 TFLOP/s of today's boards: only where a GPU's file gives no limit. */
+static const double WATTS_PER_TFLOP = 12;
+
+static double positive(double x, double otherwise)
+{
+    return x > 0 ? x : otherwise;
+}
+
+power_view power_view_of(const power_model *m, const device *d, double limit_w)
+{
+    const double *c = m->coefficients, *n = d->numbers;
+    double vector = positive(device_vector_flops(d, STR("fp32")), 1e12);
+    double own_w = positive(n[DEVICE_TDP_W], WATTS_PER_TFLOP * vector / 1e12);
+    bool on_package = str_starts(d->texts[DEVICE_MEMORY_TYPE], "HBM");
+    double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1;
+    power_view v = {.limit_w = limit_w > 0 ? limit_w : own_w,
+                    .clock_exponent = c[POWER_CLOCK],
+                    .clock_bound = c[POWER_CLOCK_BOUND],
+                    .sms = positive(n[DEVICE_SMS], 1),
+                    .tensor_peak = positive(device_peak_flops(d, STR("fp16")), 0),
+                    .vector_peak = vector};
+    for (int i = 0; i < m->gpu_count && !v.is_known; i++)
+        if (str_eq(m->gpus[i].name, d->texts[DEVICE_NAME])) {
+            base = m->gpus[i].base;
+            scale = m->gpus[i].scale;
+            v.is_known = true;
+        }
+    double bytes_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9;
+    v.base_w = base * own_w;
+    v.busy_w = scale * c[POWER_BUSY] * own_w;
+    v.unit_w[UNIT_VECTOR] = scale * c[POWER_VECTOR] * own_w;
+    v.unit_w[UNIT_TENSOR] = scale * c[POWER_TENSOR] * own_w;
+    v.unit_w[UNIT_TENSOR_8] = scale * c[POWER_TENSOR_8] * own_w;
+    v.dram_w = scale * c[on_package ? POWER_HBM : POWER_GDDR] * 1e-12 * bytes_s;
+    v.l2_w = scale * c[POWER_L2] * 1e-12 * bytes_s;
+    v.default_cap_w = c[POWER_CAP] * own_w;
+    v.cap_w = fmin(c[POWER_CAP] * v.limit_w, v.default_cap_w);
+    return v;
+}
+
+power_work power_work_of(const power_view *v, const kernel *k, const kernel_time *t)
+{
+    power_work w = {.device_us = t->device_us, .compute_us = t->compute_us, .memory_us = t->memory_us, .active = 1};
+    if (t->blocks > 0 && t->blocks < v->sms)
+        w.active = t->blocks / v->sms;
+    if (k->macs > 0 && t->peak_flops > 1.5 * v->vector_peak)
+        w.unit = t->peak_flops > 1.5 * v->tensor_peak ? UNIT_TENSOR_8 : UNIT_TENSOR;
+    return w;
+}
+
+double power_stretch(const power_view *v, const power_work *w, double raw)
+{
+    /* Below this part of its clock no GPU goes. */
+    static const double LEAST_CLOCK = 0.1;
+    double own = fmin(raw, v->default_cap_w);
+    if (own <= v->cap_w)
+        return 1;
+    double clock = v->cap_w > v->base_w ? pow((v->cap_w - v->base_w) / (own - v->base_w), 1 / v->clock_exponent) : 0;
+    double memory = fmin(w->memory_us / w->device_us, 1), follows = 1 - memory * (1 - v->clock_bound);
+    return 1 + follows * (1 / fmax(clock, LEAST_CLOCK) - 1);
+}
+
+/* ---- a program --------------------------------------------------------------------------------------------------------- */
+
+static double joint_ms(double device_ms, double host_ms)
+{
+    double larger = fmax(device_ms, host_ms), smaller = fmin(device_ms, host_ms);
+    return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
+}
+
+/* Kernels that are slowed down by `more_us` each: the latency grows unless the host was slower anyway. */
+static void slow_down(prediction *times, const double *more_us, int32_t count)
+{
+    double more_ms = 0;
+    for (int32_t i = 0; i < count; i++)
+        more_ms += more_us[i] / 1e3;
+    if (more_ms <= 0)
+        return;
+    double grown = joint_ms(times->device_ms + more_ms, times->host_ms) - joint_ms(times->device_ms, times->host_ms);
+    for (int32_t i = 0; i < count; i++)
+        times->kernels[i].share_ms += grown * more_us[i] / (more_ms * 1e3);
+    double factor = 1 + grown / times->latency_ms;
+    times->device_ms += more_ms;
+    times->latency_ms *= factor;
+    times->low_ms *= factor;
+    times->high_ms *= factor;
+}
+
+static power_work_kind kind_of(const kernel *k)
+{
+    if (k->macs <= 0)
+        return POWER_WORK_OTHER;
+    return k->window ? POWER_WORK_CONVOLUTION : POWER_WORK_PRODUCT;
+}
+
+static const char *interval_name(bool is_known, power_work_kind kind)
+{
+    static const char *const NAMES[2][POWER_WORK_KINDS] = {
+        {"known GPU, convolutions", "known GPU, products", "known GPU, no products"},
+        {"new GPU, convolutions", "new GPU, products", "new GPU, no products"}};
+    return NAMES[!is_known][kind];
+}
+
+energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,
+                         arena *a)
+{
+    power_view v = power_view_of(m, d, limit_w);
+    bool is_lowered = v.cap_w < v.default_cap_w;
+    int32_t count = p->kernels.count;
+    energy e = {.limit_w = v.limit_w, .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
+    double *more_us = is_lowered ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
+    double by_kind_us[POWER_WORK_KINDS] = {0}, follows_time_j = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        kernel_time *t = &times->kernels[i];
+        e.kernels_j[i] = 0;
+        if (!(t->device_us > 0))
+            continue;
+        power_work w = power_work_of(&v, k, t);
+        double runs = (double)k->repeat, raw = power_raw(&v, &w), us = t->device_us;
+        if (is_lowered) {
+            us *= power_stretch(&v, &w, raw);
+            more_us[i] = runs * (us - t->device_us);
+            t->device_us = us;
+        }
+        double watts = fmin(raw, v.cap_w);
+        e.kernels_j[i] = runs * us * 1e-6 * (watts - v.base_w);
+        follows_time_j += runs * us * 1e-6 * (raw > v.cap_w ? watts - v.base_w : v.busy_w * w.active);
+        by_kind_us[kind_of(k)] += runs * us;
+    }
+    if (is_lowered)
+        slow_down(times, more_us, count);
+    for (int32_t i = 0; i < count; i++) {
+        e.kernels_j[i] += v.base_w * times->kernels[i].share_ms * 1e-3;
+        e.energy_j += e.kernels_j[i];
+    }
+    power_work_kind kind = POWER_WORK_OTHER;
+    for (int i = 0; i < POWER_WORK_OTHER; i++)
+        if (by_kind_us[i] > 0 && (kind == POWER_WORK_OTHER || by_kind_us[i] > by_kind_us[kind]))
+            kind = (power_work_kind)i;
+    /* FLOPs and bytes cost the same energy however long they take: of the latency's error only the rest follows. */
+    double seconds = times->latency_ms * 1e-3;
+    double share = e.energy_j > 0 ? (v.base_w * seconds + follows_time_j) / e.energy_j : 1;
+    double latency_half = times->low_ms > 0 ? log(times->high_ms / times->low_ms) / 2 : 0;
+    double half_w = m->intervals[!v.is_known][kind], half_j = hypot(share * latency_half, half_w);
+    double half_mean_w = hypot((1 - share) * latency_half, half_w);
+    e.low_j = e.energy_j * exp(-half_j);
+    e.high_j = e.energy_j * exp(half_j);
+    e.power_w = seconds > 0 ? e.energy_j / seconds : 0;
+    e.low_w = e.power_w * exp(-half_mean_w);
+    e.high_w = fmin(e.power_w * exp(half_mean_w), fmax(v.limit_w, e.power_w));
+    e.interval_kind = interval_name(v.is_known, kind);
+    return e;
+}

@@ -1,0 +1,153 @@
+/* energy_read.c: the reader of data/energy.txt; energy.h specifies the format. */
+#include "base/decimal.h"
+#include "predict/energy.h"
+
+#include <math.h>
+
+/* A NUL ends it; shipped.S. */
+extern const char shipped_energy[];
+
+const power_coefficient_info *power_coefficients(void)
+{
+    static const power_coefficient_info ALL[POWER_COEFFICIENT_COUNT] = {
+        [POWER_BASE_HBM] = {"base_hbm", "share of the power limit: clocks up, nothing runs, HBM", 0.01, 0.6},
+        [POWER_BASE_GDDR] = {"base_gddr", "the same, GDDR", 0.01, 0.6},
+        [POWER_BUSY] = {"busy", "share of the limit: a block on every multiprocessor", 0.001, 1},
+        [POWER_VECTOR] = {"vector", "share of the limit: vector units at their peak", 0.001, 3},
+        [POWER_TENSOR] = {"tensor", "share of the limit: tensor cores in 16 or 32 bits at their peak", 0.001, 3},
+        [POWER_TENSOR_8] = {"tensor_8", "share of the limit: tensor cores in 8 bits at their peak", 0.001, 3},
+        [POWER_HBM] = {"hbm_pj_byte", "pJ for each byte of HBM", 0.1, 1000},
+        [POWER_GDDR] = {"gddr_pj_byte", "pJ for each byte of GDDR", 0.1, 1000},
+        [POWER_L2] = {"l2_pj_byte", "pJ for each byte of the L2 cache", 0.1, 1000},
+        [POWER_CAP] = {"cap", "of the limit that a kernel draws at most", 0.5, 1.1},
+        [POWER_CLOCK] = {"clock_exponent", "power above the base follows the clock to this power", 1, 5},
+        [POWER_CLOCK_BOUND] = {"clock_bound", "share of a memory-bound kernel's time that follows the clock", 0, 1},
+    };
+    return ALL;
+}
+
+const char *power_work_kind_name(power_work_kind kind)
+{
+    static const char *const NAMES[POWER_WORK_KINDS] = {"convolutions", "products", "other"};
+    return NAMES[kind];
+}
+
+typedef struct reader {
+    power_model *m;
+    const char *prefix;
+    fail *fail;
+    int line;
+    bool has[POWER_COEFFICIENT_COUNT], has_interval[2][POWER_WORK_KINDS];
+} reader;
+
+#define WRONG(r, format, ...)                                                                                          \
+    fail_with((r)->fail, SOOTH_ERROR_INPUT, "%sline %d: " format, (r)->prefix, (r)->line, __VA_ARGS__)
+
+/* The next word of the line, which ends at a space; empty at its end. */
+static str word(str *line)
+{
+    while (line->len && (line->ptr[0] == ' ' || line->ptr[0] == '\t' || line->ptr[0] == '\r')) {
+        line->ptr++;
+        line->len--;
+    }
+    str w = {line->ptr, 0};
+    while (w.len < line->len && w.ptr[w.len] != ' ' && w.ptr[w.len] != '\t' && w.ptr[w.len] != '\r')
+        w.len++;
+    line->ptr += w.len;
+    line->len -= w.len;
+    return w;
+}
+
+static double number(reader *r, str *line, double least, double most)
+{
+    str w = word(line);
+    decimal d = {0};
+    if (!w.len || decimal_read(w, &d) != w.len || !(d.real >= least && d.real <= most))
+        WRONG(r, "'%.*s' is no number from %g to %g", STR_ARG(w), least, most);
+    return d.real;
+}
+
+static void equals(reader *r, str *line)
+{
+    if (!str_is(word(line), "="))
+        WRONG(r, "%s", "there is no ' = ' after the name");
+}
+
+static void read_gpu(reader *r, str *line)
+{
+    if (r->m->gpu_count == POWER_MAX_GPUS)
+        WRONG(r, "more than %d GPUs", POWER_MAX_GPUS);
+    power_gpu *g = &r->m->gpus[r->m->gpu_count++];
+    g->name = word(line);
+    equals(r, line);
+    g->base = number(r, line, 0.01, 0.8);
+    g->scale = number(r, line, 0.1, 10);
+}
+
+static void read_interval(reader *r, str *line)
+{
+    str gpu = word(line), work = word(line);
+    bool is_new = str_is(gpu, "new");
+    int kind = 0;
+    while (kind < POWER_WORK_KINDS && !str_is(work, power_work_kind_name((power_work_kind)kind)))
+        kind++;
+    if ((!is_new && !str_is(gpu, "known")) || kind == POWER_WORK_KINDS)
+        WRONG(r, "there is no interval '%.*s %.*s'", STR_ARG(gpu), STR_ARG(work));
+    equals(r, line);
+    r->m->intervals[is_new][kind] = number(r, line, 0, 3);
+    r->has_interval[is_new][kind] = true;
+}
+
+static void read_line(reader *r, str line)
+{
+    const char *comment = line.len ? memchr(line.ptr, '#', line.len) : NULL;
+    if (comment)
+        line.len = (size_t)(comment - line.ptr);
+    str name = word(&line);
+    if (!name.len)
+        return;
+    if (str_is(name, "gpu")) {
+        read_gpu(r, &line);
+    } else if (str_is(name, "interval")) {
+        read_interval(r, &line);
+    } else {
+        int i = 0;
+        while (i < POWER_COEFFICIENT_COUNT && !str_is(name, power_coefficients()[i].name))
+            i++;
+        if (i == POWER_COEFFICIENT_COUNT)
+            WRONG(r, "there is no coefficient '%.*s'", STR_ARG(name));
+        equals(r, &line);
+        r->m->coefficients[i] = number(r, &line, power_coefficients()[i].least, power_coefficients()[i].most);
+        r->has[i] = true;
+    }
+    if (word(&line).len)
+        WRONG(r, "%s", "more follows the value; a comment begins with '#'");
+}
+
+void power_model_read(power_model *m, str text, const char *prefix, fail *f)
+{
+    reader r = {.m = m, .prefix = prefix, .fail = f};
+    *m = (power_model){0};
+    while (text.len) {
+        const char *newline = memchr(text.ptr, '\n', text.len);
+        str line = {text.ptr, newline ? (size_t)(newline - text.ptr) : text.len};
+        r.line++;
+        read_line(&r, line);
+        text.ptr += line.len + (newline != NULL);
+        text.len -= line.len + (newline != NULL);
+    }
+    for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
+        if (!r.has[i])
+            fail_with(f, SOOTH_ERROR_INPUT, "%sthere is no '%s'; make it anew with 'sooth learn --energy'", prefix,
+                      power_coefficients()[i].name);
+    for (int i = 0; i < 2 * POWER_WORK_KINDS; i++)
+        if (!r.has_interval[i / POWER_WORK_KINDS][i % POWER_WORK_KINDS])
+            fail_with(f, SOOTH_ERROR_INPUT, "%sthere is no 'interval %s %s'", prefix,
+                      i / POWER_WORK_KINDS ? "new" : "known",
+                      power_work_kind_name((power_work_kind)(i % POWER_WORK_KINDS)));
+}
+
+void power_model_shipped(power_model *m, fail *f)
+{
+    power_model_read(m, str_of(shipped_energy), "data/energy.txt: ", f);
+}
