@@ -77,20 +77,20 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --batch | --dim | --shape | --top | --depth | --stack | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
+    --batch | --dim | --shape | --top | --depth | --stack | --power-limit | --co2 | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
         return
         ;;
     esac
     case $command in
     inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --layers --kernels"
+        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --power-limit --co2 --layers --kernels"
         options+=" --format --queries --weights --output --help"
         ;;
     eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;
     learn)
         options="--output --epochs --seed --rate --networks --operators --patience --leave-gpus --leave-families --leave-share"
-        options+=" --apart --quiet --help"
+        options+=" --apart --energy --quiet --help"
         ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;

@@ -1,5 +1,7 @@
 /* learn.c: `sooth learn`: from tables of measured rows to a file of weights. */
 #include "learn/learn.h"
+#include "cli/learn_energy.h"
+#include "cli/learn_tables.h"
 #include "cli/predict_args.h"
 #include "learn/slices.h"
 #include "predict/setting.h"
@@ -73,18 +75,6 @@ static void show_epoch(void *context, const learn_report *r)
     fprintf(stderr, "  %.0f s, %.0f s left\n", r->seconds, r->seconds_left);
 }
 
-/* Quoted always, so that names may have anything in them. */
-static void put_csv(FILE *file, str s)
-{
-    putc('"', file);
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] == '"')
-            putc('"', file);
-        putc(s.ptr[i], file);
-    }
-    fputs("\",", file);
-}
-
 /* One row kept apart, with what the training that did not see it says. */
 static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
@@ -93,33 +83,15 @@ static void write_apart(void *context, const char *why, const example *e, int ki
     if (!j->apart)
         return;
     fprintf(j->apart, "%s,%d,%s,", why, kind, r->graph.len ? "network" : "operator");
-    put_csv(j->apart, r->name);
-    put_csv(j->apart, r->family);
-    put_csv(j->apart, r->gpu);
-    put_csv(j->apart, r->where.stack);
-    put_csv(j->apart, r->source);
+    table_put_csv(j->apart, r->name);
+    table_put_csv(j->apart, r->family);
+    table_put_csv(j->apart, r->gpu);
+    table_put_csv(j->apart, r->where.stack);
+    table_put_csv(j->apart, r->source);
     fprintf(j->apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u\n", setting_name(&r->where, SETTING_PRECISION),
             setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
             setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp(error),
             (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
-}
-
-static measured_rows *read_table(job *j, const char *operand, const sooth_gpus *gpus)
-{
-    rows_options options = {0};
-    char path[4096];
-    const char *at = strrchr(operand, '@');
-    char *end;
-    double share = at ? strtod(at + 1, &end) : 0;
-    bool has_share = at && at[1] && *end == '\0' && share > 0 && share <= 1;
-    size_t length = has_share ? (size_t)(at - operand) : strlen(operand);
-    j->subject = operand;
-    if (length >= sizeof path)
-        fail_with(&j->fail, SOOTH_ERROR_USAGE, "the path is too long");
-    memcpy(path, operand, length);
-    path[length] = '\0';
-    options.keep = has_share ? share : 0;
-    return rows_read(path, gpus, &options, &j->arena, &j->fail);
 }
 
 static void count_refused(const job *j, measured_rows *const *tables, int count)
@@ -166,8 +138,10 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     if (setjmp(j->fail.jump))
         return j->error.code;
     measured_rows **tables = ARENA_ARRAY(&j->arena, measured_rows *, (size_t)count + 1);
-    for (int i = 0; i < count; i++)
-        tables[i] = read_table(j, operands[i], gpus);
+    for (int i = 0; i < count; i++) {
+        j->subject = operands[i];
+        tables[i] = table_operand(operands[i], gpus, &j->arena, &j->fail);
+    }
     j->subject = "learn";
     if (j->fits_slices) {
         slices_fit fit;
@@ -226,6 +200,8 @@ int learn_main(int argc, char **argv)
     static job j;
     int64_t epochs = 50, seed = 1, networks = 64, operators = 640, patience = 30;
     const char *rate = "0.002", *apart = "0";
+    learn_energy_args power = {0};
+    bool is_power = false;
     const option options[] = {
         {.name = "output",
          .letter = 'o',
@@ -293,6 +269,12 @@ int learn_main(int argc, char **argv)
          .kind = OPTION_FLAG,
          .target = &j.fits_slices,
          .help = "fit the constants of slices (MIG) on rows of slices, not weights"},
+        {.name = "energy",
+         .kind = OPTION_FLAG,
+         .target = &is_power,
+         .help =
+             "fit the coefficients of power (data/energy.txt) instead of the weights, on rows\nwith power_w; of the "
+             "other options only --output, --apart and --quiet count"},
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
     };
     int code;
@@ -302,6 +284,12 @@ int learn_main(int argc, char **argv)
         return cli_usage("learn", "which tables of measured rows?");
     if (!j.output)
         return cli_usage("learn", "where do the weights go? use -o FILE");
+    if (is_power) {
+        power.output = j.output;
+        power.apart = j.apart_path;
+        power.quiet = j.quiet;
+        return learn_energy(&power, argc - 1, argv + 1);
+    }
     j.options.epochs = (int)epochs;
     j.options.seed = (uint64_t)seed;
     j.options.networks = (int32_t)networks;

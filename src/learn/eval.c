@@ -62,6 +62,8 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->low_ms = row->latency_ms * (p->low_ms / p->latency_ms);
     row->high_ms = row->latency_ms * (p->high_ms / p->latency_ms);
     row->interval_kind = p->interval_kind;
+    if (run->out->seen)
+        run->out->seen(run->out->seen_context, (size_t)(row - run->out->rows), program, p);
 }
 
 static double input_bytes(const sooth_model *model, const lower_options *options)

@@ -17,7 +17,13 @@ typedef struct eval_row {
     double work[3];            /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
+/* Called for each row that is answered, by any thread: what is asked of programs that is not part of the answer. Several calls of
+ * different rows at once; `index` is the row's in evaluation.rows. */
+typedef void (*eval_seen)(void *context, size_t index, const program *p, const prediction *times);
+
 typedef struct evaluation {
+    eval_seen seen; /* NULL: nobody asks. Set before evaluate() */
+    void *seen_context;
     eval_row *rows; /* in the order of the tables */
     size_t count;
     arena *texts; /* of each worker: reasons that only showed up while answering */
@@ -28,7 +34,7 @@ typedef struct evaluation {
 typedef void (*eval_progress)(void *context, size_t done, size_t all);
 
 /* Answers every row: each graph is loaded once, rows are shared by `workers` threads. The answers do not depend on their number.
- * `with` may be NULL: physics alone. `into` must be zero; what it holds is given back by evaluation_free, also when this fails. */
+ * `with` may be NULL: physics alone. `into` must be zero but for `seen`; what it holds is given back by evaluation_free, also when this fails. */
 void evaluate(evaluation *into, measured_rows *const *tables, int table_count, const predictor *with, size_t workers,
               eval_progress progress, void *context, arena *a);
 void evaluation_free(evaluation *e);

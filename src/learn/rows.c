@@ -104,11 +104,14 @@ enum label_column {
     LABEL_MEMORY,
     LABEL_ENERGY,
     LABEL_SOURCE,
+    LABEL_POWER,
+    LABEL_POWER_LIMIT,
+    LABEL_IDLE_GPUS,
     LABEL_COUNT
 };
-static const char *const LABEL_NAMES[LABEL_COUNT] = {"name",   "graph",      "batch",      "gpu",      "precision",
-                                                     "layout", "runtime",    "stack",      "mode",     "optimizer",
-                                                     "mig",    "latency_ms", "memory_mib", "energy_j", "source"};
+static const char *const LABEL_NAMES[LABEL_COUNT] = {
+    "name",      "graph", "batch",      "gpu",        "precision", "layout", "runtime", "stack",         "mode",
+    "optimizer", "mig",   "latency_ms", "memory_mib", "energy_j",  "source", "power_w", "power_limit_w", "idle_gpus"};
 
 /* Paths in a table are relative to its own folder. */
 static str graph_path(table_reader *t, str graph)
@@ -206,6 +209,14 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);
     table_positive(t, row, columns[LABEL_MEMORY], "memory_mib", &row->memory_mib);
     table_positive(t, row, columns[LABEL_ENERGY], "energy_j", &row->energy_j);
+    table_positive(t, row, columns[LABEL_POWER], "power_w", &row->power_w);
+    table_positive(t, row, columns[LABEL_POWER_LIMIT], "power_limit_w", &row->power_limit_w);
+    if (csv_at(c, columns[LABEL_IDLE_GPUS]).len && (!csv_whole(csv_at(c, columns[LABEL_IDLE_GPUS]), &row->idle_gpus) ||
+                                                    row->idle_gpus < 0 || row->idle_gpus > 1024)) {
+        row->idle_gpus = 0;
+        table_reject(t, row, "idle_gpus is '%.*s', which is no number of GPUs",
+                     STR_ARG(csv_at(c, columns[LABEL_IDLE_GPUS])));
+    }
     /* gpumemnet-failed, -full, -spike: runs that ended early, reached the card's capacity, or measured something else. */
     if (str_starts(row->source, "gpumemnet-"))
         table_reject(t, row, "its memory is no sound measurement (%.*s)", STR_ARG(row->source));

@@ -16,9 +16,12 @@ typedef struct measured_row {
     int64_t batch;
     setting where; /* device is NULL where the GPU has no file */
     double latency_ms, memory_mib, energy_j;
-    bool copies_input; /* the latency includes the copy of the input from the host's pageable memory */
-    program *kernels;  /* of an operator row: the program itself, for one call; NULL for a whole model */
-    double timer_us;   /* of an operator row: what its source's timer adds that is not the kernel's (launch gap) */
+    double power_w;       /* mean power of the GPUs that the row counts */
+    double power_limit_w; /* that they were told to keep; NAN: their own */
+    int64_t idle_gpus;    /* how many of them only wait while one works */
+    bool copies_input;    /* the latency includes the copy of the input from the host's pageable memory */
+    program *kernels;     /* of an operator row: the program itself, for one call; NULL for a whole model */
+    double timer_us;      /* of an operator row: what its source's timer adds that is not the kernel's (launch gap) */
     uint32_t
         shape; /* of an operator row: hash of operator and shape, the same on every GPU and in every precision: whoever splits
                           by it keeps a shape on one side */

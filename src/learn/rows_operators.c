@@ -267,7 +267,7 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     row->name = row->family = table_text(t, o->op);
     row->source = table_text(t, o->columns[COLUMN_SOURCE] >= 0 ? operator_text(o, COLUMN_SOURCE) : str_of(s->name));
     row->batch = 1;
-    row->memory_mib = row->energy_j = NAN;
+    row->memory_mib = row->energy_j = row->power_w = row->power_limit_w = NAN;
     const operator_kind *kind = operator_kind_of(o->op);
     if (!kind)
         table_reject(t, row, "no program is known for the operator '%.*s'", STR_ARG(o->op));
@@ -278,6 +278,7 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     table_positive(t, row, o->columns[time], COLUMN_NAMES[time], &row->latency_ms);
     if (table_positive(t, row, o->columns[COLUMN_POWER], COLUMN_NAMES[COLUMN_POWER], &watts))
         row->energy_j = watts * row->latency_ms / 1e3;
+    row->power_w = watts;
     row->timer_us = str_is(row->source, "neusight") ? neusight_timer_us(o->op, row->where.device) : s->timer_us;
     check_row(o, s);
     if (!row->reason)

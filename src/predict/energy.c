@@ -22,6 +22,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
     bool on_package = str_starts(d->texts[DEVICE_MEMORY_TYPE], "HBM");
     double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1;
     power_view v = {.limit_w = limit_w > 0 ? limit_w : own_w,
+                    .half_busy = c[POWER_HALF_BUSY],
                     .clock_exponent = c[POWER_CLOCK],
                     .clock_bound = c[POWER_CLOCK_BOUND],
                     .sms = positive(n[DEVICE_SMS], 1),
@@ -70,7 +71,7 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
 
 /* ---- a program --------------------------------------------------------------------------------------------------------- */
 
-static double joint_ms(double device_ms, double host_ms)
+double energy_joint_ms(double device_ms, double host_ms)
 {
     double larger = fmax(device_ms, host_ms), smaller = fmin(device_ms, host_ms);
     return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
@@ -84,7 +85,8 @@ static void slow_down(prediction *times, const double *more_us, int32_t count)
         more_ms += more_us[i] / 1e3;
     if (more_ms <= 0)
         return;
-    double grown = joint_ms(times->device_ms + more_ms, times->host_ms) - joint_ms(times->device_ms, times->host_ms);
+    double grown =
+        energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
     for (int32_t i = 0; i < count; i++)
         times->kernels[i].share_ms += grown * more_us[i] / (more_ms * 1e3);
     double factor = 1 + grown / times->latency_ms;
@@ -94,11 +96,18 @@ static void slow_down(prediction *times, const double *more_us, int32_t count)
     times->high_ms *= factor;
 }
 
-static power_work_kind kind_of(const kernel *k)
+power_work_kind energy_kind_of(const kernel *k)
 {
     if (k->macs <= 0)
         return POWER_WORK_OTHER;
     return k->window ? POWER_WORK_CONVOLUTION : POWER_WORK_PRODUCT;
+}
+
+power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS])
+{
+    if (us[POWER_WORK_CONVOLUTION] + us[POWER_WORK_PRODUCT] <= 0)
+        return POWER_WORK_OTHER;
+    return us[POWER_WORK_CONVOLUTION] >= us[POWER_WORK_PRODUCT] ? POWER_WORK_CONVOLUTION : POWER_WORK_PRODUCT;
 }
 
 static const char *interval_name(bool is_known, power_work_kind kind)
@@ -134,7 +143,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         double watts = fmin(raw, v.cap_w);
         e.kernels_j[i] = runs * us * 1e-6 * (watts - v.base_w);
         follows_time_j += runs * us * 1e-6 * (raw > v.cap_w ? watts - v.base_w : v.busy_w * w.active);
-        by_kind_us[kind_of(k)] += runs * us;
+        by_kind_us[energy_kind_of(k)] += runs * us;
     }
     if (is_lowered)
         slow_down(times, more_us, count);
@@ -142,10 +151,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         e.kernels_j[i] += v.base_w * times->kernels[i].share_ms * 1e-3;
         e.energy_j += e.kernels_j[i];
     }
-    power_work_kind kind = POWER_WORK_OTHER;
-    for (int i = 0; i < POWER_WORK_OTHER; i++)
-        if (by_kind_us[i] > 0 && (kind == POWER_WORK_OTHER || by_kind_us[i] > by_kind_us[kind]))
-            kind = (power_work_kind)i;
+    power_work_kind kind = energy_main_kind(by_kind_us);
     /* FLOPs and bytes cost the same energy however long they take: of the latency's error only the rest follows. */
     double seconds = times->latency_ms * 1e-3;
     double share = e.energy_j > 0 ? (v.base_w * seconds + follows_time_j) / e.energy_j : 1;

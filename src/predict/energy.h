@@ -21,6 +21,7 @@ typedef enum power_coefficient {
     POWER_BASE_HBM,    /* share of the limit: clocks up, nothing runs; memory on the package */
     POWER_BASE_GDDR,   /* the same, memory on the board */
     POWER_BUSY,        /* share of the limit: a block on every multiprocessor, whatever it does */
+    POWER_HALF_BUSY,   /* of the peaks that a kernel reaches, at which multiprocessors draw half of that */
     POWER_VECTOR,      /* share of the limit: FLOPs of units that are not tensor cores, at their peak */
     POWER_TENSOR,      /* share of the limit: tensor cores in 16 or 32 bits, at their peak */
     POWER_TENSOR_8,    /* share of the limit: tensor cores in 8 bits */
@@ -74,6 +75,7 @@ typedef enum power_unit { UNIT_VECTOR, UNIT_TENSOR, UNIT_TENSOR_8, UNIT_COUNT } 
 /* The model for a device in watts. The device may be a slice, whose limit is its share of the whole GPU's: what it draws is its share. */
 typedef struct power_view {
     double base_w, busy_w, unit_w[UNIT_COUNT], dram_w, l2_w; /* at full load */
+    double half_busy;
     double limit_w, cap_w, default_cap_w; /* limit; what a kernel draws at most, under it and under the device's own */
     double clock_exponent, clock_bound;
     double sms, tensor_peak; /* FLOP/s of its tensor cores in 16 bits; 0: none */
@@ -97,8 +99,9 @@ static inline double power_raw(const power_view *v, const power_work *w)
 {
     double by_time = w->device_us > 0 ? 1 / w->device_us : 0;
     double memory = w->memory_us * by_time, compute = w->compute_us * by_time;
-    double dram = memory < 1 ? memory : 1;
-    return v->base_w + v->busy_w * w->active + v->unit_w[w->unit] * (compute < 1 ? compute : 1) + v->dram_w * dram +
+    double dram = memory < 1 ? memory : 1, load = memory + compute < 1 ? memory + compute : 1;
+    double busy = w->active * load * (1 + v->half_busy) / (load + v->half_busy);
+    return v->base_w + v->busy_w * busy + v->unit_w[w->unit] * (compute < 1 ? compute : 1) + v->dram_w * dram +
            v->l2_w * (memory - dram);
 }
 /* How much longer a kernel takes under the view's limit than under the device's own, which draws `raw` watts. */
@@ -113,6 +116,12 @@ typedef struct energy {
     const char *interval_kind; /* what the interval was calibrated on */
     double *kernels_j;         /* one for each kernel of the program; they sum to the energy */
 } energy;
+
+/* What a kernel counts for, and what a program whose kinds of kernels take so long is. */
+power_work_kind energy_kind_of(const kernel *k);
+power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS]);
+/* How long device and host take together, without what is fixed. */
+double energy_joint_ms(double device_ms, double host_ms);
 
 /* A limit below the device's own makes kernels take longer: `times` is changed. limit_w 0: the device's own. Everything is in `a`. */
 energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,

@@ -37,13 +37,13 @@ def main():
     check("the manual has every subcommand", [c for c in commands if f".Ss {c}" not in manual])
     zsh = (TOP / "completions/_sooth").read_text()
     for command in commands:
-        options = set(re.findall(r"--[a-z][a-z-]*", sooth(command, "--help").split("Options:")[1].split("\n\n")[0]))
+        options = set(re.findall(r"--[a-z][a-z0-9-]*", sooth(command, "--help").split("Options:")[1].split("\n\n")[0]))
         section = re.split(r"\n\.S[sh] ", manual.split(f".Ss {command}")[1])[0]
         listed = set("--" + name for name in re.findall(r"^\.It (?:Fl \w , )?Fl -([\w-]+)", section, re.M))
         check(f"{command}: the manual has the program's options", options ^ listed)
         check(f"{command}: bash completes the program's options", (options | {"--help"}) ^ set(complete([command, "--"])))
         block = zsh.split(f"    {command})\n")[1].split(";;")[0]
-        in_zsh = set(re.findall(r"--[a-z][a-z-]*", block)) - {"--help"}
+        in_zsh = set(re.findall(r"--[a-z][a-z0-9-]*", block)) - {"--help"}
         check(f"{command}: zsh completes the program's options", options ^ in_zsh)
     help_text = sooth("inspect", "--help")
     passes = re.findall(r"^  (\S+)", help_text.split("Recovery passes")[1].split("\n\n")[0], re.M)

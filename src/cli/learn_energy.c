@@ -1,0 +1,92 @@
+/* learn_energy.c: `sooth learn --energy`: from tables of measured power to the file of coefficients, and how far off they are. */
+#include "cli/learn_energy.h"
+#include "base/threads.h"
+#include "cli/learn_tables.h"
+#include "learn/energy_fit.h"
+#include "predict/setting.h"
+
+#include <stdio.h>
+
+static const size_t ARENA_CAP = (size_t)8 << 30;
+
+typedef struct job {
+    sooth_error error;
+    fail fail;
+    arena arena;
+    const char *subject;
+    FILE *apart;
+    energy_fit fit;
+    str text;
+} job;
+
+static void write_apart(void *context, const char *why, const measured_row *r, bool is_sound, double power_w,
+                        double energy_j)
+{
+    const job *j = context;
+    if (!j->apart)
+        return;
+    fprintf(j->apart, "%s,%d,", why, is_sound);
+    table_put_csv(j->apart, r->name);
+    table_put_csv(j->apart, r->gpu);
+    table_put_csv(j->apart, r->source);
+    fprintf(j->apart, "%s,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", setting_name(&r->where, SETTING_PRECISION),
+            (long long)r->batch, r->power_limit_w, r->latency_ms, r->power_w, power_w, r->energy_j, energy_j);
+}
+
+static void show_scores(const energy_fit *fit)
+{
+    puts("rows kept apart                                 power, measured time                energy, predicted time\n"
+         "source              apart    measured    rows   MAPE  median    p90  within   rows   MAPE  median    p90");
+    for (int32_t i = 0; i < fit->scores.count; i++) {
+        const energy_score *s = &fit->scores.items[i];
+        printf("%-19.*s %-8s %-9s %6zu %5.1f%% %6.1f%% %5.1f%% %6.1f%%  %5zu %5.1f%% %6.1f%% %5.1f%%\n",
+               STR_ARG(s->source), s->gpu_is_new ? "GPU" : "network", s->is_sound ? "soundly" : "unsoundly", s->power.n,
+               s->power.mape, s->power.median, s->power.p90, s->power.coverage90, s->energy.n, s->energy.mape,
+               s->energy.median, s->energy.p90);
+    }
+}
+
+static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operands)
+{
+    j->fail.error = &j->error;
+    arena_init(&j->arena, &j->fail, ARENA_CAP);
+    if (setjmp(j->fail.jump))
+        return j->error.code;
+    measured_rows **tables = ARENA_ARRAY(&j->arena, measured_rows *, (size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        j->subject = operands[i];
+        tables[i] = table_operand(operands[i], gpus, &j->arena, &j->fail);
+    }
+    j->subject = "learn";
+    const predictor *with = predictor_shipped(&j->fail);
+    energy_fit_rows(&j->fit, tables, count, with, threads_available(), write_apart, j, &j->arena);
+    j->text = energy_fit_text(&j->fit, &j->arena);
+    return SOOTH_OK;
+}
+
+int learn_energy(const learn_energy_args *args, int count, char **operands)
+{
+    sooth_gpus *gpus;
+    int code = cli_open_gpus(&gpus);
+    if (code != SOOTH_OK)
+        return code;
+    static job j;
+    if (args->apart && !(j.apart = fopen(args->apart, "w"))) {
+        sooth_gpus_free(gpus);
+        return cli_fail(SOOTH_ERROR_SYSTEM, args->apart, "cannot be written");
+    }
+    if (j.apart)
+        fputs("apart,sound,name,gpu,source,precision,batch,power_limit_w,latency_ms,power_w,power_w_pred,energy_j,"
+              "energy_j_pred\n",
+              j.apart);
+    sooth_status status = run(&j, gpus, count, operands);
+    code = status == SOOTH_OK ? cli_write(args->output, j.text.ptr, j.text.len)
+                              : cli_fail(status, j.subject, "%s", j.error.message);
+    if (code == SOOTH_OK && !args->quiet)
+        show_scores(&j.fit);
+    if (j.apart && fclose(j.apart) != 0 && code == SOOTH_OK)
+        code = cli_fail(SOOTH_ERROR_SYSTEM, args->apart, "cannot be written");
+    arena_free(&j.arena);
+    sooth_gpus_free(gpus);
+    return code;
+}

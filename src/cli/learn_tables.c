@@ -1,0 +1,31 @@
+#include "cli/learn_tables.h"
+
+#include <stdlib.h>
+
+measured_rows *table_operand(const char *operand, const device_list *gpus, arena *a, fail *f)
+{
+    rows_options options = {0};
+    char path[4096];
+    const char *at = strrchr(operand, '@');
+    char *end;
+    double share = at ? strtod(at + 1, &end) : 0;
+    bool has_share = at && at[1] && *end == '\0' && share > 0 && share <= 1;
+    size_t length = has_share ? (size_t)(at - operand) : strlen(operand);
+    if (length >= sizeof path)
+        fail_with(f, SOOTH_ERROR_USAGE, "the path is too long");
+    memcpy(path, operand, length);
+    path[length] = '\0';
+    options.keep = has_share ? share : 0;
+    return rows_read(path, gpus, &options, a, f);
+}
+
+void table_put_csv(FILE *file, str s)
+{
+    putc('"', file);
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '"')
+            putc('"', file);
+        putc(s.ptr[i], file);
+    }
+    fputs("\",", file);
+}

@@ -1,0 +1,14 @@
+/* learn_tables.h: what both kinds of `sooth learn` share: tables as operands, rows kept apart as CSV. */
+#ifndef SOOTH_CLI_LEARN_TABLES_H
+#define SOOTH_CLI_LEARN_TABLES_H
+
+#include "learn/rows.h"
+
+#include <stdio.h>
+
+/* Reads "PATH" or "PATH@SHARE": the share of an operator table's shapes that is taken. */
+measured_rows *table_operand(const char *operand, const device_list *gpus, arena *a, fail *f);
+/* A field and a comma. Quoted always, so that names may have anything in them. */
+void table_put_csv(FILE *file, str s);
+
+#endif

@@ -1,0 +1,718 @@
+/* energy_fit.c: fitting the coefficients of power, and how far off they are on rows that were kept apart. */
+#include "learn/energy_fit.h"
+#include "base/threads.h"
+#include "predict/setting.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
+enum {
+    FITTED = POWER_CAP + 1,
+    MAX_PARAMETERS = FITTED + 2 * POWER_MAX_GPUS,
+    FOLDS = 6,
+    MAX_SOURCES = 32,
+    MOST_STEPS = 40,
+};
+
+/* A kernel of a row, all its runs. */
+typedef struct fit_work {
+    float device_us, compute_us, memory_us, active;
+    uint8_t unit;
+} fit_work;
+
+typedef struct fit_row {
+    const measured_row *row;
+    fit_work *works;
+    int32_t work_count;
+    int gpu, source;
+    int fold;
+    power_work_kind kind;
+    bool is_sound;
+    double device_ms, host_ms, latency_ms; /* predicted */
+    double latency_half;                   /* of its interval, as a logarithm */
+    double us;                             /* of the measured run */
+    double
+        stretch; /* of kernels, so that they fit into it; where the host is slower than the device, it waits instead */
+    double weight;
+} fit_row;
+
+typedef struct fitter {
+    arena *arena;
+    fit_row *rows;
+    size_t count;
+    const device *gpus[POWER_MAX_GPUS];
+    int gpu_count;
+    str sources[MAX_SOURCES];
+    int source_count;
+    evaluation evaluation;
+} fitter;
+
+/* ---- which rows tell a kernel's own power -------------------------------------------------------------------------- */
+
+/* AIConfigurator samples power every 100 ms, the first time before the operator runs, over a run that is meant to take 1 s if a first,
+ * eager call takes 0.1 ms, and 0.3 s at most otherwise; that call has the launch, and compilation, in it. So operators shorter than that
+ * have one to three samples, most of which tell of what ran before. Kernels that are compiled at their first call (block-scaled fp8)
+ * run for some milliseconds only. Prefill and decode attention show the same: two entries for one and the same operator
+ * differ by 12 to 60 % (median by length), and longer runs draw less than short ones of the same rate. */
+static bool tells_own_power(const measured_row *r)
+{
+    if (!r->kernels || !str_is(r->source, "aiconfigurator"))
+        return true;
+    bool is_plain = str_is(r->name, "gemm") && r->where.lower.precision == PRECISION_BF16;
+    return r->latency_ms >= 0.1 && (is_plain || str_is(r->name, "encoder_attention"));
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
+static int by_work(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(fit_work));
+}
+
+/* One for all kernels that do the same; their order does not matter. */
+static int32_t merge(fit_work *works, int32_t count)
+{
+    qsort(works, (size_t)count, sizeof *works, by_work);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count;) {
+        int32_t end = i;
+        while (end < count && by_work(&works[i], &works[end]) == 0)
+            end++;
+        fit_work w = works[i];
+        float times = (float)(end - i);
+        w.device_us *= times;
+        w.compute_us *= times;
+        w.memory_us *= times;
+        works[kept++] = w;
+        i = end;
+    }
+    return kept;
+}
+
+/* Called by many threads; what it allocates is given back in energy_fit_rows. */
+static void look(void *context, size_t index, const program *p, const prediction *times)
+{
+    fitter *f = context;
+    fit_row *r = &f->rows[index];
+    const measured_row *row = f->evaluation.rows[index].row;
+    power_model none = {.coefficients = {[POWER_HALF_BUSY] = 1}};
+    power_view v = power_view_of(&none, row->where.device, 0);
+    fit_work *works = calloc((size_t)p->kernels.count + 1, sizeof *works);
+    if (!works)
+        return;
+    double by_kind[POWER_WORK_KINDS] = {0};
+    int32_t count = 0;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel_time *t = &times->kernels[i];
+        const kernel *k = &p->kernels.items[i];
+        if (!(t->device_us > 0))
+            continue;
+        power_work w = power_work_of(&v, k, t);
+        float runs = (float)k->repeat;
+        works[count++] = (fit_work){.device_us = runs * (float)w.device_us,
+                                    .compute_us = runs * (float)w.compute_us,
+                                    .memory_us = runs * (float)w.memory_us,
+                                    .active = (float)w.active,
+                                    .unit = (uint8_t)w.unit};
+        by_kind[energy_kind_of(k)] += (double)runs * w.device_us;
+    }
+    r->work_count = merge(works, count);
+    r->works = works;
+    r->kind = energy_main_kind(by_kind);
+    r->device_ms = times->device_ms;
+    r->host_ms = times->host_ms;
+    r->latency_ms = times->latency_ms;
+    r->latency_half = log(times->high_ms / times->low_ms) / 2;
+    r->row = row;
+}
+
+static int number_of(str *names, int *count, int most, str name)
+{
+    for (int i = 0; i < *count; i++)
+        if (str_eq(names[i], name))
+            return i;
+    if (*count == most)
+        return -1;
+    names[*count] = name;
+    return (*count)++;
+}
+
+static int gpu_number(fitter *f, const device *d)
+{
+    for (int i = 0; i < f->gpu_count; i++)
+        if (str_eq(f->gpus[i]->texts[DEVICE_NAME], d->texts[DEVICE_NAME]))
+            return i;
+    if (f->gpu_count == POWER_MAX_GPUS)
+        return -1;
+    f->gpus[f->gpu_count] = d;
+    return f->gpu_count++;
+}
+
+typedef struct named_fold {
+    uint32_t hash;
+    str name;
+    int source;
+} named_fold;
+
+static int by_fold(const void *a, const void *b)
+{
+    const named_fold *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source - y->source;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* Networks of a source in turn, by a hash of their names; operators by their shape. */
+static void set_folds(fitter *f)
+{
+    named_fold *names = ARENA_ARRAY(f->arena, named_fold, f->count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const fit_row *r = &f->rows[i];
+        size_t k = 0;
+        while (k < n && !(names[k].source == r->source && str_eq(names[k].name, r->row->name)))
+            k++;
+        if (k == n)
+            names[n++] = (named_fold){str_hash(r->row->name), r->row->name, r->source};
+    }
+    qsort(names, n, sizeof *names, by_fold);
+    for (size_t i = 0; i < f->count; i++) {
+        fit_row *r = &f->rows[i];
+        size_t k = 0, first = 0;
+        while (!(names[k].source == r->source && str_eq(names[k].name, r->row->name))) {
+            k++;
+            first = names[k].source != names[first].source ? k : first;
+        }
+        r->fold = (int)(r->row->kernels ? r->row->shape % FOLDS : (k - first) % FOLDS);
+    }
+}
+
+/* Every source weighs alike, however many rows it has. */
+static void set_weights(fitter *f)
+{
+    static const double SOURCE_WEIGHT = 100;
+    double rows[MAX_SOURCES] = {0};
+    for (size_t i = 0; i < f->count; i++)
+        rows[f->rows[i].source] += f->rows[i].is_sound;
+    for (size_t i = 0; i < f->count; i++)
+        f->rows[i].weight = f->rows[i].is_sound ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
+}
+
+static void keep_rows(fitter *f, size_t all)
+{
+    for (size_t i = 0; i < all; i++) {
+        fit_row *r = &f->rows[i];
+        if (!r->works)
+            continue;
+        r->gpu = gpu_number(f, r->row->where.device);
+        r->source = number_of(f->sources, &f->source_count, MAX_SOURCES, r->row->source);
+        if (!(r->row->power_w > 0) || r->gpu < 0 || r->source < 0 || !(r->device_ms > 0)) {
+            free(r->works);
+            r->works = NULL;
+            continue;
+        }
+        r->is_sound = tells_own_power(r->row);
+        double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
+        double predicted_ms = r->row->kernels ? r->device_ms : r->latency_ms;
+        r->us = measured_ms * 1e3;
+        r->stretch = measured_ms / predicted_ms;
+        if (r->host_ms > r->device_ms && !r->row->kernels)
+            r->stretch = fmin(r->stretch, 1);
+        f->rows[f->count++] = *r;
+        if (&f->rows[f->count - 1] != r)
+            r->works = NULL;
+    }
+}
+
+/* ---- the model ----------------------------------------------------------------------------------------------------- */
+
+/* Logarithms of the shared coefficients, then of each GPU its base beside the shared one, and its scale. */
+typedef struct parameters {
+    double of[MAX_PARAMETERS];
+    int count;
+} parameters;
+
+static double limited(double x, double least, double most)
+{
+    return fmin(fmax(x, least), most);
+}
+
+static power_model model_of(const fitter *f, const parameters *p)
+{
+    power_model m = {.coefficients = {[POWER_CLOCK] = 2.5, [POWER_CLOCK_BOUND] = 0.3}};
+    const power_coefficient_info *info = power_coefficients();
+    for (int i = 0; i < FITTED; i++)
+        m.coefficients[i] = limited(exp(p->of[i]), info[i].least, info[i].most);
+    for (int g = 0; g < f->gpu_count; g++) {
+        bool on_package = str_starts(f->gpus[g]->texts[DEVICE_MEMORY_TYPE], "HBM");
+        double base = m.coefficients[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR];
+        m.gpus[m.gpu_count++] =
+            (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[FITTED + 2 * g]), 0.02, 0.7),
+                        limited(exp(p->of[FITTED + 2 * g + 1]), 0.2, 5)};
+    }
+    return m;
+}
+
+/* Mean watts over the measured time. */
+static double measured_power(const fit_row *r, const power_view *own)
+{
+    power_view v = *own;
+    if (r->row->power_limit_w > 0)
+        v.cap_w = fmin(own->default_cap_w, own->default_cap_w / own->limit_w * r->row->power_limit_w);
+    double joules = 0; /* in millionths */
+    for (int32_t i = 0; i < r->work_count; i++) {
+        const fit_work *w = &r->works[i];
+        double us = (double)w->device_us * r->stretch;
+        power_work one = {us, (double)w->compute_us, (double)w->memory_us, (double)w->active, (power_unit)w->unit};
+        joules += us * (fmin(power_raw(&v, &one), v.cap_w) - v.base_w);
+    }
+    return v.base_w * (double)(1 + r->row->idle_gpus) + joules / r->us;
+}
+
+/* With the predicted times: the latency under the row's limit, and the energy. */
+static double predicted_energy(const fit_row *r, const power_model *m, const device *d, double *latency_ms)
+{
+    power_view v = power_view_of(m, d, r->row->power_limit_w > 0 ? r->row->power_limit_w : 0);
+    double joules = 0, device_us = 0;
+    for (int32_t i = 0; i < r->work_count; i++) {
+        const fit_work *w = &r->works[i];
+        power_work one = {(double)w->device_us, (double)w->compute_us, (double)w->memory_us, (double)w->active,
+                          (power_unit)w->unit};
+        double raw = power_raw(&v, &one), us = one.device_us * power_stretch(&v, &one, raw);
+        device_us += us;
+        joules += us * (fmin(raw, v.cap_w) - v.base_w) * 1e-6;
+    }
+    bool alone = r->row->kernels != NULL;
+    double grown = alone ? device_us / 1e3 - r->device_ms
+                         : energy_joint_ms(device_us / 1e3, r->host_ms) - energy_joint_ms(r->device_ms, r->host_ms);
+    *latency_ms = (alone ? r->device_ms : r->latency_ms) + grown;
+    return joules + v.base_w * (double)(1 + r->row->idle_gpus) * *latency_ms * 1e-3;
+}
+
+/* ---- least squares ------------------------------------------------------------------------------------------------- */
+
+typedef struct fit_job {
+    const fitter *f;
+    int fold, gpu; /* kept apart; -1: none */
+    parameters p;
+    double *residuals, *moved;
+} fit_job;
+
+static bool is_apart(const fit_job *j, const fit_row *r)
+{
+    return r->weight <= 0 || r->fold == j->fold || r->gpu == j->gpu;
+}
+
+/* Residuals of the rows of one GPU (all: -1), weighted; those that are large count linearly (Huber). */
+static double residuals_of(const fit_job *j, const parameters *p, int gpu, double *into)
+{
+    static const double LARGE = 0.12;
+    power_model m = model_of(j->f, p);
+    power_view views[POWER_MAX_GPUS];
+    for (int g = 0; g < j->f->gpu_count; g++)
+        views[g] = power_view_of(&m, j->f->gpus[g], 0);
+    double sum = 0;
+    for (size_t i = 0; i < j->f->count; i++) {
+        const fit_row *r = &j->f->rows[i];
+        if (gpu >= 0 && r->gpu != gpu)
+            continue;
+        into[i] = 0;
+        if (is_apart(j, r))
+            continue;
+        double e = log(measured_power(r, &views[r->gpu]) / r->row->power_w);
+        double size = fabs(e), huber = size <= LARGE ? e : (e > 0 ? 1 : -1) * sqrt(2 * LARGE * size - LARGE * LARGE);
+        into[i] = huber * sqrt(r->weight);
+        sum += into[i] * into[i];
+    }
+    return sum;
+}
+
+/* What is expected of a parameter before any row is seen: its logarithm, and how far it may lie from it. */
+static void prior_of(int parameter, double *mean, double *spread)
+{
+    static const double MEANS[FITTED] = {
+        [POWER_BASE_HBM] = 0.17, [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,    [POWER_HALF_BUSY] = 0.1,
+        [POWER_VECTOR] = 0.6,    [POWER_TENSOR] = 0.8,     [POWER_TENSOR_8] = 0.8, [POWER_HBM] = 60,
+        [POWER_GDDR] = 90,       [POWER_L2] = 20,          [POWER_CAP] = 0.985,
+    };
+    if (parameter < FITTED) {
+        *mean = log(MEANS[parameter]);
+        *spread = parameter == POWER_CAP ? 0.01 : 0.7;
+    } else {
+        *mean = 0;
+        *spread = (parameter - FITTED) % 2 ? 0.15 : 0.4;
+    }
+}
+
+/* The error of a row that is worth as much as a parameter one spread off. */
+static const double ROW_SPREAD = 0.1;
+
+static double prior_cost(const parameters *p)
+{
+    double sum = 0;
+    for (int i = 0; i < p->count; i++) {
+        double mean, spread;
+        prior_of(i, &mean, &spread);
+        double r = (p->of[i] - mean) / spread * ROW_SPREAD;
+        sum += r * r;
+    }
+    return sum;
+}
+
+/* Solves a x = b in place for a symmetric positive matrix of n rows; false: it is none. */
+static bool solve(double *a, double *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k <= i; k++) {
+            double s = a[i * n + k];
+            for (int m = 0; m < k; m++)
+                s -= a[i * n + m] * a[k * n + m];
+            if (i == k && s <= 0)
+                return false;
+            a[i * n + k] = i == k ? sqrt(s) : s / a[k * n + k];
+        }
+        double s = b[i];
+        for (int m = 0; m < i; m++)
+            s -= a[i * n + m] * b[m];
+        b[i] = s / a[i * n + i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        double s = b[i];
+        for (int m = i + 1; m < n; m++)
+            s -= a[m * n + i] * b[m];
+        b[i] = s / a[i * n + i];
+    }
+    return true;
+}
+
+/* Levenberg and Marquardt, differences instead of derivatives. */
+static void fit_parameters(fit_job *j)
+{
+    const fitter *f = j->f;
+    static const double STEP = 1e-3;
+    int n = j->p.count = FITTED + 2 * f->gpu_count;
+    for (int i = 0; i < n; i++) {
+        double spread;
+        prior_of(i, &j->p.of[i], &spread);
+    }
+    double *jacobian = malloc(sizeof *jacobian * f->count * (size_t)n);
+    double *a = malloc(sizeof *a * (size_t)n * (size_t)n), *normal = malloc(sizeof *a * (size_t)n * (size_t)n);
+    double *b = malloc(sizeof *b * (size_t)n), *gradient = malloc(sizeof *b * (size_t)n);
+    double damping = 1e-2, cost = residuals_of(j, &j->p, -1, j->residuals) + prior_cost(&j->p);
+    for (int step = 0; jacobian && a && normal && b && gradient && step < MOST_STEPS; step++) {
+        memset(jacobian, 0, sizeof *jacobian * f->count * (size_t)n);
+        for (int i = 0; i < n; i++) {
+            int gpu = i < FITTED ? -1 : (i - FITTED) / 2;
+            parameters moved = j->p;
+            moved.of[i] += STEP;
+            residuals_of(j, &moved, gpu, j->moved);
+            for (size_t r = 0; r < f->count; r++)
+                if (gpu < 0 || f->rows[r].gpu == gpu)
+                    jacobian[r * (size_t)n + (size_t)i] = (j->moved[r] - j->residuals[r]) / STEP;
+        }
+        memset(normal, 0, sizeof *normal * (size_t)n * (size_t)n);
+        memset(gradient, 0, sizeof *gradient * (size_t)n);
+        for (size_t r = 0; r < f->count; r++) {
+            const double *row = jacobian + r * (size_t)n;
+            for (int i = 0; i < n; i++) {
+                if (row[i] == 0)
+                    continue;
+                gradient[i] -= row[i] * j->residuals[r];
+                for (int k = 0; k <= i; k++)
+                    normal[i * n + k] += row[i] * row[k];
+            }
+        }
+        for (int i = 0; i < n; i++) {
+            double mean, spread;
+            prior_of(i, &mean, &spread);
+            double scale = ROW_SPREAD * ROW_SPREAD / (spread * spread);
+            normal[i * n + i] += scale;
+            gradient[i] -= scale * (j->p.of[i] - mean);
+        }
+        bool better = false;
+        double before = cost;
+        for (int tries = 0; tries < 8 && !better; tries++) {
+            memcpy(a, normal, sizeof *a * (size_t)n * (size_t)n);
+            memcpy(b, gradient, sizeof *b * (size_t)n);
+            for (int i = 0; i < n; i++)
+                a[i * n + i] *= 1 + damping;
+            parameters next = j->p;
+            if (solve(a, b, n)) {
+                for (int i = 0; i < n; i++)
+                    next.of[i] += limited(b[i], -0.5, 0.5);
+                double cost_there = residuals_of(j, &next, -1, j->moved) + prior_cost(&next);
+                better = cost_there < cost;
+                if (better) {
+                    cost = cost_there;
+                    j->p = next;
+                    memcpy(j->residuals, j->moved, sizeof *j->moved * f->count);
+                }
+            }
+            damping = better ? fmax(damping / 5, 1e-6) : damping * 5;
+        }
+        if (!better || before - cost < 1e-6 * cost)
+            break;
+    }
+    free(jacobian);
+    free(a);
+    free(normal);
+    free(b);
+    free(gradient);
+}
+
+static void fit_one(void *context, size_t item, size_t worker)
+{
+    fit_job *j = (fit_job *)context + item;
+    (void)worker;
+    j->residuals = calloc(j->f->count + 1, sizeof *j->residuals);
+    j->moved = calloc(j->f->count + 1, sizeof *j->moved);
+    if (j->residuals && j->moved)
+        fit_parameters(j);
+    free(j->residuals);
+    free(j->moved);
+}
+
+/* ---- clocks under a power limit ------------------------------------------------------------------------------------ */
+
+static bool same_run(const measured_row *a, const measured_row *b)
+{
+    return a->batch == b->batch && str_eq(a->name, b->name) && str_eq(a->gpu, b->gpu) && str_eq(a->source, b->source) &&
+           lower_options_key(&a->where.lower) == lower_options_key(&b->where.lower);
+}
+
+/* The row of the same run under the highest limit; NULL if there is none but itself. */
+static const fit_row *reference_of(const fitter *f, const fit_row *r)
+{
+    const fit_row *best = r;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i].row->power_limit_w > best->row->power_limit_w && same_run(f->rows[i].row, r->row))
+            best = &f->rows[i];
+    return best == r ? NULL : best;
+}
+
+/* How much longer steps take under a limit than under the highest: a search over both numbers. */
+static void fit_clock(const fitter *f, power_model *m)
+{
+    const fit_row **references = ARENA_ARRAY(f->arena, const fit_row *, f->count + 1);
+    for (size_t i = 0; i < f->count; i++)
+        references[i] =
+            f->rows[i].row->power_limit_w > 0 && f->rows[i].row->latency_ms > 0 ? reference_of(f, &f->rows[i]) : NULL;
+    double best = INFINITY;
+    power_model tried = *m;
+    for (int e = 0; e <= 14; e++)
+        for (int s = 0; s <= 5; s++) {
+            tried.coefficients[POWER_CLOCK] = 1.2 + 0.2 * e;
+            tried.coefficients[POWER_CLOCK_BOUND] = 0.2 * s;
+            double sum = 0;
+            for (size_t i = 0; i < f->count; i++) {
+                const fit_row *r = &f->rows[i], *full = references[i];
+                double limited_ms, full_ms;
+                if (!full)
+                    continue;
+                predicted_energy(r, &tried, f->gpus[r->gpu], &limited_ms);
+                predicted_energy(full, &tried, f->gpus[r->gpu], &full_ms);
+                double off = log(limited_ms / full_ms) - log(r->row->latency_ms / full->row->latency_ms);
+                sum += fmin(fabs(off), 0.5);
+            }
+            if (sum < best) {
+                best = sum;
+                m->coefficients[POWER_CLOCK] = tried.coefficients[POWER_CLOCK];
+                m->coefficients[POWER_CLOCK_BOUND] = tried.coefficients[POWER_CLOCK_BOUND];
+            }
+        }
+}
+
+/* ---- rows kept apart ----------------------------------------------------------------------------------------------- */
+
+typedef struct apart_row {
+    const fit_row *row;
+    double power_w, energy_j; /* of a fit that did not see it */
+    bool gpu_is_new;
+} apart_row;
+
+typedef struct weighted {
+    double error, weight;
+} weighted;
+
+static int by_error(const void *a, const void *b)
+{
+    const weighted *x = a, *y = b;
+    return (x->error > y->error) - (x->error < y->error);
+}
+
+/* The error that 90 % of the weight stay below. */
+static double half_width(const apart_row *rows, size_t count, bool gpu_is_new, power_work_kind kind, arena *a)
+{
+    static const double UNKNOWN_HALF = 0.5;
+    weighted *list = ARENA_ARRAY(a, weighted, count + 1);
+    size_t n = 0;
+    double all = 0, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const apart_row *r = &rows[i];
+        if (r->gpu_is_new != gpu_is_new || !r->row->is_sound || r->row->kind != kind)
+            continue;
+        list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
+        all += r->row->weight;
+    }
+    qsort(list, n, sizeof *list, by_error);
+    for (size_t i = 0; i < n; i++) {
+        sum += list[i].weight;
+        if (sum >= 0.9 * all)
+            return list[i].error;
+    }
+    return UNKNOWN_HALF;
+}
+
+static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows, size_t count, int source,
+                         bool gpu_is_new, bool is_sound)
+{
+    scored *power = ARENA_ARRAY(f->arena, scored, count + 1), *joules = ARENA_ARRAY(f->arena, scored, count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const apart_row *r = &rows[i];
+        if (r->row->source != source || r->gpu_is_new != gpu_is_new || r->row->is_sound != is_sound)
+            continue;
+        double half = fit->model.intervals[gpu_is_new][r->row->kind], wide = hypot(half, r->row->latency_half);
+        power[n] = (scored){r->row->row->power_w, r->power_w, r->power_w * exp(-half), r->power_w * exp(half)};
+        joules[n++] = (scored){r->row->row->energy_j, r->energy_j, r->energy_j * exp(-wide), r->energy_j * exp(wide)};
+    }
+    if (!n)
+        return;
+    energy_score *s = ARENA_PUSH(f->arena, &fit->scores);
+    *s = (energy_score){.source = f->sources[source], .gpu_is_new = gpu_is_new, .is_sound = is_sound};
+    s->power = score_of(power, n, f->arena);
+    s->energy = score_of(joules, n, f->arena);
+}
+
+static size_t predict_apart(const fitter *f, const fit_job *j, const double clock[2], apart_row *into)
+{
+    power_model m = model_of(f, &j->p);
+    m.coefficients[POWER_CLOCK] = clock[0];
+    m.coefficients[POWER_CLOCK_BOUND] = clock[1];
+    if (j->gpu >= 0) /* nothing is known of it */
+        m.gpus[j->gpu].name = STR("");
+    size_t n = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const fit_row *r = &f->rows[i];
+        if (j->gpu >= 0 ? r->gpu != j->gpu : r->fold != j->fold)
+            continue;
+        power_view v = power_view_of(&m, f->gpus[r->gpu], 0);
+        double latency_ms;
+        into[n++] = (apart_row){.row = r,
+                                .power_w = measured_power(r, &v),
+                                .energy_j = predicted_energy(r, &m, f->gpus[r->gpu], &latency_ms),
+                                .gpu_is_new = j->gpu >= 0};
+    }
+    return n;
+}
+
+/* ---- all ----------------------------------------------------------------------------------------------------------- */
+
+static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apart, void *context)
+{
+    size_t jobs = 1 + FOLDS + (size_t)f->gpu_count;
+    fit_job *job = ARENA_ARRAY(f->arena, fit_job, jobs);
+    for (size_t i = 0; i < jobs; i++)
+        job[i] = (fit_job){
+            .f = f, .fold = i >= 1 && i <= FOLDS ? (int)i - 1 : -1, .gpu = i > FOLDS ? (int)(i - FOLDS) - 1 : -1};
+    parallel_for(jobs, workers, fit_one, job);
+    fit->model = model_of(f, &job[0].p);
+    fit_clock(f, &fit->model);
+    apart_row *rows = ARENA_ARRAY(f->arena, apart_row, 2 * f->count + 1);
+    size_t n = 0;
+    for (size_t i = 1; i < jobs; i++)
+        n += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], rows + n);
+    for (int g = 0; g < 2; g++)
+        for (int k = 0; k < POWER_WORK_KINDS; k++)
+            fit->model.intervals[g][k] = half_width(rows, n, g, (power_work_kind)k, f->arena);
+    for (int s = 0; s < f->source_count; s++)
+        for (int g = 0; g < 2; g++)
+            for (int sound = 1; sound >= 0; sound--)
+                score_source(fit, f, rows, n, s, g, sound);
+    for (size_t i = 0; i < n && apart; i++)
+        apart(context, rows[i].gpu_is_new ? "GPU" : "network", rows[i].row->row, rows[i].row->is_sound, rows[i].power_w,
+              rows[i].energy_j);
+}
+
+void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,
+                     size_t workers, energy_apart apart, void *context, arena *a)
+{
+    enum { FEWEST_ROWS = 50 };
+    *fit = (energy_fit){0};
+    fitter *f = ARENA_NEW(a, fitter);
+    size_t all = 0;
+    for (int t = 0; t < table_count; t++)
+        all += (size_t)tables[t]->rows.count;
+    f->arena = a;
+    f->rows = ARENA_ARRAY(a, fit_row, all + 1);
+    f->evaluation = (evaluation){.seen = look, .seen_context = f};
+    evaluate(&f->evaluation, tables, table_count, with, workers, NULL, NULL, a);
+    keep_rows(f, all);
+    fit->row_count = f->count;
+    if (f->count >= FEWEST_ROWS) {
+        set_folds(f);
+        set_weights(f);
+        fit_all(fit, f, workers, apart, context);
+    }
+    for (size_t i = 0; i < f->count; i++)
+        free(f->rows[i].works);
+    evaluation_free(&f->evaluation);
+    if (f->count < FEWEST_ROWS)
+        fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and an answer; %d are needed",
+                  f->count, FEWEST_ROWS);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------- */
+
+typedef struct lines {
+    char *text;
+    size_t used, room;
+} lines;
+
+static void put(lines *l, arena *a, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void put(lines *l, arena *a, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    size_t size = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
+    if (l->used + size + 1 > l->room) {
+        size_t room = 2 * l->room + sizeof line;
+        char *text = arena_room(a, room, 1);
+        memcpy(text, l->text, l->used);
+        l->text = text;
+        l->room = room;
+    }
+    memcpy(l->text + l->used, line, size + 1);
+    l->used += size;
+}
+
+str energy_fit_text(const energy_fit *fit, arena *a)
+{
+    const power_model *m = &fit->model;
+    lines l = {arena_room(a, 1024, 1), 0, 1024};
+    put(&l, a,
+        "# Coefficients of power: what src/predict/energy.h says of them. Made by tools/energy.sh (`sooth learn "
+        "--energy`) from\n"
+        "# %zu measured rows; doc/energy.md tells which, and how far off they are on rows that were kept apart.\n\n",
+        fit->row_count);
+    for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
+        put(&l, a, "%-15s = %-9.4g # fitted: %s\n", power_coefficients()[i].name, m->coefficients[i],
+            power_coefficients()[i].summary);
+    put(&l, a, "\n# Of GPUs that were measured: the base as a share of the power limit, a factor on all else.\n");
+    for (int i = 0; i < m->gpu_count; i++)
+        put(&l, a, "gpu %-18.*s = %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base, m->gpus[i].scale);
+    put(&l, a,
+        "\n# Half the width of the 90 %% interval of power, as a logarithm: rows of networks, shapes or GPUs kept "
+        "apart.\n");
+    for (int g = 0; g < 2; g++)
+        for (int k = 0; k < POWER_WORK_KINDS; k++)
+            put(&l, a, "interval %-5s %-12s = %.4f # fitted\n", g ? "new" : "known",
+                power_work_kind_name((power_work_kind)k), m->intervals[g][k]);
+    return (str){l.text, l.used};
+}

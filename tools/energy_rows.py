@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+"""Turns published tables of measured power and energy into rows that `sooth learn --energy` and `sooth eval` read.
+
+    tools/energy_rows.py [--shared DIR] [--only SOURCE]... -o FOLDER
+
+Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv, with the columns of DIR/labels/README.md and
+    power_w        mean power of the GPUs that the row counts
+    power_limit_w  that they were told to keep; empty: their own
+    idle_gpus      how many of them only wait (a pipeline of which one GPU works at a time)
+and the graphs that the rows name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
+Needs Python 3 alone.
+"""
+import argparse
+import collections
+import csv
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "tools"))
+import onnxtext  # noqa: E402  (it lies beside the tests, which need it most)
+
+COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig", "latency_ms",
+           "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus")
+
+
+class Folder:
+    """Where tables are read, where rows and graphs go."""
+
+    def __init__(self, shared, path):
+        self.shared, self.path, self.graphs = shared, path, {}
+        path.mkdir(parents=True, exist_ok=True)
+
+    def read(self, name):
+        with open(self.shared / "measured" / "energy" / name, newline="") as file:
+            yield from csv.DictReader(file)
+
+    def graph(self, name, text):
+        """The file of a graph, written once."""
+        if name not in self.graphs:
+            onnxtext.write(text() if callable(text) else text, str(self.path / f"{name}.onnx"))
+            self.graphs[name] = f"{name}.onnx"
+        return self.graphs[name]
+
+
+# ---- networks --------------------------------------------------------------------------------------------------------
+
+
+class Text:
+    """The text of an ONNX file, node after node."""
+
+    def __init__(self):
+        self.lines, self.count = [], 0
+
+    def node(self, op, inputs, attributes=""):
+        self.count += 1
+        self.lines.append(f"v{self.count} = {op}({', '.join(inputs)}) {attributes}")
+        return f"v{self.count}"
+
+    def weight(self, *dims, dtype="float32"):
+        self.count += 1
+        self.lines.append(f"init w{self.count} {dtype}[{','.join(map(str, dims))}]")
+        return f"w{self.count}"
+
+    def ints(self, *numbers):
+        self.count += 1
+        self.lines.append(f"init k{self.count} int64[{len(numbers)}]({', '.join(map(str, numbers))})")
+        return f"k{self.count}"
+
+    def reshape(self, x, *dims):
+        return self.node("Reshape", [x, self.ints(*dims)])
+
+    def transpose(self, x, *axes):
+        return self.node("Transpose", [x], f"perm=[{','.join(map(str, axes))}]")
+
+    def linear(self, x, inputs, outputs):
+        return self.node("MatMul", [x, self.weight(inputs, outputs)])
+
+    def norm(self, x, width):
+        return self.node("LayerNormalization", [x, self.weight(width), self.weight(width)], "axis=-1")
+
+    def done(self, inputs, output):
+        return "\n".join([f"input {i}" for i in inputs] + self.lines + [f"output {output}"]) + "\n"
+
+
+def shufflenet_v2():
+    """For images of 32 x 32, as collections of networks for CIFAR-100 have it: no pooling before the stages."""
+    t = Text()
+
+    def conv(x, inputs, outputs, size=1, stride=1, group=1, relu=True):
+        attributes = f"pads=[{','.join([str(size // 2)] * 4)}] strides=[{stride},{stride}] group={group} kernel_shape=[{size},{size}]"
+        x = t.node("Conv", [x, t.weight(outputs, inputs // group, size, size), t.weight(outputs)], attributes)
+        x = t.node("BatchNormalization", [x] + [t.weight(outputs) for _ in range(4)])
+        return t.node("Relu", [x]) if relu else x
+
+    def shuffle(x, channels, size):
+        x = t.reshape(x, 0, 2, channels // 2, size, size)
+        return t.reshape(t.transpose(x, 0, 2, 1, 3, 4), 0, channels, size, size)
+
+    x, channels, size = conv("x", 3, 24), 24, 32
+    for outputs, repeats in ((116, 3), (232, 7), (464, 3)):
+        size //= 2
+        half = outputs // 2
+        right = conv(conv(conv(x, channels, channels), channels, channels, 3, 2, channels, False), channels, half)
+        left = conv(conv(x, channels, channels, 3, 2, channels, False), channels, half)
+        x, channels = shuffle(t.node("Concat", [left, right], "axis=1"), outputs, size), outputs
+        for _ in range(repeats):
+            left = t.node("Slice", [x, t.ints(0), t.ints(half), t.ints(1)])
+            right = t.node("Slice", [x, t.ints(half), t.ints(outputs), t.ints(1)])
+            right = conv(conv(conv(right, half, half), half, half, 3, 1, half, False), half, half)
+            x = shuffle(t.node("Concat", [left, right], "axis=1"), outputs, size)
+    x = t.node("GlobalAveragePool", [conv(x, 464, 1024)])
+    x = t.linear(t.node("Flatten", [x]), 1024, 100)
+    return t.done(["x float32[N,3,32,32]"], x)
+
+
+def deepspeech2():
+    """Two convolutions and five bidirectional LSTMs of 1024, 12 seconds of speech."""
+    t = Text()
+    x = "x"
+    for inputs, height, width, stride in ((1, 41, 11, 2), (32, 21, 11, 1)):
+        attributes = f"kernel_shape=[{height},{width}] strides=[2,{stride}] pads=[{height // 2},5,{height // 2},5]"
+        x = t.node("Conv", [x, t.weight(32, inputs, height, width), t.weight(32)], attributes)
+        x = t.node("BatchNormalization", [x] + [t.weight(32) for _ in range(4)])
+        x = t.node("Clip", [x])
+    frames, width = 600, 32 * 41
+    x = t.transpose(t.reshape(x, 0, width, frames), 2, 0, 1)
+    for _ in range(5):
+        # The products of all steps at once: their FLOPs, not their order.
+        y = t.node("Tanh", [t.linear(x, width, 8192)])
+        y = t.node("Tanh", [t.node("MatMul", [t.reshape(y, frames, -1, 4, 2048), t.weight(2048, 2048)])])
+        x, width = t.node("ReduceSum", [t.reshape(y, frames, -1, 8, 1024), t.ints(2)], "keepdims=0"), 1024
+    x = t.linear(t.norm(x, width), width, 29)
+    return t.done(["x float32[N,1,161,1200]"], x)
+
+
+def neural_filtering():
+    """NeuMF over MovieLens-1M: 32 factors, three layers."""
+    t = Text()
+
+    def embedding(indices, rows, width):
+        return t.node("Gather", [t.weight(rows, width), indices])
+
+    product = t.node("Mul", [embedding("u", 6040, 32), embedding("i", 3706, 32)])
+    x = t.node("Concat", [embedding("u", 6040, 128), embedding("i", 3706, 128)], "axis=-1")
+    for inputs in (256, 128, 64):
+        x = t.node("Relu", [t.node("Add", [t.linear(x, inputs, inputs // 2), t.weight(inputs // 2)])])
+    x = t.linear(t.node("Concat", [product, x], "axis=-1"), 64, 1)
+    return t.done(["u int64[N]", "i int64[N]"], x)
+
+
+def layer(t, x, m, tokens, attention):
+    """One layer of a transformer; tokens and what stands before them are the first dimensions of x."""
+    hidden, heads, kv, width = m.hidden, m.heads, m.kv, m.width
+    y = t.norm(x, hidden)
+    q, k, v = (t.linear(y, hidden, n * width) for n in (heads, kv, kv))
+    x = t.node("Add", [x, t.linear(attention(t, q, k, v), heads * width, hidden)])
+    y = t.norm(x, hidden)
+    if m.experts:  # every expert that is asked gets the same number of tokens
+        asked = min(m.experts, tokens * m.active)
+        each = -(-tokens * m.active // asked)
+        y = t.node("Expand", [t.node("Slice", [y, t.ints(0), t.ints(min(each, tokens)), t.ints(0)]), t.ints(asked, 1, 1)])
+        gate = t.node("Sigmoid", [t.node("MatMul", [y, t.weight(asked, hidden, m.ffn)])])
+        y = t.node("Mul", [gate, t.node("MatMul", [y, t.weight(asked, hidden, m.ffn)])])
+        y = t.node("ReduceSum", [t.node("MatMul", [y, t.weight(asked, m.ffn, hidden)]), t.ints(0, 1)], "keepdims=0")
+    else:
+        up = t.linear(y, hidden, m.ffn)
+        up = t.node("Mul", [t.node("Sigmoid", [t.linear(y, hidden, m.ffn)]), up]) if m.gated else t.node("Gelu", [up])
+        y = t.linear(up, m.ffn, hidden)
+    return t.node("Add", [x, y])
+
+
+Sizes = collections.namedtuple("Sizes", "layers hidden heads kv width ffn gated experts active vocab")
+
+
+def sizes(layers, hidden, heads, kv, width, ffn, gated=True, experts=0, active=0, vocab=32000):
+    return Sizes(layers, hidden, heads, kv, width, ffn, gated, experts, active, vocab)
+
+
+def whole_forward(m):
+    """All tokens at once, and their number is the batch: a prompt, or a step of a generation that keeps no cache."""
+    t = Text()
+
+    def attention(t, q, k, v):
+        q = t.transpose(t.reshape(q, -1, m.heads, m.width), 1, 0, 2)
+        k = t.transpose(t.reshape(k, -1, m.kv, m.width), 1, 2, 0)
+        v = t.transpose(t.reshape(v, -1, m.kv, m.width), 1, 0, 2)
+        if m.kv != m.heads:  # repeated, as eager implementations do
+            k = t.reshape(t.node("Expand", [t.reshape(k, m.kv, 1, m.width, -1), t.ints(1, m.heads // m.kv, 1, 1)]),
+                          m.heads, m.width, -1)
+            v = t.reshape(t.node("Expand", [t.reshape(v, m.kv, 1, -1, m.width), t.ints(1, m.heads // m.kv, 1, 1)]),
+                          m.heads, -1, m.width)
+        scores = t.node("Softmax", [t.node("MatMul", [q, k])], "axis=-1")
+        return t.reshape(t.transpose(t.node("MatMul", [scores, v]), 1, 0, 2), -1, m.heads * m.width)
+
+    x = t.node("Gather", [t.weight(m.vocab, m.hidden), "ids"])
+    for _ in range(m.layers):
+        x = layer(t, x, m, 0, attention)
+    return t.done(["ids int64[N]"], t.linear(t.norm(x, m.hidden), m.hidden, m.vocab))
+
+
+def cached_step(m, layers, past, tokens):
+    """One token of each of N requests beside `past` that a cache holds; `tokens` is N where experts must know it. Some of the layers
+    stand for all."""
+    t = Text()
+    caches = []
+
+    def attention(t, q, k, v):
+        name = f"c{len(caches)}"
+        caches.append(name)
+        q = t.reshape(q, -1, m.kv, m.heads // m.kv, m.width)
+        scores = t.node("Softmax", [t.node("MatMul", [q, f"{name}k"])], "axis=-1")
+        return t.reshape(t.node("MatMul", [scores, f"{name}v"]), -1, m.heads * m.width)
+
+    x = "x"
+    for _ in range(layers):
+        x = layer(t, x, m, tokens, attention)
+    n = "N" if not m.experts else str(tokens)
+    inputs = [f"x float32[{n},{m.hidden}]"] + (["one float32[N]"] if m.experts else [])
+    for c in caches:
+        inputs += [f"{c}k float32[{n},{m.kv},{m.width},{past}]", f"{c}v float32[{n},{m.kv},{past},{m.width}]"]
+    if m.experts:
+        t.node("Relu", ["one"])
+    return t.done(inputs, x)
+
+
+def image_step(m, layers, tokens):
+    """N images or videos of so many tokens each, all of which see each other."""
+    t = Text()
+
+    def attention(t, q, k, v):
+        q, v = (t.transpose(t.reshape(y, 0, tokens, m.heads, m.width), 0, 2, 1, 3) for y in (q, v))
+        k = t.transpose(t.reshape(k, 0, tokens, m.heads, m.width), 0, 2, 3, 1)
+        scores = t.node("Softmax", [t.node("MatMul", [q, k])], "axis=-1")
+        return t.reshape(t.transpose(t.node("MatMul", [scores, v]), 0, 2, 1, 3), 0, tokens, m.heads * m.width)
+
+    x = "x"
+    for _ in range(layers):
+        x = layer(t, x, m, tokens, attention)
+    return t.done([f"x float32[N,{tokens},{m.hidden}]"], x)
+
+
+# ---- Zeus: training under power limits --------------------------------------------------------------------------------
+
+ZEUS_GPUS = {"V100": "v100-pcie-32gb", "P100": "p100-pcie-16gb", "A40": "a40", "Quadro RTX 6000": "quadro-rtx-6000"}
+# Samples in an epoch; sentiment140's and librispeech's follow from the times of a step.
+ZEUS_SAMPLES = {"cifar100": 50000, "imagenet": 1281167, "squad": 88524, "sentiment140": 1280000, "librispeech": 132553,
+                "movielens-1m": 4970845}
+
+
+def zeus_graph(folder, model, dataset):
+    if model == "resnet50":
+        return "zoo:resnet50"
+    if model == "bert_base_uncased":
+        return f"zoo:bert?head=classify&seq={384 if dataset == 'squad' else 64}"
+    maker = {"shufflenetv2": shufflenet_v2, "deepspeech2": deepspeech2, "ncf": neural_filtering}[model]
+    return folder.graph(model, maker)
+
+
+def zeus(folder):
+    for r in folder.read("zeus_training_power.csv"):
+        gpu = ZEUS_GPUS[r["device"]]
+        step_s = float(r["time_per_epoch_s"]) * int(r["batch"]) / ZEUS_SAMPLES[r["dataset"]]
+        power = float(r["average_power_w"])
+        yield {"name": f"{r['model']}-{r['dataset']}", "graph": zeus_graph(folder, r["model"], r["dataset"]), "batch": r["batch"],
+               "gpu": gpu, "precision": "tf32" if gpu == "a40" else "fp32", "mode": "train",
+               "optimizer": {"adadelta": "adam"}.get(r["optimizer"], r["optimizer"]), "latency_ms": step_s * 1e3,
+               "energy_j": power * step_s, "power_w": power, "power_limit_w": r["power_limit_w"], "source": "zeus"}
+
+
+# ---- generation without a cache, A100 and V100 -------------------------------------------------------------------------
+
+GENERATION_GPUS = {"Palmetto Intel+A100": "a100-pcie-40gb", "Swing AMD+A100": "a100-sxm4-40gb",
+                   "Palmetto Intel+V100": "v100-pcie-16gb"}
+GENERATION = {
+    "Falcon (7B)": sizes(32, 4544, 71, 1, 64, 18176, gated=False, vocab=65024),
+    "Falcon (40B)": sizes(60, 8192, 128, 8, 64, 32768, gated=False, vocab=65024),
+    "Llama-2 (7B)": sizes(32, 4096, 32, 32, 128, 11008),
+    "Llama-2 (13B)": sizes(40, 5120, 40, 40, 128, 13824),
+    "Llama-2 (70B)": sizes(80, 8192, 64, 8, 128, 28672),
+    "Mistral (7B)": sizes(32, 4096, 32, 8, 128, 14336),
+    "Mixtral (8x7B)": sizes(32, 4096, 32, 8, 128, 28672),  # two experts of 14336 for each token
+}
+
+
+def generation(folder):
+    runs = collections.defaultdict(list)
+    for r in folder.read("llm_inference_energy_a100_v100.csv"):
+        if r["gpu_energy_j"] and r["runtime_s"]:
+            key = (r["model"], r["system"], int(r["n_gpus"]), int(r["input_tokens"]), int(r["output_tokens"]))
+            runs[key].append((float(r["runtime_s"]), float(r["gpu_energy_j"])))
+    for (model, system, gpus, given, made), measured in sorted(runs.items()):
+        seconds, joules = (statistics.median(x) for x in zip(*measured))
+        slug = model.lower().replace(" ", "-").replace("(", "").replace(")", "")
+        yield {"name": slug, "graph": folder.graph(slug, lambda m=model: whole_forward(GENERATION[m])),
+               "batch": max(given + made // 2, 1), "gpu": GENERATION_GPUS[system], "precision": "bf16", "runtime": "eager",
+               "latency_ms": seconds / made * 1e3, "energy_j": joules / made, "power_w": joules / seconds,
+               "idle_gpus": gpus - 1, "source": "generation"}
+
+
+# ---- ML.ENERGY: serving and diffusion, H100 and B200 --------------------------------------------------------------------
+
+MLENERGY_GPUS = {"H100": "h100-sxm5-80gb", "B200": "b200-sxm-180gb"}
+LAYERS = 4  # of a model's layers stand for all: they are equal
+
+QWEN_30B = sizes(48, 2048, 32, 4, 128, 768, experts=128, active=8)
+QWEN_235B = sizes(94, 4096, 64, 4, 128, 1536, experts=128, active=8)
+SERVED = {
+    "Qwen3-8B": sizes(36, 4096, 32, 8, 128, 12288), "Qwen3-14B": sizes(40, 5120, 40, 8, 128, 17408),
+    "Qwen3-32B": sizes(64, 5120, 64, 8, 128, 25600), "Qwen3-VL-8B": sizes(36, 4096, 32, 8, 128, 12288),
+    "Qwen3-VL-32B": sizes(64, 5120, 64, 8, 128, 25600), "Qwen3-30B": QWEN_30B, "Qwen3-Coder-30B": QWEN_30B,
+    "Qwen3-Omni-30B": QWEN_30B, "Qwen3-VL-30B": QWEN_30B, "Qwen3-235B": QWEN_235B, "Qwen3-VL-235B": QWEN_235B,
+    "Qwen3-Coder-480B": sizes(62, 6144, 96, 8, 128, 2560, experts=160, active=8),
+    "DeepSeek": sizes(61, 7168, 128, 1, 576, 2048, experts=256, active=9),  # one latent head of keys and values
+    "gemma-3-12b": sizes(48, 3840, 16, 8, 256, 15360), "gemma-3-27b": sizes(62, 5376, 32, 16, 128, 21504),
+    "Llama-3.1-8B": sizes(32, 4096, 32, 8, 128, 14336), "Llama-3.1-70B": sizes(80, 8192, 64, 8, 128, 28672),
+    "Llama-3.3-70B": sizes(80, 8192, 64, 8, 128, 28672), "Llama-3.1-405B": sizes(126, 16384, 128, 8, 128, 53248),
+    "Llama-4-Scout": sizes(48, 5120, 40, 8, 128, 8192, experts=16, active=2),
+    "Llama-4-Maverick": sizes(48, 5120, 40, 8, 128, 8192, experts=128, active=2),
+    "gpt-oss-20b": sizes(24, 2880, 64, 8, 64, 2880, experts=32, active=4),
+    "gpt-oss-120b": sizes(36, 2880, 64, 8, 64, 2880, experts=128, active=4),
+    "Nemotron-Nano-9B": sizes(56, 4480, 40, 8, 128, 10000, gated=False),
+    "Nemotron-Nano-12B": sizes(62, 5120, 40, 8, 128, 12000, gated=False),
+}
+# Tokens of a prompt, which the table does not tell: assumed.
+PROMPTS = {"lm-arena-chat": 250, "gpqa": 300, "sourcegraph-fim": 1500, "image-chat": 1000, "video-chat": 4000}
+
+
+def served_name(model):
+    for name in sorted(SERVED, key=len, reverse=True):
+        if name in model:
+            return name
+    return None
+
+
+def serving(folder):
+    for r in folder.read("mlenergy_llm.csv"):
+        name = served_name(r["model"])
+        if not name or r["model"].startswith("nvidia") and "VL" in r["model"]:
+            continue
+        m, gpus, requests = SERVED[name], int(r["n_gpus"]), float(r["avg_batch"])
+        prompt, made = PROMPTS[r["task"]], float(r["avg_output_len"])
+        # Prompts run beside the tokens that are made, so many for each; the cache is read for the latter alone.
+        beside = round(prompt / made, 1)
+        tokens = max(round(requests * (1 + beside)), 1)
+        past = max(int((prompt + made / 2) / (1 + beside)) // 64 * 64, 64)
+        step_s = requests / float(r["output_tok_s"])
+        label = f"{name}-{past}" + (f"-{tokens}" if m.experts else "")
+        power = float(r["avg_power_w"]) / gpus
+        scale = gpus * LAYERS / m.layers  # one GPU would need so many times as long for all layers as each does for its share
+        yield {"name": name.lower(), "graph": folder.graph(label.lower(), lambda: cached_step(m, LAYERS, past, tokens)),
+               "batch": 1 if m.experts else tokens, "gpu": MLENERGY_GPUS[r["device"]], "runtime": "engine",
+               "precision": "bf16" if r["precision"] == "bfloat16" else "fp8", "latency_ms": step_s * scale * 1e3,
+               "energy_j": power * step_s * scale, "power_w": power, "source": "mlenergy-llm"}
+
+
+# Layers, hidden size, heads, inner size; tokens of a text beside; passes of a step (guidance needs two); what frames and sides
+# of a picture are divided by.
+DIFFUSION = {
+    "SANA1.5_1.6B": (sizes(20, 2240, 70, 70, 32, 5600), 300, 2, 32), "SANA1.5_4.8B": (sizes(60, 2240, 70, 70, 32, 5600), 300, 2, 32),
+    "PixArt-Sigma": (sizes(28, 1152, 16, 16, 72, 4608, gated=False), 0, 2, 16),
+    "HunyuanDiT": (sizes(40, 1408, 16, 16, 88, 6144, gated=False), 0, 2, 16),
+    "FLUX.1-dev": (sizes(57, 3072, 24, 24, 128, 15360, gated=False), 512, 1, 16),
+    "stable-diffusion-3.5-large": (sizes(38, 2432, 38, 38, 64, 9728, gated=False), 333, 2, 16),
+    "stable-diffusion-3.5-medium": (sizes(24, 1536, 24, 24, 64, 6144, gated=False), 333, 2, 16),
+    "Wan2.1": (sizes(40, 5120, 40, 40, 128, 13824, gated=False), 0, 2, 16),
+    "HunyuanVideo": (sizes(60, 3072, 24, 24, 128, 12288, gated=False), 256, 1, 16),
+    "CogVideoX-2b": (sizes(30, 1920, 30, 30, 64, 7680, gated=False), 226, 2, 16),
+    "CogVideoX1.5-5B": (sizes(42, 3072, 48, 48, 64, 12288, gated=False), 226, 2, 16),
+}
+VIDEOS = {"Wan2.1": (480, 832), "HunyuanVideo": (720, 1280), "CogVideoX-2b": (480, 720), "CogVideoX1.5-5B": (768, 1360)}
+
+
+def diffusion(folder):
+    for r in folder.read("mlenergy_diffusion.csv"):
+        name = next(n for n in DIFFUSION if n in r["model"])
+        m, text, passes, side = DIFFUSION[name]
+        height, width = VIDEOS.get(name) or (int(r["height"]), int(r["width"]))
+        frames = (int(r["frames"]) - 1) // 4 + 1 if r["frames"] else 1
+        tokens = frames * (height // side) * (width // side) + text
+        gpus, outputs = int(r["n_gpus"]), int(r["batch"])
+        layers = min(LAYERS, m.layers)
+        power = float(r["avg_power_w"]) / gpus
+        pass_s = float(r["batch_latency_s"]) / int(r["steps"]) * gpus * layers / m.layers
+        yield {"name": name.lower(), "graph": folder.graph(f"{name}-{tokens}".lower(), lambda: image_step(m, layers, tokens)),
+               "batch": outputs * passes, "gpu": MLENERGY_GPUS[r["device"]], "precision": "bf16", "runtime": "engine",
+               "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power, "source": "mlenergy-diffusion"}
+
+
+SOURCES = {"zeus": zeus, "generation": generation, "mlenergy-llm": serving, "mlenergy-diffusion": diffusion}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=pathlib.Path, default=pathlib.Path("../shared"))
+    parser.add_argument("--only", action="append", choices=sorted(SOURCES))
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    folder = Folder(args.shared, args.output)
+    for name in args.only or SOURCES:
+        count = 0
+        with open(folder.path / f"{name}.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+            writer.writeheader()
+            for row in SOURCES[name](folder):
+                count += 1
+                writer.writerow({key: f"{value:.8g}" if isinstance(value, float) else value for key, value in row.items()})
+        print(f"{name}: {count} rows, {len(folder.graphs)} graphs")
+
+
+if __name__ == "__main__":
+    main()
