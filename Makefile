@@ -242,4 +242,5 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 21 | sort
 
 -include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d \
-    $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d
+    $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d $(FUZZ_TARGETS:%=$(BUILD)/obj/fuzz/%_fuzz.d) \
+    $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard bench/*.c))

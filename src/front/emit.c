@@ -266,12 +266,12 @@ value_id emit_index_list(emitter *e, value_id v)
 
 /* ---- weights in another order ---------------------------------------------------------------------------------- */
 
-/* A constant with the same bytes under other dimensions. */
-static value_id reordered(emitter *e, value_id v, int rank, const int64_t *dims, const char *order)
+value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, const char *order)
 {
     const value *from = build_at(e->b, v);
     const tensor *t = from->tensor;
     bool is_constant_node = from->is_constant_node;
+    value_id reordered_of = from->reordered_of == NO_VALUE ? v : from->reordered_of;
     /* Long names are cut: the number keeps them apart. */
     str name = from->name.len <= 256 ? arena_printf(e->b->arena, "%.*s~%s", STR_ARG(from->name), order)
                                      : arena_printf(e->b->arena, "%.*s~%d~%s", STR_ARG(from->name), v, order);
@@ -282,6 +282,7 @@ static value_id reordered(emitter *e, value_id v, int rank, const int64_t *dims,
     other->stored_bytes = t->stored_bytes;
     build_constant(e->b, made, other);
     build_at(e->b, made)->is_constant_node = is_constant_node;
+    build_at(e->b, made)->reordered_of = reordered_of;
     return made;
 }
 
@@ -297,7 +298,7 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank)
         order[i] = (char)('0' + perm[i]);
     }
     order[rank] = '\0';
-    return reordered(e, v, rank, dims, order);
+    return emit_reordered(e, v, rank, dims, order);
 }
 
 value_id emit_turned(emitter *e, value_id v, bool turn)
@@ -324,7 +325,7 @@ value_id emit_depthwise_weight(emitter *e, value_id v, int axes, int64_t *group)
         if (__builtin_mul_overflow(t->dims[axes], t->dims[axes + 1], &dims[0]))
             dims[0] = 0;
         memcpy(dims + 2, t->dims, (size_t)axes * sizeof *dims);
-        return reordered(e, v, axes + 2, dims, "depthwise");
+        return emit_reordered(e, v, axes + 2, dims, "depthwise");
     }
     if (declared->rank == axes + 2 && dim_known(declared->dims[axes]))
         *group = declared->dims[axes];

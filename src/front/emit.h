@@ -65,6 +65,8 @@ value_id emit_index_list(emitter *e, value_id v);
 value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank);
 /* The last two axes turned, where `turn` says so and the rank is known. */
 value_id emit_turned(emitter *e, value_id v, bool turn);
+/* A constant with the same bytes under other dimensions; `order` keeps the names of several apart. */
+value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, const char *order);
 value_id emit_reshaped(emitter *e, value_id v, const int64_t *dims, int rank, value_id output);
 
 /* ---- layers ---------------------------------------------------------------------------------------------------- */

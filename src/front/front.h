@@ -43,6 +43,10 @@ void tfjs_read(builder *b, const uint8_t *bytes, size_t size);
 bool tflite_sniff(const uint8_t *bytes, size_t size);
 void tflite_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* mlir_text.c: StableHLO as text */
+bool mlir_text_sniff(const uint8_t *bytes, size_t size);
+void mlir_text_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* torch_archive.c: ZIP archives of PyTorch */
 bool torch_sniff(const uint8_t *bytes, size_t size);
 void torch_read(builder *b, const uint8_t *bytes, size_t size);

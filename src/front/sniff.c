@@ -16,6 +16,7 @@ static const front_end FRONT_ENDS[] = {
     {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */
     {darknet_sniff, darknet_read},
     {caffe_sniff, caffe_read},
+    {mlir_text_sniff, mlir_text_read},
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},
 };

@@ -52,9 +52,10 @@ static void count_weights(network *net, node *n, uint8_t *seen)
         if (n->inputs[i] == NO_VALUE)
             continue;
         const value *v = &net->values.items[n->inputs[i]];
-        if (!v->is_initializer || seen[n->inputs[i]])
+        value_id stored = v->reordered_of == NO_VALUE ? n->inputs[i] : v->reordered_of;
+        if (!v->is_initializer || seen[stored])
             continue;
-        seen[n->inputs[i]] = 1;
+        seen[stored] = 1;
         n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
         if (is_parameter(net, n, i, v))
             n->params = num_add(&net->nums, n->params, parameters_in(net, n, i, v));

@@ -102,6 +102,7 @@ typedef struct value {
     const value_id *elements;
     int32_t element_count; /* -1 if not known; 0 for tensors */
     value_id copied_from;  /* Identity of a constant: the constant; else NO_VALUE */
+    value_id reordered_of; /* a constant with the bytes of another under other dimensions: that one; else NO_VALUE */
 } value;
 
 typedef struct node {
