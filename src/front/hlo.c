@@ -44,7 +44,8 @@ static void mark(usage *u, const hlo_op *o, int32_t operand, uint8_t flags)
 
 static bool is_view(str name)
 {
-    static const char *const VIEWS[] = {"reshape", "transpose", "convert", "copy", "bitcast", "dynamic_reshape", "broadcast"};
+    static const char *const VIEWS[] = {"reshape", "transpose",       "convert",  "copy",
+                                        "bitcast", "dynamic_reshape", "broadcast"};
     for (size_t i = 0; i < sizeof VIEWS / sizeof *VIEWS; i++)
         if (str_is(name, VIEWS[i]))
             return true;
@@ -242,7 +243,8 @@ static value_id write_squeezed(hlo_writer *w, hlo_value v, const hlo_bound *b)
     if (!b->repeated)
         return hlo_kept(w, v);
     if (r && r->made == NO_VALUE && hlo_at(w->m, v)->uses <= 1)
-        return emit_reduce(&w->e, r->op, r->x, emit_list(&w->e, r->axes, r->axis_count), false, hlo_result(w, v))->outputs[0];
+        return emit_reduce(&w->e, r->op, r->x, emit_list(&w->e, r->axes, r->axis_count), false, hlo_result(w, v))
+            ->outputs[0];
     for (int i = 0; i < b->id_rank; i++)
         if (b->repeated >> i & 1)
             axes[count++] = i;
@@ -282,8 +284,8 @@ value_id hlo_in(hlo_writer *w, hlo_value v)
     if (b->kind == HLO_NOTHING || b->kind == HLO_TUPLE)
         return NO_VALUE;
     if (b->kind == HLO_UNBOUND)
-        fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT, "the value %.*s is used before it is made; write the program again",
-                  STR_ARG(hlo_at(w->m, v)->name));
+        fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
+                  "the value %.*s is used before it is made; write the program again", STR_ARG(hlo_at(w->m, v)->name));
     if (b->whole == NO_VALUE || b->whole_in != w->graph) {
         value_id whole = write_whole(w, v, b);
         b = hlo_bound_of(w, v);
@@ -377,7 +379,8 @@ void hlo_region_ops(hlo_writer *w, const hlo_region *r)
     str outer_name = w->e.name;
     if (++w->depth > HLO_MAX_DEPTH)
         fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
-                  "functions call one another more than %d deep, or themselves; no real program does that", HLO_MAX_DEPTH);
+                  "functions call one another more than %d deep, or themselves; no real program does that",
+                  HLO_MAX_DEPTH);
     for (int32_t i = 0; i < r->ops.count; i++) {
         const hlo_op *o = r->ops.items[i];
         if (str_is(o->name, "return"))
@@ -548,7 +551,8 @@ void hlo_write(hlo_module *m)
     for (int32_t i = 0; i < body->argument_count; i++)
         elements += hlo_at(m, body->first_argument + i)->type.element_count;
     if (elements > TUPLE_ROOM)
-        fail_with(&b->model->fail, SOOTH_ERROR_INPUT, "the program has tuples of more than %d values as arguments", TUPLE_ROOM);
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT, "the program has tuples of more than %d values as arguments",
+                  TUPLE_ROOM);
     hlo_writer *w = ARENA_NEW(b->arena, hlo_writer);
     size_t values = (size_t)m->values.count + (size_t)elements + 1;
     usage u = {.m = m, .flags = ARENA_ARRAY(b->arena, uint8_t, values)};

@@ -14,8 +14,8 @@ enum { HLO_NO_VALUE = -1, HLO_MAX_VALUES = 1 << 24, HLO_MAX_DEPTH = 48, HLO_FEW 
 
 typedef struct hlo_type {
     dtype dtype;
-    int8_t rank;     /* RANK_UNKNOWN: no tensor, or one without a rank */
-    const num *dims; /* NUM_UNKNOWN for '?' */
+    int8_t rank;                     /* RANK_UNKNOWN: no tensor, or one without a rank */
+    const num *dims;                 /* NUM_UNKNOWN for '?' */
     const struct hlo_type *elements; /* of a tuple; else NULL */
     int32_t element_count;
 } hlo_type;
@@ -58,8 +58,8 @@ struct hlo_op {
 typedef struct hlo_value_info {
     hlo_type type;
     str name;
-    str label;    /* of an argument of the entry function: the user's name for it */
-    int32_t uses; /* operands that are this value */
+    str label;           /* of an argument of the entry function: the user's name for it */
+    int32_t uses;        /* operands that are this value */
     const hlo_op *user;  /* the last of them */
     const hlo_op *maker; /* NULL for arguments */
 } hlo_value_info;
@@ -85,7 +85,7 @@ typedef struct hlo_module {
     } functions;
     names function_names;
     const hlo_function *entry; /* set by the reader, or the function main, or the first that is public */
-    bool data_are_last; /* nothing names the arguments, but parameters come first (jax.export) */
+    bool data_are_last;        /* nothing names the arguments, but parameters come first (jax.export) */
 } hlo_module;
 
 void hlo_begin(hlo_module *m, builder *b, const char *format);
@@ -200,7 +200,7 @@ void hlo_map(hlo_writer *w, const hlo_op *o); /* hlo_ops.c */
 bool hlo_map_bias(hlo_writer *w, const hlo_op *o);
 bool hlo_map_mean(hlo_writer *w, const hlo_op *o);
 /* False: no such form; nothing was written. */
-bool hlo_map_dot(hlo_writer *w, const hlo_op *o); /* hlo_dot.c */
+bool hlo_map_dot(hlo_writer *w, const hlo_op *o);         /* hlo_dot.c */
 bool hlo_map_convolution(hlo_writer *w, const hlo_op *o); /* hlo_window.c */
 bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o);
 bool hlo_map_reduce(hlo_writer *w, const hlo_op *o);

@@ -110,7 +110,8 @@ static graph *branch_graph(hlo_writer *w, const hlo_op *o, int32_t branch)
 }
 
 /* Branch `first` if the index is it, else one of those behind. */
-static void choose(hlo_writer *w, const hlo_op *o, value_id index, int32_t first, const value_id *outputs, int output_count)
+static void choose(hlo_writer *w, const hlo_op *o, value_id index, int32_t first, const value_id *outputs,
+                   int output_count)
 {
     emitter *e = &w->e;
     value_id condition = index;
@@ -244,13 +245,14 @@ static hlo_value next_of(hlo_writer *w, const loop *l, int32_t i)
 static bool constant_of(hlo_writer *w, hlo_value v, int64_t *number)
 {
     const hlo_op *maker = v == HLO_NO_VALUE ? NULL : hlo_at(w->m, v)->maker;
-    return maker && maker->constant && dtype_is_integer(maker->constant->dtype) && maker->constant->encoding == TENSOR_RAW &&
-           tensor_ints(maker->constant, number, 1);
+    return maker && maker->constant && dtype_is_integer(maker->constant->dtype) &&
+           maker->constant->encoding == TENSOR_RAW && tensor_ints(maker->constant, number, 1);
 }
 
 static bool initial_number(hlo_writer *w, const loop *l, int32_t i, int64_t *number)
 {
-    const tensor *t = i >= 0 && i < l->count && l->initial[i].kind != HLO_NOTHING ? emit_constant_of(&w->e, l->initial[i].id) : NULL;
+    const tensor *t =
+        i >= 0 && i < l->count && l->initial[i].kind != HLO_NOTHING ? emit_constant_of(&w->e, l->initial[i].id) : NULL;
     return t && t->rank == 0 && dtype_is_integer(t->dtype) && tensor_ints(t, number, 1);
 }
 

@@ -101,7 +101,8 @@ static value_id ordered_before_scale(hlo_writer *w, hlo_value v, const int64_t *
     if (x.kind == HLO_UNBOUND || x.kind == HLO_NOTHING || x.kind == HLO_TUPLE)
         return NO_VALUE;
     value_id moved = emit_transpose(&w->e, hlo_in(w, maker->operands[0]), perm, rank, NO_VALUE);
-    return emit_2(&w->e, str_is(maker->name, "divide") ? "Div" : "Mul", moved, hlo_operand(w, maker->operands[1]), NO_VALUE);
+    return emit_2(&w->e, str_is(maker->name, "divide") ? "Div" : "Mul", moved, hlo_operand(w, maker->operands[1]),
+                  NO_VALUE);
 }
 
 static value_id permuted(hlo_writer *w, hlo_value v, const int64_t *perm, int rank)
@@ -161,7 +162,8 @@ static value_id as_type(hlo_writer *w, value_id x, dtype from, dtype to)
 }
 
 /* From (batch, free of the first, free of the second), merged, to the result of the operator. */
-static void bind_product(hlo_writer *w, const hlo_op *o, value_id y, const side *first, const side *second, bool is_swapped)
+static void bind_product(hlo_writer *w, const hlo_op *o, value_id y, const side *first, const side *second,
+                         bool is_swapped)
 {
     const hlo_type *t = hlo_type_of(w, o->first_result);
     bool has_batch = first->batch_count > 0;
@@ -226,7 +228,8 @@ bool hlo_map_dot(hlo_writer *w, const hlo_op *o)
     a = as_type(w, a, types[0], common);
     b = as_type(w, b, types[1], common);
     bool is_last = common == t->dtype;
-    bool is_whole = has_batch ? first->batch_count && first->free_count == 1 && second->free_count == 1 : second->free_count <= 1;
+    bool is_whole =
+        has_batch ? first->batch_count && first->free_count == 1 && second->free_count == 1 : second->free_count <= 1;
     value_id named = is_whole && !is_swapped ? hlo_result(w, o->first_result) : NO_VALUE;
     value_id y = emit_2(&w->e, "MatMul", a, b, is_last ? named : NO_VALUE);
     if (!is_last)
@@ -253,8 +256,8 @@ static bool add_to_split(hlo_writer *w, const hlo_op *o, hlo_value product, hlo_
     const hlo_type *t = hlo_type_of(w, product);
     const tensor *c = emit_constant_of(&w->e, b.id);
     num columns = 1;
-    if (p.kind != HLO_SPLIT || !b.is_weight || !c || (b.kind != HLO_BROADCAST && b.kind != HLO_PLAIN) || c->rank < p.id_rank ||
-        hlo_at(w->m, product)->uses != 1)
+    if (p.kind != HLO_SPLIT || !b.is_weight || !c || (b.kind != HLO_BROADCAST && b.kind != HLO_PLAIN) ||
+        c->rank < p.id_rank || hlo_at(w->m, product)->uses != 1)
         return false;
     for (int i = 1; i <= c->rank; i++) {
         num dim = i <= p.id_rank ? t->dims[t->rank - i] : 1;
@@ -276,8 +279,8 @@ static bool add_to_convolution(hlo_writer *w, const hlo_op *o, hlo_value product
     const hlo_bound p = *hlo_bound_of(w, product), b = *hlo_bound_of(w, bias);
     const tensor *c = emit_constant_of(&w->e, b.id);
     graph *g = &w->e.b->source->main;
-    if (!maker || !str_is(maker->name, "convolution") || p.kind != HLO_PLAIN || !b.is_weight || !c || c->rank < 1 || w->graph != 0 ||
-        hlo_at(w->m, product)->uses != 1)
+    if (!maker || !str_is(maker->name, "convolution") || p.kind != HLO_PLAIN || !b.is_weight || !c || c->rank < 1 ||
+        w->graph != 0 || hlo_at(w->m, product)->uses != 1)
         return false;
     node *n = NULL;
     enum { NEAR = 16 }; /* it was written just before */
@@ -306,7 +309,8 @@ static bool add_to_convolution(hlo_writer *w, const hlo_op *o, hlo_value product
 bool hlo_map_bias(hlo_writer *w, const hlo_op *o)
 {
     for (int i = 0; i < 2; i++)
-        if (add_to_split(w, o, o->operands[i], o->operands[1 - i]) || add_to_convolution(w, o, o->operands[i], o->operands[1 - i]))
+        if (add_to_split(w, o, o->operands[i], o->operands[1 - i]) ||
+            add_to_convolution(w, o, o->operands[i], o->operands[1 - i]))
             return true;
     return false;
 }

@@ -98,8 +98,8 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
     const hlo_op *view = hlo_at(w->m, inner)->maker;
     value_id ids = NO_VALUE;
     /* (…) → (…, 1): the numbers themselves, before they were wrapped. */
-    if (view && (str_is(view->name, "broadcast_in_dim") || str_is(view->name, "reshape")) && g->vector == indices->rank - 1 &&
-        hlo_type_of(w, view->operands[0])->rank == indices->rank - 1 &&
+    if (view && (str_is(view->name, "broadcast_in_dim") || str_is(view->name, "reshape")) &&
+        g->vector == indices->rank - 1 && hlo_type_of(w, view->operands[0])->rank == indices->rank - 1 &&
         hlo_bound_of(w, view->operands[0])->kind != HLO_UNBOUND) {
         hlo_value user = unwrapped(w, view->operands[0]);
         if (user != view->operands[0] && hlo_bound_of(w, user)->kind != HLO_UNBOUND)
@@ -110,13 +110,15 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
     value_id data = hlo_in(w, o->operands[0]);
     if (!is_collapsed)
         ids = emit_unsqueeze(&w->e, ids, (const int64_t[]){0}, 1, NO_VALUE);
-    node *n = emit_op(&w->e, "Gather", (const value_id[]){data, ids}, 2, is_same ? hlo_result(w, o->first_result) : NO_VALUE);
+    node *n =
+        emit_op(&w->e, "Gather", (const value_id[]){data, ids}, 2, is_same ? hlo_result(w, o->first_result) : NO_VALUE);
     emit_int(n, "axis", axis);
     if (is_same)
         hlo_bind(w, o->first_result, n->outputs[0]);
     else
-        hlo_bind_as(w, o->first_result,
-                    (hlo_bound){.kind = HLO_PERMUTED, .id = n->outputs[0], .perm = perm, .shape = NO_VALUE, .whole = NO_VALUE});
+        hlo_bind_as(
+            w, o->first_result,
+            (hlo_bound){.kind = HLO_PERMUTED, .id = n->outputs[0], .perm = perm, .shape = NO_VALUE, .whole = NO_VALUE});
     return true;
 }
 
@@ -216,7 +218,8 @@ bool hlo_map_dynamic_slice(hlo_writer *w, const hlo_op *o)
         value_id start = emit_index(e, hlo_in(w, o->operands[1 + i]));
         value_id places = sizes[i] == 1 ? emit_unsqueeze(e, start, (const int64_t[]){0}, 1, NO_VALUE)
                                         : emit_2(e, "Add", start, emit_list(e, rows, (int)sizes[i]), NO_VALUE);
-        node *n = emit_op(e, "Gather", (const value_id[]){x, places}, 2, i == last ? hlo_result(w, o->first_result) : NO_VALUE);
+        node *n = emit_op(e, "Gather", (const value_id[]){x, places}, 2,
+                          i == last ? hlo_result(w, o->first_result) : NO_VALUE);
         emit_int(n, "axis", i);
         x = n->outputs[0];
     }

@@ -12,7 +12,8 @@ void hlo_begin(hlo_module *m, builder *b, const char *format)
 hlo_value hlo_new_value(hlo_module *m, hlo_type type, str name)
 {
     if (m->values.count >= HLO_MAX_VALUES)
-        fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT, "the program has more than %d values; no real one has", HLO_MAX_VALUES);
+        fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT, "the program has more than %d values; no real one has",
+                  HLO_MAX_VALUES);
     *(hlo_value_info *)ARENA_PUSH(m->b->arena, &m->values) = (hlo_value_info){.type = type, .name = name};
     return m->values.count - 1;
 }
@@ -43,17 +44,50 @@ dtype hlo_dtype(str name)
         const char *name;
         dtype type;
     } NAMES[] = {
-        {"f32", DT_FLOAT32},         {"f16", DT_FLOAT16},          {"bf16", DT_BFLOAT16},        {"f64", DT_FLOAT64},
-        {"i1", DT_BOOL},             {"i8", DT_INT8},              {"i16", DT_INT16},            {"i32", DT_INT32},
-        {"i64", DT_INT64},           {"ui8", DT_UINT8},            {"ui16", DT_UINT16},          {"ui32", DT_UINT32},
-        {"ui64", DT_UINT64},         {"si8", DT_INT8},             {"si16", DT_INT16},           {"si32", DT_INT32},
-        {"si64", DT_INT64},          {"index", DT_INT64},          {"i4", DT_INT4},              {"ui4", DT_UINT4},
-        {"i2", DT_INT2},             {"ui2", DT_UINT2},            {"pred", DT_BOOL},            {"s8", DT_INT8},
-        {"s16", DT_INT16},           {"s32", DT_INT32},            {"s64", DT_INT64},            {"u8", DT_UINT8},
-        {"u16", DT_UINT16},          {"u32", DT_UINT32},           {"u64", DT_UINT64},           {"s4", DT_INT4},
-        {"u4", DT_UINT4},            {"s2", DT_INT2},              {"u2", DT_UINT2},             {"c64", DT_COMPLEX64},
-        {"c128", DT_COMPLEX128},     {"f8E4M3FN", DT_FLOAT8E4M3FN}, {"f8E5M2", DT_FLOAT8E5M2},   {"f8E4M3FNUZ", DT_FLOAT8E4M3FNUZ},
-        {"f8e4m3fn", DT_FLOAT8E4M3FN}, {"f8e5m2", DT_FLOAT8E5M2},  {"f8E5M2FNUZ", DT_FLOAT8E5M2FNUZ}, {"f8E8M0FNU", DT_FLOAT8E8M0},
+        {"f32", DT_FLOAT32},
+        {"f16", DT_FLOAT16},
+        {"bf16", DT_BFLOAT16},
+        {"f64", DT_FLOAT64},
+        {"i1", DT_BOOL},
+        {"i8", DT_INT8},
+        {"i16", DT_INT16},
+        {"i32", DT_INT32},
+        {"i64", DT_INT64},
+        {"ui8", DT_UINT8},
+        {"ui16", DT_UINT16},
+        {"ui32", DT_UINT32},
+        {"ui64", DT_UINT64},
+        {"si8", DT_INT8},
+        {"si16", DT_INT16},
+        {"si32", DT_INT32},
+        {"si64", DT_INT64},
+        {"index", DT_INT64},
+        {"i4", DT_INT4},
+        {"ui4", DT_UINT4},
+        {"i2", DT_INT2},
+        {"ui2", DT_UINT2},
+        {"pred", DT_BOOL},
+        {"s8", DT_INT8},
+        {"s16", DT_INT16},
+        {"s32", DT_INT32},
+        {"s64", DT_INT64},
+        {"u8", DT_UINT8},
+        {"u16", DT_UINT16},
+        {"u32", DT_UINT32},
+        {"u64", DT_UINT64},
+        {"s4", DT_INT4},
+        {"u4", DT_UINT4},
+        {"s2", DT_INT2},
+        {"u2", DT_UINT2},
+        {"c64", DT_COMPLEX64},
+        {"c128", DT_COMPLEX128},
+        {"f8E4M3FN", DT_FLOAT8E4M3FN},
+        {"f8E5M2", DT_FLOAT8E5M2},
+        {"f8E4M3FNUZ", DT_FLOAT8E4M3FNUZ},
+        {"f8e4m3fn", DT_FLOAT8E4M3FN},
+        {"f8e5m2", DT_FLOAT8E5M2},
+        {"f8E5M2FNUZ", DT_FLOAT8E5M2FNUZ},
+        {"f8E8M0FNU", DT_FLOAT8E8M0},
         {"f4E2M1FN", DT_FLOAT4E2M1},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
@@ -125,7 +159,10 @@ static void put_number(uint8_t *to, dtype type, const decimal *d)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* Up to 16 digits behind "0x". */

@@ -34,7 +34,10 @@ void hlo_foreign(hlo_writer *w, const hlo_op *o)
             outputs = ARENA_ARRAY(b->arena, value_id, (size_t)t->element_count + 1);
             for (output_count = 0; output_count < t->element_count; output_count++)
                 outputs[output_count] = elements[output_count].id;
-            hlo_bind_as(w, v, (hlo_bound){.kind = HLO_TUPLE, .id = NO_VALUE, .elements = elements, .element_count = t->element_count});
+            hlo_bind_as(
+                w, v,
+                (hlo_bound){
+                    .kind = HLO_TUPLE, .id = NO_VALUE, .elements = elements, .element_count = t->element_count});
         } else if (t->rank < 0 && t->dtype == DT_UNKNOWN) {
             hlo_bind_as(w, v, (hlo_bound){.kind = HLO_NOTHING, .id = NO_VALUE});
         } else {
@@ -59,9 +62,11 @@ static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
                          (b->kind == HLO_PLAIN && hlo_type_of(w, o->operands[i])->rank == 0);
         if (is_single)
             continue;
-        if (b->kind != HLO_SQUEEZED || (as->kind == HLO_SQUEEZED && (as->repeated != b->repeated || as->id_rank != b->id_rank)))
+        if (b->kind != HLO_SQUEEZED ||
+            (as->kind == HLO_SQUEEZED && (as->repeated != b->repeated || as->id_rank != b->id_rank)))
             return false;
-        *as = (hlo_bound){.kind = HLO_SQUEEZED, .repeated = b->repeated, .id_rank = b->id_rank, .shape = NO_VALUE, .whole = NO_VALUE};
+        *as = (hlo_bound){
+            .kind = HLO_SQUEEZED, .repeated = b->repeated, .id_rank = b->id_rank, .shape = NO_VALUE, .whole = NO_VALUE};
     }
     return as->kind == HLO_SQUEEZED;
 }
@@ -70,8 +75,9 @@ static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
 static value_id operand_for(hlo_writer *w, const hlo_op *o, int32_t i)
 {
     hlo_bound as;
-    return hlo_bound_of(w, o->operands[i])->kind == HLO_SQUEEZED && squeezed_alike(w, o, &as) ? hlo_kept(w, o->operands[i])
-                                                                                              : hlo_operand(w, o->operands[i]);
+    return hlo_bound_of(w, o->operands[i])->kind == HLO_SQUEEZED && squeezed_alike(w, o, &as)
+               ? hlo_kept(w, o->operands[i])
+               : hlo_operand(w, o->operands[i]);
 }
 
 /* The result of a pointwise operator on broadcasts alone is a broadcast itself. */
@@ -188,7 +194,8 @@ static bool map_bound(hlo_writer *w, const hlo_op *o)
             return true;
         }
         if (is_max && x == 0) {
-            const hlo_op only = {.operands = &other, .operand_count = 1, .first_result = o->first_result, .result_count = 1};
+            const hlo_op only = {
+                .operands = &other, .operand_count = 1, .first_result = o->first_result, .result_count = 1};
             value_id y = operand_for(w, &only, 0);
             target t = target_of(w, &only);
             emit_1(&w->e, "Relu", y, t.id);
@@ -299,7 +306,8 @@ static void map_compare(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     static const struct {
         const char *direction, *op;
-    } DIRECTIONS[] = {{"EQ", "Equal"}, {"NE", "Equal"}, {"GT", "Greater"}, {"GE", "GreaterOrEqual"}, {"LT", "Less"}, {"LE", "LessOrEqual"}};
+    } DIRECTIONS[] = {{"EQ", "Equal"},          {"NE", "Equal"}, {"GT", "Greater"},
+                      {"GE", "GreaterOrEqual"}, {"LT", "Less"},  {"LE", "LessOrEqual"}};
     (void)unused;
     const hlo_attr *direction = hlo_attr_of(o, "comparison_direction", "direction");
     str name = direction ? direction->text : STR("");
@@ -403,10 +411,12 @@ static void map_tuple(hlo_writer *w, const hlo_op *o, const char *unused)
     for (int32_t i = 0; i < o->operand_count; i++) {
         elements[i] = *hlo_bound_of(w, o->operands[i]);
         if (elements[i].kind == HLO_PERMUTED || elements[i].kind == HLO_BROADCAST)
-            elements[i] = (hlo_bound){.kind = HLO_PLAIN, .id = hlo_in(w, o->operands[i]), .shape = NO_VALUE, .whole = NO_VALUE};
+            elements[i] =
+                (hlo_bound){.kind = HLO_PLAIN, .id = hlo_in(w, o->operands[i]), .shape = NO_VALUE, .whole = NO_VALUE};
     }
-    hlo_bind_as(w, o->first_result,
-                (hlo_bound){.kind = HLO_TUPLE, .id = NO_VALUE, .elements = elements, .element_count = o->operand_count});
+    hlo_bind_as(
+        w, o->first_result,
+        (hlo_bound){.kind = HLO_TUPLE, .id = NO_VALUE, .elements = elements, .element_count = o->operand_count});
 }
 
 static void map_tuple_element(hlo_writer *w, const hlo_op *o, const char *unused)
@@ -446,8 +456,9 @@ static void map_constant(hlo_writer *w, const hlo_op *o, const char *unused)
         value_id id = emit_temp(&w->e);
         build_constant(b, id, single);
         build_at(b, id)->is_constant_node = true;
-        hlo_bind_as(w, o->first_result,
-                    (hlo_bound){.kind = HLO_BROADCAST, .id = id, .repeated = UINT64_MAX, .shape = NO_VALUE, .whole = NO_VALUE});
+        hlo_bind_as(
+            w, o->first_result,
+            (hlo_bound){.kind = HLO_BROADCAST, .id = id, .repeated = UINT64_MAX, .shape = NO_VALUE, .whole = NO_VALUE});
         return;
     }
     value_id id = hlo_result(w, o->first_result);
@@ -469,7 +480,8 @@ static void map_global(hlo_writer *w, const hlo_op *o, const char *unused)
         map_nothing(w, o, NULL);
         return;
     }
-    str name = arena_printf(w->e.b->arena, "%.*s%.*s", STR_ARG(w->prefix), STR_ARG(hlo_at(w->m, o->first_result)->name));
+    str name =
+        arena_printf(w->e.b->arena, "%.*s%.*s", STR_ARG(w->prefix), STR_ARG(hlo_at(w->m, o->first_result)->name));
     hlo_bind(w, o->first_result, emit_weight(&w->e, name, t->dtype, t->rank, dims));
     hlo_bound_of(w, o->first_result)->is_weight = true;
 }
@@ -588,7 +600,12 @@ static void map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
     }
     hlo_bound b = *hlo_bound_of(w, x);
     if (b.kind == HLO_SQUEEZED && b.id_rank == to->rank && brings_back(&b, dims, count)) {
-        hlo_bound back = {.kind = HLO_SQUEEZED, .id = b.id, .reduced = b.reduced, .id_rank = to->rank, .shape = NO_VALUE, .whole = NO_VALUE};
+        hlo_bound back = {.kind = HLO_SQUEEZED,
+                          .id = b.id,
+                          .reduced = b.reduced,
+                          .id_rank = to->rank,
+                          .shape = NO_VALUE,
+                          .whole = NO_VALUE};
         for (int i = 0; i < to->rank; i++)
             if ((b.repeated >> i & 1) && to->dims[i] != 1)
                 back.repeated |= UINT64_C(1) << i;
@@ -674,7 +691,8 @@ static void map_iota(hlo_writer *w, const hlo_op *o, const char *unused)
         added[added_count++] = i - axis;
     if (added_count)
         x = emit_unsqueeze(e, x, added, added_count, NO_VALUE);
-    hlo_bound made = {.kind = HLO_BROADCAST, .id = x, .id_rank = t->rank - (int32_t)axis, .shape = shape, .whole = NO_VALUE};
+    hlo_bound made = {
+        .kind = HLO_BROADCAST, .id = x, .id_rank = t->rank - (int32_t)axis, .shape = shape, .whole = NO_VALUE};
     for (int i = 0; i < t->rank && t->rank < 64; i++)
         if (i != axis && t->dims[i] != 1)
             made.repeated |= UINT64_C(1) << i;
@@ -690,7 +708,8 @@ static void map_dimension_size(hlo_writer *w, const hlo_op *o, const char *unuse
     int64_t axis = hlo_int(o, "dimension", "dim", 0);
     value_id shape = hlo_shape_of(w, o->operands[0]);
     value_id size = emit_2(e, "Gather", shape, emit_number(e, axis), NO_VALUE);
-    hlo_bind(w, o->first_result, emit_cast(e, size, hlo_type_of(w, o->first_result)->dtype, hlo_result(w, o->first_result)));
+    hlo_bind(w, o->first_result,
+             emit_cast(e, size, hlo_type_of(w, o->first_result)->dtype, hlo_result(w, o->first_result)));
 }
 
 /* ---- moving ------------------------------------------------------------------------------------------------------- */
@@ -760,7 +779,8 @@ static void map_pad(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     int64_t low[MAX_RANK], high[MAX_RANK], interior[MAX_RANK], pads[2 * MAX_RANK];
     int count = hlo_ints(o, "edge_padding_low", "low", low, MAX_RANK);
-    bool is_plain = count >= 0 && hlo_ints(o, "edge_padding_high", "high", high, MAX_RANK) == count && o->operand_count == 2;
+    bool is_plain =
+        count >= 0 && hlo_ints(o, "edge_padding_high", "high", high, MAX_RANK) == count && o->operand_count == 2;
     int gaps = hlo_ints(o, "interior_padding", "interior", interior, MAX_RANK);
     for (int i = 0; i < gaps; i++)
         is_plain &= interior[i] == 0;
@@ -813,7 +833,8 @@ static void map_sort(hlo_writer *w, const hlo_op *o, const char *canonical)
     int64_t axis = hlo_int(o, "dimension", "dimensions", -1);
     const hlo_type *t = o->operand_count ? hlo_type_of(w, o->operands[0]) : NULL;
     axis = t && axis < 0 ? axis + t->rank : axis;
-    if (!t || t->rank < 1 || axis < 0 || axis >= t->rank || !dim_known(t->dims[axis]) || o->result_count != o->operand_count) {
+    if (!t || t->rank < 1 || axis < 0 || axis >= t->rank || !dim_known(t->dims[axis]) ||
+        o->result_count != o->operand_count) {
         hlo_foreign(w, o);
         return;
     }
@@ -921,14 +942,22 @@ static void map_custom_call(hlo_writer *w, const hlo_op *o, const char *unused)
         hlo_mapper map;
         const char *canonical;
     } TARGETS[] = {
-        {"Sharding", map_same, NULL},          {"annotate_device_placement", map_same, NULL},
-        {"SPMDFullToShardShape", map_same, NULL}, {"SPMDShardToFullShape", map_same, NULL},
-        {"LayoutConstraint", map_same, NULL},  {"shape_assertion", map_nothing, NULL},
-        {"mhlo.erf", map_pointwise, "Erf"},    {"mhlo.topk", map_top_k, "TopK"},
-        {"mhlo.tan", map_pointwise, "Tan"},    {"mhlo.asin", map_pointwise, "Asin"},
-        {"mhlo.acos", map_pointwise, "Acos"},  {"mhlo.sinh", map_pointwise, "Sinh"},
-        {"mhlo.cosh", map_pointwise, "Cosh"},  {"mhlo.asinh", map_pointwise, "Asinh"},
-        {"mhlo.acosh", map_pointwise, "Acosh"}, {"mhlo.atanh", map_pointwise, "Atanh"},
+        {"Sharding", map_same, NULL},
+        {"annotate_device_placement", map_same, NULL},
+        {"SPMDFullToShardShape", map_same, NULL},
+        {"SPMDShardToFullShape", map_same, NULL},
+        {"LayoutConstraint", map_same, NULL},
+        {"shape_assertion", map_nothing, NULL},
+        {"mhlo.erf", map_pointwise, "Erf"},
+        {"mhlo.topk", map_top_k, "TopK"},
+        {"mhlo.tan", map_pointwise, "Tan"},
+        {"mhlo.asin", map_pointwise, "Asin"},
+        {"mhlo.acos", map_pointwise, "Acos"},
+        {"mhlo.sinh", map_pointwise, "Sinh"},
+        {"mhlo.cosh", map_pointwise, "Cosh"},
+        {"mhlo.asinh", map_pointwise, "Asinh"},
+        {"mhlo.acosh", map_pointwise, "Acosh"},
+        {"mhlo.atanh", map_pointwise, "Atanh"},
     };
     (void)unused;
     str target = o->callee;
@@ -952,7 +981,7 @@ static void map_custom_call(hlo_writer *w, const hlo_op *o, const char *unused)
 /* ---- the table ---------------------------------------------------------------------------------------------------- */
 
 #define OR_FOREIGN(name, function)                                                                                     \
-    static void name(hlo_writer *w, const hlo_op *o, const char *unused)                                              \
+    static void name(hlo_writer *w, const hlo_op *o, const char *unused)                                               \
     {                                                                                                                  \
         (void)unused;                                                                                                  \
         if (!function(w, o))                                                                                           \
@@ -1130,8 +1159,8 @@ void hlo_map(hlo_writer *w, const hlo_op *o)
             bool needs_result = OPERATORS[middle].map != map_nothing && OPERATORS[middle].map != map_call &&
                                 OPERATORS[middle].map != map_custom_call && OPERATORS[middle].map != map_while &&
                                 OPERATORS[middle].map != map_case;
-            bool moves = OPERATORS[middle].map == map_tuple || OPERATORS[middle].map == map_same || OPERATORS[middle].map == map_global ||
-                         !needs_result;
+            bool moves = OPERATORS[middle].map == map_tuple || OPERATORS[middle].map == map_same ||
+                         OPERATORS[middle].map == map_global || !needs_result;
             if (o->operand_count < OPERATORS[middle].operands || (needs_result && o->result_count == 0) ||
                 (!moves && !has_tensors(w, o)))
                 hlo_foreign(w, o);

@@ -9,7 +9,8 @@ typedef struct layout {
     int rank;
 } layout;
 
-static bool read_layout(const hlo_op *o, const char *first, const char *second, const char *spatial, int rank, layout *l)
+static bool read_layout(const hlo_op *o, const char *first, const char *second, const char *spatial, int rank,
+                        layout *l)
 {
     l->first = hlo_int(o, first, "", -1);
     l->second = hlo_int(o, second, "", -1);
@@ -74,7 +75,8 @@ static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_wi
         return false;
     for (int i = 0; i < window->axes; i++) {
         int64_t size = t->dims[kernel->spatial[i]], reach;
-        if (window->strides[i] != 1 || !dim_known(size) || __builtin_mul_overflow(window->dilations[i], size - 1, &reach))
+        if (window->strides[i] != 1 || !dim_known(size) ||
+            __builtin_mul_overflow(window->dilations[i], size - 1, &reach))
             return false;
         /* What is beyond the kernel's reach at the end makes the output larger. */
         int64_t low = reach - window->pads[i], high = reach - window->pads[window->axes + i];
@@ -105,8 +107,8 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
     int rank = hlo_type_of(w, o->operands[0])->rank;
     int64_t perm[HLO_FEW], spread[3], pads[6];
     if (!read_layout(o, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", rank, &in) ||
-        !read_layout(o, "kernel_output_feature_dimension", "kernel_input_feature_dimension", "kernel_spatial_dimensions",
-                     hlo_type_of(w, o->operands[1])->rank, &kernel) ||
+        !read_layout(o, "kernel_output_feature_dimension", "kernel_input_feature_dimension",
+                     "kernel_spatial_dimensions", hlo_type_of(w, o->operands[1])->rank, &kernel) ||
         !read_layout(o, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions",
                      hlo_type_of(w, o->first_result)->rank, &out) ||
         in.rank != kernel.rank || in.rank != out.rank || hlo_int(o, "batch_group_count", "", 1) != 1)
@@ -146,7 +148,8 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
         order_of(&kernel, false, perm);
         dtype type = hlo_type_of(w, o->operands[0])->dtype, wide = hlo_type_of(w, o->first_result)->dtype;
         bool is_integer = dtype_is_integer(type) && dtype_bits(type) == 8 && wide == DT_INT32;
-        emit_conv(&w->e, is_integer ? "ConvInteger" : "Conv", x, permuted(w, o->operands[1], perm, rank), NO_VALUE, &window, y);
+        emit_conv(&w->e, is_integer ? "ConvInteger" : "Conv", x, permuted(w, o->operands[1], perm, rank), NO_VALUE,
+                  &window, y);
     }
     if (is_direct)
         hlo_bind(w, o->first_result, y);
@@ -159,7 +162,8 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
 /* ---- reductions over windows --------------------------------------------------------------------------------------- */
 
 /* A running sum is a window over all that came before. */
-static bool map_running(hlo_writer *w, const hlo_op *o, const int64_t *size, const int64_t *pads, const int64_t *strides)
+static bool map_running(hlo_writer *w, const hlo_op *o, const int64_t *size, const int64_t *pads,
+                        const int64_t *strides)
 {
     str combiner = hlo_combiner(o);
     const hlo_type *t = hlo_type_of(w, o->operands[0]);
@@ -201,13 +205,16 @@ bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o)
     str combiner = hlo_combiner(o);
     int64_t size[HLO_FEW], strides[HLO_FEW], dilations[HLO_FEW], spread[HLO_FEW], pads[2 * HLO_FEW], elements = 1;
     int rank = t->rank;
-    if (o->operand_count != 2 || rank < 1 || rank > HLO_FEW || hlo_ints(o, "window_dimensions", "size", size, HLO_FEW) != rank ||
+    if (o->operand_count != 2 || rank < 1 || rank > HLO_FEW ||
+        hlo_ints(o, "window_dimensions", "size", size, HLO_FEW) != rank ||
         !axis_numbers(o, "window_strides", "stride", rank, 1, strides) ||
         !axis_numbers(o, "window_dilations", "rhs_dilate", rank, 1, dilations) ||
-        !axis_numbers(o, "base_dilations", "lhs_dilate", rank, 1, spread) || !axis_numbers(o, "padding", "pad", 2 * rank, 0, pads))
+        !axis_numbers(o, "base_dilations", "lhs_dilate", rank, 1, spread) ||
+        !axis_numbers(o, "padding", "pad", 2 * rank, 0, pads))
         return false;
     for (int i = 0; i < rank; i++)
-        if (spread[i] != 1 || size[i] < 1 || strides[i] < 1 || dilations[i] < 1 || __builtin_mul_overflow(elements, size[i], &elements))
+        if (spread[i] != 1 || size[i] < 1 || strides[i] < 1 || dilations[i] < 1 ||
+            __builtin_mul_overflow(elements, size[i], &elements))
             return false;
     if (map_running(w, o, size, pads, strides))
         return true;
@@ -229,7 +236,8 @@ bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o)
     }
     value_id x = hlo_in(w, o->operands[0]);
     if (is_max) {
-        hlo_bind(w, o->first_result, emit_pool(&w->e, "MaxPool", x, &window, hlo_result(w, o->first_result))->outputs[0]);
+        hlo_bind(w, o->first_result,
+                 emit_pool(&w->e, "MaxPool", x, &window, hlo_result(w, o->first_result))->outputs[0]);
         return true;
     }
     hlo_value result = o->first_result;
@@ -271,8 +279,9 @@ static bool map_arg_max(hlo_writer *w, const hlo_op *o, const int64_t *axes, int
         !dtype_is_integer(hlo_type_of(w, o->first_result + 1)->dtype))
         return false;
     value_id x = hlo_in(w, o->operands[0]);
-    hlo_bind(w, o->first_result,
-             emit_reduce(&w->e, reduce, x, emit_list(&w->e, axes, 1), false, hlo_result(w, o->first_result))->outputs[0]);
+    hlo_bind(
+        w, o->first_result,
+        emit_reduce(&w->e, reduce, x, emit_list(&w->e, axes, 1), false, hlo_result(w, o->first_result))->outputs[0]);
     node *n = emit_op(&w->e, op, &x, 1, NO_VALUE);
     emit_int(n, "axis", axes[0]);
     emit_int(n, "keepdims", 0);
@@ -286,7 +295,7 @@ bool hlo_map_reduce(hlo_writer *w, const hlo_op *o)
 {
     static const struct {
         const char *combiner, *op;
-    } OPS[] = {{"add", "ReduceSum"},     {"maximum", "ReduceMax"}, {"minimum", "ReduceMin"},
+    } OPS[] = {{"add", "ReduceSum"},       {"maximum", "ReduceMax"}, {"minimum", "ReduceMin"},
                {"multiply", "ReduceProd"}, {"and", "ReduceMin"},     {"or", "ReduceMax"}};
     const hlo_type *t = hlo_type_of(w, o->operands[0]);
     str combiner = hlo_combiner(o);
@@ -314,7 +323,8 @@ bool hlo_map_reduce(hlo_writer *w, const hlo_op *o)
     }
     hlo_reduced *r = ARENA_NEW(w->e.b->arena, hlo_reduced);
     *r = (hlo_reduced){.op = op, .x = x, .axis_count = count, .elements = 1, .made = NO_VALUE};
-    hlo_bound b = {.kind = HLO_SQUEEZED, .id = NO_VALUE, .id_rank = t->rank, .reduced = r, .shape = NO_VALUE, .whole = NO_VALUE};
+    hlo_bound b = {
+        .kind = HLO_SQUEEZED, .id = NO_VALUE, .id_rank = t->rank, .reduced = r, .shape = NO_VALUE, .whole = NO_VALUE};
     for (int i = 0; i < count; i++) {
         r->axes[i] = axes[i];
         b.repeated |= UINT64_C(1) << axes[i];
@@ -330,8 +340,9 @@ bool hlo_map_mean(hlo_writer *w, const hlo_op *o)
 {
     const hlo_bound b = *hlo_bound_of(w, o->operands[0]);
     double x;
-    if (b.kind != HLO_SQUEEZED || !b.reduced || b.reduced->made != NO_VALUE || strcmp(b.reduced->op, "ReduceSum") != 0 ||
-        b.reduced->elements < 1 || !hlo_scalar(w, o->operands[1], &x) || hlo_at(w->m, o->operands[0])->uses != 1)
+    if (b.kind != HLO_SQUEEZED || !b.reduced || b.reduced->made != NO_VALUE ||
+        strcmp(b.reduced->op, "ReduceSum") != 0 || b.reduced->elements < 1 || !hlo_scalar(w, o->operands[1], &x) ||
+        hlo_at(w->m, o->operands[0])->uses != 1)
         return false;
     double wanted = (double)b.reduced->elements;
     if (str_is(o->name, "multiply"))

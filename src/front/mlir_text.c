@@ -371,7 +371,8 @@ enum { MAX_INTS = 4096 };
 
 static void add_attr(parser *p, draft *d, str name, const int_list *ints, str text)
 {
-    *(hlo_attr *)ARENA_PUSH(p->arena, &d->attrs) = (hlo_attr){name, ints ? ints->items : NULL, ints ? ints->count : 0, text};
+    *(hlo_attr *)ARENA_PUSH(p->arena, &d->attrs) =
+        (hlo_attr){name, ints ? ints->items : NULL, ints ? ints->count : 0, text};
 }
 
 static void push_int(parser *p, int_list *list, int64_t x)
@@ -493,7 +494,8 @@ static void dense(parser *p, draft *d, str name)
     /* A single number stands for all elements. */
     int64_t count = d->literal_type.rank >= 0;
     for (int i = 0; i < d->literal_type.rank; i++)
-        if (d->literal_type.dims[i] < 0 || __builtin_mul_overflow(count, d->literal_type.dims[i], &count) || count > MAX_INTS)
+        if (d->literal_type.dims[i] < 0 || __builtin_mul_overflow(count, d->literal_type.dims[i], &count) ||
+            count > MAX_INTS)
             count = 1;
     if (ints.count == 1) {
         int64_t x = ints.items[0];

@@ -87,7 +87,11 @@ static value_id add_local(builder *b, name_slot *slot, str name, uint32_t hash)
         slot = find_slot(b, s, name, hash);
     }
     value *v = ARENA_PUSH_ROOM(b->arena, &b->source->values);
-    *v = (value){.name = arena_str(b->arena, name), .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
+    *v = (value){.name = arena_str(b->arena, name),
+                 .rank = RANK_UNKNOWN,
+                 .producer = NO_NODE,
+                 .copied_from = NO_VALUE,
+                 .reordered_of = NO_VALUE};
     value_id id = b->source->values.count - 1;
     *slot = (name_slot){.hash = hash, .id = id + 1};
     s->used++;
@@ -106,7 +110,8 @@ value_id build_local(builder *b, str name)
 value_id build_fresh(builder *b, str name)
 {
     value *v = ARENA_PUSH_ROOM(b->arena, &b->source->values);
-    *v = (value){.name = name, .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
+    *v = (value){
+        .name = name, .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
     return b->source->values.count - 1;
 }
 

@@ -37,7 +37,8 @@ void elaborate_run(sooth_model *model)
 
 value_id elaborate_value(sooth_model *model, str name)
 {
-    const value v = {.name = name, .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
+    const value v = {
+        .name = name, .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
     *(value *)ARENA_PUSH_ROOM(&model->source_arena, &model->source.values) = v;
     *(value *)ARENA_PUSH_ROOM(model->net.arena, &model->net.values) = v;
     return model->net.values.count - 1;
