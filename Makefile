@@ -35,7 +35,7 @@ LIB_SOURCES := $(filter-out src/cli/%,$(SOURCES))
 CLI_SOURCES := $(filter src/cli/%,$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
-    $(BUILD)/obj/src/predict/shipped.o
+    $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 
 LIB_A := $(BUILD)/libsooth.a
@@ -72,6 +72,9 @@ $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/
     $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<
+$(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
 
 # Where floats are summed by the hundred thousand, the compiler may use its widest loops; products of matrices have multiplication and
 # addition in one instruction.
@@ -129,7 +132,7 @@ CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
-    $(BUILD)/tests/tools/algorithm
+    $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
@@ -242,5 +245,6 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 21 | sort
 
 -include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d \
-    $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d $(FUZZ_TARGETS:%=$(BUILD)/obj/fuzz/%_fuzz.d) \
+    $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d $(BUILD)/obj/tests/tools/memory.d \
+    $(FUZZ_TARGETS:%=$(BUILD)/obj/fuzz/%_fuzz.d) \
     $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard bench/*.c))

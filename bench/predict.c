@@ -1,6 +1,6 @@
 /* predict.c: how long a prediction of a loaded network takes, through the public interface.
  *
- *     predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE]]]]]
+ *     predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]
  *
  * Prints one line: runs; the fastest and the median in microseconds of a first prediction after binding, where the network is
  * lowered to kernels; the same of a further one, on another GPU say; kernels. */
@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { MAX_RUNS = 100000 };
@@ -60,11 +61,14 @@ static int run(sooth_model *model, int64_t batch, const sooth_predict_options *o
 int main(int argc, char **argv)
 {
     if (argc < 4)
-        return fprintf(stderr, "usage: predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE]]]]]\n"), 2;
+        return fprintf(stderr,
+                       "usage: predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]\n"),
+               2;
     sooth_error error = {.message = ""};
     sooth_model *model = NULL;
     sooth_gpus *gpus = NULL;
-    sooth_predict_options where = {.precision = argc > 5 ? argv[5] : NULL,
+    sooth_predict_options where = {.memory = argc > 9 && strcmp(argv[9], "memory") == 0,
+                                   .precision = argc > 5 ? argv[5] : NULL,
                                    .layout = argc > 6 ? argv[6] : NULL,
                                    .runtime = argc > 7 ? argv[7] : NULL,
                                    .mode = argc > 8 ? argv[8] : NULL};

@@ -207,6 +207,7 @@ typedef enum sooth_format {
     SOOTH_FORMAT_SVG,   /* the graph as a picture */
     SOOTH_FORMAT_TRACE, /* predictions alone: a timeline, Chrome's trace format, for Perfetto and chrome://tracing */
     SOOTH_FORMAT_HTML,  /* predictions alone: one page that needs nothing else */
+    SOOTH_FORMAT_MEMORY_SVG, /* predictions with memory alone: memory over time as a picture */
 } sooth_format;
 
 /* All zero means: the table, every layer, no colours. */
@@ -221,6 +222,7 @@ typedef struct sooth_report_options {
     bool ascii;     /* no other characters in the table than those of ASCII, but for names */
     bool layers;    /* of a prediction: every layer in the table, not only the costliest; CSV of layers */
     bool kernels;   /* of a prediction: the kernels in launch order too; CSV of kernels */
+    bool memory;    /* of a prediction: memory over time too, in table and JSON */
 } sooth_report_options;
 
 /* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
@@ -335,6 +337,7 @@ typedef struct sooth_predict_options {
     double
         power_limit_w; /* that the GPU was told to keep (nvidia-smi -pl); default: its own. Less makes kernels slower */
     double co2_g_per_kwh; /* of the electricity, for co2_g; default: not known */
+    bool memory;          /* how much memory of the GPU it needs, too: see sooth_prediction_memory */
 } sooth_predict_options;
 
 /* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
@@ -386,6 +389,22 @@ typedef struct sooth_prediction_totals {
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
+/* The memory of the GPU that a pass or a step of training takes at its peak, as the driver's tools show it: what tensors and workspaces
+ * need, what PyTorch's caching allocator holds beside that, the driver's context. Played through request by request. All zero if it
+ * was not asked for. */
+typedef struct sooth_memory {
+    bool known;
+    sooth_interval total_mib;
+    /* Parts; they sum to the value. */
+    double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib, workspace_mib;
+    double cache_mib;    /* held by the allocator and not in use at the peak */
+    double context_mib;  /* driver, code of kernels, handles of libraries */
+    double capacity_mib; /* of the GPU; NAN: not known */
+    bool fits;           /* before it fails, the allocator gives back what it does not use: that counts */
+    size_t peak_kernel;  /* index of the kernel that runs at the peak; SIZE_MAX: before all */
+} sooth_memory;
+SOOTH_API sooth_memory sooth_prediction_memory(const sooth_prediction *prediction);
+
 /* Every layer of the network in order, then what belongs to none (loss, optimizer). Their latencies sum to the total. */
 typedef struct sooth_predicted_layer {
     const char *name, *op; /* as in sooth_layer */
@@ -397,6 +416,8 @@ typedef struct sooth_predicted_layer {
     int64_t flops, bytes;
     size_t kernel_count; /* that it launches */
     double energy_j;     /* its part; these sum to the total */
+    int64_t
+        peak_bytes; /* of what it made, at the peak of memory; weights and their gradients not counted. 0 without memory */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
@@ -425,6 +446,8 @@ typedef struct sooth_predicted_kernel {
     double blocks, waves;              /* thread blocks, rounds of them; 0 if not computed */
     double wave_efficiency, occupancy; /* in percent */
     size_t input_count, output_count;
+    int64_t allocated_bytes,
+        reserved_bytes; /* while it runs: by tensors, and by the allocator for them. 0 without memory */
 } sooth_predicted_kernel;
 SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
@@ -442,11 +465,18 @@ SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *
 /* The operators that a compiler fused into a kernel, under PyTorch's names; NULL after the last. */
 SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
 
+/* The largest batch of at most `most` (0: 65,536) with which the model fits into the GPU's memory under the options; 0 if not even one
+ * sample does. `dims` are as of sooth_bind, but for its batch; NULL: as the file has them. The model is bound anew, in the end to the batch
+ * that was found (or to 1). SOOTH_ERROR_UNSUPPORTED: its batch is fixed, or the GPU's memory is not known. */
+SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims,
+                                           const sooth_predict_options *options, int64_t most, int64_t *batch,
+                                           sooth_error *error);
+
 /* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 
 /* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are
- * table, JSON, CSV, trace and HTML (of one). *text is the caller's: free(). options may be NULL. */
+ * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */
 SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
                                                const sooth_report_options *options, char **text, size_t *size,
                                                sooth_error *error);

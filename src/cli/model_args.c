@@ -170,15 +170,20 @@ static int parse_bindings(const char *command, const model_args *args, bindings 
     return SOOTH_OK;
 }
 
+static sooth_options options_of(const model_args *args, const bindings *b)
+{
+    return (sooth_options){.batch = args->batch,
+                           .dims = b->dims,
+                           .dim_count = args->dims.count,
+                           .shapes = b->shapes,
+                           .shape_count = args->shapes.count,
+                           .skip_passes = b->skip,
+                           .extra_passes = b->fuse};
+}
+
 static int bind_parsed(const char *path, const model_args *args, const bindings *b, model_file *file)
 {
-    sooth_options options = {.batch = args->batch,
-                             .dims = b->dims,
-                             .dim_count = args->dims.count,
-                             .shapes = b->shapes,
-                             .shape_count = args->shapes.count,
-                             .skip_passes = b->skip,
-                             .extra_passes = b->fuse};
+    sooth_options options = options_of(args, b);
     sooth_error error;
     sooth_status status = sooth_bind(file->model, &options, &error);
     return status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject_of(path), "%s", error.message);
@@ -190,6 +195,21 @@ int model_bind(const char *command, const char *path, const model_args *args, mo
     int code = parse_bindings(command, args, &b);
     if (code == SOOTH_OK)
         code = bind_parsed(path, args, &b, file);
+    bindings_free(args, &b);
+    return code;
+}
+
+int model_largest_batch(const char *command, const char *path, const model_args *args,
+                        const sooth_predict_options *where, model_file *file, int64_t *batch)
+{
+    bindings b = {0};
+    int code = parse_bindings(command, args, &b);
+    if (code == SOOTH_OK) {
+        sooth_options options = options_of(args, &b);
+        sooth_error error;
+        sooth_status status = sooth_largest_batch(file->model, &options, where, 0, batch, &error);
+        code = status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject_of(path), "%s", error.message);
+    }
     bindings_free(args, &b);
     return code;
 }

@@ -52,6 +52,9 @@ typedef struct model_file {
 } model_file;
 int model_load(const char *path, model_file *file);                                              /* without binding */
 int model_bind(const char *command, const char *path, const model_args *args, model_file *file); /* may be repeated */
+/* Binds the model to the largest batch that fits into the GPU's memory; 0: none does. */
+int model_largest_batch(const char *command, const char *path, const model_args *args,
+                        const sooth_predict_options *where, model_file *file, int64_t *batch);
 int model_open(const char *command, const char *path, const model_args *args, model_file *file);
 /* Does the bound model leave the first dimension of an input open? */
 bool model_has_open_batch(const sooth_model *model);

@@ -9,9 +9,9 @@
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 enum { MOST_PREDICTIONS = 1000 };
 
-static const char *const FORMATS[] = {"table", "json", "csv", "trace", "html", NULL};
-static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_TRACE,
-                                         SOOTH_FORMAT_HTML};
+static const char *const FORMATS[] = {"table", "json", "csv", "trace", "html", "memory-svg", NULL};
+static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV,
+                                         SOOTH_FORMAT_TRACE, SOOTH_FORMAT_HTML, SOOTH_FORMAT_MEMORY_SVG};
 
 static void help(const option *options, size_t count)
 {
@@ -33,6 +33,7 @@ typedef struct question {
     model_args *model_args;
     sooth_predict_options where;
     sooth_report_options report;
+    bool asks_fit, asks_batch;
     const char *output;
     const sooth_gpu **gpus; /* free() */
     size_t gpu_count;
@@ -101,20 +102,44 @@ static int bind_batch(question *q, model_file *file, int64_t batch)
     return model_bind("predict", q->path, q->model_args, file);
 }
 
+static int predict_on(question *q, model_file *file, const sooth_gpu *gpu)
+{
+    sooth_error error;
+    q->where.device = gpu;
+    sooth_status status = sooth_predict(file->model, &q->where, &q->predictions[q->prediction_count], &error);
+    if (status == SOOTH_OK)
+        q->prediction_count++;
+    return status == SOOTH_OK            ? SOOTH_OK
+           : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
+                                         : cli_fail(status, q->path, "%s", error.message);
+}
+
+/* Each GPU with the largest batch that fits into its memory. */
+static int predict_largest(question *q, model_file *file)
+{
+    for (size_t g = 0; g < q->gpu_count; g++) {
+        int64_t batch;
+        q->where.device = q->gpus[g];
+        int code = model_largest_batch("predict", q->path, q->model_args, &q->where, file, &batch);
+        if (code == SOOTH_OK && batch == 0)
+            code = cli_fail(SOOTH_ANSWER_NO, q->path, "not even one sample fits into the memory of %s",
+                            sooth_gpu_text(q->gpus[g], "name"));
+        if (code == SOOTH_OK)
+            code = predict_on(q, file, q->gpus[g]);
+        if (code != SOOTH_OK)
+            return code;
+    }
+    return SOOTH_OK;
+}
+
 static int predict_all(question *q, model_file *file)
 {
+    if (q->asks_batch)
+        return predict_largest(q, file);
     for (size_t b = 0; b < q->batch_count; b++) {
         int code = bind_batch(q, file, q->batches[b]);
-        for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++) {
-            sooth_error error;
-            q->where.device = q->gpus[g];
-            sooth_status status = sooth_predict(file->model, &q->where, &q->predictions[q->prediction_count], &error);
-            if (status == SOOTH_OK)
-                q->prediction_count++;
-            else
-                code = status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
-                                                   : cli_fail(status, q->path, "%s", error.message);
-        }
+        for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++)
+            code = predict_on(q, file, q->gpus[g]);
         if (code != SOOTH_OK)
             return code;
     }
@@ -135,6 +160,25 @@ static int write_answer(const question *q)
     return code;
 }
 
+/* --fits: one line for each prediction, and the answer as the exit code. */
+static int write_fits(const question *q)
+{
+    int code = SOOTH_OK;
+    for (size_t i = 0; i < q->prediction_count; i++) {
+        sooth_prediction_totals t = sooth_prediction_totals_of(q->predictions[i]);
+        sooth_memory m = sooth_prediction_memory(q->predictions[i]);
+        if (!(m.capacity_mib > 0))
+            return cli_fail(SOOTH_ERROR_UNSUPPORTED, t.gpu, "how much memory the GPU has is not known");
+        if (q->report.format == SOOTH_FORMAT_TABLE)
+            printf("%s, batch %lld: %.0f MiB (%.0f to %.0f) of %.0f: %s\n", t.gpu, (long long)t.batch,
+                   m.total_mib.value, m.total_mib.low, m.total_mib.high, m.capacity_mib,
+                   m.fits ? "fits" : "does not fit");
+        code = m.fits ? code : SOOTH_ANSWER_NO;
+    }
+    int written = q->report.format == SOOTH_FORMAT_TABLE ? cli_flush() : write_answer(q);
+    return written == SOOTH_OK ? code : written;
+}
+
 static int answer(question *q)
 {
     if (q->gpu_count * q->batch_count > MOST_PREDICTIONS)
@@ -148,7 +192,7 @@ static int answer(question *q)
         return code;
     code = predict_all(q, &file);
     if (code == SOOTH_OK)
-        code = write_answer(q);
+        code = q->asks_fit ? write_fits(q) : write_answer(q);
     for (size_t i = 0; i < q->prediction_count; i++)
         sooth_prediction_free(q->predictions[i]);
     model_close(&file);
@@ -190,14 +234,16 @@ static int with_resources(question *q, predict_args *args, const char *queries)
 /* NULL: the operands and options fit together. */
 static const char *misuse(int operands, bool has_queries, const question *q)
 {
+    if (q->asks_batch && q->batch_count)
+        return "--largest-batch finds the batch itself: leave out --batch";
     if (!has_queries)
         return operands < 1 ? "which MODEL?" : operands > 1 ? "one MODEL at a time; '%.100s' is one too many" : NULL;
     if (operands)
         return "--queries names the models itself; '%.100s' is one too many";
-    if (q->report.format != SOOTH_FORMAT_TABLE || q->report.layers || q->report.kernels || q->model_args->dims.count ||
-        q->model_args->shapes.count)
-        return "--queries writes CSV with one row for each query: --format, --layers, --kernels, --dim and --shape do "
-               "not go with it";
+    if (q->report.format != SOOTH_FORMAT_TABLE || q->report.layers || q->report.kernels || q->report.memory ||
+        q->asks_fit || q->asks_batch || q->model_args->dims.count || q->model_args->shapes.count)
+        return "--queries writes CSV with one row for each query: --format, --layers, --kernels, --memory, --fits, "
+               "--largest-batch, --dim and --shape do not go with it";
     return NULL;
 }
 
@@ -206,7 +252,7 @@ int predict_main(int argc, char **argv)
     model_args dimensions = {0};
     predict_args args = {0};
     int format = 0;
-    bool layers = false, kernels = false;
+    bool layers = false, kernels = false, memory = false, asks_fit = false, asks_batch = false;
     const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL;
     sooth_predict_options *where = &args.options;
     const option options[] = {
@@ -268,13 +314,22 @@ int predict_main(int argc, char **argv)
          .help = "grams of CO2 for each kWh of your electricity: tells the CO2 too"},
         {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "every layer, not only the costliest"},
         {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "the kernels too, in launch order"},
+        {.name = "memory", .kind = OPTION_FLAG, .target = &memory, .help = "memory over time too"},
+        {.name = "fits",
+         .kind = OPTION_FLAG,
+         .target = &asks_fit,
+         .help = "only whether it fits into the GPU's memory: exit code 0 yes, 1 no"},
+        {.name = "largest-batch",
+         .kind = OPTION_FLAG,
+         .target = &asks_batch,
+         .help = "only the largest batch that fits into the GPU's memory"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
          .target = &format,
-         .argument = "table|json|csv|trace|html",
+         .argument = "table|json|csv|trace|html|memory-svg",
          .choices = FORMATS,
-         .help = "how to write it; trace is a timeline for Perfetto"},
+         .help = "how to write it; trace is a timeline for Perfetto, memory-svg a picture\nof memory over time"},
         {.name = "queries",
          .kind = OPTION_TEXT,
          .target = &queries,
@@ -297,8 +352,12 @@ int predict_main(int argc, char **argv)
         question q = {.path = argc > 1 ? argv[1] : NULL,
                       .model_args = &dimensions,
                       .where = args.options,
-                      .report = {.format = FORMAT_OF[format], .layers = layers, .kernels = kernels},
+                      .report = {.format = FORMAT_OF[format], .layers = layers, .kernels = kernels, .memory = memory},
+                      .asks_fit = asks_fit,
+                      .asks_batch = asks_batch,
+                      .batch_count = args.batches ? 1 : 0,
                       .output = output};
+        q.where.memory = args.options.memory = true;
         const char *wrong = misuse(argc - 1, queries != NULL, &q);
         if (!wrong && power_limit && !options_decimal(power_limit, 1, 2000, &where->power_limit_w))
             wrong = "--power-limit takes watts from 1 to 2000";

@@ -28,7 +28,7 @@ typedef struct query {
     int64_t batch;     /* 0: as in the file */
     sooth_predict_options options;
     char error[MESSAGE_ROOM]; /* why there is no answer; "" if there is one */
-    sooth_interval latency_ms, energy_j;
+    sooth_interval latency_ms, memory_mib, energy_j;
     double utilization;
 } query;
 
@@ -238,6 +238,7 @@ static void answer_row(sooth_model *model, query *x)
     x->latency_ms = totals.latency_ms;
     x->energy_j = totals.energy_j;
     x->utilization = totals.compute_share;
+    x->memory_mib = sooth_prediction_memory(prediction).total_mib;
     sooth_prediction_free(prediction);
 }
 
@@ -299,13 +300,12 @@ static void write_interval(text *out, sooth_interval x)
     text_printf(out, ",%s", number_real(room, x.high));
 }
 
-/* Memory is columns that stay empty: it is not computed. */
 static void write_answer(text *out, const query *x)
 {
     char room[NUMBER_ROOM];
     if (!*x->error) {
         write_interval(out, x->latency_ms);
-        text_puts(out, ",,,");
+        write_interval(out, x->memory_mib);
         write_interval(out, x->energy_j);
         text_printf(out, ",%s,", isfinite(x->utilization) ? number_real(room, x->utilization) : "");
     } else {

@@ -73,6 +73,7 @@ typedef struct placed_tensor {
     dtype dtype;
     int8_t rank;
     bool is_weight; /* there before the pass begins: parameter or buffer */
+    bool is_state;  /* of those: the optimizer's */
     bool is_number; /* a number of the program text, no memory; never widens the other operand's type */
     const int64_t *dims;
     const int64_t *strides; /* in elements; 0 where it is broadcast */

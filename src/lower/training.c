@@ -72,7 +72,7 @@ static tensor_id *like_parameters(update *u, bool is_state)
     for (int i = 0; i < u->parameters.count; i++) {
         extent x = tensor_extent(e, u->parameters.items[i]);
         made[i] = tensor_new(e, tensor_dtype(e, u->parameters.items[i]), &x);
-        e->out->tensors.items[made[i]].is_weight = is_state;
+        e->out->tensors.items[made[i]].is_weight = e->out->tensors.items[made[i]].is_state = is_state;
     }
     return made;
 }

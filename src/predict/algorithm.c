@@ -230,6 +230,10 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
+    /* Float32 in channels first: both gradients run in the layout of tensor cores. There are no rows of cuDNN for these; the rule was
+     * chosen by what PyTorch's allocator took in steps of training (see data/memory.txt). */
+    if (direction != CONV_FORWARD && !c->channels_last && c->element_bytes == 4 && chosen->name != DEPTHWISE)
+        return c->output_bytes + c->weight_bytes + (direction == CONV_FILTER_GRADIENT ? c->input_bytes : 0);
     if (!chosen->tensor)
         return 0;
     if (!c->channels_last) { /* into the layout of tensor cores; Hopper's kernels do not write the other one */

@@ -232,8 +232,28 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
     t->co2_g = co2_g_per_kwh > 0 ? power->energy_j / J_PER_KWH * co2_g_per_kwh : NAN;
 }
 
+/* ---- memory --------------------------------------------------------------------------------------------------------- */
+
+static void fill_memory(sooth_prediction *answer, const network *net, const setting *where)
+{
+    const program *p = answer->program;
+    footprint *f = ARENA_NEW(&answer->arena, footprint);
+    *f = footprint_of(p, net, where, workspaces_of(p, where, &answer->arena), &answer->arena);
+    answer->memory = f;
+    for (int32_t i = 0; i < p->storage_count; i++) {
+        const lifetime *l = &f->use->lifetimes[i];
+        bool is_made = l->part == MEMORY_ACTIVATIONS || l->part == MEMORY_OPTIMIZER;
+        if (!is_made || l->birth < 0 || l->birth > f->use->peak_kernel || l->death < f->use->peak_kernel)
+            continue;
+        int32_t outside = net->nodes.count + p->kernels.items[l->birth].phase;
+        int32_t layer = l->layer >= 0 && l->layer < net->nodes.count ? l->layer : outside;
+        if (layer < answer->layer_count)
+            answer->layers[layer].peak_bytes += l->bytes;
+    }
+}
+
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
-                 double power_limit_w, double co2_g_per_kwh)
+                 double power_limit_w, double co2_g_per_kwh, bool with_memory)
 {
     answer->lowered = lowered_get(model, &where->lower);
     const program *p = answer->lowered->program;
@@ -249,4 +269,6 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
+    if (with_memory)
+        fill_memory(answer, &model->net, where);
 }

@@ -4,6 +4,7 @@
 #define SOOTH_PREDICT_ANSWER_H
 
 #include "predict/energy.h"
+#include "predict/footprint.h"
 #include "predict/lowered.h"
 #include "predict/setting.h"
 
@@ -26,6 +27,7 @@ struct sooth_prediction {
     lowered *lowered;       /* held; NULL until it is made */
     const program *program; /* of it */
     const prediction *times;
+    const footprint *memory; /* NULL: not asked for */
     sooth_prediction_totals totals;
     sooth_predicted_layer *layers;
     int32_t layer_count;
@@ -39,7 +41,7 @@ struct sooth_prediction {
 
 /* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
-                 double power_limit_w, double co2_g_per_kwh);
+                 double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
 const char *bound_name(kernel_bound bound);
 

@@ -139,7 +139,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W cannot be", options->power_limit_w);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
-    answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh);
+    answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     return SOOTH_OK;
 }
 
@@ -198,6 +198,37 @@ void sooth_prediction_free(sooth_prediction *prediction)
 sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
 {
     return prediction->totals;
+}
+
+/* The launched kernel with this index in the program, or the first behind it: views launch nothing. */
+static size_t launched_from(const sooth_prediction *prediction, int32_t index)
+{
+    int32_t i = 0;
+    while (i < prediction->kernel_count && prediction->kernels[i].index < index)
+        i++;
+    return i < prediction->kernel_count ? (size_t)i : SIZE_MAX;
+}
+
+sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
+{
+    const footprint *f = prediction->memory;
+    if (!f)
+        return (sooth_memory){.known = false};
+    return (sooth_memory){
+        .known = true,
+        .total_mib = {f->value_mib, f->low_mib, f->high_mib},
+        .weights_mib = f->parts_mib[MEMORY_WEIGHTS],
+        .gradients_mib = f->parts_mib[MEMORY_GRADIENTS],
+        .optimizer_mib = f->parts_mib[MEMORY_OPTIMIZER],
+        .inputs_mib = f->parts_mib[MEMORY_INPUTS],
+        .activations_mib = f->parts_mib[MEMORY_ACTIVATIONS],
+        .workspace_mib = f->parts_mib[MEMORY_WORKSPACE],
+        .cache_mib = f->cache_mib,
+        .context_mib = f->context_mib,
+        .capacity_mib = f->capacity_mib,
+        .fits = f->fits,
+        .peak_kernel = launched_from(prediction, f->use->peak_kernel),
+    };
 }
 
 size_t sooth_predicted_layer_count(const sooth_prediction *prediction)
@@ -267,6 +298,8 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
         .occupancy = 100 * t->occupancy,
         .input_count = count_tensors(prediction->program, k->inputs, k->input_count),
         .output_count = count_tensors(prediction->program, k->outputs, k->output_count),
+        .allocated_bytes = prediction->memory ? prediction->memory->use->of_kernel[l->index] : 0,
+        .reserved_bytes = prediction->memory ? prediction->memory->use->reserved_of_kernel[l->index] : 0,
     };
 }
 

@@ -24,7 +24,7 @@ static void text_field(text *out, const char *s)
     text_csv(out, s ? s : "");
 }
 
-static void totals_row(text *out, const sooth_prediction_totals *t)
+static void totals_row(text *out, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     text_csv(out, t->file);
     text_field(out, t->gpu);
@@ -49,6 +49,11 @@ static void totals_row(text *out, const sooth_prediction_totals *t)
     real_field(out, t->power_w.value);
     real_field(out, t->energy_j_per_1000);
     real_field(out, t->co2_g);
+    sooth_memory m = sooth_prediction_memory(p);
+    real_field(out, m.known ? m.total_mib.value : NAN);
+    real_field(out, m.known ? m.total_mib.low : NAN);
+    real_field(out, m.known ? m.total_mib.high : NAN);
+    text_field(out, !m.known || !(m.capacity_mib > 0) ? "" : m.fits ? "1" : "0");
     text_puts(out, "\n");
 }
 
@@ -99,15 +104,16 @@ static void kernel_rows(predict_report *r, const sooth_prediction *p, const soot
 
 void predict_csv(predict_report *r)
 {
-    text_puts(r->out,
-              r->options.kernels
-                  ? "gpu,batch,name,op,layer,latency_ms,flops,bytes,device_us,bound,phase,algorithm,shape,"
-                    "dtype,hidden,energy_j\n"
-              : r->options.layers
-                  ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j\n"
-                  : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
-                    "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
-                    "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g\n");
+    text_puts(
+        r->out,
+        r->options.kernels ? "gpu,batch,name,op,layer,latency_ms,flops,bytes,device_us,bound,phase,algorithm,shape,"
+                             "dtype,hidden,energy_j\n"
+        : r->options.layers
+            ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j\n"
+            : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
+              "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
+              "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g,"
+              "memory_mib,memory_mib_low,memory_mib_high,fits\n");
     for (size_t i = 0; i < r->count; i++) {
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         if (r->options.kernels)
@@ -115,6 +121,6 @@ void predict_csv(predict_report *r)
         else if (r->options.layers)
             layer_rows(r->out, r->predictions[i], &t);
         else
-            totals_row(r->out, &t);
+            totals_row(r->out, r->predictions[i], &t);
     }
 }

@@ -1,6 +1,6 @@
 /* predict_html.c: `sooth predict --format html`: one page that needs nothing else: figures, a timeline of the layers, the roofline with
  * every layer in it, and a table that can be sorted. It is well-formed XML too. Light or dark as the reader's system is. */
-#include "report/predict_report.h"
+#include "report/predict_memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,6 +22,8 @@ static const char STYLE[] =
     ".compute{fill:var(--compute)}.memory{fill:var(--memory)}.launch{fill:var(--launch)}.none{fill:var(--none)}\n"
     ".time rect{stroke:var(--paper);stroke-width:.3}.time rect:hover,circle:hover{fill:var(--ink)}"
     "circle{fill-opacity:.7}.roof{fill:none;stroke:var(--ink);stroke-width:1.5}.grid{stroke:var(--line)}\n"
+    ".context{fill:var(--launch)}.allocated{fill:var(--compute)}.reserved{fill:none;stroke:var(--memory);"
+    "stroke-width:1.5}.capacity{stroke:#c0392b;stroke-dasharray:5 4}\n"
     ".key{display:inline-block;width:11px;height:11px;border-radius:3px;margin:0 5px 0 14px}"
     ".key.compute{background:var(--compute)}.key.memory{background:var(--memory)}.key.launch{background:var(--launch)}"
     "\n"
@@ -149,6 +151,16 @@ static void cards(page *g)
     if (t->occupancy > 0) {
         snprintf(note, sizeof note, "wave efficiency %s", percent_text(a, t->wave_efficiency));
         card(g, "occupancy", percent_text(b, t->occupancy), note);
+    }
+    sooth_memory m = sooth_prediction_memory(g->p);
+    if (m.known) {
+        snprintf(value, sizeof value, "%s MiB", number_grouped(a, (int64_t)round(m.total_mib.value)));
+        snprintf(note, sizeof note, "%s to %s MiB%s", number_digits(a, m.total_mib.low),
+                 number_digits(b, m.total_mib.high),
+                 !(m.capacity_mib > 0) ? ""
+                 : m.fits              ? ", fits"
+                                       : ", does not fit");
+        card(g, "memory", value, note);
     }
     snprintf(note, sizeof note, "%s ms busy", number_digits(a, t->device_ms));
     card(g, "kernels", number_grouped(b, (int64_t)sooth_predicted_kernel_count(g->p)), note);
@@ -412,6 +424,47 @@ static void basis(page *g)
     }
 }
 
+/* Peak memory by its parts, its course, and the layers whose tensors are alive at the peak. */
+static void memory_section(page *g)
+{
+    enum { MOST = 10 };
+    sooth_memory m = sooth_prediction_memory(g->p);
+    memory_share shares[MEMORY_SHARES];
+    char room[NUMBER_ROOM];
+    size_t count;
+    if (!m.known)
+        return;
+    text *o = g->out;
+    memory_shares(&m, shares);
+    text_puts(o, "<h2>Memory over time</h2>\n");
+    memory_picture(g->r, g->p, true);
+    text_puts(o, "<div class=\"wide\"><table><thead><tr><th>part</th><th class=\"n\">MiB</th><th>what</th></tr></thead>"
+                 "<tbody>\n");
+    for (int i = 0; i < MEMORY_SHARES; i++) {
+        text_puts(o, "<tr>");
+        cell(o, shares[i].name);
+        number_cell(o, shares[i].mib, number_digits(room, shares[i].mib));
+        cell(o, shares[i].note);
+        text_puts(o, "</tr>\n");
+    }
+    text_puts(o, "</tbody></table></div>\n");
+    const size_t *order = memory_largest_layers(g->r, g->p, &count);
+    if (!count)
+        return;
+    text_puts(o, "<h2>Layers that set the peak of memory</h2>\n<div class=\"wide\"><table><thead><tr><th>layer</th>"
+                 "<th>operator</th><th class=\"n\">MiB</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < count && i < MOST; i++) {
+        sooth_predicted_layer l = sooth_predicted_layer_at(g->p, order[i]);
+        double mib = (double)l.peak_bytes / (1024 * 1024);
+        text_puts(o, "<tr>");
+        cell(o, l.name);
+        cell(o, l.op);
+        number_cell(o, mib, number_digits(room, mib));
+        text_puts(o, "</tr>\n");
+    }
+    text_puts(o, "</tbody></table></div>\n");
+}
+
 void predict_html(predict_report *r)
 {
     page g = {.r = r, .out = r->out, .p = r->predictions[0], .t = sooth_prediction_totals_of(r->predictions[0])};
@@ -419,6 +472,7 @@ void predict_html(predict_report *r)
     cards(&g);
     splits(&g);
     timeline(&g);
+    memory_section(&g);
     roofline_section(&g);
     layer_table(&g);
     if (r->options.kernels)

@@ -1,7 +1,7 @@
 /* predict_json.c: `sooth predict --format json`. Scripts read it: fields may be added, never renamed. What cannot be computed has
  * no field. */
 #include "report/json.h"
-#include "report/predict_report.h"
+#include "report/predict_memory.h"
 
 #include <math.h>
 
@@ -90,6 +90,90 @@ static void totals(json *j, const sooth_prediction *p, const sooth_prediction_to
     json_close(j, '}');
 }
 
+/* Below this share of the peak a layer does not set it. */
+static const double LEAST_SHARE = 0.005;
+
+static void memory_peak(predict_report *r, json *j, const sooth_prediction *p, const sooth_memory *m)
+{
+    size_t count;
+    const size_t *order = memory_largest_layers(r, p, &count);
+    json_key(j, "memory_peak");
+    json_open(j, '{', true);
+    json_key(j, "layer");
+    if (m->peak_kernel == SIZE_MAX) {
+        json_null(j);
+    } else {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(p, m->peak_kernel);
+        json_string(j, sooth_predicted_layer_at(p, k.layer).name);
+        json_pair_string(j, "op", k.op);
+        json_pair_string(j, "phase", k.phase);
+    }
+    json_key(j, "layers");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < count; i++) {
+        sooth_predicted_layer l = sooth_predicted_layer_at(p, order[i]);
+        double mib = (double)l.peak_bytes / (1024 * 1024);
+        if (mib < LEAST_SHARE * m->activations_mib)
+            break;
+        json_open(j, '{', true);
+        json_pair_string(j, "name", l.name);
+        json_pair_string(j, "op", l.op);
+        pair_real(j, "mib", mib);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void memory_course(predict_report *r, json *j, const sooth_prediction *p)
+{
+    size_t count;
+    const memory_point *points = memory_over_time(r, p, 0, &count);
+    json_key(j, "memory_over_time");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < count; i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(p, points[i].kernel);
+        json_open(j, '{', true);
+        pair_real(j, "ms", points[i].begin_ms);
+        json_pair_string(j, "layer", sooth_predicted_layer_at(p, k.layer).name);
+        json_pair_string(j, "op", k.op);
+        json_pair_string(j, "phase", k.phase);
+        pair_real(j, "allocated_mib", points[i].allocated_mib);
+        pair_real(j, "reserved_mib", points[i].reserved_mib);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void memory(predict_report *r, json *j, const sooth_prediction *p)
+{
+    sooth_memory m = sooth_prediction_memory(p);
+    if (!m.known)
+        return;
+    json_key(j, "memory_mib");
+    json_open(j, '{', true);
+    pair_real(j, "value", m.total_mib.value);
+    pair_real(j, "low", m.total_mib.low);
+    pair_real(j, "high", m.total_mib.high);
+    json_key(j, "parts");
+    json_open(j, '{', true);
+    memory_share shares[MEMORY_SHARES];
+    memory_shares(&m, shares);
+    for (int i = 0; i < MEMORY_SHARES; i++)
+        pair_real(j, shares[i].name, shares[i].mib);
+    json_close(j, '}');
+    json_close(j, '}');
+    json_key(j, "fits");
+    if (m.capacity_mib > 0)
+        json_bool(j, m.fits);
+    else
+        json_null(j);
+    pair_real(j, "capacity_mib", m.capacity_mib);
+    memory_peak(r, j, p, &m);
+    if (r->options.memory)
+        memory_course(r, j, p);
+}
+
 static void layers(json *j, const sooth_prediction *p)
 {
     json_key(j, "layers");
@@ -146,6 +230,10 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
     pair_real(j, "host_us", k.host_us);
     json_pair_string(j, "bound", k.bound);
     json_pair_string(j, "phase", k.phase);
+    if (k.allocated_bytes) {
+        json_pair_number(j, "allocated_bytes", k.allocated_bytes);
+        json_pair_number(j, "reserved_bytes", k.reserved_bytes);
+    }
     if (k.algorithm) {
         json_pair_string(j, "algorithm", k.algorithm);
         pair_text(j, "reason", k.reason);
@@ -189,6 +277,7 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
     json_open(j, '{', false);
     header(j, &t);
     totals(j, p, &t);
+    memory(r, j, p);
     layers(j, p);
     if (r->options.kernels) {
         json_key(j, "kernels");

@@ -66,12 +66,12 @@ static const char *misuse(const sooth_report_options *o, size_t count)
 {
     if (count == 0)
         return "there is no prediction to report";
-    if (o->format < SOOTH_FORMAT_TABLE || o->format > SOOTH_FORMAT_HTML || o->format == SOOTH_FORMAT_DOT ||
+    if (o->format < SOOTH_FORMAT_TABLE || o->format > SOOTH_FORMAT_MEMORY_SVG || o->format == SOOTH_FORMAT_DOT ||
         o->format == SOOTH_FORMAT_SVG)
-        return "predictions are written as table, JSON, CSV, trace or HTML";
-    if (o->format == SOOTH_FORMAT_HTML && count > 1)
-        return "a page shows one prediction: give one GPU and one batch";
-    if (o->format == SOOTH_FORMAT_TABLE && count > 1 && (o->layers || o->kernels))
+        return "predictions are written as table, JSON, CSV, trace, HTML or the picture of memory";
+    if ((o->format == SOOTH_FORMAT_HTML || o->format == SOOTH_FORMAT_MEMORY_SVG) && count > 1)
+        return "a page or a picture shows one prediction: give one GPU and one batch";
+    if (o->format == SOOTH_FORMAT_TABLE && count > 1 && (o->layers || o->kernels || o->memory))
         return "a comparison has no layers: give one GPU and one batch, or another format";
     return NULL;
 }
@@ -79,11 +79,10 @@ static const char *misuse(const sooth_report_options *o, size_t count)
 /* Apart from the public function, because what setjmp's own function changes is lost at a jump. */
 static bool write_report(predict_report *r)
 {
-    static void (*const writers[])(predict_report *) = {[SOOTH_FORMAT_TABLE] = predict_table,
-                                                        [SOOTH_FORMAT_JSON] = predict_json,
-                                                        [SOOTH_FORMAT_CSV] = predict_csv,
-                                                        [SOOTH_FORMAT_TRACE] = predict_trace,
-                                                        [SOOTH_FORMAT_HTML] = predict_html};
+    static void (*const writers[])(predict_report *) = {
+        [SOOTH_FORMAT_TABLE] = predict_table, [SOOTH_FORMAT_JSON] = predict_json,
+        [SOOTH_FORMAT_CSV] = predict_csv,     [SOOTH_FORMAT_TRACE] = predict_trace,
+        [SOOTH_FORMAT_HTML] = predict_html,   [SOOTH_FORMAT_MEMORY_SVG] = predict_memory_svg};
     if (setjmp(r->out->fail->jump))
         return false;
     writers[r->options.format](r);
@@ -105,6 +104,9 @@ sooth_status sooth_prediction_report(const sooth_prediction *const *predictions,
     if (options)
         r.options = *options;
     const char *wrong = misuse(&r.options, count);
+    if (!wrong && (r.options.format == SOOTH_FORMAT_MEMORY_SVG || r.options.memory) &&
+        !sooth_prediction_memory(predictions[0]).known)
+        wrong = "the prediction has no memory: ask for it (sooth_predict_options.memory)";
     if (wrong) {
         e->code = SOOTH_ERROR_USAGE;
         snprintf(e->message, sizeof e->message, "%s", wrong);

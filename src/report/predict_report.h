@@ -31,5 +31,6 @@ void predict_json(predict_report *r);
 void predict_csv(predict_report *r);
 void predict_trace(predict_report *r);
 void predict_html(predict_report *r);
+void predict_memory_svg(predict_report *r);
 
 #endif

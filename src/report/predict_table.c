@@ -1,7 +1,7 @@
 /* predict_table.c: `sooth predict` for people: of one prediction the figures, where the time goes, the costliest layers and what it
  * rests on; of several a comparison. */
 #include "report/grid.h"
-#include "report/predict_report.h"
+#include "report/predict_memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -149,6 +149,89 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
     split_line(r, "launch", t->ideal_launch_ms, ideal, "waiting for the host");
 }
 
+/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+
+static void memory_figure(predict_report *r, const sooth_memory *m)
+{
+    char room[NUMBER_ROOM], value[NUMBER_ROOM + 16], low[NUMBER_ROOM], high[NUMBER_ROOM];
+    snprintf(value, sizeof value, "%s MiB", number_grouped(room, (int64_t)round(m->total_mib.value)));
+    const char *from = number_grouped(low, (int64_t)round(m->total_mib.low));
+    const char *to = number_grouped(high, (int64_t)round(m->total_mib.high));
+    if (m->capacity_mib > 0)
+        figure(r, "memory", value, "90 %% interval %s to %s MiB; %s into %s MiB", from, to,
+               m->fits ? "fits" : "does not fit", number_grouped(room, (int64_t)m->capacity_mib));
+    else
+        figure(r, "memory", value, "90 %% interval %s to %s MiB", from, to);
+}
+
+static void memory_parts(predict_report *r, const sooth_memory *m)
+{
+    memory_share shares[MEMORY_SHARES];
+    memory_shares(m, shares);
+    title(r, "memory at its peak");
+    for (int i = 0; i < MEMORY_SHARES; i++) {
+        char room[NUMBER_ROOM];
+        double share = m->total_mib.value > 0 ? shares[i].mib / m->total_mib.value : 0;
+        if (shares[i].mib < 0.05)
+            continue;
+        text_printf(r->out, "  %-11s  %8s MiB  %5.1f %%  ", shares[i].name, number_digits(room, shares[i].mib),
+                    100 * share);
+        style(r, "34");
+        size_t length = text_bar(r->out, share, r->options.ascii);
+        style(r, "0");
+        text_repeat(r->out, " ", TEXT_BAR + 2 - length);
+        text_printf(r->out, "%s\n", shares[i].note);
+    }
+}
+
+static void memory_layers(predict_report *r, const sooth_prediction *p, const sooth_memory *m)
+{
+    enum { MOST = 5 };
+    static const grid_column columns[] = {
+        {"layer", CELL_LEFT, 0}, {"operator", CELL_LEFT, 0}, {"MiB", CELL_RIGHT, 0}, {"of activations", CELL_RIGHT, 1}};
+    size_t count;
+    const size_t *order = memory_largest_layers(r, p, &count);
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < count && i < MOST; i++) {
+        sooth_predicted_layer l = sooth_predicted_layer_at(p, order[i]);
+        char room[NUMBER_ROOM];
+        double mib = (double)l.peak_bytes / (1024 * 1024);
+        grid_add(&g, l.name);
+        grid_add(&g, l.op);
+        grid_add(&g, number_digits(room, mib));
+        grid_add(&g, share_text(room, m->activations_mib > 0 ? 100 * mib / m->activations_mib : 0));
+    }
+    if (!count)
+        return;
+    title(r, "the layers that set the peak of memory");
+    grid_write(&g);
+}
+
+static void memory_course(predict_report *r, const sooth_prediction *p)
+{
+    enum { MOST = 30 };
+    static const grid_column columns[] = {{"layer", CELL_LEFT, 0},        {"ms", CELL_RIGHT, 0},
+                                          {"phase", CELL_LEFT, 2},        {"kernel", CELL_LEFT, 3},
+                                          {"tensors MiB", CELL_RIGHT, 0}, {"held MiB", CELL_RIGHT, 1}};
+    size_t count;
+    const memory_point *points = memory_over_time(r, p, r->options.kernels ? 0 : MOST, &count);
+    grid g;
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < count; i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(p, points[i].kernel);
+        char room[NUMBER_ROOM];
+        grid_add(&g, sooth_predicted_layer_at(p, k.layer).name);
+        grid_add(&g, number_digits(room, points[i].begin_ms));
+        grid_add(&g, k.phase);
+        grid_add(&g, k.op);
+        grid_add(&g, number_digits(room, points[i].allocated_mib));
+        grid_add(&g, number_digits(room, points[i].reserved_mib));
+    }
+    title(r, "memory over time, without the context");
+    grid_write(&g);
+}
+
 static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     static const grid_column columns[] = {
@@ -231,10 +314,11 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
 static void comparison(predict_report *r)
 {
     static const grid_column columns[] = {
-        {"GPU", CELL_LEFT, 0},   {"batch", CELL_RIGHT, 0},     {"latency ms", CELL_RIGHT, 0},
-        {"low", CELL_RIGHT, 0},  {"high", CELL_RIGHT, 0},      {"samples/s", CELL_RIGHT, 1},
-        {"J", CELL_RIGHT, 6},    {"W", CELL_RIGHT, 7},         {"GPU", CELL_RIGHT, 2},
-        {"DRAM", CELL_RIGHT, 4}, {"occupancy", CELL_RIGHT, 5}, {"mostly bound by", CELL_LEFT, 3}};
+        {"GPU", CELL_LEFT, 0},         {"batch", CELL_RIGHT, 0},     {"latency ms", CELL_RIGHT, 0},
+        {"low", CELL_RIGHT, 0},        {"high", CELL_RIGHT, 0},      {"samples/s", CELL_RIGHT, 1},
+        {"J", CELL_RIGHT, 6},          {"W", CELL_RIGHT, 7},         {"GPU", CELL_RIGHT, 2},
+        {"DRAM", CELL_RIGHT, 4},       {"occupancy", CELL_RIGHT, 5}, {"mostly bound by", CELL_LEFT, 3},
+        {"memory MiB", CELL_RIGHT, 0}, {"fits", CELL_LEFT, 0}};
     sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
     style(r, "1");
     text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
@@ -262,6 +346,9 @@ static void comparison(predict_report *r)
         grid_add(&g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");
         double most = fmax(bounds.compute_ms, fmax(bounds.memory_ms, bounds.launch_ms));
         grid_add(&g, most == bounds.launch_ms ? "launch" : most == bounds.memory_ms ? "memory" : "compute");
+        sooth_memory m = sooth_prediction_memory(r->predictions[i]);
+        grid_add(&g, m.known ? number_grouped(room, (int64_t)round(m.total_mib.value)) : "");
+        grid_add(&g, !m.known || !(m.capacity_mib > 0) ? "" : m.fits ? "yes" : "no");
     }
     grid_write(&g);
 }
@@ -275,9 +362,18 @@ void predict_table(predict_report *r)
     const sooth_prediction *p = r->predictions[0];
     sooth_prediction_totals t = sooth_prediction_totals_of(p);
     model_line(r, &t);
+    sooth_memory m = sooth_prediction_memory(p);
     figures(r, p, &t);
+    if (m.known)
+        memory_figure(r, &m);
     splits(r, p, &t);
     layers(r, p, &t);
+    if (m.known) {
+        memory_parts(r, &m);
+        memory_layers(r, p, &m);
+    }
+    if (r->options.memory)
+        memory_course(r, p);
     if (r->options.kernels)
         kernels(r, p);
     basis(r, p, &t);

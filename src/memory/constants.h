@@ -1,0 +1,26 @@
+/* constants.h: the numbers of data/memory.txt, which is inside the library: what was fitted, or read in the software's sources. */
+#ifndef SOOTH_MEMORY_CONSTANTS_H
+#define SOOTH_MEMORY_CONSTANTS_H
+
+#include "device/device.h"
+
+typedef enum memory_constant {
+    CONTEXT_TRAIN_MIB,
+    CONTEXT_INFER_MIB,
+    PRODUCT_WORKSPACE_KIB,
+    ERROR_TRAIN_PERCENT,
+    ERROR_INFER_PERCENT,
+    MEMORY_CONSTANT_COUNT,
+} memory_constant;
+
+typedef struct memory_constants {
+    double of[MEMORY_CONSTANT_COUNT];
+} memory_constants;
+
+/* Those that hold for the device. */
+memory_constants memory_constants_for(const device *d);
+
+/* The same from a text; false if a line is not understood or a number is missing. */
+bool memory_constants_read(memory_constants *c, str text, str compute_capability);
+
+#endif

@@ -1,0 +1,210 @@
+/* memory.c: a pass or a step of training as a sequence of requests to the allocator. */
+#include "memory/memory.h"
+#include "memory/allocator.h"
+
+typedef struct player {
+    const memory_question *question;
+    const program *program;
+    memory_use *use;
+    const lifetime *lifetimes;
+    allocator *allocator;
+    allocation *blocks;    /* by storage */
+    int32_t *dying, *next; /* by kernel: the first storage that dies behind it; by storage: the one after it */
+    allocation
+        products[2]; /* the workspace for matrix products: of the forward pass, of the thread that runs the way back */
+    int64_t live;    /* bytes of tensors */
+    bool is_last_step;
+} player;
+
+static bool is_product(const kernel *k)
+{
+    return k->macs > 0 && !k->window && !strstr(k->op, "attention");
+}
+
+static allocation take(player *p, int64_t bytes)
+{
+    allocation block = allocator_take(p->allocator, bytes);
+    p->use->fits &= block != NO_ALLOCATION;
+    return block;
+}
+
+static void hold(player *p, int32_t storage)
+{
+    const lifetime *l = &p->lifetimes[storage];
+    allocation before = p->blocks[storage];
+    if (l->bytes == 0 || (before != NO_ALLOCATION && l->birth == BEFORE_ALL))
+        return;
+    p->blocks[storage] = take(p, l->bytes);
+    p->live += l->bytes;
+    if (before != NO_ALLOCATION) { /* of the last step, until its name has the new one */
+        allocator_give(p->allocator, before);
+        p->live -= l->bytes;
+    }
+}
+
+static void let_go(player *p, int32_t storage)
+{
+    if (p->blocks[storage] == NO_ALLOCATION)
+        return;
+    allocator_give(p->allocator, p->blocks[storage]);
+    p->blocks[storage] = NO_ALLOCATION;
+    p->live -= p->lifetimes[storage].bytes;
+}
+
+static void hold_outputs(player *p, int32_t kernel_index)
+{
+    const kernel *k = &p->program->kernels.items[kernel_index];
+    for (int32_t i = 0; i < k->output_count; i++) {
+        int32_t storage = p->program->tensors.items[k->outputs[i]].storage;
+        const lifetime *l = &p->lifetimes[storage];
+        if (l->birth == kernel_index || (l->birth == BEFORE_ALL && p->blocks[storage] == NO_ALLOCATION))
+            hold(p, storage);
+    }
+}
+
+static void hold_products_workspace(player *p, const kernel *k)
+{
+    allocation *block = &p->products[k->phase != PHASE_FORWARD];
+    if (*block == NO_ALLOCATION && p->question->product_workspace_bytes > 0 && is_product(k))
+        *block = take(p, p->question->product_workspace_bytes);
+}
+
+static void note(player *p, int32_t kernel_index)
+{
+    memory_use *u = p->use;
+    int phase = p->program->kernels.items[kernel_index].phase;
+    int64_t now = allocator_allocated(p->allocator);
+    if (p->is_last_step) {
+        if (now > u->of_kernel[kernel_index])
+            u->of_kernel[kernel_index] = now;
+        u->reserved_of_kernel[kernel_index] = allocator_reserved(p->allocator);
+    }
+    if (now > u->allocated) {
+        u->allocated = now;
+        u->peak_kernel = kernel_index;
+    }
+    if (p->live > u->live_peak[phase] && p->is_last_step)
+        u->live_peak[phase] = p->live;
+}
+
+static void work_in(player *p, int32_t kernel_index, int64_t bytes)
+{
+    allocation room = bytes > 0 ? take(p, bytes) : NO_ALLOCATION;
+    note(p, kernel_index);
+    if (room != NO_ALLOCATION)
+        allocator_give(p->allocator, room);
+}
+
+static void play_kernel(player *p, int32_t i)
+{
+    const kernel *k = &p->program->kernels.items[i];
+    for (int32_t inner = i + 1; inner < p->program->kernels.count; inner++) { /* copies that it makes of its inputs */
+        if (!(p->program->kernels.items[inner].flags & KERNEL_HIDDEN))
+            break;
+        for (int32_t o = 0; !(k->flags & KERNEL_HIDDEN) && o < p->program->kernels.items[inner].output_count; o++) {
+            int32_t storage = p->program->tensors.items[p->program->kernels.items[inner].outputs[o]].storage;
+            if (p->lifetimes[storage].birth == inner)
+                hold(p, storage);
+        }
+    }
+    if (!(k->flags & KERNEL_HIDDEN))
+        hold_outputs(p, i);
+    hold_products_workspace(p, k);
+    const kernel_workspace none = {0}, *rooms = p->question->workspaces ? &p->question->workspaces[i] : &none;
+    work_in(p, i, rooms->first);
+    if (rooms->second > 0)
+        work_in(p, i, rooms->second);
+    for (int32_t storage = p->dying[i]; storage >= 0; storage = p->next[storage])
+        let_go(p, storage);
+}
+
+/* Those that tensors on the device have before the first pass: weights as the network is moved there, then inputs. */
+static void hold_first(player *p, memory_part part)
+{
+    for (int32_t i = 0; i < p->program->storage_count; i++)
+        if (p->lifetimes[i].part == part && p->lifetimes[i].birth == BEFORE_ALL && p->lifetimes[i].bytes > 0)
+            hold(p, i);
+}
+
+static void play_step(player *p)
+{
+    const program *of = p->program;
+    for (int32_t i = 0; i < of->storage_count; i++) /* zero_grad() */
+        if (p->lifetimes[i].part == MEMORY_GRADIENTS && p->lifetimes[i].birth >= 0)
+            let_go(p, i);
+    p->use->live_before = p->live;
+    for (int32_t i = 0; i < of->kernels.count && p->use->fits; i++) {
+        int phase = of->kernels.items[i].phase;
+        play_kernel(p, i);
+        p->use->live_end[phase] = p->live;
+        if (!p->use->fits)
+            p->use->failed_kernel = i;
+    }
+}
+
+static void sum_parts(player *p)
+{
+    memory_use *u = p->use;
+    int32_t at = u->peak_kernel;
+    for (int32_t i = 0; i < p->program->storage_count; i++) {
+        const lifetime *l = &p->lifetimes[i];
+        if (l->bytes > 0 && l->birth <= at && l->death >= at)
+            u->parts[l->part] += allocator_rounded(l->bytes);
+    }
+    int64_t sum = 0;
+    for (int i = 0; i < MEMORY_PART_COUNT; i++)
+        sum += u->parts[i];
+    u->parts[MEMORY_WORKSPACE] = u->allocated > sum ? u->allocated - sum : 0;
+}
+
+static void sum_saved(player *p)
+{
+    for (int32_t i = 0; i < p->program->storage_count; i++) {
+        const lifetime *l = &p->lifetimes[i];
+        if (l->birth >= 0 && l->bytes > 0 && p->program->kernels.items[l->birth].phase == PHASE_FORWARD &&
+            p->program->kernels.items[l->read].phase == PHASE_BACKWARD)
+            p->use->saved += l->bytes;
+    }
+}
+
+memory_use *memory_of(const memory_question *q, arena *a)
+{
+    const program *of = q->program;
+    size_t kernels = (size_t)of->kernels.count + 1, storages = (size_t)of->storage_count + 1;
+    memory_use *u = ARENA_NEW(a, memory_use);
+    u->fits = true;
+    u->failed_kernel = -1;
+    u->lifetimes = lifetimes_of(of, q->net, q->options, a);
+    u->of_kernel = ARENA_ARRAY(a, int64_t, kernels);
+    u->reserved_of_kernel = ARENA_ARRAY(a, int64_t, kernels);
+    player p = {.question = q,
+                .program = of,
+                .use = u,
+                .lifetimes = u->lifetimes,
+                .allocator = allocator_new(a, q->limit_bytes),
+                .blocks = arena_room(a, storages, sizeof(allocation)),
+                .dying = arena_room(a, kernels, sizeof(int32_t)),
+                .next = arena_room(a, storages, sizeof(int32_t)),
+                .products = {NO_ALLOCATION, NO_ALLOCATION}};
+    for (int32_t i = 0; i < of->kernels.count; i++)
+        p.dying[i] = -1;
+    for (int32_t i = of->storage_count - 1; i >= 0; i--) {
+        p.blocks[i] = NO_ALLOCATION;
+        int32_t death = u->lifetimes[i].death;
+        if (death < 0 || death >= of->kernels.count)
+            continue;
+        p.next[i] = p.dying[death];
+        p.dying[death] = i;
+    }
+    hold_first(&p, MEMORY_WEIGHTS);
+    hold_first(&p, MEMORY_INPUTS);
+    int steps = q->options->mode == MODE_TRAIN ? 2 : 1; /* the first makes the optimizer's state */
+    for (int step = 1; step <= steps && u->fits; step++) {
+        p.is_last_step = step == steps;
+        play_step(&p);
+    }
+    u->reserved = allocator_peak_reserved(p.allocator);
+    sum_parts(&p);
+    sum_saved(&p);
+    return u;
+}

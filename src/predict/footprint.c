@@ -1,0 +1,77 @@
+#include "predict/footprint.h"
+#include "memory/constants.h"
+#include "predict/algorithm.h"
+
+#include <math.h>
+
+static const double MIB = 1024 * 1024;
+
+static kernel_workspace workspace_of(const work *w, const kernel *k, const device_view *view)
+{
+    if (k->phase != PHASE_BACKWARD)
+        return (kernel_workspace){.first = algorithm_of(w, k, view).workspace_bytes};
+    kernel_workspace both = {.second = algorithm_of_direction(w, k, view, CONV_FILTER_GRADIENT).workspace_bytes};
+    if (w->macs >= 1.5 * w->gemm[0] * w->gemm[1] * w->gemm[2] * w->gemm[3])
+        both.first = algorithm_of_direction(w, k, view, CONV_DATA_GRADIENT).workspace_bytes;
+    return both;
+}
+
+kernel_workspace *workspaces_of(const program *p, const setting *where, arena *a)
+{
+    kernel_workspace *bytes = ARENA_ARRAY(a, kernel_workspace, (size_t)p->kernels.count + 1);
+    work_list list = work_of_program(p, a);
+    device_view view = view_device(where);
+    view.allows_tf32 = true; /* PyTorch lets convolutions use it unless told otherwise */
+    kernel_workspace *of_work = arena_room(a, (size_t)list.count + 1, sizeof *of_work);
+    for (int32_t i = 0; i < list.count; i++)
+        of_work[i].first = -1;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        int32_t of = list.of_kernel[i];
+        const kernel *k = &p->kernels.items[i];
+        if (of < 0 || strncmp(k->op, "convolution", 11) != 0)
+            continue;
+        if (of_work[of].first < 0)
+            of_work[of] = workspace_of(&list.items[of], k, &view);
+        bytes[i] = of_work[of];
+    }
+    return bytes;
+}
+
+static double capacity_of(const device *d)
+{
+    double usable = d->numbers[DEVICE_USABLE_MIB];
+    return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
+}
+
+footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
+                       arena *a)
+{
+    memory_constants c = memory_constants_for(where->device);
+    bool is_training = where->lower.mode != MODE_INFER;
+    footprint f = {.capacity_mib = capacity_of(where->device),
+                   .context_mib = c.of[is_training ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB]};
+    memory_question q = {.program = p,
+                         .net = net,
+                         .options = &where->lower,
+                         .workspaces = workspaces,
+                         .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
+                         .limit_bytes = INT64_MAX};
+    f.use = memory_of(&q, a);
+    double room_mib = f.capacity_mib - f.context_mib;
+    f.fits = (double)f.use->reserved / MIB <= room_mib;
+    if (!f.fits &&
+        (double)f.use->allocated / MIB <= room_mib) { /* the allocator gives back what it keeps before it fails */
+        q.limit_bytes = (int64_t)(room_mib * MIB);
+        const memory_use *squeezed = memory_of(&q, a);
+        f.fits = squeezed->fits;
+        f.use = squeezed->fits ? squeezed : f.use;
+    }
+    f.value_mib = (double)f.use->reserved / MIB + f.context_mib;
+    double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
+    f.low_mib = f.value_mib / (1 + half);
+    f.high_mib = f.value_mib * (1 + half);
+    f.cache_mib = (double)(f.use->reserved - f.use->allocated) / MIB;
+    for (int i = 0; i < MEMORY_PART_COUNT; i++)
+        f.parts_mib[i] = (double)f.use->parts[i] / MIB;
+    return f;
+}

@@ -1,0 +1,30 @@
+/* predict_memory.h: the memory of a prediction: its parts, its course over the pass, the layers that set the peak. */
+#ifndef SOOTH_REPORT_PREDICT_MEMORY_H
+#define SOOTH_REPORT_PREDICT_MEMORY_H
+
+#include "report/predict_report.h"
+
+/* Parts in the order in which they are shown; NULL after the last. */
+typedef struct memory_share {
+    const char *name; /* as in JSON */
+    double mib;
+    const char *note; /* for people */
+} memory_share;
+enum { MEMORY_SHARES = 8 };
+void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES]);
+
+/* Indices of the layers whose tensors are alive at the peak, the largest first. */
+size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count);
+
+/* A point in time: one for each kernel, fewer where `most` says so (each then stands for the kernel with most of some). */
+typedef struct memory_point {
+    double begin_ms, end_ms;
+    double allocated_mib, reserved_mib; /* without the context */
+    size_t kernel;
+} memory_point;
+memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, size_t most, size_t *count);
+
+/* The picture, as part of a page or by itself. */
+void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside);
+
+#endif

@@ -1,0 +1,104 @@
+/* memory.c: prints what memory a program needs, part by part. For tests.
+ *
+ *     memory < QUESTIONS
+ *
+ * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
+ * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
+ * of the parts; or "error" and why. */
+#include "predict/footprint.h"
+#include "predict/setting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct answerer {
+    device_list gpus;
+    sooth_model *model;
+    char path[1024];
+    int64_t batch;
+} answerer;
+
+static sooth_status load(answerer *w, const char *path, int64_t batch, sooth_error *error)
+{
+    if (w->model && strcmp(w->path, path) == 0 && w->batch == batch)
+        return SOOTH_OK;
+    if (!w->model || strcmp(w->path, path) != 0) {
+        sooth_free(w->model);
+        w->model = NULL;
+        sooth_status status = sooth_load_file(path, &w->model, error);
+        if (status != SOOTH_OK)
+            return status;
+        snprintf(w->path, sizeof w->path, "%s", path);
+    }
+    w->batch = batch;
+    sooth_options binding = {.batch = batch};
+    return sooth_bind(w->model, &binding, error);
+}
+
+static void print(const footprint *f)
+{
+    const memory_use *u = f->use;
+    printf("ok\t%lld\t%lld", (long long)u->saved, (long long)u->live_before);
+    for (int i = 0; i <= PHASE_UPDATE; i++)
+        printf("\t%lld\t%lld", (long long)u->live_peak[i], (long long)u->live_end[i]);
+    printf("\t%lld\t%lld", (long long)u->allocated, (long long)u->reserved);
+    for (int i = 0; i < MEMORY_PART_COUNT; i++)
+        printf("\t%lld", (long long)u->parts[i]);
+    printf("\t%.1f\t%d\n", f->value_mib, f->fits);
+}
+
+static sooth_status answer(answerer *w, const setting *where, sooth_error *error)
+{
+    arena a;
+    arena_init(&a, &w->model->fail, (size_t)1 << 30);
+    w->model->fail.error = error;
+    error->code = SOOTH_OK;
+    if (setjmp(w->model->fail.jump) == 0) {
+        const program *p = lower(w->model, &where->lower, &a);
+        footprint f = footprint_of(p, &w->model->net, where, workspaces_of(p, where, &a), &a);
+        print(&f);
+    }
+    arena_free(&a);
+    return error->code;
+}
+
+int main(void)
+{
+    static answerer w;
+    static sooth_error error;
+    w.gpus.fail.error = &error;
+    if (setjmp(w.gpus.fail.jump)) {
+        fprintf(stderr, "memory: %s\n", error.message);
+        return 1;
+    }
+    arena_init(&w.gpus.arena, &w.gpus.fail, (size_t)1 << 28);
+    device_list_add_shipped(&w.gpus);
+    char line[2048];
+    while (fgets(line, sizeof line, stdin)) {
+        char words[7][64], path[1024];
+        long long batch;
+        setting where = setting_default();
+        static const setting_part PARTS[] = {SETTING_PRECISION, SETTING_LAYOUT, SETTING_MODE, SETTING_RUNTIME,
+                                             SETTING_OPTIMIZER};
+        bool fine = sscanf(line, "%63s %63s %63s %63s %63s %63s %63s %lld %1023[^\n]", words[0], words[1], words[2],
+                           words[3], words[4], words[5], words[6], &batch, path) == 9;
+        for (int i = 0; fine && i < 5; i++)
+            fine = setting_set(&where, PARTS[i], str_of(words[i]));
+        where.device = fine ? device_list_find(&w.gpus, str_of(words[6])) : NULL;
+        if (!where.device) {
+            fprintf(stderr, "memory: not understood: %s", line);
+            return 2;
+        }
+        setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
+        setting_settle(&where);
+        sooth_status status = load(&w, path, batch, &error);
+        if (status == SOOTH_OK)
+            status = answer(&w, &where, &error);
+        if (status != SOOTH_OK)
+            printf("error\t%s\n", error.message);
+        fflush(stdout);
+    }
+    sooth_free(w.model);
+    arena_free(&w.gpus.arena);
+    return 0;
+}
