@@ -215,7 +215,7 @@ static void make_convolution(operator_reader *o)
     tensor_id input = single_tensor(e, o->input, x.rank, x.dims), weight = single_weight(e, o->weight, w.rank, w.dims);
     if (!str_starts(o->direction, "bwd")) {
         tensor_id bias = is_biased(o) ? single_weight(e, o->weight, 1, &filters) : NO_TENSOR;
-        convolution(e, input, weight, bias, window, y);
+        convolution(e, input, weight, bias, window, &y);
         if (bias == NO_TENSOR)
             set_output_type(o, e);
         return;

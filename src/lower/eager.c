@@ -8,15 +8,6 @@
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-static int64_t tensor_bytes(const eager *e, tensor_id t)
-{
-    const placed_tensor *p = tensor_at(e, t);
-    int64_t stored = 1; /* broadcast dimensions count once */
-    for (int i = 0; i < p->rank; i++)
-        stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
-    return stored * dtype_bits(p->dtype) / 8;
-}
-
 kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
 {
     tensor_id *held = arena_room(e->arena, (size_t)input_count + 1, sizeof *held);
@@ -115,96 +106,97 @@ int node_axis(eager *e, int64_t axis, int rank)
 static const struct lowering {
     const char *op;
     lower_rule rule;
-    const char *aten; /* the operator of ATen, where it is always the same one */
+    const char *aten;    /* the operator of ATen, where it is always the same one */
+    find_pattern *finds; /* looks whether the node ends a pattern; NULL: none ends so */
 } RULES[] = {
-    {"Relu", lower_unary, "relu"},
-    {"Silu", lower_unary, "silu"},
-    {"Swish", lower_unary, "silu"},
-    {"Gelu", lower_unary, "gelu"},
-    {"Sigmoid", lower_unary, "sigmoid"},
-    {"HardSwish", lower_unary, "hardswish"},
-    {"HardSigmoid", lower_unary, "hardsigmoid"},
-    {"LeakyRelu", lower_unary, "leaky_relu"},
-    {"Elu", lower_unary, "elu"},
-    {"Tanh", lower_unary, "tanh"},
-    {"Neg", lower_unary, "neg"},
-    {"Abs", lower_unary, "abs"},
-    {"Sqrt", lower_unary, "sqrt"},
-    {"Erf", lower_unary, "erf"},
-    {"Sin", lower_unary, "sin"},
-    {"Cos", lower_unary, "cos"},
-    {"Not", lower_unary, "bitwise_not"},
-    {"Mish", lower_unary, "mish"},
-    {"Floor", lower_unary, "floor"},
-    {"Exp", lower_float_unary, "exp"},
-    {"Log", lower_float_unary, "log"},
-    {"Reciprocal", lower_float_unary, "reciprocal"},
-    {"Softplus", lower_float_unary, "softplus"},
-    {"CumSum", lower_float_unary, "cumsum"},
-    {"Clip", lower_clip, NULL},
-    {"Pow", lower_pow, NULL},
-    {"Add", lower_binary, "add"},
-    {"Sub", lower_binary, "sub"},
-    {"Mul", lower_binary, "mul"},
-    {"Div", lower_binary, "div"},
-    {"Max", lower_binary, "maximum"},
-    {"Min", lower_binary, "minimum"},
-    {"Cast", lower_cast, NULL},
-    {"Where", lower_where, NULL},
-    {"Equal", lower_compare, "eq"},
-    {"Greater", lower_compare, "gt"},
-    {"GreaterOrEqual", lower_compare, "ge"},
-    {"Less", lower_compare, "lt"},
-    {"LessOrEqual", lower_compare, "le"},
-    {"ReduceMean", lower_reduce, "mean"},
-    {"ReduceSum", lower_reduce, "sum"},
-    {"ReduceMax", lower_reduce, "amax"},
-    {"ReduceMin", lower_reduce, "amin"},
-    {"ReduceL2", lower_reduce, "linalg_vector_norm"},
-    {"ArgMax", lower_arg_reduce, "argmax"},
-    {"ArgMin", lower_arg_reduce, "argmin"},
-    {"Softmax", lower_softmax, "_softmax"},
-    {"LogSoftmax", lower_softmax, "_log_softmax"},
-    {"LpNormalization", lower_lp_norm, NULL},
-    {"Linear", lower_linear, NULL},
-    {"Gemm", lower_gemm, NULL},
-    {"MatMul", lower_matmul, NULL},
-    {"ScaledDotProductAttention", lower_attention, NULL},
-    {"Einsum", lower_einsum, NULL},
-    {"Conv", lower_conv, NULL},
-    {"ConvTranspose", lower_conv, NULL},
-    {"MaxPool", lower_pool, NULL},
-    {"AveragePool", lower_pool, NULL},
-    {"GlobalAveragePool", lower_global_pool, NULL},
-    {"GlobalMaxPool", lower_global_pool, NULL},
-    {"BatchNormalization", lower_batch_norm, NULL},
-    {"LayerNormalization", lower_layer_norm, NULL},
-    {"RMSNormalization", lower_layer_norm, NULL},
-    {"GroupNormalization", lower_group_norm, NULL},
-    {"WeightStandardization", lower_weight_standardization, NULL},
-    {"Resize", lower_resize, NULL},
-    {"Reshape", lower_reshape, NULL},
-    {"Flatten", lower_reshape, NULL},
-    {"Squeeze", lower_reshape, NULL},
-    {"Unsqueeze", lower_reshape, NULL},
-    {"Transpose", lower_transpose, NULL},
-    {"Expand", lower_expand, NULL},
-    {"Slice", lower_slice, NULL},
-    {"Split", lower_split, NULL},
-    {"Gather", lower_gather, NULL},
-    {"ScatterND", lower_scatter, NULL},
-    {"OneHot", lower_one_hot, NULL},
-    {"Concat", lower_concat, NULL},
-    {"Pad", lower_pad, NULL},
-    {"Tile", lower_tile, NULL},
-    {"Roll", lower_roll, NULL},
-    {"WindowPartition", lower_rearrange, NULL},
-    {"WindowReverse", lower_rearrange, NULL},
-    {"DepthToSpace", lower_rearrange, NULL},
-    {"PixelUnshuffle", lower_rearrange, NULL},
-    {"ChannelShuffle", lower_rearrange, NULL},
-    {"Identity", lower_identity, NULL},
-    {"Dropout", lower_dropout, NULL},
+    {"Relu", lower_unary, "relu", NULL},
+    {"Silu", lower_unary, "silu", NULL},
+    {"Swish", lower_unary, "silu", NULL},
+    {"Gelu", lower_unary, "gelu", NULL},
+    {"Sigmoid", lower_unary, "sigmoid", NULL},
+    {"HardSwish", lower_unary, "hardswish", NULL},
+    {"HardSigmoid", lower_unary, "hardsigmoid", NULL},
+    {"LeakyRelu", lower_unary, "leaky_relu", NULL},
+    {"Elu", lower_unary, "elu", NULL},
+    {"Tanh", lower_unary, "tanh", NULL},
+    {"Neg", lower_unary, "neg", NULL},
+    {"Abs", lower_unary, "abs", NULL},
+    {"Sqrt", lower_unary, "sqrt", NULL},
+    {"Erf", lower_unary, "erf", NULL},
+    {"Sin", lower_unary, "sin", NULL},
+    {"Cos", lower_unary, "cos", NULL},
+    {"Not", lower_unary, "bitwise_not", NULL},
+    {"Mish", lower_unary, "mish", NULL},
+    {"Floor", lower_unary, "floor", NULL},
+    {"Exp", lower_float_unary, "exp", NULL},
+    {"Log", lower_float_unary, "log", NULL},
+    {"Reciprocal", lower_float_unary, "reciprocal", find_at_quotient},
+    {"Softplus", lower_float_unary, "softplus", NULL},
+    {"CumSum", lower_float_unary, "cumsum", NULL},
+    {"Clip", lower_clip, NULL, NULL},
+    {"Pow", lower_pow, NULL, NULL},
+    {"Add", lower_binary, "add", find_at_sum},
+    {"Sub", lower_binary, "sub", NULL},
+    {"Mul", lower_binary, "mul", NULL},
+    {"Div", lower_binary, "div", find_at_quotient},
+    {"Max", lower_binary, "maximum", NULL},
+    {"Min", lower_binary, "minimum", NULL},
+    {"Cast", lower_cast, NULL, NULL},
+    {"Where", lower_where, NULL, NULL},
+    {"Equal", lower_compare, "eq", NULL},
+    {"Greater", lower_compare, "gt", NULL},
+    {"GreaterOrEqual", lower_compare, "ge", NULL},
+    {"Less", lower_compare, "lt", NULL},
+    {"LessOrEqual", lower_compare, "le", NULL},
+    {"ReduceMean", lower_reduce, "mean", find_variance},
+    {"ReduceSum", lower_reduce, "sum", NULL},
+    {"ReduceMax", lower_reduce, "amax", NULL},
+    {"ReduceMin", lower_reduce, "amin", NULL},
+    {"ReduceL2", lower_reduce, "linalg_vector_norm", NULL},
+    {"ArgMax", lower_arg_reduce, "argmax", NULL},
+    {"ArgMin", lower_arg_reduce, "argmin", NULL},
+    {"Softmax", lower_softmax, "_softmax", NULL},
+    {"LogSoftmax", lower_softmax, "_log_softmax", NULL},
+    {"LpNormalization", lower_lp_norm, NULL, NULL},
+    {"Linear", lower_linear, NULL, NULL},
+    {"Gemm", lower_gemm, NULL, NULL},
+    {"MatMul", lower_matmul, NULL, find_at_product},
+    {"ScaledDotProductAttention", lower_attention, NULL, find_multihead},
+    {"Einsum", lower_einsum, NULL, NULL},
+    {"Conv", lower_conv, NULL, NULL},
+    {"ConvTranspose", lower_conv, NULL, find_col2im},
+    {"MaxPool", lower_pool, NULL, NULL},
+    {"AveragePool", lower_pool, NULL, NULL},
+    {"GlobalAveragePool", lower_global_pool, NULL, NULL},
+    {"GlobalMaxPool", lower_global_pool, NULL, NULL},
+    {"BatchNormalization", lower_batch_norm, NULL, NULL},
+    {"LayerNormalization", lower_layer_norm, NULL, NULL},
+    {"RMSNormalization", lower_layer_norm, NULL, NULL},
+    {"GroupNormalization", lower_group_norm, NULL, NULL},
+    {"WeightStandardization", lower_weight_standardization, NULL, find_standardised},
+    {"Resize", lower_resize, NULL, NULL},
+    {"Reshape", lower_reshape, NULL, find_im2col},
+    {"Flatten", lower_reshape, NULL, NULL},
+    {"Squeeze", lower_reshape, NULL, NULL},
+    {"Unsqueeze", lower_reshape, NULL, NULL},
+    {"Transpose", lower_transpose, NULL, NULL},
+    {"Expand", lower_expand, NULL, NULL},
+    {"Slice", lower_slice, NULL, NULL},
+    {"Split", lower_split, NULL, NULL},
+    {"Gather", lower_gather, NULL, NULL},
+    {"ScatterND", lower_scatter, NULL, NULL},
+    {"OneHot", lower_one_hot, NULL, NULL},
+    {"Concat", lower_concat, NULL, find_unfold},
+    {"Pad", lower_pad, NULL, NULL},
+    {"Tile", lower_tile, NULL, NULL},
+    {"Roll", lower_roll, NULL, NULL},
+    {"WindowPartition", lower_rearrange, NULL, NULL},
+    {"WindowReverse", lower_rearrange, NULL, NULL},
+    {"DepthToSpace", lower_rearrange, NULL, NULL},
+    {"PixelUnshuffle", lower_rearrange, NULL, NULL},
+    {"ChannelShuffle", lower_rearrange, NULL, NULL},
+    {"Identity", lower_identity, NULL, NULL},
+    {"Dropout", lower_dropout, NULL, NULL},
 };
 
 /* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
@@ -223,7 +215,7 @@ static bool is_whole(const node *n)
 /* A network has few operators and many nodes: each operator is looked for once. */
 static const struct lowering *lowering_of(const eager *e, const node *n)
 {
-    static const struct lowering NONE = {"", lower_unknown, NULL};
+    static const struct lowering NONE = {"", lower_unknown, NULL, NULL};
     const struct lowering **known = &e->lowerings[n->op - e->ops];
     if (*known != NULL)
         return *known;
@@ -237,6 +229,16 @@ static const struct lowering *lowering_of(const eager *e, const node *n)
 static lower_rule rule_of(const eager *e, const node *n)
 {
     return n->op && is_whole(n) ? lowering_of(e, n)->rule : lower_unknown;
+}
+
+/* Finds what PyTorch dispatches otherwise than node by node, where the node is the last of it; fills e->instead. */
+static void find_patterns_at(eager *e, const node *n)
+{
+    if (!n->op || n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < n->op->min_inputs)
+        return;
+    find_pattern *finds = lowering_of(e, n)->finds;
+    if (finds)
+        finds(e, n);
 }
 
 const char *aten_name(const eager *e)
@@ -274,45 +276,39 @@ static dtype weight_dtype(lower_precision p)
     return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
-static const bool *find_static(const network *net, arena *a)
+/* Who reads each value, and which are computed from constants alone: one look at every node. */
+static void find_readers(eager *e)
 {
-    bool *is_static = ARENA_ARRAY(a, bool, (size_t)net->values.count + 1);
-    for (int32_t i = 0; i < net->values.count; i++)
+    const network *net = e->net;
+    size_t count = (size_t)net->values.count + 1;
+    int32_t *readers = ARENA_ARRAY(e->arena, int32_t, count);
+    node_id *first = arena_room(e->arena, count, sizeof *first);
+    bool *is_static = arena_room(e->arena, count, sizeof *is_static);
+    for (int32_t i = 0; i < net->values.count; i++) {
+        first[i] = NO_NODE;
         is_static[i] = net->values.items[i].producer == NO_NODE && !net->values.items[i].is_input;
+    }
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         bool all = n->op != NULL;
-        for (int32_t k = 0; k < n->input_count; k++)
-            all &= n->inputs[k] == NO_VALUE || is_static[n->inputs[k]];
+        for (int32_t k = 0; k < n->input_count; k++) {
+            value_id v = n->inputs[k];
+            if (v == NO_VALUE)
+                continue;
+            all &= is_static[v];
+            readers[v]++;
+            if (first[v] == NO_NODE)
+                first[v] = i;
+        }
         for (int32_t k = 0; k < n->output_count; k++)
             if (n->outputs[k] != NO_VALUE)
                 is_static[n->outputs[k]] = all;
     }
-    return is_static;
-}
-
-static const int32_t *count_readers(const network *net, arena *a)
-{
-    int32_t *readers = ARENA_ARRAY(a, int32_t, (size_t)net->values.count + 1);
-    for (int32_t i = 0; i < net->nodes.count; i++)
-        for (int32_t k = 0; k < net->nodes.items[i].input_count; k++)
-            if (net->nodes.items[i].inputs[k] != NO_VALUE)
-                readers[net->nodes.items[i].inputs[k]]++;
     for (int32_t i = 0; i < net->outputs.count; i++)
         readers[net->outputs.items[i]]++;
-    return readers;
-}
-
-static const node_id *find_first_readers(const network *net, arena *a)
-{
-    node_id *first = ARENA_ARRAY(a, node_id, (size_t)net->values.count + 1);
-    for (int32_t i = 0; i < net->values.count; i++)
-        first[i] = NO_NODE;
-    for (int32_t i = net->nodes.count - 1; i >= 0; i--)
-        for (int32_t k = 0; k < net->nodes.items[i].input_count; k++)
-            if (net->nodes.items[i].inputs[k] != NO_VALUE)
-                first[net->nodes.items[i].inputs[k]] = i;
-    return first;
+    e->readers = readers;
+    e->first_reader = first;
+    e->is_static = is_static;
 }
 
 /* Tables of positions that the file computes from constants: made when the network is, not in every pass. */
@@ -354,22 +350,24 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .arena = a,
                .low = low_dtype(options->precision),
                .weight_dtype = weight_dtype(options->precision),
-               .of_value = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
-               .of_turned = ARENA_ARRAY(a, tensor_id, (size_t)net->values.count + 1),
-               .readers = count_readers(net, a),
-               .first_reader = find_first_readers(net, a),
-               .is_static = find_static(net, a),
+               .of_value = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
+               .of_turned = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
                .trains = options->mode != MODE_INFER,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;
     size_t op_count;
     e.ops = ops_all(&op_count);
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
-    ARENA_RESERVE(a, &e.out->kernels, (size_t)net->nodes.count + 16);
-    ARENA_RESERVE(a, &e.out->tensors, (size_t)net->values.count + 16);
+    /* With the casts and copies of most networks; room that is not needed costs nothing, moving costs. */
+    ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
+    ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);
+    ARENA_RESERVE(a, &e.bytes, 2 * (size_t)net->values.count + 16);
+    find_readers(&e);
     for (int32_t i = 0; i < net->values.count; i++)
         e.of_value[i] = e.of_turned[i] = NO_TENSOR;
-    find_patterns(&e);
+    e.instead = ARENA_ARRAY(a, lower_rule, (size_t)net->nodes.count + 1);
+    for (int32_t i = 0; i < net->nodes.count; i++)
+        find_patterns_at(&e, &net->nodes.items[i]);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
         e.is_turned = has_channels_last(e.node);

@@ -21,6 +21,10 @@ struct eager {
     program *out;
     const lower_options *options;
     arena *arena;
+    struct {
+        int64_t *items;
+        int32_t count, capacity;
+    } bytes;                /* by tensor_id: see tensor_bytes() */
     dtype low;              /* what autocast computes products in; DT_UNKNOWN without autocast */
     dtype weight_dtype;     /* of floating-point weights and inputs */
     tensor_id *of_value;    /* by value_id */
@@ -51,8 +55,22 @@ bool has_channels_last(const node *n);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-const placed_tensor *tensor_at(const eager *e, tensor_id t); /* valid until the next tensor is made */
-extent tensor_extent(const eager *e, tensor_id t);
+static inline const placed_tensor *tensor_at(const eager *e, tensor_id t) /* valid until the next tensor is made */
+{
+    return &e->out->tensors.items[t];
+}
+
+static inline extent tensor_extent(const eager *e, tensor_id t)
+{
+    return extent_of(tensor_at(e, t));
+}
+
+/* Bytes of its elements; broadcast dimensions count once. */
+static inline int64_t tensor_bytes(const eager *e, tensor_id t)
+{
+    return e->bytes.items[t];
+}
+
 /* A tensor on memory of its own; fails if its size does not fit. */
 tensor_id tensor_new(eager *e, dtype type, const extent *x);
 /* The tensor of a value: made by its layer, or a weight. */
@@ -82,7 +100,11 @@ void count_flops(eager *e, double per_element);
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-dtype tensor_dtype(const eager *e, tensor_id t);
+static inline dtype tensor_dtype(const eager *e, tensor_id t)
+{
+    return tensor_at(e, t)->dtype;
+}
+
 bool is_low(dtype t); /* float16, bfloat16 */
 /* The type of a result of operands of these types; numbers do not count beside tensors. */
 dtype promote(const eager *e, const tensor_id *inputs, int count);
@@ -118,8 +140,8 @@ tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B
 tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
 /* A kernel and what it launches inside: copies of x into the layout of the result, the sum with the bias. y has the dimensions
- * of the result. No casts. */
-tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent y);
+ * of the result, and gets its strides. No casts. */
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
 /* `wide` has an element for each place where the window lies: the result, or the input of a transposed one. */
 int64_t convolution_macs(const extent *wide, const extent *weight);
 /* Layer, batch, group norm: inputs[0] by the others, of which each may be NO_TENSOR. */
@@ -135,8 +157,10 @@ const node *own_maker_of(const eager *e, value_id v, const char *op);
 str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
 /* The first node that reads the value; NULL if none. */
 const node *reader_of(const eager *e, value_id v);
-/* Finds what PyTorch dispatches otherwise than node by node; fills e->instead. */
-void find_patterns(eager *e);
+/* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
+typedef void find_pattern(eager *e, const node *n);
+find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,
+    find_standardised;
 void lower_nothing(eager *e); /* a later node of the pattern does it all */
 void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);

@@ -26,14 +26,20 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* Nothing behind the rank is written: it is made for every operand, and nobody looks there. */
+static inline void extent_read(extent *x, const placed_tensor *t)
+{
+    x->rank = t->rank;
+    for (int i = 0; i < t->rank; i++) {
+        x->dims[i] = t->dims[i];
+        x->strides[i] = t->strides[i];
+    }
+}
+
 static inline extent extent_of(const placed_tensor *t)
 {
-    extent x; /* not cleared: it is made for every operand, and nobody looks behind the rank */
-    x.rank = t->rank;
-    for (int i = 0; i < t->rank; i++) {
-        x.dims[i] = t->dims[i];
-        x.strides[i] = t->strides[i];
-    }
+    extent x;
+    extent_read(&x, t);
     return x;
 }
 

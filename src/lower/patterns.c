@@ -140,7 +140,7 @@ static void lower_variance(eager *e)
     set_result(e, 0, made);
 }
 
-static void find_variance(eager *e, const node *outer)
+void find_variance(eager *e, const node *outer)
 {
     variance v;
     if (!read_variance(e, outer, &v))
@@ -224,7 +224,7 @@ static void lower_im2col(eager *e)
     set_result(e, 0, launch_new(e, "im2col", &t, 1, tensor_dtype(e, t), &x));
 }
 
-static void find_im2col(eager *e, const node *reshape)
+void find_im2col(eager *e, const node *reshape)
 {
     const node *turn = own_maker_of(e, reshape->inputs[0], "Transpose");
     const node *columns = turn ? own_maker_of(e, turn->inputs[0], "Gather") : NULL;
@@ -250,7 +250,7 @@ static void lower_col2im(eager *e)
     set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &x));
 }
 
-static void find_col2im(eager *e, const node *n)
+void find_col2im(eager *e, const node *n)
 {
     const value *w = n->input_count > 1 && n->inputs[1] != NO_VALUE ? &e->net->values.items[n->inputs[1]] : NULL;
     if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 &&
@@ -302,7 +302,7 @@ static void lower_unfold(eager *e)
     set_result(e, 0, view_as(e, "unfold", t, &x));
 }
 
-static void find_unfold(eager *e, const node *concat)
+void find_unfold(eager *e, const node *concat)
 {
     const node *first = NULL, *slice;
     int64_t start;
@@ -317,37 +317,38 @@ static void find_unfold(eager *e, const node *concat)
         replace_rule(e, concat, lower_unfold);
 }
 
-void find_patterns(eager *e)
+/* ---- by the operator that ends them ------------------------------------------------------------------------------ */
+
+static bool has_both(const node *n)
 {
-    e->instead = ARENA_ARRAY(e->arena, lower_rule, (size_t)e->net->nodes.count + 1);
-    for (int32_t i = 0; i < e->net->nodes.count; i++) {
-        const node *n = &e->net->nodes.items[i];
-        bool has_both = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
-        bool has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
-        if (!n->op || !has_output || n->input_count < n->op->min_inputs)
-            continue;
-        e->standardises |= node_is(n, "WeightStandardization");
-        if (node_is(n, "WeightStandardization") && n->input_count > 1 && n->inputs[1] != NO_VALUE)
-            e->has_gains |= e->net->values.items[n->inputs[1]].rank > 1;
-        if (node_is(n, "Add") && has_both) {
-            find_addcmul(e, n);
-            find_sum_in_place(e, n);
-            find_zero_bias(e, n);
-            find_sum_from_zero(e, n);
-        } else if (node_is(n, "ReduceMean") && n->inputs[0] != NO_VALUE) {
-            find_variance(e, n);
-        } else if (node_is(n, "Reshape") && n->inputs[0] != NO_VALUE) {
-            find_im2col(e, n);
-        } else if (node_is(n, "ConvTranspose")) {
-            find_col2im(e, n);
-        } else if (node_is(n, "Concat") && n->input_count > 0) {
-            find_unfold(e, n);
-        } else if (node_is(n, "MatMul") && has_both) {
-            find_attention_steps(e, n);
-        } else if (node_is(n, "ScaledDotProductAttention")) {
-            find_multihead(e, n);
-        } else if ((node_is(n, "Div") && has_both) || (node_is(n, "Reciprocal") && n->input_count == 1)) {
-            find_rsqrt(e, n);
-        }
-    }
+    return n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
+}
+
+void find_at_sum(eager *e, const node *add)
+{
+    if (!has_both(add))
+        return;
+    find_addcmul(e, add);
+    find_sum_in_place(e, add);
+    find_zero_bias(e, add);
+    find_sum_from_zero(e, add);
+}
+
+void find_at_product(eager *e, const node *product)
+{
+    if (has_both(product))
+        find_attention_steps(e, product);
+}
+
+void find_at_quotient(eager *e, const node *n)
+{
+    if (node_is(n, "Reciprocal") ? n->input_count == 1 : has_both(n))
+        find_rsqrt(e, n);
+}
+
+void find_standardised(eager *e, const node *n)
+{
+    e->standardises = true;
+    if (n->input_count > 1 && n->inputs[1] != NO_VALUE)
+        e->has_gains |= e->net->values.items[n->inputs[1]].rank > 1;
 }

@@ -42,20 +42,20 @@ int64_t convolution_macs(const extent *wide, const extent *weight)
 
 /* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
  * inside. */
-tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent y)
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
 {
     extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
     bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
     if (last)
-        extent_channels_last(&y);
+        extent_channels_last(y);
     else
-        extent_contiguous(&y);
+        extent_contiguous(y);
     bool copies = last ? !extent_is_channels_last(&xx) : !extent_is_contiguous(&xx);
     dtype type = tensor_dtype(e, x);
-    tensor_id made = tensor_new(e, type, &y);
+    tensor_id made = tensor_new(e, type, y);
     kernel *k = launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
     k->window = window;
-    const extent *wide = window->transposed ? &xx : &y; /* each of its elements meets the whole window */
+    const extent *wide = window->transposed ? &xx : y; /* each of its elements meets the whole window */
     k->macs = convolution_macs(wide, &xw);
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     if (copies) {
@@ -85,7 +85,8 @@ void lower_conv(eager *e)
     extent xw = tensor_extent(e, w);
     kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
     window->transposed = node_is(e->node, "ConvTranspose");
-    set_result(e, 0, convolution(e, x, w, bias, window, output_extent(e, 0)));
+    extent y = output_extent(e, 0);
+    set_result(e, 0, convolution(e, x, w, bias, window, &y));
 }
 
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ static void count_batch(eager *e)
 void lower_batch_norm(eager *e)
 {
     tensor_id t = input_of(e, 0);
-    extent from = tensor_extent(e, t), y = from;
+    extent from = tensor_extent(e, t), y = tensor_extent(e, t);
     bool last = extent_suggests_channels_last(&from);
     if (last)
         extent_channels_last(&y);

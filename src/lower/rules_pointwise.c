@@ -9,20 +9,21 @@ enum { MAX_OPERANDS = 8 };
 
 tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
 {
-    extent operands[MAX_OPERANDS], x = {0};
+    extent operands[MAX_OPERANDS + 1], x; /* one more than kept: the last one read may be a number */
     int operand_count = 0;
+    x.rank = 0;
     bool keeps_float = false;
     for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
-        extent own = tensor_extent(e, inputs[i]);
-        for (int d = 1; d <= own.rank; d++) { /* broadcasting, from the last dimension */
+        extent *own = &operands[operand_count];
+        extent_read(own, tensor_at(e, inputs[i]));
+        for (int d = 1; d <= own->rank; d++) { /* broadcasting, from the last dimension */
             int at = MAX_PLACED_RANK - d;
-            if (d > x.rank || (x.dims[at] == 1 && own.dims[own.rank - d] != 1))
-                x.dims[at] = own.dims[own.rank - d];
+            if (d > x.rank || (x.dims[at] == 1 && own->dims[own->rank - d] != 1))
+                x.dims[at] = own->dims[own->rank - d];
         }
-        x.rank = own.rank > x.rank ? own.rank : x.rank;
+        x.rank = own->rank > x.rank ? own->rank : x.rank;
         keeps_float |= tensor_at(e, inputs[i])->keeps_float;
-        if (!tensor_at(e, inputs[i])->is_number)
-            operands[operand_count++] = own;
+        operand_count += !tensor_at(e, inputs[i])->is_number;
     }
     memmove(x.dims, x.dims + MAX_PLACED_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
     extent_pointwise(&x, operands, operand_count);

@@ -6,46 +6,47 @@ static const int64_t MAX_ELEMENTS = (int64_t)1 << 48;
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-const placed_tensor *tensor_at(const eager *e, tensor_id t)
+static _Noreturn void fail_too_large(eager *e)
 {
-    return &e->out->tensors.items[t];
+    fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "node %.*s (%.*s) has a tensor that is too large",
+              STR_ARG(e->node ? e->node->name : STR("")), STR_ARG(e->node ? e->node->type : STR("")));
 }
 
-extent tensor_extent(const eager *e, tensor_id t)
+/* `elements` by one more dimension, which the tensor must have room for. */
+static inline int64_t checked_times(eager *e, int64_t elements, int64_t dim)
 {
-    return extent_of(tensor_at(e, t));
+    if (dim < 0 || __builtin_mul_overflow(elements, dim > 0 ? dim : 1, &elements) || elements > MAX_ELEMENTS)
+        fail_too_large(e);
+    return elements;
 }
 
-dtype tensor_dtype(const eager *e, tensor_id t)
+/* Appends a tensor whose dimensions and strides, one after the other, are in `numbers`; `stored` elements have memory. */
+static tensor_id push_tensor(eager *e, dtype type, int rank, const int64_t *numbers, int64_t stored, int32_t storage)
 {
-    return tensor_at(e, t)->dtype;
-}
-
-static void check_size(eager *e, const extent *x)
-{
-    int64_t elements = 1;
-    for (int i = 0; i < x->rank; i++)
-        if (x->dims[i] < 0 || __builtin_mul_overflow(elements, x->dims[i] > 0 ? x->dims[i] : 1, &elements) ||
-            elements > MAX_ELEMENTS)
-            fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "node %.*s (%.*s) has a tensor that is too large",
-                      STR_ARG(e->node ? e->node->name : STR("")), STR_ARG(e->node ? e->node->type : STR("")));
-}
-
-static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
-{
-    check_size(e, x);
-    size_t rank = (size_t)x->rank;
-    int64_t *numbers = arena_room(e->arena, 2 * rank + 1, sizeof *numbers);
-    memcpy(numbers, x->dims, rank * sizeof *numbers);
-    memcpy(numbers + rank, x->strides, rank * sizeof *numbers);
-    placed_tensor *t = ARENA_PUSH(e->arena, &e->out->tensors);
+    placed_tensor *t = ARENA_PUSH_ROOM(e->arena, &e->out->tensors);
     *t = (placed_tensor){.dtype = type,
-                         .rank = (int8_t)x->rank,
+                         .rank = (int8_t)rank,
                          .dims = numbers,
                          .strides = numbers + rank,
                          .storage = storage,
                          .value = NO_VALUE};
+    *(int64_t *)ARENA_PUSH_ROOM(e->arena, &e->bytes) = stored * dtype_bits(type) / 8;
     return e->out->tensors.count - 1;
+}
+
+static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t storage)
+{
+    int rank = x->rank;
+    int64_t *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
+    int64_t elements = 1, stored = 1;
+    for (int i = 0; i < rank; i++) {
+        int64_t dim = x->dims[i], stride = x->strides[i];
+        elements = checked_times(e, elements, dim);
+        stored = mul_wrapping(stored, stride || dim == 0 ? dim : 1);
+        numbers[i] = dim;
+        numbers[rank + i] = stride;
+    }
+    return push_tensor(e, type, rank, numbers, stored, storage);
 }
 
 tensor_id tensor_new(eager *e, dtype type, const extent *x)
@@ -53,27 +54,39 @@ tensor_id tensor_new(eager *e, dtype type, const extent *x)
     return add_tensor(e, type, x, e->out->storage_count++);
 }
 
-extent value_extent(eager *e, value_id v)
+/* The dimensions of a value into `dims`, and contiguous strides; both have room. Fails where the value has none. Returns its rank. */
+static int read_shape(eager *e, const value *val, int64_t *dims, int64_t *strides)
 {
-    const value *val = &e->net->values.items[v];
-    extent x;
-    x.rank = val->rank;
     bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
-    if (known && val->rank > MAX_PLACED_RANK)
-        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s has %d dimensions; kernels take up to %d",
-                  STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
-    int64_t elements = 1; /* of what fits without a doubt; the rest is looked at closely */
-    for (int i = 0; known && i < val->rank; i++) {
-        x.dims[i] = val->dims[i];
+    int64_t elements = 1, step = 1;
+    for (int i = val->rank - 1; known && i >= 0; i--) {
         known = dim_known(val->dims[i]);
-        elements = elements < INT32_MAX && x.dims[i] > 0 && x.dims[i] < INT32_MAX ? elements * x.dims[i] : INT64_MAX;
+        if (!known)
+            break;
+        dims[i] = val->dims[i];
+        elements = checked_times(e, elements, dims[i]);
+        strides[i] = step;
+        step = elements;
     }
     if (!known)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "the shape of %.*s is not known; give all dimensions (--batch, --dim)", STR_ARG(val->name));
-    if (elements > MAX_ELEMENTS)
-        check_size(e, &x);
-    extent_contiguous(&x);
+    return val->rank;
+}
+
+static const value *placeable(eager *e, value_id v)
+{
+    const value *val = &e->net->values.items[v];
+    if (val->rank > MAX_PLACED_RANK)
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s has %d dimensions; kernels take up to %d",
+                  STR_ARG(val->name), val->rank, MAX_PLACED_RANK);
+    return val;
+}
+
+extent value_extent(eager *e, value_id v)
+{
+    extent x;
+    x.rank = read_shape(e, placeable(e, v), x.dims, x.strides);
     return x;
 }
 
@@ -91,18 +104,22 @@ static void turn_axes(int rank, bool to_first, int64_t *perm)
         perm[i] = i == 0 ? 0 : to_first ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1;
 }
 
+static void turn_extent(extent *x)
+{
+    int64_t perm[MAX_PLACED_RANK] = {0}, dims[MAX_PLACED_RANK];
+    turn_axes(x->rank, true, perm);
+    for (int k = 0; k < x->rank; k++)
+        dims[k] = x->dims[perm[k]];
+    memcpy(x->dims, dims, (size_t)x->rank * sizeof *dims);
+    extent_contiguous(x);
+}
+
 extent output_extent(eager *e, int i)
 {
     extent x = value_extent(e, e->node->outputs[i]);
-    if (!e->is_turned || i > 0 || x.rank < 3)
-        return x;
-    int64_t perm[MAX_PLACED_RANK] = {0};
-    extent y = {.rank = x.rank};
-    turn_axes(x.rank, true, perm);
-    for (int k = 0; k < x.rank; k++)
-        y.dims[k] = x.dims[perm[k]];
-    extent_contiguous(&y);
-    return y;
+    if (e->is_turned && i == 0 && x.rank >= 3)
+        turn_extent(&x);
+    return x;
 }
 
 /* Constants of one element without dimensions are numbers in the program's text. */
@@ -120,11 +137,21 @@ tensor_id tensor_of(eager *e, value_id v)
         turn_axes(tensor_at(e, e->of_turned[v])->rank, false, perm);
         return e->of_value[v] = permute(e, e->of_turned[v], perm);
     }
-    const value *val = &e->net->values.items[v];
-    extent x = value_extent(e, v);
-    if (e->options->layout == LAYOUT_NHWC && !(val->is_input && e->is_turned)) /* else it is so as it stands */
-        extent_channels_last(&x);
-    tensor_id t = tensor_new(e, dtype_is_float(val->dtype) ? e->weight_dtype : val->dtype, &x);
+    const value *val = placeable(e, v);
+    dtype type = dtype_is_float(val->dtype) ? e->weight_dtype : val->dtype;
+    tensor_id t;
+    if (e->options->layout == LAYOUT_NHWC && val->rank == 4 && !(val->is_input && e->is_turned)) {
+        extent x = value_extent(e, v);
+        extent_channels_last(&x); /* else it is so as it stands */
+        t = tensor_new(e, type, &x);
+    } else { /* most are weights: not by way of an extent */
+        int rank = val->rank > 0 ? val->rank : 0;
+        int64_t stored = 1, *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
+        rank = read_shape(e, val, numbers, numbers + rank);
+        for (int i = 0; i < rank; i++)
+            stored = mul_wrapping(stored, numbers[i]);
+        t = push_tensor(e, type, rank, numbers, stored, e->out->storage_count++);
+    }
     placed_tensor *made = &e->out->tensors.items[t];
     made->value = v;
     made->is_weight = !val->is_input;
@@ -216,7 +243,7 @@ tensor_id cast(eager *e, tensor_id t, dtype to)
 {
     if (tensor_dtype(e, t) == to)
         return t;
-    extent from = tensor_extent(e, t), x = from;
+    extent from = tensor_extent(e, t), x = tensor_extent(e, t);
     extent_preserve(&x, &from);
     return launch_new(e, "_to_copy", &t, 1, to, &x);
 }
