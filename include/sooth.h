@@ -208,6 +208,7 @@ typedef enum sooth_format {
     SOOTH_FORMAT_TRACE, /* predictions alone: a timeline, Chrome's trace format, for Perfetto and chrome://tracing */
     SOOTH_FORMAT_HTML,  /* predictions alone: one page that needs nothing else */
     SOOTH_FORMAT_MEMORY_SVG, /* predictions with memory alone: memory over time as a picture */
+    SOOTH_FORMAT_MIG_PARTED, /* layouts of slices alone: a configuration (YAML) for NVIDIA's mig-parted */
 } sooth_format;
 
 /* All zero means: the table, every layer, no colours. */
@@ -480,6 +481,98 @@ SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *predictio
 SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
                                                const sooth_report_options *options, char **text, size_t *size,
                                                sooth_error *error);
+
+/* ---- slices for models (MIG) ---------------------------------------------------------------------------------- */
+
+/* Which slice of a GPU a model needs, and how slices for several models lie on as few GPUs as possible.
+ *
+ *     sooth_mig_workload work[] = {{.model = a, .latency_ms = 10, .count = 3}, {.model = b}};
+ *     sooth_mig_options where = {.gpu = "a100"};
+ *     sooth_mig_plan *plan;
+ *     sooth_status status = sooth_mig_plan_make(work, 2, &where, &plan, &error);
+ *     if (status == SOOTH_OK)
+ *         printf("%zu GPUs\n", sooth_mig_plan_totals_of(plan).gpu_count);
+ *     else if (status == SOOTH_ANSWER_NO)
+ *         printf("%s\n", sooth_mig_plan_totals_of(plan).nearest);
+ *     sooth_mig_plan_free(plan);
+ */
+typedef struct sooth_mig_workload {
+    sooth_model *model; /* bound; the same one may stand for several workloads only if they have the same dimensions */
+    const sooth_options
+        *dims; /* that it is bound to, to look for a smaller batch where this one is too large; NULL: not looked for */
+    sooth_predict_options options; /* how it runs; gpu, device and mig are not looked at */
+    double latency_ms;             /* that a pass may take, at the upper end of the interval; 0: any */
+    size_t count;                  /* instances, each in a slice of its own; 0 is 1 */
+    const char *name;              /* in reports; NULL: the model's file */
+} sooth_mig_workload;
+
+typedef struct sooth_mig_options {
+    const char *gpu;         /* name or alias, or the path of a GPU file; default "a100-sxm4-40gb" */
+    const sooth_gpu *device; /* takes its place */
+    size_t most_gpus;        /* that there are; 0: any number */
+    double
+        time_limit_s; /* of a search for more than eight GPUs; 0: 10. For up to eight GPUs the answer is always the best */
+    /* Called now and then in such a search: that many GPUs are being tried, so many are known to be enough. False: stop. May be NULL. */
+    bool (*progress)(void *context, size_t tried, size_t enough, double seconds);
+    void *context;
+} sooth_mig_options;
+
+typedef struct sooth_mig_plan sooth_mig_plan;
+/* SOOTH_ANSWER_NO: there is no such layout; the plan is there all the same and tells why, and what comes nearest. The plan is the caller's and
+ * stands by itself. On other failures it is NULL. Models are bound to their dimensions again where others were tried. */
+SOOTH_API sooth_status sooth_mig_plan_make(const sooth_mig_workload *workloads, size_t count,
+                                           const sooth_mig_options *options, sooth_mig_plan **plan, sooth_error *error);
+SOOTH_API void sooth_mig_plan_free(sooth_mig_plan *plan); /* NULL is allowed */
+
+typedef struct sooth_mig_plan_totals {
+    const char *gpu;
+    size_t workload_count;
+    size_t gpu_count;    /* of the layout; 0: there is none */
+    size_t least_gpus;   /* fewer are not enough; less than gpu_count if time ran out before that was settled */
+    int slots;           /* places along the memory of a GPU */
+    bool is_possible;    /* every workload has a slice, and there are GPUs enough */
+    const char *reason;  /* why not; "" if it is possible */
+    const char *nearest; /* what would be; "" if it is possible or nothing is near */
+} sooth_mig_plan_totals;
+SOOTH_API sooth_mig_plan_totals sooth_mig_plan_totals_of(const sooth_mig_plan *plan);
+
+typedef struct sooth_mig_planned {
+    const char *name, *precision, *layout, *runtime, *mode;
+    int64_t batch;
+    double latency_ms; /* target; 0: none */
+    size_t count;
+    const char *profile; /* the smallest that will do; "" if none does */
+    const char *
+        dippm_profile; /* by DIPPM's rule: the first whose name plate is more than the memory, whatever the latency; "" */
+    size_t candidate_count; /* profiles of the GPU, without those that differ in media engines alone */
+} sooth_mig_planned;
+SOOTH_API sooth_mig_planned sooth_mig_planned_at(const sooth_mig_plan *plan, size_t workload);
+
+typedef struct sooth_mig_candidate {
+    const char *profile;
+    sooth_interval latency_ms;
+    sooth_interval memory_mib; /* NAN: not known */
+    sooth_interval energy_j;   /* of a pass, the slice's share of the board's power; NAN: not known */
+    double usable_mib;         /* of the slice */
+    bool fits;                 /* memory: the upper end of its interval */
+    bool meets_target;         /* latency: the upper end of its interval */
+    const char *reason;        /* why it will not do; "" if it will */
+} sooth_mig_candidate;
+SOOTH_API sooth_mig_candidate sooth_mig_candidate_at(const sooth_mig_plan *plan, size_t workload, size_t index);
+
+/* The slices of a GPU of the layout, from the left; workload is SIZE_MAX after the last. */
+typedef struct sooth_mig_placed {
+    size_t workload;
+    const char *profile;
+    int start, slots; /* places along the memory */
+} sooth_mig_placed;
+SOOTH_API size_t sooth_mig_placed_count(const sooth_mig_plan *plan, size_t gpu);
+SOOTH_API sooth_mig_placed sooth_mig_placed_at(const sooth_mig_plan *plan, size_t gpu, size_t index);
+
+/* What `sooth mig` prints: as table, JSON, CSV (candidates), SVG (a picture of the GPUs' places) or SOOTH_FORMAT_MIG_PARTED. *text is the
+ * caller's: free(). options may be NULL. SOOTH_ERROR_USAGE: a picture or a configuration of a plan without a layout. */
+SOOTH_API sooth_status sooth_mig_plan_report(const sooth_mig_plan *plan, const sooth_report_options *options,
+                                             char **text, size_t *size, sooth_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,23 @@
+/* mig_plan.h: a plan for slices: what each profile would mean for each workload, the layout, and the reasons. */
+#ifndef SOOTH_PLAN_MIG_PLAN_H
+#define SOOTH_PLAN_MIG_PLAN_H
+
+#include "plan/mig_search.h"
+
+typedef struct planned_workload {
+    sooth_mig_planned shown;
+    sooth_mig_candidate candidates[MIG_MAX_PROFILES];
+    int32_t profiles[MIG_MAX_PROFILES]; /* of the table, by candidate */
+    uint32_t acceptable;                /* bits, by profile of the table */
+} planned_workload;
+
+struct sooth_mig_plan {
+    arena arena;
+    fail fail;
+    mig_table table; /* its texts are in the arena */
+    planned_workload *workloads;
+    mig_layout layout;
+    sooth_mig_plan_totals totals;
+};
+
+#endif

@@ -1,0 +1,26 @@
+/* mig_report.h: what the writers of `sooth mig` share. They see a plan through sooth.h only. */
+#ifndef SOOTH_REPORT_MIG_REPORT_H
+#define SOOTH_REPORT_MIG_REPORT_H
+
+#include "base/arena.h"
+#include "report/text.h"
+
+typedef struct mig_report {
+    const sooth_mig_plan *plan;
+    sooth_mig_plan_totals totals;
+    sooth_report_options options;
+    text *out;
+    arena *scratch;
+} mig_report;
+
+/* "A", "B" … "Z", "27": what a workload is called in pictures. */
+const char *mig_letter(mig_report *r, size_t workload);
+
+/* One writer for each format. */
+void mig_write_table(mig_report *r);
+void mig_write_json(mig_report *r);
+void mig_write_csv(mig_report *r);
+void mig_write_svg(mig_report *r);
+void mig_write_parted(mig_report *r);
+
+#endif
