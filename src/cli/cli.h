@@ -13,6 +13,7 @@ typedef struct command {
 int inspect_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int predict_main(int argc, char **argv);
+int mig_main(int argc, char **argv);
 int gpus_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 int learn_main(int argc, char **argv);

@@ -8,6 +8,7 @@
 static const command COMMANDS[] = {
     {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
     {"predict", "latency and GPU utilization, per layer, on a GPU", predict_main},
+    {"mig", "the smallest slice of a GPU for a model; a layout of slices for several", mig_main},
     {"eval", "how good predictions are, on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},
     {"convert", "the graph without its weights as an ONNX file", convert_main},

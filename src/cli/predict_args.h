@@ -11,6 +11,38 @@ typedef struct predict_args {
     sooth_predict_options options;
 } predict_args;
 
+/* Rows for the array of options: how a network runs, into sooth_predict_options. */
+#define SETTING_OPTIONS(where)                                                                                         \
+    {.name = "precision",                                                                                              \
+     .kind = OPTION_TEXT,                                                                                              \
+     .target = &(where)->precision,                                                                                    \
+     .argument = "NAME",                                                                                               \
+     .help = "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8"},                     \
+        {.name = "layout",                                                                                             \
+         .kind = OPTION_TEXT,                                                                                          \
+         .target = &(where)->layout,                                                                                   \
+         .argument = "nchw|nhwc",                                                                                      \
+         .help = "of images in memory; nchw if not given"},                                                            \
+        {.name = "runtime",                                                                                            \
+         .kind = OPTION_TEXT,                                                                                          \
+         .target = &(where)->runtime,                                                                                  \
+         .argument = "NAME",                                                                                           \
+         .help = "eager (PyTorch, the default), inductor (torch.compile),\nengine (fused inference)"},                 \
+        {.name = "mode",                                                                                               \
+         .kind = OPTION_TEXT,                                                                                          \
+         .target = &(where)->mode,                                                                                     \
+         .argument = "infer|train|train-forward",                                                                      \
+         .help = "inference, the default, a training step, or its forward pass"},                                      \
+        {.name = "optimizer",                                                                                          \
+         .kind = OPTION_TEXT,                                                                                          \
+         .target = &(where)->optimizer,                                                                                \
+         .argument = "NAME",                                                                                           \
+         .help = "of training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"},                    \
+    {                                                                                                                  \
+        .name = "stack", .kind = OPTION_TEXT, .target = &(where)->stack, .argument = "NAME",                           \
+        .help = "version of the software, such as pt2.4-cu124; unknown if not given"                                   \
+    }
+
 /* `sooth predict --queries`: answers the rows of a table. The options hold where a row leaves a column empty. */
 int queries_run(const char *input, const char *output, const predict_args *args, sooth_gpus *gpus);
 

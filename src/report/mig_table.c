@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDEST_NAME = 48, SLOT_COLUMNS = 9 };
+enum { SLOT_COLUMNS = 9 };
 
 static void style(mig_report *r, const char *code)
 {

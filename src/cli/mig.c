@@ -1,0 +1,356 @@
+/* mig.c: `sooth mig`: which slice of a GPU a model needs, and a layout of slices for several models. */
+#include "base/nearest.h"
+#include "cli/predict_args.h"
+#include "cli/terminal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
+enum { MOST_WORKLOADS = 64, MOST_INSTANCES = 1024 };
+
+static const char *const FORMATS[] = {"table", "json", "csv", "svg", "mig-parted", NULL};
+static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_SVG,
+                                         SOOTH_FORMAT_MIG_PARTED};
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth mig MODEL [OPTION]...\n"
+         "       sooth mig MODEL[@SPEC]... [OPTION]...\n\n"
+         "Tells which slice (MIG profile) of a GPU is the smallest that a model fits into and meets its latency on, "
+         "and\n"
+         "why no smaller one will do. For several models, or several instances, finds a legal layout of slices on as "
+         "few\n"
+         "GPUs as possible. Upper ends of the 90 % intervals count.\n\n"
+         "SPEC is a number of instances, or settings of this model alone, with commas between them:\n"
+         "  sooth mig zoo:resnet50@3,batch=8,latency-ms=10 bert.onnx@2,precision=fp16\n"
+         "Settings are batch, latency-ms, precision, layout, runtime, mode, optimizer and stack.\n\nOptions:");
+    options_help(options, count);
+    model_args_help_zoo();
+}
+
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+
+typedef struct workload_args {
+    char *text; /* of the operand; cut into its parts; free() */
+    const char *path;
+    model_args dims;
+    sooth_predict_options options;
+    double latency_ms;
+    int64_t count;
+    model_file file;
+    sooth_options bound; /* as sooth_mig_workload.dims */
+} workload_args;
+
+typedef struct mig_job {
+    workload_args *workloads; /* free() */
+    size_t count;
+    sooth_mig_options options;
+    sooth_report_options report;
+    const char *output;
+    bool shows_progress, has_shown;
+} mig_job;
+
+static const char *const SETTINGS[] = {"batch",   "latency-ms", "precision", "layout",
+                                       "runtime", "mode",       "optimizer", "stack"};
+enum { SETTING_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
+
+static bool is_number(const char *s)
+{
+    int64_t n;
+    return options_number(s, strlen(s), &n);
+}
+
+/* Does "3", "3,batch=8" or "batch=8" stand here? A word with a '=' counts as a setting, so that one that is mistyped is told. */
+static bool is_spec(const char *s)
+{
+    size_t length = strcspn(s, ",=");
+    if (s[length] == '=')
+        return !memchr(s, '/', length) && !memchr(s, '.', length);
+    int64_t n;
+    return options_number(s, length, &n);
+}
+
+/* "a@224.onnx" is a file; so is what is there under that name. */
+static char *spec_of(char *operand)
+{
+    char *at = strrchr(operand, '@');
+    return at && is_spec(at + 1) && access(operand, F_OK) != 0 ? at : NULL;
+}
+
+static int set_latency(const char *s, double *ms)
+{
+    return options_decimal(s, 1e-6, 1e9, ms)
+               ? SOOTH_OK
+               : cli_usage("mig", "latency-ms takes milliseconds as in 12.5, not '%.60s'", s);
+}
+
+static int set_setting(workload_args *w, const char *key, const char *value)
+{
+    const char **texts[SETTING_COUNT] = {
+        [2] = &w->options.precision, [3] = &w->options.layout,    [4] = &w->options.runtime,
+        [5] = &w->options.mode,      [6] = &w->options.optimizer, [7] = &w->options.stack};
+    size_t i = 0;
+    while (i < SETTING_COUNT && strcmp(key, SETTINGS[i]) != 0)
+        i++;
+    if (i == 0)
+        return options_number(value, strlen(value), &w->dims.batch) && w->dims.batch >= 1 && w->dims.batch <= INT32_MAX
+                   ? SOOTH_OK
+                   : cli_usage("mig", "%.100s: batch takes a whole number from 1 to %d, not '%.60s'", w->path,
+                               INT32_MAX, value);
+    if (i == 1)
+        return set_latency(value, &w->latency_ms);
+    if (i < SETTING_COUNT) {
+        *texts[i] = value;
+        return SOOTH_OK;
+    }
+    nearest near = nearest_to(str_of(key));
+    for (i = 0; i < SETTING_COUNT; i++)
+        nearest_try(&near, str_of(SETTINGS[i]));
+    if (near.best.len)
+        return cli_usage("mig", "%.100s: there is no setting '%.60s'; did you mean '%.*s'?", w->path, key,
+                         STR_ARG(near.best));
+    return cli_usage("mig", "%.100s: there is no setting '%.60s'", w->path, key);
+}
+
+static int set_count(workload_args *w, const char *s)
+{
+    if (w->count)
+        return cli_usage("mig", "%.100s: two numbers of instances: '%.60s' is one too many", w->path, s);
+    if (!is_number(s) || !options_number(s, strlen(s), &w->count) || w->count < 1 || w->count > MOST_INSTANCES)
+        return cli_usage("mig", "%.100s: 1 to %d instances, or a setting such as batch=8, not '%.60s'", w->path,
+                         MOST_INSTANCES, s);
+    return SOOTH_OK;
+}
+
+/* Cuts the operand at its '@' and commas. */
+static int read_workload(workload_args *w, const char *operand)
+{
+    w->text = strdup(operand);
+    if (!w->text)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "mig", "out of memory");
+    char *spec = spec_of(w->text);
+    w->path = w->text;
+    if (spec)
+        *spec++ = '\0';
+    int code = SOOTH_OK;
+    while (spec && code == SOOTH_OK) {
+        char *item = spec, *comma = strchr(spec, ',');
+        spec = comma ? comma + 1 : NULL;
+        if (comma)
+            *comma = '\0';
+        char *value = strchr(item, '=');
+        if (value)
+            *value++ = '\0';
+        code = value ? set_setting(w, item, value) : set_count(w, item);
+    }
+    w->count = w->count ? w->count : 1;
+    return code;
+}
+
+/* ---- answering --------------------------------------------------------------------------------------------------- */
+
+/* Where no batch was given, it is the file's own, or 1 where the file leaves it open. */
+static int open_model(workload_args *w)
+{
+    int code = model_load(w->path, &w->file);
+    if (code == SOOTH_OK)
+        code = model_bind("mig", w->path, &w->dims, &w->file);
+    if (code == SOOTH_OK && !w->dims.batch && model_has_open_batch(w->file.model)) {
+        w->dims.batch = 1;
+        code = model_bind("mig", w->path, &w->dims, &w->file);
+    }
+    w->bound = (sooth_options){.batch = w->dims.batch};
+    return code;
+}
+
+static bool show_progress(void *context, size_t tried, size_t enough, double seconds)
+{
+    mig_job *j = context;
+    if (j->shows_progress) {
+        fprintf(stderr, "\r  %zu GPUs are enough; looking for a layout on %zu, %.0f s ", enough, tried, seconds);
+        fflush(stderr);
+        j->has_shown = true;
+    }
+    return true;
+}
+
+static int write_plan(const mig_job *j, const sooth_mig_plan *plan)
+{
+    sooth_error error;
+    char *text;
+    size_t size;
+    if (sooth_mig_plan_report(plan, &j->report, &text, &size, &error) != SOOTH_OK)
+        return cli_fail(error.code, "mig", "%s", error.message);
+    int code = cli_write(j->output, text, size);
+    free(text);
+    return code;
+}
+
+static int answer(mig_job *j)
+{
+    sooth_mig_workload *workloads = calloc(j->count, sizeof *workloads);
+    if (!workloads)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "mig", "out of memory");
+    for (size_t i = 0; i < j->count; i++) {
+        workload_args *w = &j->workloads[i];
+        bool has_other_dims = w->dims.dims.count || w->dims.shapes.count;
+        workloads[i] = (sooth_mig_workload){.model = w->file.model,
+                                            .dims = has_other_dims ? NULL : &w->bound,
+                                            .options = w->options,
+                                            .latency_ms = w->latency_ms,
+                                            .count = (size_t)w->count,
+                                            .name = w->path};
+    }
+    sooth_mig_plan *plan;
+    sooth_error error;
+    sooth_status status = sooth_mig_plan_make(workloads, j->count, &j->options, &plan, &error);
+    free(workloads);
+    if (j->has_shown)
+        fprintf(stderr, "\r\033[K");
+    if (!plan)
+        return status == SOOTH_ERROR_USAGE ? cli_usage("mig", "%s", error.message)
+                                           : cli_fail(status, "mig", "%s", error.message);
+    bool needs_layout = j->report.format == SOOTH_FORMAT_SVG || j->report.format == SOOTH_FORMAT_MIG_PARTED;
+    int code = SOOTH_OK;
+    if (status == SOOTH_OK || !needs_layout)
+        code = write_plan(j, plan);
+    if (status == SOOTH_ANSWER_NO && (needs_layout || j->output)) {
+        const char *nearest = sooth_mig_plan_totals_of(plan).nearest;
+        cli_fail(status, "mig", "%s%s%s", error.message, *nearest ? "; the nearest that is possible: " : "", nearest);
+    }
+    sooth_mig_plan_free(plan);
+    return code == SOOTH_OK ? (int)status : code;
+}
+
+static int with_models(mig_job *j, const char *gpu, const char *weights)
+{
+    sooth_error error;
+    sooth_predictor *predictor = NULL;
+    sooth_gpus *gpus;
+    if (weights && sooth_predictor_open(weights, &predictor, &error) != SOOTH_OK)
+        return cli_fail(error.code, weights, "%s", error.message);
+    int code = cli_open_gpus(&gpus);
+    if (code == SOOTH_OK) {
+        if (sooth_gpus_find(gpus, gpu ? gpu : DEFAULT_GPU, &j->options.device, &error) != SOOTH_OK)
+            code = error.code == SOOTH_ERROR_USAGE ? cli_usage("mig", "--gpu: %s", error.message)
+                                                   : cli_fail(error.code, gpu, "%s", error.message);
+        for (size_t i = 0; i < j->count && code == SOOTH_OK; i++) {
+            j->workloads[i].options.predictor = predictor;
+            code = open_model(&j->workloads[i]);
+        }
+        if (code == SOOTH_OK)
+            code = answer(j);
+        for (size_t i = 0; i < j->count; i++)
+            model_close(&j->workloads[i].file);
+        sooth_gpus_free(gpus);
+    }
+    sooth_predictor_free(predictor);
+    return code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int run(mig_job *j, const workload_args *defaults, int count, char **operands, const char *gpu,
+               const char *weights)
+{
+    if (count < 1)
+        return cli_usage("mig", "which MODEL?");
+    if (count > MOST_WORKLOADS)
+        return cli_usage("mig", "at most %d models at a time", MOST_WORKLOADS);
+    j->workloads = calloc((size_t)count, sizeof *j->workloads);
+    if (!j->workloads)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "mig", "out of memory");
+    int code = SOOTH_OK;
+    for (int i = 0; i < count && code == SOOTH_OK; i++) {
+        j->workloads[j->count] = *defaults;
+        code = read_workload(&j->workloads[j->count++], operands[i]);
+    }
+    if (code == SOOTH_OK)
+        code = with_models(j, gpu, weights);
+    for (size_t i = 0; i < j->count; i++)
+        free(j->workloads[i].text);
+    free(j->workloads);
+    return code;
+}
+
+int mig_main(int argc, char **argv)
+{
+    workload_args defaults = {.text = NULL};
+    mig_job j = {.shows_progress = isatty(STDERR_FILENO)};
+    sooth_predict_options *where = &defaults.options;
+    const char *gpu = NULL, *latency = NULL, *limit = "10", *weights = NULL;
+    int64_t most_gpus = 0;
+    int format = 0;
+    const option options[] = {
+        {.name = "gpu",
+         .kind = OPTION_TEXT,
+         .target = &gpu,
+         .argument = "NAME",
+         .help = "the GPU, or the path of a GPU file; a100-sxm4-40gb if not given"},
+        {.name = "latency-ms",
+         .kind = OPTION_TEXT,
+         .target = &latency,
+         .argument = "MS",
+         .help = "that a pass may take, at the upper end of the interval"},
+        {.name = "batch",
+         .kind = OPTION_NUMBER,
+         .target = &defaults.dims.batch,
+         .argument = "N",
+         .least = 1,
+         .most = INT32_MAX,
+         .help = "the batch size; the file's own, or 1, if not given"},
+        DIMENSION_OPTIONS(&defaults.dims),
+        SETTING_OPTIONS(where),
+        {.name = "gpus",
+         .kind = OPTION_NUMBER,
+         .target = &most_gpus,
+         .argument = "N",
+         .least = 1,
+         .most = MOST_INSTANCES,
+         .help = "there are no more than so many GPUs"},
+        {.name = "time-limit",
+         .kind = OPTION_TEXT,
+         .target = &limit,
+         .argument = "S",
+         .help = "seconds for the search for more than 8 GPUs (10)"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &format,
+         .argument = "table|json|csv|svg|mig-parted",
+         .choices = FORMATS,
+         .help =
+             "how to write it; svg is a picture of the GPUs' places, mig-parted a\nconfiguration for NVIDIA's tool of "
+             "that name"},
+        {.name = "weights",
+         .kind = OPTION_TEXT,
+         .target = &weights,
+         .argument = "FILE",
+         .help = "what `sooth learn` has written, instead of what comes with the program"},
+        {.name = "output",
+         .letter = 'o',
+         .kind = OPTION_TEXT,
+         .target = &j.output,
+         .argument = "FILE",
+         .help = "write to FILE"},
+    };
+    int code;
+    if (!options_done("mig", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {
+        code = latency ? set_latency(latency, &defaults.latency_ms) : SOOTH_OK;
+        if (code == SOOTH_OK && !options_decimal(limit, 0.001, 1e6, &j.options.time_limit_s))
+            code = cli_usage("mig", "--time-limit takes seconds as in 2.5, not '%.60s'", limit);
+        j.options.most_gpus = (size_t)most_gpus;
+        j.options.progress = show_progress;
+        j.options.context = &j;
+        j.report.format = FORMAT_OF[format];
+        if (!j.output && j.report.format == SOOTH_FORMAT_TABLE)
+            fit_terminal(&j.report);
+        if (code == SOOTH_OK)
+            code = run(&j, &defaults, argc - 1, argv + 1, gpu, weights);
+    }
+    model_args_free(&defaults.dims);
+    return code;
+}
