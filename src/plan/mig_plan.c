@@ -34,12 +34,14 @@ static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w
     where.gpu = NULL;
     where.device = p->gpu;
     where.mig = profile->name.ptr;
+    where.memory = true;
     sooth_prediction *prediction;
     sooth_error error;
     if (sooth_predict(w->model, &where, &prediction, &error) != SOOTH_OK)
         fail_with(&p->plan->fail, error.code, "%s: %s", w->name ? w->name : sooth_info_of(w->model).file,
                   error.message);
     sooth_prediction_totals totals = sooth_prediction_totals_of(prediction);
+    sooth_memory memory = sooth_prediction_memory(prediction);
     if (shown && !shown->precision) {
         shown->precision = keep(p->plan, totals.precision);
         shown->layout = keep(p->plan, totals.layout);
@@ -49,8 +51,8 @@ static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w
     }
     sooth_mig_candidate c = {.profile = profile->name.ptr,
                              .latency_ms = totals.latency_ms,
-                             .memory_mib = UNKNOWN_INTERVAL,
-                             .energy_j = UNKNOWN_INTERVAL,
+                             .memory_mib = memory.known ? memory.total_mib : UNKNOWN_INTERVAL,
+                             .energy_j = totals.energy_j,
                              .usable_mib = profile->memory_gib * 1024,
                              .reason = ""};
     sooth_prediction_free(prediction);
