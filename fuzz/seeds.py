@@ -6,7 +6,7 @@
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs, darknet, caffe: small files out of the corpus and those of the text tests.
+tflite, tensorflow, keras, tfjs, darknet, caffe, paddle, openvino, coreml: small files out of the corpus and those of the text tests.
 """
 import gzip
 import hashlib
@@ -149,7 +149,9 @@ def main():
     {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
-     "caffe": family_seeds("caffe", tests="layer_formats")}[sys.argv[1]](target)
+     "caffe": family_seeds("caffe", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
+     "openvino": family_seeds("openvino", "made/openvino", tests="openvino"),
+     "coreml": family_seeds("coreml", "made/coreml", tests="coreml")}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

@@ -126,6 +126,8 @@ void sooth_free(sooth_model *model)
         return;
     if (model->map)
         file_close(model->map);
+    if (model->beside)
+        file_close(model->beside);
     lowered_release(model->lowered);
     arena_free(&model->bound_arena);
     arena_free(&model->source_arena);

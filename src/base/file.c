@@ -151,6 +151,12 @@ void file_inflate(file_map *map, fail *f)
     }
 }
 
+bool file_is_there(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 void file_close(file_map *map)
 {
     if (map->mapping)

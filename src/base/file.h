@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct file_map {
@@ -24,5 +25,6 @@ void file_of_memory(file_map *map, const void *bytes, size_t size);
 /* If the bytes are gzip, replaces them by what they contain; looks through at most two layers. */
 void file_inflate(file_map *map, fail *f);
 void file_close(file_map *map);
+bool file_is_there(const char *path); /* a regular file */
 
 #endif

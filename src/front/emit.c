@@ -301,6 +301,11 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank)
     return emit_reordered(e, v, rank, dims, order);
 }
 
+value_id emit_viewed(emitter *e, value_id v, const int64_t *dims, int rank)
+{
+    return emit_constant_of(e, v) ? emit_reordered(e, v, rank, dims, "view") : emit_reshaped(e, v, dims, rank, NO_VALUE);
+}
+
 value_id emit_turned(emitter *e, value_id v, bool turn)
 {
     int64_t perm[MAX_RANK];

@@ -67,6 +67,8 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank);
 value_id emit_turned(emitter *e, value_id v, bool turn);
 /* A constant with the same bytes under other dimensions; `order` keeps the names of several apart. */
 value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, const char *order);
+/* The same elements under other dimensions, without a node if v is a constant. */
+value_id emit_viewed(emitter *e, value_id v, const int64_t *dims, int rank);
 value_id emit_reshaped(emitter *e, value_id v, const int64_t *dims, int rank, value_id output);
 
 /* ---- layers ---------------------------------------------------------------------------------------------------- */

@@ -23,6 +23,10 @@ void darknet_read(builder *b, const uint8_t *bytes, size_t size);
 bool keras_sniff(const uint8_t *bytes, size_t size);
 void keras_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* openvino.c */
+bool openvino_sniff(const uint8_t *bytes, size_t size);
+void openvino_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* paddle.c, paddle_pir.c, paddle_js.c */
 bool paddle_sniff(const uint8_t *bytes, size_t size);
 void paddle_read(builder *b, const uint8_t *bytes, size_t size);

@@ -87,8 +87,9 @@ static int least(int a, int b)
 static int text_ints(str text, int64_t *to, int room)
 {
     decimal numbers[MOST_LISTED];
-    if ((str_is(text, "true") || str_is(text, "false")) && room > 0) {
-        to[0] = text.ptr[0] == 't';
+    bool is_true = str_is(text, "true") || str_is(text, "True");
+    if ((is_true || str_is(text, "false") || str_is(text, "False")) && room > 0) {
+        to[0] = is_true;
         return 1;
     }
     int count = parse_list(text, numbers, least(room, MOST_LISTED));
@@ -218,6 +219,28 @@ value_id named_index_list(emitter *e, const named_op *o, const char *name)
     }
     int count = named_ints(e, o, name, numbers, MAX_RANK);
     return count >= 0 ? emit_list(e, numbers, count) : NO_VALUE;
+}
+
+const void *named_search(const void *rows, size_t count, size_t row_bytes, str name)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const void *row = (const char *)rows + middle * row_bytes;
+        const char *own;
+        memcpy(&own, row, sizeof own);
+        size_t length = strlen(own), common = length < name.len ? length : name.len;
+        int order = common ? memcmp(name.ptr, own, common) : 0;
+        if (order == 0)
+            order = name.len < length ? -1 : name.len > length;
+        if (order == 0)
+            return row;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
 }
 
 const value *named_declared(emitter *e, value_id v)

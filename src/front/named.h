@@ -54,6 +54,9 @@ str named_text(const named_op *o, const char *name, const char *otherwise);
  * tensors is joined. */
 value_id named_index_list(emitter *e, const named_op *o, const char *name);
 
+/* The row of that name in a table whose rows begin with their names (const char *) and are in their order; NULL if there is none. */
+const void *named_search(const void *rows, size_t count, size_t row_bytes, str name);
+
 /* What the file declares of a value; of none: nothing. */
 const value *named_declared(emitter *e, value_id v);
 

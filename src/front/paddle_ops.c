@@ -423,25 +423,6 @@ static const paddle_row ROWS[] = {
     {"where", "Condition X Y", map_where, "Where"},
 };
 
-static const paddle_row *find_in(const paddle_row *rows, size_t count, str name)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        size_t length = strlen(rows[middle].name);
-        int order = memcmp(name.ptr, rows[middle].name, length < name.len ? length : name.len);
-        if (order == 0)
-            order = name.len < length ? -1 : name.len > length;
-        if (order == 0)
-            return &rows[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
 static const paddle_row *find_row(str type)
 {
     size_t count;
@@ -449,14 +430,14 @@ static const paddle_row *find_row(str type)
         type.len--;
     if (type.len == 0)
         return NULL;
-    const paddle_row *row = find_in(ROWS, sizeof ROWS / sizeof *ROWS, type);
+    const paddle_row *row = named_search(ROWS, sizeof ROWS / sizeof *ROWS, sizeof *ROWS, type);
     if (!row) {
         const paddle_row *rows = paddle_shape_rows(&count);
-        row = find_in(rows, count, type);
+        row = named_search(rows, count, sizeof *rows, type);
     }
     if (!row) {
         const paddle_row *rows = paddle_nn_rows(&count);
-        row = find_in(rows, count, type);
+        row = named_search(rows, count, sizeof *rows, type);
     }
     return row;
 }

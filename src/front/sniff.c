@@ -8,6 +8,7 @@ typedef struct front_end {
 
 static const front_end FRONT_ENDS[] = {
     {tflite_sniff, tflite_read},
+    {openvino_sniff, openvino_read},
     {paddle_sniff, paddle_read},
     {paddle_pir_sniff, paddle_pir_read},
     {paddle_js_sniff, paddle_js_read},

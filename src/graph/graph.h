@@ -215,6 +215,7 @@ struct sooth_model {
     network net;
     str file;                      /* its name for messages */
     struct file_map *map;          /* what must be unmapped at the end; NULL for memory of the caller */
+    struct file_map *beside;       /* a second file, of weights, that must be unmapped too; NULL if there is none */
     const struct binding *binding; /* while infer_network runs */
     bool is_bound;
     struct lowered *lowered; /* what the last prediction was made of (predict/lowered.h); NULL: none since binding */

@@ -545,7 +545,7 @@ static const op_info TABLE[] = {
     {"ConvBatchNorm", OWN, 7, 7, 1, 1, OP_CONV, MEM_NEW, SAVE_INPUTS, 0x1e, shape_conv, NULL, cost_conv, 0},
     {"Linear", OWN, 2, 3, 1, 1, OP_MATMUL, MEM_NEW, SAVE_INPUTS, 0x6, shape_linear, NULL, cost_matmul, 0},
     {"PixelUnshuffle", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_keep, NULL, NULL, 0},
-    {"Roll", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_keep, NULL, NULL, 0},
+    {"Roll", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_same, NULL, NULL, 0},
     {"ScaledDotProductAttention", OWN, 3, 4, 1, 1, OP_ATTENTION, MEM_NEW, SAVE_INPUTS | SAVE_OUTPUT, 0,
      shape_keep, NULL, cost_attention, 0},
     {"Silu", OWN, 1, 1, 1, 1, OP_POINTWISE, MEM_IN_PLACE, SAVE_INPUTS, 0, shape_same, NULL, cost_pointwise, 5},
