@@ -108,95 +108,96 @@ static const struct lowering {
     lower_rule rule;
     const char *aten;    /* the operator of ATen, where it is always the same one */
     find_pattern *finds; /* looks whether the node ends a pattern; NULL: none ends so */
+    bool is_local;       /* in inference the rule looks at the tensors of its inputs and at its attributes alone */
 } RULES[] = {
-    {"Relu", lower_unary, "relu", NULL},
-    {"Silu", lower_unary, "silu", NULL},
-    {"Swish", lower_unary, "silu", NULL},
-    {"Gelu", lower_unary, "gelu", NULL},
-    {"Sigmoid", lower_unary, "sigmoid", NULL},
-    {"HardSwish", lower_unary, "hardswish", NULL},
-    {"HardSigmoid", lower_unary, "hardsigmoid", NULL},
-    {"LeakyRelu", lower_unary, "leaky_relu", NULL},
-    {"Elu", lower_unary, "elu", NULL},
-    {"Tanh", lower_unary, "tanh", NULL},
-    {"Neg", lower_unary, "neg", NULL},
-    {"Abs", lower_unary, "abs", NULL},
-    {"Sqrt", lower_unary, "sqrt", NULL},
-    {"Erf", lower_unary, "erf", NULL},
-    {"Sin", lower_unary, "sin", NULL},
-    {"Cos", lower_unary, "cos", NULL},
-    {"Not", lower_unary, "bitwise_not", NULL},
-    {"Mish", lower_unary, "mish", NULL},
-    {"Floor", lower_unary, "floor", NULL},
-    {"Exp", lower_float_unary, "exp", NULL},
-    {"Log", lower_float_unary, "log", NULL},
-    {"Reciprocal", lower_float_unary, "reciprocal", find_at_quotient},
-    {"Softplus", lower_float_unary, "softplus", NULL},
-    {"CumSum", lower_float_unary, "cumsum", NULL},
-    {"Clip", lower_clip, NULL, NULL},
-    {"Pow", lower_pow, NULL, NULL},
-    {"Add", lower_binary, "add", find_at_sum},
-    {"Sub", lower_binary, "sub", NULL},
-    {"Mul", lower_binary, "mul", NULL},
-    {"Div", lower_binary, "div", find_at_quotient},
-    {"Max", lower_binary, "maximum", NULL},
-    {"Min", lower_binary, "minimum", NULL},
-    {"Cast", lower_cast, NULL, NULL},
-    {"Where", lower_where, NULL, NULL},
-    {"Equal", lower_compare, "eq", NULL},
-    {"Greater", lower_compare, "gt", NULL},
-    {"GreaterOrEqual", lower_compare, "ge", NULL},
-    {"Less", lower_compare, "lt", NULL},
-    {"LessOrEqual", lower_compare, "le", NULL},
-    {"ReduceMean", lower_reduce, "mean", find_variance},
-    {"ReduceSum", lower_reduce, "sum", NULL},
-    {"ReduceMax", lower_reduce, "amax", NULL},
-    {"ReduceMin", lower_reduce, "amin", NULL},
-    {"ReduceL2", lower_reduce, "linalg_vector_norm", NULL},
-    {"ArgMax", lower_arg_reduce, "argmax", NULL},
-    {"ArgMin", lower_arg_reduce, "argmin", NULL},
-    {"Softmax", lower_softmax, "_softmax", NULL},
-    {"LogSoftmax", lower_softmax, "_log_softmax", NULL},
-    {"LpNormalization", lower_lp_norm, NULL, NULL},
-    {"Linear", lower_linear, NULL, NULL},
-    {"Gemm", lower_gemm, NULL, NULL},
-    {"MatMul", lower_matmul, NULL, find_at_product},
-    {"ScaledDotProductAttention", lower_attention, NULL, find_multihead},
-    {"Einsum", lower_einsum, NULL, NULL},
-    {"Conv", lower_conv, NULL, NULL},
-    {"ConvTranspose", lower_conv, NULL, find_col2im},
-    {"MaxPool", lower_pool, NULL, NULL},
-    {"AveragePool", lower_pool, NULL, NULL},
-    {"GlobalAveragePool", lower_global_pool, NULL, NULL},
-    {"GlobalMaxPool", lower_global_pool, NULL, NULL},
-    {"BatchNormalization", lower_batch_norm, NULL, NULL},
-    {"LayerNormalization", lower_layer_norm, NULL, NULL},
-    {"RMSNormalization", lower_layer_norm, NULL, NULL},
-    {"GroupNormalization", lower_group_norm, NULL, NULL},
-    {"WeightStandardization", lower_weight_standardization, NULL, find_standardised},
-    {"Resize", lower_resize, NULL, NULL},
-    {"Reshape", lower_reshape, NULL, find_im2col},
-    {"Flatten", lower_reshape, NULL, NULL},
-    {"Squeeze", lower_reshape, NULL, NULL},
-    {"Unsqueeze", lower_reshape, NULL, NULL},
-    {"Transpose", lower_transpose, NULL, NULL},
-    {"Expand", lower_expand, NULL, NULL},
-    {"Slice", lower_slice, NULL, NULL},
-    {"Split", lower_split, NULL, NULL},
-    {"Gather", lower_gather, NULL, NULL},
-    {"ScatterND", lower_scatter, NULL, NULL},
-    {"OneHot", lower_one_hot, NULL, NULL},
-    {"Concat", lower_concat, NULL, find_unfold},
-    {"Pad", lower_pad, NULL, NULL},
-    {"Tile", lower_tile, NULL, NULL},
-    {"Roll", lower_roll, NULL, NULL},
-    {"WindowPartition", lower_rearrange, NULL, NULL},
-    {"WindowReverse", lower_rearrange, NULL, NULL},
-    {"DepthToSpace", lower_rearrange, NULL, NULL},
-    {"PixelUnshuffle", lower_rearrange, NULL, NULL},
-    {"ChannelShuffle", lower_rearrange, NULL, NULL},
-    {"Identity", lower_identity, NULL, NULL},
-    {"Dropout", lower_dropout, NULL, NULL},
+    {"Relu", lower_unary, "relu", NULL, true},
+    {"Silu", lower_unary, "silu", NULL, true},
+    {"Swish", lower_unary, "silu", NULL, true},
+    {"Gelu", lower_unary, "gelu", NULL, true},
+    {"Sigmoid", lower_unary, "sigmoid", NULL, true},
+    {"HardSwish", lower_unary, "hardswish", NULL, true},
+    {"HardSigmoid", lower_unary, "hardsigmoid", NULL, true},
+    {"LeakyRelu", lower_unary, "leaky_relu", NULL, true},
+    {"Elu", lower_unary, "elu", NULL, true},
+    {"Tanh", lower_unary, "tanh", NULL, true},
+    {"Neg", lower_unary, "neg", NULL, false},
+    {"Abs", lower_unary, "abs", NULL, false},
+    {"Sqrt", lower_unary, "sqrt", NULL, false},
+    {"Erf", lower_unary, "erf", NULL, false},
+    {"Sin", lower_unary, "sin", NULL, false},
+    {"Cos", lower_unary, "cos", NULL, false},
+    {"Not", lower_unary, "bitwise_not", NULL, false},
+    {"Mish", lower_unary, "mish", NULL, true},
+    {"Floor", lower_unary, "floor", NULL, false},
+    {"Exp", lower_float_unary, "exp", NULL, false},
+    {"Log", lower_float_unary, "log", NULL, false},
+    {"Reciprocal", lower_float_unary, "reciprocal", find_at_quotient, false},
+    {"Softplus", lower_float_unary, "softplus", NULL, false},
+    {"CumSum", lower_float_unary, "cumsum", NULL, false},
+    {"Clip", lower_clip, NULL, NULL, false},
+    {"Pow", lower_pow, NULL, NULL, false},
+    {"Add", lower_binary, "add", find_at_sum, false},
+    {"Sub", lower_binary, "sub", NULL, false},
+    {"Mul", lower_binary, "mul", NULL, false},
+    {"Div", lower_binary, "div", find_at_quotient, false},
+    {"Max", lower_binary, "maximum", NULL, false},
+    {"Min", lower_binary, "minimum", NULL, false},
+    {"Cast", lower_cast, NULL, NULL, false},
+    {"Where", lower_where, NULL, NULL, false},
+    {"Equal", lower_compare, "eq", NULL, false},
+    {"Greater", lower_compare, "gt", NULL, false},
+    {"GreaterOrEqual", lower_compare, "ge", NULL, false},
+    {"Less", lower_compare, "lt", NULL, false},
+    {"LessOrEqual", lower_compare, "le", NULL, false},
+    {"ReduceMean", lower_reduce, "mean", find_variance, false},
+    {"ReduceSum", lower_reduce, "sum", NULL, false},
+    {"ReduceMax", lower_reduce, "amax", NULL, false},
+    {"ReduceMin", lower_reduce, "amin", NULL, false},
+    {"ReduceL2", lower_reduce, "linalg_vector_norm", NULL, false},
+    {"ArgMax", lower_arg_reduce, "argmax", NULL, false},
+    {"ArgMin", lower_arg_reduce, "argmin", NULL, false},
+    {"Softmax", lower_softmax, "_softmax", NULL, false},
+    {"LogSoftmax", lower_softmax, "_log_softmax", NULL, false},
+    {"LpNormalization", lower_lp_norm, NULL, NULL, false},
+    {"Linear", lower_linear, NULL, NULL, false},
+    {"Gemm", lower_gemm, NULL, NULL, false},
+    {"MatMul", lower_matmul, NULL, find_at_product, false},
+    {"ScaledDotProductAttention", lower_attention, NULL, find_multihead, false},
+    {"Einsum", lower_einsum, NULL, NULL, false},
+    {"Conv", lower_conv, NULL, NULL, true},
+    {"ConvTranspose", lower_conv, NULL, find_col2im, false},
+    {"MaxPool", lower_pool, NULL, NULL, false},
+    {"AveragePool", lower_pool, NULL, NULL, false},
+    {"GlobalAveragePool", lower_global_pool, NULL, NULL, false},
+    {"GlobalMaxPool", lower_global_pool, NULL, NULL, false},
+    {"BatchNormalization", lower_batch_norm, NULL, NULL, true},
+    {"LayerNormalization", lower_layer_norm, NULL, NULL, true},
+    {"RMSNormalization", lower_layer_norm, NULL, NULL, true},
+    {"GroupNormalization", lower_group_norm, NULL, NULL, false},
+    {"WeightStandardization", lower_weight_standardization, NULL, find_standardised, false},
+    {"Resize", lower_resize, NULL, NULL, false},
+    {"Reshape", lower_reshape, NULL, find_im2col, false},
+    {"Flatten", lower_reshape, NULL, NULL, false},
+    {"Squeeze", lower_reshape, NULL, NULL, false},
+    {"Unsqueeze", lower_reshape, NULL, NULL, false},
+    {"Transpose", lower_transpose, NULL, NULL, false},
+    {"Expand", lower_expand, NULL, NULL, false},
+    {"Slice", lower_slice, NULL, NULL, false},
+    {"Split", lower_split, NULL, NULL, false},
+    {"Gather", lower_gather, NULL, NULL, false},
+    {"ScatterND", lower_scatter, NULL, NULL, false},
+    {"OneHot", lower_one_hot, NULL, NULL, false},
+    {"Concat", lower_concat, NULL, find_unfold, false},
+    {"Pad", lower_pad, NULL, NULL, false},
+    {"Tile", lower_tile, NULL, NULL, false},
+    {"Roll", lower_roll, NULL, NULL, false},
+    {"WindowPartition", lower_rearrange, NULL, NULL, false},
+    {"WindowReverse", lower_rearrange, NULL, NULL, false},
+    {"DepthToSpace", lower_rearrange, NULL, NULL, false},
+    {"PixelUnshuffle", lower_rearrange, NULL, NULL, false},
+    {"ChannelShuffle", lower_rearrange, NULL, NULL, false},
+    {"Identity", lower_identity, NULL, NULL, false},
+    {"Dropout", lower_dropout, NULL, NULL, false},
 };
 
 /* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
@@ -215,7 +216,7 @@ static bool is_whole(const node *n)
 /* A network has few operators and many nodes: each operator is looked for once. */
 static const struct lowering *lowering_of(const eager *e, const node *n)
 {
-    static const struct lowering NONE = {"", lower_unknown, NULL, NULL};
+    static const struct lowering NONE = {"", lower_unknown, NULL, NULL, false};
     const struct lowering **known = &e->lowerings[n->op - e->ops];
     if (*known != NULL)
         return *known;
@@ -224,11 +225,6 @@ static const struct lowering *lowering_of(const eager *e, const node *n)
         if (node_is(n, RULES[i].op))
             *known = &RULES[i];
     return *known;
-}
-
-static lower_rule rule_of(const eager *e, const node *n)
-{
-    return n->op && is_whole(n) ? lowering_of(e, n)->rule : lower_unknown;
 }
 
 /* Finds what PyTorch dispatches otherwise than node by node, where the node is the last of it; fills e->instead. */
@@ -340,6 +336,22 @@ bool is_learned(const eager *e, value_id v)
     return !has_word(name, BUFFERS) && (name[0] != '/' || has_word(name, MOVES));
 }
 
+static void lower_node(eager *e)
+{
+    lower_rule instead = e->instead[e->layer];
+    if (instead || !e->node->op || !is_whole(e->node)) {
+        (instead ? instead : lower_unknown)(e);
+        return;
+    }
+    const struct lowering *l = lowering_of(e, e->node);
+    bool may_repeat = l->is_local && !e->trains;
+    if (may_repeat && repeats_copied(e))
+        return;
+    l->rule(e);
+    if (may_repeat)
+        repeats_keep(e);
+}
+
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
 {
     network *net = &model->net;
@@ -365,6 +377,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     find_readers(&e);
     for (int32_t i = 0; i < net->values.count; i++)
         e.of_value[i] = e.of_turned[i] = NO_TENSOR;
+    repeats_begin(&e);
     e.instead = ARENA_ARRAY(a, lower_rule, (size_t)net->nodes.count + 1);
     for (int32_t i = 0; i < net->nodes.count; i++)
         find_patterns_at(&e, &net->nodes.items[i]);
@@ -373,7 +386,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         e.is_turned = has_channels_last(e.node);
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
-            (e.instead[i] ? e.instead[i] : rule_of(&e, e.node))(&e);
+            lower_node(&e);
     }
     if (options->mode == MODE_TRAIN)
         lower_training(&e);

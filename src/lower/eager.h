@@ -8,6 +8,7 @@
 
 typedef struct eager eager;
 typedef void (*lower_rule)(eager *e);
+typedef struct repeats repeats;
 
 /* Where a view put the dimensions of what it looks at: kept for the way back. */
 typedef struct turn {
@@ -49,6 +50,7 @@ struct eager {
     bool is_turned;
     tensor_id *of_turned; /* by value_id: the value with its channels first; NO_TENSOR before somebody asks for it */
     node_id layer;
+    repeats *repeats; /* layers that later ones may be like */
 };
 
 bool has_channels_last(const node *n);
@@ -166,6 +168,11 @@ void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
 void find_multihead(eager *e, const node *core);
+
+/* Layers like one before (repeats.c). The second copies what that one launched, if there is one; else, after the rule, the third keeps it. */
+void repeats_begin(eager *e);
+bool repeats_copied(eager *e);
+void repeats_keep(eager *e);
 
 /* Is the weight one that training changes? */
 bool is_learned(const eager *e, value_id v);

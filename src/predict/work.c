@@ -1,5 +1,6 @@
 /* work.c: from a kernel and its tensors to the numbers that its time depends on. */
 #include "predict/work.h"
+#include "lower/hash.h"
 
 #include <math.h>
 
@@ -408,30 +409,24 @@ static void work_plain(writer *o)
     put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
 }
 
-static uint64_t mix(uint64_t hash, uint64_t x)
-{
-    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
-
 /* Sizes without the first dimension, which is the batch in most tensors; of products those of the weight. */
 static uint32_t kin_of(const writer *o)
 {
     const kernel *k = o->k;
     const work *w = o->w;
-    uint64_t hash = mix((uint64_t)w->op, (uint64_t)w->product_dtype);
+    uint64_t hash = hash_mix((uint64_t)w->op, (uint64_t)w->product_dtype);
     if (w->group == WORK_PRODUCT) {
-        hash = mix(mix(hash, (uint64_t)w->gemm[2]), (uint64_t)w->gemm[3]);
+        hash = hash_mix(hash_mix(hash, (uint64_t)w->gemm[2]), (uint64_t)w->gemm[3]);
         return (uint32_t)(hash >> 32);
     }
     const placed_tensor *in = o->main.tensor;
     if (in)
         for (int i = 1; i < in->rank; i++)
-            hash = mix(hash, (uint64_t)in->dims[i] << 1 | (in->strides[i] == 1));
+            hash = hash_mix(hash, (uint64_t)in->dims[i] << 1 | (in->strides[i] == 1));
     if (k->window)
-        hash = mix(hash, (uint64_t)k->window->size[0] << 32 | (uint64_t)k->window->stride[0] << 16 |
-                             (uint64_t)(k->window->groups & 0xffff));
-    return (uint32_t)(mix(hash, (uint64_t)w->gemm[2]) >> 32);
+        hash = hash_mix(hash, (uint64_t)k->window->size[0] << 32 | (uint64_t)k->window->stride[0] << 16 |
+                                  (uint64_t)(k->window->groups & 0xffff));
+    return (uint32_t)(hash_mix(hash, (uint64_t)w->gemm[2]) >> 32);
 }
 
 static void describe(const program *p, const kernel *k, work *w)
@@ -483,42 +478,26 @@ static void describe(const program *p, const kernel *k, work *w)
 
 /* ---- which kernels do the same ----------------------------------------------------------------------------------- */
 
-/* Sizes and strides are multiplied by odd numbers without a pattern and added, which no step has to wait for. */
-static uint64_t mix_tensor(uint64_t hash, const placed_tensor *t)
-{
-    enum { AT_ONCE = 6 };
-    static const uint64_t SIZES[AT_ONCE] = {0x9fb21c651e98df25u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
-                                            0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
-    static const uint64_t STRIDES[AT_ONCE] = {0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u, 0x1d8e4e27c47d124fu,
-                                              0xeb44accab455d165u, 0x2d358dccaa6c78a5u, 0x8bb84b93962eacc9u};
-    uint64_t sum = (uint64_t)t->dtype << 16 | (uint64_t)(uint8_t)t->rank << 8 | t->is_weight;
-    for (int i = 0; i < t->rank && i < AT_ONCE; i++)
-        sum += (uint64_t)t->dims[i] * SIZES[i] + (uint64_t)t->strides[i] * STRIDES[i];
-    for (int i = AT_ONCE; i < t->rank; i++)
-        sum = mix(mix(sum, (uint64_t)t->dims[i]), (uint64_t)t->strides[i]);
-    return mix(hash, sum);
-}
-
-/* Equal for kernels that do the same but for what they find in the caches; that different ones collide in 64 bits is left to chance. */
+/* Equal for kernels that do the same but for what they find in the caches. */
 static uint64_t signature(const program *p, const kernel *k)
 {
-    uint64_t hash = mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
-    hash = mix(hash, (uint64_t)k->flags << 40 | (uint64_t)k->fused_count << 20 | (uint64_t)k->input_count);
-    hash = mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
+    uint64_t hash = hash_mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
+    hash = hash_mix(hash, (uint64_t)k->flags << 40 | (uint64_t)k->fused_count << 20 | (uint64_t)k->input_count);
+    hash = hash_mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
     if (k->window)
         for (int i = 0; i < k->window->rank; i++)
-            hash = mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |
-                                 (uint64_t)(k->window->padding[i] * 64 + k->window->dilation[i]));
+            hash = hash_mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |
+                                      (uint64_t)(k->window->padding[i] * 64 + k->window->dilation[i]));
     for (int32_t i = 0; i < k->input_count && i < 4; i++)
-        hash = mix_tensor(hash, &p->tensors.items[k->inputs[i]]);
+        hash = hash_mix(hash, hash_shape(&p->tensors.items[k->inputs[i]]));
     for (int32_t i = 0; i < k->output_count && i < 2; i++)
-        hash = mix_tensor(hash, &p->tensors.items[k->outputs[i]]);
+        hash = hash_mix(hash, hash_shape(&p->tensors.items[k->outputs[i]]));
     return hash;
 }
 
 static uint64_t with_reuse(uint64_t signature, const float *reuse)
 {
-    return mix(signature, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1] | (uint64_t)1 << 32);
+    return hash_mix(signature, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1] | (uint64_t)1 << 32);
 }
 
 /* Works by hash. 0 marks a free slot. */
