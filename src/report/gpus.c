@@ -134,6 +134,41 @@ static const char *value_text(char room[NUMBER_ROOM], const sooth_gpu *gpu, cons
     return isnan(x) ? "" : x == 0 ? "none" : number_real(room, x);
 }
 
+/* The places that a slice may begin at: "0 2 4 6". */
+static const char *starts_text(char room[CELL_ROOM], uint32_t starts)
+{
+    size_t used = 0;
+    room[0] = '\0';
+    for (int at = 0; at < 32 && used + 4 < CELL_ROOM; at++)
+        if (starts >> at & 1)
+            used += (size_t)snprintf(room + used, CELL_ROOM - used, "%s%d", used ? " " : "", at);
+    return room;
+}
+
+static void slices_of_one(gpu_report *r)
+{
+    size_t count = sooth_mig_count(r->one);
+    if (!count)
+        return;
+    style(r, "1");
+    text_printf(r->out,
+                "\n  slices (MIG)  SMs  usable GiB  bandwidth    L2  copy engines  most  begin at, of %d places\n",
+                sooth_mig_slots(r->one));
+    style(r, "0");
+    for (size_t i = 0; i < count; i++) {
+        sooth_mig_profile p = sooth_mig_at(r->one, i);
+        char starts[CELL_ROOM];
+        text_printf(r->out, "  %-12s  %3d  %10.2f  %7.1f %%  %3.0f %%  %12d  %4d  %-16s", p.name, p.sms, p.memory_gib,
+                    100 * p.bandwidth_share, 100 * p.l2_share, p.copy_engines, p.most,
+                    starts_text(starts, p.start_slots));
+        style(r, "2");
+        text_puts(r->out, "  ");
+        text_name(r->out, p.origin, SIZE_MAX, r->options.ascii);
+        style(r, "0");
+        text_puts(r->out, "\n");
+    }
+}
+
 static void table_of_one(gpu_report *r)
 {
     enum { FIELD_WIDTH = 27, VALUE_WIDTH = 18 };
@@ -175,9 +210,42 @@ static void table_of_one(gpu_report *r)
         figure(vector, teraflops(sooth_gpu_vector_flops(r->one, precision)));
         text_printf(r->out, "  %-27s  %-18s  %s\n", precision, peak, vector);
     }
+    slices_of_one(r);
 }
 
 /* ---- JSON and CSV ----------------------------------------------------------------------------------------------- */
+
+static void json_slices(json *j, const sooth_gpu *gpu)
+{
+    json_key(j, "slices");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < sooth_mig_count(gpu); i++) {
+        sooth_mig_profile p = sooth_mig_at(gpu, i);
+        json_open(j, '{', true);
+        json_pair_string(j, "profile", p.name);
+        json_pair_number(j, "id", p.id);
+        json_pair_number(j, "compute_slices", p.compute_slices);
+        json_pair_number(j, "sms", p.sms);
+        json_key(j, "memory_gib");
+        json_real(j, p.memory_gib);
+        json_key(j, "bandwidth_share");
+        json_real(j, p.bandwidth_share);
+        json_key(j, "l2_share");
+        json_real(j, p.l2_share);
+        json_pair_number(j, "copy_engines", p.copy_engines);
+        json_pair_number(j, "most", p.most);
+        json_pair_number(j, "slots", p.slots);
+        json_key(j, "start_slots");
+        json_open(j, '[', true);
+        for (int at = 0; at < 32; at++)
+            if (p.start_slots >> at & 1)
+                json_number(j, at);
+        json_close(j, ']');
+        json_pair_string(j, "origin", p.origin);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
 
 static void json_gpu(json *j, const sooth_gpu *gpu)
 {
@@ -210,6 +278,7 @@ static void json_gpu(json *j, const sooth_gpu *gpu)
         if (*sooth_gpu_origin(gpu, field))
             json_pair_string(j, field, sooth_gpu_origin(gpu, field));
     json_close(j, '}');
+    json_slices(j, gpu);
     json_close(j, '}');
 }
 
