@@ -4,7 +4,7 @@
     seeds.py TARGET DIRECTORY
 
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
-patterns that the recovery passes look for. gpu: the GPU files that ship.
+patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
 tflite, tensorflow, keras, tfjs, darknet, caffe, paddle, openvino, coreml: small files out of the corpus and those of the text tests.
 """
@@ -29,6 +29,11 @@ KEEP_COMPRESSED = 5  # a few, for the way through zlib
 def gpu_seeds(target):
     for path in (TOP / "data/gpus").glob("*.txt"):
         (target / path.name).write_bytes(path.read_bytes())
+
+
+def mig_seeds(target):
+    for i, part in enumerate((TOP / "data/mig.txt").read_text().split("\n\n")):
+        (target / f"{i}.txt").write_text(part)
 
 
 def row_seeds(target):
@@ -146,7 +151,7 @@ def family_seeds(*directories, tests="tensorflow"):
 def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    {"gpu": gpu_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
+    {"gpu": gpu_seeds, "mig": mig_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
      "caffe": family_seeds("caffe", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
