@@ -131,7 +131,7 @@ static str graph_path(table_reader *t, str graph)
 /* The script that measured timm's tables allows TF32 in every version, and runs the backward pass inside autocast. */
 static void follow_timm(setting *s)
 {
-    s->lower.autocast_backward = true;
+    s->lower.autocast_backward = s->autotunes = true;
     if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
         s->lower.precision = PRECISION_TF32;
 }

@@ -13,7 +13,7 @@ typedef struct player {
     allocation
         products[2]; /* the workspace for matrix products: of the forward pass, of the thread that runs the way back */
     int64_t live;    /* bytes of tensors */
-    bool is_last_step;
+    bool is_first_step, is_last_step;
 } player;
 
 static bool is_product(const kernel *k)
@@ -89,7 +89,8 @@ static void note(player *p, int32_t kernel_index)
 
 static void work_in(player *p, int32_t kernel_index, int64_t bytes)
 {
-    allocation room = bytes > 0 ? take(p, bytes) : NO_ALLOCATION;
+    /* Without room for it, PyTorch goes on to an algorithm that needs less. */
+    allocation room = bytes > 0 ? allocator_take(p->allocator, bytes) : NO_ALLOCATION;
     note(p, kernel_index);
     if (room != NO_ALLOCATION)
         allocator_give(p->allocator, room);
@@ -114,6 +115,8 @@ static void play_kernel(player *p, int32_t i)
     work_in(p, i, rooms->first);
     if (rooms->second > 0)
         work_in(p, i, rooms->second);
+    if (p->question->autotunes && p->is_first_step && k->window && k->macs > 0)
+        allocator_empty_cache(p->allocator);
     for (int32_t storage = p->dying[i]; storage >= 0; storage = p->next[storage])
         let_go(p, storage);
 }
@@ -198,8 +201,9 @@ memory_use *memory_of(const memory_question *q, arena *a)
     }
     hold_first(&p, MEMORY_WEIGHTS);
     hold_first(&p, MEMORY_INPUTS);
-    int steps = q->options->mode == MODE_TRAIN ? 2 : 1; /* the first makes the optimizer's state */
+    int steps = q->options->mode == MODE_TRAIN || q->autotunes ? 2 : 1; /* the first makes the optimizer's state */
     for (int step = 1; step <= steps && u->fits; step++) {
+        p.is_first_step = step == 1;
         p.is_last_step = step == steps;
         play_step(&p);
     }

@@ -17,7 +17,9 @@ typedef struct memory_question {
     const lower_options *options;
     const kernel_workspace *workspaces; /* by kernel; NULL: none */
     int64_t product_workspace_bytes;    /* that the library for matrix products keeps from its first call on */
-    int64_t limit_bytes;                /* that the allocator may take; INT64_MAX: as much as it asks for */
+    bool
+        autotunes; /* convolutions are tried out in the first pass; behind each, the allocator gives back what it keeps */
+    int64_t limit_bytes; /* that the allocator may take; INT64_MAX: as much as it asks for */
 } memory_question;
 
 /* Bytes. A kernel's figures are those while it runs. */

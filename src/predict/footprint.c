@@ -1,5 +1,6 @@
 #include "predict/footprint.h"
 #include "memory/constants.h"
+#include "memory/limits.h"
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
                          .net = net,
                          .options = &where->lower,
                          .workspaces = workspaces,
+                         .autotunes = where->autotunes,
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
     f.use = memory_of(&q, a);
@@ -66,6 +68,7 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
         f.fits = squeezed->fits;
         f.use = squeezed->fits ? squeezed : f.use;
     }
+    f.limit = limit_reached(p, &where->lower, where->stack);
     f.value_mib = (double)f.use->reserved / MIB + f.context_mib;
     double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
     f.low_mib = f.value_mib / (1 + half);

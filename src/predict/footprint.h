@@ -13,6 +13,7 @@ typedef struct footprint {
     double parts_mib[MEMORY_PART_COUNT];
     double cache_mib;   /* taken of the device by the allocator, and not in use at the peak */
     double context_mib; /* driver, code of kernels, handles of libraries */
+    const char *limit;  /* what stops it besides memory (limits.h); NULL: nothing */
     const memory_use *use;
 } footprint;
 

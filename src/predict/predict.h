@@ -13,6 +13,7 @@
 typedef struct setting {
     const device *device;
     lower_options lower;
+    bool autotunes; /* cuDNN tries its algorithms out (torch.backends.cudnn.benchmark) */
     str stack; /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
 } setting;
 

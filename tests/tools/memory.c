@@ -1,10 +1,11 @@
 /* memory.c: prints what memory a program needs, part by part. For tests.
  *
- *     memory < QUESTIONS
+ *     memory [timm] < QUESTIONS
  *
+ * `timm`: as timm's benchmark runs them: algorithms of convolutions are tried out, the backward pass runs inside autocast.
  * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
  * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
- * of the parts; or "error" and why. */
+ * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
 #include "predict/footprint.h"
 #include "predict/setting.h"
 
@@ -44,7 +45,7 @@ static void print(const footprint *f)
     printf("\t%lld\t%lld", (long long)u->allocated, (long long)u->reserved);
     for (int i = 0; i < MEMORY_PART_COUNT; i++)
         printf("\t%lld", (long long)u->parts[i]);
-    printf("\t%.1f\t%d\n", f->value_mib, f->fits);
+    printf("\t%.1f\t%.1f\t%.1f\t%d\t%s\n", f->value_mib, f->low_mib, f->high_mib, f->fits, f->limit ? f->limit : "");
 }
 
 static sooth_status answer(answerer *w, const setting *where, sooth_error *error)
@@ -62,8 +63,9 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
     return error->code;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    bool is_timm = argc > 1 && strcmp(argv[1], "timm") == 0;
     static answerer w;
     static sooth_error error;
     w.gpus.fail.error = &error;
@@ -91,6 +93,8 @@ int main(void)
         }
         setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
         setting_settle(&where);
+        if (is_timm)
+            where.lower.autocast_backward = where.autotunes = true;
         sooth_status status = load(&w, path, batch, &error);
         if (status == SOOTH_OK)
             status = answer(&w, &where, &error);

@@ -1,0 +1,13 @@
+/* limits.h: what stops a program besides memory: sizes that the software cannot index or launch.
+ *
+ * Found in timm's published benchmarks, whose runs step down to a smaller batch at any error: see data/memory.txt. */
+#ifndef SOOTH_MEMORY_LIMITS_H
+#define SOOTH_MEMORY_LIMITS_H
+
+#include "lower/lower.h"
+
+/* Why the program cannot run under this version of the software ("pt2.4-cu124"; empty: not known, the newest), in one clause; NULL: it
+ * can. */
+const char *limit_reached(const program *p, const lower_options *options, str stack);
+
+#endif
