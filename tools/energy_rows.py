@@ -67,6 +67,11 @@ class Text:
         self.lines.append(f"init k{self.count} int64[{len(numbers)}]({', '.join(map(str, numbers))})")
         return f"k{self.count}"
 
+    def real(self, number):
+        self.count += 1
+        self.lines.append(f"init f{self.count} float32[]({number})")
+        return f"f{self.count}"
+
     def reshape(self, x, *dims):
         return self.node("Reshape", [x, self.ints(*dims)])
 
@@ -231,6 +236,7 @@ def image_step(m, layers, tokens):
     def attention(t, q, k, v):
         q, v = (t.transpose(t.reshape(y, 0, tokens, m.heads, m.width), 0, 2, 1, 3) for y in (q, v))
         k = t.transpose(t.reshape(k, 0, tokens, m.heads, m.width), 0, 2, 3, 1)
+        q = t.node("Mul", [q, t.real(m.width ** -0.5)])  # written so, it is PyTorch's own attention
         scores = t.node("Softmax", [t.node("MatMul", [q, k])], "axis=-1")
         return t.reshape(t.transpose(t.node("MatMul", [scores, v]), 0, 2, 1, 3), 0, tokens, m.heads * m.width)
 
@@ -315,15 +321,15 @@ SERVED = {
     "gemma-3-12b": sizes(48, 3840, 16, 8, 256, 15360), "gemma-3-27b": sizes(62, 5376, 32, 16, 128, 21504),
     "Llama-3.1-8B": sizes(32, 4096, 32, 8, 128, 14336), "Llama-3.1-70B": sizes(80, 8192, 64, 8, 128, 28672),
     "Llama-3.3-70B": sizes(80, 8192, 64, 8, 128, 28672), "Llama-3.1-405B": sizes(126, 16384, 128, 8, 128, 53248),
-    "Llama-4-Scout": sizes(48, 5120, 40, 8, 128, 8192, experts=16, active=2),
-    "Llama-4-Maverick": sizes(48, 5120, 40, 8, 128, 8192, experts=128, active=2),
+    "Llama-4-Scout": sizes(48, 5120, 40, 8, 128, 8192, experts=16, active=1),
+    "Llama-4-Maverick": sizes(48, 5120, 40, 8, 128, 8192, experts=64, active=1),  # 128 in every second layer
     "gpt-oss-20b": sizes(24, 2880, 64, 8, 64, 2880, experts=32, active=4),
     "gpt-oss-120b": sizes(36, 2880, 64, 8, 64, 2880, experts=128, active=4),
     "Nemotron-Nano-9B": sizes(56, 4480, 40, 8, 128, 10000, gated=False),
     "Nemotron-Nano-12B": sizes(62, 5120, 40, 8, 128, 12000, gated=False),
 }
 # Tokens of a prompt, which the table does not tell: assumed.
-PROMPTS = {"lm-arena-chat": 250, "gpqa": 300, "sourcegraph-fim": 1500, "image-chat": 1000, "video-chat": 4000}
+PROMPTS = {"lm-arena-chat": 250, "gpqa": 300, "sourcegraph-fim": 4000, "image-chat": 1000, "video-chat": 1500}
 
 
 def served_name(model):
@@ -383,7 +389,7 @@ def diffusion(folder):
         power = float(r["avg_power_w"]) / gpus
         pass_s = float(r["batch_latency_s"]) / int(r["steps"]) * gpus * layers / m.layers
         yield {"name": name.lower(), "graph": folder.graph(f"{name}-{tokens}".lower(), lambda: image_step(m, layers, tokens)),
-               "batch": outputs * passes, "gpu": MLENERGY_GPUS[r["device"]], "precision": "bf16", "runtime": "engine",
+               "batch": outputs * passes, "gpu": MLENERGY_GPUS[r["device"]], "precision": "bf16", "runtime": "eager",
                "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power, "source": "mlenergy-diffusion"}
 
 

@@ -40,7 +40,7 @@ static void show_scores(const energy_fit *fit)
     for (int32_t i = 0; i < fit->scores.count; i++) {
         const energy_score *s = &fit->scores.items[i];
         printf("%-19.*s %-8s %-9s %6zu %5.1f%% %6.1f%% %5.1f%% %6.1f%%  %5zu %5.1f%% %6.1f%% %5.1f%%\n",
-               STR_ARG(s->source), s->gpu_is_new ? "GPU" : "network", s->is_sound ? "soundly" : "unsoundly", s->power.n,
+               STR_ARG(s->source), energy_kept_name(s->kept), s->is_sound ? "soundly" : "unsoundly", s->power.n,
                s->power.mape, s->power.median, s->power.p90, s->power.coverage90, s->energy.n, s->energy.mape,
                s->energy.median, s->energy.p90);
     }

@@ -11,7 +11,8 @@
 /* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
 enum {
     FITTED = POWER_CAP + 1,
-    MAX_PARAMETERS = FITTED + 2 * POWER_MAX_GPUS,
+    OF_GPU = 3, /* base, scale, cap */
+    MAX_PARAMETERS = FITTED + OF_GPU * POWER_MAX_GPUS,
     FOLDS = 6,
     MAX_SOURCES = 32,
     MOST_STEPS = 40,
@@ -28,7 +29,7 @@ typedef struct fit_row {
     fit_work *works;
     int32_t work_count;
     int gpu, source;
-    int fold;
+    int network_fold, shape_fold;
     power_work_kind kind;
     bool is_sound;
     double device_ms, host_ms, latency_ms; /* predicted */
@@ -165,7 +166,7 @@ static int by_fold(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Networks of a source in turn, by a hash of their names; operators by their shape. */
+/* Networks of a source in turn, by a hash of their names; operators by their shape, networks with their batch by a hash too. */
 static void set_folds(fitter *f)
 {
     named_fold *names = ARENA_ARRAY(f->arena, named_fold, f->count + 1);
@@ -186,7 +187,10 @@ static void set_folds(fitter *f)
             k++;
             first = names[k].source != names[first].source ? k : first;
         }
-        r->fold = (int)(r->row->kernels ? r->row->shape % FOLDS : (k - first) % FOLDS);
+        uint32_t shape =
+            r->row->kernels ? r->row->shape : str_hash(r->row->name) ^ (uint32_t)r->row->batch * 0x9e3779b1u;
+        r->shape_fold = (int)((shape ^ shape >> 15) % FOLDS);
+        r->network_fold = r->row->kernels ? r->shape_fold : (int)((k - first) % FOLDS);
     }
 }
 
@@ -203,13 +207,15 @@ static void set_weights(fitter *f)
 
 static void keep_rows(fitter *f, size_t all)
 {
+    /* Where a run took longer than predicted, kernels did, up to so many times; beyond that the device waited for the host. */
+    static const double MOST_STRETCH = 5;
     for (size_t i = 0; i < all; i++) {
         fit_row *r = &f->rows[i];
         if (!r->works)
             continue;
-        r->gpu = gpu_number(f, r->row->where.device);
+        r->gpu = r->row->power_w > 0 ? gpu_number(f, r->row->where.device) : -1;
         r->source = number_of(f->sources, &f->source_count, MAX_SOURCES, r->row->source);
-        if (!(r->row->power_w > 0) || r->gpu < 0 || r->source < 0 || !(r->device_ms > 0)) {
+        if (r->gpu < 0 || r->source < 0 || !(r->device_ms > 0)) {
             free(r->works);
             r->works = NULL;
             continue;
@@ -218,9 +224,7 @@ static void keep_rows(fitter *f, size_t all)
         double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
         double predicted_ms = r->row->kernels ? r->device_ms : r->latency_ms;
         r->us = measured_ms * 1e3;
-        r->stretch = measured_ms / predicted_ms;
-        if (r->host_ms > r->device_ms && !r->row->kernels)
-            r->stretch = fmin(r->stretch, 1);
+        r->stretch = fmin(measured_ms / predicted_ms, MOST_STRETCH);
         f->rows[f->count++] = *r;
         if (&f->rows[f->count - 1] != r)
             r->works = NULL;
@@ -229,7 +233,7 @@ static void keep_rows(fitter *f, size_t all)
 
 /* ---- the model ----------------------------------------------------------------------------------------------------- */
 
-/* Logarithms of the shared coefficients, then of each GPU its base beside the shared one, and its scale. */
+/* Logarithms of the shared coefficients, then of each GPU its base beside the shared one, its scale, its cap beside the shared one. */
 typedef struct parameters {
     double of[MAX_PARAMETERS];
     int count;
@@ -250,8 +254,10 @@ static power_model model_of(const fitter *f, const parameters *p)
         bool on_package = str_starts(f->gpus[g]->texts[DEVICE_MEMORY_TYPE], "HBM");
         double base = m.coefficients[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR];
         m.gpus[m.gpu_count++] =
-            (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[FITTED + 2 * g]), 0.02, 0.7),
-                        limited(exp(p->of[FITTED + 2 * g + 1]), 0.2, 5)};
+            (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[FITTED + OF_GPU * g]), 0.02, 0.7),
+                        limited(exp(p->of[FITTED + OF_GPU * g + 1]), 0.2, 5),
+                        limited(m.coefficients[POWER_CAP] * exp(p->of[FITTED + OF_GPU * g + 2]), info[POWER_CAP].least,
+                                info[POWER_CAP].most)};
     }
     return m;
 }
@@ -296,20 +302,23 @@ static double predicted_energy(const fit_row *r, const power_model *m, const dev
 
 typedef struct fit_job {
     const fitter *f;
-    int fold, gpu; /* kept apart; -1: none */
+    energy_kept kept; /* apart */
+    int which;        /* fold or GPU; -1: none is */
     parameters p;
     double *residuals, *moved;
 } fit_job;
 
-static bool is_apart(const fit_job *j, const fit_row *r)
+static bool is_kept(const fit_job *j, const fit_row *r)
 {
-    return r->weight <= 0 || r->fold == j->fold || r->gpu == j->gpu;
+    const int of[ENERGY_KEPT_COUNT] = {
+        [ENERGY_KEPT_SHAPE] = r->shape_fold, [ENERGY_KEPT_NETWORK] = r->network_fold, [ENERGY_KEPT_GPU] = r->gpu};
+    return of[j->kept] == j->which;
 }
 
 /* Residuals of the rows of one GPU (all: -1), weighted; those that are large count linearly (Huber). */
 static double residuals_of(const fit_job *j, const parameters *p, int gpu, double *into)
 {
-    static const double LARGE = 0.12;
+    static const double LARGE = 0.05;
     power_model m = model_of(j->f, p);
     power_view views[POWER_MAX_GPUS];
     for (int g = 0; g < j->f->gpu_count; g++)
@@ -320,7 +329,7 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
         if (gpu >= 0 && r->gpu != gpu)
             continue;
         into[i] = 0;
-        if (is_apart(j, r))
+        if (r->weight <= 0 || is_kept(j, r))
             continue;
         double e = log(measured_power(r, &views[r->gpu]) / r->row->power_w);
         double size = fabs(e), huber = size <= LARGE ? e : (e > 0 ? 1 : -1) * sqrt(2 * LARGE * size - LARGE * LARGE);
@@ -343,7 +352,8 @@ static void prior_of(int parameter, double *mean, double *spread)
         *spread = parameter == POWER_CAP ? 0.01 : 0.7;
     } else {
         *mean = 0;
-        *spread = (parameter - FITTED) % 2 ? 0.15 : 0.4;
+        static const double SPREADS[OF_GPU] = {0.4, 0.15, 0.03};
+        *spread = SPREADS[(parameter - FITTED) % OF_GPU];
     }
 }
 
@@ -393,7 +403,7 @@ static void fit_parameters(fit_job *j)
 {
     const fitter *f = j->f;
     static const double STEP = 1e-3;
-    int n = j->p.count = FITTED + 2 * f->gpu_count;
+    int n = j->p.count = FITTED + OF_GPU * f->gpu_count;
     for (int i = 0; i < n; i++) {
         double spread;
         prior_of(i, &j->p.of[i], &spread);
@@ -405,7 +415,7 @@ static void fit_parameters(fit_job *j)
     for (int step = 0; jacobian && a && normal && b && gradient && step < MOST_STEPS; step++) {
         memset(jacobian, 0, sizeof *jacobian * f->count * (size_t)n);
         for (int i = 0; i < n; i++) {
-            int gpu = i < FITTED ? -1 : (i - FITTED) / 2;
+            int gpu = i < FITTED ? -1 : (i - FITTED) / OF_GPU;
             parameters moved = j->p;
             moved.of[i] += STEP;
             residuals_of(j, &moved, gpu, j->moved);
@@ -530,7 +540,7 @@ static void fit_clock(const fitter *f, power_model *m)
 typedef struct apart_row {
     const fit_row *row;
     double power_w, energy_j; /* of a fit that did not see it */
-    bool gpu_is_new;
+    energy_kept kept;
 } apart_row;
 
 typedef struct weighted {
@@ -544,7 +554,7 @@ static int by_error(const void *a, const void *b)
 }
 
 /* The error that 90 % of the weight stay below. */
-static double half_width(const apart_row *rows, size_t count, bool gpu_is_new, power_work_kind kind, arena *a)
+static double half_width(const apart_row *rows, size_t count, energy_kept kept, power_work_kind kind, arena *a)
 {
     static const double UNKNOWN_HALF = 0.5;
     weighted *list = ARENA_ARRAY(a, weighted, count + 1);
@@ -552,7 +562,7 @@ static double half_width(const apart_row *rows, size_t count, bool gpu_is_new, p
     double all = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
-        if (r->gpu_is_new != gpu_is_new || !r->row->is_sound || r->row->kind != kind)
+        if (r->kept != kept || !r->row->is_sound || r->row->kind != kind)
             continue;
         list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
         all += r->row->weight;
@@ -567,22 +577,23 @@ static double half_width(const apart_row *rows, size_t count, bool gpu_is_new, p
 }
 
 static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows, size_t count, int source,
-                         bool gpu_is_new, bool is_sound)
+                         energy_kept kept, bool is_sound)
 {
     scored *power = ARENA_ARRAY(f->arena, scored, count + 1), *joules = ARENA_ARRAY(f->arena, scored, count + 1);
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
-        if (r->row->source != source || r->gpu_is_new != gpu_is_new || r->row->is_sound != is_sound)
+        if (r->row->source != source || r->kept != kept || r->row->is_sound != is_sound)
             continue;
-        double half = fit->model.intervals[gpu_is_new][r->row->kind], wide = hypot(half, r->row->latency_half);
+        double half = fit->model.intervals[kept == ENERGY_KEPT_GPU][r->row->kind],
+               wide = hypot(half, r->row->latency_half);
         power[n] = (scored){r->row->row->power_w, r->power_w, r->power_w * exp(-half), r->power_w * exp(half)};
         joules[n++] = (scored){r->row->row->energy_j, r->energy_j, r->energy_j * exp(-wide), r->energy_j * exp(wide)};
     }
     if (!n)
         return;
     energy_score *s = ARENA_PUSH(f->arena, &fit->scores);
-    *s = (energy_score){.source = f->sources[source], .gpu_is_new = gpu_is_new, .is_sound = is_sound};
+    *s = (energy_score){.source = f->sources[source], .kept = kept, .is_sound = is_sound};
     s->power = score_of(power, n, f->arena);
     s->energy = score_of(joules, n, f->arena);
 }
@@ -592,48 +603,59 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
     power_model m = model_of(f, &j->p);
     m.coefficients[POWER_CLOCK] = clock[0];
     m.coefficients[POWER_CLOCK_BOUND] = clock[1];
-    if (j->gpu >= 0) /* nothing is known of it */
-        m.gpus[j->gpu].name = STR("");
+    if (j->kept == ENERGY_KEPT_GPU) /* nothing is known of it */
+        m.gpus[j->which].name = STR("");
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++) {
         const fit_row *r = &f->rows[i];
-        if (j->gpu >= 0 ? r->gpu != j->gpu : r->fold != j->fold)
+        if (!is_kept(j, r))
             continue;
         power_view v = power_view_of(&m, f->gpus[r->gpu], 0);
         double latency_ms;
         into[n++] = (apart_row){.row = r,
                                 .power_w = measured_power(r, &v),
                                 .energy_j = predicted_energy(r, &m, f->gpus[r->gpu], &latency_ms),
-                                .gpu_is_new = j->gpu >= 0};
+                                .kept = j->kept};
     }
     return n;
+}
+
+const char *energy_kept_name(energy_kept kept)
+{
+    static const char *const NAMES[] = {"shape", "network", "GPU"};
+    return NAMES[kept];
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
 static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apart, void *context)
 {
-    size_t jobs = 1 + FOLDS + (size_t)f->gpu_count;
+    size_t jobs = 1 + 2 * FOLDS + (size_t)f->gpu_count;
     fit_job *job = ARENA_ARRAY(f->arena, fit_job, jobs);
     for (size_t i = 0; i < jobs; i++)
-        job[i] = (fit_job){
-            .f = f, .fold = i >= 1 && i <= FOLDS ? (int)i - 1 : -1, .gpu = i > FOLDS ? (int)(i - FOLDS) - 1 : -1};
+        job[i] = (fit_job){.f = f,
+                           .kept = i <= FOLDS       ? ENERGY_KEPT_SHAPE
+                                   : i <= 2 * FOLDS ? ENERGY_KEPT_NETWORK
+                                                    : ENERGY_KEPT_GPU,
+                           .which = i <= 2 * FOLDS ? (int)(i - 1) % FOLDS : (int)(i - 2 * FOLDS) - 1};
+    job[0].which = -1;
     parallel_for(jobs, workers, fit_one, job);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
-    apart_row *rows = ARENA_ARRAY(f->arena, apart_row, 2 * f->count + 1);
+    apart_row *rows = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1);
     size_t n = 0;
     for (size_t i = 1; i < jobs; i++)
         n += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], rows + n);
     for (int g = 0; g < 2; g++)
         for (int k = 0; k < POWER_WORK_KINDS; k++)
-            fit->model.intervals[g][k] = half_width(rows, n, g, (power_work_kind)k, f->arena);
+            fit->model.intervals[g][k] =
+                half_width(rows, n, g ? ENERGY_KEPT_GPU : ENERGY_KEPT_NETWORK, (power_work_kind)k, f->arena);
     for (int s = 0; s < f->source_count; s++)
-        for (int g = 0; g < 2; g++)
+        for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
             for (int sound = 1; sound >= 0; sound--)
-                score_source(fit, f, rows, n, s, g, sound);
+                score_source(fit, f, rows, n, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < n && apart; i++)
-        apart(context, rows[i].gpu_is_new ? "GPU" : "network", rows[i].row->row, rows[i].row->is_sound, rows[i].power_w,
+        apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->is_sound, rows[i].power_w,
               rows[i].energy_j);
 }
 
@@ -704,9 +726,12 @@ str energy_fit_text(const energy_fit *fit, arena *a)
     for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
         put(&l, a, "%-15s = %-9.4g # fitted: %s\n", power_coefficients()[i].name, m->coefficients[i],
             power_coefficients()[i].summary);
-    put(&l, a, "\n# Of GPUs that were measured: the base as a share of the power limit, a factor on all else.\n");
+    put(&l, a,
+        "\n# Of GPUs that were measured: base and cap as shares of the power limit, between them a factor on all "
+        "else.\n");
     for (int i = 0; i < m->gpu_count; i++)
-        put(&l, a, "gpu %-18.*s = %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base, m->gpus[i].scale);
+        put(&l, a, "gpu %-18.*s = %.4f %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base,
+            m->gpus[i].scale, m->gpus[i].cap);
     put(&l, a,
         "\n# Half the width of the 90 %% interval of power, as a logarithm: rows of networks, shapes or GPUs kept "
         "apart.\n");

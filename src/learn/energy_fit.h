@@ -9,10 +9,14 @@
 #include "learn/eval.h"
 #include "predict/energy.h"
 
-/* Of rows that a fit did not see. Errors in percent. */
+/* What a fit did not see of a row: its shape (of an operator; a network with its batch), its network at any batch, its GPU. */
+typedef enum energy_kept { ENERGY_KEPT_SHAPE, ENERGY_KEPT_NETWORK, ENERGY_KEPT_GPU, ENERGY_KEPT_COUNT } energy_kept;
+const char *energy_kept_name(energy_kept kept);
+
+/* Of rows that fits did not see. */
 typedef struct energy_score {
     str source;
-    bool gpu_is_new; /* the GPU was kept apart; otherwise the network or the shape was */
+    energy_kept kept;
     bool is_sound; /* false: what was measured is not the kernel's own power, by the source's account (energy_fit.c) */
     score power;   /* with the measured time */
     score energy;  /* with the predicted one */

@@ -20,7 +20,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
     double vector = positive(device_vector_flops(d, STR("fp32")), 1e12);
     double own_w = positive(n[DEVICE_TDP_W], WATTS_PER_TFLOP * vector / 1e12);
     bool on_package = str_starts(d->texts[DEVICE_MEMORY_TYPE], "HBM");
-    double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1;
+    double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1, cap = c[POWER_CAP];
     power_view v = {.limit_w = limit_w > 0 ? limit_w : own_w,
                     .half_busy = c[POWER_HALF_BUSY],
                     .clock_exponent = c[POWER_CLOCK],
@@ -32,6 +32,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
         if (str_eq(m->gpus[i].name, d->texts[DEVICE_NAME])) {
             base = m->gpus[i].base;
             scale = m->gpus[i].scale;
+            cap = m->gpus[i].cap;
             v.is_known = true;
         }
     double bytes_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9;
@@ -42,8 +43,8 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
     v.unit_w[UNIT_TENSOR_8] = scale * c[POWER_TENSOR_8] * own_w;
     v.dram_w = scale * c[on_package ? POWER_HBM : POWER_GDDR] * 1e-12 * bytes_s;
     v.l2_w = scale * c[POWER_L2] * 1e-12 * bytes_s;
-    v.default_cap_w = c[POWER_CAP] * own_w;
-    v.cap_w = fmin(c[POWER_CAP] * v.limit_w, v.default_cap_w);
+    v.default_cap_w = cap * own_w;
+    v.cap_w = fmin(cap * v.limit_w, v.default_cap_w);
     return v;
 }
 

@@ -9,7 +9,7 @@
  * The file of coefficients (data/energy.txt is the one that ships, made by `sooth learn --energy`):
  *   1. Text in lines; what follows '#' is a comment and says where a number comes from.
  *   2. `NAME = NUMBER` for each coefficient of power_coefficients(), each once, in any order.
- *   3. `gpu NAME = BASE SCALE`: of a GPU that was measured its base as a share of its power limit, and a factor on all else.
+ *   3. `gpu NAME = BASE SCALE CAP`: of a GPU that was measured its own base and cap, and a factor on all else.
  *   4. `interval GPU WORK = HALF`: half the width of the 90 % interval of power, as a logarithm; GPU is known or new, WORK is
  *      one of power_work_kind_name(). */
 #ifndef SOOTH_PREDICT_ENERGY_H
@@ -53,7 +53,7 @@ enum { POWER_MAX_GPUS = 64 };
 
 typedef struct power_gpu {
     str name;
-    double base, scale;
+    double base, scale, cap;
 } power_gpu;
 
 typedef struct power_model {
@@ -100,7 +100,8 @@ static inline double power_raw(const power_view *v, const power_work *w)
     double by_time = w->device_us > 0 ? 1 / w->device_us : 0;
     double memory = w->memory_us * by_time, compute = w->compute_us * by_time;
     double dram = memory < 1 ? memory : 1, load = memory + compute < 1 ? memory + compute : 1;
-    double busy = w->active * load * (1 + v->half_busy) / (load + v->half_busy);
+    double square = load * load, half = v->half_busy * v->half_busy;
+    double busy = w->active * square * (1 + half) / (square + half);
     return v->base_w + v->busy_w * busy + v->unit_w[w->unit] * (compute < 1 ? compute : 1) + v->dram_w * dram +
            v->l2_w * (memory - dram);
 }

@@ -83,6 +83,7 @@ static void read_gpu(reader *r, str *line)
     equals(r, line);
     g->base = number(r, line, 0.01, 0.8);
     g->scale = number(r, line, 0.1, 10);
+    g->cap = number(r, line, power_coefficients()[POWER_CAP].least, power_coefficients()[POWER_CAP].most);
 }
 
 static void read_interval(reader *r, str *line)
