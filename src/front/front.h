@@ -47,6 +47,14 @@ void tfjs_read(builder *b, const uint8_t *bytes, size_t size);
 bool tflite_sniff(const uint8_t *bytes, size_t size);
 void tflite_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* hlo_text.c */
+bool hlo_text_sniff(const uint8_t *bytes, size_t size);
+void hlo_text_read(builder *b, const uint8_t *bytes, size_t size);
+
+/* mlir_bytecode.c: StableHLO as bytecode, jax.export */
+bool mlir_bytecode_sniff(const uint8_t *bytes, size_t size);
+void mlir_bytecode_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* mlir_text.c: StableHLO as text */
 bool mlir_text_sniff(const uint8_t *bytes, size_t size);
 void mlir_text_read(builder *b, const uint8_t *bytes, size_t size);

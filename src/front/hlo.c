@@ -130,15 +130,16 @@ static void find_parameters(usage *u, const hlo_region *entry, bool *is_paramete
 {
     const hlo_value first = entry->first_argument;
     int32_t n = entry->argument_count, labelled = 0;
-    bool has_weight = false;
+    bool has_weight = false, has_roots = false;
     for (int32_t i = 0; i < n; i++) {
         const uint8_t flags = u->flags[first + i];
         has_weight |= flags & AS_WEIGHT && !(flags & AS_DATA);
         labelled += hlo_at(u->m, first + i)->label.len > 0;
+        has_roots |= !str_eq(root_of(hlo_at(u->m, first + i)->label), root_of(hlo_at(u->m, first)->label));
     }
     if (!has_weight)
         return;
-    if (labelled == n) {
+    if (labelled == n && has_roots) {
         names roots;
         names_init(&roots, u->m->b->arena);
         for (int32_t i = 0; i < n; i++) {

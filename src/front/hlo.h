@@ -101,7 +101,8 @@ dtype hlo_dtype(str name);
 /* The elements of a constant as written: numbers, hexadecimal bit patterns, true and false between any brackets and commas; one for
  * all elements; or a string of hexadecimal bytes. Data of large tensors are left out. */
 const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text);
-/* A constant whose little-endian bytes are given: of all elements, or of one for all (booleans: one byte each). */
+/* A constant whose little-endian bytes are given: of all elements, or of one for all (booleans: one byte each). Of a constant with one number for
+ * all elements the tensor has the bytes of that one alone. */
 const tensor *hlo_raw_constant(hlo_module *m, const hlo_type *type, const uint8_t *bytes, size_t size);
 /* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" or "b01f_01io->b01f" as StableHLO's nine attributes; false if it is none. */
 enum { HLO_CONV_ATTRS = 9 };

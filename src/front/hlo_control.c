@@ -300,7 +300,9 @@ bool hlo_map_while(hlo_writer *w, const hlo_op *o)
     int32_t outer, kept = 0;
     if (!read_loop(w, o, &l))
         return false;
-    int64_t rounds = rounds_of(w, &l);
+    int64_t rounds = hlo_int(o, "known_trip_count", "", -1);
+    if (rounds < 0)
+        rounds = rounds_of(w, &l);
     value_id *inputs = ARENA_ARRAY(b->arena, value_id, (size_t)l.count + 2);
     value_id *outputs = ARENA_ARRAY(b->arena, value_id, (size_t)l.count + 1);
     hlo_bound *state = ARENA_ARRAY(b->arena, hlo_bound, (size_t)l.count + 1);

@@ -213,6 +213,13 @@ static bool is_number_start(char c)
     return (c >= '0' && c <= '9') || c == '-' || c == 't' || c == 'f' || c == 'i' || c == 'n';
 }
 
+static void fill(tensor *t, const uint8_t *bytes, size_t size)
+{
+    t->encoding = TENSOR_RAW;
+    t->bytes = bytes;
+    t->size = size;
+}
+
 const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
 {
     int64_t count = elements_of(type), bytes = dtype_bits(type->dtype) / 8;
@@ -224,7 +231,17 @@ const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
         text.len--;
     }
     bool is_complex = type->dtype == DT_COMPLEX64 || type->dtype == DT_COMPLEX128;
-    if (bytes == 0 || count > MAX_FOLDED || count == 0 || is_complex || !text.len)
+    if (bytes == 0 || count == 0 || is_complex || !text.len)
+        return t;
+    if (text.ptr[0] != '"' && is_number_start(text.ptr[0])) { /* one for all */
+        uint8_t *one = ARENA_ARRAY(m->b->arena, uint8_t, (size_t)bytes);
+        if (read_element(text, type->dtype, one))
+            fill(t, one, (size_t)bytes);
+        return t;
+    }
+    if (text.ptr[0] == '"' && (int64_t)text.len == 4 + 2 * bytes)
+        count = 1;
+    if (count > MAX_FOLDED)
         return t;
     uint8_t *data = ARENA_ARRAY(m->b->arena, uint8_t, (size_t)(count * bytes));
     int64_t have = 0;
@@ -235,10 +252,7 @@ const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
                 break;
             data[have++] = (uint8_t)(16 * high + low);
         }
-        if (have == bytes) /* one for all */
-            for (int64_t i = bytes; i < count * bytes; i++)
-                data[i] = data[i - bytes];
-        else if (have < count * bytes)
+        if (have < count * bytes)
             return t;
     } else {
         for (size_t i = 0; i < text.len && have < count;) {
@@ -248,15 +262,11 @@ const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
             have += n > 0;
             i += n ? n : 1;
         }
-        if (have == 1)
-            for (int64_t i = bytes; i < count * bytes; i++)
-                data[i] = data[i - bytes];
-        else if (have < count)
+        if (have < count && have != 1)
             return t;
+        count = have;
     }
-    t->encoding = TENSOR_RAW;
-    t->bytes = data;
-    t->size = (size_t)(count * bytes);
+    fill(t, data, (size_t)(count * bytes));
     return t;
 }
 
@@ -267,20 +277,12 @@ const tensor *hlo_raw_constant(hlo_module *m, const hlo_type *type, const uint8_
     if (count < 0)
         return NULL;
     tensor *t = new_constant(m, type, count);
-    if (element == 0 || count > MAX_FOLDED || count == 0)
+    if (element == 0 || count == 0)
         return t;
-    if (size == element && count > 1) {
-        uint8_t *data = ARENA_ARRAY(m->b->arena, uint8_t, (size_t)count * element);
-        for (size_t i = 0; i < (size_t)count * element; i++)
-            data[i] = bytes[i % element];
-        bytes = data;
-        size = (size_t)count * element;
-    }
-    if (size < (size_t)count * element)
-        return t;
-    t->encoding = TENSOR_RAW;
-    t->bytes = bytes;
-    t->size = (size_t)count * element;
+    if (size == element)
+        fill(t, bytes, element);
+    else if (count <= MAX_FOLDED && size >= (size_t)count * element)
+        fill(t, bytes, (size_t)count * element);
     return t;
 }
 

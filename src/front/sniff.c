@@ -18,6 +18,8 @@ static const front_end FRONT_ENDS[] = {
     {darknet_sniff, darknet_read},
     {caffe_sniff, caffe_read},
     {mlir_text_sniff, mlir_text_read},
+    {hlo_text_sniff, hlo_text_read},
+    {mlir_bytecode_sniff, mlir_bytecode_read},
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},
 };
