@@ -1,5 +1,5 @@
 /* hlo.h: programs of XLA: StableHLO (MLIR as text or bytecode) and HLO text. Each reader fills one hlo_module; hlo.c writes it as canonical
- * operators: arguments and calls in hlo.c, operators in hlo_ops.c, hlo_dot.c, hlo_window.c and hlo_control.c.
+ * operators: arguments and calls in hlo.c, operators in hlo_ops.c and the files that it names.
  *
  * A module has functions; a function has a region; a region has arguments and operators; an operator may have regions. Values are
  * numbered through the whole module. Calls are inlined, and no function calls itself, so that one place for each value is enough. */

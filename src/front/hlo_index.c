@@ -39,18 +39,39 @@ static value_id single_indices(hlo_writer *w, const hlo_op *o, const gathering *
     return emit_squeeze(&w->e, v, &g->vector, 1, NO_VALUE);
 }
 
-/* Indices that were wrapped around for negative ones: those of the user. */
+/* The choice that makes v, also where a function of its own is called for it; its operands in terms of where v is. */
+static bool find_select(hlo_writer *w, hlo_value v, hlo_value operands[3])
+{
+    const hlo_op *maker = hlo_at(w->m, v)->maker, *select = maker;
+    const hlo_function *f = NULL;
+    if (maker && str_is(maker->name, "call") && maker->result_count == 1) {
+        f = hlo_find_function(w->m, maker->callee);
+        const hlo_op *end = f ? hlo_terminator(&f->body) : NULL;
+        select = end && end->operand_count == 1 ? hlo_at(w->m, end->operands[0])->maker : NULL;
+    }
+    if (!select || !str_is(select->name, "select") || select->operand_count != 3)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        hlo_value at = select->operands[i];
+        if (f && (at < f->body.first_argument || at >= f->body.first_argument + maker->operand_count))
+            return false;
+        operands[i] = f ? maker->operands[at - f->body.first_argument] : at;
+    }
+    return true;
+}
+
+/* Indices that were wrapped around for negative ones, i < 0 ? i + n : i: those of the user. */
 static hlo_value unwrapped(hlo_writer *w, hlo_value v)
 {
-    const hlo_op *select = hlo_at(w->m, v)->maker;
-    if (!select || !str_is(select->name, "select") || select->operand_count != 3)
-        return v;
-    const hlo_op *compare = hlo_at(w->m, select->operands[0])->maker, *add = hlo_at(w->m, select->operands[1])->maker;
-    hlo_value x = select->operands[2];
+    hlo_value parts[3];
     double zero;
-    if (compare && add && str_is(compare->name, "compare") && str_is(add->name, "add") && compare->operands[0] == x &&
-        add->operands[0] == x && hlo_scalar(w, compare->operands[1], &zero) && zero == 0)
-        return x;
+    if (!find_select(w, v, parts))
+        return v;
+    const hlo_op *compare = hlo_at(w->m, parts[0])->maker, *add = hlo_at(w->m, parts[1])->maker;
+    if (compare && add && str_is(compare->name, "compare") && str_is(add->name, "add") && compare->operand_count == 2 &&
+        add->operand_count == 2 && compare->operands[0] == parts[2] && add->operands[0] == parts[2] &&
+        hlo_scalar(w, compare->operands[1], &zero) && zero == 0)
+        return parts[2];
     return v;
 }
 
@@ -93,7 +114,6 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
         }
         is_same &= perm[i] == i;
     }
-    hlo_op plain = *o;
     hlo_value inner = o->operands[1];
     const hlo_op *view = hlo_at(w->m, inner)->maker;
     value_id ids = NO_VALUE;
@@ -102,11 +122,10 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
         g->vector == indices->rank - 1 && hlo_type_of(w, view->operands[0])->rank == indices->rank - 1 &&
         hlo_bound_of(w, view->operands[0])->kind != HLO_UNBOUND) {
         hlo_value user = unwrapped(w, view->operands[0]);
-        if (user != view->operands[0] && hlo_bound_of(w, user)->kind != HLO_UNBOUND)
-            ids = hlo_in(w, user);
+        ids = hlo_in(w, hlo_bound_of(w, user)->kind != HLO_UNBOUND ? user : view->operands[0]);
     }
     if (ids == NO_VALUE)
-        ids = single_indices(w, &plain, g);
+        ids = single_indices(w, o, g);
     value_id data = hlo_in(w, o->operands[0]);
     if (!is_collapsed)
         ids = emit_unsqueeze(&w->e, ids, (const int64_t[]){0}, 1, NO_VALUE);

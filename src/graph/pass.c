@@ -23,6 +23,8 @@ static void drop_shape_arithmetic(pass_context *p)
 static const pass_info PASSES[] = {
     {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic, false,
      true},
+    {"batch-norm", "batch norm with constant statistics, written out", pass_batch_norm, false, false},
+    {"softmax", "softmax and its logarithm, written out", pass_softmax, false, false},
     {"layer-norm", "layer norm and RMS norm over the last dimensions", pass_layer_norm, false, false},
     {"group-norm", "group norm, written as an instance norm between two reshapes", pass_group_norm, false, false},
     {"weight-standardization", "convolution weights that are normalised in every pass", pass_weight_standardization,

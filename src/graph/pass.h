@@ -41,6 +41,8 @@ void pass_layer_norm(pass_context *p); /* pass_norm.c */
 void pass_group_norm(pass_context *p);
 void pass_l2_normalize(pass_context *p);
 void pass_weight_standardization(pass_context *p);
+void pass_batch_norm(pass_context *p); /* pass_batch_norm.c */
+void pass_softmax(pass_context *p);
 void pass_gelu(pass_context *p); /* pass_activation.c */
 void pass_silu(pass_context *p);
 void pass_hard_swish(pass_context *p);

@@ -172,6 +172,14 @@ static node *find_scores(pass_context *p, candidate *c)
             at = n->inputs[0];
             continue;
         }
+        /* A choice between the scores and a number far below them is a mask. */
+        n = pass_up(p, &c->group, at, "Where");
+        if (n && c->bias == NO_VALUE && pass_scalar(p, n->inputs[2], &factor) && factor < -1e4 &&
+            holds_scores(p, n->inputs[1])) {
+            c->bias = n->inputs[0];
+            at = n->inputs[1];
+            continue;
+        }
         n = pass_up(p, &c->group, at, "Add");
         if (!n || n->input_count != 2)
             return NULL;

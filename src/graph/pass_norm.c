@@ -177,8 +177,60 @@ static void try_folded_layer_norm(pass_context *p, node *inverse)
     }
 }
 
+/* mean(x^2) - mean(x)^2, kept from falling below zero, or mean((x - mean(x))^2). Returns x, or NO_VALUE. */
+static value_id variance_of(pass_context *p, pass_group *g, value_id v, int *count)
+{
+    node *n = pass_up(p, g, v, "Relu");
+    if (n)
+        v = n->inputs[0];
+    node *difference = pass_up(p, g, v, "Sub");
+    node *power = difference ? pass_up(p, g, difference->inputs[0], "ReduceMean") : NULL;
+    if (!power) {
+        node *mean = difference ? NULL : pass_up(p, g, v, "ReduceMean");
+        value_id y = mean && (*count = last_axes(p, mean)) ? squared(p, g, mean->inputs[0]) : NO_VALUE;
+        return y == NO_VALUE ? NO_VALUE : centered(p, g, y, *count);
+    }
+    *count = last_axes(p, power);
+    value_id x = *count ? squared(p, g, power->inputs[0]) : NO_VALUE;
+    value_id mean = x == NO_VALUE ? NO_VALUE : squared(p, g, difference->inputs[1]);
+    node *reduce = mean == NO_VALUE ? NULL : pass_up(p, g, mean, "ReduceMean");
+    bool fits = reduce && last_axes(p, reduce) == *count && pass_origin(p, reduce->inputs[0]) == pass_origin(p, x);
+    return fits ? x : NO_VALUE;
+}
+
+/* As JAX writes it, anchored at the inverse of the deviation: (x - mean) * (scale / deviation) + bias. */
+static void try_sloped_layer_norm(pass_context *p, node *inverse)
+{
+    pass_group g = {.count = 0};
+    double epsilon = 0;
+    int count = 0;
+    group_add(&g, inverse);
+    node *root = pass_up(p, &g, inverse->inputs[0], "Sqrt");
+    node *moved = root ? pass_up(p, &g, root->inputs[0], "Add") : NULL;
+    value_id variance = moved ? pass_beside_scalar(p, moved, &epsilon) : NO_VALUE;
+    value_id x = variance == NO_VALUE ? NO_VALUE : variance_of(p, &g, variance, &count);
+    node *slope = x == NO_VALUE ? NULL : pass_down(p, &g, inverse->outputs[0], "Mul");
+    value_id scale = slope ? pass_other(p, slope, inverse->outputs[0]) : NO_VALUE;
+    node *product = scale == NO_VALUE || !p->is_static[scale] ? NULL : pass_down(p, &g, slope->outputs[0], "Mul");
+    value_id numerator = product ? pass_other(p, product, slope->outputs[0]) : NO_VALUE;
+    if (numerator == NO_VALUE || pass_origin(p, centered(p, &g, numerator, count)) != pass_origin(p, x) ||
+        !fits_last(p, scale, product->outputs[0], count))
+        return;
+    value_id output = product->outputs[0];
+    value_id inputs[3] = {x, pass_weight(p, &g, scale, NULL), NO_VALUE};
+    inputs[2] = affine(p, &g, &output, "Add", count);
+    node *made =
+        pass_replace_group(p, &g, inverse, "LayerNormalization", inputs, inputs[2] == NO_VALUE ? 2 : 3, output);
+    if (!made)
+        return;
+    pass_attr_int(p, made, "axis", -count);
+    pass_attr_real(p, made, "epsilon", epsilon);
+}
+
 void pass_layer_norm(pass_context *p)
 {
+    PASS_FOR_EACH (p, n, "Reciprocal")
+        try_sloped_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Reciprocal")
         try_folded_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Div")
