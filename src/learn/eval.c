@@ -5,6 +5,7 @@
 #include "graph/infer.h"
 #include "learn/baseline.h"
 #include "predict/setting.h"
+#include "predict/work.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -50,11 +51,12 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const char *reas
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
-    const prediction *p = predict_program(NULL, program, where, a);
+    work_list works = work_of_program(program, a);
+    const prediction *p = predict_program(NULL, program, &works, where, a);
     double physics_ms = row->row->kernels ? p->device_ms : p->latency_ms, scale = physics_ms / p->latency_ms;
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
-        p = predict_program(run->with, program, where, a);
+        p = predict_program(run->with, program, &works, where, a);
         added_ms = row->row->kernels ? added_ms : 0; /* a stack's learned fixed part has the copy of the input in it */
         scale = 1;
     }

@@ -257,7 +257,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
 {
     answer->lowered = lowered_get(model, &where->lower);
     const program *p = answer->lowered->program;
-    prediction *times = predict_program(with, p, where, &answer->arena);
+    prediction *times = predict_program(with, p, &answer->lowered->works, where, &answer->arena);
     power_model power;
     power_model_shipped(&power, &model->fail);
     energy drawn = energy_of_program(&power, p, times, where->device, power_limit_w, &answer->arena);

@@ -29,6 +29,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);
         keep_names(&l->arena, p);
+        l->works = work_of_program(p, &l->arena);
         l->arena.fail = NULL; /* the model may go first, and nothing more is allocated */
         l->program = p;
     }

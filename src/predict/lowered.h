@@ -4,7 +4,7 @@
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H
 
-#include "lower/lower.h"
+#include "predict/work.h"
 
 #include <stdatomic.h>
 
@@ -13,6 +13,7 @@ typedef struct lowered {
     lower_options options;
     arena arena;
     const program *program; /* nothing in it lies in the model */
+    work_list works;        /* what its kernels do */
 } lowered;
 
 /* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through

@@ -227,10 +227,11 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a)
+prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
+                            arena *a)
 {
     prediction *r = ARENA_NEW(a, prediction);
-    work_list list = work_of_program(p, a);
+    const work_list list = *works;
     device_view view = view_device(where);
     work_time *times = arena_room(a, (size_t)list.count + 1, sizeof *times);
     for (int32_t i = 0; i < list.count; i++) {

@@ -52,8 +52,10 @@ const predictor *predictor_shipped(fail *f);
 /* Weights of a file's bytes, which must outlive it. Fails with SOOTH_ERROR_INPUT if they are damaged or of another version. */
 const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f);
 
-/* Everything is in `a`. `with` may be NULL: physics alone. */
-prediction *predict_program(const predictor *with, const program *p, const setting *where, arena *a);
+/* Everything is in `a`. `with` may be NULL: physics alone. `works` are those of the program (work.h). */
+struct work_list;
+prediction *predict_program(const predictor *with, const program *p, const struct work_list *works,
+                            const setting *where, arena *a);
 
 /* The latency of a program whose kernels and whose launches take so long: the longer one, and some of the other where they are near. */
 double predict_joint_ms(double device_ms, double host_ms);

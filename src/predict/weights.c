@@ -97,11 +97,18 @@ int novelty_bin(double share)
 
 bool weights_seen(const weights_view *v, uint32_t kin)
 {
-    /* Halves without a branch: which half is chance, and processors guess wrong half of the time. */
     const uint32_t *from = v->seen;
     size_t count = v->seen_count;
     if (count == 0)
         return false;
+    /* Hashes are spread evenly: one of so many lies within some square root of them from where it should. */
+    size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)kin * count >> 32);
+    size_t least = guess > reach ? guess - reach : 0, end = guess + reach < count ? guess + reach : count;
+    if ((least == 0 || from[least - 1] < kin) && (end == count || from[end - 1] >= kin)) {
+        from += least;
+        count = end - least;
+    }
+    /* Halves without a branch: which half is chance, and processors guess wrong half of the time. */
     while (count > 1) {
         size_t half = count / 2;
         from = from[half - 1] < kin ? from + half : from;
