@@ -1,76 +1,66 @@
 #include "memory/constants.h"
-#include "base/decimal.h"
+#include "device/lines.h"
 
 #include <assert.h>
 
 static const char *const NAMES[MEMORY_CONSTANT_COUNT] = {
-    [CONTEXT_TRAIN_MIB] = "context_train_mib",         [CONTEXT_INFER_MIB] = "context_infer_mib",
-    [PRODUCT_WORKSPACE_KIB] = "product_workspace_kib", [ERROR_TRAIN_PERCENT] = "error_train_percent",
+    [CONTEXT_TRAIN_MIB] = "context_train_mib",
+    [CONTEXT_INFER_MIB] = "context_infer_mib",
+    [CONTEXT_PER_SM_MIB] = "context_per_sm_mib",
+    [CONTEXT_CONVOLUTIONS_MIB] = "context_convolutions_mib",
+    [ALLOCATOR_TRAIN_PERCENT] = "allocator_train_percent",
+    [PRODUCT_WORKSPACE_KIB] = "product_workspace_kib",
+    [ERROR_TRAIN_PERCENT] = "error_train_percent",
     [ERROR_INFER_PERCENT] = "error_infer_percent",
 };
 
 extern const char memory_shipped_text[]; /* shipped.S */
 
-static str trimmed(str s)
-{
-    while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
-        s.ptr++;
-        s.len--;
-    }
-    while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t' || s.ptr[s.len - 1] == '\r'))
-        s.len--;
-    return s;
-}
+/* How closely a line is about the device; what is closer counts. */
+typedef enum nearness { NO_LINE, ANY_DEVICE, ITS_CAPABILITY, ITS_NAME, ANOTHER_DEVICE } nearness;
 
-/* What stands before the mark; *s is what stands behind it. */
-static str taken(str *s, char mark)
+static bool read_line(memory_constants *c, nearness have[MEMORY_CONSTANT_COUNT], str line, str compute_capability,
+                      str device_name)
 {
-    const char *at = s->len ? memchr(s->ptr, mark, s->len) : NULL;
-    str head = {s->ptr, at ? (size_t)(at - s->ptr) : s->len};
-    size_t used = head.len + (at != NULL);
-    *s = (str){s->ptr + used, s->len - used};
-    return trimmed(head);
-}
-
-static bool read_line(memory_constants *c, bool is_special[MEMORY_CONSTANT_COUNT], str line, str compute_capability)
-{
-    line = taken(&line, '#');
+    line = line_trimmed(line_taken(&line, '#'));
     if (!line.len)
         return true;
-    str key = taken(&line, '='), name = taken(&key, ' '), only = trimmed(key), value = trimmed(line);
-    decimal number;
-    if (!value.len || decimal_read(value, &number) != value.len)
+    str key = line_trimmed(line_taken(&line, '=')), name = line_taken(&key, ' '), only = line_trimmed(key);
+    double number;
+    if (!line_number(line_trimmed(line), &number))
         return false;
+    nearness near = !only.len                          ? ANY_DEVICE
+                    : str_eq(only, compute_capability) ? ITS_CAPABILITY
+                    : str_eq(only, device_name)        ? ITS_NAME
+                                                       : ANOTHER_DEVICE;
     for (int i = 0; i < MEMORY_CONSTANT_COUNT; i++) {
         if (!str_is(name, NAMES[i]))
             continue;
-        bool holds = only.len ? str_eq(only, compute_capability) : !is_special[i];
-        if (holds)
-            c->of[i] = number.real;
-        is_special[i] |= holds && only.len;
+        if (near != ANOTHER_DEVICE && near > have[i]) {
+            c->of[i] = number;
+            have[i] = near;
+        }
         return true;
     }
     return false;
 }
 
-bool memory_constants_read(memory_constants *c, str text, str compute_capability)
+bool memory_constants_read(memory_constants *c, str text, str compute_capability, str name)
 {
-    bool is_special[MEMORY_CONSTANT_COUNT] = {false}, good = true;
+    nearness have[MEMORY_CONSTANT_COUNT] = {NO_LINE};
+    bool good = true;
+    while (text.len && good)
+        good = read_line(c, have, line_taken(&text, '\n'), compute_capability, name);
     for (int i = 0; i < MEMORY_CONSTANT_COUNT; i++)
-        c->of[i] = -1;
-    while (text.len && good) {
-        str line = taken(&text, '\n');
-        good = read_line(c, is_special, line, compute_capability);
-    }
-    for (int i = 0; i < MEMORY_CONSTANT_COUNT; i++)
-        good &= c->of[i] >= 0;
+        good &= have[i] != NO_LINE;
     return good;
 }
 
 memory_constants memory_constants_for(const device *d)
 {
-    memory_constants c;
-    bool good = memory_constants_read(&c, str_of(memory_shipped_text), d->texts[DEVICE_COMPUTE_CAPABILITY]);
+    memory_constants c = {{0}};
+    bool good = memory_constants_read(&c, str_of(memory_shipped_text), d->texts[DEVICE_COMPUTE_CAPABILITY],
+                                      d->texts[DEVICE_NAME]);
     assert(good); /* what ships is tested */
     (void)good;
     return c;

@@ -7,6 +7,9 @@
 typedef enum memory_constant {
     CONTEXT_TRAIN_MIB,
     CONTEXT_INFER_MIB,
+    CONTEXT_PER_SM_MIB,
+    CONTEXT_CONVOLUTIONS_MIB,
+    ALLOCATOR_TRAIN_PERCENT,
     PRODUCT_WORKSPACE_KIB,
     ERROR_TRAIN_PERCENT,
     ERROR_INFER_PERCENT,
@@ -21,6 +24,6 @@ typedef struct memory_constants {
 memory_constants memory_constants_for(const device *d);
 
 /* The same from a text; false if a line is not understood or a number is missing. */
-bool memory_constants_read(memory_constants *c, str text, str compute_capability);
+bool memory_constants_read(memory_constants *c, str text, str compute_capability, str name);
 
 #endif

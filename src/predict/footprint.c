@@ -44,13 +44,24 @@ static double capacity_of(const device *d)
     return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
 }
 
+static double context_of(const memory_constants *c, const program *p, const setting *where)
+{
+    bool convolves = false;
+    for (int32_t i = 0; i < p->kernels.count && !convolves; i++)
+        convolves = p->kernels.items[i].window != NULL && p->kernels.items[i].macs > 0;
+    double sms = where->device->numbers[DEVICE_SMS];
+    return c->of[where->lower.mode != MODE_INFER ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] +
+           (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? c->of[CONTEXT_CONVOLUTIONS_MIB] : 0);
+}
+
 footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
                        arena *a)
 {
     memory_constants c = memory_constants_for(where->device);
     bool is_training = where->lower.mode != MODE_INFER;
-    footprint f = {.capacity_mib = capacity_of(where->device),
-                   .context_mib = c.of[is_training ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB]};
+    footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where)};
+    double held =
+        is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1; /* by PyTorch's allocator for what ours holds */
     memory_question q = {.program = p,
                          .net = net,
                          .options = &where->lower,
@@ -59,7 +70,7 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
     f.use = memory_of(&q, a);
-    double room_mib = f.capacity_mib - f.context_mib;
+    double room_mib = (f.capacity_mib - f.context_mib) / held;
     f.fits = (double)f.use->reserved / MIB <= room_mib;
     if (!f.fits &&
         (double)f.use->allocated / MIB <= room_mib) { /* the allocator gives back what it keeps before it fails */
@@ -69,11 +80,11 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
         f.use = squeezed->fits ? squeezed : f.use;
     }
     f.limit = limit_reached(p, &where->lower, where->stack);
-    f.value_mib = (double)f.use->reserved / MIB + f.context_mib;
+    f.value_mib = held * (double)f.use->reserved / MIB + f.context_mib;
     double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
     f.low_mib = f.value_mib / (1 + half);
     f.high_mib = f.value_mib * (1 + half);
-    f.cache_mib = (double)(f.use->reserved - f.use->allocated) / MIB;
+    f.cache_mib = (held * (double)f.use->reserved - (double)f.use->allocated) / MIB;
     for (int i = 0; i < MEMORY_PART_COUNT; i++)
         f.parts_mib[i] = (double)f.use->parts[i] / MIB;
     return f;
