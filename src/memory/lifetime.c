@@ -120,12 +120,16 @@ static bool writes_over_input(const program *p, int32_t index, bool is_training)
     return is_rectifier(next) && next->input_count == 1 && next->inputs[0] == k->outputs[0];
 }
 
+/* No device has as much; sums over all storages cannot overflow. */
+static const int64_t MOST_BYTES = (int64_t)1 << 42;
+
 static int64_t dense_bytes(const placed_tensor *t)
 {
     int64_t elements = 1; /* lowering has refused what does not fit */
     for (int i = 0; i < t->rank; i++)
         elements *= t->dims[i];
-    return (elements * dtype_bits(t->dtype) + 7) / 8;
+    int64_t bytes = (elements * dtype_bits(t->dtype) + 7) / 8;
+    return bytes < MOST_BYTES ? bytes : MOST_BYTES;
 }
 
 /* The input that the kernel writes over; -1: none. */

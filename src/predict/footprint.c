@@ -50,8 +50,10 @@ static double context_of(const memory_constants *c, const program *p, const sett
     for (int32_t i = 0; i < p->kernels.count && !convolves; i++)
         convolves = p->kernels.items[i].window != NULL && p->kernels.items[i].macs > 0;
     double sms = where->device->numbers[DEVICE_SMS];
-    return c->of[where->lower.mode != MODE_INFER ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] +
-           (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? c->of[CONTEXT_CONVOLUTIONS_MIB] : 0);
+    bool trains = where->lower.mode != MODE_INFER;
+    double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
+    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) +
+           (convolves ? of_cudnn : 0);
 }
 
 footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,

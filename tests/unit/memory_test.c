@@ -1,0 +1,247 @@
+/* memory_test.c: the caching allocator on sequences with known answers, lifetimes of small programs, the constants that ship. */
+#include "memory/allocator.h"
+#include "memory/constants.h"
+#include "memory/limits.h"
+#include "memory/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define MIB ((int64_t)1024 * 1024)
+
+static sooth_error error;
+static fail failure = {.error = &error};
+static arena room;
+
+static int open_room(void **state)
+{
+    (void)state;
+    arena_init(&room, &failure, (size_t)1 << 28);
+    return 0;
+}
+
+static int close_room(void **state)
+{
+    (void)state;
+    arena_free(&room);
+    return 0;
+}
+
+/* ---- the allocator --------------------------------------------------------------------------------------------------- */
+
+static void sizes_are_rounded_and_pooled(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX);
+    allocator_take(m, 1);
+    assert_true(allocator_allocated(m) == 512 && allocator_reserved(m) == 2 * MIB);
+    allocator_take(m, 513); /* the same segment */
+    assert_true(allocator_allocated(m) == 512 + 1024 && allocator_reserved(m) == 2 * MIB);
+    allocator_take(m, MIB); /* still small, still in the first 2 MiB */
+    assert_true(allocator_reserved(m) == 2 * MIB);
+    allocator_take(m, MIB + 1); /* large: 20 MiB */
+    assert_true(allocator_reserved(m) == 22 * MIB);
+    allocator_take(m, 10 * MIB); /* what is left of the 20 */
+    assert_true(allocator_reserved(m) == 22 * MIB);
+    allocator_take(m, 11 * MIB + 1); /* rounded to 2 MiB */
+    assert_true(allocator_reserved(m) == 34 * MIB);
+}
+
+static void smallest_free_block_is_taken(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX);
+    allocation large = allocator_take(m, 100 * MIB), small = allocator_take(m, 40 * MIB);
+    allocator_give(m, large);
+    allocator_give(m, small);
+    allocation again = allocator_take(m, 40 * MIB);
+    assert_true(again == small);
+    /* The large block is split: 60 MiB of it are left, and serve the next. */
+    allocator_take(m, 40 * MIB);
+    allocator_take(m, 60 * MIB);
+    assert_true(allocator_reserved(m) == 140 * MIB);
+    assert_true(allocator_allocated(m) == 140 * MIB);
+}
+
+static void little_that_is_left_stays_with_the_block(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX);
+    allocation b = allocator_take(m, 30 * MIB);
+    allocator_give(m, b);
+    allocator_take(m, 29 * MIB); /* 1 MiB is not split off */
+    assert_true(allocator_allocated(m) == 30 * MIB);
+    assert_true(allocator_reserved(m) == 30 * MIB);
+}
+
+static void free_neighbours_join(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX);
+    allocation whole = allocator_take(m, 96 * MIB);
+    allocator_give(m, whole);
+    allocation parts[3];
+    for (int i = 0; i < 3; i++)
+        parts[i] = allocator_take(m, 32 * MIB);
+    assert_true(allocator_reserved(m) == 96 * MIB);
+    allocator_give(m, parts[0]);
+    allocator_give(m, parts[2]);
+    allocator_give(m, parts[1]);
+    allocator_take(m, 96 * MIB);
+    assert_true(allocator_reserved(m) == 96 * MIB);
+    assert_true(allocator_peak_allocated(m) == 96 * MIB);
+}
+
+static void segments_do_not_join(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX);
+    allocation a = allocator_take(m, 32 * MIB), b = allocator_take(m, 32 * MIB);
+    allocator_give(m, a);
+    allocator_give(m, b);
+    allocator_take(m, 64 * MIB);
+    assert_true(allocator_reserved(m) == 128 * MIB);
+    assert_true(allocator_peak_reserved(m) == 128 * MIB);
+    allocator_empty_cache(m);
+    assert_true(allocator_reserved(m) == 64 * MIB);
+}
+
+static void cache_is_given_back_before_it_fails(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, 100 * MIB);
+    allocation a = allocator_take(m, 40 * MIB), b = allocator_take(m, 40 * MIB);
+    allocator_give(m, a);
+    assert_true(allocator_take(m, 60 * MIB) != NO_ALLOCATION); /* 40 of the cache went back */
+    assert_true(allocator_reserved(m) == 100 * MIB);
+    assert_true(allocator_take(m, 1 * MIB) == NO_ALLOCATION);
+    allocator_give(m, b);
+    assert_true(allocator_take(m, 1 * MIB) != NO_ALLOCATION);
+}
+
+static void huge_requests_are_refused(void **state)
+{
+    (void)state;
+    allocator *m = allocator_new(&room, INT64_MAX / 4);
+    assert_true(allocator_take(m, INT64_MAX) != NO_ALLOCATION || allocator_reserved(m) == 0);
+    assert_true(allocator_rounded(-5) == 512);
+}
+
+/* ---- lifetimes ------------------------------------------------------------------------------------------------------- */
+
+static sooth_model *model_of(const char *path, int64_t batch)
+{
+    sooth_model *model;
+    assert_int_equal(sooth_load_file(path, &model, &error), SOOTH_OK);
+    assert_int_equal(sooth_bind(model, &(sooth_options){.batch = batch}, &error), SOOTH_OK);
+    return model;
+}
+
+static const memory_use *use_of(sooth_model *model, const lower_options *options, int64_t limit)
+{
+    model->fail.error = &error;
+    if (setjmp(model->fail.jump))
+        fail_msg("%s", error.message);
+    program *p = lower(model, options, &room);
+    memory_question q = {.program = p, .net = &model->net, .options = options, .limit_bytes = limit};
+    return memory_of(&q, &room);
+}
+
+static void weights_and_state_are_counted(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:resnet50", 2);
+    int64_t weights = 4 * sooth_totals_of(model).params;
+    lower_options options = {.mode = MODE_TRAIN};
+    const memory_use *u = use_of(model, &options, INT64_MAX);
+    assert_true(u->live_before > 2 * weights && u->live_before < 2.1 * (double)weights); /* with momentum */
+    assert_true(u->live_end[PHASE_BACKWARD] - u->live_before >= weights);                /* a gradient for each */
+    assert_true(u->saved > 0 && u->live_peak[PHASE_FORWARD] >= u->live_before + u->saved);
+    options.optimizer = OPTIMIZER_SGD;
+    int64_t without = use_of(model, &options, INT64_MAX)->live_before;
+    assert_true(without < 1.1 * (double)weights);
+    options.optimizer = OPTIMIZER_ADAM;
+    assert_true(use_of(model, &options, INT64_MAX)->live_before > 3 * weights);
+    options = (lower_options){.mode = MODE_INFER};
+    u = use_of(model, &options, INT64_MAX);
+    assert_true(u->saved == 0 && u->live_before < without * 1.1);
+    sooth_free(model);
+}
+
+static void parts_sum_to_the_peak(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:vit_b_16", 4);
+    for (int mode = 0; mode < 2; mode++) {
+        lower_options options = {.mode = mode ? MODE_TRAIN : MODE_INFER, .precision = PRECISION_AMP_FP16};
+        const memory_use *u = use_of(model, &options, INT64_MAX);
+        int64_t sum = 0;
+        for (int i = 0; i < MEMORY_PART_COUNT; i++)
+            sum += u->parts[i];
+        assert_true(sum == u->allocated && u->reserved >= u->allocated);
+        assert_true(u->fits && u->failed_kernel == -1);
+    }
+    sooth_free(model);
+}
+
+static void a_limit_is_kept(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:resnet50", 16);
+    lower_options options = {.mode = MODE_TRAIN};
+    const memory_use *free_use = use_of(model, &options, INT64_MAX);
+    const memory_use *tight = use_of(model, &options, free_use->allocated / 2);
+    assert_false(tight->fits);
+    assert_true(tight->failed_kernel >= 0 && tight->reserved <= free_use->allocated / 2);
+    sooth_free(model);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------------------- */
+
+static void constants_that_ship_are_sound(void **state)
+{
+    (void)state;
+    device hopper = {.texts[DEVICE_COMPUTE_CAPABILITY] = STR("9.0")},
+           any = {.texts[DEVICE_COMPUTE_CAPABILITY] = STR("1.2")};
+    assert_true(memory_constants_for(&hopper).of[PRODUCT_WORKSPACE_KIB] == 32768);
+    assert_true(memory_constants_for(&any).of[PRODUCT_WORKSPACE_KIB] == 8320);
+    memory_constants c;
+    assert_false(memory_constants_read(&c, STR("context_train_mib = 1\n"), STR(""), STR("")));
+    assert_false(memory_constants_read(&c, STR("no_such_name = 1\n"), STR(""), STR("")));
+}
+
+static void what_cannot_be_indexed_is_told(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:mobilenet_v2", 4096); /* 96 x 112 x 112 elements for each image */
+    model->fail.error = &error;
+    if (setjmp(model->fail.jump))
+        fail_msg("%s", error.message);
+    lower_options options = {.precision = PRECISION_FP16};
+    assert_non_null(limit_reached(lower(model, &options, &room), &options, STR("pt2.4-cu124")));
+    assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 8}, &error), SOOTH_OK);
+    model->fail.error = &error;
+    assert_null(limit_reached(lower(model, &options, &room), &options, STR("pt1.10-cu113")));
+    sooth_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_rounded_and_pooled),
+        cmocka_unit_test(smallest_free_block_is_taken),
+        cmocka_unit_test(little_that_is_left_stays_with_the_block),
+        cmocka_unit_test(free_neighbours_join),
+        cmocka_unit_test(segments_do_not_join),
+        cmocka_unit_test(cache_is_given_back_before_it_fails),
+        cmocka_unit_test(huge_requests_are_refused),
+        cmocka_unit_test(weights_and_state_are_counted),
+        cmocka_unit_test(parts_sum_to_the_peak),
+        cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(constants_that_ship_are_sound),
+        cmocka_unit_test(what_cannot_be_indexed_is_told),
+    };
+    return cmocka_run_group_tests(tests, open_room, close_room);
+}
