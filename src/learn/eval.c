@@ -4,6 +4,7 @@
 #include "device/mig.h"
 #include "graph/infer.h"
 #include "learn/baseline.h"
+#include "predict/energy.h"
 #include "predict/setting.h"
 #include "predict/work.h"
 
@@ -32,6 +33,7 @@ typedef struct eval_worker {
 typedef struct eval_run {
     evaluation *out;
     const predictor *with;
+    power_model power;
     eval_job *jobs;
     eval_worker *workers;
     eval_progress progress;
@@ -46,13 +48,25 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const char *reas
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
+/* Under a lower power limit the times grow. An operator by itself does not wait for the host; other GPUs may wait for this one. */
+static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
+{
+    const measured_row *m = row->row;
+    energy e =
+        energy_of_program(&run->power, program, p, m->where.device, m->power_limit_w > 0 ? m->power_limit_w : 0, a);
+    double waiting_ms = m->kernels ? p->device_ms - p->latency_ms : (double)m->idle_gpus * p->latency_ms;
+    row->energy_j = e.energy_j + e.waiting_w * waiting_ms * 1e-3;
+    row->low_j = row->energy_j * (e.low_j / e.energy_j);
+    row->high_j = row->energy_j * (e.high_j / e.energy_j);
+}
+
 /* Physics knows neither a source's timer nor that an operator by itself does not wait for the host: both are told to it. Weights
  * were fitted to measured times of each stack as they are, so what they answer has that in it. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
     work_list works = work_of_program(program, a);
-    const prediction *p = predict_program(NULL, program, &works, where, a);
+    prediction *p = predict_program(NULL, program, &works, where, a);
     double physics_ms = row->row->kernels ? p->device_ms : p->latency_ms, scale = physics_ms / p->latency_ms;
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
@@ -60,12 +74,14 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
         added_ms = row->row->kernels ? added_ms : 0; /* a stack's learned fixed part has the copy of the input in it */
         scale = 1;
     }
+    if (run->out->seen)
+        run->out->seen(run->out->seen_context, (size_t)(row - run->out->rows), program, p);
+    if (run->with)
+        answer_energy(run, row, program, p, a);
     row->latency_ms = p->latency_ms * scale + added_ms;
     row->low_ms = row->latency_ms * (p->low_ms / p->latency_ms);
     row->high_ms = row->latency_ms * (p->high_ms / p->latency_ms);
     row->interval_kind = p->interval_kind;
-    if (run->out->seen)
-        run->out->seen(run->out->seen_context, (size_t)(row - run->out->rows), program, p);
 }
 
 static double input_bytes(const sooth_model *model, const lower_options *options)
@@ -244,9 +260,10 @@ static void add_rows(evaluation *out, measured_rows *const *tables, int table_co
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             eval_row *row = &out->rows[at++];
             *row = (eval_row){.row = &tables[t]->rows.items[i], .table = t, .reason = tables[t]->rows.items[i].reason};
-            if (!row->reason && isnan(row->row->latency_ms))
+            if (!row->reason && isnan(row->row->latency_ms) && isnan(row->row->energy_j) && isnan(row->row->power_w))
                 row->reason = "no latency was measured";
             row->latency_ms = row->low_ms = row->high_ms = NAN;
+            row->energy_j = row->low_j = row->high_j = NAN;
             row->roofline_ms = row->regression_ms = row->constant_ms = NAN;
         }
 }
@@ -349,6 +366,7 @@ void evaluate(evaluation *into, measured_rows *const *tables, int table_count, c
     workers = workers ? workers : 1;
     add_rows(into, tables, table_count, a);
     eval_run run = {.out = into, .with = with, .progress = progress, .context = context};
+    power_model_shipped(&run.power, a->fail);
     run.workers = ARENA_ARRAY(a, eval_worker, workers);
     into->texts = ARENA_ARRAY(a, arena, workers);
     size_t jobs = make_jobs(&run, a);
@@ -417,6 +435,28 @@ double eval_error(const eval_row *row)
 {
     double measured = row->row->latency_ms;
     return is_answered(row) ? 100 * fabs(row->latency_ms - measured) / measured : NAN;
+}
+
+const char *eval_metric_name(eval_metric metric)
+{
+    static const char *const NAMES[EVAL_METRIC_COUNT] = {"latency_ms", "energy_j"};
+    return NAMES[metric];
+}
+
+score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, const str *group, arena *scratch)
+{
+    scored *rows = ARENA_ARRAY(scratch, scored, e->count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        const eval_row *r = &e->rows[i];
+        if (r->reason || (group && !str_eq(eval_group(r, by), *group)))
+            continue;
+        if (metric == EVAL_LATENCY)
+            rows[n++] = (scored){r->row->latency_ms, r->latency_ms, r->low_ms, r->high_ms};
+        else
+            rows[n++] = (scored){r->row->energy_j, r->energy_j, r->low_j, r->high_j};
+    }
+    return score_of(rows, n, scratch);
 }
 
 score eval_score(const evaluation *e, eval_model model, eval_by by, const str *group, arena *scratch)

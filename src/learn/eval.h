@@ -9,12 +9,13 @@ typedef struct eval_row {
     const measured_row *row;
     int table;                          /* which of those given */
     double latency_ms, low_ms, high_ms; /* NAN: there is no answer */
-    double roofline_ms;                 /* physics alone: FLOPs and bytes at the device's peaks */
-    double regression_ms;      /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
-    double constant_ms;        /* another GPU's time by one constant; NAN where no other GPU has the row */
-    const char *interval_kind; /* what the interval was calibrated on */
-    const char *reason;        /* why there is no answer; NULL if there is one */
-    double work[3];            /* MACs, activations, parameters of the whole batch */
+    double energy_j, low_j, high_j; /* under the row's power limit, as is the latency; NAN where nothing was learned */
+    double roofline_ms;             /* physics alone: FLOPs and bytes at the device's peaks */
+    double regression_ms;           /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
+    double constant_ms;             /* another GPU's time by one constant; NAN where no other GPU has the row */
+    const char *interval_kind;      /* what the interval was calibrated on */
+    const char *reason;             /* why there is no answer; NULL if there is one */
+    double work[3];                 /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
 /* Called for each row that is answered, by any thread: what is asked of programs that is not part of the answer. Several calls of
@@ -54,6 +55,12 @@ typedef enum eval_by {
 } eval_by;
 const char *eval_by_name(eval_by by);
 str eval_group(const eval_row *row, eval_by by);
+
+/* What is scored. */
+typedef enum eval_metric { EVAL_LATENCY, EVAL_ENERGY, EVAL_METRIC_COUNT } eval_metric;
+const char *eval_metric_name(eval_metric metric); /* "latency_ms" */
+/* Scores what Sooth answers, of those of the rows (all if `group` is NULL) of which it was measured. */
+score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, const str *group, arena *scratch);
 
 typedef enum eval_model { EVAL_SOOTH, EVAL_ROOFLINE, EVAL_REGRESSION, EVAL_CONSTANT, EVAL_MODEL_COUNT } eval_model;
 const char *eval_model_name(eval_model model);

@@ -125,7 +125,9 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
     int32_t count = p->kernels.count;
-    energy e = {.limit_w = v.limit_w, .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
+    energy e = {.limit_w = v.limit_w,
+                .waiting_w = v.base_w,
+                .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
     double *more_us = is_lowered ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
     double by_kind_us[POWER_WORK_KINDS] = {0}, follows_time_j = 0;
     for (int32_t i = 0; i < count; i++) {

@@ -113,9 +113,9 @@ double power_stretch(const power_view *v, const power_work *w, double raw);
 typedef struct energy {
     double energy_j, low_j, high_j; /* of one pass or step; 90 % interval */
     double power_w, low_w, high_w;  /* average over the latency */
-    double limit_w;
-    const char *interval_kind; /* what the interval was calibrated on */
-    double *kernels_j;         /* one for each kernel of the program; they sum to the energy */
+    double limit_w, waiting_w;      /* the latter between kernels */
+    const char *interval_kind;      /* what the interval was calibrated on */
+    double *kernels_j;              /* one for each kernel of the program; they sum to the energy */
 } energy;
 
 /* What a kernel counts for, and what a program whose kinds of kernels take so long is. */

@@ -25,17 +25,36 @@ static void figures(json *j, const score *s)
     pair_real(j, "width90", s->width90);
 }
 
-/* The latency's figures are beside its name too, where no other quantity can be meant. */
-static void latency(json *j, const char *key, const score *s, bool also_flat)
+static void metric(json *j, const char *name, const score *s)
 {
-    json_key(j, key);
-    json_open(j, '{', true);
-    if (also_flat)
-        figures(j, s);
-    json_key(j, "latency_ms");
+    json_key(j, name);
     json_open(j, '{', true);
     figures(j, s);
     json_close(j, '}');
+}
+
+/* The latency's figures are beside its name too, where no other quantity can be meant. */
+static void latency(json *j, const char *key, const score *s)
+{
+    json_key(j, key);
+    json_open(j, '{', true);
+    figures(j, s);
+    metric(j, "latency_ms", s);
+    json_close(j, '}');
+}
+
+/* Of Sooth's own answers everything that was measured. */
+static void metrics(eval_report *r, json *j, const char *key, eval_by by, const str *group)
+{
+    json_key(j, key);
+    json_open(j, '{', true);
+    for (int m = 0; m < EVAL_METRIC_COUNT; m++) {
+        score s = eval_metric_score(r->evaluation, (eval_metric)m, by, group, r->scratch);
+        if (m == EVAL_LATENCY && group)
+            figures(j, &s);
+        if (m == EVAL_LATENCY || s.n)
+            metric(j, eval_metric_name((eval_metric)m), &s);
+    }
     json_close(j, '}');
 }
 
@@ -66,8 +85,7 @@ static void groups(eval_report *r, json *j)
         json_key(j, eval_by_name(r->by[i]));
         json_open(j, '{', false);
         for (size_t k = 0; k < count; k++) {
-            score s = eval_score(r->evaluation, EVAL_SOOTH, r->by[i], &names[k], r->scratch);
-            latency(j, arena_str(r->scratch, names[k]).ptr, &s, true);
+            metrics(r, j, arena_str(r->scratch, names[k]).ptr, r->by[i], &names[k]);
         }
         json_close(j, '}');
     }
@@ -102,15 +120,14 @@ void eval_json(eval_report *r)
     json_open(&j, '{', false);
     json_pair_number(&j, "rows", (int64_t)r->evaluation->count);
     skipped(r, &j);
-    score s = eval_score(r->evaluation, EVAL_SOOTH, BY_GPU, NULL, r->scratch);
     json_key(&j, "learned");
     json_bool(&j, r->has_weights);
-    latency(&j, "metrics", &s, false);
+    metrics(r, &j, "metrics", BY_GPU, NULL);
     json_key(&j, "baselines");
     json_open(&j, '{', false);
     for (int m = EVAL_SOOTH + 1; m < EVAL_MODEL_COUNT; m++) {
-        s = eval_score(r->evaluation, (eval_model)m, BY_GPU, NULL, r->scratch);
-        latency(&j, eval_model_name((eval_model)m), &s, true);
+        score s = eval_score(r->evaluation, (eval_model)m, BY_GPU, NULL, r->scratch);
+        latency(&j, eval_model_name((eval_model)m), &s);
     }
     json_close(&j, '}');
     groups(r, &j);

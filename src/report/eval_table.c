@@ -57,6 +57,9 @@ static void totals(eval_report *r)
         score s = eval_score(r->evaluation, (eval_model)m, BY_GPU, NULL, r->scratch);
         add_score(&g, eval_model_name((eval_model)m), &s);
     }
+    score energy = eval_metric_score(r->evaluation, EVAL_ENERGY, BY_GPU, NULL, r->scratch);
+    if (energy.n)
+        add_score(&g, "sooth, energy", &energy);
     grid_write(&g);
     if (!r->has_weights)
         text_puts(r->out, "  There are no weights: sooth is physics alone.\n");
