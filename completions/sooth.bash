@@ -12,7 +12,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict eval learn convert gpus --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict mig eval learn convert gpus --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -34,6 +34,7 @@ _sooth() {
         [ "$command" != gpus ] || formats="table json csv"
         [ "$command" != predict ] || formats="table json csv trace html"
         [ "$command" != eval ] || formats="table json"
+        [ "$command" != mig ] || formats="table json csv svg mig-parted"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
         ;;
@@ -69,7 +70,7 @@ _sooth() {
         local listed=
         case $current in *,*) listed=${current%,*}, ;; esac
         mapfile -t COMPREPLY < <(
-            compgen -P "$listed" -W "gpu family precision source stack runtime mode layout" -- "${current##*,}"
+            compgen -P "$listed" -W "gpu family precision source stack runtime mode layout mig" -- "${current##*,}"
         )
         return
         ;;
@@ -77,20 +78,24 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --batch | --dim | --shape | --top | --depth | --stack | --power-limit | --co2 | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
+    --mig | --latency-ms | --gpus | --time-limit | --batch | --dim | --shape | --top | --depth | --stack | --power-limit | --co2 | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
         return
         ;;
     esac
     case $command in
     inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --power-limit --co2 --layers --kernels"
+        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels"
         options+=" --format --queries --weights --output --help"
+        ;;
+    mig)
+        options="--gpu --latency-ms --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --gpus --time-limit"
+        options+=" --format --weights --output --help"
         ;;
     eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;
     learn)
         options="--output --epochs --seed --rate --networks --operators --patience --leave-gpus --leave-families --leave-share"
-        options+=" --apart --energy --quiet --help"
+        options+=" --apart --energy --slices --quiet --help"
         ;;
     convert) options="--output --help" ;;
     gpus) options="--format --output --help" ;;
