@@ -119,6 +119,7 @@ static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
 
 typedef struct bindings {
     sooth_dim_binding *dims;
+    size_t dim_count;
     sooth_shape_binding *shapes;
     int64_t (*shape_dims)[MOST_DIMS];
     char *skip, *fuse; /* names with commas */
@@ -126,7 +127,7 @@ typedef struct bindings {
 
 static void bindings_free(const model_args *args, bindings *b)
 {
-    for (size_t i = 0; b->dims && i < args->dims.count; i++)
+    for (size_t i = 0; b->dims && i < b->dim_count; i++)
         free((char *)b->dims[i].name);
     for (size_t i = 0; b->shapes && i < args->shapes.count; i++)
         free((char *)b->shapes[i].input);
@@ -151,15 +152,25 @@ static bool join(const option_list *list, char **joined)
 
 static int parse_bindings(const char *command, const model_args *args, bindings *b)
 {
-    b->dims = calloc(args->dims.count + 1, sizeof *b->dims);
+    enum { TOKENS = 2 }; /* --seq and --past */
+    b->dims = calloc(args->dims.count + TOKENS + 1, sizeof *b->dims);
     b->shapes = calloc(args->shapes.count + 1, sizeof *b->shapes);
     b->shape_dims = calloc(args->shapes.count + 1, sizeof *b->shape_dims);
     if (!b->dims || !b->shapes || !b->shape_dims || !join(&args->skips, &b->skip) || !join(&args->fuses, &b->fuse))
         return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
+    b->dim_count = args->dims.count;
     for (size_t i = 0; i < args->dims.count; i++) {
         const char *argument = args->dims.items[i], *value;
         if (!split(argument, &b->dims[i].name, &value) || !options_number(value, strlen(value), &b->dims[i].value))
             return cli_usage(command, "--dim takes NAME=N as in --dim seq=128, not '%.60s'", argument);
+    }
+    const int64_t tokens[TOKENS] = {args->seq, args->past};
+    for (size_t i = 0; i < TOKENS; i++) {
+        if (!tokens[i])
+            continue;
+        b->dims[b->dim_count] = (sooth_dim_binding){strdup(i ? "past" : "seq"), tokens[i]};
+        if (!b->dims[b->dim_count++].name)
+            return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
     }
     for (size_t i = 0; i < args->shapes.count; i++) {
         const char *argument = args->shapes.items[i], *value;
@@ -174,7 +185,7 @@ static sooth_options options_of(const model_args *args, const bindings *b)
 {
     return (sooth_options){.batch = args->batch,
                            .dims = b->dims,
-                           .dim_count = args->dims.count,
+                           .dim_count = b->dim_count,
                            .shapes = b->shapes,
                            .shape_count = args->shapes.count,
                            .skip_passes = b->skip,

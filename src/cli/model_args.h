@@ -5,17 +5,31 @@
 #include "cli/options.h"
 
 typedef struct model_args {
-    int64_t batch;
+    int64_t batch, seq, past; /* 0: not given */
     option_list dims, shapes, skips, fuses;
 } model_args;
 
 /* Rows for the array of options: dimensions other than the batch, and everything. */
 #define DIMENSION_OPTIONS(args)                                                                                        \
-    {.name = "dim",                                                                                                    \
-     .kind = OPTION_LIST,                                                                                              \
-     .target = &(args)->dims,                                                                                          \
-     .argument = "NAME=N",                                                                                             \
-     .help = "binds a symbolic dimension; may be repeated"},                                                           \
+    {.name = "seq",                                                                                                    \
+     .kind = OPTION_NUMBER,                                                                                            \
+     .target = &(args)->seq,                                                                                           \
+     .argument = "N",                                                                                                  \
+     .least = 1,                                                                                                       \
+     .most = INT32_MAX,                                                                                                \
+     .help = "tokens of a language model in this pass: the same as --dim seq=N"},                                      \
+        {.name = "past",                                                                                               \
+         .kind = OPTION_NUMBER,                                                                                        \
+         .target = &(args)->past,                                                                                      \
+         .argument = "N",                                                                                              \
+         .least = 0,                                                                                                   \
+         .most = INT32_MAX,                                                                                            \
+         .help = "tokens that are in its cache already (decoding: --seq 1 --past 512)"},                               \
+        {.name = "dim",                                                                                                \
+         .kind = OPTION_LIST,                                                                                          \
+         .target = &(args)->dims,                                                                                      \
+         .argument = "NAME=N",                                                                                         \
+         .help = "binds a symbolic dimension; may be repeated"},                                                       \
     {                                                                                                                  \
         .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
         .help = "sets the shape of an input; may be repeated"                                                          \

@@ -148,6 +148,20 @@ value_id emit_weight(emitter *e, str name, dtype type, int rank, const int64_t *
     return v;
 }
 
+void emit_listed(emitter *e, str name, dtype type, int rank, const int64_t *dims, int64_t packed_bytes)
+{
+    e->name = name;
+    value_id weight = emit_weight(e, name, type, rank, dims);
+    if (packed_bytes) {
+        tensor *own = arena_copy(e->b->arena, build_at(e->b, weight)->tensor, 1, sizeof *own);
+        own->packed_bytes = packed_bytes;
+        build_at(e->b, weight)->tensor = own;
+    }
+    value_id out = emit_temp(e);
+    emit_1(e, "Identity", weight, out);
+    build_output(e->b, out);
+}
+
 static value_id own_constant(emitter *e, dtype type, int rank, int64_t count, const void *bytes, size_t size)
 {
     tensor *t = new_tensor(e, type, rank, &count);

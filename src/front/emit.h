@@ -51,6 +51,8 @@ value_id emit_scalar(emitter *e, dtype type, double number);       /* no dimensi
 /* Weights whose data nobody reads. */
 value_id emit_weight(emitter *e, str name, dtype type, int rank, const int64_t *dims);
 const tensor *emit_tensor(emitter *e, dtype type, int rank, const int64_t *dims);
+/* A weight of a file that has weights alone: listed as a layer that hands it out. packed_bytes as in a tensor. */
+void emit_listed(emitter *e, str name, dtype type, int rank, const int64_t *dims, int64_t packed_bytes);
 
 /* The integers of a constant, up to `room`; -1 if they are not known. Looks through Identity and Cast of what was emitted. */
 int emit_known_ints(emitter *e, value_id v, int64_t *to, int room);

@@ -19,6 +19,20 @@ void caffe_read(builder *b, const uint8_t *bytes, size_t size);
 bool darknet_sniff(const uint8_t *bytes, size_t size);
 void darknet_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* gguf.c */
+bool gguf_sniff(const uint8_t *bytes, size_t size);
+void gguf_read(builder *b, const uint8_t *bytes, size_t size);
+
+/* safetensors.c: weights alone, and the index of weights in several files */
+bool safetensors_sniff(const uint8_t *bytes, size_t size);
+void safetensors_read(builder *b, const uint8_t *bytes, size_t size);
+bool safetensors_index_sniff(const uint8_t *bytes, size_t size);
+void safetensors_index_read(builder *b, const uint8_t *bytes, size_t size);
+
+/* hf_config.c */
+bool hf_sniff(const uint8_t *bytes, size_t size);
+void hf_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* keras.c */
 bool keras_sniff(const uint8_t *bytes, size_t size);
 void keras_read(builder *b, const uint8_t *bytes, size_t size);

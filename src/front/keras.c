@@ -637,12 +637,7 @@ static void add_weight(void *context, const hdf5_dataset *d)
                                          : DT_UNKNOWN;
     if (type == DT_UNKNOWN || d->path.len < 2)
         return;
-    str name = {d->path.ptr + 1, d->path.len - 1};
-    w->e.name = name;
-    value_id weight = emit_weight(&w->e, name, type, d->rank, d->dims);
-    value_id out = emit_temp(&w->e);
-    emit_1(&w->e, "Identity", weight, out);
-    build_output(w->e.b, out);
+    emit_listed(&w->e, (str){d->path.ptr + 1, d->path.len - 1}, type, d->rank, d->dims, 0);
     w->count++;
 }
 

@@ -7,6 +7,8 @@ typedef struct front_end {
 } front_end;
 
 static const front_end FRONT_ENDS[] = {
+    {gguf_sniff, gguf_read},
+    {safetensors_sniff, safetensors_read},
     {tflite_sniff, tflite_read},
     {openvino_sniff, openvino_read},
     {paddle_sniff, paddle_read},
@@ -20,6 +22,8 @@ static const front_end FRONT_ENDS[] = {
     {mlir_text_sniff, mlir_text_read},
     {hlo_text_sniff, hlo_text_read},
     {mlir_bytecode_sniff, mlir_bytecode_read},
+    {safetensors_index_sniff, safetensors_index_read},
+    {hf_sniff, hf_read}, /* behind the others that are JSON: they have texts that only they have */
     {onnx_sniff, onnx_read},
     {torch_sniff, torch_read},
 };

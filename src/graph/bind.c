@@ -109,13 +109,17 @@ static bool is_number(str s, num *number)
     return s.len > 0;
 }
 
-/* What the options say of a name, or its symbol. */
+/* What the options say of a name, or the source where they do not, or its symbol. */
 static num named(const binding *b, str name)
 {
     const sooth_options *o = b->options;
+    const source *from = &b->model->source;
     for (size_t i = 0; o && i < o->dim_count; i++)
         if (str_is(name, o->dims[i].name))
             return o->dims[i].value;
+    for (int32_t i = 0; i < from->defaults.count; i++)
+        if (str_eq(name, from->defaults.items[i].name))
+            return from->defaults.items[i].value;
     num symbol = num_symbol(&b->model->net.nums, name);
     return symbol == b->batch_symbol && symbol != NUM_UNKNOWN ? o->batch : symbol;
 }

@@ -56,7 +56,9 @@ static void count_weights(network *net, node *n, uint8_t *seen)
         if (!v->is_initializer || seen[stored])
             continue;
         seen[stored] = 1;
-        n->weight_bytes = num_add(&net->nums, n->weight_bytes, value_bytes(net, v));
+        bool is_packed = v->tensor && v->tensor->packed_bytes > 0;
+        n->weight_bytes =
+            num_add(&net->nums, n->weight_bytes, is_packed ? v->tensor->packed_bytes : value_bytes(net, v));
         if (is_parameter(net, n, i, v))
             n->params = num_add(&net->nums, n->params, parameters_in(net, n, i, v));
     }

@@ -38,6 +38,7 @@ typedef struct tensor {
     const uint8_t *bytes;
     size_t size;
     int64_t stored_bytes; /* what the weights take in the file or beside it */
+    int64_t packed_bytes; /* the same where it does not follow from the type (blocks of a few bits with a scale); 0: it does */
 } tensor;
 
 /* The first `count` elements of a tensor's data; false if they are not there or of another kind. (data.c) */
@@ -172,6 +173,12 @@ typedef struct note_list {
     int32_t count, capacity;
 } note_list;
 
+/* What a dimension is where nobody binds it. */
+typedef struct dim_default {
+    str name;
+    int64_t value;
+} dim_default;
+
 typedef struct source {
     graph main;
     value_list values;
@@ -181,7 +188,11 @@ typedef struct source {
     } functions;
     opset_list opsets;
     num_table symbols; /* names of dimensions; the network's table begins with the same ones */
-    str format;        /* "onnx" … */
+    struct {
+        dim_default *items;
+        int32_t count, capacity;
+    } defaults;
+    str format; /* "onnx" … */
     str producer;
     note_list notes; /* they open the network's */
     bool is_literal; /* its nodes are the operators that its implementation runs: none is recovered from several */

@@ -170,6 +170,8 @@ static const struct lowering {
     {"Gemm", lower_gemm, NULL, NULL, NOT_LOCAL},
     {"MatMul", lower_matmul, NULL, find_at_product, NOT_LOCAL},
     {"ScaledDotProductAttention", lower_attention, NULL, find_multihead, NOT_LOCAL},
+    {"Attention", lower_onnx_attention, NULL, NULL, NOT_LOCAL},
+    {"MoE", lower_experts, NULL, NULL, NOT_LOCAL},
     {"Einsum", lower_einsum, NULL, NULL, NOT_LOCAL},
     {"Conv", lower_conv, NULL, NULL, LOCAL},
     {"ConvTranspose", lower_conv, NULL, find_col2im, NOT_LOCAL},

@@ -210,7 +210,9 @@ void lower_linear(eager *e); /* rules_matmul.c */
 void lower_gemm(eager *e);
 void lower_matmul(eager *e);
 void lower_attention(eager *e);
-void lower_einsum(eager *e); /* rules_einsum.c */
+void lower_onnx_attention(eager *e);
+void lower_experts(eager *e); /* rules_experts.c */
+void lower_einsum(eager *e);  /* rules_einsum.c */
 
 void lower_conv(eager *e); /* rules_conv.c */
 void lower_pool(eager *e);

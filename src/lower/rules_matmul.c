@@ -360,3 +360,76 @@ void lower_attention(eager *e)
     tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
     set_result(e, 0, upright ? transpose_last(e, y) : y);
 }
+
+/* ---- ONNX's attention: with a cache, heads of keys that queries share ---------------------------------------------- */
+
+/* (N, L, heads · E) → (N, heads, L, E), without a copy. */
+static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
+{
+    extent x = tensor_extent(e, t);
+    if (x.rank == 4 || heads < 1 || x.dims[2] % heads)
+        return t;
+    t = reshape(e, t, 4, (const int64_t[]){x.dims[0], x.dims[1], heads, x.dims[2] / heads});
+    return permute(e, t, (const int64_t[]){0, 2, 1, 3});
+}
+
+/* What is in the cache, and the new behind it: the whole is copied in every pass. */
+static tensor_id append(eager *e, tensor_id past, tensor_id t)
+{
+    if (past == NO_TENSOR)
+        return t;
+    extent x = tensor_extent(e, t);
+    x.dims[2] += tensor_at(e, past)->dims[2];
+    extent_contiguous(&x);
+    return launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
+}
+
+/* Each head of keys as often as queries share it, in memory of its own. */
+static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
+{
+    extent x = tensor_extent(e, t);
+    if (x.dims[1] == heads || x.dims[1] < 1)
+        return t;
+    extent wide = {.rank = 5, .dims = {x.dims[0], x.dims[1], heads / x.dims[1], x.dims[2], x.dims[3]}};
+    const int64_t one[] = {x.dims[0], x.dims[1], 1, x.dims[2], x.dims[3]};
+    t = clone(e, expand(e, reshape(e, t, 5, one), 5, wide.dims));
+    return reshape(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
+}
+
+void lower_onnx_attention(eager *e)
+{
+    const node *n = e->node;
+    tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
+    int rank = input_rank(e, 0);
+    bool is_sound = n->op->domain[0] == '\0' && (rank == 3 || rank == 4) && input_rank(e, 1) == rank &&
+                    input_rank(e, 2) == rank && (n->output_count < 4 || n->outputs[3] == NO_VALUE);
+    if (!is_sound || (input_of(e, 4) == NO_TENSOR) != (input_of(e, 5) == NO_TENSOR)) {
+        lower_unknown(e);
+        return;
+    }
+    q = heads_first(e, q, node_attr_int(n, "q_num_heads", 0));
+    k = append(e, input_of(e, 4), heads_first(e, k, node_attr_int(n, "kv_num_heads", 0)));
+    v = append(e, input_of(e, 5), heads_first(e, v, node_attr_int(n, "kv_num_heads", 0)));
+    if (n->output_count > 1 && n->outputs[1] != NO_VALUE)
+        set_result(e, 1, k);
+    if (n->output_count > 2 && n->outputs[2] != NO_VALUE)
+        set_result(e, 2, v);
+    int64_t heads = tensor_at(e, q)->rank == 4 ? tensor_at(e, q)->dims[1] : 0;
+    if (tensor_at(e, q)->rank != 4 || tensor_at(e, k)->rank != 4 || tensor_at(e, v)->rank != 4 || heads < 1 ||
+        tensor_at(e, k)->dims[1] < 1 || heads % tensor_at(e, k)->dims[1]) {
+        lower_unknown(e);
+        return;
+    }
+    bool in_steps = e->options->explicit_attention;
+    bool is_wide = e->low == DT_UNKNOWN && !is_low(tensor_dtype(e, q));
+    if (bias != NO_TENSOR || in_steps || is_wide) { /* flash attention alone lets heads share */
+        k = repeat_heads(e, k, heads);
+        v = repeat_heads(e, v, heads);
+    }
+    tensor_id y = in_steps ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
+    if (rank == 3) {
+        extent x = output_extent(e, 0);
+        y = reshape(e, permute(e, y, (const int64_t[]){0, 2, 1, 3}), 3, x.dims);
+    }
+    set_result(e, 0, y);
+}

@@ -76,13 +76,6 @@ static value_id position_numbers(builder *b, const char *name, int64_t tokens)
     return net_ints(b, name, 1, numbers, (int)tokens);
 }
 
-/* The word embedding's weight once more: (vocab, hidden) turned. */
-static value_id tied_product(builder *b, str name, value_id x, value_id table)
-{
-    value_id turned = net_transpose(b, net_join(b, name, ".weight"), table, (int64_t[]){1, 0}, 2);
-    return net_binary(b, "MatMul", name, x, turned);
-}
-
 /* (N, tokens, hidden) → (N, heads, tokens, width) */
 static value_id split_heads(builder *b, str name, value_id x, const sizes *s)
 {
@@ -169,7 +162,7 @@ static value_id bert_predictions(builder *b, value_id x, const sizes *s, value_i
     x = net_linear(b, STR("cls.predictions.transform.dense"), x, s->hidden, s->hidden);
     x = net_unary(b, "Gelu", STR("cls.predictions.transform.gelu"), x);
     x = net_layer_norm(b, STR("cls.predictions.transform.LayerNorm"), x, s->hidden, 1e-12);
-    x = tied_product(b, STR("cls.predictions.decoder"), x, words);
+    x = net_tied_product(b, STR("cls.predictions.decoder"), x, words);
     return net_binary(b, "Add", STR("cls.predictions.add"), x,
                       net_weight(b, STR("cls.predictions.bias"), 1, &s->vocab));
 }
@@ -278,7 +271,7 @@ void zoo_gpt2(builder *b, const zoo_arguments *a)
         x = net_binary(b, "Add", net_join(b, scope, "add_2"), x, y);
     }
     x = net_layer_norm(b, STR("transformer.ln_f"), x, s.hidden, 1e-5);
-    x = tied_product(b, STR("lm_head"), x, words);
+    x = net_tied_product(b, STR("lm_head"), x, words);
     net_output(b, x, DT_FLOAT32, 3, (num[]){net_batch(b), s.tokens, s.vocab});
     net_end(b);
 }
@@ -375,7 +368,7 @@ void zoo_opt(builder *b, const zoo_arguments *a)
     for (int64_t i = 0; i < s.layers; i++)
         x = opt_layer(b, NAME("model.decoder.layers.%lld.", (long long)i), x, mask, &s, &c);
     x = net_layer_norm(b, STR("model.decoder.final_layer_norm"), x, s.hidden, 1e-5);
-    x = tied_product(b, STR("lm_head"), x, words);
+    x = net_tied_product(b, STR("lm_head"), x, words);
     net_output(b, x, DT_FLOAT32, 3, (num[]){net_batch(b), s.tokens, s.vocab});
     net_end(b);
 }

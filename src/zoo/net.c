@@ -193,6 +193,26 @@ value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double 
     return out;
 }
 
+net_rms net_rms_numbers(builder *b, float epsilon)
+{
+    return (net_rms){net_real(b, "two", 2), net_real(b, "epsilon", epsilon),
+                     net_ints(b, "last_axis", 1, (int64_t[]){-1}, 1)};
+}
+
+value_id net_rms_norm(builder *b, str scope, value_id x, int64_t width, const net_rms *numbers)
+{
+    value_id y = net_binary(b, "Pow", net_join(b, scope, ".pow"), x, numbers->two);
+    y = net_binary(b, "ReduceMean", net_join(b, scope, ".mean"), y, numbers->last_axis);
+    y = net_binary(b, "Add", net_join(b, scope, ".add"), y, numbers->epsilon);
+    y = net_unary(b, "Sqrt", net_join(b, scope, ".sqrt"), y);
+    y = net_unary(b, "Reciprocal", net_join(b, scope, ".rsqrt"), y);
+    y = net_binary(b, "Mul", net_join(b, scope, ".scale"), x, y);
+    if (!width)
+        return y;
+    value_id weight = net_weight(b, net_join(b, scope, ".weight"), 1, &width);
+    return net_binary(b, "Mul", net_join(b, scope, ".mul"), weight, y);
+}
+
 value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out)
 {
     value_id weight = net_weight(b, net_join(b, name, ".weight"), 2, (int64_t[]){in, out});
@@ -216,6 +236,12 @@ value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out)
     value_id result = net_node(b, "Gemm", name, inputs, 3, 1, &n);
     build_attr_int(b, n, 0, "transB", 1);
     return result;
+}
+
+value_id net_tied_product(builder *b, str name, value_id x, value_id table)
+{
+    value_id turned = net_transpose(b, net_join(b, name, ".weight"), table, (int64_t[]){1, 0}, 2);
+    return net_binary(b, "MatMul", name, x, turned);
 }
 
 value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads)

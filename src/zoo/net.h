@@ -40,9 +40,18 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
+/* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its numbers are shared by
+ * all norms. A width of 0: without the weight. */
+typedef struct net_rms {
+    value_id two, epsilon, last_axis;
+} net_rms;
+net_rms net_rms_numbers(builder *b, float epsilon);
+value_id net_rms_norm(builder *b, str scope, value_id x, int64_t width, const net_rms *numbers);
 value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
 value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);  /* over the last axis: MatMul + Add */
 value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);    /* of a matrix, weights transposed */
+/* The weight of the word embedding once more: (vocab, hidden) turned. */
+value_id net_tied_product(builder *b, str name, value_id x, value_id table);
 value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
 value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank);
 value_id net_softmax(builder *b, str name, value_id x); /* over the last axis */

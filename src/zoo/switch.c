@@ -32,7 +32,8 @@ typedef struct sizes {
 
 /* Constants that many nodes share. */
 typedef struct shared {
-    value_id ratio, two, epsilon, last_axis, one, least, depth, on_off, capacity, axis_1, first, taken, flat, rows;
+    net_rms rms;
+    value_id ratio, one, least, depth, on_off, capacity, axis_1, first, taken, flat, rows;
 } shared;
 
 static shared share(builder *b, const sizes *s)
@@ -40,9 +41,7 @@ static shared share(builder *b, const sizes *s)
     int64_t taken = (s->tokens + s->experts - 1) / s->experts;
     return (shared){
         .ratio = net_real(b, "dropout.ratio", 0.1F),
-        .two = net_real(b, "two", 2),
-        .epsilon = net_real(b, "epsilon", 1e-6F),
-        .last_axis = net_ints(b, "last_axis", 1, (int64_t[]){-1}, 1),
+        .rms = net_rms_numbers(b, 1e-6F),
         .one = net_real(b, "one", 1),
         .least = net_real(b, "least", -FLT_MAX),
         .depth = net_ints(b, "experts", 0, (int64_t[]){s->experts}, 1),
@@ -59,19 +58,6 @@ static shared share(builder *b, const sizes *s)
 static value_id dropout(builder *b, str name, value_id x, const shared *c)
 {
     return net_binary(b, "Dropout", name, x, c->ratio);
-}
-
-/* weight · x · rsqrt(mean(x²) + ε), one operator after the other */
-static value_id rms_norm(builder *b, str scope, value_id x, const sizes *s, const shared *c)
-{
-    value_id y = net_binary(b, "Pow", net_join(b, scope, ".pow"), x, c->two);
-    y = net_binary(b, "ReduceMean", net_join(b, scope, ".mean"), y, c->last_axis);
-    y = net_binary(b, "Add", net_join(b, scope, ".add"), y, c->epsilon);
-    y = net_unary(b, "Sqrt", net_join(b, scope, ".sqrt"), y);
-    y = net_unary(b, "Reciprocal", net_join(b, scope, ".rsqrt"), y);
-    y = net_binary(b, "Mul", net_join(b, scope, ".scale"), x, y);
-    value_id weight = net_weight(b, net_join(b, scope, ".weight"), 1, &s->hidden);
-    return net_binary(b, "Mul", net_join(b, scope, ".mul"), weight, y);
 }
 
 /* ---- attention ------------------------------------------------------------------------------------------------------ */
@@ -146,7 +132,7 @@ static value_id experts(builder *b, str scope, value_id x, const sizes *s, const
     value_id logits = net_product(b, net_join(b, router, "classifier"), x, s->hidden, s->experts);
     value_id probabilities = net_softmax(b, net_join(b, router, "softmax"), logits);
     value_id mask = router_mask(b, router, probabilities, c);
-    value_id best = net_binary(b, "ReduceMax", net_join(b, router, "max"), probabilities, c->last_axis);
+    value_id best = net_binary(b, "ReduceMax", net_join(b, router, "max"), probabilities, c->rms.last_axis);
     value_id tokens = net_binary(b, "Reshape", net_join(b, scope, "tokens"), x, c->flat), next = tokens;
     for (int64_t i = 0; i < s->experts; i++) {
         str part = NAME("%sexperts.expert_%lld.", scope.ptr, (long long)i);
@@ -182,23 +168,23 @@ static value_id run_stack(builder *b, const stack *k, const sizes *s, const shar
     value_id x = dropout(b, NAME("%s.dropout", k->name), k->x, c);
     for (int64_t i = 0; i < k->layers; i++) {
         str scope = NAME("%s.block.%lld.layer.", k->name, (long long)i);
-        value_id y = rms_norm(b, net_join(b, scope, "0.layer_norm"), x, s, c);
+        value_id y = net_rms_norm(b, net_join(b, scope, "0.layer_norm"), x, s->hidden, &c->rms);
         y = attention(b, net_join(b, scope, "0.SelfAttention."), y, y, k->bias, s, c);
         y = dropout(b, net_join(b, scope, "0.dropout"), y, c);
         x = net_binary(b, "Add", net_join(b, scope, "0.add"), x, y);
         if (k->encoded != NO_VALUE) {
-            y = rms_norm(b, net_join(b, scope, "1.layer_norm"), x, s, c);
+            y = net_rms_norm(b, net_join(b, scope, "1.layer_norm"), x, s->hidden, &c->rms);
             y = attention(b, net_join(b, scope, "1.EncDecAttention."), y, k->encoded, k->cross_bias, s, c);
             y = dropout(b, net_join(b, scope, "1.dropout"), y, c);
             x = net_binary(b, "Add", net_join(b, scope, "1.add"), x, y);
         }
         bool is_sparse = i % s->step == s->step - 1;
-        y = rms_norm(b, net_join(b, scope, "2.layer_norm"), x, s, c);
+        y = net_rms_norm(b, net_join(b, scope, "2.layer_norm"), x, s->hidden, &c->rms);
         y = (is_sparse ? experts : dense)(b, net_join(b, scope, "2.mlp."), y, s, c);
         y = dropout(b, net_join(b, scope, "2.dropout"), y, c);
         x = net_binary(b, "Add", net_join(b, scope, "2.add"), x, y);
     }
-    x = rms_norm(b, NAME("%s.final_layer_norm", k->name), x, s, c);
+    x = net_rms_norm(b, NAME("%s.final_layer_norm", k->name), x, s->hidden, &c->rms);
     return dropout(b, NAME("%s.final_dropout", k->name), x, c);
 }
 
@@ -251,8 +237,7 @@ void zoo_switch(builder *b, const zoo_arguments *a)
     x = run_stack(b, &decoder, &s, &c);
     x = net_binary(b, "Mul", STR("lm_head.scale"), x,
                    net_real(b, "lm_head.factor", (float)(1 / sqrt((double)s.hidden))));
-    value_id turned = net_transpose(b, STR("lm_head.weight"), words, (int64_t[]){1, 0}, 2);
-    x = net_binary(b, "MatMul", STR("lm_head"), x, turned);
+    x = net_tied_product(b, STR("lm_head"), x, words);
     net_output(b, x, DT_FLOAT32, 3, (num[]){net_batch(b), s.tokens, s.vocab});
     net_end(b);
 }
