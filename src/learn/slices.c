@@ -188,6 +188,20 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static str sources_of(const fit_run *run)
+{
+    str all = {"", 0};
+    for (int32_t i = 0; i < run->rows.count; i++) {
+        bool is_new = true;
+        for (int32_t k = 0; k < i && is_new; k++)
+            is_new = !str_eq(run->rows.items[k].row->source, run->rows.items[i].row->source);
+        if (is_new)
+            all = arena_printf(run->arena, "%s%s%.*s", all.ptr, all.len ? ", " : "",
+                               STR_ARG(run->rows.items[i].row->source));
+    }
+    return all;
+}
+
 static void judge(const fit_run *run, slices_fit *fit)
 {
     double *errors = ARENA_ARRAY(run->arena, double, (size_t)run->rows.count + 1);
@@ -231,12 +245,13 @@ void slices_learn(slices_fit *fit, measured_rows *const *tables, int table_count
         for (int32_t i = 0; i < tables[t]->rows.count; i++)
             take_row(run, &tables[t]->rows.items[i]);
     run->at[SLICE_ROUND_PRODUCT] = run->at[SLICE_ROUND_CONV] = log(0.3);
-    run->at[SLICE_HOST_VIEW] = log(0.3);
+    run->at[SLICE_HOST_VIEW] = run->at[SLICE_HOST_LIBRARY] = log(0.3);
     run->at[SLICE_HOST_BACKWARD] = run->at[SLICE_HOST_UPDATE] = log(0.5);
     for (int i = 0; i < run->stack_count; i++)
         run->at[SLICE_FITTED + i] = log(20);
     if (run->rows.count)
         descend(run);
     fit->constants = constants_at(run, run->at);
+    fit->sources = sources_of(run);
     judge(run, fit);
 }

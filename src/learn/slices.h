@@ -8,6 +8,7 @@
 typedef struct slices_fit {
     slice_constants constants;
     size_t fitted, apart;                           /* rows: that constants were fitted to, and kept apart */
+    str sources;                                    /* of the rows, with commas */
     double fitted_error, apart_error, apart_median; /* mean and median of the relative errors */
 } slices_fit;
 

@@ -31,6 +31,7 @@ static const struct {
     [SLICE_ROUND_CONV] = {"round_conv", "the same of a convolution", 0.001, 20},
     [SLICE_FIXED_US] = {"fixed_us", "microseconds that every kernel takes beside", 0.1, 50},
     [SLICE_HOST_VIEW] = {"host_view", "the host's time for a view, by that for a launch", 0.01, 10},
+    [SLICE_HOST_LIBRARY] = {"host_library", "the same beside it for a convolution or a batch norm", 0.01, 10},
     [SLICE_HOST_BACKWARD] = {"host_backward", "the same for a launch of the backward pass", 0.01, 10},
     [SLICE_HOST_UPDATE] = {"host_update", "the same for a launch of the update", 0.01, 10},
     [SLICE_INTERVAL] = {"interval", "half of the 90 % interval's width on rows kept apart, as a logarithm", 0.001, 5},
@@ -213,6 +214,12 @@ slice_time slice_time_of(const slice_term *t, const slice_constants *c)
 
 /* ---- the host ---------------------------------------------------------------------------------------------------- */
 
+static bool is_library_call(const work *w, const kernel *k)
+{
+    slice_constant kind = compute_class(w, true);
+    return kind == SLICE_CONV || kind == SLICE_CONV_BACKWARD || strstr(k->op, "batch_norm") != NULL;
+}
+
 slice_launches slice_launches_of(const program *p, const work_list *list)
 {
     slice_launches l = {0};
@@ -220,8 +227,11 @@ slice_launches slice_launches_of(const program *p, const work_list *list)
         const kernel *k = &p->kernels.items[i];
         if (list->of_kernel[i] < 0)
             l.views[k->phase] += (double)k->repeat;
-        else if (!(k->flags & KERNEL_HIDDEN))
+        else if (!(k->flags & KERNEL_HIDDEN)) {
             l.launches[k->phase] += (double)k->repeat;
+            if (is_library_call(&list->items[list->of_kernel[i]], k))
+                l.library[k->phase] += (double)k->repeat;
+        }
     }
     return l;
 }
@@ -235,7 +245,8 @@ double slice_host_ms(const slice_launches *l, const slice_constants *c, double l
     };
     double sum = 0;
     for (int phase = 0; phase < 3; phase++)
-        sum += weights[phase] * (l->launches[phase] + c->values[SLICE_HOST_VIEW] * l->views[phase]);
+        sum += weights[phase] * (l->launches[phase] + c->values[SLICE_HOST_LIBRARY] * l->library[phase] +
+                                 c->values[SLICE_HOST_VIEW] * l->views[phase]);
     return sum * launch_us / 1e3;
 }
 

@@ -31,6 +31,7 @@ typedef enum slice_constant {
     SLICE_ROUND_CONV,
     SLICE_FIXED_US, /* for each kernel */
     SLICE_HOST_VIEW, /* host: time of a view, of a launch of the backward pass and of the update, by that of one of the forward pass */
+    SLICE_HOST_LIBRARY, /* beside: of a launch that cuDNN makes (convolutions, batch norms) */
     SLICE_HOST_BACKWARD,
     SLICE_HOST_UPDATE,
     SLICE_INTERVAL, /* half of the 90 % interval's width as a logarithm, on rows that were kept apart */
@@ -76,9 +77,9 @@ static inline double slice_total(slice_time t)
 }
 slice_time slice_time_of(const slice_term *t, const slice_constants *c);
 
-/* Launches and views of a program by phase. */
+/* Launches, those of them that cuDNN makes, and views of a program by phase. */
 typedef struct slice_launches {
-    double launches[3], views[3];
+    double launches[3], library[3], views[3];
 } slice_launches;
 slice_launches slice_launches_of(const program *p, const work_list *list);
 /* What the host takes, with so many microseconds for a launch of the forward pass. */
