@@ -138,6 +138,8 @@ typedef struct emit_recurrent {
  * side in the last dimension. `final` receives the last hidden and cell states, (D, batch, H); entries may be NO_VALUE. */
 void emit_recurrent_layer(emitter *e, value_id x, const emit_recurrent *r, const value_id *initial, value_id output,
                           value_id *final_states);
+/* Weights of `count` directions, all like the first, as one constant (count, …); NO_VALUE if it is no constant of that rank. */
+value_id emit_joined(emitter *e, value_id first, int count, int rank);
 /* A bias of gates·H as ONNX's two. */
 value_id emit_gate_bias(emitter *e, value_id bias, int64_t gates_by_hidden, int directions);
 

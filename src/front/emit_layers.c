@@ -374,6 +374,18 @@ void emit_batch_to_space(emitter *e, value_id x, value_id blocks, value_id pairs
 
 /* ---- recurrent layers ------------------------------------------------------------------------------------------ */
 
+value_id emit_joined(emitter *e, value_id of_first, int count, int rank)
+{
+    int64_t dims[3] = {count, 0, 0};
+    const value *first = of_first == NO_VALUE ? NULL : build_at(e->b, of_first);
+    if (!first || first->rank != rank || !first->is_initializer)
+        return NO_VALUE;
+    for (int i = 0; i < rank; i++)
+        dims[1 + i] = first->dims[i];
+    return emit_weight(e, arena_printf(e->b->arena, "%.*s~%d", STR_ARG(first->name), count), first->dtype, rank + 1,
+                       dims);
+}
+
 value_id emit_gate_bias(emitter *e, value_id bias, int64_t gates_by_hidden, int directions)
 {
     const int64_t dims[2] = {directions, gates_by_hidden};

@@ -37,6 +37,10 @@ void hf_read(builder *b, const uint8_t *bytes, size_t size);
 bool keras_sniff(const uint8_t *bytes, size_t size);
 void keras_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* coreml.c */
+bool coreml_sniff(const uint8_t *bytes, size_t size);
+void coreml_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* openvino.c */
 bool openvino_sniff(const uint8_t *bytes, size_t size);
 void openvino_read(builder *b, const uint8_t *bytes, size_t size);

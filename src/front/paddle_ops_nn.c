@@ -326,19 +326,6 @@ typedef struct recurrent {
     value_id states[2]; /* (layers · directions, batch, hidden) */
 } recurrent;
 
-/* One constant for both directions, whose shapes are equal. */
-static value_id joined(emitter *e, value_id of_first, int count, int rank)
-{
-    int64_t dims[3] = {count, 0, 0};
-    const value *first = named_declared(e, of_first);
-    if (first->rank != rank || !first->is_initializer)
-        return NO_VALUE;
-    for (int i = 0; i < rank; i++)
-        dims[1 + i] = first->dims[i];
-    return emit_weight(e, arena_printf(e->b->arena, "%.*s~%d", STR_ARG(first->name), count), first->dtype, rank + 1,
-                       dims);
-}
-
 /* Two biases of each direction in one. */
 static value_id joined_bias(emitter *e, value_id bias, int directions)
 {
@@ -365,8 +352,8 @@ static bool write_layers(emitter *e, const recurrent *r, value_id x, value_id ou
     for (int i = 0; i < r->layers; i++) {
         const value_id *w = r->weights + (size_t)i * (size_t)per_layer;
         emit_recurrent layer = {.op = r->op, .hidden = r->hidden, .directions = r->directions, .time_major = true};
-        layer.w = joined(e, w[0], r->directions, 2);
-        layer.r = joined(e, w[1], r->directions, 2);
+        layer.w = emit_joined(e, w[0], r->directions, 2);
+        layer.r = emit_joined(e, w[1], r->directions, 2);
         layer.b = joined_bias(e, r->weights[biases + i * per_layer], r->directions);
         layer.linear_before_reset = r->op[0] == 'G';
         if (layer.w == NO_VALUE || layer.r == NO_VALUE)

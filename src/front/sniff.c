@@ -10,6 +10,7 @@ static const front_end FRONT_ENDS[] = {
     {gguf_sniff, gguf_read},
     {safetensors_sniff, safetensors_read},
     {tflite_sniff, tflite_read},
+    {coreml_sniff, coreml_read}, /* before ONNX: both begin with a version */
     {openvino_sniff, openvino_read},
     {paddle_sniff, paddle_read},
     {paddle_pir_sniff, paddle_pir_read},
