@@ -348,7 +348,9 @@ static void map_make_list(emitter *e, const named_op *o, const char *unused)
     if (parts[0] == NO_VALUE)
         parts[0] = emit_list(e, (const int64_t[]){1}, 1);
     for (int32_t i = 0; i < shape->count; i++)
-        parts[1 + i] = emit_index_list(e, shape->ids[i]);
+        /* A dimension may be a text, the name of one that is open: the batch. */
+        parts[1 + i] = named_declared(e, shape->ids[i])->dtype == DT_STRING ? emit_list(e, (const int64_t[]){1}, 1)
+                                                                            : emit_index_list(e, shape->ids[i]);
     node *n = emit_op(e, "Concat", parts, shape->count + 1, NO_VALUE);
     emit_int(n, "axis", 0);
     emit_2(e, "Expand", emit_scalar(e, DT_FLOAT32, 0), n->outputs[0], out(o));
