@@ -1,0 +1,179 @@
+/* energy_test.c: the reader of coefficients, the physics of power, and what a limit does. */
+#include "device/device.h"
+#include "predict/energy.h"
+#include "sooth.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define INTERVALS                                                                                                      \
+    "interval known convolutions = 0.1\ninterval known products = 0.2\ninterval known other = 0.3\n"                   \
+    "interval new convolutions = 0.4\ninterval new products = 0.5\ninterval new other = 0.6\n"
+#define COEFFICIENTS                                                                                                   \
+    "base_hbm = 0.1\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nvector = 0.9\ntensor = 0.8\ntensor_8 = 0.7\n"      \
+    "hbm_pj_byte = 20\ngddr_pj_byte = 90\nl2_pj_byte = 10\ncap = 0.98\nclock_exponent = 3\nclock_bound = 0.5\n"
+
+static void assert_near(double x, double expected, double within)
+{
+    if (!(fabs(x - expected) <= within))
+        fail_msg("%.12g is not %.12g", x, expected);
+}
+
+static sooth_status read_model(power_model *m, const char *text, sooth_error *error)
+{
+    fail f = {.error = error};
+    *error = (sooth_error){.code = SOOTH_OK};
+    if (setjmp(f.jump) == 0)
+        power_model_read(m, str_of(text), "FILE: ", &f);
+    return error->code;
+}
+
+static void texts_are_read(void **state)
+{
+    (void)state;
+    power_model m;
+    sooth_error error;
+    assert_int_equal(read_model(&m, "# all\n" COEFFICIENTS INTERVALS "gpu t4 = 0.25 1.5 0.9 # measured\n", &error),
+                     SOOTH_OK);
+    assert_near(m.coefficients[POWER_TENSOR], 0.8, 1e-12);
+    assert_near(m.intervals[1][POWER_WORK_PRODUCT], 0.5, 1e-12);
+    assert_int_equal(m.gpu_count, 1);
+    assert_near(m.gpus[0].scale, 1.5, 1e-12);
+}
+
+static void faults_are_told_with_their_line(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } FAULTS[] = {
+        {COEFFICIENTS, "FILE: there is no 'interval known convolutions'"},
+        {INTERVALS, "FILE: there is no 'base_hbm'; make it anew with 'sooth learn --energy'"},
+        {"base_hbm = 7\n", "FILE: line 1: '7' is no number from 0.01 to 0.6"},
+        {"\nbase_hbm 0.1\n", "FILE: line 2: there is no ' = ' after the name"},
+        {"base_hbm = 0.1 0.2\n", "FILE: line 1: more follows the value; a comment begins with '#'"},
+        {"warmth = 1\n", "FILE: line 1: there is no coefficient 'warmth'"},
+        {"interval old products = 1\n", "FILE: line 1: there is no interval 'old products'"},
+        {"gpu t4 = 0.2\n", "FILE: line 1: '' is no number from 0.1 to 10"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof FAULTS / sizeof *FAULTS; i++) {
+        power_model m;
+        sooth_error error;
+        assert_int_equal(read_model(&m, FAULTS[i].text, &error), SOOTH_ERROR_INPUT);
+        assert_string_equal(error.message, FAULTS[i].message);
+    }
+}
+
+static device half_of(const device *d)
+{
+    device half = *d;
+    static const device_field SHARED[] = {DEVICE_SMS, DEVICE_BANDWIDTH_GB_S, DEVICE_TDP_W};
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++)
+        half.numbers[SHARED[i]] /= 2;
+    return half;
+}
+
+static void power_is_physics(void **state)
+{
+    (void)state;
+    power_model m;
+    sooth_error error;
+    sooth_gpus *gpus;
+    const sooth_gpu *gpu;
+    assert_int_equal(read_model(&m, COEFFICIENTS INTERVALS, &error), SOOTH_OK);
+    assert_int_equal(sooth_gpus_open(NULL, &gpus, &error), SOOTH_OK);
+    assert_int_equal(sooth_gpus_find(gpus, "a100-sxm4-40gb", &gpu, &error), SOOTH_OK);
+    power_view v = power_view_of(&m, gpu, 0), low = power_view_of(&m, gpu, 200);
+    assert_near(v.base_w, 40, 1e-9);
+    assert_near(v.cap_w, 392, 1e-9);
+    assert_near(low.cap_w, 196, 1e-9);
+    power_work nothing = {.device_us = 10, .active = 1}, little = {10, 0.1, 0.5, 1, UNIT_TENSOR};
+    power_work much = {10, 5, 4, 1, UNIT_TENSOR}, few = {10, 5, 4, 0.1, UNIT_TENSOR};
+    assert_near(power_raw(&v, &nothing), v.base_w, 1e-9);
+    assert_true(power_raw(&v, &little) > v.base_w);
+    assert_true(power_raw(&v, &much) > power_raw(&v, &little));
+    assert_true(power_raw(&v, &few) < power_raw(&v, &much));
+    /* Under a limit that a kernel does not reach, nothing changes; below it, it takes longer, the less the more memory bounds it. */
+    assert_near(power_stretch(&low, &nothing, power_raw(&low, &nothing)), 1, 1e-12);
+    power_work memory = {10, 5, 10, 1, UNIT_TENSOR};
+    double raw = power_raw(&low, &much), stretch = power_stretch(&low, &much, raw);
+    assert_true(stretch > 1.1 && stretch < 3);
+    assert_true(power_stretch(&low, &memory, raw) < stretch);
+    /* A limit above the device's own is the device's own. */
+    assert_near(power_view_of(&m, gpu, 900).cap_w, v.cap_w, 1e-9);
+    /* Half of a GPU draws half for the same load. */
+    device half = half_of(gpu);
+    power_view of_half = power_view_of(&m, &half, 0);
+    assert_near(2 * power_raw(&of_half, &much), power_raw(&v, &much), 1e-9);
+    sooth_gpus_free(gpus);
+}
+
+static void a_measured_gpu_has_numbers_of_its_own(void **state)
+{
+    (void)state;
+    power_model m;
+    sooth_error error;
+    sooth_gpus *gpus;
+    const sooth_gpu *gpu;
+    assert_int_equal(read_model(&m, COEFFICIENTS INTERVALS "gpu t4 = 0.25 1.5 0.9\n", &error), SOOTH_OK);
+    assert_int_equal(sooth_gpus_open(NULL, &gpus, &error), SOOTH_OK);
+    assert_int_equal(sooth_gpus_find(gpus, "t4", &gpu, &error), SOOTH_OK);
+    power_view v = power_view_of(&m, gpu, 0);
+    assert_true(v.is_known);
+    assert_near(v.base_w, 0.25 * 70, 1e-9);
+    assert_near(v.cap_w, 0.9 * 70, 1e-9);
+    assert_near(v.busy_w, 1.5 * 0.3 * 70, 1e-9);
+    sooth_gpus_free(gpus);
+}
+
+/* Kernels and layers sum to the total; the interval holds it; no average beyond the limit. */
+static void predictions_add_up(void **state)
+{
+    (void)state;
+    static const char *const GPUS[] = {"a100-sxm4-40gb", "t4", "mi250", "b200-sxm-180gb"};
+    sooth_model *model;
+    sooth_error error;
+    assert_int_equal(sooth_load_file("zoo:resnet18", &model, &error), SOOTH_OK);
+    assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 16}, &error), SOOTH_OK);
+    for (size_t i = 0; i < 2 * sizeof GPUS / sizeof *GPUS; i++) {
+        sooth_prediction *p;
+        sooth_predict_options options = {.gpu = GPUS[i / 2],
+                                         .mode = i % 2 ? "train" : "infer",
+                                         .power_limit_w = i % 2 ? 60 : 0,
+                                         .co2_g_per_kwh = 360};
+        assert_int_equal(sooth_predict(model, &options, &p, &error), SOOTH_OK);
+        sooth_prediction_totals t = sooth_prediction_totals_of(p);
+        double layers = 0, kernels = 0, ms = 0;
+        for (size_t k = 0; k < sooth_predicted_layer_count(p); k++)
+            layers += sooth_predicted_layer_at(p, k).energy_j;
+        for (size_t k = 0; k < sooth_predicted_kernel_count(p); k++) {
+            kernels += sooth_predicted_kernel_at(p, k).energy_j;
+            ms += sooth_predicted_kernel_at(p, k).latency_ms;
+        }
+        assert_near(layers / t.energy_j.value, 1, 1e-9);
+        assert_near(kernels / t.energy_j.value, 1, 1e-9);
+        assert_near(ms / t.latency_ms.value, 1, 1e-9);
+        assert_true(t.energy_j.low < t.energy_j.value && t.energy_j.value < t.energy_j.high);
+        assert_true(t.power_w.value <= t.power_limit_w * 1.02 || t.power_limit_w == 60);
+        assert_near(t.power_w.value * t.latency_ms.value / 1e3, t.energy_j.value, 1e-9 * t.energy_j.value);
+        assert_near(t.energy_j_per_1000, t.energy_j.value / 16 * 1000, 1e-9 * t.energy_j_per_1000);
+        assert_near(t.co2_g, t.energy_j.value / 3.6e6 * 360, 1e-12);
+        sooth_prediction_free(p);
+    }
+    sooth_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_read),     cmocka_unit_test(faults_are_told_with_their_line),
+        cmocka_unit_test(power_is_physics),   cmocka_unit_test(a_measured_gpu_has_numbers_of_its_own),
+        cmocka_unit_test(predictions_add_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
