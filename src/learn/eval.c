@@ -5,6 +5,7 @@
 #include "graph/infer.h"
 #include "learn/baseline.h"
 #include "predict/energy.h"
+#include "predict/footprint.h"
 #include "predict/setting.h"
 #include "predict/work.h"
 
@@ -84,6 +85,18 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->interval_kind = p->interval_kind;
 }
 
+/* Of whole networks alone: an operator by itself was measured without the memory it took. */
+static void answer_memory(eval_row *row, const program *p, const network *net, arena *a)
+{
+    if (!(row->row->memory_mib > 0))
+        return;
+    work_list works = work_of_program(p, a);
+    footprint f = footprint_of(p, net, &row->row->where, workspaces_of(p, &works, &row->row->where, a), a);
+    row->memory_mib = f.value_mib;
+    row->memory_low_mib = f.low_mib;
+    row->memory_high_mib = f.high_mib;
+}
+
 static double input_bytes(const sooth_model *model, const lower_options *options)
 {
     double bytes = 0;
@@ -114,6 +127,7 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
         row->work[1] = (double)totals.activation_bytes;
         row->work[2] = (double)totals.params;
         answer_program(run, row, program, row_copy_ms(row->row, input_bytes(model, &row->row->where.lower)), a);
+        answer_memory(row, program, &model->net, a);
     }
 }
 
@@ -260,10 +274,12 @@ static void add_rows(evaluation *out, measured_rows *const *tables, int table_co
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             eval_row *row = &out->rows[at++];
             *row = (eval_row){.row = &tables[t]->rows.items[i], .table = t, .reason = tables[t]->rows.items[i].reason};
-            if (!row->reason && isnan(row->row->latency_ms) && isnan(row->row->energy_j) && isnan(row->row->power_w))
+            if (!row->reason && isnan(row->row->latency_ms) && isnan(row->row->memory_mib) &&
+                isnan(row->row->energy_j) && isnan(row->row->power_w))
                 row->reason = "no latency was measured";
             row->latency_ms = row->low_ms = row->high_ms = NAN;
             row->energy_j = row->low_j = row->high_j = NAN;
+            row->memory_mib = row->memory_low_mib = row->memory_high_mib = NAN;
             row->roofline_ms = row->regression_ms = row->constant_ms = NAN;
         }
 }
@@ -439,7 +455,7 @@ double eval_error(const eval_row *row)
 
 const char *eval_metric_name(eval_metric metric)
 {
-    static const char *const NAMES[EVAL_METRIC_COUNT] = {"latency_ms", "energy_j"};
+    static const char *const NAMES[EVAL_METRIC_COUNT] = {"latency_ms", "memory_mib", "energy_j"};
     return NAMES[metric];
 }
 
@@ -453,6 +469,8 @@ score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, con
             continue;
         if (metric == EVAL_LATENCY)
             rows[n++] = (scored){r->row->latency_ms, r->latency_ms, r->low_ms, r->high_ms};
+        else if (metric == EVAL_MEMORY)
+            rows[n++] = (scored){r->row->memory_mib, r->memory_mib, r->memory_low_mib, r->memory_high_mib};
         else
             rows[n++] = (scored){r->row->energy_j, r->energy_j, r->low_j, r->high_j};
     }

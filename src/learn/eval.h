@@ -7,8 +7,9 @@
 
 typedef struct eval_row {
     const measured_row *row;
-    int table;                          /* which of those given */
-    double latency_ms, low_ms, high_ms; /* NAN: there is no answer */
+    int table;                                          /* which of those given */
+    double latency_ms, low_ms, high_ms;                 /* NAN: there is no answer */
+    double memory_mib, memory_low_mib, memory_high_mib; /* NAN: none was measured, or there is no answer */
     double energy_j, low_j, high_j; /* under the row's power limit, as is the latency; NAN where nothing was learned */
     double roofline_ms;             /* physics alone: FLOPs and bytes at the device's peaks */
     double regression_ms;           /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
@@ -57,7 +58,7 @@ const char *eval_by_name(eval_by by);
 str eval_group(const eval_row *row, eval_by by);
 
 /* What is scored. */
-typedef enum eval_metric { EVAL_LATENCY, EVAL_ENERGY, EVAL_METRIC_COUNT } eval_metric;
+typedef enum eval_metric { EVAL_LATENCY, EVAL_MEMORY, EVAL_ENERGY, EVAL_METRIC_COUNT } eval_metric;
 const char *eval_metric_name(eval_metric metric); /* "latency_ms" */
 /* Scores what Sooth answers, of those of the rows (all if `group` is NULL) of which it was measured. */
 score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, const str *group, arena *scratch);

@@ -238,7 +238,7 @@ static void fill_memory(sooth_prediction *answer, const network *net, const sett
 {
     const program *p = answer->program;
     footprint *f = ARENA_NEW(&answer->arena, footprint);
-    *f = footprint_of(p, net, where, workspaces_of(p, where, &answer->arena), &answer->arena);
+    *f = footprint_of(p, net, where, workspaces_of(p, &answer->lowered->works, where, &answer->arena), &answer->arena);
     answer->memory = f;
     for (int32_t i = 0; i < p->storage_count; i++) {
         const lifetime *l = &f->use->lifetimes[i];

@@ -17,22 +17,21 @@ static kernel_workspace workspace_of(const work *w, const kernel *k, const devic
     return both;
 }
 
-kernel_workspace *workspaces_of(const program *p, const setting *where, arena *a)
+kernel_workspace *workspaces_of(const program *p, const work_list *works, const setting *where, arena *a)
 {
     kernel_workspace *bytes = ARENA_ARRAY(a, kernel_workspace, (size_t)p->kernels.count + 1);
-    work_list list = work_of_program(p, a);
     device_view view = view_device(where);
     view.allows_tf32 = true; /* PyTorch lets convolutions use it unless told otherwise */
-    kernel_workspace *of_work = arena_room(a, (size_t)list.count + 1, sizeof *of_work);
-    for (int32_t i = 0; i < list.count; i++)
+    kernel_workspace *of_work = arena_room(a, (size_t)works->count + 1, sizeof *of_work);
+    for (int32_t i = 0; i < works->count; i++)
         of_work[i].first = -1;
     for (int32_t i = 0; i < p->kernels.count; i++) {
-        int32_t of = list.of_kernel[i];
+        int32_t of = works->of_kernel[i];
         const kernel *k = &p->kernels.items[i];
         if (of < 0 || strncmp(k->op, "convolution", 11) != 0)
             continue;
         if (of_work[of].first < 0)
-            of_work[of] = workspace_of(&list.items[of], k, &view);
+            of_work[of] = workspace_of(&works->items[of], k, &view);
         bytes[i] = of_work[of];
     }
     return bytes;

@@ -4,6 +4,7 @@
 
 #include "memory/memory.h"
 #include "predict/predict.h"
+#include "predict/work.h"
 
 /* MiB. The parts sum to the value. */
 typedef struct footprint {
@@ -21,7 +22,7 @@ typedef struct footprint {
 footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
                        arena *a);
 
-/* By kernel. */
-kernel_workspace *workspaces_of(const program *p, const setting *where, arena *a);
+/* By kernel; `works` are those of the program. */
+kernel_workspace *workspaces_of(const program *p, const work_list *works, const setting *where, arena *a);
 
 #endif

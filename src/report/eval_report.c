@@ -20,7 +20,7 @@ const str *eval_groups(const eval_report *r, eval_by by, size_t *count)
     str *names = ARENA_ARRAY(r->scratch, str, e->count + 1);
     size_t n = 0, made = 0;
     for (size_t i = 0; i < e->count; i++)
-        if (!isnan(eval_error(&e->rows[i])))
+        if (!isnan(eval_error(&e->rows[i])) || (!e->rows[i].reason && !isnan(e->rows[i].memory_mib)))
             names[n++] = eval_group(&e->rows[i], by);
     qsort(names, n, sizeof *names, compare_names);
     for (size_t i = 0; i < n; i++)
@@ -69,7 +69,7 @@ void eval_predictions(eval_report *r)
     text_puts(r->out,
               "table,line,name,graph,batch,gpu,mig,precision,layout,runtime,stack,mode,source,latency_ms,"
               "latency_ms_pred,latency_ms_low,latency_ms_high,interval,latency_ms_roofline,latency_ms_regression,"
-              "latency_ms_constant,error\n");
+              "latency_ms_constant,memory_mib,memory_mib_pred,memory_mib_low,memory_mib_high,error\n");
     for (size_t i = 0; i < r->evaluation->count; i++) {
         const eval_row *e = &r->evaluation->rows[i];
         const measured_row *m = e->row;
@@ -94,6 +94,10 @@ void eval_predictions(eval_report *r)
         number(r, e->roofline_ms);
         number(r, e->regression_ms);
         number(r, e->constant_ms);
+        number(r, m->memory_mib);
+        number(r, e->memory_mib);
+        number(r, e->memory_low_mib);
+        number(r, e->memory_high_mib);
         text_csv(r->out, e->reason ? e->reason : "");
         text_puts(r->out, "\n");
     }

@@ -49,6 +49,13 @@ static void begin_scores(eval_report *r, grid *g)
     grid_begin(g, r->out, r->scratch, &r->options, SCORE_COLUMNS, sizeof SCORE_COLUMNS / sizeof *SCORE_COLUMNS);
 }
 
+static void begin_memory_scores(eval_report *r, grid *g)
+{
+    grid_column *columns = arena_copy(r->scratch, SCORE_COLUMNS, 1, sizeof SCORE_COLUMNS);
+    columns[0].title = "memory";
+    grid_begin(g, r->out, r->scratch, &r->options, columns, sizeof SCORE_COLUMNS / sizeof *SCORE_COLUMNS);
+}
+
 static void totals(eval_report *r)
 {
     grid g;
@@ -70,6 +77,28 @@ static void totals(eval_report *r)
         "  by the median of the ratios.\n");
 }
 
+/* Where memory was measured. */
+static void memory_totals(eval_report *r)
+{
+    score s = eval_metric_score(r->evaluation, EVAL_MEMORY, BY_GPU, NULL, r->scratch);
+    if (!s.n)
+        return;
+    text_puts(r->out, "\n");
+    grid g;
+    begin_memory_scores(r, &g);
+    add_score(&g, "sooth", &s);
+    for (size_t i = 0; i < r->by_count; i++) {
+        size_t count;
+        const str *names = eval_groups(r, r->by[i], &count);
+        for (size_t k = 0; k < count; k++) {
+            s = eval_metric_score(r->evaluation, EVAL_MEMORY, r->by[i], &names[k], r->scratch);
+            if (s.n)
+                add_score(&g, names[k].len ? arena_str(r->scratch, names[k]).ptr : "(none)", &s);
+        }
+    }
+    grid_write(&g);
+}
+
 static void group_scores(eval_report *r, eval_by by)
 {
     size_t count;
@@ -81,7 +110,8 @@ static void group_scores(eval_report *r, eval_by by)
     begin_scores(r, &g);
     for (size_t i = 0; i < count; i++) {
         score s = eval_score(r->evaluation, EVAL_SOOTH, by, &names[i], r->scratch);
-        add_score(&g, names[i].len ? arena_str(r->scratch, names[i]).ptr : "(none)", &s);
+        if (s.n)
+            add_score(&g, names[i].len ? arena_str(r->scratch, names[i]).ptr : "(none)", &s);
     }
     grid_write(&g);
 }
@@ -172,6 +202,7 @@ void eval_table(eval_report *r)
         refused += e->rows[i].reason != NULL;
     text_printf(r->out, "%zu rows, %zu skipped\n\n", e->count, refused);
     totals(r);
+    memory_totals(r);
     for (size_t i = 0; i < r->by_count; i++)
         group_scores(r, r->by[i]);
     worst(r);

@@ -56,7 +56,8 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
     error->code = SOOTH_OK;
     if (setjmp(w->model->fail.jump) == 0) {
         const program *p = lower(w->model, &where->lower, &a);
-        footprint f = footprint_of(p, &w->model->net, where, workspaces_of(p, where, &a), &a);
+        work_list works = work_of_program(p, &a);
+        footprint f = footprint_of(p, &w->model->net, where, workspaces_of(p, &works, where, &a), &a);
         print(&f);
     }
     arena_free(&a);
