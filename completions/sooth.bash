@@ -78,18 +78,18 @@ _sooth() {
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --mig | --latency-ms | --gpus | --time-limit | --batch | --dim | --shape | --top | --depth | --stack | --power-limit | --co2 | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
+    --mig | --latency-ms | --gpus | --time-limit | --batch | --dim | --seq | --past | --shape | --top | --depth | --stack | --power-limit | --co2 | --sample | --left-share | --epochs | --seed | --rate | --networks | --operators | --patience | --leave-*)
         return
         ;;
     esac
     case $command in
-    inspect) options="--batch --dim --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
+    inspect) options="--batch --dim --seq --past --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels"
+        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels"
         options+=" --format --queries --weights --output --help"
         ;;
     mig)
-        options="--gpu --latency-ms --batch --dim --shape --precision --layout --runtime --mode --optimizer --stack --gpus --time-limit"
+        options="--gpu --latency-ms --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --gpus --time-limit"
         options+=" --format --weights --output --help"
         ;;
     eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;

@@ -6,7 +6,7 @@
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs, darknet, caffe, paddle, openvino, coreml, hlo: small files out of the corpus and those of the text tests.
+tflite, tensorflow, keras, tfjs, darknet, caffe, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
 """
 import gzip
 import hashlib
@@ -157,6 +157,9 @@ def main():
      "caffe": family_seeds("caffe", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
      "openvino": family_seeds("openvino", "made/openvino", tests="openvino"),
      "coreml": family_seeds("coreml", "made/coreml", tests="coreml"),
+     "hf": family_seeds("hf-config", "made/hf-config", tests="language"),
+     "gguf": family_seeds("gguf", "made/gguf", tests="language"),
+     "safetensors": family_seeds("safetensors", tests="language"),
      "hlo": family_seeds("stablehlo", "made/stablehlo", "made/hlo", "made/jax-export", tests="hlo")}[sys.argv[1]](target)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 

@@ -43,10 +43,12 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
         model->bound_arena.block_bytes = 2 * bytes;
 }
 
-/* A SavedModel and an .mlpackage are directories: the graph is a file in them. */
+/* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores: a configuration beside
+ * weights. */
 static const char *file_inside(sooth_model *model, const char *path)
 {
-    static const char *const NAMES[] = {"saved_model.pb", "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel"};
+    static const char *const NAMES[] = {"saved_model.pb", "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",
+                                        "config.json", "model.safetensors", "model.safetensors.index.json"};
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
         return path;

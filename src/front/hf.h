@@ -77,6 +77,9 @@ void hf_default(const hf *c, const char *dimension, int64_t value);
 void hf_decoder(hf *c); /* hf_decoder.c */
 void hf_encoder(hf *c); /* hf_encoder.c */
 void hf_pair(hf *c);
+void hf_image(hf *c); /* hf_image.c */
+void hf_clip(hf *c);
+void hf_whisper(hf *c);
 void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a); /* hf_decoder.c */
 lm_head hf_head(const hf *c);
 void hf_layers(const hf *c, lm *m, int64_t count); /* all like the first */

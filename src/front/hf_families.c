@@ -95,6 +95,13 @@ static const hf_family FAMILIES[] = {
     {"bart", hf_pair, LM_POST, LM_LAYER, BERT, 0},
     {"mbart", hf_pair, LM_PRE, LM_LAYER, BERT, 0},
     {"marian", hf_pair, LM_POST, LM_LAYER, GPT | HF_POSITIONS, 0},
+    {"vit", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"deit", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"beit", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"dinov2", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"siglip_vision_model", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
+    {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
     {"pegasus", hf_pair, LM_PRE, LM_LAYER, GPT | HF_POSITIONS, 0},
 };
 

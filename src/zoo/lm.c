@@ -350,7 +350,8 @@ static value_id finish_run(lm_run *r, value_id x, value_id per_layer)
 value_id lm_stack(builder *b, const lm *m, value_id x, value_id positions)
 {
     lm_run r = begin_run(b, m, positions);
-    r.rms = net_rms_numbers(b, (float)m->epsilon);
+    if (m->norm == LM_RMS)
+        r.rms = net_rms_numbers(b, (float)m->epsilon);
     return finish_run(&r, x, NO_VALUE);
 }
 
@@ -479,18 +480,27 @@ void lm_build(builder *b, const lm *m)
     net_end(b);
 }
 
+static void decode(builder *b, const lm *decoder, value_id encoded, value_id words, net_rms rms)
+{
+    lm_run r = begin_run(b, decoder, NO_VALUE);
+    r.rms = rms;
+    r.encoded = encoded;
+    value_id x = run_tokens(&r, "decoder_", &words);
+    put_outputs(&r, x, words);
+}
+
+void lm_decode(builder *b, const lm *decoder, value_id encoded)
+{
+    decode(b, decoder, encoded, NO_VALUE, net_rms_numbers(b, (float)decoder->epsilon));
+}
+
 void lm_build_pair(builder *b, const lm *encoder, const lm *decoder)
 {
     net_begin_literal(b);
     lm_run r = begin_run(b, encoder, NO_VALUE);
     r.rms = net_rms_numbers(b, (float)encoder->epsilon);
-    net_rms rms = r.rms;
     value_id words = NO_VALUE;
     value_id encoded = run_tokens(&r, "", &words);
-    r = begin_run(b, decoder, NO_VALUE);
-    r.rms = rms;
-    r.encoded = encoded;
-    value_id x = run_tokens(&r, "decoder_", &words);
-    put_outputs(&r, x, words);
+    decode(b, decoder, encoded, words, r.rms);
     net_end(b);
 }

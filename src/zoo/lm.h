@@ -130,6 +130,9 @@ void lm_build(builder *b, const lm *m);
 /* The same of an encoder and of a decoder that reads it; they share the word table if the decoder has none of its own. */
 void lm_build_pair(builder *b, const lm *encoder, const lm *decoder);
 
+/* Between net_begin and net_end: the decoder of such a pair behind an encoder that is there already. */
+void lm_decode(builder *b, const lm *decoder, value_id encoded);
+
 /* Between net_begin and net_end: x (N, tokens, hidden) through the layers and the last norm. `positions` are the numbers of the tokens
  * (N, tokens); NO_VALUE where nothing needs them. */
 value_id lm_stack(builder *b, const lm *m, value_id x, value_id positions);

@@ -238,6 +238,19 @@ value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out)
     return result;
 }
 
+value_id net_token(builder *b, const char *name, value_id samples, int64_t width)
+{
+    node *n;
+    value_id batch = net_node(b, "Shape", NAME("%s.batch", name), &samples, 1, 2, &n);
+    build_attr_int(b, n, 0, "start", 0);
+    build_attr_int(b, n, 1, "end", 1);
+    value_id one = net_ints(b, NAME("%s.shape", name).ptr, 1, (int64_t[]){1, width}, 2);
+    value_id shape = net_node(b, "Concat", NAME("%s.dims", name), (value_id[]){batch, one}, 2, 1, &n);
+    build_attr_int(b, n, 0, "axis", 0);
+    value_id token = net_weight(b, str_of(name), 3, (int64_t[]){1, 1, width});
+    return net_binary(b, "Expand", NAME("%s.expand", name), token, shape);
+}
+
 value_id net_tied_product(builder *b, str name, value_id x, value_id table)
 {
     value_id turned = net_transpose(b, net_join(b, name, ".weight"), table, (int64_t[]){1, 0}, 2);

@@ -32,20 +32,6 @@ static value_id vit_layer(builder *b, int index, value_id x)
     return net_binary(b, "Add", NAME("%sadd_2", scope), x, y);
 }
 
-/* The class token once for each image of the batch: its shape is computed in the graph. */
-static value_id class_tokens(builder *b, value_id images)
-{
-    node *n;
-    value_id batch = net_node(b, "Shape", STR("batch"), &images, 1, 2, &n);
-    build_attr_int(b, n, 0, "start", 0);
-    build_attr_int(b, n, 1, "end", 1);
-    value_id one_token = net_ints(b, "class_token.shape", 1, (int64_t[]){1, WIDTH}, 2);
-    value_id shape = net_node(b, "Concat", STR("class_token.dims"), (value_id[]){batch, one_token}, 2, 1, &n);
-    build_attr_int(b, n, 0, "axis", 0);
-    value_id token = net_weight(b, STR("class_token"), 3, (int64_t[]){1, 1, WIDTH});
-    return net_binary(b, "Expand", STR("class_token.expand"), token, shape);
-}
-
 void zoo_vit(builder *b, const zoo_arguments *a)
 {
     int64_t patch = a->entry->variant, patches = (224 / patch) * (224 / patch);
@@ -56,7 +42,7 @@ void zoo_vit(builder *b, const zoo_arguments *a)
     node *n;
     value_id tokens = net_node(b, "Transpose", STR("tokens"), &x, 1, 1, &n);
     build_attr_ints(b, n, 0, "perm", (int64_t[]){0, 2, 1}, 3);
-    value_id first = class_tokens(b, images);
+    value_id first = net_token(b, "class_token", images, WIDTH);
     x = net_node(b, "Concat", STR("encoder.tokens"), (value_id[]){first, tokens}, 2, 1, &n);
     build_attr_int(b, n, 0, "axis", 1);
     value_id positions = net_weight(b, STR("encoder.pos_embedding"), 3, (int64_t[]){1, patches + 1, WIDTH});

@@ -1,0 +1,37 @@
+"""Sooth: what a neural network will cost on a GPU, from its file alone.
+
+    >>> import sooth
+    >>> model = sooth.load("resnet50.onnx")
+    >>> model.totals["params"]
+    >>> prediction = model.predict(gpu="a100", batch=32, precision="amp")
+    >>> prediction.latency_ms
+    >>> prediction.layers[0]
+
+``sooth.predict(module, example_inputs, gpu=...)`` does the same for a module of PyTorch.
+"""
+
+from ._errors import AnswerIsNo, InputError, SoothError, SystemFailure, UnsupportedError, UsageError
+from ._model import Model, gpus, load, version, zoo
+from ._prediction import MigPlan, Prediction, Rows
+from ._torch import export, predict
+
+__version__ = version()
+
+__all__ = [
+    "AnswerIsNo",
+    "InputError",
+    "MigPlan",
+    "Model",
+    "Prediction",
+    "Rows",
+    "SoothError",
+    "SystemFailure",
+    "UnsupportedError",
+    "UsageError",
+    "export",
+    "gpus",
+    "load",
+    "predict",
+    "version",
+    "zoo",
+]

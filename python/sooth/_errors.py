@@ -1,0 +1,52 @@
+"""What goes wrong, as exceptions that carry the library's message."""
+
+from __future__ import annotations
+
+from . import _library
+
+
+class SoothError(Exception):
+    """The message says what is wrong, where, and what to do; `code` is the exit code of the program."""
+
+    code = 0
+
+
+class AnswerIsNo(SoothError):
+    """The answer to the question is no: it does not fit, a target is missed."""
+
+    code = 1
+
+
+class UsageError(SoothError, ValueError):
+    """Something was asked for that cannot be."""
+
+    code = 2
+
+
+class InputError(SoothError):
+    """The file is damaged, truncated or not a model."""
+
+    code = 3
+
+
+class UnsupportedError(SoothError):
+    """A sound file with something in it that Sooth does not know."""
+
+    code = 4
+
+
+class SystemFailure(SoothError, OSError):
+    """No memory, an unreadable file."""
+
+    code = 5
+
+
+_CLASSES = {c.code: c for c in (AnswerIsNo, UsageError, InputError, UnsupportedError, SystemFailure)}
+
+
+def check(status: int, error: "_library.Error", subject: str = "") -> None:
+    """Raises what the library reported; nothing if it did what it was asked for."""
+    if status == _library.OK:
+        return
+    message = error.message.decode("utf-8", "replace")
+    raise _CLASSES.get(status, SoothError)(f"{subject}: {message}" if subject else message)

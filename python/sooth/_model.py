@@ -1,0 +1,275 @@
+"""Models: loading, binding dimensions, structure."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+import weakref
+from typing import Any, Mapping, Optional, Sequence
+
+from . import _library as c
+from ._errors import check
+from ._prediction import MigPlan, Prediction, Rows
+
+_lib = c.library
+
+
+def version() -> str:
+    """The version of the library."""
+    return _lib.sooth_version().decode()
+
+
+def zoo() -> list[str]:
+    """The networks that ``load("zoo:NAME")`` builds."""
+    names = []
+    while True:
+        name = _lib.sooth_zoo_name(len(names))
+        if name is None:
+            return names
+        names.append(name.decode())
+
+
+def _report(function: Any, *arguments: Any, **options: Any) -> Any:
+    """The JSON that one of the library's reports gives."""
+    error, text, size = c.Error(), ctypes.c_void_p(), ctypes.c_size_t()
+    wanted = c.ReportOptions(format=c.FORMAT_JSON, **options)
+    check(function(*arguments, ctypes.byref(wanted), ctypes.byref(text), ctypes.byref(size), ctypes.byref(error)), error)
+    return json.loads(c.take_bytes(text, size.value))
+
+
+def gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> list[dict[str, Any]]:
+    """The GPUs that are known: those that ship and those of the ``*.txt`` in a directory (default: SOOTH_GPUS)."""
+    error, handle = c.Error(), ctypes.c_void_p()
+    where = c.encoded(directory if directory is not None else os.environ.get("SOOTH_GPUS"))
+    check(_lib.sooth_gpus_open(where, ctypes.byref(handle), ctypes.byref(error)), error)
+    try:
+        return list(_report(_lib.sooth_gpus_report, handle, None)["gpus"])
+    finally:
+        _lib.sooth_gpus_free(handle)
+
+
+class Model:
+    """A network that was read. Made by :func:`load`."""
+
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
+        self.path = os.fspath(path)
+        self._lock = threading.RLock()
+        error, handle = c.Error(), ctypes.c_void_p()
+        status = _lib.sooth_load_file(c.encoded(path), ctypes.byref(handle), ctypes.byref(error))
+        check(status, error, self.path)
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, _lib.sooth_free, handle)
+        self._bound: Optional[dict[str, Any]] = None
+        self._structure: Optional[dict[str, Any]] = None
+
+    # ---- dimensions ------------------------------------------------------------------------------------------------
+
+    def bind(
+        self,
+        batch: Optional[int] = None,
+        dims: Optional[Mapping[str, int]] = None,
+        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        seq: Optional[int] = None,
+        past: Optional[int] = None,
+    ) -> "Model":
+        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape; `seq` and `past` are the tokens
+        of a language model and of its cache. Returns the model."""
+        named = dict(dims or {})
+        for name, value in (("seq", seq), ("past", past)):
+            if value is not None:
+                named[name] = value
+        wanted = {"batch": batch or 0, "dims": named, "shapes": {k: list(v) for k, v in (shapes or {}).items()}}
+        with self._lock:
+            options = self._options(wanted)
+            error = c.Error()
+            self._bound = self._structure = None
+            check(_lib.sooth_bind(self._handle, ctypes.byref(options), ctypes.byref(error)), error, self.path)
+            self._bound = wanted
+        return self
+
+    @staticmethod
+    def _options(wanted: Mapping[str, Any]) -> "c.Options":
+        dims = (c.DimBinding * len(wanted["dims"]))(*((k.encode(), int(v)) for k, v in wanted["dims"].items()))
+        rows = [(ctypes.c_int64 * len(v))(*v) for v in wanted["shapes"].values()]
+        shapes = (c.ShapeBinding * len(rows))()
+        for shape, name, row in zip(shapes, wanted["shapes"], rows):
+            shape.input, shape.rank = name.encode(), len(row)
+            shape.dims = ctypes.cast(row, ctypes.POINTER(ctypes.c_int64))
+        return c.Options(
+            batch=wanted["batch"], dims=dims, dim_count=len(dims), shapes=shapes, shape_count=len(shapes)
+        )
+
+    def _bind_if_needed(self, batch: Optional[int], kwargs: Mapping[str, Any]) -> None:
+        """Binds anew where dimensions are given; where none ever were, as the file says, and an open batch to 1."""
+        given = {k: kwargs[k] for k in ("dims", "shapes", "seq", "past") if kwargs.get(k) is not None}
+        if batch is not None or given:
+            before = self._bound or {}
+            merged = {"dims": dict(before.get("dims", {})), "shapes": dict(before.get("shapes", {}))}
+            merged["dims"].update(given.get("dims", {}))
+            merged["shapes"].update(given.get("shapes", {}))
+            for name in ("seq", "past"):
+                if name in given:
+                    merged["dims"][name] = given[name]
+            self.bind(batch=batch or before.get("batch") or None, **merged)
+        elif self._bound is None:
+            self.bind()
+        first = (self.inputs or [{}])[0].get("shape") or []
+        if first and not isinstance(first[0], int) and self._bound is not None and not self._bound["batch"]:
+            self.bind(batch=1, dims=self._bound["dims"], shapes=self._bound["shapes"])
+
+    # ---- structure -------------------------------------------------------------------------------------------------
+
+    @property
+    def structure(self) -> dict[str, Any]:
+        """All that ``sooth inspect --format json`` tells."""
+        with self._lock:
+            if self._bound is None:
+                self.bind()
+            if self._structure is None:
+                self._structure = _report(_lib.sooth_report, self._handle)
+            return self._structure
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        return self.structure["inputs"]
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]:
+        return self.structure["outputs"]
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """Parameters, MACs, FLOPs, bytes."""
+        return self.structure["totals"]
+
+    @property
+    def layers(self) -> Rows:
+        """One dict for each layer; ``.frame()`` makes a frame of pandas of them."""
+        return Rows(self.structure["layers"])
+
+    @property
+    def notes(self) -> list[str]:
+        """What stayed unknown and what looked wrong."""
+        return self.structure.get("notes", [])
+
+    def to_onnx(self) -> bytes:
+        """The graph as an ONNX file without weights."""
+        error, data, size = c.Error(), ctypes.c_void_p(), ctypes.c_size_t()
+        with self._lock:
+            status = _lib.sooth_write_onnx(self._handle, ctypes.byref(data), ctypes.byref(size), ctypes.byref(error))
+        check(status, error, self.path)
+        return c.take_bytes(data, size.value)
+
+    # ---- questions -------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _predict_options(gpu: Optional[str], how: Mapping[str, Any]) -> "c.PredictOptions":
+        texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
+        return c.PredictOptions(
+            gpu=c.encoded(gpu),
+            power_limit_w=how.get("power_limit_w") or 0,
+            co2_g_per_kwh=how.get("co2_g_per_kwh") or 0,
+            memory=bool(how.get("memory", True)),
+            **{k: c.encoded(how.get(k)) for k in texts},
+        )
+
+    def predict(
+        self,
+        gpu: Optional[str] = None,
+        batch: Optional[int] = None,
+        *,
+        precision: Optional[str] = None,
+        layout: Optional[str] = None,
+        runtime: Optional[str] = None,
+        mode: Optional[str] = None,
+        optimizer: Optional[str] = None,
+        stack: Optional[str] = None,
+        mig: Optional[str] = None,
+        power_limit_w: Optional[float] = None,
+        co2_g_per_kwh: Optional[float] = None,
+        kernels: bool = False,
+        dims: Optional[Mapping[str, int]] = None,
+        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        seq: Optional[int] = None,
+        past: Optional[int] = None,
+    ) -> Prediction:
+        """How long a pass (or a step of training) takes on a GPU, with its memory and energy as far as the library tells
+        them. An argument that is not given is the library's default; dimensions that are not given stay as bound."""
+        how = {
+            "precision": precision,
+            "layout": layout,
+            "runtime": runtime,
+            "mode": mode,
+            "optimizer": optimizer,
+            "stack": stack,
+            "mig": mig,
+            "power_limit_w": power_limit_w,
+            "co2_g_per_kwh": co2_g_per_kwh,
+        }
+        with self._lock:
+            self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
+            options = self._predict_options(gpu, how)
+            error, handle = c.Error(), ctypes.c_void_p()
+            status = _lib.sooth_predict(self._handle, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
+            check(status, error, self.path)
+            try:
+                one = (ctypes.c_void_p * 1)(handle)
+                told = _report(_lib.sooth_prediction_report, one, 1, kernels=kernels)
+            finally:
+                _lib.sooth_prediction_free(handle)
+        told = told[0] if isinstance(told, list) else told
+        return Prediction(told, self, dict(self._bound or {}), gpu, how)
+
+    def mig(
+        self,
+        gpu: Optional[str] = None,
+        batch: Optional[int] = None,
+        *,
+        latency_ms: Optional[float] = None,
+        count: int = 1,
+        dims: Optional[Mapping[str, int]] = None,
+        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        seq: Optional[int] = None,
+        past: Optional[int] = None,
+        **how: Any,
+    ) -> MigPlan:
+        """The smallest slice (MIG) of the GPU that the model fits into and is fast enough in; `count` instances of it.
+        `how` is as in :meth:`predict`. Where there is none, the plan says why (``plan.possible`` is False)."""
+        with self._lock:
+            self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
+            bound = self._options(self._bound or {"batch": 0, "dims": {}, "shapes": {}})
+            work = c.MigWorkload(
+                model=self._handle,
+                dims=ctypes.pointer(bound),
+                options=self._predict_options(None, how),
+                latency_ms=latency_ms or 0,
+                count=count,
+            )
+            where = c.MigOptions(gpu=c.encoded(gpu))
+            error, handle = c.Error(), ctypes.c_void_p()
+            status = _lib.sooth_mig_plan_make(
+                ctypes.byref(work), 1, ctypes.byref(where), ctypes.byref(handle), ctypes.byref(error)
+            )
+            if status not in (c.OK, c.ANSWER_NO):
+                check(status, error, self.path)
+            try:
+                told = _report(_lib.sooth_mig_plan_report, handle)
+            finally:
+                _lib.sooth_mig_plan_free(handle)
+        return MigPlan(told, status == c.OK)
+
+    def __repr__(self) -> str:
+        return f"<sooth.Model {self.path!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = Rows([{"what": k, "value": v} for k, v in self.totals.items() if v is not None])
+        return rows._repr_html_()
+
+
+def load(path: "str | os.PathLike[str]", **dimensions: Any) -> Model:
+    """Reads a model's structure; its weights are never read. The format is told by the bytes; ``"zoo:NAME"`` is a network that
+    comes with the library. Keywords are those of :meth:`Model.bind`."""
+    model = Model(path)
+    return model.bind(**dimensions) if dimensions else model

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""The Python module: structures as the header has them, answers as the program gives them, failures as exceptions, the notebook's cells.
+
+Runs with the Python that runs the tests, without anything installed. What needs PyTorch, torchvision or timm runs with the Python that
+SOOTH_TORCH_PYTHON names (or with this one), and is skipped with a line where they are not there.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build")
+os.environ["SOOTH_LIBRARY"] = str(BUILD / "libsooth.so.0")
+PYTHON = os.environ.get("SOOTH_TORCH_PYTHON", sys.executable)
+SANITIZED = "fsanitize" in (BUILD / "flags").read_text()
+sys.path.insert(0, str(TOP / "python"))
+
+TORCH_SCRIPT = r"""
+import json, sys, warnings
+warnings.filterwarnings("ignore")
+import torch, sooth
+library, names = sys.argv[1], sys.argv[2:]
+answers = []
+for name in names:
+    if library == "torchvision":
+        import torchvision
+        network = getattr(torchvision.models, name)(weights=None)
+    else:
+        import timm
+        network = timm.create_model(name, pretrained=False)
+    model = sooth.export(network.eval(), torch.zeros(2, 3, 224, 224))
+    prediction = model.predict(gpu="rtx-3090")
+    answers.append({"name": name, "params": model.totals["params"], "truth": sum(p.numel() for p in network.parameters()),
+                    "unknown": model.structure["unknown_operators"], "macs": model.totals["macs"], "ms": prediction.latency_ms,
+                    "batch": prediction.batch, "training": network.training})
+print(json.dumps(answers))
+"""
+TORCH_NETWORKS = {"torchvision": ["resnet18", "mobilenet_v3_small", "efficientnet_b0", "vit_b_16"],
+                  "timm": ["resnet26", "mobilenetv3_small_100", "vit_tiny_patch16_224", "convnext_atto"]}
+
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+class Skipped(Exception):
+    pass
+
+
+def header_fields(name):
+    """Names of the fields of a structure of sooth.h, in order."""
+    text = re.sub(r"/\*.*?\*/", "", (TOP / "include/sooth.h").read_text(), flags=re.S)
+    body = re.search(r"typedef struct " + name + r" \{(.*?)\n\} " + name + ";", text, re.S)[1]
+    body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)
+    fields = []
+    for line in body.split(";"):
+        names = re.sub(r"\[\d+\]", "", line).split(",")
+        fields += [re.search(r"(\w+)\s*$", n)[1] for n in names if re.search(r"\w", n)]
+    return fields
+
+
+@test
+def structures_are_those_of_the_header():
+    from sooth import _library
+    for name, structure in _library.STRUCTURES.items():
+        assert [f for f, *_ in structure._fields_] == header_fields(name), name
+
+
+@test
+def every_declared_function_is_exported_and_the_version_fits():
+    import sooth
+    assert re.fullmatch(r"\d+\.\d+\.\d+", sooth.version())
+    project = (TOP / "python/pyproject.toml").read_text()
+    assert f'version = "{sooth.version()}"' in project
+
+
+@test
+def structure_is_what_the_program_prints():
+    import sooth
+    done = subprocess.run([BUILD / "sooth", "inspect", "zoo:resnet50", "--batch", "2", "--format", "json"], capture_output=True)
+    told = json.loads(done.stdout)
+    model = sooth.load("zoo:resnet50", batch=2)
+    assert model.totals == told["totals"] and model.layers == told["layers"] and model.inputs == told["inputs"]
+    assert model.totals["params"] == 25557032
+
+
+@test
+def predictions_are_what_the_program_prints():
+    import sooth
+    done = subprocess.run([BUILD / "sooth", "predict", "zoo:vgg16", "--gpu", "a100", "--batch", "4", "--precision", "fp16",
+                           "--format", "json"], capture_output=True)
+    told = json.loads(done.stdout)
+    prediction = sooth.load("zoo:vgg16").predict(gpu="a100", batch=4, precision="fp16")
+    assert prediction.data["latency_ms"] == told["latency_ms"] and prediction.layers == told["layers"]
+    assert prediction.batch == 4 and prediction.interval_ms[0] <= prediction.latency_ms <= prediction.interval_ms[1]
+    assert abs(sum(row["latency_ms"] for row in prediction.layers) / prediction.latency_ms - 1) < 0.001
+    assert prediction.memory["value"] > 100 and prediction.memory_mib == prediction.memory["value"]
+
+
+@test
+def dimensions_stay_as_they_were_bound():
+    import sooth
+    model = sooth.load("zoo:resnet18")
+    assert model.predict().batch == 1
+    assert model.predict(batch=8).batch == 8
+    assert model.predict(gpu="rtx-3090").batch == 8
+    assert model.bind(batch=3).predict(kernels=True).kernels[0]["op"]
+
+
+@test
+def a_language_model_by_its_configuration():
+    import sooth
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
+              "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}
+    with tempfile.TemporaryDirectory() as directory:
+        pathlib.Path(directory, "config.json").write_text(json.dumps(config))
+        model = sooth.load(directory)
+    assert model.bind(batch=1, seq=8).totals["macs"] > model.bind(batch=1, seq=1, past=8).totals["macs"] > 0
+    assert model.predict(gpu="h100", seq=1, past=100).latency_ms > 0
+    assert model.inputs[2]["shape"] == [1, 4, 100, 16]
+
+
+@test
+def slices():
+    import sooth
+    prediction = sooth.load("zoo:resnet50").predict(gpu="a100", batch=8)
+    assert prediction.mig.possible and re.fullmatch(r"\dg\.\d+gb", prediction.mig.profile), prediction.mig.data
+    assert len(prediction.mig.candidates) > 2
+    none = sooth.load("zoo:resnet50").mig(gpu="a100", batch=8, latency_ms=0.0001)
+    assert not none.possible and none.profile is None
+
+
+@test
+def failures_are_exceptions():
+    import sooth
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "text.onnx")
+        path.write_text("hello")
+        for bad, kind, part in ((lambda: sooth.load(path), sooth.InputError, "text.onnx"),
+                                (lambda: sooth.load("zoo:resnet51"), sooth.UsageError, "resnet50"),
+                                (lambda: sooth.load(directory + "/none"), sooth.SystemFailure, "none"),
+                                (lambda: sooth.load("zoo:resnet18").predict(gpu="a1000"), sooth.UsageError, "a1000"),
+                                (lambda: sooth.load("zoo:resnet18").bind(dims={"x": 3}), ValueError, "'x'")):
+            try:
+                bad()
+            except kind as error:
+                assert part in str(error) and isinstance(error, sooth.SoothError), error
+            else:
+                raise AssertionError(f"no {kind.__name__}")
+
+
+@test
+def pictures_and_tables_for_notebooks():
+    import sooth
+    prediction = sooth.load("zoo:resnet18").predict(gpu="a100")
+    page = prediction._repr_html_()
+    assert "<svg" in page and page.count("<rect") == 12 and "<table>" in page and "a100" in page
+    assert "<table>" in sooth.load("zoo:resnet18", batch=1)._repr_html_()
+    assert "<script>" not in sooth.Rows([{"a": "<script>"}])._repr_html_()
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        raise Skipped("pandas is not installed")
+    assert list(prediction.frame["latency_ms"]) == [row["latency_ms"] for row in prediction.layers]
+
+
+@test
+def gpus_and_graphs():
+    import sooth
+    assert any(gpu["name"] == "rtx-3090" for gpu in sooth.gpus())
+    assert "resnet50" in sooth.zoo()
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "again.onnx")
+        model = sooth.load("zoo:resnet18")
+        path.write_bytes(model.to_onnx())
+        assert sooth.load(path, batch=1).totals["macs"] == model.bind(batch=1).totals["macs"]
+
+
+@test
+def the_cells_of_the_notebook_run():
+    cells = json.loads((TOP / "python/example.ipynb").read_text())["cells"]
+    scope = {}
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        *lines, last = "".join(cell["source"]).rstrip().split("\n")
+        assert not cell["outputs"] and cell["execution_count"] is None
+        exec("\n".join(lines), scope)
+        shown = eval(last, scope)
+        assert shown is not None
+        if hasattr(shown, "_repr_html_"):
+            assert "<table" in shown._repr_html_()
+
+
+def exported(library):
+    if SANITIZED:
+        raise Skipped("the library has sanitizers, which Python does not load")
+    if subprocess.run([PYTHON, "-c", f"import torch, {library}"], capture_output=True).returncode:
+        raise Skipped(f"PyTorch and {library} are not installed")
+    env = dict(os.environ, PYTHONPATH=str(TOP / "python"))
+    done = subprocess.run([PYTHON, "-c", TORCH_SCRIPT, library, *TORCH_NETWORKS[library]], capture_output=True, env=env, timeout=900)
+    assert done.returncode == 0, done.stderr.decode()[-600:]
+    for answer in json.loads(done.stdout.decode().splitlines()[-1]):
+        assert answer["params"] == answer["truth"], answer
+        assert not answer["unknown"] and answer["macs"] > 0 and answer["ms"] > 0 and answer["batch"] == 2 and not answer["training"], answer
+
+
+@test
+def modules_of_torchvision():
+    exported("torchvision")
+
+
+@test
+def modules_of_timm():
+    exported("timm")
+
+
+def main():
+    print(f"1..{len(tests)}")
+    failures = 0
+    for number, function in enumerate(tests, 1):
+        name = "python: " + function.__name__.replace("_", " ")
+        try:
+            if SANITIZED:
+                raise Skipped("the library has sanitizers, which Python does not load")
+            function()
+            print(f"ok {number} - {name}")
+        except Skipped as why:
+            print(f"ok {number} - {name} # SKIP {why}")
+        except Exception:
+            failures += 1
+            print(f"not ok {number} - {name}")
+            print("# " + traceback.format_exc().strip().replace("\n", "\n# "))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
