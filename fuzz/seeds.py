@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import pathlib
+import re
 import sys
 import zipfile
 
@@ -142,8 +143,8 @@ def family_seeds(*directories, tests="tensorflow"):
                     (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
         for case in cases.parse(TOP / f"tests/cases/{tests}.test"):
             for kind, name, body, *_ in case.steps:
-                if kind == "file":
-                    content = "\n".join(body).encode()
+                if kind in ("file", "hex"):
+                    content = "\n".join(body).encode() if kind == "file" else bytes.fromhex(re.sub(r"#.*", "", "\n".join(body)))
                     (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
     return write
 
