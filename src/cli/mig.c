@@ -191,7 +191,7 @@ static int write_plan(const mig_job *j, const sooth_mig_plan *plan)
 
 static int answer(mig_job *j)
 {
-    sooth_mig_workload *workloads = calloc(j->count, sizeof *workloads);
+    sooth_mig_workload *workloads = calloc(j->count + 1, sizeof *workloads);
     if (!workloads)
         return cli_fail(SOOTH_ERROR_SYSTEM, "mig", "out of memory");
     for (size_t i = 0; i < j->count; i++) {

@@ -13,6 +13,9 @@
 #include <time.h>
 
 enum { MAX_CLASSES = 32, MAX_PATTERNS = 20000, MEMO_SLOTS = 1 << 16, MEMO_TRIES = 8 };
+/* Slices that are tried while patterns are listed. Tables of real GPUs take some thousands; a table that somebody made up cannot hold the
+ * program up. */
+static const int64_t MOST_STEPS = 5000000;
 
 typedef struct pattern {
     uint8_t counts[MAX_CLASSES];
@@ -37,6 +40,8 @@ typedef struct search {
         int32_t count, capacity;
     } patterns;
     uint8_t most[MAX_CLASSES]; /* in any pattern */
+    int64_t steps;
+    bool is_cut; /* there were too many steps or patterns: what comes out may not be the best */
     memo *memo;
     int32_t *taken; /* patterns, by GPU */
     int64_t nodes;
@@ -76,7 +81,7 @@ bool mig_is_legal(const mig_table *table, const mig_gpu *gpu)
 }
 
 typedef struct placing {
-    const search *s;
+    search *s;
     uint8_t left[MAX_CLASSES];
     int32_t of_profile[MIG_MAX_PROFILES];
     mig_gpu *gpu;
@@ -102,6 +107,10 @@ static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_
         for (int32_t at = is_same && i == last_profile ? last_start + 1 : 0; at + profile->size <= t->slots; at++) {
             if (!(profile->starts & 1U << at) || used & places_of(profile, at))
                 continue;
+            if (++p->s->steps > MOST_STEPS) {
+                p->s->is_cut = true;
+                return false;
+            }
             p->left[c]--;
             p->of_profile[i]++;
             p->gpu->slices[p->gpu->count++] = (mig_slice){c, i, at};
@@ -116,7 +125,7 @@ static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_
 }
 
 /* Finds places for so many instances of each class; demands of the slices are classes. */
-static bool place(const search *s, const uint8_t *counts, mig_gpu *gpu)
+static bool place(search *s, const uint8_t *counts, mig_gpu *gpu)
 {
     placing p = {.s = s, .gpu = gpu};
     int32_t all = 0;
@@ -202,7 +211,7 @@ static void make_classes(search *s, const mig_demand *demands, int32_t count)
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 /* Nothing that is still needed can be added. */
-static bool is_full(const search *s, pattern *p)
+static bool is_full(search *s, pattern *p)
 {
     mig_gpu gpu;
     bool full = true;
@@ -218,6 +227,7 @@ static bool is_full(const search *s, pattern *p)
 
 static void keep_pattern(search *s, const pattern *p)
 {
+    s->is_cut = s->is_cut || s->patterns.count >= MAX_PATTERNS;
     if (s->patterns.count >= MAX_PATTERNS)
         return;
     *(pattern *)ARENA_PUSH(s->arena, &s->patterns) = *p;
@@ -231,6 +241,8 @@ static void keep_pattern(search *s, const pattern *p)
 static void list_patterns(search *s, pattern *p, int32_t c)
 {
     mig_gpu gpu;
+    if (s->is_cut)
+        return;
     if (c == s->class_count) {
         if (is_full(s, p))
             keep_pattern(s, p);
@@ -239,6 +251,25 @@ static void list_patterns(search *s, pattern *p, int32_t c)
     for (p->counts[c] = 0; p->counts[c] <= s->needed[c] && place(s, p->counts, &gpu); p->counts[c]++)
         list_patterns(s, p, c + 1);
     p->counts[c] = 0;
+}
+
+/* One class alone, the largest class first: whatever else is cut, every instance has a pattern. */
+static void list_single_patterns(search *s)
+{
+    for (int32_t c = 0; c < s->class_count; c++) {
+        mig_gpu gpu;
+        pattern p = {{0}};
+        while (p.counts[c] < s->needed[c] && p.counts[c] < s->table->slots) {
+            p.counts[c]++;
+            s->steps = 0;
+            if (place(s, p.counts, &gpu))
+                continue;
+            p.counts[c]--;
+            break;
+        }
+        keep_pattern(s, &p);
+    }
+    s->steps = 0;
 }
 
 /* Classes are in order of size: those with more of the largest come first. */
@@ -297,6 +328,9 @@ static memo *memo_of(const search *s, const int32_t *left, bool *is_known)
 
 static bool is_over(search *s)
 {
+    static const int64_t MOST_NODES = 20000000; /* of real tables and eight GPUs: thousands */
+    if (s->nodes > MOST_NODES)
+        s->stopped = true;
     if (!s->is_bounded || s->nodes % 256)
         return s->stopped;
     double now = now_s();
@@ -403,7 +437,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Instances of a class are handed out in the order of the demands. */
-static void hand_out(const search *s, const mig_demand *demands, int32_t demand_count, mig_layout *layout)
+static void hand_out(search *s, const mig_demand *demands, int32_t demand_count, mig_layout *layout)
 {
     int32_t left[MAX_CLASSES], *of_demand = ARENA_ARRAY(s->arena, int32_t, (size_t)demand_count + 1);
     memcpy(left, s->needed, sizeof left);
@@ -417,6 +451,7 @@ static void hand_out(const search *s, const mig_demand *demands, int32_t demand_
             left[c] -= counts[c];
         }
         mig_gpu *gpu = &layout->gpus[g];
+        s->steps = INT64_MIN / 2; /* they were placed before, and are again */
         place(s, counts, gpu);
         qsort(gpu->slices, (size_t)gpu->count, sizeof *gpu->slices, by_start);
         for (int32_t i = 0; i < gpu->count; i++) {
@@ -446,6 +481,7 @@ mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t
     if (!instances)
         return layout;
     pattern none = {{0}};
+    list_single_patterns(s);
     list_patterns(s, &none, 0);
     qsort(s->patterns.items, (size_t)s->patterns.count, sizeof *s->patterns.items, by_weight);
     s->memo = ARENA_ARRAY(a, memo, MEMO_SLOTS);
@@ -467,6 +503,12 @@ mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t
         memcpy(s->taken, greedy, (size_t)s->best * sizeof *greedy);
     layout.gpu_count = found ? s->tried : s->best;
     layout.least = found ? layout.gpu_count : least;
+    if (s->is_cut) {
+        int64_t places = 0;
+        for (int32_t c = 0; c < s->class_count; c++)
+            places += (int64_t)s->needed[c] * s->size[c];
+        layout.least = divided_up(places, table->slots);
+    }
     layout.nodes = s->nodes;
     layout.gpus = ARENA_ARRAY(a, mig_gpu, (size_t)layout.gpu_count);
     hand_out(s, demands, demand_count, &layout);

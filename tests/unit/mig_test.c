@@ -308,6 +308,22 @@ static void large_requests_are_bounded(void **state)
     check_layout(t, demands, 6, &layout);
 }
 
+/* A table that nobody sells: 16 places, 24 profiles of which a GPU may have one each. What comes out is legal, and comes soon. */
+static void a_table_full_of_choices(void **state)
+{
+    bench *b = *state;
+    mig_table t = {.slots = 16, .compute = 16};
+    for (int32_t i = 0; i < 24; i++)
+        t.profiles[t.profile_count++] =
+            (mig_profile){.name = STR("x"), .compute = 1, .size = 1 + i % 3, .most = 1, .starts = 0x3FFF, .sms = 1};
+    mig_demand demands[24];
+    for (int32_t i = 0; i < 24; i++)
+        demands[i] = (mig_demand){i % 2 ? 1U << i : 0xFFFFFF, 3};
+    mig_search_options options = {.time_limit_s = 0.2};
+    mig_layout layout = mig_search(&t, demands, 24, &options, &b->arena);
+    check_layout(&t, demands, 24, &layout);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(layouts_are_the_best, set_up, tear_down),
         cmocka_unit_test_setup_teardown(known_layouts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_requests_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_table_full_of_choices, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
