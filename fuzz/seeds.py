@@ -6,7 +6,7 @@
 onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
 patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs, darknet, caffe, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
+tflite, tensorflow, keras, tfjs, darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
 """
 import gzip
 import hashlib
@@ -155,7 +155,8 @@ def main():
     {"gpu": gpu_seeds, "mig": mig_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
-     "caffe": family_seeds("caffe", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
+     "caffe": family_seeds("caffe", tests="layer_formats"), "mxnet": family_seeds("mxnet", "made/mxnet", tests="layer_formats"),
+     "ncnn": family_seeds("ncnn", "made/ncnn", "made/pnnx", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
      "openvino": family_seeds("openvino", "made/openvino", tests="openvino"),
      "coreml": family_seeds("coreml", "made/coreml", tests="coreml"),
      "hf": family_seeds("hf-config", "made/hf-config", tests="language"),

@@ -53,6 +53,14 @@ void paddle_pir_read(builder *b, const uint8_t *bytes, size_t size);
 bool paddle_js_sniff(const uint8_t *bytes, size_t size);
 void paddle_js_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* mxnet.c */
+bool mxnet_sniff(const uint8_t *bytes, size_t size);
+void mxnet_read(builder *b, const uint8_t *bytes, size_t size);
+
+/* ncnn.c */
+bool ncnn_sniff(const uint8_t *bytes, size_t size);
+void ncnn_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* tensorflow.c */
 bool tensorflow_sniff(const uint8_t *bytes, size_t size);
 void tensorflow_read(builder *b, const uint8_t *bytes, size_t size);

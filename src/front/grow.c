@@ -2,6 +2,8 @@
 #include "front/grow.h"
 #include "graph/elaborate.h"
 
+#include <stdio.h>
+
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef struct growth {
@@ -46,6 +48,60 @@ void grow_layers(builder *b, void (*write)(grower *g, void *program), void *prog
     *whole = (growth){write, program, b->source->format.ptr};
     build_close(b);
     elaborate_begin(b, write_all, whole);
+}
+
+/* ---- guesses ------------------------------------------------------------------------------------------------------- */
+
+value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank, const num *dims)
+{
+    bool is_first_image = rank == 4 && guesses->count == 0, is_token = rank == 2 && guesses->rank != 4;
+    if ((!is_first_image && !is_token) || guesses->count == GROW_MAX_GUESSES)
+        return grow_input(b, name, DT_FLOAT32, RANK_UNKNOWN, NULL);
+    value_id v = grow_input(b, name, DT_FLOAT32, rank, dims);
+    guesses->items[guesses->count].input = v;
+    guesses->items[guesses->count++].dims = build_at(b, v)->dims;
+    guesses->rank = rank;
+    return v;
+}
+
+void grow_guess_sizes(builder *b, grow_guesses *guesses)
+{
+    /* The first guess is the last, too: if none fits, it is as good as any. */
+    static const num IMAGES[] = {299, 384, 112, 512, 32, 28, 224}, SEQUENCES[] = {384, 512, 64, 256, 32, 16, 128};
+    for (int i = 0; i < 7 && guesses->count && b->model->net.complaint; i++) {
+        for (int k = 0; k < guesses->count; k++)
+            if (guesses->rank == 4)
+                guesses->items[k].dims[2] = guesses->items[k].dims[3] = IMAGES[i];
+            else
+                guesses->items[k].dims[1] = SEQUENCES[i];
+        infer_network(b->model, NULL);
+    }
+}
+
+void grow_guess_notes(grower *g, const grow_guesses *guesses)
+{
+    for (int k = 0; k < guesses->count; k++) {
+        char text[128];
+        size_t length = 0;
+        num dims[MAX_RANK];
+        int rank = grow_shape(g, guesses->items[k].input, dims);
+        if (rank != guesses->rank || memcmp(dims, guesses->items[k].dims, (size_t)rank * sizeof *dims) != 0)
+            continue;
+        for (int i = 0; i < rank; i++)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%lld", i ? "," : "", (long long)dims[i]);
+        str name = build_at(&g->b, guesses->items[k].input)->name;
+        network_note(&g->b.model->net,
+                     "the file does not tell the shape of input '%.*s': %s is taken; give --shape '%.*s=%s'",
+                     STR_ARG(name), text, STR_ARG(name), text);
+    }
+}
+
+void grow_complain(grower *g, const char *what)
+{
+    network *net = &g->b.model->net;
+    network_note(net, "layer '%.*s': %s", STR_ARG(g->e.name), what);
+    if (!net->complaint)
+        net->complaint = what;
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
@@ -102,7 +158,13 @@ bool grow_is_constant(grower *g, value_id v)
 
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims)
 {
-    str owner = g->owner.len ? g->owner : g->e.name, name = arena_printf(g->b.arena, "%.*s/%s", STR_ARG(owner), what);
+    str owner = g->owner.len ? g->owner : g->e.name, name = {0};
+    if (g->given_count > 0) {
+        name = *g->given++;
+        g->given_count--;
+    }
+    if (name.len == 0)
+        name = arena_printf(g->b.arena, "%.*s/%s", STR_ARG(owner), what);
     return emit_weight(&g->e, name, DT_FLOAT32, rank, dims);
 }
 
@@ -188,16 +250,16 @@ value_id grow_dense(grower *g, value_id x, int axis, int64_t units, bool has_bia
         x = emit_reshaped(&g->e, x, shape, axis + 1, NO_VALUE);
     }
     bool is_row = rank == 1 || axis == 1;
-    value_id weight, bias = has_bias ? grow_weight(g, "bias", 1, &units) : NO_VALUE;
     if (is_row) {
-        weight = grow_weight(g, "weight", 2, (const int64_t[]){units, width});
+        value_id weight = grow_weight(g, "weight", 2, (const int64_t[]){units, width});
+        value_id bias = has_bias ? grow_weight(g, "bias", 1, &units) : NO_VALUE;
         node *n = emit_op(&g->e, "Gemm", (const value_id[]){x, weight, bias}, 3, rank == 1 ? NO_VALUE : output);
         emit_int(n, "transB", 1);
         return rank == 1 ? emit_squeeze(&g->e, n->outputs[0], (const int64_t[]){0}, 1, output) : n->outputs[0];
     }
-    weight = grow_weight(g, "weight", 2, (const int64_t[]){width, units});
+    value_id weight = grow_weight(g, "weight", 2, (const int64_t[]){width, units});
     value_id product = emit_2(&g->e, "MatMul", x, weight, has_bias ? NO_VALUE : output);
-    return has_bias ? emit_2(&g->e, "Add", product, bias, output) : product;
+    return has_bias ? emit_2(&g->e, "Add", product, grow_weight(g, "bias", 1, &units), output) : product;
 }
 
 value_id grow_batch_norm(grower *g, value_id x, bool has_scale, bool has_bias, double epsilon, value_id output)
@@ -205,9 +267,11 @@ value_id grow_batch_norm(grower *g, value_id x, bool has_scale, bool has_bias, d
     num channels = grow_dim(g, x, 1);
     if (!dim_known(channels))
         return unknown_layer(g, "BatchNormalization", x, output);
-    value_id inputs[5] = {x, has_scale ? grow_weight(g, "scale", 1, &channels) : grow_buffer(g, "scale", 1, &channels),
-                          has_bias ? grow_weight(g, "shift", 1, &channels) : grow_buffer(g, "shift", 1, &channels),
-                          grow_buffer(g, "mean", 1, &channels), grow_buffer(g, "variance", 1, &channels)};
+    value_id inputs[5] = {x};
+    inputs[1] = has_scale ? grow_weight(g, "scale", 1, &channels) : grow_buffer(g, "scale", 1, &channels);
+    inputs[2] = has_bias ? grow_weight(g, "shift", 1, &channels) : grow_buffer(g, "shift", 1, &channels);
+    inputs[3] = grow_buffer(g, "mean", 1, &channels);
+    inputs[4] = grow_buffer(g, "variance", 1, &channels);
     node *n = emit_op(&g->e, "BatchNormalization", inputs, 5, output);
     emit_real(n, "epsilon", epsilon);
     return n->outputs[0];

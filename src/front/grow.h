@@ -15,6 +15,8 @@ typedef struct grower {
     infer_progress done;
     const char *format; /* the domain of operators that are not known */
     str owner;          /* the layer whose weights are used, where it is not e.name: weights that layers share */
+    const str *given;   /* names of the weights that are made next, where the file has them; empty ones are skipped */
+    int given_count;
 } grower;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -27,11 +29,30 @@ value_id grow_input(builder *b, str name, dtype type, int rank, const num *dims)
  * builder's arena. */
 void grow_layers(builder *b, void (*write)(grower *g, void *program), void *program);
 
+/* Inputs whose shapes the file does not tell, all of one rank: images (1, C, H, W) or tokens (1, T). */
+enum { GROW_MAX_GUESSES = 8 };
+typedef struct grow_guesses {
+    struct {
+        value_id input;
+        num *dims; /* what is taken */
+    } items[GROW_MAX_GUESSES];
+    int count, rank;
+} grow_guesses;
+
+/* Of one image alone; what is of another rank than the first is left to the user. */
+value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank, const num *dims);
+/* After grow_layers: other sizes that networks are made for, until no operator complains. */
+void grow_guess_sizes(builder *b, grow_guesses *guesses);
+
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* A value of that name, or of one like it where the name is taken. */
 value_id grow_value(grower *g, str name);
 void grow_output(grower *g, value_id v);
+/* Tells what was taken, where the user did not give another shape. */
+void grow_guess_notes(grower *g, const grow_guesses *guesses);
+/* Something in the file contradicts a shape: counts like the complaint of an operator. The text must be a literal. */
+void grow_complain(grower *g, const char *what);
 
 /* Of what has been written so far. */
 int grow_shape(grower *g, value_id v, num *dims); /* rank or RANK_UNKNOWN; room for MAX_RANK */
@@ -39,7 +60,7 @@ num grow_dim(grower *g, value_id v, int axis);    /* from the end if negative; N
 bool grow_same_shape(grower *g, value_id a, value_id b);
 bool grow_is_constant(grower *g, value_id v);
 
-/* "layer/what": a parameter. */
+/* A parameter, under the name that the file gives it, or "layer/what". */
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims);
 /* Numbers of that shape that nobody trains: statistics, states. */
 value_id grow_buffer(grower *g, const char *what, int rank, const int64_t *dims);

@@ -18,6 +18,8 @@ static const front_end FRONT_ENDS[] = {
     {tensorflow_sniff, tensorflow_read}, /* before ONNX: a SavedModel could be taken for one */
     {tfjs_sniff, tfjs_read},             /* before Keras: a layers model has one inside */
     {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */
+    {mxnet_sniff, mxnet_read},
+    {ncnn_sniff, ncnn_read},
     {darknet_sniff, darknet_read},
     {caffe_sniff, caffe_read},
     {mlir_text_sniff, mlir_text_read},

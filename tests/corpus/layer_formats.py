@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Formats that list layers and leave the shapes of the weights to be worked out: Darknet.
+"""Formats that list layers and leave the shapes of the weights to be worked out: Darknet, Caffe, MXNet, ncnn and pnnx.
 
-Which share of the files is read; shapes of Darknet's layers; layers by type against Netron.
+Which share of the files is read; shapes of Darknet's layers and those that ncnn's tools note; layers by type against Netron; parameters, multiply-adds
+and shapes against the framework's own.
 
     layer_formats.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
 import collections
+import gzip
 import math
 import re
 import sys
 
 import corpus
 
-FORMATS = {"darknet": (("darknet",), 98), "caffe": (("caffe",), 98)}
+FORMATS = {"darknet": (("darknet",), 98), "caffe": (("caffe",), 98), "mxnet": (("mxnet", "made/mxnet"), 90),
+           "ncnn": (("ncnn", "made/ncnn", "made/pnnx"), 90)}
 
 # No network.
 NOT_MEANT = {}
@@ -69,7 +72,15 @@ MEANING = {
               "Pooling": "MaxPool|AveragePool|GlobalAveragePool|GlobalMaxPool", "POOLING": "MaxPool|AveragePool", "InnerProduct": "Gemm|MatMul",
               "INNER_PRODUCT": "Gemm", "Concat": "Concat", "LRN": "LRN", "ROIPooling": "MaxRoiPool",
               "Permute": "Transpose", "Normalize": "LpNormalization"},
+    "mxnet": {"Convolution": "Conv", "Deconvolution": "ConvTranspose", "FullyConnected": "Gemm|MatMul", "BatchNorm": "BatchNormalization",
+              "Pooling": "MaxPool|AveragePool|GlobalAveragePool|GlobalMaxPool", "_contrib_AdaptiveAvgPooling2D": "MaxPool|AveragePool|GlobalAveragePool|GlobalMaxPool",
+              "batch_dot": "Gemm|MatMul", "LayerNorm": "LayerNormalization", "Embedding": "Gather", "clip": "Clip"},
 }
+
+
+MEANING["ncnn"] = {"Convolution": "Conv", "ConvolutionDepthWise": "Conv", "DeconvolutionDepthWise": "ConvTranspose",
+                   "Pooling": "MaxPool|AveragePool|GlobalAveragePool|GlobalMaxPool", "LayerNorm": "LayerNormalization",
+                   "RMSNorm": "RMSNormalization", "Concat": "Concat", "LRN": "LRN", "HardSwish": "HardSwish", "Interp": "Resize"}
 
 
 def by_type(name, seen):
@@ -124,6 +135,64 @@ def check_layers(report, only):
         report.check(counts["same"] >= 0.98 * counts["files"], f"{name}: layers by type", different[name])
 
 
+def check_hints(report, only):
+    """The shapes of their outputs that ncnn's tools note in the layers' lines: dimensions, width, height, channels."""
+    exact, total, different = 0, 0, []
+    paths = [path for path in corpus.files_of(("ncnn",)) if only in str(path)]
+    for path, seen in zip(paths, corpus.parallel(slim, paths)):
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as file:
+            lines = file.read().splitlines()[2:]
+        for words in map(str.split, lines):
+            hints = [word for word in words if word.startswith("-23330=")]
+            if not hints or seen is None:
+                continue
+            ins, outs = int(words[2]), int(words[3])
+            numbers = [int(number) for number in hints[0].partition("=")[2].split(",")][1:]
+            for i, name in enumerate(words[4 + ins:4 + ins + outs]):
+                rank, *sizes = numbers[4 * i:4 * i + 4]
+                truth = [1] + sizes[:rank][::-1]
+                total += 1
+                exact += seen[0].get(name) == truth
+                if seen[0].get(name) != truth:
+                    different.append(f"{path.name}\t{words[0]}\t{name}\t{seen[0].get(name)}\texpected {truth}")
+    for line in different:
+        report.detail(line)
+        if only:
+            print(line)
+    share = 100 * exact / max(total, 1)
+    report.say(f"ncnn: {exact} of {total} noted shapes exact ({share:.2f} %)")
+    report.check(share >= 98, "ncnn: at least 98 % of the noted shapes are exact", different)
+
+
+def check_made(report, only):
+    """Parameters, multiply-adds and every shape as the framework inferred them."""
+    lines = [line for line in corpus.read_lines("models/oracle/made.jsonl.gz")
+             if line["file"].split("/")[0] in ("mxnet", "ncnn", "pnnx") and only in line["file"]]
+    exact = total = same = 0
+    different = []
+    for line in lines:
+        seen = corpus.Inspection(corpus.MODELS / "made" / line["file"], "--values", "--skip", "all")
+        if seen.json is None:
+            different.append(f"{line['file']}: {seen.message}")
+            continue
+        totals, shapes = seen.json["totals"], {value["name"]: value["shape"] for value in seen.json["values"]}
+        # pnnx folds batch norms into convolutions: a bias stands for scale and bias.
+        slack = 0 if line["format"] == "mxnet" else 0.01 * line["params"]
+        good = totals["macs"] == line["macs"] and abs(totals["params"] - line["params"]) <= slack
+        same += good
+        if not good:
+            different.append(f"{line['file']}: MACs {totals['macs']} of {line['macs']}, parameters {totals['params']} of {line['params']}")
+        for name, dims in line["nodes"] if line["format"] == "mxnet" else []:
+            total += 1
+            exact += shapes.get(name) == dims
+            if shapes.get(name) != dims:
+                different.append(f"{line['file']}: {name} {shapes.get(name)}, expected {dims}")
+    for line in different:
+        report.detail(line)
+    report.say(f"made with the frameworks: MACs and parameters of {same} of {len(lines)} files exact, {exact} of {total} shapes")
+    report.check(same == len(lines) and 100 * exact >= 98 * total, "shapes, parameters and MACs are those of the framework", different)
+
+
 def main():
     corpus.require("models/oracle/darknet_shapes.jsonl.gz", "models/oracle/netron.jsonl.gz", "models/darknet")
     only = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -133,6 +202,8 @@ def main():
         corpus.check_read(report, name, paths, NOT_MEANT, least)
     check_darknet_shapes(report, only)
     check_layers(report, only)
+    check_hints(report, only)
+    check_made(report, only)
     report.end()
 
 
