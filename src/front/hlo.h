@@ -147,6 +147,7 @@ typedef struct hlo_bound {
     /* SPLIT: the last dimension of id is the last `id_rank` dimensions of the value. */
     value_id whole; /* the tensor itself once it was written, in graph `whole_in` */
     int32_t whole_in;
+    int32_t truth;                    /* a number made of a truth value: that value, plus one; else 0 */
     const struct hlo_bound *elements; /* TUPLE */
     int32_t element_count;
 } hlo_bound;

@@ -155,8 +155,35 @@ static bool map_bound(hlo_writer *w, const hlo_op *o)
     return false;
 }
 
+/* min(max(x, low), high) */
+static bool map_clip(hlo_writer *w, const hlo_op *o)
+{
+    double low, high;
+    for (int i = 0; i < 2 && str_is(o->name, "minimum"); i++) {
+        const hlo_op *most = hlo_at(w->m, o->operands[i])->maker;
+        if (!most || !str_is(most->name, "maximum") || !hlo_scalar(w, o->operands[1 - i], &high))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            hlo_value x = most->operands[k];
+            if (!hlo_scalar(w, most->operands[1 - k], &low) || hlo_bound_of(w, x)->kind == HLO_UNBOUND)
+                continue;
+            const hlo_op only = {.operands = &x, .operand_count = 1, .first_result = o->first_result};
+            dtype type = hlo_type_of(w, x)->dtype;
+            value_id inputs[] = {operand_for(w, &only, 0), emit_scalar(&w->e, type, low),
+                                 emit_scalar(&w->e, type, high)};
+            target t = target_of(w, &only);
+            emit_op(&w->e, "Clip", inputs, 3, t.id);
+            finish(w, o, t);
+            return true;
+        }
+    }
+    return false;
+}
+
 void hlo_map_max_min(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
+    if (map_clip(w, o))
+        return;
     if (!map_bound(w, o))
         hlo_write_pointwise(w, o, is_bool(w, o) ? (canonical[1] == 'a' ? "Or" : "And") : canonical);
 }
@@ -259,6 +286,13 @@ static str direction_of(const hlo_op *o)
     return direction ? direction->text : STR("");
 }
 
+/* A truth value that was made a number, compared with 0. */
+static bool is_truth(hlo_writer *w, const hlo_op *o)
+{
+    double zero;
+    return hlo_bound_of(w, o->operands[0])->truth && hlo_scalar(w, o->operands[1], &zero) && zero == 0;
+}
+
 void hlo_map_compare(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     static const struct {
@@ -270,6 +304,10 @@ void hlo_map_compare(hlo_writer *w, const hlo_op *o, const char *unused)
     for (size_t i = 0; i < sizeof DIRECTIONS / sizeof *DIRECTIONS; i++) {
         if (!str_is(name, DIRECTIONS[i].direction) || o->operand_count != 2)
             continue;
+        if (i == 1 && is_truth(w, o)) {
+            hlo_bind(w, o->first_result, hlo_bound_of(w, o->operands[0])->truth - 1);
+            return;
+        }
         if (i != 1) {
             hlo_write_pointwise(w, o, DIRECTIONS[i].op);
             return;
@@ -377,5 +415,8 @@ void hlo_map_convert(hlo_writer *w, const hlo_op *o, const char *unused)
         hlo_bind_as(w, o->first_result, same);
         return;
     }
+    const hlo_bound from = *hlo_bound_of(w, o->operands[0]);
     emit_int(hlo_write_pointwise(w, o, "Cast"), "to", to->dtype);
+    if (from.kind == HLO_PLAIN && hlo_type_of(w, o->operands[0])->dtype == DT_BOOL)
+        hlo_bound_of(w, o->first_result)->truth = from.id + 1;
 }

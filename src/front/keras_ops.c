@@ -7,7 +7,15 @@
 /* Inputs of fewer dimensions are broadcast behind the batch by Keras, which numpy does not; real models have equal ranks. */
 static void map_join(keras_call *c, const char *canonical)
 {
-    emit_op(c->e, canonical, c->in, c->in_count, c->out);
+    if (strcmp(canonical, "Sum") != 0) {
+        emit_op(c->e, canonical, c->in, c->in_count, c->out);
+        return;
+    }
+    value_id sum = c->in_count ? c->in[0] : NO_VALUE; /* one after the other, as everybody computes it */
+    for (int i = 1; i < c->in_count; i++)
+        sum = emit_2(c->e, "Add", sum, c->in[i], i + 1 == c->in_count ? c->out : NO_VALUE);
+    if (c->in_count == 1)
+        emit_1(c->e, "Identity", sum, c->out);
 }
 
 /* The number that stands beside a tensor: x + 3. */

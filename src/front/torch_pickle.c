@@ -95,7 +95,7 @@ static int32_t pop_mark(pickle *p, const torch_value **items)
     if (!p->marks.count)
         wrong(p, "a mark is missing");
     int32_t from = p->marks.items[--p->marks.count], count = p->stack.count - from;
-    *items = p->stack.items + from;
+    *items = count ? p->stack.items + from : p->stack.items; /* there may be no stack yet */
     p->stack.count = from;
     return count;
 }

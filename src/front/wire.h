@@ -67,7 +67,7 @@ __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field 
 
 static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
 {
-    return (wire){.at = bytes, .end = bytes + size, .file = bytes, .fail = f};
+    return (wire){.at = bytes, .end = size ? bytes + size : bytes, .file = bytes, .fail = f};
 }
 
 /* The message or text inside a field; empty if the field is a number, because protobuf ignores a field whose type is not the

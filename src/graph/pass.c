@@ -35,6 +35,7 @@ static const pass_info PASSES[] = {
     {"silu", "x * sigmoid(x)", pass_silu, false, false},
     {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false, false},
     {"linear", "matrix product with a weight, and its bias", pass_linear, false, true},
+    {"conv-bias", "a bias that is added behind a convolution", pass_conv_bias, false, false},
     {"attention", "scaled dot-product attention where PyTorch runs it as one kernel", pass_attention, false, false},
     {"pixel-shuffle", "pixel shuffle, pixel unshuffle and channel shuffle", pass_pixel_shuffle, false, false},
     {"windows", "window partition and its reverse", pass_windows, false, false},

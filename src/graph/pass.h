@@ -50,6 +50,7 @@ void pass_mish(pass_context *p);
 void pass_attention(pass_context *p); /* pass_attention.c */
 void pass_explicit_attention(pass_context *p);
 void pass_linear(pass_context *p); /* pass_linear.c */
+void pass_conv_bias(pass_context *p);
 void pass_conv_batch_norm(pass_context *p);
 void pass_pixel_shuffle(pass_context *p); /* pass_layout.c */
 void pass_windows(pass_context *p);

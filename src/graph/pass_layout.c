@@ -205,13 +205,33 @@ void pass_roll(pass_context *p)
 
 /* ---- global pooling -------------------------------------------------------------------------------------------------- */
 
-/* The mean over height and width of (N,C,H,W): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike. */
+/* Does v come, through pointwise work alone, from a layer that has the channels last? */
+static bool has_channels_last(pass_context *p, value_id v)
+{
+    enum { MAX_STEPS = 32 };
+    for (int step = 0; step < MAX_STEPS; step++) {
+        const node *n = pass_maker(p, v);
+        if (!n || !n->op)
+            return false;
+        if (n->op->kind == OP_CONV || n->op->kind == OP_POOL || n->op->kind == OP_NORM)
+            return node_attr_int(n, "channels_last", 0) != 0;
+        if (n->op->kind != OP_POINTWISE || n->input_count < 1 || n->inputs[0] == NO_VALUE)
+            return false;
+        v = n->inputs[0];
+    }
+    return false;
+}
+
+/* The mean over height and width of (N,C,H,W), or of (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike. */
 void pass_global_pool(pass_context *p)
 {
     PASS_FOR_EACH (p, n, "ReduceMean") {
         int64_t axes[MAX_RANK];
-        if (pass_axes(p, n, axes) != 2 || axes[0] != 2 || axes[1] != 3 || pass_value(p, n->inputs[0])->rank != 4 ||
-            p->is_static[n->inputs[0]])
+        if (pass_axes(p, n, axes) != 2 || pass_value(p, n->inputs[0])->rank != 4 || p->is_static[n->inputs[0]])
+            continue;
+        bool is_first = axes[0] == 2 && axes[1] == 3;
+        bool is_last = axes[0] == 1 && axes[1] == 2 && has_channels_last(p, n->inputs[0]);
+        if (!is_first && !is_last)
             continue;
         int64_t keepdims = node_attr_int(n, "keepdims", 1);
         pass_group g = {.count = 0};
@@ -219,5 +239,7 @@ void pass_global_pool(pass_context *p)
         node *made = pass_replace_group(p, &g, n, "GlobalAveragePool", &n->inputs[0], 1, n->outputs[0]);
         if (made && !keepdims)
             pass_attr_int(p, made, "keepdims", 0);
+        if (made && is_last)
+            pass_attr_int(p, made, "channels_last", 1);
     }
 }

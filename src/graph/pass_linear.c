@@ -74,6 +74,47 @@ void pass_linear(pass_context *p)
         try_gemm(p, n);
 }
 
+/* ---- convolution and bias ------------------------------------------------------------------------------------------ */
+
+/* One number for each channel of y, and nothing else. */
+static bool is_per_channel(pass_context *p, value_id v, value_id y, int axis)
+{
+    const value *b = pass_value(p, v), *x = pass_value(p, y);
+    if (!b || !p->is_static[v] || x->rank < 3 || b->rank < 1 || b->rank > x->rank || axis < x->rank - b->rank)
+        return false;
+    for (int i = 0; i < b->rank; i++) {
+        int at = x->rank - b->rank + i;
+        if (b->dims[i] != (at == axis ? x->dims[at] : 1) || (at == axis && b->dims[i] == NUM_UNKNOWN))
+            return false;
+    }
+    return true;
+}
+
+/* TensorFlow adds the bias in an operator of its own. */
+void pass_conv_bias(pass_context *p)
+{
+    PASS_FOR_EACH (p, conv, "Conv") {
+        if (conv->input_count != 2)
+            continue;
+        pass_group g = {.count = 0};
+        group_add(&g, conv);
+        node *sum = pass_down(p, &g, conv->outputs[0], "Add");
+        value_id bias = sum ? pass_other(p, sum, conv->outputs[0]) : NO_VALUE;
+        int rank = pass_value(p, conv->outputs[0])->rank;
+        int axis = node_attr_int(conv, "channels_last", 0) ? rank - 1 : 1;
+        if (bias == NO_VALUE || !is_per_channel(p, bias, conv->outputs[0], axis))
+            continue;
+        const value_id inputs[3] = {conv->inputs[0], conv->inputs[1], pass_weight(p, &g, bias, NULL)};
+        attr *attrs = conv->attrs;
+        int32_t attr_count = conv->attr_count;
+        node *made = pass_replace_group(p, &g, conv, "Conv", inputs, 3, sum->outputs[0]);
+        if (made) {
+            made->attrs = attrs;
+            made->attr_count = attr_count;
+        }
+    }
+}
+
 /* ---- convolution and batch norm ----------------------------------------------------------------------------------- */
 
 /* Inference only: one convolution whose weights hold the statistics. */

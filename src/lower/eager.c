@@ -156,6 +156,9 @@ static const struct lowering {
     {"GreaterOrEqual", lower_compare, "ge", NULL, NOT_LOCAL},
     {"Less", lower_compare, "lt", NULL, NOT_LOCAL},
     {"LessOrEqual", lower_compare, "le", NULL, NOT_LOCAL},
+    {"And", lower_compare, "logical_and", NULL, NOT_LOCAL},
+    {"Or", lower_compare, "logical_or", NULL, NOT_LOCAL},
+    {"Xor", lower_compare, "logical_xor", NULL, NOT_LOCAL},
     {"ReduceMean", lower_reduce, "mean", find_variance, NOT_LOCAL},
     {"ReduceSum", lower_reduce, "sum", NULL, NOT_LOCAL},
     {"ReduceMax", lower_reduce, "amax", NULL, NOT_LOCAL},
@@ -395,6 +398,8 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
         e.is_turned = has_channels_last(e.node);
+        e.turns_all = !e.is_turned && !e.instead[i] && continues_turned(&e);
+        e.is_turned |= e.turns_all;
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             lower_node(&e);

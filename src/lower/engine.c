@@ -115,11 +115,17 @@ static bool same_dims(const engine *e, tensor_id a, tensor_id b)
     return x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
 }
 
+static bool is_fused_attention(const kernel *k)
+{
+    static const char BEGIN[] = "_scaled_dot_product";
+    return strncmp(k->op, BEGIN, sizeof BEGIN - 1) == 0;
+}
+
 /* Each element from the same place of every operand, or from a broadcast one. */
 static bool is_elementwise(const engine *e, const kernel *k)
 {
     static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
-    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS))
+    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS) || is_fused_attention(k))
         return false;
     for (int i = 0; i < k->input_count; i++)
         if (same_dims(e, k->inputs[i], k->outputs[0]))
@@ -180,8 +186,12 @@ static void place_elementwise(engine *e, int32_t number)
         bool is_full = same_dims(e, t, k->outputs[0]);
         full += is_full;
         int32_t g = is_full ? own_maker(e, t) : NO_GROUP;
-        if (g == NO_GROUP || g <= best || e->groups.items[g].kind == GROUP_CALL || e->groups.items[g].is_attention)
+        if (g == NO_GROUP || g <= best || e->groups.items[g].kind == GROUP_CALL)
             continue;
+        if (e->groups.items[g].is_attention) { /* it writes its result as it is wanted, but takes nothing else */
+            best = is_op(k, "clone") ? g : best;
+            continue;
+        }
         const group *x = &e->groups.items[g];
         bool lies_alike =
             is_op(k, "clone") ? x->kind == GROUP_POINTWISE : elements_of(e, x->output) == elements_of(e, k->outputs[0]);
@@ -215,6 +225,25 @@ static void place_rows(engine *e, int32_t number)
     }
 }
 
+/* An attention reads queries, keys and values however they lie: copies made for it alone are part of it. */
+static void take_copies(engine *e, int32_t g)
+{
+    int32_t count = e->groups.items[g].kernels.count, *own = e->groups.items[g].kernels.items;
+    e->groups.items[g].kernels.items = NULL;
+    e->groups.items[g].kernels.count = e->groups.items[g].kernels.capacity = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const kernel *k = &e->in->kernels.items[own[i]];
+        for (int n = 0; n < k->input_count; n++) {
+            int32_t from = own_maker(e, k->inputs[n]);
+            if (from != NO_GROUP && from != g && e->groups.items[from].kind == GROUP_POINTWISE &&
+                e->groups.items[from].kernels.count == 1 && is_op(e->groups.items[from].main, "clone"))
+                absorb(e, g, from);
+        }
+    }
+    for (int32_t i = 0; i < count; i++)
+        *(int32_t *)ARENA_PUSH(e->arena, &e->groups.items[g].kernels) = own[i];
+}
+
 static void place_product(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -222,6 +251,7 @@ static void place_product(engine *e, int32_t number)
     if (before != NO_GROUP && e->groups.items[before].has_scores && !e->groups.items[before].is_attention) {
         e->groups.items[before].is_attention = true;
         add_to_group(e, before, number);
+        take_copies(e, before);
         return;
     }
     new_group(e, GROUP_PRODUCT, number);
@@ -310,6 +340,64 @@ static bool is_folded(const group *x, const kernel *k, int input)
            input > (x->main->input_count > 2 ? 0 : 1);
 }
 
+/* The same memory with two neighbouring dimensions the other way round. */
+static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
+{
+    placed_tensor t = *tensor_at(e, id);
+    int64_t *numbers = ARENA_ARRAY(e->arena, int64_t, 2 * (size_t)t.rank);
+    memcpy(numbers, t.dims, (size_t)t.rank * sizeof *numbers);
+    memcpy(numbers + t.rank, t.strides, (size_t)t.rank * sizeof *numbers);
+    for (int n = 0; n < 2; n++) {
+        int64_t *pair = numbers + n * t.rank + first, swapped = pair[0];
+        pair[0] = pair[1];
+        pair[1] = swapped;
+    }
+    t.dims = numbers;
+    t.strides = numbers + t.rank;
+    *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = t;
+    return e->out->tensors.count - 1;
+}
+
+/* The keys of an attention that was written as products come as (…, E, L): as the others, (…, L, E). */
+static void turn_keys(engine *e, const group *x, tensor_id *held, int count)
+{
+    int32_t keys = storage_of(e, x->main->inputs[1]);
+    for (int32_t i = 0; i < x->kernels.count; i++) { /* through the copy that was made of them */
+        const kernel *k = &e->in->kernels.items[x->kernels.items[i]];
+        if (is_op(k, "clone") && storage_of(e, k->outputs[0]) == keys)
+            keys = storage_of(e, k->inputs[0]);
+    }
+    for (int i = 0; i < count; i++) {
+        const placed_tensor t = *tensor_at(e, held[i]);
+        if (t.storage != keys || t.rank < 2)
+            continue;
+        held[i] = with_axes_swapped(e, held[i], t.rank - 2);
+        return;
+    }
+}
+
+/* The bias of queries, keys and values as every score sees it. */
+static tensor_id expanded_bias(engine *e, const tensor_id *held)
+{
+    const placed_tensor *q = tensor_at(e, held[0]), *keys = tensor_at(e, held[1]);
+    placed_tensor bias = *tensor_at(e, held[3]);
+    enum { RANK = 4 };
+    if (q->rank != RANK || keys->rank != RANK || bias.rank != RANK)
+        return held[3];
+    const int64_t scores[RANK] = {q->dims[0], q->dims[1], q->dims[2], keys->dims[2]};
+    int64_t *numbers = ARENA_ARRAY(e->arena, int64_t, 2 * RANK);
+    for (int i = 0; i < RANK; i++) {
+        if (bias.dims[i] != 1 && bias.dims[i] != scores[i])
+            return held[3];
+        numbers[i] = scores[i];
+        numbers[RANK + i] = bias.dims[i] == scores[i] ? bias.strides[i] : 0;
+    }
+    bias.dims = numbers;
+    bias.strides = numbers + RANK;
+    *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = bias;
+    return e->out->tensors.count - 1;
+}
+
 static void emit_group(engine *e, const group *x)
 {
     size_t most = 2;
@@ -319,7 +407,8 @@ static void emit_group(engine *e, const group *x)
     const char **ops = ARENA_ARRAY(e->arena, const char *, (size_t)x->kernels.count + 1);
     bool is_plain = x->kind == GROUP_POINTWISE && x->kernels.count > 1;
     kernel k = *x->main;
-    k.op = x->is_attention ? "_scaled_dot_product_flash_attention" : is_plain ? "fused_pointwise" : x->main->op;
+    bool is_attention = x->is_attention || is_fused_attention(x->main);
+    k.op = is_attention ? "_scaled_dot_product_flash_attention" : is_plain ? "fused_pointwise" : x->main->op;
     k.flags = x->main->flags & KERNEL_UNKNOWN;
     k.input_count = k.output_count = 0;
     k.macs = k.flops = k.bytes_read = k.bytes_written = 0;
@@ -343,8 +432,17 @@ static void emit_group(engine *e, const group *x)
         }
         bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
         k.macs = add_saturated(k.macs, part->macs);
+        is_free |= x->is_attention && !is_product(part); /* as it is counted for attention that comes as one operator */
         k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
-        ops[k.fused_count++] = part->op;
+        /* Beside a bias, a batch norm that was folded is nothing that runs. */
+        if (!is_batch_norm(part) || !is_free || x->main->input_count < 3)
+            ops[k.fused_count++] = part->op;
+    }
+    if (x->is_attention) {
+        turn_keys(e, x, held, k.input_count);
+        if (k.input_count == 4)
+            held[3] = expanded_bias(e, held);
+        k.fused_count = 0; /* the name says it all, and it is the name of what comes as one operator too */
     }
     int32_t s = storage_of(e, x->output);
     bool writes_narrow = e->readers[s] > e->wide_readers[s], writes_wide = e->wide_readers[s] > 0 || e->is_output[s];
@@ -354,6 +452,11 @@ static void emit_group(engine *e, const group *x)
         held[k.input_count + k.output_count++] = x->output;
     if (writes_narrow)
         held[k.input_count + k.output_count++] = narrowed(e, x->output);
+    /* (N, L, heads, E) behind the copy: as attention itself has it. */
+    const kernel *last = &e->in->kernels.items[x->kernels.items[x->kernels.count - 1]];
+    if (x->is_attention && is_op(last, "clone") && tensor_at(e, x->output)->rank == 4 && k.output_count == 1 &&
+        !writes_narrow)
+        held[k.input_count] = with_axes_swapped(e, x->output, 1);
     for (int i = 0; i < k.output_count; i++)
         k.bytes_written = add_saturated(k.bytes_written, tensor_bytes(e, k.outputs[i]));
     k.fused = k.fused_count > 1 ? ops : NULL;

@@ -97,6 +97,41 @@ bool has_channels_last(const node *n)
     return may_have && node_attr_int(n, "channels_last", 0) != 0;
 }
 
+static bool has_shape_of(const value *x, const value *y)
+{
+    bool same = x->rank == y->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = x->dims[i] == y->dims[i];
+    return same;
+}
+
+static bool has_one_element(const value *x)
+{
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != 1)
+            return false;
+    return x->rank >= 0;
+}
+
+bool continues_turned(const eager *e)
+{
+    const node *n = e->node;
+    if (!n->op || n->op->kind != OP_POINTWISE || n->output_count != 1 || n->outputs[0] == NO_VALUE || e->trains)
+        return false;
+    const value *y = &e->net->values.items[n->outputs[0]];
+    bool is_turned = false;
+    for (int i = 0; i < n->input_count; i++) {
+        if (n->inputs[i] == NO_VALUE)
+            continue;
+        const value *x = &e->net->values.items[n->inputs[i]];
+        bool is_same = has_shape_of(x, y);
+        if (!is_same && !has_one_element(x))
+            return false;
+        is_turned |= is_same && e->of_turned[n->inputs[i]] != NO_TENSOR;
+    }
+    return is_turned && y->rank >= 3;
+}
+
 /* From (N, …, C) to (N, C, …), or back. */
 static void turn_axes(int rank, bool to_first, int64_t *perm)
 {
@@ -160,9 +195,9 @@ tensor_id tensor_of(eager *e, value_id v)
     return t;
 }
 
-static tensor_id turned_input(eager *e)
+static tensor_id turned_input(eager *e, int i)
 {
-    value_id v = e->node->inputs[0];
+    value_id v = e->node->inputs[i];
     if (e->of_turned[v] == NO_TENSOR) {
         tensor_id t = tensor_of(e, v);
         int64_t perm[MAX_PLACED_RANK] = {0};
@@ -174,8 +209,11 @@ static tensor_id turned_input(eager *e)
 
 tensor_id input_of(eager *e, int i)
 {
-    if (i == 0 && e->is_turned && e->node->input_count > 0 && e->node->inputs[0] != NO_VALUE)
-        return turned_input(e);
+    if (e->is_turned && (i == 0 || e->turns_all) && i < e->node->input_count && e->node->inputs[i] != NO_VALUE) {
+        const value *x = &e->net->values.items[e->node->inputs[i]];
+        if (!e->turns_all || has_shape_of(x, &e->net->values.items[e->node->outputs[0]]))
+            return turned_input(e, i);
+    }
     return i < e->node->input_count && e->node->inputs[i] != NO_VALUE ? tensor_of(e, e->node->inputs[i]) : NO_TENSOR;
 }
 

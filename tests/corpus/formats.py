@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""One network in every format that has it: the same parameters, multiply-adds, kernels and, nearly, predictions.
+
+    formats.py              checks, and compares the table with the one in README.md
+    formats.py --write      writes the table into README.md
+    formats.py --files      prints a line for each file
+
+The setting is one in which it does not matter how a file is written: an inference engine (which folds batch norms, and runs bias, activation
+and attention inside the products), half precision, images with the channels last, batch 8. Parameters and MACs are of batch 1.
+"""
+import collections
+import json
+import statistics
+import subprocess
+import sys
+
+import corpus
+
+README = corpus.TOP / "README.md"
+BEGIN, END = "<!-- formats -->\n", "<!-- /formats -->\n"
+GPU, BATCH = "a100-sxm4-40gb", 8
+SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime", "engine"]
+NETWORKS = {"resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "vgg16": "VGG-16", "bert_base": "BERT-base, 128 tokens"}
+DIRECTORIES = ("pt2", "torchscript", "onnx", "stablehlo", "jax-export", "hlo", "paddle", "savedmodel", "graphdef", "keras", "tflite",
+               "openvino", "coreml", "mxnet", "ncnn", "pnnx")
+# Other numbers than float32, gradients, forms that are not read.
+OTHERS = (".int8.", ".float16.", ".dynamic.", ".grad.", ".bf16.", ".hlo.pb")
+PARAMETERS, MACS, LATENCY = 0.005, 0.005, 0.02  # at most so far apart
+
+# What cannot be the same, and why. Such a row is shown, and does not count for the limits.
+MERGED = "Freezing merges constants of equal contents, and all weights of these files are zero"
+ZERO_BIAS = "The weights of these files are zero, and their converters left out biases that are zero"
+TF_BERT = "TensorFlow writes out layer norm, GELU (by erfc) and attention (by einsum) in a way that is not put together"
+FLAX_MASK = "Flax has a mask for each pair of tokens, not for each token"
+EXPLAINED = (("bert_base", "savedmodel/", TF_BERT), ("bert_base", "stablehlo/", FLAX_MASK), ("bert_base", "jax-export/", FLAX_MASK), ("bert_base", "hlo/", FLAX_MASK),
+             ("", ".frozen.", MERGED), ("", ".mobile.", MERGED), ("", ".optimized.", MERGED), ("", ".dynamo.opset18.", ZERO_BIAS), ("", "openvino/", ZERO_BIAS), ("", "tflite/", ZERO_BIAS))
+
+
+def explanation(file):
+    return next((why for network, part, why in EXPLAINED if network in file and part in file), None)
+
+
+def run(*arguments):
+    done = subprocess.run([corpus.PROGRAM, *arguments], capture_output=True, text=True, timeout=corpus.TIMEOUT_S)
+    return (json.loads(done.stdout), "") if done.returncode == 0 else (None, done.stderr.strip().split(": ", 2)[-1])
+
+
+def shapes_for(seen, line, batch):
+    """Inputs that the file leaves open, as they were when it was made."""
+    given = []
+    for value, (_, *dims) in zip(seen["inputs"], line["inputs"].values()):
+        if not value["shape"] or None in value["shape"] or any(isinstance(dim, str) for dim in value["shape"][1:]):
+            given += ["--shape", f"{value['name']}={','.join(map(str, [batch, *dims[1:]]))}"]
+    return given
+
+
+def measure(task):
+    path, line = task
+    seen, why = run("inspect", path, "--format", "json")
+    if seen is None:
+        return None, why
+    one, many = shapes_for(seen, line, 1), shapes_for(seen, line, BATCH)
+    seen, why = run("inspect", path, "--format", "json", *(one or ["--batch", "1"]))
+    if seen is None:
+        return None, why
+    predicted, why = run("predict", path, *SETTING, *(many or ["--batch", str(BATCH)]), "--format", "json", "--kernels")
+    if predicted is None:
+        return None, why
+    return (seen["totals"]["params"], seen["totals"]["macs"], len(predicted["kernels"]), predicted["latency_ms"]["value"]), ""
+
+
+def files():
+    """(path, oracle line) of all that are meant."""
+    for line in corpus.read_lines("models/oracle/made.jsonl.gz"):
+        directory = line["file"].split("/")[0]
+        if line["network"] not in NETWORKS or directory not in DIRECTORIES or not line.get("macs") or ".dyn." in line["file"] or \
+                any(part in line["file"] for part in OTHERS):
+            continue
+        path = corpus.MODELS / "made" / line["file"]
+        if path.exists():
+            yield str(path), line
+
+
+def apart(values):
+    return max(values) / min(values) - 1
+
+
+def main():
+    corpus.require("models/oracle/made.jsonl.gz", "models/made")
+    report = corpus.Report("formats")
+    tasks = list(files())
+    groups = collections.defaultdict(lambda: collections.defaultdict(list))
+    unread = collections.Counter()
+    for (path, line), (figures, why) in zip(tasks, corpus.parallel(measure, tasks)):
+        if "--files" in sys.argv:
+            print(f"{line['file']:60} {figures or why}")
+        if figures is None:
+            unread[line["file"].split("/")[0], why.rsplit(": ", 1)[-1]] += 1
+            report.detail(f"{line['file']}: {why}")
+            continue
+        why = explanation(line["file"])
+        name = line["file"].split("/")[0]
+        groups[line["network"], line["macs"]][name, why].append(figures)
+    table = ["| network | format | files | parameters | MACs | kernels | latency |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    notes = []
+    for (network, macs), formats in sorted(groups.items(), key=lambda item: (list(NETWORKS).index(item[0][0]), -len(item[1]))):
+        if len(formats) < 2:
+            continue
+        counted = [figures for (_, why), rows in formats.items() if not why for figures in rows]
+        middle = statistics.median(figures[3] for figures in counted)
+        title = NETWORKS[network] + ("" if macs == max(key[1] for key in groups if key[0] == network) else ", strides in the 1×1 convolutions")
+        for name, why in sorted(formats, key=lambda key: (DIRECTORIES.index(key[0]), key[1] or "")):
+            rows = formats[name, why]
+            if why and why not in notes:
+                notes.append(why)
+            off = max((figures[3] / middle - 1 for figures in rows), key=abs)
+            table.append(f"| {title} | {name} | {len(rows)} | {' / '.join(f'{p:,}' for p in sorted({r[0] for r in rows}, reverse=True))} | "
+                         f"{rows[0][1]:,} | {' / '.join(map(str, sorted({r[2] for r in rows})))} | {round(100 * off):+d} %"
+                         f"{f' ({notes.index(why) + 1})' if why else ''} |")
+            title = ""
+        rows = counted
+        label = f"{network} with {macs:,} MACs in {len({name for name, _ in formats})} formats, {len(rows)} files"
+        report.check(apart([r[0] for r in rows]) <= PARAMETERS, f"{label}: the same parameters", [str(sorted({r[0] for r in rows}))])
+        report.check(apart([r[1] for r in rows]) <= MACS, f"{label}: the same MACs", [str(sorted({r[1] for r in rows}))])
+        report.check(apart([r[3] for r in rows]) <= LATENCY, f"{label}: predictions within {100 * LATENCY:.0f} %", [str(sorted({r[3] for r in rows}))])
+    text = "\n".join(table) + "\n\n" + "".join(f"({i + 1}) {note}. " for i, note in enumerate(notes)).strip() + "\n"
+    for line in text.splitlines():
+        report.say(line)
+    for (directory, why), count in sorted(unread.items()):
+        report.say(f"not in the table: {count} of {directory}: {why}")
+    readme = README.read_text()
+    before, _, rest = readme.partition(BEGIN)
+    if "--write" in sys.argv:
+        README.write_text(before + BEGIN + text + END + rest.partition(END)[2])
+    else:
+        report.check(rest.partition(END)[0] == text, "README.md has this table", ["tests/corpus/formats.py --write puts it there"])
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
