@@ -358,22 +358,39 @@ static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
     return e->out->tensors.count - 1;
 }
 
-/* The keys of an attention that was written as products come as (…, E, L): as the others, (…, L, E). */
-static void turn_keys(engine *e, const group *x, tensor_id *held, int count)
+/* What a storage is a copy of inside the group; itself if it is none. */
+static int32_t copied_from(const engine *e, const group *x, int32_t storage)
 {
-    int32_t keys = storage_of(e, x->main->inputs[1]);
-    for (int32_t i = 0; i < x->kernels.count; i++) { /* through the copy that was made of them */
+    for (int32_t i = 0; i < x->kernels.count; i++) {
         const kernel *k = &e->in->kernels.items[x->kernels.items[i]];
-        if (is_op(k, "clone") && storage_of(e, k->outputs[0]) == keys)
-            keys = storage_of(e, k->inputs[0]);
+        if (is_op(k, "clone") && storage_of(e, k->outputs[0]) == storage)
+            return storage_of(e, k->inputs[0]);
     }
-    for (int i = 0; i < count; i++) {
-        const placed_tensor t = *tensor_at(e, held[i]);
-        if (t.storage != keys || t.rank < 2)
-            continue;
-        held[i] = with_axes_swapped(e, held[i], t.rank - 2);
-        return;
-    }
+    return storage;
+}
+
+/* The operands of an attention that was written as products, in the order of one that was not: queries, keys, values, bias. The keys come as
+ * (…, E, L); as the others, they are (…, L, E). */
+static void order_operands(engine *e, const group *x, tensor_id *held, int count)
+{
+    const kernel *last = x->main;
+    for (int32_t i = 0; i < x->kernels.count; i++)
+        if (is_product(&e->in->kernels.items[x->kernels.items[i]]))
+            last = &e->in->kernels.items[x->kernels.items[i]];
+    const int32_t wanted[] = {copied_from(e, x, storage_of(e, x->main->inputs[0])),
+                              copied_from(e, x, storage_of(e, x->main->inputs[1])),
+                              copied_from(e, x, storage_of(e, last->inputs[1]))};
+    for (int place = 0; place < 3; place++)
+        for (int i = place; i < count; i++)
+            if (storage_of(e, held[i]) == wanted[place]) {
+                tensor_id found = held[i];
+                for (int n = i; n > place; n--)
+                    held[n] = held[n - 1];
+                held[place] = found;
+                break;
+            }
+    if (count > 1 && storage_of(e, held[1]) == wanted[1] && tensor_at(e, held[1])->rank > 1)
+        held[1] = with_axes_swapped(e, held[1], tensor_at(e, held[1])->rank - 2);
 }
 
 /* The bias of queries, keys and values as every score sees it. */
@@ -439,7 +456,7 @@ static void emit_group(engine *e, const group *x)
             ops[k.fused_count++] = part->op;
     }
     if (x->is_attention) {
-        turn_keys(e, x, held, k.input_count);
+        order_operands(e, x, held, k.input_count);
         if (k.input_count == 4)
             held[3] = expanded_bias(e, held);
         k.fused_count = 0; /* the name says it all, and it is the name of what comes as one operator too */
