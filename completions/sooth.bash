@@ -32,7 +32,7 @@ _sooth() {
     -f | --format)
         local formats="table json csv dot svg"
         [ "$command" != gpus ] || formats="table json csv"
-        [ "$command" != predict ] || formats="table json csv trace html"
+        [ "$command" != predict ] || formats="table json csv trace html memory-svg"
         [ "$command" != eval ] || formats="table json"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
@@ -85,7 +85,7 @@ _sooth() {
     case $command in
     inspect) options="--batch --dim --seq --past --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels"
+        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels --memory --fits --largest-batch"
         options+=" --format --queries --weights --output --help"
         ;;
     mig)

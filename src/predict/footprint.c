@@ -43,6 +43,11 @@ static double capacity_of(const device *d)
     return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
 }
 
+static bool loads_at_once(str stack)
+{
+    return str_starts(stack, "pt1.10") || str_starts(stack, "pt1.11") || str_starts(stack, "pt1.12");
+}
+
 static double context_of(const memory_constants *c, const program *p, const setting *where)
 {
     bool convolves = false;
@@ -51,8 +56,9 @@ static double context_of(const memory_constants *c, const program *p, const sett
     double sms = where->device->numbers[DEVICE_SMS];
     bool trains = where->lower.mode != MODE_INFER;
     double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
-    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) +
-           (convolves ? of_cudnn : 0);
+    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] +
+           (loads_at_once(where->stack) ? c->of[CONTEXT_UNLAZY_MIB] : 0) +
+           (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? of_cudnn : 0);
 }
 
 footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,

@@ -151,7 +151,8 @@ static void scale(const canvas *c)
 {
     char room[NUMBER_ROOM + 8], number[NUMBER_ROOM];
     double tick = tick_of(c->all_mib);
-    for (double mib = 0; mib <= c->all_mib; mib += tick) {
+    for (int i = 0; i * tick <= c->all_mib; i++) {
+        double mib = i * tick;
         char y[NUMBER_ROOM];
         number_real(y, round(y_of(c, mib) * 10) / 10);
         text_printf(c->out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%s\" y2=\"%s\"/>\n", LEFT, WIDTH - RIGHT, y,
