@@ -77,12 +77,6 @@ static bool write_reduction(emitter *e, const coreml_layer *l)
 
 /* ---- activations ----------------------------------------------------------------------------------------------- */
 
-static void clip(emitter *e, const coreml_layer *l, double low, double high)
-{
-    value_id bounds[2] = {emit_scalar(e, DT_FLOAT32, low), emit_scalar(e, DT_FLOAT32, high)};
-    emit_op(e, "Clip", (const value_id[]){x_of(l), bounds[0], bounds[1]}, 3, out(l));
-}
-
 static void write_activation(emitter *e, const coreml_layer *l)
 {
     static const struct {
@@ -211,11 +205,8 @@ static void write_split(emitter *e, const coreml_layer *l, int64_t axis, uint32_
 
 static int64_t mask_of(wire params, uint32_t number)
 {
-    int64_t flags[MAX_RANK], mask = 0;
-    int count = layer_ints(params, number, flags, MAX_RANK);
-    for (int i = 0; i < count && i < 63; i++)
-        mask |= (int64_t)(flags[i] != 0) << i;
-    return mask;
+    int64_t flags[MAX_RANK];
+    return emit_mask(flags, layer_ints(params, number, flags, MAX_RANK));
 }
 
 static void write_slice_static(emitter *e, const coreml_layer *l)
@@ -420,7 +411,7 @@ bool coreml_write_layer(emitter *e, const coreml_layer *l)
         write_slice(e, l);
         break;
     case 660:
-        clip(e, l, layer_real(p, 1, 0), layer_real(p, 2, 0));
+        emit_clip(e, x, layer_real(p, 1, 0), layer_real(p, 2, 0), out(l));
         break;
     case 795:
         emit_1(e, "Gelu", x, out(l));
@@ -480,7 +471,7 @@ bool coreml_write_layer(emitter *e, const coreml_layer *l)
         write_constant_pad(e, l);
         break;
     case 1460:
-        clip(e, l, 0, layer_real(p, 2, 6));
+        emit_clip(e, x, 0, layer_real(p, 2, 6), out(l));
         break;
     default:
         return false;

@@ -62,22 +62,16 @@ static void map_rsqrt(emitter *e, const named_op *o, const char *unused)
     emit_1(e, "Reciprocal", emit_1(e, "Sqrt", x_of(o), NO_VALUE), out(o));
 }
 
-static void clip(emitter *e, const named_op *o, double low, double high)
-{
-    value_id bounds[2] = {emit_scalar(e, DT_FLOAT32, low), emit_scalar(e, DT_FLOAT32, high)};
-    emit_op(e, "Clip", (const value_id[]){x_of(o), bounds[0], bounds[1]}, 3, out(o));
-}
-
 static void map_clip(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
-    clip(e, o, named_real(e, o, "alpha", 0), named_real(e, o, "beta", 0));
+    emit_clip(e, x_of(o), named_real(e, o, "alpha", 0), named_real(e, o, "beta", 0), out(o));
 }
 
 static void map_relu6(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
-    clip(e, o, 0, 6);
+    emit_clip(e, x_of(o), 0, 6, out(o));
 }
 
 static void map_alpha(emitter *e, const named_op *o, const char *canonical)
@@ -99,18 +93,10 @@ static void map_gelu(emitter *e, const named_op *o, const char *canonical)
         emit_text(n, "approximate", STR("tanh"));
 }
 
-/* One slope for each channel. */
-static void map_prelu(emitter *e, const named_op *o, const char *canonical)
+static void map_prelu(emitter *e, const named_op *o, const char *unused)
 {
-    int64_t axes[MAX_RANK];
-    int rank = named_declared(e, x_of(o))->rank;
-    value_id alpha = named_in(o, "alpha");
-    if (named_declared(e, alpha)->rank == 1 && rank > 2) {
-        for (int i = 0; i < rank - 2; i++)
-            axes[i] = 1 + i;
-        alpha = emit_unsqueeze(e, alpha, axes, rank - 2, NO_VALUE);
-    }
-    emit_2(e, canonical, x_of(o), alpha, out(o));
+    (void)unused;
+    emit_prelu(e, x_of(o), named_in(o, "alpha"), out(o));
 }
 
 /* Integers of 32 and 64 bits are one here: the type of the output is what it becomes. */
@@ -211,11 +197,8 @@ static void map_split(emitter *e, const named_op *o, const char *canonical)
 
 static int64_t mask_of(emitter *e, const named_op *o, const char *name)
 {
-    int64_t flags[MAX_RANK], mask = 0;
-    int count = named_ints(e, o, name, flags, MAX_RANK);
-    for (int i = 0; i < count && i < 63; i++)
-        mask |= (int64_t)(flags[i] != 0) << i;
-    return mask;
+    int64_t flags[MAX_RANK];
+    return emit_mask(flags, named_ints(e, o, name, flags, MAX_RANK));
 }
 
 static void map_slice_by_index(emitter *e, const named_op *o, const char *unused)
@@ -674,7 +657,7 @@ static const struct row {
     {"pad", map_pad, "Pad"},
     {"pixel_shuffle", map_blocks, "DepthToSpace"},
     {"pow", map_binary, "Pow"},
-    {"prelu", map_prelu, "PRelu"},
+    {"prelu", map_prelu, NULL},
     {"range_1d", map_range, "Range"},
     {"read_state", map_unary, "Identity"},
     {"real_div", map_binary, "Div"},

@@ -317,7 +317,8 @@ value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank)
 
 value_id emit_viewed(emitter *e, value_id v, const int64_t *dims, int rank)
 {
-    return emit_constant_of(e, v) ? emit_reordered(e, v, rank, dims, "view") : emit_reshaped(e, v, dims, rank, NO_VALUE);
+    return emit_constant_of(e, v) ? emit_reordered(e, v, rank, dims, "view")
+                                  : emit_reshaped(e, v, dims, rank, NO_VALUE);
 }
 
 value_id emit_turned(emitter *e, value_id v, bool turn)

@@ -91,6 +91,11 @@ node *emit_pool(emitter *e, const char *op, value_id x, const emit_window *w, va
 /* Weights of depthwise convolutions: (kernel…, C, multiplier) → (C·multiplier, 1, kernel…); *group is C. */
 value_id emit_depthwise_weight(emitter *e, value_id v, int axes, int64_t *group);
 
+void emit_clip(emitter *e, value_id x, double low, double high, value_id output);
+/* PRelu; a slope of one dimension is one for each channel, which is the second axis. */
+void emit_prelu(emitter *e, value_id x, value_id slope, value_id output);
+/* Flags as bits, the first the lowest. */
+int64_t emit_mask(const int64_t *flags, int count);
 value_id emit_squeeze(emitter *e, value_id x, const int64_t *axes, int count, value_id output);
 value_id emit_unsqueeze(emitter *e, value_id x, const int64_t *axes, int count, value_id output);
 value_id emit_transpose(emitter *e, value_id x, const int64_t *perm, int count, value_id output);

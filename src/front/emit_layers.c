@@ -61,6 +61,35 @@ value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t pla
     return emit_transpose(e, emit_2(e, "MatMul", patches, kernel, NO_VALUE), (const int64_t[]){1, 0, 2}, 3, NO_VALUE);
 }
 
+/* ---- pointwise ------------------------------------------------------------------------------------------------- */
+
+void emit_clip(emitter *e, value_id x, double low, double high, value_id output)
+{
+    const value_id bounds[2] = {emit_scalar(e, DT_FLOAT32, low), emit_scalar(e, DT_FLOAT32, high)};
+    emit_op(e, "Clip", (const value_id[]){x, bounds[0], bounds[1]}, 3, output);
+}
+
+void emit_prelu(emitter *e, value_id x, value_id slope, value_id output)
+{
+    int64_t axes[MAX_RANK];
+    int rank = x == NO_VALUE ? RANK_UNKNOWN : build_at(e->b, x)->rank;
+    const value *s = slope == NO_VALUE ? NULL : build_at(e->b, slope);
+    if (s && s->rank == 1 && s->dims[0] != 1 && rank > 2) {
+        for (int i = 0; i < rank - 2; i++)
+            axes[i] = 1 + i;
+        slope = emit_unsqueeze(e, slope, axes, rank - 2, NO_VALUE);
+    }
+    emit_2(e, "PRelu", x, slope, output);
+}
+
+int64_t emit_mask(const int64_t *flags, int count)
+{
+    int64_t mask = 0;
+    for (int i = 0; i < count && i < 63; i++)
+        mask |= (int64_t)(flags[i] != 0) << i;
+    return mask;
+}
+
 /* ---- stacking and slicing -------------------------------------------------------------------------------------- */
 
 void emit_pack(emitter *e, const value_id *inputs, int count, int64_t axis, value_id output)

@@ -23,6 +23,8 @@ dtype openvino_type(str name); /* "f32", "FP32" */
 
 /* The dimensions that the file declares, where every one is known: their number; else -1. */
 int openvino_dims(emitter *e, value_id v, int64_t *to);
+/* Image axes by the rank of what is convolved; 0 if they cannot be known. */
+int openvino_image_axes(emitter *e, const named_op *o);
 /* The same for Reshape, where one may be open: -1 stands for it. */
 int openvino_target(emitter *e, value_id v, int64_t *to);
 

@@ -69,15 +69,9 @@ static emit_window window_of(emitter *e, const named_op *o, int axes)
     return w;
 }
 
-static int image_axes(emitter *e, const named_op *o)
-{
-    int rank = named_declared(e, in(o, 0))->rank;
-    return rank >= 3 && rank <= 5 ? rank - 2 : 0;
-}
-
 static void convolve(emitter *e, const named_op *o, const char *canonical, bool is_turned)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     int64_t filters = named_int(e, o, "output", 0), channels = channels_of(e, in(o, 0));
     int64_t dims[5] = {is_turned ? channels : filters, is_turned ? filters : channels, w.kernel[0], w.kernel[1],
@@ -104,7 +98,7 @@ static void map_deconv(emitter *e, const named_op *o, const char *canonical)
 static void map_pooling(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     str method = named_text(o, "pool-method", "max");
     w.group = 1;
@@ -178,13 +172,6 @@ static void map_relu(emitter *e, const named_op *o, const char *unused)
         emit_real(n, "alpha", slope);
 }
 
-static void map_clamp(emitter *e, const named_op *o, const char *canonical)
-{
-    value_id low = emit_scalar(e, DT_FLOAT32, named_real(e, o, "min", 0));
-    value_id high = emit_scalar(e, DT_FLOAT32, named_real(e, o, "max", 0));
-    emit_op(e, canonical, (const value_id[]){in(o, 0), low, high}, 3, out(o));
-}
-
 static void map_permute(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -227,7 +214,7 @@ static void map_scale_shift(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
     num channels = channels_of(e, in(o, 0));
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     if (!dim_known(channels)) {
         named_foreign(e, "openvino", o);
         return;
@@ -256,7 +243,6 @@ static void map_gemm(emitter *e, const named_op *o, const char *canonical)
 
 static const openvino_row ROWS[] = {
     {"Activation", map_activation, NULL},
-    {"Clamp", map_clamp, "Clip"},
     {"Convolution", map_conv, "Conv"},
     {"Copy", map_unary, "Identity"},
     {"Deconvolution", map_deconv, "ConvTranspose"},

@@ -45,11 +45,10 @@ static void map_select(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, (const value_id[]){in(o, 0), in(o, 1), in(o, 2)}, 3, out(o));
 }
 
-static void map_clamp(emitter *e, const named_op *o, const char *canonical)
+static void map_clamp(emitter *e, const named_op *o, const char *unused)
 {
-    value_id low = emit_scalar(e, DT_FLOAT32, named_real(e, o, "min", 0));
-    value_id high = emit_scalar(e, DT_FLOAT32, named_real(e, o, "max", 0));
-    emit_op(e, canonical, (const value_id[]){in(o, 0), low, high}, 3, out(o));
+    (void)unused;
+    emit_clip(e, in(o, 0), named_real(e, o, "min", 0), named_real(e, o, "max", 0), out(o));
 }
 
 static void map_alpha(emitter *e, const named_op *o, const char *canonical)
@@ -291,19 +290,13 @@ static void map_slice(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, inputs, 5, out(o));
 }
 
-/* "1,0,0" → bits, the first the lowest. */
-static int64_t mask_of(emitter *e, const named_op *o, const char *name, bool turn, int count)
+static int64_t mask_of(emitter *e, const named_op *o, const char *name)
 {
-    int64_t flags[MAX_RANK], mask = 0;
-    int given = named_ints(e, o, name, flags, MAX_RANK);
-    for (int i = 0; i < count && i < 63; i++) {
-        bool is_set = i < given && flags[i] != 0;
-        mask |= (int64_t)(is_set != turn) << i;
-    }
-    return mask;
+    int64_t flags[MAX_RANK];
+    return emit_mask(flags, named_ints(e, o, name, flags, MAX_RANK));
 }
 
-/* A mask says where a bound is NOT the end of the axis for begin and end in OpenVINO: 1 ignores the bound there. */
+/* In the masks of begin and end a 1 ignores the bound there. */
 static void map_strided_slice(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -320,11 +313,11 @@ static void map_strided_slice(emitter *e, const named_op *o, const char *unused)
         steps = emit_list(e, numbers, count);
     }
     emit_slice s = {.begin = in(o, 1), .end = in(o, 2), .strides = steps, .rank = named_declared(e, in(o, 0))->rank};
-    s.begin_mask = mask_of(e, o, "begin_mask", false, count);
-    s.end_mask = mask_of(e, o, "end_mask", false, count);
-    s.ellipsis_mask = mask_of(e, o, "ellipsis_mask", false, count);
-    s.new_axis_mask = mask_of(e, o, "new_axis_mask", false, count);
-    s.shrink_axis_mask = mask_of(e, o, "shrink_axis_mask", false, count);
+    s.begin_mask = mask_of(e, o, "begin_mask");
+    s.end_mask = mask_of(e, o, "end_mask");
+    s.ellipsis_mask = mask_of(e, o, "ellipsis_mask");
+    s.new_axis_mask = mask_of(e, o, "new_axis_mask");
+    s.shrink_axis_mask = mask_of(e, o, "shrink_axis_mask");
     emit_strided_slice(e, in(o, 0), &s, out(o));
 }
 
@@ -472,7 +465,7 @@ static const openvino_row ROWS[] = {
     {"BitwiseXor", map_binary, "BitwiseXor"},
     {"Broadcast", map_broadcast, "Expand"},
     {"Ceiling", map_unary, "Ceil"},
-    {"Clamp", map_clamp, "Clip"},
+    {"Clamp", map_clamp, NULL},
     {"Concat", map_concat, "Concat"},
     {"Convert", map_cast, NULL},
     {"ConvertLike", map_binary, "CastLike"},

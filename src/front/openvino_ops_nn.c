@@ -22,8 +22,7 @@ static void read_sizes(emitter *e, const named_op *o, const char *name, int64_t 
         to[i] = i < count && given[i] >= least ? given[i] : least;
 }
 
-/* Image axes by the rank of what is convolved; 0 if they cannot be known. */
-static int image_axes(emitter *e, const named_op *o)
+int openvino_image_axes(emitter *e, const named_op *o)
 {
     int rank = named_declared(e, in(o, 0))->rank;
     return rank >= 3 && rank <= 5 ? rank - 2 : 0;
@@ -47,7 +46,7 @@ static emit_window window_of(emitter *e, const named_op *o, int axes)
 
 static void map_conv(emitter *e, const named_op *o, const char *canonical)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     if (axes)
         emit_conv(e, canonical, in(o, 0), in(o, 1), NO_VALUE, &w, out(o));
@@ -76,7 +75,7 @@ static void put_output_size(emitter *e, const named_op *o, node *n, int axes)
 
 static void map_conv_transpose(emitter *e, const named_op *o, const char *canonical)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     if (axes)
         put_output_size(e, o, emit_conv(e, canonical, in(o, 0), in(o, 1), NO_VALUE, &w, out(o)), axes);
@@ -87,7 +86,7 @@ static void map_conv_transpose(emitter *e, const named_op *o, const char *canoni
 /* (G, M/G, C/G, kernel…) → (M, C/G, kernel…); transposed: (G, C/G, M/G, kernel…) → (C, M/G, kernel…). */
 static void map_group_conv(emitter *e, const named_op *o, const char *canonical)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     int64_t dims[MAX_RANK];
     int rank = openvino_dims(e, in(o, 1), dims);
@@ -106,7 +105,7 @@ static void map_group_conv(emitter *e, const named_op *o, const char *canonical)
 
 static void map_pool(emitter *e, const named_op *o, const char *canonical)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     emit_window w = window_of(e, o, axes);
     read_sizes(e, o, "kernel", w.kernel, axes, 1);
     if (axes == 0) {
@@ -123,7 +122,7 @@ static void map_pool(emitter *e, const named_op *o, const char *canonical)
 /* Windows of one size that give as many results as the port declares. */
 static void map_adaptive_pool(emitter *e, const named_op *o, const char *canonical)
 {
-    int axes = image_axes(e, o);
+    int axes = openvino_image_axes(e, o);
     const value *x = named_declared(e, in(o, 0)), *y = named_declared(e, out(o));
     emit_window w = {.axes = axes, .group = 1, .padding = EMIT_PADS, .channels_first = true};
     bool is_known = axes > 0 && y->rank == x->rank, is_global = is_known;
@@ -209,19 +208,10 @@ static void map_normalize(emitter *e, const named_op *o, const char *canonical)
     emit_int(n, "p", 2);
 }
 
-/* One slope for each channel. */
-static void map_prelu(emitter *e, const named_op *o, const char *canonical)
+static void map_prelu(emitter *e, const named_op *o, const char *unused)
 {
-    int64_t axes[MAX_RANK];
-    value_id slope = in(o, 1);
-    int rank = named_declared(e, in(o, 0))->rank;
-    const value *s = named_declared(e, slope);
-    if (s->rank == 1 && s->dims[0] != 1 && rank > 2) {
-        for (int i = 0; i < rank - 2; i++)
-            axes[i] = 1 + i;
-        slope = emit_unsqueeze(e, slope, axes, rank - 2, NO_VALUE);
-    }
-    emit_2(e, canonical, in(o, 0), slope, out(o));
+    (void)unused;
+    emit_prelu(e, in(o, 0), in(o, 1), out(o));
 }
 
 /* ---- images ---------------------------------------------------------------------------------------------------- */
@@ -339,7 +329,7 @@ static const openvino_row ROWS[] = {
     {"MatMul", map_matmul, "MatMul"},
     {"MaxPool", map_pool, "MaxPool"},
     {"NormalizeL2", map_normalize, "LpNormalization"},
-    {"PReLU", map_prelu, "PRelu"},
+    {"PReLU", map_prelu, NULL},
     {"RNNSequence", map_sequence, "RNN"},
     {"ScaledDotProductAttention", map_attention, "Attention"},
     {"SpaceToDepth", map_blocks, "SpaceToDepth"},

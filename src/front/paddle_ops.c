@@ -92,22 +92,16 @@ static void map_alpha(emitter *e, const named_op *o, const char *canonical)
               named_real(e, o, named_find(o, "negative_slope") ? "negative_slope" : "alpha", 0.01));
 }
 
-static void map_clip_to(emitter *e, value_id x, double low, double high, value_id out)
-{
-    value_id bounds[2] = {emit_scalar(e, DT_FLOAT32, low), emit_scalar(e, DT_FLOAT32, high)};
-    emit_op(e, "Clip", (const value_id[]){x, bounds[0], bounds[1]}, 3, out);
-}
-
 static void map_relu6(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
-    map_clip_to(e, paddle_x(o), 0, 6, paddle_out(o));
+    emit_clip(e, paddle_x(o), 0, 6, paddle_out(o));
 }
 
 static void map_hard_tanh(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
-    map_clip_to(e, paddle_x(o), named_real(e, o, "t_min", 0), named_real(e, o, "t_max", 24), paddle_out(o));
+    emit_clip(e, paddle_x(o), named_real(e, o, "t_min", 0), named_real(e, o, "t_max", 24), paddle_out(o));
 }
 
 static void map_clip(emitter *e, const named_op *o, const char *canonical)

@@ -236,17 +236,10 @@ static void map_dropout(emitter *e, const named_op *o, const char *canonical)
 
 static void map_prelu(emitter *e, const named_op *o, const char *canonical)
 {
-    value_id alpha = named_in(o, "Alpha");
-    const value *x = named_declared(e, named_in(o, "X")), *a = named_declared(e, alpha);
-    int64_t axes[MAX_RANK];
-    if (str_is(named_text(o, "mode", ""), "channel") && a->rank == 1 && x->rank > 2 &&
-        !is_channels_last(o, "data_format")) {
-        int count = x->rank - 2;
-        for (int i = 0; i < count; i++)
-            axes[i] = 1 + i;
-        alpha = emit_unsqueeze(e, alpha, axes, count, NO_VALUE);
-    }
-    emit_2(e, canonical, named_in(o, "X"), alpha, paddle_out(o));
+    if (str_is(named_text(o, "mode", ""), "channel") && !is_channels_last(o, "data_format"))
+        emit_prelu(e, named_in(o, "X"), named_in(o, "Alpha"), paddle_out(o));
+    else
+        emit_2(e, canonical, named_in(o, "X"), named_in(o, "Alpha"), paddle_out(o));
 }
 
 /* ---- images ---------------------------------------------------------------------------------------------------- */

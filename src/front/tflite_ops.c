@@ -24,12 +24,6 @@ static const value *declared(lite *l, value_id v)
 
 enum { ACT_NONE, ACT_RELU, ACT_RELU_N1_TO_1, ACT_RELU6, ACT_TANH, ACT_SIGN_BIT };
 
-static void clip(lite *l, value_id x, double low, double high, value_id output)
-{
-    value_id bounds[2] = {emit_scalar(&l->e, DT_FLOAT32, low), emit_scalar(&l->e, DT_FLOAT32, high)};
-    emit_op(&l->e, "Clip", (const value_id[]){x, bounds[0], bounds[1]}, 3, output);
-}
-
 /* Where an operator writes to, so that its activation can follow. */
 static value_id before_activation(lite *l, const lite_op *o, int64_t activation)
 {
@@ -42,9 +36,9 @@ static void activate(lite *l, const lite_op *o, int64_t activation, value_id x)
     if (activation == ACT_RELU)
         emit_1(&l->e, "Relu", x, y);
     else if (activation == ACT_RELU_N1_TO_1)
-        clip(l, x, -1, 1, y);
+        emit_clip(&l->e, x, -1, 1, y);
     else if (activation == ACT_RELU6)
-        clip(l, x, 0, 6, y);
+        emit_clip(&l->e, x, 0, 6, y);
     else if (activation == ACT_TANH)
         emit_1(&l->e, "Tanh", x, y);
     else if (activation != ACT_NONE)
@@ -68,7 +62,7 @@ static void map_activated(lite *l, const lite_op *o, const char *canonical)
 
 static void map_clip(lite *l, const lite_op *o, const char *bounds)
 {
-    clip(l, in_at(o, 0), bounds[0] == '-' ? -1 : 0, bounds[0] == '6' ? 6 : 1, out_at(o, 0));
+    emit_clip(&l->e, in_at(o, 0), bounds[0] == '-' ? -1 : 0, bounds[0] == '6' ? 6 : 1, out_at(o, 0));
 }
 
 static void map_leaky_relu(lite *l, const lite_op *o, const char *canonical)
