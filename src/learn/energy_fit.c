@@ -630,15 +630,14 @@ const char *energy_kept_name(energy_kept kept)
 
 static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apart, void *context)
 {
-    size_t jobs = 1 + 2 * FOLDS + (size_t)f->gpu_count;
-    fit_job *job = ARENA_ARRAY(f->arena, fit_job, jobs);
-    for (size_t i = 0; i < jobs; i++)
-        job[i] = (fit_job){.f = f,
-                           .kept = i <= FOLDS       ? ENERGY_KEPT_SHAPE
-                                   : i <= 2 * FOLDS ? ENERGY_KEPT_NETWORK
-                                                    : ENERGY_KEPT_GPU,
-                           .which = i <= 2 * FOLDS ? (int)(i - 1) % FOLDS : (int)(i - 2 * FOLDS) - 1};
-    job[0].which = -1;
+    const size_t counts[ENERGY_KEPT_COUNT] = {
+        [ENERGY_KEPT_SHAPE] = FOLDS, [ENERGY_KEPT_NETWORK] = FOLDS, [ENERGY_KEPT_GPU] = (size_t)f->gpu_count};
+    fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count);
+    job[0] = (fit_job){.f = f, .which = -1};
+    size_t jobs = 1;
+    for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
+        for (size_t i = 0; i < counts[kept]; i++)
+            job[jobs++] = (fit_job){.f = f, .kept = (energy_kept)kept, .which = (int)i};
     parallel_for(jobs, workers, fit_one, job);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
