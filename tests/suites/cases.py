@@ -92,6 +92,7 @@ def run(case, directory):
             except ValueError as error:
                 return [f"{what}: {error}"]
         elif kind == "file":
+            pathlib.Path(directory, what).parent.mkdir(parents=True, exist_ok=True)
             pathlib.Path(directory, what).write_text("\n".join(trimmed(body)) + "\n")
         elif kind == "zip":
             pathlib.Path(directory, what).write_bytes(torchfiles.archive("\n".join(body)))
