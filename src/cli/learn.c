@@ -63,7 +63,7 @@ static void show_loading(void *context, size_t done, size_t all)
 
 static void show_epoch(void *context, const learn_report *r)
 {
-    static const char *const STAGES[] = {"networks apart", "GPUs apart", "all rows"};
+    static const char *const STAGES[] = {"GPUs apart", "networks apart", "all rows"};
     const job *j = context;
     if (j->quiet)
         return;
@@ -197,8 +197,8 @@ static int train(job *j, int count, char **operands)
 int learn_main(int argc, char **argv)
 {
     static job j;
-    int64_t epochs = 50, seed = 1, networks = 64, operators = 640, patience = 30;
-    const char *rate = "0.002", *apart = "0";
+    int64_t epochs = 60, seed = 1, networks = 32, operators = 320, patience = 30;
+    const char *rate = "0.003", *apart = "0";
     learn_energy_args power = {0};
     bool is_power = false;
     const option options[] = {
@@ -214,7 +214,7 @@ int learn_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "times that each training sees the networks (50)"},
+         .help = "times that each training sees the networks (60)"},
         {.name = "seed",
          .kind = OPTION_NUMBER,
          .target = &seed,
@@ -222,21 +222,21 @@ int learn_main(int argc, char **argv)
          .least = 0,
          .most = INT32_MAX,
          .help = "the same seed and rows give the same weights (1)"},
-        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.002)"},
+        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.003)"},
         {.name = "networks",
          .kind = OPTION_NUMBER,
          .target = &networks,
          .argument = "N",
          .least = 1,
          .most = MAX_BATCH / 2,
-         .help = "networks in a step (64)"},
+         .help = "networks in a step (32)"},
         {.name = "operators",
          .kind = OPTION_NUMBER,
          .target = &operators,
          .argument = "N",
          .least = 1,
          .most = MAX_BATCH / 2,
-         .help = "operators in a step (640)"},
+         .help = "operators in a step (320)"},
         {.name = "patience",
          .kind = OPTION_NUMBER,
          .target = &patience,

@@ -234,6 +234,56 @@ static void standardize(dataset *d, arena *a)
     }
 }
 
+static void widen_ranges(const dataset *d, const int32_t *order, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const example *e = &d->items[order[i]];
+        for (int32_t k = 0; k < e->sample_count; k++) {
+            const sample *s = &e->samples[k];
+            float *low = d->low + (size_t)s->group * FEATURE_COUNT, *high = d->high + (size_t)s->group * FEATURE_COUNT;
+            for (int j = 0; j < FEATURE_COUNT; j++) {
+                low[j] = s->features[j] < low[j] ? s->features[j] : low[j];
+                high[j] = s->features[j] > high[j] ? s->features[j] : high[j];
+            }
+        }
+    }
+}
+
+void dataset_ranges(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count)
+{
+    for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++) {
+        d->low[i] = INFINITY;
+        d->high[i] = -INFINITY;
+    }
+    widen_ranges(d, first, first_count);
+    widen_ranges(d, second, second_count);
+    for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
+        if (d->low[i] > d->high[i]) /* a group that nobody has */
+            d->low[i] = d->high[i] = 0;
+}
+
+/* Sources of few networks would be drowned out by those of many: their rows count more. */
+static const double RARE_ROWS = 1000, MOST_WEIGHT = 4;
+
+static void weigh(dataset *d)
+{
+    enum { MAX_SOURCES = 256 };
+    str names[MAX_SOURCES];
+    double counts[MAX_SOURCES] = {0};
+    int n = 0;
+    for (int32_t i = 0; i < d->count; i++)
+        if (d->items[i].row->graph.len)
+            counts[number_of(names, &n, MAX_SOURCES, d->items[i].row->source)]++;
+    for (int32_t i = 0; i < d->count; i++) {
+        example *e = &d->items[i];
+        if (!e->row->graph.len)
+            e->weight = OPERATOR_WEIGHT;
+        else
+            e->weight = (float)fmin(
+                fmax(sqrt(RARE_ROWS / counts[number_of(names, &n, MAX_SOURCES, e->row->source)]), 1), MOST_WEIGHT);
+    }
+}
+
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context)
 {
@@ -273,9 +323,11 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
         e->latency_us = (float)(r->latency_ms * 1000);
         e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
         e->architecture = architecture_hash(r, a);
-        e->weight = r->graph.len ? 1 : OPERATOR_WEIGHT;
     }
+    weigh(d);
     standardize(d, a);
+    d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
+    d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     return d;
 }
 

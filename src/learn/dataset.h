@@ -35,12 +35,16 @@ typedef struct dataset {
     str gpus[MAX_GPUS];
     int gpu_count;
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
+    float *low, *high;   /* the same, of those last given to dataset_ranges() */
 } dataset;
 
 /* Builds examples of every usable row of the tables, on all cores. Rows that cannot be lowered get their `reason`. `progress` may be NULL. */
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context);
+/* Sets low and high by two lists of examples. */
+void dataset_ranges(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count);
+
 /* By hash, so that it is always the same ones: is the row in this share of the architectures, or of the operator shapes? */
 uint64_t architecture_hash(const measured_row *r, arena *a);
 bool row_is_left(const measured_row *r, uint64_t architecture, double share);

@@ -6,14 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* In the second training. One of each generation with whole networks, so that what is learned of the others must carry over. */
-static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", "l4", NULL};
-
-/* The training that keeps GPUs apart serves the intervals alone, and new GPUs are the farther off the longer it goes on. */
-static int epochs_of(const learn_options *o, learn_stage stage)
-{
-    return stage == STAGE_GPUS ? (o->epochs + 2) / 3 : o->epochs;
-}
+/* In the first training. One of each generation with whole networks, so that what is learned of the others must carry over. */
+static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
 /* Looking at the rows kept apart costs as much as a fifth of an epoch. */
 enum { LOOK_EVERY = 2 };
@@ -26,6 +20,7 @@ typedef struct lessons {
     int32_t *networks, *operators, *apart; /* indices of examples */
     int32_t network_count, operator_count, apart_count;
     int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
+    bool goes_on;     /* the third training has a second one before it */
     float *errors, *best;
     double best_error, started;
     arena *arena;
@@ -71,7 +66,7 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* In the first training: an eighth of the architectures and shapes (other ones than row_is_left takes), and a tenth of the
+/* In the second training: an eighth of the architectures and shapes (other ones than row_is_left takes), and a tenth of the
  * families. NULL: it is not kept apart. */
 static const char *why_apart(const example *e, learn_stage stage)
 {
@@ -208,14 +203,21 @@ static void look(lessons *l, learn_report *r)
     r->kept_apart = n;
 }
 
-/* The rate rises over the first steps and then falls to nothing along a cosine. */
-static double rate_at(const learn_options *o, double step, double steps)
+/* The training that keeps GPUs apart serves the intervals alone, and new GPUs are the farther off the longer it goes on. */
+static int epochs_of(const lessons *l, learn_stage stage)
 {
-    double warm = fmin(1, (step + 1) / 200);
-    return o->rate * warm * (0.5 + 0.5 * cos(acos(-1) * step / steps));
+    int epochs = l->options->epochs;
+    return stage == STAGE_GPUS ? (epochs + 3) / 4 : stage == STAGE_ALL && l->goes_on ? (epochs + 2) / 3 : epochs;
 }
 
-static double train_epoch(lessons *l, int epoch, int epochs)
+/* The rate rises over the first steps and then falls to nothing along a cosine. What goes on from good parameters must not lose them. */
+static double rate_at(const lessons *l, learn_stage stage, double step, double steps)
+{
+    double warm = fmin(1, (step + 1) / 400), part = stage == STAGE_ALL && l->goes_on ? 0.4 : 1;
+    return l->options->rate * part * warm * (0.5 + 0.5 * cos(acos(-1) * step / steps));
+}
+
+static double train_epoch(lessons *l, learn_stage stage, int epoch)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
@@ -224,7 +226,7 @@ static double train_epoch(lessons *l, int epoch, int epochs)
     int32_t main_count = only_operators ? l->operator_count : l->network_count;
     int32_t main_size = only_operators ? o->operators : o->networks;
     int32_t steps = (main_count + main_size - 1) / main_size, batch[MAX_BATCH];
-    double loss = 0;
+    double loss = 0, all_steps = (double)epochs_of(l, stage) * steps;
     shuffle(t, main, main_count);
     for (int32_t s = 0; s < steps; s++) {
         int32_t from = s * main_size, n = main_count - from < main_size ? main_count - from : main_size;
@@ -232,7 +234,7 @@ static double train_epoch(lessons *l, int epoch, int epochs)
         for (int32_t i = 0; !only_operators && l->operator_count && i < o->operators; i++)
             batch[n++] = l->operators[trainer_random(t) % (uint64_t)l->operator_count];
         shuffle(t, batch, n); /* the shards get their share of both */
-        loss += trainer_step(t, l->data, batch, n, rate_at(o, (double)epoch * steps + s, (double)epochs * steps));
+        loss += trainer_step(t, l->data, batch, n, rate_at(l, stage, (double)epoch * steps + s, all_steps));
         if (o->stop && *o->stop)
             break;
     }
@@ -244,8 +246,8 @@ static void report_epoch(lessons *l, learn_report *r)
     const learn_options *o = l->options;
     double done = r->epoch, all = 0;
     for (int stage = 0; stage < STAGE_COUNT; stage++) {
-        done += stage < (int)r->stage ? epochs_of(o, (learn_stage)stage) : 0;
-        all += epochs_of(o, (learn_stage)stage);
+        done += stage < (int)r->stage ? epochs_of(l, (learn_stage)stage) : 0;
+        all += epochs_of(l, (learn_stage)stage);
     }
     r->seconds = now_seconds() - l->started;
     r->seconds_left = r->seconds / fmax(done - l->residuals.resumed_at, 1) * (all - done);
@@ -260,10 +262,10 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
     size_t bytes = l->trainer.net.at.count * sizeof(float);
     int since_best = 0;
     l->best_error = INFINITY;
-    for (int epoch = from_epoch; epoch < epochs_of(o, stage) && since_best <= o->patience; epoch++) {
+    for (int epoch = from_epoch; epoch < epochs_of(l, stage) && since_best <= o->patience; epoch++) {
         learn_report r = {
-            .stage = stage, .epoch = epoch + 1, .epochs = epochs_of(o, stage), .mean_error = NAN, .median_error = NAN};
-        r.loss = train_epoch(l, epoch, r.epochs);
+            .stage = stage, .epoch = epoch + 1, .epochs = epochs_of(l, stage), .mean_error = NAN, .median_error = NAN};
+        r.loss = train_epoch(l, stage, epoch);
         if (o->stop && *o->stop)
             return false;
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
@@ -386,6 +388,8 @@ static const void *make_weights(lessons *l, size_t *size)
     put_names(&next, l->data->gpus, n->gpu_count);
     take_in_scales(&l->trainer);
     put_floats(&next, l->trainer.average, n->at.count);
+    put_floats(&next, n->low, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
+    put_floats(&next, n->high, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
     float *intervals = ARENA_ARRAY(l->arena, float, (size_t)INTERVAL_KINDS *(size_t)n->stack_count);
     calibrate(l, intervals);
     put_floats(&next, intervals, (size_t)INTERVAL_KINDS * (size_t)n->stack_count);
@@ -419,19 +423,24 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     }
     trainer_init(&l.trainer, data, options->seed, a);
     l.best = ARENA_ARRAY(a, float, l.trainer.net.at.count);
+    split(&l, STAGE_NETWORKS);
+    l.goes_on = l.apart_count > 0;
     int stage = 0, epoch = 0;
     if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
         for (int done = 0; done <= stage; done++)
-            l.residuals.resumed_at += done < stage ? epochs_of(options, (learn_stage)done) : epoch;
+            l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
         if (stage != STAGE_ALL && l.apart_count == 0)
             continue;
         if (l.network_count + l.operator_count == 0)
             fail_with(f, SOOTH_ERROR_INPUT, "no row is left to train on");
-        if (epoch == 0)
+        if (epoch == 0 && stage == STAGE_ALL && l.goes_on)
+            trainer_go_on(&l.trainer);
+        else if (epoch == 0)
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l);
+        dataset_ranges(data, l.networks, l.network_count, l.operators, l.operator_count);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage != STAGE_ALL)

@@ -1,7 +1,8 @@
 /* learn.h: from measured rows to weights: three trainings of the same networks.
  *
- * The first keeps architectures and whole families apart, the second GPUs: their errors there say how wide intervals must be. The
- * third sees every row; its weights are the result. After a kill, the work goes on from its last checkpoint. */
+ * The first keeps GPUs apart, the second architectures and whole families: their errors there say how wide intervals must be. The
+ * third goes on where the second ended, with every row; its weights are the result. After a kill, the work goes on from its last
+ * checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
 
@@ -9,8 +10,8 @@
 #include "predict/weights.h"
 
 typedef enum learn_stage {
-    STAGE_NETWORKS, /* architectures and families kept apart */
     STAGE_GPUS,     /* GPUs kept apart */
+    STAGE_NETWORKS, /* architectures and families kept apart */
     STAGE_ALL,
     STAGE_COUNT,
 } learn_stage;

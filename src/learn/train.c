@@ -43,6 +43,8 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     t->average = ARENA_ARRAY(a, float, n->at.count);
     t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
     n->params = t->params;
+    n->low = data->low;
+    n->high = data->high;
     trainer_restart(t, data, seed);
 }
 
@@ -72,6 +74,15 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
         t->params[n->at.heads_bias[g] + HEAD_MEMORY] = 0.1F;
     }
     memcpy(t->average, t->params, n->at.count * sizeof(float));
+}
+
+void trainer_go_on(trainer *t)
+{
+    size_t bytes = t->net.at.count * sizeof(float);
+    t->step = 0;
+    memcpy(t->params, t->average, bytes);
+    memset(t->first_moment, 0, bytes);
+    memset(t->second_moment, 0, bytes);
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -124,8 +135,10 @@ static void gather(const shard *s, int g, const net_pass *p)
         const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_of(s, i) * GPU_WIDTH;
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, input += INPUT_WIDTH) {
             const float *op = s->net->params + s->net->at.ops + (size_t)e->samples[k].op * OP_WIDTH;
+            memcpy(input, e->samples[k].features, FEATURE_COUNT * sizeof *input);
+            net_clamp(s->net, (work_group)g, input);
             for (int j = 0; j < FEATURE_COUNT; j++)
-                input[j] = (e->samples[k].features[j] - mean[j]) * scale[j];
+                input[j] = (input[j] - mean[j]) * scale[j];
             memcpy(input + FEATURE_COUNT, op, OP_WIDTH * sizeof *op);
             memcpy(input + KERNEL_WIDTH, stack, STACK_WIDTH * sizeof *stack);
             memcpy(input + KERNEL_WIDTH + STACK_WIDTH, gpu, GPU_WIDTH * sizeof *gpu);

@@ -25,6 +25,9 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
 /* Parameters by chance again, from another seed. */
 void trainer_restart(trainer *t, const dataset *data, uint64_t seed);
 
+/* From the averaged parameters, with new moments. */
+void trainer_go_on(trainer *t);
+
 /* One step on the examples `order[0 … count)`; gives the mean loss. */
 double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate);
 

@@ -153,6 +153,15 @@ void net_forward(const net *n, work_group g, const net_pass *p)
     }
 }
 
+void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
+{
+    const float *low = n->low + (size_t)g * FEATURE_COUNT, *high = n->high + (size_t)g * FEATURE_COUNT;
+    for (size_t i = 0; i < FEATURE_COUNT; i++) {
+        float x = features[i] < low[i] ? low[i] : features[i];
+        features[i] = x > high[i] ? high[i] : x;
+    }
+}
+
 float net_factor(float head)
 {
     return expf(head > 8 ? 8 : head < -8 ? -8 : head);

@@ -48,6 +48,7 @@ typedef struct net {
     str stacks[MAX_STACKS]; /* names; the first is "unknown" */
     str gpus[MAX_GPUS];     /* the same */
     const float *params;
+    const float *low, *high; /* [group][FEATURE_COUNT]: of the kernels that training saw */
 } net;
 
 /* The stack of that name; of the same kind and the nearest version if the name is not known; else UNKNOWN. */
@@ -71,6 +72,9 @@ void net_forward(const net *n, work_group g, const net_pass *pass);
 /* The learned vectors of a stack and a GPU as the first layer sees them, added to its bias: they are the same for all kernels of a program.
  * `bias` has room for the units of the layer. */
 void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
+
+/* A feature beyond what training saw is taken for the nearest that it saw: networks say anything there. */
+void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
 static const double FIXED_US = 2;

@@ -48,6 +48,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const work *w = &list->items[order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
         features_of(w, view, &times[order[i]].ideal, input);
+        net_clamp(&v->net, g, input);
         int op = w->op < v->net.op_count ? w->op : 0;
         memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }

@@ -14,6 +14,8 @@ uint32_t weights_checksum(const void *bytes, size_t size)
     return h;
 }
 
+enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT };
+
 size_t weights_size(const weights_header *h)
 {
     if (h->stack_count < 1 || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
@@ -24,7 +26,7 @@ size_t weights_size(const weights_header *h)
     if (at.count != h->param_count)
         return 0;
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
-    size_t floats = at.count + (size_t)INTERVAL_KINDS * h->stack_count;
+    size_t floats = at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
     return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
 }
 
@@ -50,7 +52,9 @@ void weights_open(const predictor *p, weights_view *view)
         n->gpus[i] = name_at(next, (size_t)i);
     next += (size_t)n->gpu_count * WEIGHTS_NAME;
     n->params = (const float *)(const void *)next;
-    view->intervals = n->params + h->param_count;
+    n->low = n->params + h->param_count;
+    n->high = n->low + RANGE_FLOATS;
+    view->intervals = n->high + RANGE_FLOATS;
     view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
     view->seen_count = h->seen_count;
 }

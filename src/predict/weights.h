@@ -5,6 +5,7 @@
  *   weights_header
  *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first of each is "unknown"
  *   parameters: float [param_count], in the layout of net.h; first layers take features as they are, not standardized
+ *   ranges: float [2][group][feature]: the least and the greatest that training saw of each feature
  *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
  *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks */
 #ifndef SOOTH_PREDICT_WEIGHTS_H
@@ -13,7 +14,7 @@
 #include "predict/net.h"
 
 enum {
-    WEIGHTS_VERSION = 1,
+    WEIGHTS_VERSION = 2,
     WEIGHTS_NAME = 32,
     /* Known or new GPU; by the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,
