@@ -111,8 +111,10 @@ static dataset make_dataset(arena *a)
     }
     d.mean = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d.scale = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
+    d.low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
+    d.high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
-        d.scale[i] = 1;
+        d.scale[i] = 1, d.low[i] = -100, d.high[i] = 100;
     return d;
 }
 

@@ -66,8 +66,10 @@ static void make(made *m)
     size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
     d->mean = ARENA_ARRAY(&m->arena, float, floats);
     d->scale = ARENA_ARRAY(&m->arena, float, floats);
+    d->low = ARENA_ARRAY(&m->arena, float, floats);
+    d->high = ARENA_ARRAY(&m->arena, float, floats);
     for (size_t i = 0; i < floats; i++)
-        d->scale[i] = 1;
+        d->scale[i] = d->high[i] = 1, d->low[i] = -1;
     d->stacks[0] = d->gpus[0] = STR("unknown");
     d->stacks[1] = STR("pt2.4-cu124");
     d->gpus[1] = STR("a100-sxm4-40gb");
