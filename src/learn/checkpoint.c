@@ -12,10 +12,11 @@ typedef struct checkpoint_header {
     uint64_t params, data; /* how many; what the features' means are, as a hash: another data set has others */
     int64_t step;
     uint64_t random;
-    int32_t stage, epoch;
+    double best_error;
+    int32_t stage, epoch, since_best, also_reserved;
 } checkpoint_header;
 
-static const char MAGIC[16] = "sooth training1";
+static const char MAGIC[16] = "sooth training2";
 
 static checkpoint_header header_of(const trainer *t, const residuals *r, int stage, int epoch)
 {
@@ -26,6 +27,8 @@ static checkpoint_header header_of(const trainer *t, const residuals *r, int sta
                            .data = weights_checksum(t->mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT * sizeof(float)),
                            .step = t->step,
                            .random = t->random,
+                           .best_error = t->best_error,
+                           .since_best = t->since_best,
                            .stage = stage,
                            .epoch = epoch};
     memcpy(h.magic, MAGIC, sizeof h.magic);
@@ -41,9 +44,9 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, in
     if (!file)
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(errno));
     checkpoint_header h = header_of(t, r, stage, epoch);
-    const float *parts[] = {t->params, t->first_moment, t->second_moment, t->average};
+    const float *parts[] = {t->params, t->first_moment, t->second_moment, t->average, t->best};
     bool good = fwrite(&h, sizeof h, 1, file) == 1;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         good = good && fwrite(parts[i], sizeof(float), t->net.at.count, file) == t->net.at.count;
     size_t count = (size_t)r->count;
     good = good && (count == 0 || fwrite(r->items, sizeof *r->items, count, file) == count);
@@ -66,8 +69,8 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int
     bool good = fread(&h, sizeof h, 1, file) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
                 h.params == expected.params && h.data == expected.data && h.stacks == expected.stacks &&
                 h.gpus == expected.gpus && h.stage >= 0 && h.stage < 16 && h.epoch >= 0 && h.residual_count < 1u << 28;
-    float *parts[] = {t->params, t->first_moment, t->second_moment, t->average};
-    for (int i = 0; i < 4; i++)
+    float *parts[] = {t->params, t->first_moment, t->second_moment, t->average, t->best};
+    for (int i = 0; i < 5; i++)
         good = good && fread(parts[i], sizeof(float), h.params, file) == h.params;
     for (uint32_t i = 0; good && i < h.residual_count; i++)
         good = fread(ARENA_PUSH(a, r), sizeof(residual), 1, file) == 1;
@@ -77,6 +80,8 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int
                   "no checkpoint of a training on these rows: remove it or name another file with -o");
     t->step = h.step;
     t->random = h.random;
+    t->best_error = h.best_error;
+    t->since_best = h.since_best;
     *stage = h.stage;
     *epoch = h.epoch;
     return true;

@@ -21,8 +21,8 @@ typedef struct lessons {
     int32_t network_count, operator_count, apart_count;
     int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
     bool goes_on;     /* the third training has a second one before it */
-    float *errors, *best;
-    double best_error, started;
+    float *errors;
+    double started;
     arena *arena;
 } lessons;
 
@@ -221,6 +221,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
+    split(l, stage); /* every epoch shuffles the same order, so that one after an interruption does too */
     bool only_operators = l->network_count == 0;
     int32_t *main = only_operators ? l->operators : l->networks;
     int32_t main_count = only_operators ? l->operator_count : l->network_count;
@@ -260,9 +261,7 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
 {
     const learn_options *o = l->options;
     size_t bytes = l->trainer.net.at.count * sizeof(float);
-    int since_best = 0;
-    l->best_error = INFINITY;
-    for (int epoch = from_epoch; epoch < epochs_of(l, stage) && since_best <= o->patience; epoch++) {
+    for (int epoch = from_epoch; epoch < epochs_of(l, stage) && l->trainer.since_best <= o->patience; epoch++) {
         learn_report r = {
             .stage = stage, .epoch = epoch + 1, .epochs = epochs_of(l, stage), .mean_error = NAN, .median_error = NAN};
         r.loss = train_epoch(l, stage, epoch);
@@ -270,20 +269,20 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
             return false;
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            if (r.mean_error < l->best_error) {
-                l->best_error = r.mean_error;
-                memcpy(l->best, l->trainer.average, bytes);
-                since_best = 0;
+            if (r.mean_error < l->trainer.best_error) {
+                l->trainer.best_error = r.mean_error;
+                memcpy(l->trainer.best, l->trainer.average, bytes);
+                l->trainer.since_best = 0;
             } else {
-                since_best++;
+                l->trainer.since_best++;
             }
         }
         report_epoch(l, &r);
         if (o->checkpoint)
             checkpoint_write(o->checkpoint, &l->trainer, &l->residuals, stage, epoch + 1, l->arena->fail);
     }
-    if (l->best_error < INFINITY)
-        memcpy(l->trainer.average, l->best, bytes);
+    if (l->trainer.best_error < INFINITY)
+        memcpy(l->trainer.average, l->trainer.best, bytes);
     return true;
 }
 
@@ -422,7 +421,6 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         l.gpu[i] = data->items[i].gpu;
     }
     trainer_init(&l.trainer, data, options->seed, a);
-    l.best = ARENA_ARRAY(a, float, l.trainer.net.at.count);
     split(&l, STAGE_NETWORKS);
     l.goes_on = l.apart_count > 0;
     int stage = 0, epoch = 0;

@@ -41,6 +41,7 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     t->first_moment = ARENA_ARRAY(a, float, n->at.count);
     t->second_moment = ARENA_ARRAY(a, float, n->at.count);
     t->average = ARENA_ARRAY(a, float, n->at.count);
+    t->best = ARENA_ARRAY(a, float, n->at.count);
     t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
     n->params = t->params;
     n->low = data->low;
@@ -53,6 +54,8 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     net *n = &t->net;
     t->random = seed;
     t->step = 0;
+    t->best_error = INFINITY;
+    t->since_best = 0;
     memcpy(n->stacks, data->stacks, sizeof n->stacks);
     memcpy(n->gpus, data->gpus, sizeof n->gpus);
     memset(t->params, 0, n->at.count * sizeof(float));
@@ -80,6 +83,8 @@ void trainer_go_on(trainer *t)
 {
     size_t bytes = t->net.at.count * sizeof(float);
     t->step = 0;
+    t->best_error = INFINITY;
+    t->since_best = 0;
     memcpy(t->params, t->average, bytes);
     memset(t->first_moment, 0, bytes);
     memset(t->second_moment, 0, bytes);

@@ -8,8 +8,11 @@ typedef struct trainer {
     net net;                   /* its params are `params` */
     const float *mean, *scale; /* [group][FEATURE_COUNT]: features are (x - mean) * scale before the first layer */
     float *params, *first_moment, *second_moment,
-        *average;     /* [net.at.count]; average: of the parameters over the last steps */
-    float *gradients; /* [SHARDS][net.at.count] */
+        *average;      /* [net.at.count]; average: of the parameters over the last steps */
+    float *best;       /* the average where it did best on rows kept apart */
+    double best_error; /* INFINITY: nobody looked yet */
+    int since_best;    /* looks */
+    float *gradients;  /* [SHARDS][net.at.count] */
     int64_t step;
     uint64_t random;
     double huber; /* relative error from which on the loss grows linearly */

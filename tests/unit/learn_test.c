@@ -267,9 +267,9 @@ static void bad_weights(void **state)
     copy[size / 2] ^= 1;
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
-    copy[offsetof(weights_header, version)] ^= 2;
+    copy[offsetof(weights_header, version)] ^= 1;
     refuse(&m, copy, size, "version 3");
-    copy[offsetof(weights_header, version)] ^= 2;
+    copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
     arena_free(&m.arena);
