@@ -174,8 +174,8 @@ static void finish_examples(shard *s)
     const net_layout *at = &s->net->at;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        size_t stack = (size_t)stack_of(s, i);
-        double each = exp((double)w[at->stack_host + stack]), host = 0;
+        size_t stack = (size_t)stack_of(s, i), gpu = (size_t)gpu_of(s, i);
+        double each = exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]), host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
@@ -196,6 +196,7 @@ static void finish_examples(shard *s)
         s->slope[i] = (float)(slope * device_part);
         s->gradient[at->stack_fixed + stack] += (float)(slope * fixed);
         s->gradient[at->stack_host + stack] += (float)(host_part * host);
+        s->gradient[at->gpu_host + gpu] += (float)(host_part * host);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             s->gradient[at->group_host + (size_t)g] +=
                 (float)(host_part * each * e->host_count[g] * exp((double)w[at->group_host + (size_t)g]));

@@ -37,6 +37,8 @@ net_layout net_layout_of(int op_count, int stack_count, int gpu_count)
     next += stacks;
     at.group_host = next;
     next += WORK_GROUP_COUNT;
+    at.gpu_host = next;
+    next += (size_t)gpu_count;
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape s = net_group_shape((work_group)g);
         at.first[g] = next;

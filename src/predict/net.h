@@ -34,6 +34,7 @@ typedef struct net_layout {
     size_t stack_fixed; /* [stack]: log of microseconds that every pass takes beside its kernels */
     size_t stack_host;  /* [stack]: log of microseconds that the host needs for one kernel */
     size_t group_host;  /* [group]: by what factor more, log */
+    size_t gpu_host;    /* [gpu]: the same for the hosts that its GPU was measured in */
     size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
     size_t second[WORK_GROUP_COUNT], second_bias[WORK_GROUP_COUNT]; /* [first][second] */
     size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */

@@ -251,7 +251,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         stack = net_stack_find(&v.net, where->stack);
         gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = exp((double)w[v.net.at.stack_host + (size_t)stack]);
+        double each = exp((double)w[v.net.at.stack_host + (size_t)stack] + (double)w[v.net.at.gpu_host + (size_t)gpu]);
         j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
