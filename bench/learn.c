@@ -14,8 +14,8 @@
 
 enum {
     BATCHES = 4, /* that take turns */
-    NETWORK_ROWS = 64,
-    OPERATOR_ROWS = 640,
+    NETWORK_ROWS = 32,
+    OPERATOR_ROWS = 320,
     EXAMPLES = NETWORK_ROWS + OPERATOR_ROWS,
     STACKS = 24,
     GPUS = 24,

@@ -15,7 +15,7 @@ try:
 except ImportError:
     sys.exit(3)
 
-HUBER, DECAY, UNKNOWN_STACK, UNKNOWN_GPU, FIXED_US, POWER, RATE = 0.03, 1e-4, 0.05, 0.25, 2.0, 6, 2e-3
+HUBER, DECAY, UNKNOWN_STACK, UNKNOWN_GPU, FIXED_US, POWER, RATE = 0.03, 1e-4, 0.05, 0.25, 2.0, 6, 3e-3
 BATCHES, LEAST_STEPS = 4, 10
 
 
@@ -51,6 +51,7 @@ class Predictor(torch.nn.Module):
         self.stack_fixed = torch.nn.Parameter(torch.full((stacks,), 10.0).log())
         self.stack_host = torch.nn.Parameter(torch.full((stacks,), 5.0).log())
         self.group_host = torch.nn.Parameter(torch.zeros(len(shape["groups"])))
+        self.gpu_host = torch.nn.Parameter(torch.zeros(gpus))
         width = shape["features"] + op + stack + gpu
         self.groups = torch.nn.ModuleList(Group(width, first, second) for _, first, second in shape["groups"])
 
@@ -65,7 +66,7 @@ class Predictor(torch.nn.Module):
             if len(g["op"]):
                 factors = net(torch.cat((g["features"], self.ops[g["op"]], vectors[g["example"]]), 1))
                 device = device.index_add(0, g["example"], (factors * g["ideal"]).sum(1))
-        host = (batch["launches"] * self.group_host.exp()).sum(1) * self.stack_host[stack].exp()
+        host = (batch["launches"] * self.group_host.exp()).sum(1) * (self.stack_host[stack] + self.gpu_host[gpu]).exp()
         larger, smaller = torch.maximum(device, host), torch.minimum(device, host)
         joint = larger * (1 + (smaller / larger) ** POWER) ** (1 / POWER)
         error = ((joint + self.stack_fixed[stack].exp()) / batch["latency"]).log() / HUBER
