@@ -58,8 +58,8 @@ device_view view_device(const setting *where)
     /* More numbers of the device made predictions for new GPUs worse: networks learn GPUs by heart. What a known GPU has of its own is in its
      * learned vector. */
     v.generation = generation_of(d);
-    v.power =
-        log2f((float)(n[DEVICE_TDP_W] / (v.peak_fp16 / 1e12))); /* little power for much arithmetic: clocks fall */
+    /* The clock that the maker promises under any load by the one that the peaks are stated for: little where power is short. */
+    v.clocks = log2f((float)(known(n[DEVICE_BASE_MHZ], n[DEVICE_BOOST_MHZ]) / known(n[DEVICE_BOOST_MHZ], 1)));
     v.l2_log2 = log2f((float)v.l2_bytes);
     return v;
 }
@@ -144,5 +144,5 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
     bool uses_tf32 = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
     *f++ = uses_tf32 ? 1.0F : 0.0F;
     *f++ = d->generation;
-    *f = d->power;
+    *f = d->clocks;
 }

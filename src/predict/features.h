@@ -12,8 +12,8 @@ typedef struct device_view {
     double peak_fp32, peak_tf32, peak_fp16, peak_bf16, peak_fp8, peak_int8; /* FLOP/s; 0: none */
     bool allows_tf32;                                                       /* products of fp32 may use it */
     double threads_per_sm;
-    double capability;                /* NVIDIA's compute capability; that of Ampere where there is none */
-    float generation, power, l2_log2; /* features that are the same for all kernels */
+    double capability;                 /* NVIDIA's compute capability; that of Ampere where there is none */
+    float generation, clocks, l2_log2; /* features that are the same for all kernels */
 } device_view;
 
 enum { DEVICE_FEATURES = 17, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
