@@ -181,13 +181,16 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* A few rows that are far off, say for an operator that no other family has, must not decide which parameters are the best. */
+static const float MOST_ERROR = 0.3F;
+
 /* Of the networks kept apart; of the operators where there are no networks. */
 static void look(lessons *l, learn_report *r)
 {
     trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors);
     float *sizes = l->errors + l->data->count;
     size_t n = 0;
-    double sum = 0;
+    double sum = 0, bounded = 0;
     for (int32_t i = 0; i < l->apart_count; i++)
         if (l->data->items[l->apart[i]].row->graph.len)
             sizes[n++] = fabsf(expm1f(l->errors[i]));
@@ -195,8 +198,11 @@ static void look(lessons *l, learn_report *r)
         sizes[n++] = fabsf(expm1f(l->errors[i]));
     if (n == 0)
         return;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         sum += sizes[i];
+        bounded += fminf(sizes[i], MOST_ERROR);
+    }
+    r->bounded_error = bounded / (double)n;
     qsort(sizes, n, sizeof *sizes, by_size);
     r->mean_error = sum / (double)n;
     r->median_error = sizes[n / 2];
@@ -269,8 +275,8 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
             return false;
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            if (r.mean_error < l->trainer.best_error) {
-                l->trainer.best_error = r.mean_error;
+            if (r.bounded_error < l->trainer.best_error) {
+                l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
                 l->trainer.since_best = 0;
             } else {

@@ -23,6 +23,7 @@ typedef struct learn_report {
     double seconds, seconds_left; /* of the whole, as far as it can be told */
     /* Of the rows kept apart, where they were looked at; NAN otherwise. */
     double mean_error, median_error;
+    double bounded_error; /* mean, no row counting as more than 30 %: what chooses the best parameters */
     size_t kept_apart;
 } learn_report;
 
