@@ -178,8 +178,8 @@ void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside
     bool shows_capacity = m.capacity_mib > 0 && m.capacity_mib < 2 * m.total_mib.value;
     if (shows_capacity)
         c.all_mib = fmax(c.all_mib, m.capacity_mib * 1.05);
-    text_printf(r->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n", WIDTH,
-                HEIGHT);
+    text_printf(r->out, "<svg%s viewBox=\"0 0 %d %d\" role=\"img\">\n",
+                is_inside ? "" : " xmlns=\"http://www.w3.org/2000/svg\"", WIDTH, HEIGHT);
     if (!is_inside)
         text_puts(r->out, STYLE);
     text_puts(r->out, "<title>memory over time</title>\n");
