@@ -88,8 +88,14 @@ extern const predictor shipped_weights;
 
 const predictor *predictor_shipped(fail *f)
 {
-    (void)f;
-    return memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) == 0 ? &shipped_weights : NULL;
+    const weights_header *h = &shipped_weights.header;
+    if (memcmp(h->magic, MAGIC, sizeof MAGIC) != 0) /* built without any */
+        return NULL;
+    if (h->version != WEIGHTS_VERSION || weights_size(h) != h->bytes)
+        fail_with(f, SOOTH_ERROR_SYSTEM,
+                  "the weights inside this program are of another version than the program: make them anew with "
+                  "tools/train.sh");
+    return &shipped_weights;
 }
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
