@@ -71,13 +71,14 @@ SETS = [
     ("timm inference, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "gpu"),
     ("timm inference, compiled (inductor), architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "inductor", "gpu"),
     ("timm training, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["mode"] == "train", "gpu"),
-    ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "family"),
-    ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor", None),
+    ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "series"),
+    ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor", "series"),
     ("timm on a GPU not seen", lambda r: r["source"] == "timm" and r["apart"] == "gpu", "gpu"),
     ("other networks, architectures not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "architecture", "source"),
     ("other networks on a GPU not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "gpu", "source"),
     ("NAS-Bench-201, TITAN RTX not seen, batch 256", lambda r: r["source"].startswith("nasbench201") and r["apart"] == "gpu" and r["gpu"] == "titan-rtx" and r["batch"] == "256", None),
     ("operators, shapes not seen", lambda r: r["apart"] == "shape", "operator"),
+    ("products and convolutions, shapes not seen, by GPU", lambda r: r["apart"] == "shape" and r["name"] in ("gemm", "linear", "bmm", "conv2d") and r["source"] in ("neusight", "aiconfigurator"), "operator and GPU"),
 ]
 
 
@@ -91,8 +92,10 @@ def line(name, rows):
 
 
 def key_of(row, by):
-    if by == "operator":
-        return f"{row['source']} {row['name']} {row['precision']}"
+    if by.startswith("operator"):
+        return f"{row['source']} {row['name']} {row['precision']}" + (f" {row['gpu']}" if by.endswith("GPU") else "")
+    if by == "series":  # ghostnetv2_100.in1k: ghostnetv2
+        return row["name"].split(".")[0].split("_")[0]
     return row[by]
 
 
@@ -121,7 +124,7 @@ def main():
                 print("| " + " | ".join(cells) + " |")
         else:
             for cells in [head] + lines:
-                print(f"{cells[0]:44}" + "".join(f"{c:>14}" for c in cells[1:]))
+                print(f"{cells[0]:52}" + "".join(f"{c:>14}" for c in cells[1:]))
 
 
 if __name__ == "__main__":
