@@ -13,6 +13,9 @@ import gzip
 import math
 
 
+NOVELTY_BINS = 4  # as in src/predict/weights.h
+
+
 def read(path):
     opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)
     with opened as lines:
@@ -49,12 +52,21 @@ def spearman(pairs):
 
 
 def calibrate(rows):
-    """Half widths by (kind, stack) with at least 40 rows, and by kind."""
+    """Half widths by (kind, stack) with at least 40 rows, and by kind; for rows without a stack as `sooth learn` has it."""
     by = collections.defaultdict(list)
     for row in rows:
-        by[row["kind"], row["stack"]].append(abs(row["error"]))
-        by[row["kind"], None].append(abs(row["error"]))
-    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
+        size, known = abs(row["error"]), int(row["kind"]) < NOVELTY_BINS
+        by[row["kind"], row["stack"] or None].append(size)
+        if row["stack"]:
+            by[row["kind"], None].append(size)
+        else:
+            by[known, "not told"].append(size)
+    widths = {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
+    for kind in range(2 * NOVELTY_BINS):
+        any_stack, not_told = widths.get((str(kind), None)), widths.get((kind < NOVELTY_BINS, "not told"))
+        if any_stack or not_told:
+            widths[str(kind), None] = max(any_stack or 0, not_told or 0)
+    return widths
 
 
 def covered(rows):
@@ -62,7 +74,7 @@ def covered(rows):
     for mine, other in (halves, halves[::-1]):
         widths = calibrate(other)
         for row in mine:
-            width = widths.get((row["kind"], row["stack"])) or widths.get((row["kind"], None)) or 1
+            width = widths.get((row["kind"], row["stack"] or None)) or widths.get((row["kind"], None)) or 1
             row["inside"] = abs(row["error"]) <= width
             row["width"] = width
 

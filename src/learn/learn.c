@@ -324,24 +324,37 @@ static float conformal_quantile(float *sizes, size_t n)
 /* Fewer rows than this say little about a stack by itself. */
 enum { LEAST_ROWS = 40 };
 
+/* Of the errors on a stack, on any with ANY_STACK, on rows of any novelty with ANY_NOVELTY; 0 if there are too few. */
+enum { ANY_STACK = -1, ANY_NOVELTY = -1 };
+
+static float interval_of(const lessons *l, bool gpu_known, int bin, int stack)
+{
+    float *sizes = l->errors;
+    size_t n = 0;
+    for (int32_t i = 0; i < l->residuals.count; i++) {
+        const residual *r = &l->residuals.items[i];
+        if ((r->kind < NOVELTY_BINS) == gpu_known && (bin == ANY_NOVELTY || r->kind % NOVELTY_BINS == bin) &&
+            (stack == ANY_STACK || r->stack == stack))
+            sizes[n++] = fabsf(r->error);
+    }
+    return n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
+}
+
+/* Rows whose stack nobody wrote down are farther off than others: what a user does not tell must not look better than that. */
 static void calibrate(const lessons *l, float *intervals)
 {
-    size_t stacks = (size_t)l->trainer.net.stack_count;
-    float *sizes = l->errors;
-    for (size_t kind = 0; kind < INTERVAL_KINDS; kind++)
-        for (size_t stack = 0; stack < stacks; stack++) {
-            size_t n = 0;
-            for (int32_t i = 0; i < l->residuals.count; i++) {
-                const residual *r = &l->residuals.items[i];
-                if ((size_t)r->kind == kind && (stack == UNKNOWN || (size_t)r->stack == stack))
-                    sizes[n++] = fabsf(r->error);
-            }
-            intervals[kind * stacks + stack] = n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
-        }
-    /* A kind without enough rows is as wide as the one before it. */
-    for (size_t kind = 1; kind < INTERVAL_KINDS; kind++)
-        if (intervals[kind * stacks] <= 0)
-            intervals[kind * stacks] = intervals[(kind - 1) * stacks];
+    int stacks = l->trainer.net.stack_count;
+    for (int kind = 0; kind < INTERVAL_KINDS; kind++) {
+        bool gpu_known = kind < NOVELTY_BINS;
+        float *row = intervals + (size_t)kind * (size_t)stacks;
+        row[UNKNOWN] = fmaxf(interval_of(l, gpu_known, kind % NOVELTY_BINS, ANY_STACK),
+                             interval_of(l, gpu_known, ANY_NOVELTY, UNKNOWN));
+        for (int stack = 1; stack < stacks; stack++)
+            row[stack] = interval_of(l, gpu_known, kind % NOVELTY_BINS, stack);
+        /* A kind without enough rows is as wide as the one before it. */
+        if (row[UNKNOWN] <= 0 && kind > 0)
+            row[UNKNOWN] = (row - stacks)[UNKNOWN];
+    }
 }
 
 static void put_names(char **next, const str *names, int count)
