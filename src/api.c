@@ -48,7 +48,7 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
 static const char *file_inside(sooth_model *model, const char *path)
 {
     static const char *const NAMES[] = {"saved_model.pb", "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",
-                                        "config.json", "model.safetensors", "model.safetensors.index.json"};
+                                        "config.json",    "model.safetensors", "model.safetensors.index.json"};
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
         return path;

@@ -1,12 +1,13 @@
-/* gguf.c: GGUF, the file of llama.cpp: metadata and the table of tensors. The graph is built from the sizes in the metadata and from which
- * tensors there are; the data behind the table are never read.
+/* gguf.c: GGUF, the file of llama.cpp: metadata and the table of tensors. The graph is built from the sizes in the
+ * metadata and from which tensors there are; the data behind the table are never read.
  *
  * Little-endian; a string is its length (u64) and its bytes:
  *   1. "GGUF", version u32 (2 or 3), number of tensors u64, number of metadata u64
  *   2. metadata: key (string), type u32, value; an array is element type u32, count u64, elements
  *   3. tensors: name (string), number of dimensions u32, dimensions u64 (the last one first), type u32, offset u64
  *
- * Types 0, 1, 24 … 30 are plain numbers; the others are blocks of values of a few bits that share scales (gguf_graph.c). */
+ * Types 0, 1, 24 … 30 are plain numbers; the others are blocks of values of a few bits that share scales
+ * (gguf_graph.c). */
 #include "front/gguf.h"
 #include "front/emit.h"
 #include "front/front.h"

@@ -1,5 +1,6 @@
-/* gguf_graph.c: the graph of a GGUF file. Sizes come from the metadata; biases, norms, gates and experts from which tensors a layer
- * has, so that architectures need no rows of their own. A file without tensors (a vocabulary) is built from its metadata alone. */
+/* gguf_graph.c: the graph of a GGUF file. Sizes come from the metadata; biases, norms, gates and experts from which
+ * tensors a layer has, so that architectures need no rows of their own. A file without tensors (a vocabulary) is
+ * built from its metadata alone. */
 #include "front/gguf.h"
 #include "zoo/lm.h"
 
@@ -137,7 +138,8 @@ static lm_order read_order(const gguf *g, int64_t i, bool has_tensors, bool is_c
 
 /* ---- which tensor is which ------------------------------------------------------------------------------------------ */
 
-/* Names in the graph, behind "model.layers.N.", and in the file, behind "blk.N."; two where the graph has one weight for both. */
+/* Names in the graph, behind "model.layers.N.", and in the file, behind "blk.N."; two where the graph has one weight
+ * for both. */
 static const struct {
     const char *graph, *file, *other;
 } NAMES[] = {

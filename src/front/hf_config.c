@@ -1,10 +1,11 @@
-/* hf_config.c: config.json of Hugging Face's Transformers: an architecture and its sizes, from which the graph is built.
+/* hf_config.c: config.json of Hugging Face's Transformers: an architecture and its sizes, from which the graph is
+ * built.
  *
  *   {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, …}
  *
  * A composite model has the same inside, under "text_config" (or "llm_config", "language_config"), "vision_config" …
- * Version 4 leaves out what equals the default of its class, so these are here too (hf_families.c). Sizes are bounded before
- * anything is built from them. */
+ * Version 4 leaves out what equals the default of its class, so these are here too (hf_families.c). Sizes are bounded
+ * before anything is built from them. */
 #include "front/front.h"
 #include "front/hf.h"
 

@@ -1,5 +1,6 @@
-/* hf_decoder.c: language models that go on with a text, from their configuration. One reader for all families: what differs is told by keys that
- * only some have (experts, low-rank codes, windows, states), by lists with a word for each layer, and by the family's row. */
+/* hf_decoder.c: language models that go on with a text, from their configuration. One reader for all families: what
+ * differs is told by keys that only some have (experts, low-rank codes, windows, states), by lists with a word for
+ * each layer, and by the family's row. */
 #include "front/hf.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* safetensors.c: files of weights: names, types and shapes. There is no network in them: a config.json beside the file says which one it
- * is (api.c looks for it where a directory is given).
+/* safetensors.c: files of weights: names, types and shapes. There is no network in them: a config.json beside the
+ * file says which one it is (api.c looks for it where a directory is given).
  *
  *   safetensors                   length of the header u64, little-endian; the header in JSON:
  *                                 {"NAME": {"dtype": "F32", "shape": [30, 20], "data_offsets": [0, 2400]}, "__metadata__": {…}}

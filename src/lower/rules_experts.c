@@ -1,5 +1,6 @@
-/* rules_experts.c: layers of which each token goes through a few experts, as Transformers run them: the tokens are sorted by expert, products run for
- * every expert that has some, and each token gets back the weighted sum of what its experts made. */
+/* rules_experts.c: layers of which each token goes through a few experts, as Transformers run them: the tokens are
+ * sorted by expert, products run for every expert that has some, and each token gets back the weighted sum of what
+ * its experts made. */
 #include "lower/eager.h"
 
 /* Rows that an expert gets: data decide, so all get the same. */

@@ -217,7 +217,8 @@ static value_id run_layer(lm_run *r, str scope, value_id x, value_id per_layer, 
     return x;
 }
 
-/* Nodes from `first_node` on read the weights of the first layer instead of their own, which lie `distance` values behind. */
+/* Nodes from `first_node` on read the weights of the first layer instead of their own, which lie `distance` values
+ * behind. */
 static void share_weights(builder *b, int32_t first_node, value_id first_value, value_id distance)
 {
     const graph *g = &b->source->main;

@@ -1,11 +1,13 @@
-/* lm.h: transformers by their parameters: embeddings, a stack of layers, a head. What a configuration file or the header of a
- * checkpoint says (front/hf.h, front/gguf.c) is all that is needed to build the graph.
+/* lm.h: transformers by their parameters: embeddings, a stack of layers, a head. What a configuration file or the
+ * header of a checkpoint says (front/hf.h, front/gguf.c) is all that is needed to build the graph.
  *
- * Graphs are as Hugging Face's Transformers run them in eager PyTorch: each operator is a node, but attention, which PyTorch
- * runs as one, and the experts of a layer. (zoo/language.c has the same of older versions, attention step by step.)
+ * Graphs are as Hugging Face's Transformers run them in eager PyTorch: each operator is a node, but attention, which
+ * PyTorch runs as one, and the experts of a layer. (zoo/language.c has the same of older versions, attention step by
+ * step.)
  *
- * Dimensions: the batch N, `seq` tokens that are new, `past` tokens whose keys and values are in the cache. A pass with past = 0 is
- * the prefill; one with seq = 1 is a step of decoding. Names of layers are those of Llama's implementation. */
+ * Dimensions: the batch N, `seq` tokens that are new, `past` tokens whose keys and values are in the cache. A pass
+ * with past = 0 is the prefill; one with seq = 1 is a step of decoding. Names of layers are those of Llama's
+ * implementation. */
 #ifndef SOOTH_ZOO_LM_H
 #define SOOTH_ZOO_LM_H
 
@@ -127,14 +129,15 @@ typedef struct lm {
 
 /* The whole: inputs, embeddings, layers, head, outputs. */
 void lm_build(builder *b, const lm *m);
-/* The same of an encoder and of a decoder that reads it; they share the word table if the decoder has none of its own. */
+/* The same of an encoder and of a decoder that reads it; they share the word table if the decoder has none of its
+ * own. */
 void lm_build_pair(builder *b, const lm *encoder, const lm *decoder);
 
 /* Between net_begin and net_end: the decoder of such a pair behind an encoder that is there already. */
 void lm_decode(builder *b, const lm *decoder, value_id encoded);
 
-/* Between net_begin and net_end: x (N, tokens, hidden) through the layers and the last norm. `positions` are the numbers of the tokens
- * (N, tokens); NO_VALUE where nothing needs them. */
+/* Between net_begin and net_end: x (N, tokens, hidden) through the layers and the last norm. `positions` are the
+ * numbers of the tokens (N, tokens); NO_VALUE where nothing needs them. */
 value_id lm_stack(builder *b, const lm *m, value_id x, value_id positions);
 
 /* A linear layer over the last axis. */

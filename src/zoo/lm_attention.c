@@ -1,5 +1,5 @@
-/* lm_attention.c: attention of transformers (lm.h): with few heads of keys and values, windows, caches; from a low-rank code; to what an
- * encoder made. */
+/* lm_attention.c: attention of transformers (lm.h): with few heads of keys and values, windows, caches; from a low-
+ * rank code; to what an encoder made. */
 #include "zoo/lm_parts.h"
 
 #include <math.h>
@@ -141,8 +141,8 @@ static value_id index_part(lm_run *r, str scope, const char *name, value_id x, i
     return turn_part(r, net_join(b, part, "_rotary"), x, a->index_size, a->rope ? a->rope : a->rotary);
 }
 
-/* Scores of small heads, summed with weights that come from the token. What is chosen by them is known when the network runs only; the cost of
- * attention is that of all keys, as in the implementation that masks the others. */
+/* Scores of small heads, summed with weights that come from the token. What is chosen by them is known when the
+ * network runs only; the cost of attention is that of all keys, as in the implementation that masks the others. */
 static void choose_keys(lm_run *r, str scope, value_id x, value_id code, const lm_attention *a)
 {
     builder *b = r->b;

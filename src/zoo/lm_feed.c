@@ -1,5 +1,5 @@
-/* lm_feed.c: what follows attention in a layer of a transformer (lm.h): two products with an activation between them, or experts of
- * which each token goes through a few. */
+/* lm_feed.c: what follows attention in a layer of a transformer (lm.h): two products with an activation between
+ * them, or experts of which each token goes through a few. */
 #include "zoo/lm_parts.h"
 
 value_id lm_dense(lm_run *r, str scope, value_id x, int64_t inner, const lm_feed *f)

@@ -1,6 +1,6 @@
-/* lm_recurrence.c: mixers of tokens that carry a state instead of keys (lm.h): gated delta rule, Mamba, Mamba 2, linear attention with a
- * decay. The recurrence itself is one operator, LinearAttention: k and v of each token are written into a matrix, q reads
- * it. */
+/* lm_recurrence.c: mixers of tokens that carry a state instead of keys (lm.h): gated delta rule, Mamba, Mamba 2,
+ * linear attention with a decay. The recurrence itself is one operator, LinearAttention: k and v of each token are
+ * written into a matrix, q reads it. */
 #include "zoo/lm_parts.h"
 
 static value_id silu(builder *b, str name, value_id x)
@@ -128,7 +128,8 @@ static value_id delta(lm_run *r, str scope, value_id x, const lm_recurrence *c)
     return net_product(b, net_join(b, scope, "out_proj"), y, values, hidden);
 }
 
-/* One product for gate, values, keys, queries and step sizes; each head has a number for its decay and for its way past the state. */
+/* One product for gate, values, keys, queries and step sizes; each head has a number for its decay and for its way
+ * past the state. */
 static value_id mamba_2(lm_run *r, str scope, value_id x, const lm_recurrence *c)
 {
     builder *b = r->b;

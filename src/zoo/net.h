@@ -1,7 +1,7 @@
 /* net.h: the vocabulary in which the networks of the zoo are written: one call adds one layer and returns its output.
  *
- * Layers are named by printf formats; the layer "layer1.0.conv1" gets the weights "layer1.0.conv1.weight" … and the output
- * "layer1.0.conv1.out". */
+ * Layers are named by printf formats; the layer "layer1.0.conv1" gets the weights "layer1.0.conv1.weight" … and the
+ * output "layer1.0.conv1.out". */
 #ifndef SOOTH_ZOO_NET_H
 #define SOOTH_ZOO_NET_H
 
@@ -40,8 +40,8 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
-/* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its numbers are shared by
- * all norms. A width of 0: without the weight. */
+/* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its
+ * numbers are shared by all norms. A width of 0: without the weight. */
 typedef struct net_rms {
     value_id two, epsilon, last_axis;
 } net_rms;
