@@ -4,10 +4,12 @@
 Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
 """
 import gzip
+import json
 import os
 import pathlib
 import re
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
@@ -68,6 +70,43 @@ def nested_loops(depth, trips):
         lines += [f"{indent}output d{i} bool[]", f"{indent}output y{i + 1} float32[2]"]
         indent = indent[:-8]
     return model("\n".join(lines + ["output y0"]))
+
+
+def gguf(values=b"", value_count=0, tensors=b"", tensor_count=0):
+    return b"GGUF" + struct.pack("<IQQ", 3, tensor_count, value_count) + values + tensors
+
+
+def gguf_text(text):
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def language_models():
+    """Configurations and headers of checkpoints from which graphs are built."""
+    deep = {"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"], "num_hidden_layers": 512,
+            "num_attention_heads": 8, "num_key_value_heads": 8, "n_routed_experts": 16384}
+    yield "a configuration of as many layers as there may be", json.dumps(deep).encode()
+    words = {"model_type": "llama", "num_hidden_layers": 512, "layer_types": ["sliding_attention"] * 1000000, "hidden_size": 64,
+             "num_attention_heads": 2}
+    yield "a configuration with a million kinds of layers", json.dumps(words).encode()
+    inner = {"model_type": "x"}
+    for _ in range(200):
+        inner = {"model_type": "x", "text_config": inner}
+    yield "a configuration of configurations", json.dumps(inner).encode()
+    for key in ("hidden_size", "num_attention_heads", "intermediate_size", "vocab_size", "head_dim", "num_key_value_heads", "rope_parameters"):
+        for value in (0, -1, 2 ** 62, 16777216, 1e300, [], {"a": 1}, "x"):
+            config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], key: value}
+            yield f"a configuration whose {key} is {value}", json.dumps(config).encode()
+    arrays = b""
+    for _ in range(64):
+        arrays += struct.pack("<IQ", 9, 1)
+    yield "GGUF: arrays of arrays of arrays", gguf(gguf_text("a") + struct.pack("<I", 9) + arrays, 1)
+    yield "GGUF: an array of 2^61 numbers", gguf(gguf_text("a") + struct.pack("<IIQ", 9, 10, 2 ** 61), 1)
+    yield "GGUF: a tensor of 2^80 elements", gguf(tensors=gguf_text("t") + struct.pack("<IQQIQ", 2, 2 ** 40, 2 ** 40, 0, 0), tensor_count=1)
+    yield "GGUF: a text of 2^64 - 1 bytes", gguf(struct.pack("<Q", 2 ** 64 - 1), 1)
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2 ** 40, 2 ** 40], "data_offsets": [0, 4]}}).encode()
+    yield "safetensors: a tensor of 2^80 elements", struct.pack("<Q", len(header)) + header
+    header = json.dumps({"../../etc/passwd": {"dtype": "F32", "shape": [1], "data_offsets": [-1, 2 ** 63]}}).encode()
+    yield "safetensors: offsets that are nowhere", struct.pack("<Q", len(header)) + header
 
 
 def generated():
@@ -163,6 +202,7 @@ def generated():
     yield "gzip header alone", b"\x1f\x8b\x08"
     for path in sorted((TESTS / "hostile").glob("*[!d]")):  # all but the README.md
         yield path.name, path.read_bytes()
+    yield from language_models()
 
 
 def limits():
