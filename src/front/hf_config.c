@@ -132,7 +132,8 @@ str hf_text(const hf *c, const char *keys)
 {
     bool is_null;
     const json_node *n = find(c, keys, &is_null);
-    return n ? json_text(n) : default_of(c, keys);
+    str text = n ? json_text(n) : default_of(c, keys);
+    return text.ptr ? text : STR("");
 }
 
 const char *hf_activation(const hf *c)

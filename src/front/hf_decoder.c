@@ -252,7 +252,8 @@ static plan read_plan(const hf *c, int64_t layers)
 
 static str word_at(const json_node *list, int64_t i)
 {
-    return json_text(json_at(list, (int32_t)i));
+    str word = json_text(json_at(list, (int32_t)i));
+    return word.ptr ? word : STR("");
 }
 
 static bool lists(const json_node *list, int64_t number)
