@@ -323,6 +323,9 @@ MIG_NETWORKS = {
 }
 
 
+# Of training; the others have momentum.
+MIG_OPTIMIZERS = {"bert-base": "adamw", "bert": "adam"}
+
 # Each on a host of its own, whose speed data/slices.txt has; the versions of PyTorch follow from the rates of products.
 MIG_STACKS = {"migprofiler-40g": "pt1.11-migprofiler40", "migprofiler-80g": "pt1.13-migprofiler80", "miso": "pt1.11-miso"}
 
@@ -342,7 +345,7 @@ def mig(tables):
         yield {**row(name, graph + (f"&seq={tokens}" if tokens else ""), run["batch"], GPUS[run["device"]], run["latency_ms"],
                      source, precision="fp32" if new and "resnet" not in name else "tf32",
                      stack=MIG_STACKS[source], mode="train" if trains else "infer",
-                     optimizer=("adamw" if "bert" in name else "sgd-momentum") if trains else ""),
+                     optimizer=MIG_OPTIMIZERS.get(name, "sgd-momentum") if trains else ""),
                "mig": run["mig_profile"], "memory_mib": run["fb_used_mib"]}
 
 
