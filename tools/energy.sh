@@ -15,6 +15,6 @@ make -s -j"$(nproc)"
 rows=build/energy
 tools/energy_rows.py --shared $shared -o $rows >/dev/null
 operators=$shared/measured/operators
-build/sooth learn --energy $rows/*.csv $operators/aiconfigurator_gemm_other.csv.gz@0.03 \
+build/sooth learn --energy $rows/*.csv $operators/aiconfigurator_gemm_other.csv.gz@0.02 \
     $operators/aiconfigurator_attention_other.csv.gz@0.01 -o ${ENERGY_OUTPUT:-data/energy.txt} "$@"
 make -s -j"$(nproc)"
