@@ -2,7 +2,7 @@
  * graph. Operators are in hlo_ops.c and the files it names. */
 #include "front/hlo.h"
 
-enum { MAX_WRITTEN = 1 << 20 };
+enum { MAX_WRITTEN = 1 << 18 };
 
 /* ---- uses --------------------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,8 @@ static void count_uses(hlo_module *m, const hlo_region *r)
             v->user = o;
         }
         for (int32_t k = 0; k < o->region_count; k++)
-            count_uses(m, o->regions[k]);
+            if (!o->regions[k]->is_function)
+                count_uses(m, o->regions[k]);
     }
 }
 
@@ -69,7 +70,8 @@ static void look_at_uses(usage *u, const hlo_region *r)
     for (int32_t i = r->ops.count - 1; i >= 0; i--) {
         const hlo_op *o = r->ops.items[i];
         for (int32_t k = 0; k < o->region_count; k++) {
-            look_at_uses(u, o->regions[k]);
+            if (!o->regions[k]->is_function)
+                look_at_uses(u, o->regions[k]);
             if (str_is(o->name, "while"))
                 for (int32_t j = 0; j < o->regions[k]->argument_count; j++)
                     mark(u, o, j, u->flags[o->regions[k]->first_argument + j]);

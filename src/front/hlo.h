@@ -32,6 +32,7 @@ typedef struct hlo_attr {
 typedef struct hlo_op hlo_op;
 
 typedef struct hlo_region {
+    bool is_function; /* a function's: HLO's operators name functions where others have regions of their own */
     hlo_value first_argument;
     int32_t argument_count;
     struct {

@@ -22,6 +22,7 @@ hlo_function *hlo_new_function(hlo_module *m, str name)
 {
     hlo_function *f = ARENA_NEW(m->b->arena, hlo_function);
     f->name = name;
+    f->body.is_function = true;
     names_put(&m->function_names, name, m->functions.count);
     *(hlo_function **)ARENA_PUSH(m->b->arena, &m->functions) = f;
     return f;

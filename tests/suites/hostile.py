@@ -4,6 +4,7 @@
 Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
 """
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 import zlib
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -109,7 +111,88 @@ def language_models():
     yield "safetensors: offsets that are nowhere", struct.pack("<Q", len(header)) + header
 
 
+def stablehlo(body, result="tensor<2xf32>", arguments="%arg0: tensor<2xf32>"):
+    return f"func.func @main({arguments}) -> {result} {{\n{body}\n}}\n".encode()
+
+
+def calls_in_stablehlo(depth, width):
+    """Functions that each call the next several times."""
+    text = ""
+    for i in range(depth):
+        calls = "\n".join(f"  %{k + 1} = call @f{i + 1}(%{k}) : (tensor<2xf32>) -> tensor<2xf32>" for k in range(width))
+        text += f"func.func @{'main' if i == 0 else f'f{i}'}(%0: tensor<2xf32>) -> tensor<2xf32> {{\n{calls}\n  return %{width} : tensor<2xf32>\n}}\n"
+    return (text + f"func.func @f{depth}(%0: tensor<2xf32>) -> tensor<2xf32> {{\n  return %0 : tensor<2xf32>\n}}\n").encode()
+
+
+def xla():
+    yield "StableHLO: regions nested 5,000 deep", stablehlo('"stablehlo.case"(%arg0) ({' * 5000)
+    yield "StableHLO: types nested 20,000 deep", stablehlo("%0 = stablehlo.abs %arg0 : " + "tuple<" * 20000)
+    yield "StableHLO: attributes nested 20,000 deep", stablehlo('%0 = "stablehlo.abs"(%arg0) {a = ' + "{a = " * 20000)
+    yield "StableHLO: brackets without end", stablehlo("%0 = stablehlo.abs %arg0 {a = " + "[" * 100000)
+    yield "StableHLO: 2^40 operators after inlining", calls_in_stablehlo(40, 2)
+    yield "StableHLO: dimensions that overflow", stablehlo(
+        f"%0 = stablehlo.add %arg0, %arg0 : tensor<{2**62}x{2**62}xf32>\nreturn %0 : tensor<{2**62}x{2**62}xf32>", arguments=f"%arg0: tensor<{2**62}x{2**62}xf32>")
+    yield "StableHLO: a constant of 2^60 elements", stablehlo(f"%0 = stablehlo.constant dense<1> : tensor<{2**60}xi64>\nreturn %0 : tensor<{2**60}xi64>")
+    yield "StableHLO: rank 1,000", stablehlo("return %arg0 : tensor<" + "1x" * 1000 + "f32>")
+    yield "StableHLO: 100,000 results", stablehlo('%0:99999999999 = "stablehlo.x"(%arg0) : (tensor<2xf32>) -> tensor<2xf32>')
+    yield "StableHLO: axes and windows of nonsense", stablehlo("""
+        %c = stablehlo.constant dense<0.0> : tensor<f32>
+        %0 = stablehlo.broadcast_in_dim %arg0, dims = [7] : (tensor<2xf32>) -> tensor<2x2xf32>
+        %1 = stablehlo.transpose %0, dims = [-1, 9] : (tensor<2x2xf32>) -> tensor<2x2xf32>
+        %2 = stablehlo.dot_general %0, %0, batching_dims = [0, 0] x [5], contracting_dims = [1, 1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2xf32>
+        %3 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [9223372036854775807] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+        %4 = "stablehlo.reduce_window"(%0, %c) <{window_dimensions = array<i64: 0, -1>, padding = dense<9223372036854775807> : tensor<2x2xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %9 = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %9 : tensor<f32>
+        }) : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
+        %5 = stablehlo.slice %arg0 [9223372036854775807:-1:0] : (tensor<2xf32>) -> tensor<2xf32>
+        %6 = stablehlo.pad %arg0, %c, low = [9223372036854775807], high = [-9223372036854775807], interior = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+        return %1, %2, %3, %4, %5, %6 : tensor<2xf32>""")
+    yield "StableHLO: a loop of 2^31 rounds", stablehlo("""
+        %c = stablehlo.constant dense<0> : tensor<i32>
+        %0:2 = stablehlo.while(%i = %c, %x = %arg0) : tensor<i32>, tensor<2xf32>
+         cond {
+          %l = stablehlo.constant dense<2147483647> : tensor<i32>
+          %1 = stablehlo.compare LT, %i, %l : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %1 : tensor<i1>
+        } do {
+          %s = stablehlo.constant dense<1> : tensor<i32>
+          %1 = stablehlo.add %i, %s : tensor<i32>
+          %2 = stablehlo.add %x, %x : tensor<2xf32>
+          stablehlo.return %1, %2 : tensor<i32>, tensor<2xf32>
+        }
+        return %0#1 : tensor<2xf32>""")
+    yield "HLO: types nested 20,000 deep", b"HloModule m\n\nENTRY e {\n  x = " + b"(" * 20000
+    yield "HLO: a computation that calls itself", b"HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] call(x), to_apply=e\n}\n"
+    yield "HLO: a parameter that is not there", b"HloModule m\n\nENTRY e {\n  ROOT x = f32[2] parameter(4000000000)\n}\n"
+    yield "MLIR bytecode: the head alone", b"ML\xefR"
+    yield "MLIR bytecode: sections beyond the file", b"ML\xefR\x0dx\x00" + b"\x00\x00" + b"\xff" * 8
+    yield "MLIR bytecode: only ones", b"ML\xefR\x0dx\x00" + b"\xff" * 5000
+    yield "MLIR bytecode: a million strings", b"ML\xefR\x0dx\x00\x00" + b"\x09\xc0\x86\x3d\x01"
+
+
+def archives():
+    def archive(*entries):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, content in entries:
+                file.writestr(name, content)
+        return out.getvalue()
+    yield "a ZIP bomb of 200 MB of code", archive(("m/data.pkl", b"\x80\x02]q\x00."), ("m/code/__torch__.py", bytes(200 << 20)), ("m/constants.pkl", b"\x80\x02)."))
+    yield "a ZIP bomb of 1 GB of JSON", archive(("serialized_exported_program.json", b" " * (1 << 30)), ("version", b"5.1"))
+    yield "a pickle nested 100,000 deep", archive(("m/data.pkl", b"\x80\x02" + b"(" * 100000 + b"t" * 100000 + b"."), ("m/code/__torch__.py", b""), ("m/constants.pkl", b"\x80\x02)."))
+    yield "a pickle that holds itself", archive(("m/data.pkl", b"\x80\x02]q\x00h\x00a."), ("m/code/__torch__.py", b""), ("m/constants.pkl", b"\x80\x02)."))
+    yield "a pickle that calls a shell", archive(("m/data.pkl", b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R."), ("m/code/__torch__.py", b""), ("m/constants.pkl", b"\x80\x02)."))
+    yield "entries with paths that climb", archive(("../../etc/passwd", b"x"), ("/etc/data.pkl", b"\x80\x02)."), ("m/code/__torch__.py", b""))
+    outside = data(5, number(1, 2) + number(2, 1) + data(8, "w") + number(14, 1) +
+                   data(13, data(1, "location") + data(2, "../../../../../../etc/passwd")))
+    yield "external data outside of the directory", number(1, 8) + data(7, outside + data(1, data(1, "w") + data(2, "y") + data(4, "Relu"))) + data(8, number(2, 17))
+
+
 def generated():
+    yield from xla()
+    yield from archives()
     yield "lengths beyond the file", b"\x08\x08\x3a\xff\xff\xff\xff\x0f"
     yield "a length of 2^64 - 1", b"\x08\x08\x3a" + b"\xff" * 9 + b"\x01"
     yield "a varint that never ends", b"\x08" + b"\x80" * 5000
