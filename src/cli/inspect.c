@@ -12,7 +12,7 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth inspect MODEL [OPTION]...\n\n"
          "Tells what a network consists of: its layers, their shapes, parameters, MACs, FLOPs and bytes.\n"
-         "MODEL is an ONNX file (.onnx, .onnx.gz), '-' for standard input, or zoo:NAME.\n\nOptions:");
+         "MODEL is a file (the kinds are listed below), '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help();
 }

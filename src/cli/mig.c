@@ -28,7 +28,7 @@ static void help(const option *options, size_t count)
          "  sooth mig zoo:resnet50@3,batch=8,latency-ms=10 bert.onnx@2,precision=fp16\n"
          "Settings are batch, latency-ms, precision, layout, runtime, mode, optimizer and stack.\n\nOptions:");
     options_help(options, count);
-    model_args_help_zoo();
+    model_args_help_models();
 }
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */

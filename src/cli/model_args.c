@@ -25,11 +25,18 @@ void model_args_help(void)
             if (sooth_pass_is_optional(i) == (optional == 1))
                 printf("  %-22s  %s\n", sooth_pass_name(i), sooth_pass_summary(i));
     }
-    model_args_help_zoo();
+    model_args_help_models();
 }
 
-void model_args_help_zoo(void)
+void model_args_help_models(void)
 {
+    puts("\nFiles that are read, also compressed with gzip, told by their bytes:\n"
+         "  ONNX; PyTorch: torch.export (.pt2), TorchScript (.pt, .ptl)\n"
+         "  TensorFlow: GraphDef, SavedModel; Keras (.keras, .h5, .json); TFLite; TensorFlow.js (model.json)\n"
+         "  PaddlePaddle (.pdmodel, __model__, .json); OpenVINO (.xml); CoreML (.mlmodel, .mlpackage)\n"
+         "  Darknet (.cfg); Caffe (.prototxt); MXNet (-symbol.json); ncnn and pnnx (.param)\n"
+         "  JAX: StableHLO as text or bytecode, jax.export, HLO text\n"
+         "  language models: Hugging Face's config.json, GGUF; safetensors (the tensors alone)");
     puts("\nNetworks that come with the program:");
     for (size_t i = 0; sooth_zoo_name(i); i++)
         printf("  zoo:%-16s  %s\n", sooth_zoo_name(i), sooth_zoo_summary(i));

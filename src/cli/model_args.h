@@ -54,8 +54,8 @@ typedef struct model_args {
     }
 
 void model_args_free(model_args *args);
-/* Prints the networks of the zoo, and those and the recovery passes, for help texts. */
-void model_args_help_zoo(void);
+/* Prints the formats and the networks of the zoo, and those and the recovery passes, for help texts. */
+void model_args_help_models(void);
 void model_args_help(void);
 
 /* Loads (path "-" is standard input) and binds. Returns the exit code; the error has been printed. On success the caller gives

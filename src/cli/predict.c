@@ -23,7 +23,7 @@ static void help(const option *options, size_t count)
          "give\n"
          "a comparison.\n\nOptions:");
     options_help(options, count);
-    model_args_help_zoo();
+    model_args_help_models();
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------------------------------- */

@@ -41,7 +41,9 @@ void front_read(builder *b, const uint8_t *bytes, size_t size)
             return;
         }
     fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give an ONNX, PyTorch, "
-              "TensorFlow or Keras file",
+              "not a model file that Sooth knows, at byte 0 (it begins with %02x %02x); give a file of "
+              "ONNX, PyTorch (torch.export, TorchScript), TensorFlow, Keras, TFLite, TensorFlow.js, Paddle, OpenVINO, "
+              "CoreML, "
+              "Darknet, Caffe, MXNet, ncnn, StableHLO, HLO, GGUF, safetensors, or Hugging Face's config.json",
               bytes[0], size > 1 ? bytes[1] : 0);
 }

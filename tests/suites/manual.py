@@ -54,6 +54,13 @@ def main():
     check("bash completes optional passes", set(optional + ["all"]) ^ set(complete(["inspect", "x", "--fuse", ""])))
     check("bash completes the second pass", [] if f"all,{passes[0]}" in complete(["inspect", "--skip", "all,"]) else ["no"])
     check("bash completes networks", set(networks) ^ set(complete(["inspect", "zoo", ":", ""])))
+    spelled = {"hf-config": "config.json", "tfjs": "tensorflow.js"}
+    formats = [spelled.get(page.stem, page.stem) for page in (TOP / "doc/formats").glob("*.md")]
+    unknown_file = sooth("inspect", str(pathlib.Path(__file__)))
+    for where, text in {"inspect --help": help_text, "the manual": manual, "the README": (TOP / "README.md").read_text(),
+                        "doc/design.md": (TOP / "doc/design.md").read_text(),
+                        "the refusal of an unknown file": unknown_file}.items():
+        check(f"{where} names every format", [name for name in formats if name not in text.lower()])
     gpus = [line.split(",")[0] for line in sooth("gpus", "--format", "csv").splitlines()[1:]]
     check("bash completes GPUs", ({"rtx-3090"} - set(gpus)) | (set(gpus) ^ set(complete(["gpus", ""]))))
     check("bash completes formats of gpus", {"table", "json", "csv"} ^ set(complete(["gpus", "--format", ""])))
