@@ -4,7 +4,7 @@
 #include "front/gguf.h"
 #include "zoo/lm.h"
 
-enum { MOST_LAYERS = 512, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14, MOST_WORDS = 1 << 24 };
+enum { MOST_LAYERS = 256, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14, MOST_WORDS = 1 << 24 };
 
 /* ---- types ---------------------------------------------------------------------------------------------------------- */
 

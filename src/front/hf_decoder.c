@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MOST_LAYERS = 512, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14 };
+enum { MOST_LAYERS = 256, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14 };
 
 static bool is_type(const hf *c, const char *type)
 {

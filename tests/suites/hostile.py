@@ -84,10 +84,10 @@ def gguf_text(text):
 
 def language_models():
     """Configurations and headers of checkpoints from which graphs are built."""
-    deep = {"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"], "num_hidden_layers": 512,
+    deep = {"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"], "num_hidden_layers": 256,
             "num_attention_heads": 8, "num_key_value_heads": 8, "n_routed_experts": 16384}
     yield "a configuration of as many layers as there may be", json.dumps(deep).encode()
-    words = {"model_type": "llama", "num_hidden_layers": 512, "layer_types": ["sliding_attention"] * 1000000, "hidden_size": 64,
+    words = {"model_type": "llama", "num_hidden_layers": 256, "layer_types": ["sliding_attention"] * 1000000, "hidden_size": 64,
              "num_attention_heads": 2}
     yield "a configuration with a million kinds of layers", json.dumps(words).encode()
     inner = {"model_type": "x"}
