@@ -227,6 +227,7 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
         .context_mib = f->context_mib,
         .capacity_mib = f->capacity_mib,
         .fits = f->fits,
+        .limit = f->limit,
         .peak_kernel = launched_from(prediction, f->use->peak_kernel),
     };
 }

@@ -169,6 +169,11 @@ static void memory(predict_report *r, json *j, const sooth_prediction *p)
     else
         json_null(j);
     pair_real(j, "capacity_mib", m.capacity_mib);
+    json_key(j, "limit");
+    if (m.limit)
+        json_string(j, m.limit);
+    else
+        json_null(j);
     memory_peak(r, j, p, &m);
     if (r->options.memory)
         memory_course(r, j, p);

@@ -162,6 +162,8 @@ static void memory_figure(predict_report *r, const sooth_memory *m)
                m->fits ? "fits" : "does not fit", number_grouped(room, (int64_t)m->capacity_mib));
     else
         figure(r, "memory", value, "90 %% interval %s to %s MiB", from, to);
+    if (m->limit)
+        text_printf(r->out, "  It would not run: %s.\n", m->limit);
 }
 
 static void memory_parts(predict_report *r, const sooth_memory *m)
