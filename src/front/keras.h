@@ -1,5 +1,5 @@
 /* keras.h: what the parts of the Keras reader share: files and models (keras.c), layers (keras_layers.c, keras_recurrent.c,
- * keras_ops.c). */
+ * keras_ops.c), what layers ask (keras_settings.c). */
 #ifndef SOOTH_FRONT_KERAS_H
 #define SOOTH_FRONT_KERAS_H
 
@@ -42,18 +42,23 @@ bool keras_recurrent(keras_call *c); /* keras_recurrent.c: false if it is none *
 bool keras_operator(keras_call *c);  /* keras_ops.c: joins, attention, keras.ops; false if it is none */
 void keras_foreign(keras_call *c);
 
-/* ---- what layers ask ------------------------------------------------------------------------------------------- */
+/* ---- keras_settings.c: what layers ask ------------------------------------------------------------------------- */
 int keras_shape(keras_call *c, value_id v, num *dims); /* rank or RANK_UNKNOWN */
 num keras_dim(keras_call *c, value_id v, int axis);    /* from the end if negative */
+const json_node *keras_setting(const keras_call *c, const char *name, const char *old_name); /* or NULL */
 int64_t keras_int(const keras_call *c, const char *name, const char *old_name, int64_t otherwise);
 bool keras_bool(const keras_call *c, const char *name, const char *old_name, bool otherwise);
 double keras_real(const keras_call *c, const char *name, double otherwise);
 str keras_text(const keras_call *c, const char *name, const char *old_name);
 int keras_ints(const json_node *n, int64_t *to, int room); /* of a list, or a single number; 0 if there are none */
+/* Numbers for each axis: a list, a single number for all, or what Keras 1 calls by two names. */
+void keras_per_axis(const keras_call *c, const char *name, const char *old_name, int axes, int64_t otherwise,
+                    int64_t *to);
 bool keras_channels_first(const keras_call *c);
 value_id keras_weight(keras_call *c, const char *name, int rank, const int64_t *dims);
 /* Where the layer writes to if an activation follows; then the activation. */
 value_id keras_before(keras_call *c, const json_node *activation);
+str keras_activation_name(const json_node *activation);
 void keras_activate(keras_call *c, const json_node *activation, value_id x);
 void keras_activation(keras_call *c, str name, const json_node *config, value_id x, value_id y);
 str keras_joined(arena *a, str first, str second); /* with a slash between */

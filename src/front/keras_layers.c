@@ -1,176 +1,14 @@
 /* keras_layers.c: Keras's layers as canonical operators: one row for each class. Recurrent ones are in keras_recurrent.c, joins
- * and Keras's own operators in keras_ops.c. Keras 1's names of settings stand beside those of Keras 2 and 3. */
+ * and Keras's own operators in keras_ops.c, what all of them ask in keras_settings.c. */
 #include "front/keras.h"
 
-/* ---- settings -------------------------------------------------------------------------------------------------- */
-
-static const json_node *setting(const keras_call *c, const char *name, const char *old_name)
-{
-    const json_node *n = json_get(c->config, name);
-    return n || !old_name ? n : json_get(c->config, old_name);
-}
-
-int64_t keras_int(const keras_call *c, const char *name, const char *old_name, int64_t otherwise)
-{
-    return json_int(setting(c, name, old_name), otherwise);
-}
-
-bool keras_bool(const keras_call *c, const char *name, const char *old_name, bool otherwise)
-{
-    return json_int(setting(c, name, old_name), otherwise) != 0;
-}
-
-double keras_real(const keras_call *c, const char *name, double otherwise)
-{
-    return json_double(json_get(c->config, name), otherwise);
-}
-
-str keras_text(const keras_call *c, const char *name, const char *old_name)
-{
-    return json_text(setting(c, name, old_name));
-}
-
-int keras_ints(const json_node *n, int64_t *to, int room)
-{
-    if (json_is(n, JSON_INT) && room > 0) {
-        to[0] = n->integer;
-        return 1;
-    }
-    int count = 0;
-    for (const json_node *x = json_first(n); x && count < room; x = x->next)
-        to[count++] = json_int(x, -1);
-    return count;
-}
-
-bool keras_channels_first(const keras_call *c)
-{
-    str format = keras_text(c, "data_format", "dim_ordering");
-    return str_is(format, "channels_first") || str_is(format, "th");
-}
-
-int keras_shape(keras_call *c, value_id v, num *dims)
-{
-    sooth_model *model = c->e->b->model;
-    infer_built(model, &c->k->done);
-    const value *x = v == NO_VALUE ? NULL : &model->net.values.items[v];
-    if (!x || x->rank < 0)
-        return RANK_UNKNOWN;
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
-    return x->rank;
-}
-
-num keras_dim(keras_call *c, value_id v, int axis)
-{
-    num dims[MAX_RANK];
-    int rank = keras_shape(c, v, dims);
-    if (axis < 0)
-        axis += rank;
-    return axis >= 0 && axis < rank ? dims[axis] : NUM_UNKNOWN;
-}
-
-value_id keras_weight(keras_call *c, const char *name, int rank, const int64_t *dims)
-{
-    return emit_weight(c->e, keras_joined(c->e->b->arena, c->path, str_of(name)), DT_FLOAT32, rank, dims);
-}
-
-void keras_foreign(keras_call *c)
-{
-    emit_foreign(c->e, STR("keras"), c->class_name, c->in, c->in_count, &c->out, 1);
-}
-
-/* Numbers for each axis: a list, a single number for all, or what Keras 1 calls by two names. */
-static void per_axis(const keras_call *c, const char *name, const char *old_name, int axes, int64_t otherwise,
-                     int64_t *to)
-{
-    int count = keras_ints(setting(c, name, old_name), to, axes);
-    for (int i = 0; i < axes; i++) {
-        if (i >= count)
-            to[i] = count == 1 ? to[0] : otherwise;
-        to[i] = to[i] > 0 ? to[i] : 1;
-    }
-}
-
 /* ---- activations ----------------------------------------------------------------------------------------------- */
-
-static str activation_name(const json_node *n)
-{
-    return json_is(n, JSON_TEXT) ? json_text(n) : json_text(json_get(n, "class_name"));
-}
-
-static bool is_linear(const json_node *activation)
-{
-    str name = activation_name(activation);
-    return name.len == 0 || str_is(name, "linear");
-}
-
-value_id keras_before(keras_call *c, const json_node *activation)
-{
-    return is_linear(activation) ? c->out : emit_temp(c->e);
-}
-
-static void clip(keras_call *c, value_id x, double low, double high, value_id y)
-{
-    value_id bounds[2] = {emit_scalar(c->e, DT_FLOAT32, low), emit_scalar(c->e, DT_FLOAT32, high)};
-    emit_op(c->e, "Clip", (const value_id[]){x, bounds[0], bounds[1]}, 3, y);
-}
-
-void keras_activation(keras_call *c, str name, const json_node *config, value_id x, value_id y)
-{
-    static const struct {
-        const char *name, *canonical;
-    } PLAIN[] = {{"relu", "Relu"},
-                 {"ReLU", "Relu"},
-                 {"tanh", "Tanh"},
-                 {"sigmoid", "Sigmoid"},
-                 {"elu", "Elu"},
-                 {"selu", "Selu"},
-                 {"gelu", "Gelu"},
-                 {"softplus", "Softplus"},
-                 {"softsign", "Softsign"},
-                 {"exponential", "Exp"},
-                 {"mish", "Mish"},
-                 {"hard_sigmoid", "HardSigmoid"},
-                 {"leaky_relu", "LeakyRelu"},
-                 {"LeakyReLU", "LeakyRelu"},
-                 {"hard_swish", "HardSwish"},
-                 {"hard_silu", "HardSwish"},
-                 {"ELU", "Elu"}};
-    emitter *e = c->e;
-    if (str_is(name, "softmax") || str_is(name, "log_softmax") || str_is(name, "Softmax")) {
-        node *n = emit_op(e, str_is(name, "log_softmax") ? "LogSoftmax" : "Softmax", &x, 1, y);
-        emit_int(n, "axis", json_int(json_get(config, "axis"), -1));
-        return;
-    }
-    if (str_is(name, "swish") || str_is(name, "silu")) {
-        emit_2(e, "Mul", x, emit_1(e, "Sigmoid", x, NO_VALUE), y);
-        return;
-    }
-    if (str_is(name, "relu6")) {
-        clip(c, x, 0, 6, y);
-        return;
-    }
-    for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++)
-        if (str_is(name, PLAIN[i].name)) {
-            emit_1(e, PLAIN[i].canonical, x, y);
-            return;
-        }
-    if (name.len == 0 || str_is(name, "linear"))
-        emit_1(e, "Identity", x, y);
-    else
-        emit_foreign(e, STR("keras"), name, &x, 1, &y, 1);
-}
-
-void keras_activate(keras_call *c, const json_node *activation, value_id x)
-{
-    if (!is_linear(activation))
-        keras_activation(c, activation_name(activation), json_get(activation, "config"), x, c->out);
-}
 
 static void map_activation(keras_call *c, const char *unused)
 {
     (void)unused;
     const json_node *activation = json_get(c->config, "activation");
-    keras_activation(c, activation_name(activation), json_get(activation, "config"), c->in[0], c->out);
+    keras_activation(c, keras_activation_name(activation), json_get(activation, "config"), c->in[0], c->out);
 }
 
 /* ReLU(max_value, negative_slope, threshold) */
@@ -181,7 +19,7 @@ static void map_relu(keras_call *c, const char *unused)
     if (slope != 0)
         emit_real(emit_op(c->e, "LeakyRelu", c->in, 1, c->out), "alpha", slope);
     else if (most > 0)
-        clip(c, c->in[0], 0, most, c->out);
+        emit_clip(c->e, c->in[0], 0, most, c->out);
     else
         emit_1(c->e, "Relu", c->in[0], c->out);
 }
@@ -253,10 +91,10 @@ static emit_window conv_window(keras_call *c, int axes)
 {
     emit_window w = {.axes = axes, .group = 1, .channels_first = keras_channels_first(c)};
     str padding = keras_text(c, "padding", "border_mode");
-    per_axis(c, "strides", axes == 1 ? "subsample_length" : "subsample", axes, 1, w.strides);
-    per_axis(c, "dilation_rate", "atrous_rate", axes, 1, w.dilations);
+    keras_per_axis(c, "strides", axes == 1 ? "subsample_length" : "subsample", axes, 1, w.strides);
+    keras_per_axis(c, "dilation_rate", "atrous_rate", axes, 1, w.dilations);
     if (json_get(c->config, "kernel_size")) {
-        per_axis(c, "kernel_size", NULL, axes, 1, w.kernel);
+        keras_per_axis(c, "kernel_size", NULL, axes, 1, w.kernel);
     } else { /* Keras 1 */
         static const char *const NAMES[] = {"nb_row", "nb_col", "kernel_dim3"};
         for (int i = 0; i < axes; i++)
@@ -455,11 +293,11 @@ static void map_separable_2d(keras_call *c, const char *unused)
 static void pool(keras_call *c, int axes, const char *canonical)
 {
     emit_window w = {.axes = axes, .group = 1, .dilations = {1, 1, 1}, .channels_first = keras_channels_first(c)};
-    per_axis(c, "pool_size", axes == 1 ? "pool_length" : NULL, axes, 2, w.kernel);
+    keras_per_axis(c, "pool_size", axes == 1 ? "pool_length" : NULL, axes, 2, w.kernel);
     memcpy(w.strides, w.kernel, sizeof w.strides);
     const json_node *strides = json_get(c->config, "strides");
     if (!json_is_null(strides) || !json_is_null(json_get(c->config, "stride")))
-        per_axis(c, "strides", "stride", axes, 1, w.strides);
+        keras_per_axis(c, "strides", "stride", axes, 1, w.strides);
     w.padding = str_is(keras_text(c, "padding", "border_mode"), "same") ? EMIT_SAME : EMIT_VALID;
     emit_pool(c->e, canonical, c->in[0], &w, c->out);
 }
@@ -503,7 +341,7 @@ static void map_reshape(keras_call *c, const char *unused)
 {
     (void)unused;
     int64_t dims[MAX_RANK] = {0}; /* 0: the batch is kept */
-    int count = keras_ints(setting(c, "target_shape", "dims"), dims + 1, MAX_RANK - 1);
+    int count = keras_ints(keras_setting(c, "target_shape", "dims"), dims + 1, MAX_RANK - 1);
     emit_reshaped(c->e, c->in[0], dims, count + 1, c->out);
 }
 
@@ -576,7 +414,7 @@ static void map_up_sampling(keras_call *c, const char *canonical)
 {
     int axes = spatial_axes(c);
     int64_t size[3], list[3];
-    per_axis(c, "size", "length", axes, 2, size);
+    keras_per_axis(c, "size", "length", axes, 2, size);
     float scales[3];
     for (int i = 0; i < axes; i++) {
         list[i] = (keras_channels_first(c) ? 2 : 1) + i;

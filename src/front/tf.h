@@ -1,5 +1,5 @@
 /* tf.h: what the parts of the TensorFlow reader share: files (tensorflow.c), graphs and functions (tf_graph.c), attributes and
- * constants (tf_attr.c), operators (tf_ops.c, tf_ops_nn.c), control flow (tf_control.c). */
+ * constants (tf_attr.c), operators (tf_ops.c, tf_ops_move.c, tf_ops_nn.c), control flow (tf_control.c). */
 #ifndef SOOTH_FRONT_TF_H
 #define SOOTH_FRONT_TF_H
 
@@ -122,6 +122,7 @@ typedef struct tf_row {
     const char *canonical;
 } tf_row;
 const tf_row *tf_rows(size_t *count);         /* tf_ops.c, sorted by name */
+const tf_row *tf_rows_move(size_t *count);    /* tf_ops_move.c */
 const tf_row *tf_rows_nn(size_t *count);      /* tf_ops_nn.c */
 const tf_row *tf_rows_control(size_t *count); /* tf_control.c */
 /* The place of an output that a function names: "split:output:1", "TopKV2:indices:0". */

@@ -285,14 +285,11 @@ static const tf_row *row_of(const tf_row *rows, size_t count, str op)
 
 static const tf_row *find_row(str op)
 {
-    size_t count;
-    const tf_row *rows = tf_rows_nn(&count), *row = row_of(rows, count, op);
-    if (!row) {
-        rows = tf_rows_control(&count);
-        row = row_of(rows, count, op);
-    }
-    if (!row) {
-        rows = tf_rows(&count);
+    static const tf_row *(*const TABLES[])(size_t *) = {tf_rows_nn, tf_rows_move, tf_rows_control, tf_rows};
+    const tf_row *row = NULL;
+    for (size_t i = 0; !row && i < sizeof TABLES / sizeof *TABLES; i++) {
+        size_t count;
+        const tf_row *rows = TABLES[i](&count);
         row = row_of(rows, count, op);
     }
     return row;

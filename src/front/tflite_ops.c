@@ -1,20 +1,18 @@
-/* tflite_ops.c: TFLite's operators as canonical ones. One row for each; the number is the schema's BuiltinOperator. Numbers of the
+/* tflite_ops.c: TFLite's operators as canonical ones; layers are in tflite_ops_nn.c. One row for each; the number is the schema's BuiltinOperator. Numbers of the
  * options' fields are those of the schema. What has no row keeps its name under the domain "tflite". */
 #include "front/tflite.h"
 
-typedef void (*lite_mapper)(lite *l, const lite_op *o, const char *canonical);
-
-static value_id in_at(const lite_op *o, int i)
+value_id lite_in(const lite_op *o, int i)
 {
     return i < o->in_count ? o->in[i] : NO_VALUE;
 }
 
-static value_id out_at(const lite_op *o, int i)
+value_id lite_out(const lite_op *o, int i)
 {
     return i < o->out_count ? o->out[i] : NO_VALUE;
 }
 
-static const value *declared(lite *l, value_id v)
+const value *lite_declared(lite *l, value_id v)
 {
     static const value NOTHING = {.rank = RANK_UNKNOWN};
     return v == NO_VALUE ? &NOTHING : build_at(l->e.b, v);
@@ -24,15 +22,14 @@ static const value *declared(lite *l, value_id v)
 
 enum { ACT_NONE, ACT_RELU, ACT_RELU_N1_TO_1, ACT_RELU6, ACT_TANH, ACT_SIGN_BIT };
 
-/* Where an operator writes to, so that its activation can follow. */
-static value_id before_activation(lite *l, const lite_op *o, int64_t activation)
+value_id lite_before_activation(lite *l, const lite_op *o, int64_t activation)
 {
-    return activation == ACT_NONE ? out_at(o, 0) : emit_temp(&l->e);
+    return activation == ACT_NONE ? lite_out(o, 0) : emit_temp(&l->e);
 }
 
-static void activate(lite *l, const lite_op *o, int64_t activation, value_id x)
+void lite_activate(lite *l, const lite_op *o, int64_t activation, value_id x)
 {
-    value_id y = out_at(o, 0);
+    value_id y = lite_out(o, 0);
     if (activation == ACT_RELU)
         emit_1(&l->e, "Relu", x, y);
     else if (activation == ACT_RELU_N1_TO_1)
@@ -49,30 +46,30 @@ static void activate(lite *l, const lite_op *o, int64_t activation, value_id x)
 
 static void map_plain(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_op(&l->e, canonical, o->in, o->in_count, out_at(o, 0));
+    emit_op(&l->e, canonical, o->in, o->in_count, lite_out(o, 0));
 }
 
 static void map_activated(lite *l, const lite_op *o, const char *canonical)
 {
     int64_t activation = flat_int8(o->options, 0, 0);
-    value_id y = before_activation(l, o, activation);
+    value_id y = lite_before_activation(l, o, activation);
     emit_op(&l->e, canonical, o->in, o->in_count, y);
-    activate(l, o, activation, y);
+    lite_activate(l, o, activation, y);
 }
 
 static void map_clip(lite *l, const lite_op *o, const char *bounds)
 {
-    emit_clip(&l->e, in_at(o, 0), bounds[0] == '-' ? -1 : 0, bounds[0] == '6' ? 6 : 1, out_at(o, 0));
+    emit_clip(&l->e, lite_in(o, 0), bounds[0] == '-' ? -1 : 0, bounds[0] == '6' ? 6 : 1, lite_out(o, 0));
 }
 
 static void map_leaky_relu(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_real(emit_op(&l->e, canonical, o->in, 1, out_at(o, 0)), "alpha", flat_float(o->options, 0, 0));
+    emit_real(emit_op(&l->e, canonical, o->in, 1, lite_out(o, 0)), "alpha", flat_float(o->options, 0, 0));
 }
 
 static void map_gelu(lite *l, const lite_op *o, const char *canonical)
 {
-    node *n = emit_op(&l->e, canonical, o->in, 1, out_at(o, 0));
+    node *n = emit_op(&l->e, canonical, o->in, 1, lite_out(o, 0));
     if (flat_uint8(o->options, 0, 0))
         emit_text(n, "approximate", STR("tanh"));
 }
@@ -80,7 +77,7 @@ static void map_gelu(lite *l, const lite_op *o, const char *canonical)
 /* Two operators, the second on the result of the first. */
 static void map_two(lite *l, const lite_op *o, const char *first, const char *second)
 {
-    emit_1(&l->e, second, emit_op(&l->e, first, o->in, o->in_count, NO_VALUE)->outputs[0], out_at(o, 0));
+    emit_1(&l->e, second, emit_op(&l->e, first, o->in, o->in_count, NO_VALUE)->outputs[0], lite_out(o, 0));
 }
 
 static void map_rsqrt(lite *l, const lite_op *o, const char *unused)
@@ -98,307 +95,68 @@ static void map_not_equal(lite *l, const lite_op *o, const char *unused)
 static void map_floor_div(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    map_two(l, o, "Div", dtype_is_float(declared(l, in_at(o, 0))->dtype) ? "Floor" : "Identity");
+    map_two(l, o, "Div", dtype_is_float(lite_declared(l, lite_in(o, 0))->dtype) ? "Floor" : "Identity");
 }
 
 static void map_square(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    emit_2(&l->e, "Mul", in_at(o, 0), in_at(o, 0), out_at(o, 0));
+    emit_2(&l->e, "Mul", lite_in(o, 0), lite_in(o, 0), lite_out(o, 0));
 }
 
 static void map_squared_difference(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    value_id d = emit_2(&l->e, "Sub", in_at(o, 0), in_at(o, 1), NO_VALUE);
-    emit_2(&l->e, "Mul", d, d, out_at(o, 0));
+    value_id d = emit_2(&l->e, "Sub", lite_in(o, 0), lite_in(o, 1), NO_VALUE);
+    emit_2(&l->e, "Mul", d, d, lite_out(o, 0));
 }
 
 static void map_softmax(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_int(emit_op(&l->e, canonical, o->in, 1, out_at(o, 0)), "axis", -1);
+    emit_int(emit_op(&l->e, canonical, o->in, 1, lite_out(o, 0)), "axis", -1);
 }
 
 static void map_cast(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    emit_cast(&l->e, in_at(o, 0), declared(l, out_at(o, 0))->dtype, out_at(o, 0));
+    emit_cast(&l->e, lite_in(o, 0), lite_declared(l, lite_out(o, 0))->dtype, lite_out(o, 0));
 }
 
 static void map_zeros_like(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    value_id shape = emit_1(&l->e, "Shape", in_at(o, 0), NO_VALUE);
-    emit_2(&l->e, "Expand", emit_scalar(&l->e, declared(l, out_at(o, 0))->dtype, 0), shape, out_at(o, 0));
+    value_id shape = emit_1(&l->e, "Shape", lite_in(o, 0), NO_VALUE);
+    emit_2(&l->e, "Expand", emit_scalar(&l->e, lite_declared(l, lite_out(o, 0))->dtype, 0), shape, lite_out(o, 0));
 }
 
 /* The scale and zero point of a quantized tensor are not operands in TFLite. float16 is only stored narrow. */
 static void map_dequantize(lite *l, const lite_op *o, const char *canonical)
 {
-    dtype from = declared(l, in_at(o, 0))->dtype;
-    const tensor *constant = emit_constant_of(&l->e, in_at(o, 0));
+    dtype from = lite_declared(l, lite_in(o, 0))->dtype;
+    const tensor *constant = emit_constant_of(&l->e, lite_in(o, 0));
     if (constant) { /* done once, when the network is loaded: the result is the weight */
         tensor *wide = ARENA_NEW(l->e.b->arena, tensor);
         *wide = *emit_tensor(&l->e, DT_FLOAT32, constant->rank, constant->dims);
         wide->stored_bytes = constant->stored_bytes;
-        build_constant(l->e.b, out_at(o, 0), wide);
+        build_constant(l->e.b, lite_out(o, 0), wide);
         return;
     }
     if (from == DT_FLOAT16 || from == DT_BFLOAT16)
-        emit_cast(&l->e, in_at(o, 0), DT_FLOAT32, out_at(o, 0));
+        emit_cast(&l->e, lite_in(o, 0), DT_FLOAT32, lite_out(o, 0));
     else
-        emit_2(&l->e, canonical, in_at(o, 0), emit_scalar(&l->e, DT_FLOAT32, 1), out_at(o, 0));
+        emit_2(&l->e, canonical, lite_in(o, 0), emit_scalar(&l->e, DT_FLOAT32, 1), lite_out(o, 0));
 }
 
 static void map_quantize(lite *l, const lite_op *o, const char *canonical)
 {
-    node *n =
-        emit_op(&l->e, canonical, (const value_id[]){in_at(o, 0), emit_scalar(&l->e, DT_FLOAT32, 1)}, 2, out_at(o, 0));
-    emit_int(n, "output_dtype", declared(l, out_at(o, 0))->dtype);
+    node *n = emit_op(&l->e, canonical, (const value_id[]){lite_in(o, 0), emit_scalar(&l->e, DT_FLOAT32, 1)}, 2,
+                      lite_out(o, 0));
+    emit_int(n, "output_dtype", lite_declared(l, lite_out(o, 0))->dtype);
 }
 
 static void map_prelu(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_2(&l->e, canonical, in_at(o, 0), in_at(o, 1), out_at(o, 0));
-}
-
-/* ---- convolution and pooling ----------------------------------------------------------------------------------- */
-
-static int64_t positive(int64_t x)
-{
-    return x > 0 ? x : 1;
-}
-
-static emit_window window_of(const lite_op *o, int padding, int stride_w, int stride_h)
-{
-    return (emit_window){
-        .axes = 2,
-        .strides = {positive(flat_int32(o->options, stride_h, 0)), positive(flat_int32(o->options, stride_w, 0))},
-        .dilations = {1, 1},
-        .padding = flat_int8(o->options, padding, 0) == 0 ? EMIT_SAME : EMIT_VALID,
-        .group = 1,
-    };
-}
-
-static int64_t channels_of(const value *v)
-{
-    return v->rank > 0 && dim_known(v->dims[v->rank - 1]) ? v->dims[v->rank - 1] : 0;
-}
-
-static void map_conv(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_of(o, 0, 1, 2);
-    int64_t activation = flat_int8(o->options, 3, 0);
-    w.dilations[0] = positive(flat_int32(o->options, 5, 1));
-    w.dilations[1] = positive(flat_int32(o->options, 4, 1));
-    int64_t read = channels_of(declared(l, in_at(o, 1))), given = channels_of(declared(l, in_at(o, 0)));
-    w.group = read > 0 && given > read && given % read == 0 ? given / read : 1;
-    value_id weight = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){0, 3, 1, 2}, 4);
-    value_id y = before_activation(l, o, activation);
-    emit_conv(&l->e, canonical, in_at(o, 0), weight, in_at(o, 2), &w, y);
-    activate(l, o, activation, y);
-}
-
-static void map_depthwise_conv(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_of(o, 0, 1, 2);
-    int64_t activation = flat_int8(o->options, 4, 0);
-    w.dilations[0] = positive(flat_int32(o->options, 6, 1));
-    w.dilations[1] = positive(flat_int32(o->options, 5, 1));
-    w.group = positive(channels_of(declared(l, in_at(o, 0))));
-    /* (1, h, w, C·multiplier) */
-    value_id weight = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){3, 0, 1, 2}, 4);
-    value_id y = before_activation(l, o, activation);
-    emit_conv(&l->e, canonical, in_at(o, 0), weight, in_at(o, 2), &w, y);
-    activate(l, o, activation, y);
-}
-
-/* Inputs: shape of the output, weights (M, h, w, C), x, bias. */
-static void map_transpose_conv(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_of(o, 0, 1, 2);
-    int64_t activation = flat_int8(o->options, 3, 0), shape[4];
-    value_id weight = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){3, 0, 1, 2}, 4);
-    value_id y = before_activation(l, o, activation);
-    node *n = emit_conv(&l->e, canonical, in_at(o, 2), weight, in_at(o, 3), &w, y);
-    if (emit_known_ints(&l->e, in_at(o, 0), shape, 4) == 4)
-        emit_ints(&l->e, n, "output_shape", shape + 1, 2);
-    activate(l, o, activation, y);
-}
-
-static emit_window window_3d(const lite_op *o)
-{
-    emit_window w = {.axes = 3, .group = 1, .padding = flat_int8(o->options, 0, 0) == 0 ? EMIT_SAME : EMIT_VALID};
-    static const int STRIDES[] = {1, 3, 2}, DILATIONS[] = {5, 7, 6};
-    for (int i = 0; i < 3; i++) {
-        w.strides[i] = positive(flat_int32(o->options, STRIDES[i], 0));
-        w.dilations[i] = positive(flat_int32(o->options, DILATIONS[i], 1));
-    }
-    return w;
-}
-
-/* Weights (d, h, w, C, M). */
-static void map_conv_3d(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_3d(o);
-    int64_t activation = flat_int8(o->options, 4, 0);
-    value_id weight = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){4, 3, 0, 1, 2}, 5);
-    value_id y = before_activation(l, o, activation);
-    emit_conv(&l->e, canonical, in_at(o, 0), weight, in_at(o, 2), &w, y);
-    activate(l, o, activation, y);
-}
-
-/* Inputs: shape of the output, weights (d, h, w, M, C), x, bias. */
-static void map_transpose_conv_3d(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_3d(o);
-    int64_t activation = flat_int8(o->options, 4, 0), shape[5];
-    value_id weight = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){4, 3, 0, 1, 2}, 5);
-    value_id y = before_activation(l, o, activation);
-    node *n = emit_conv(&l->e, canonical, in_at(o, 2), weight, in_at(o, 3), &w, y);
-    if (emit_known_ints(&l->e, in_at(o, 0), shape, 5) == 5)
-        emit_ints(&l->e, n, "output_shape", shape + 1, 3);
-    activate(l, o, activation, y);
-}
-
-static void map_pool(lite *l, const lite_op *o, const char *canonical)
-{
-    emit_window w = window_of(o, 0, 1, 2);
-    int64_t activation = flat_int8(o->options, 5, 0);
-    w.kernel[0] = positive(flat_int32(o->options, 4, 0));
-    w.kernel[1] = positive(flat_int32(o->options, 3, 0));
-    value_id y = before_activation(l, o, activation);
-    emit_pool(&l->e, canonical, in_at(o, 0), &w, y);
-    activate(l, o, activation, y);
-}
-
-static void map_blocks(lite *l, const lite_op *o, const char *canonical)
-{
-    node *n = emit_op(&l->e, canonical, o->in, 1, out_at(o, 0));
-    emit_int(n, "blocksize", flat_int32(o->options, 0, 0));
-    emit_int(n, "channels_last", 1);
-}
-
-static void map_resize(lite *l, const lite_op *o, const char *mode)
-{
-    emit_resize(&l->e, mode, in_at(o, 0), in_at(o, 1), false, out_at(o, 0));
-}
-
-static void map_lrn(lite *l, const lite_op *o, const char *canonical)
-{
-    node *n = emit_op(&l->e, canonical, o->in, 1, out_at(o, 0));
-    emit_int(n, "size", 2 * (flat_int32(o->options, 0, 0) & 0xffff) + 1);
-    emit_int(n, "channels_last", 1);
-}
-
-static void map_l2_norm(lite *l, const lite_op *o, const char *canonical)
-{
-    int64_t activation = flat_int8(o->options, 0, 0);
-    value_id y = before_activation(l, o, activation);
-    node *n = emit_op(&l->e, canonical, o->in, 1, y);
-    emit_int(n, "axis", -1);
-    emit_int(n, "p", 2);
-    activate(l, o, activation, y);
-}
-
-/* ---- matrix products ------------------------------------------------------------------------------------------- */
-
-/* Weights (out, in). x is a list of rows unless its dimensions are kept. */
-static void map_fully_connected(lite *l, const lite_op *o, const char *unused)
-{
-    (void)unused;
-    int64_t activation = flat_int8(o->options, 0, 0);
-    const value *x = declared(l, in_at(o, 0)), *weight = declared(l, in_at(o, 1));
-    bool keeps = flat_uint8(o->options, 2, 0) != 0 && x->rank != 2;
-    value_id rows = in_at(o, 0), y = before_activation(l, o, activation);
-    int64_t width = weight->rank == 2 && dim_known(weight->dims[1]) ? weight->dims[1] : -1;
-    bool is_rows = x->rank == 2 && x->dims[1] == width;
-    if (!keeps && !is_rows && width > 0)
-        rows = emit_reshaped(&l->e, rows, (const int64_t[]){-1, width}, 2, NO_VALUE);
-    if (!keeps) {
-        emit_int(emit_op(&l->e, "Gemm", (const value_id[]){rows, in_at(o, 1), in_at(o, 2)}, 3, y), "transB", 1);
-    } else {
-        value_id turned = emit_permuted(&l->e, in_at(o, 1), (const int64_t[]){1, 0}, 2), bias = in_at(o, 2);
-        value_id product = emit_2(&l->e, "MatMul", rows, turned, bias == NO_VALUE ? y : NO_VALUE);
-        if (bias != NO_VALUE)
-            emit_2(&l->e, "Add", product, bias, y);
-    }
-    activate(l, o, activation, y);
-}
-
-static void map_batch_matmul(lite *l, const lite_op *o, const char *canonical)
-{
-    value_id a = emit_turned(&l->e, in_at(o, 0), flat_uint8(o->options, 0, 0) != 0);
-    value_id b = emit_turned(&l->e, in_at(o, 1), flat_uint8(o->options, 1, 0) != 0);
-    emit_2(&l->e, canonical, a, b, out_at(o, 0));
-}
-
-/* Features by a first matrix; each then weighted over the time that its state remembers; `rank` of them make a unit. */
-static void map_svdf(lite *l, const lite_op *o, const char *unused)
-{
-    (void)unused;
-    emitter *e = &l->e;
-    const value *time = declared(l, in_at(o, 2));
-    int64_t rank = positive(flat_int32(o->options, 0, 1)), activation = flat_int8(o->options, 1, 0);
-    int64_t filters = time->rank == 2 ? time->dims[0] : 1, memory = time->rank == 2 ? time->dims[1] : 1;
-    node *features = emit_op(e, "Gemm", (const value_id[]){in_at(o, 0), in_at(o, 1)}, 2, NO_VALUE);
-    emit_int(features, "transB", 1);
-    value_id feature = emit_unsqueeze(e, features->outputs[0], (const int64_t[]){2}, 1, NO_VALUE);
-    value_id state = emit_reshaped(e, in_at(o, 4), (const int64_t[]){-1, filters, memory}, 3, NO_VALUE);
-    value_id seen = emit_2(e, "Add", state, feature, NO_VALUE);
-    value_id weighted = emit_2(e, "Mul", seen, in_at(o, 2), NO_VALUE);
-    value_id sums =
-        emit_reduce(e, "ReduceSum", weighted, emit_list(e, (const int64_t[]){2}, 1), false, NO_VALUE)->outputs[0];
-    value_id units = emit_reshaped(e, sums, (const int64_t[]){-1, filters / rank, rank}, 3, NO_VALUE);
-    bool has_bias = in_at(o, 3) != NO_VALUE;
-    value_id y = before_activation(l, o, activation);
-    value_id out =
-        emit_reduce(e, "ReduceSum", units, emit_list(e, (const int64_t[]){2}, 1), false, has_bias ? NO_VALUE : y)
-            ->outputs[0];
-    if (has_bias)
-        emit_2(e, "Add", out, in_at(o, 3), y);
-    activate(l, o, activation, y);
-}
-
-/* ---- recurrent ------------------------------------------------------------------------------------------------- */
-
-/* One direction: inputs first … hold its four input weights, first + 4 … its four recurrent ones, first + 11 … its biases.
- * Without input gate (coupled with the forget gate) there are three of each. Projections and peepholes are not there in ONNX. */
-static bool has_plain_gates(lite *l, const lite_op *o, int first, int64_t *hidden, int64_t *width)
-{
-    const value *w = declared(l, in_at(o, first + 1)), *r = declared(l, in_at(o, first + 5));
-    if (w->rank != 2 || r->rank != 2 || !w->is_initializer || !r->is_initializer)
-        return false;
-    *hidden = w->dims[0];
-    *width = w->dims[1];
-    bool has_peephole = false;
-    for (int i = first + 8; i <= first + 10; i++)
-        has_peephole |= in_at(o, i) != NO_VALUE;
-    return !has_peephole && r->dims[1] == *hidden && in_at(o, first) != NO_VALUE;
-}
-
-static void map_sequence_lstm(lite *l, const lite_op *o, const char *canonical)
-{
-    emitter *e = &l->e;
-    int64_t hidden, width, gates;
-    value_id projection = in_at(o, 16);
-    if (!has_plain_gates(l, o, 1, &hidden, &width) || projection != NO_VALUE ||
-        __builtin_mul_overflow(hidden, 4, &gates)) {
-        emit_foreign(e, STR("tflite"), STR("UNIDIRECTIONAL_SEQUENCE_LSTM"), o->in, o->in_count, o->out, o->out_count);
-        return;
-    }
-    dtype type = declared(l, in_at(o, 2))->dtype;
-    str name = e->name;
-    emit_recurrent r = {.op = canonical, .hidden = hidden, .directions = 1};
-    r.time_major = flat_uint8(o->options, 3, 0) != 0;
-    r.w =
-        emit_weight(e, arena_printf(e->b->arena, "%.*s~W", STR_ARG(name)), type, 3, (const int64_t[]){1, gates, width});
-    r.r = emit_weight(e, arena_printf(e->b->arena, "%.*s~R", STR_ARG(name)), type, 3,
-                      (const int64_t[]){1, gates, hidden});
-    value_id bias =
-        emit_weight(e, arena_printf(e->b->arena, "%.*s~B", STR_ARG(name)), DT_FLOAT32, 2, (const int64_t[]){1, gates});
-    r.b = emit_gate_bias(e, bias, gates, 1);
-    emit_recurrent_layer(e, in_at(o, 0), &r, NULL, out_at(o, 0), NULL);
+    emit_2(&l->e, canonical, lite_in(o, 0), lite_in(o, 1), lite_out(o, 0));
 }
 
 /* ---- moving data ----------------------------------------------------------------------------------------------- */
@@ -406,18 +164,18 @@ static void map_sequence_lstm(lite *l, const lite_op *o, const char *canonical)
 static void map_concat(lite *l, const lite_op *o, const char *canonical)
 {
     int64_t activation = flat_int8(o->options, 1, 0);
-    value_id y = before_activation(l, o, activation);
+    value_id y = lite_before_activation(l, o, activation);
     emit_int(emit_op(&l->e, canonical, o->in, o->in_count, y), "axis", flat_int32(o->options, 0, 0));
-    activate(l, o, activation, y);
+    lite_activate(l, o, activation, y);
 }
 
 static void map_reshape(lite *l, const lite_op *o, const char *canonical)
 {
     flat_vector given = flat_elements(o->options, 0, 4);
     int64_t dims[MAX_RANK];
-    const value *y = declared(l, out_at(o, 0));
-    if (in_at(o, 1) != NO_VALUE && declared(l, in_at(o, 1))->rank == 1) {
-        emit_2(&l->e, canonical, in_at(o, 0), emit_index(&l->e, in_at(o, 1)), out_at(o, 0));
+    const value *y = lite_declared(l, lite_out(o, 0));
+    if (lite_in(o, 1) != NO_VALUE && lite_declared(l, lite_in(o, 1))->rank == 1) {
+        emit_2(&l->e, canonical, lite_in(o, 0), emit_index(&l->e, lite_in(o, 1)), lite_out(o, 0));
         return;
     }
     int rank = given.count <= MAX_RANK ? (int)given.count : 0;
@@ -428,7 +186,7 @@ static void map_reshape(lite *l, const lite_op *o, const char *canonical)
         for (int i = 0; i < rank; i++)
             dims[i] = dim_known(y->dims[i]) ? y->dims[i] : -1;
     }
-    emit_reshaped(&l->e, in_at(o, 0), dims, rank, out_at(o, 0));
+    emit_reshaped(&l->e, lite_in(o, 0), dims, rank, lite_out(o, 0));
 }
 
 static void map_squeeze(lite *l, const lite_op *o, const char *canonical)
@@ -439,29 +197,29 @@ static void map_squeeze(lite *l, const lite_op *o, const char *canonical)
     for (int i = 0; i < count; i++)
         axes[i] = flat_int32_at(given, (uint32_t)i);
     if (count)
-        emit_squeeze(&l->e, in_at(o, 0), axes, count, out_at(o, 0));
+        emit_squeeze(&l->e, lite_in(o, 0), axes, count, lite_out(o, 0));
     else
-        emit_1(&l->e, canonical, in_at(o, 0), out_at(o, 0));
+        emit_1(&l->e, canonical, lite_in(o, 0), lite_out(o, 0));
 }
 
 static void map_expand_dims(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_2(&l->e, canonical, in_at(o, 0), emit_index_list(&l->e, in_at(o, 1)), out_at(o, 0));
+    emit_2(&l->e, canonical, lite_in(o, 0), emit_index_list(&l->e, lite_in(o, 1)), lite_out(o, 0));
 }
 
 static void map_index_second(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_2(&l->e, canonical, in_at(o, 0), emit_index(&l->e, in_at(o, 1)), out_at(o, 0));
+    emit_2(&l->e, canonical, lite_in(o, 0), emit_index(&l->e, lite_in(o, 1)), lite_out(o, 0));
 }
 
 static void map_transpose(lite *l, const lite_op *o, const char *unused)
 {
     int64_t perm[MAX_RANK];
-    int count = emit_known_ints(&l->e, in_at(o, 1), perm, MAX_RANK);
+    int count = emit_known_ints(&l->e, lite_in(o, 1), perm, MAX_RANK);
     if (count < 0)
         emit_foreign(&l->e, STR("tflite"), STR("TRANSPOSE"), o->in, o->in_count, o->out, o->out_count);
     else
-        emit_transpose(&l->e, in_at(o, 0), perm, count, out_at(o, 0));
+        emit_transpose(&l->e, lite_in(o, 0), perm, count, lite_out(o, 0));
     (void)unused;
 }
 
@@ -471,30 +229,30 @@ static void map_gather(lite *l, const lite_op *o, const char *canonical)
     if (batch_dims) {
         node *n = emit_op(
             &l->e, "GatherND",
-            (const value_id[]){in_at(o, 0), emit_unsqueeze(&l->e, in_at(o, 1), (const int64_t[]){-1}, 1, NO_VALUE)}, 2,
-            out_at(o, 0));
+            (const value_id[]){lite_in(o, 0), emit_unsqueeze(&l->e, lite_in(o, 1), (const int64_t[]){-1}, 1, NO_VALUE)},
+            2, lite_out(o, 0));
         emit_int(n, "batch_dims", batch_dims);
         return;
     }
-    node *n = emit_op(&l->e, canonical, o->in, 2, out_at(o, 0));
+    node *n = emit_op(&l->e, canonical, o->in, 2, lite_out(o, 0));
     emit_int(n, "axis", flat_int32(o->options, 0, 0));
 }
 
 static void map_embedding(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_2(&l->e, canonical, in_at(o, 1), in_at(o, 0), out_at(o, 0));
+    emit_2(&l->e, canonical, lite_in(o, 1), lite_in(o, 0), lite_out(o, 0));
 }
 
 static void map_slice(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    emit_begin_size(&l->e, in_at(o, 0), in_at(o, 1), in_at(o, 2), out_at(o, 0));
+    emit_begin_size(&l->e, lite_in(o, 0), lite_in(o, 1), lite_in(o, 2), lite_out(o, 0));
 }
 
 static void map_reverse(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    if (!emit_reverse(&l->e, in_at(o, 0), in_at(o, 1), out_at(o, 0)))
+    if (!emit_reverse(&l->e, lite_in(o, 0), lite_in(o, 1), lite_out(o, 0)))
         emit_foreign(&l->e, STR("tflite"), STR("REVERSE_V2"), o->in, o->in_count, o->out, o->out_count);
 }
 
@@ -502,30 +260,30 @@ static void map_strided_slice(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
     emit_slice s = {
-        .begin = in_at(o, 1),
-        .end = in_at(o, 2),
-        .strides = in_at(o, 3),
+        .begin = lite_in(o, 1),
+        .end = lite_in(o, 2),
+        .strides = lite_in(o, 3),
         .begin_mask = flat_int32(o->options, 0, 0),
         .end_mask = flat_int32(o->options, 1, 0),
         .ellipsis_mask = flat_int32(o->options, 2, 0),
         .new_axis_mask = flat_int32(o->options, 3, 0),
         .shrink_axis_mask = flat_int32(o->options, 4, 0),
     };
-    emit_strided_slice(&l->e, in_at(o, 0), &s, out_at(o, 0));
+    emit_strided_slice(&l->e, lite_in(o, 0), &s, lite_out(o, 0));
 }
 
 static void map_pack(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
     if (o->in_count)
-        emit_pack(&l->e, o->in, o->in_count, flat_int32(o->options, 1, 0), out_at(o, 0));
+        emit_pack(&l->e, o->in, o->in_count, flat_int32(o->options, 1, 0), lite_out(o, 0));
 }
 
 static void map_unpack(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
     if (o->out_count)
-        emit_unpack(&l->e, in_at(o, 0), flat_int32(o->options, 1, 0), o->out, o->out_count);
+        emit_unpack(&l->e, lite_in(o, 0), flat_int32(o->options, 1, 0), o->out, o->out_count);
 }
 
 static void split(lite *l, const lite_op *o, value_id x, value_id sizes, value_id axis_value)
@@ -541,20 +299,20 @@ static void split(lite *l, const lite_op *o, value_id x, value_id sizes, value_i
 static void map_split(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    split(l, o, in_at(o, 1), NO_VALUE, in_at(o, 0));
+    split(l, o, lite_in(o, 1), NO_VALUE, lite_in(o, 0));
 }
 
 static void map_split_v(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
     int64_t sizes[MAX_RANK];
-    int count = emit_known_ints(&l->e, in_at(o, 1), sizes, MAX_RANK);
+    int count = emit_known_ints(&l->e, lite_in(o, 1), sizes, MAX_RANK);
     bool has_rest = false;
     for (int i = 0; i < count; i++)
         has_rest |= sizes[i] < 0;
-    const value *x = declared(l, in_at(o, 0));
+    const value *x = lite_declared(l, lite_in(o, 0));
     int64_t axis = 0;
-    emit_known_int(&l->e, in_at(o, 2), &axis);
+    emit_known_int(&l->e, lite_in(o, 2), &axis);
     axis += axis < 0 ? x->rank : 0;
     if (has_rest && x->rank > 0 && axis >= 0 && axis < x->rank) { /* -1: what the others leave */
         int64_t rest = x->dims[axis];
@@ -563,45 +321,46 @@ static void map_split_v(lite *l, const lite_op *o, const char *unused)
         for (int i = 0; i < count; i++)
             sizes[i] = sizes[i] < 0 ? rest : sizes[i];
     }
-    split(l, o, in_at(o, 0), count >= 0 ? emit_list(&l->e, sizes, count) : emit_index(&l->e, in_at(o, 1)), in_at(o, 2));
+    split(l, o, lite_in(o, 0), count >= 0 ? emit_list(&l->e, sizes, count) : emit_index(&l->e, lite_in(o, 1)),
+          lite_in(o, 2));
 }
 
 static void map_pad(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_op(&l->e, canonical, (const value_id[]){in_at(o, 0), emit_paddings(&l->e, in_at(o, 1)), in_at(o, 2)}, 3,
-            out_at(o, 0));
+    emit_op(&l->e, canonical, (const value_id[]){lite_in(o, 0), emit_paddings(&l->e, lite_in(o, 1)), lite_in(o, 2)}, 3,
+            lite_out(o, 0));
 }
 
 static void map_mirror_pad(lite *l, const lite_op *o, const char *canonical)
 {
-    node *n =
-        emit_op(&l->e, canonical, (const value_id[]){in_at(o, 0), emit_paddings(&l->e, in_at(o, 1))}, 2, out_at(o, 0));
+    node *n = emit_op(&l->e, canonical, (const value_id[]){lite_in(o, 0), emit_paddings(&l->e, lite_in(o, 1))}, 2,
+                      lite_out(o, 0));
     emit_text(n, "mode", STR("reflect"));
 }
 
 static void map_space_to_batch(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    emit_space_to_batch(&l->e, in_at(o, 0), in_at(o, 1), in_at(o, 2), out_at(o, 0));
+    emit_space_to_batch(&l->e, lite_in(o, 0), lite_in(o, 1), lite_in(o, 2), lite_out(o, 0));
 }
 
 static void map_batch_to_space(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    emit_batch_to_space(&l->e, in_at(o, 0), in_at(o, 1), in_at(o, 2), out_at(o, 0));
+    emit_batch_to_space(&l->e, lite_in(o, 0), lite_in(o, 1), lite_in(o, 2), lite_out(o, 0));
 }
 
 static void map_fill(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_2(&l->e, canonical, in_at(o, 1), emit_index(&l->e, in_at(o, 0)), out_at(o, 0));
+    emit_2(&l->e, canonical, lite_in(o, 1), emit_index(&l->e, lite_in(o, 0)), lite_out(o, 0));
 }
 
 static void map_scatter_nd(lite *l, const lite_op *o, const char *canonical)
 {
     emitter *e = &l->e;
-    dtype type = declared(l, in_at(o, 1))->dtype;
-    value_id zeros = emit_2(e, "Expand", emit_scalar(e, type, 0), emit_index(e, in_at(o, 2)), NO_VALUE);
-    emit_op(e, canonical, (const value_id[]){zeros, emit_index(e, in_at(o, 0)), in_at(o, 1)}, 3, out_at(o, 0));
+    dtype type = lite_declared(l, lite_in(o, 1))->dtype;
+    value_id zeros = emit_2(e, "Expand", emit_scalar(e, type, 0), emit_index(e, lite_in(o, 2)), NO_VALUE);
+    emit_op(e, canonical, (const value_id[]){zeros, emit_index(e, lite_in(o, 0)), lite_in(o, 1)}, 3, lite_out(o, 0));
 }
 
 /* ---- shapes, reductions, sorting ------------------------------------------------------------------------------- */
@@ -609,36 +368,36 @@ static void map_scatter_nd(lite *l, const lite_op *o, const char *canonical)
 /* ONNX's indices are int64; the file's may be narrower. */
 static value_id narrow(lite *l, const lite_op *o, value_id x, int output)
 {
-    dtype type = declared(l, out_at(o, output))->dtype;
-    return type == DT_INT64 ? x : emit_cast(&l->e, x, type, out_at(o, output));
+    dtype type = lite_declared(l, lite_out(o, output))->dtype;
+    return type == DT_INT64 ? x : emit_cast(&l->e, x, type, lite_out(o, output));
 }
 
 static value_id wide(lite *l, const lite_op *o, int output)
 {
-    return declared(l, out_at(o, output))->dtype == DT_INT64 ? out_at(o, output) : emit_temp(&l->e);
+    return lite_declared(l, lite_out(o, output))->dtype == DT_INT64 ? lite_out(o, output) : emit_temp(&l->e);
 }
 
 static void map_shape(lite *l, const lite_op *o, const char *canonical)
 {
-    narrow(l, o, emit_1(&l->e, canonical, in_at(o, 0), wide(l, o, 0)), 0);
+    narrow(l, o, emit_1(&l->e, canonical, lite_in(o, 0), wide(l, o, 0)), 0);
 }
 
 static void map_rank(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    value_id shape = emit_1(&l->e, "Shape", in_at(o, 0), NO_VALUE);
+    value_id shape = emit_1(&l->e, "Shape", lite_in(o, 0), NO_VALUE);
     narrow(l, o, emit_1(&l->e, "Size", shape, wide(l, o, 0)), 0);
 }
 
 static void map_reduce(lite *l, const lite_op *o, const char *canonical)
 {
-    emit_reduce(&l->e, canonical, in_at(o, 0), in_at(o, 1), flat_uint8(o->options, 0, 0) != 0, out_at(o, 0));
+    emit_reduce(&l->e, canonical, lite_in(o, 0), lite_in(o, 1), flat_uint8(o->options, 0, 0) != 0, lite_out(o, 0));
 }
 
 static void map_arg(lite *l, const lite_op *o, const char *canonical)
 {
     int64_t axis = -1;
-    emit_known_int(&l->e, in_at(o, 1), &axis);
+    emit_known_int(&l->e, lite_in(o, 1), &axis);
     node *n = emit_op(&l->e, canonical, o->in, 1, wide(l, o, 0));
     emit_int(n, "axis", axis);
     emit_int(n, "keepdims", 0);
@@ -647,9 +406,9 @@ static void map_arg(lite *l, const lite_op *o, const char *canonical)
 
 static void map_top_k(lite *l, const lite_op *o, const char *canonical)
 {
-    value_id indices = out_at(o, 1) == NO_VALUE ? NO_VALUE : wide(l, o, 1);
-    value_id outputs[2] = {out_at(o, 0), indices}, k = emit_index_list(&l->e, in_at(o, 1));
-    emit_many(&l->e, canonical, (const value_id[]){in_at(o, 0), k}, 2, outputs, 2);
+    value_id indices = lite_out(o, 1) == NO_VALUE ? NO_VALUE : wide(l, o, 1);
+    value_id outputs[2] = {lite_out(o, 0), indices}, k = emit_index_list(&l->e, lite_in(o, 1));
+    emit_many(&l->e, canonical, (const value_id[]){lite_in(o, 0), k}, 2, outputs, 2);
     if (indices != NO_VALUE)
         narrow(l, o, indices, 1);
 }
@@ -657,11 +416,12 @@ static void map_top_k(lite *l, const lite_op *o, const char *canonical)
 static void map_one_hot(lite *l, const lite_op *o, const char *canonical)
 {
     emitter *e = &l->e;
-    value_id off = emit_reshaped(e, in_at(o, 3), (const int64_t[]){1}, 1, NO_VALUE);
-    value_id on = emit_reshaped(e, in_at(o, 2), (const int64_t[]){1}, 1, NO_VALUE);
+    value_id off = emit_reshaped(e, lite_in(o, 3), (const int64_t[]){1}, 1, NO_VALUE);
+    value_id on = emit_reshaped(e, lite_in(o, 2), (const int64_t[]){1}, 1, NO_VALUE);
     node *values = emit_op(e, "Concat", (const value_id[]){off, on}, 2, NO_VALUE);
     emit_int(values, "axis", 0);
-    node *n = emit_op(e, canonical, (const value_id[]){in_at(o, 0), in_at(o, 1), values->outputs[0]}, 3, out_at(o, 0));
+    node *n =
+        emit_op(e, canonical, (const value_id[]){lite_in(o, 0), lite_in(o, 1), values->outputs[0]}, 3, lite_out(o, 0));
     emit_int(n, "axis", flat_int32(o->options, 0, 0));
 }
 
@@ -669,13 +429,13 @@ static void map_one_hot(lite *l, const lite_op *o, const char *canonical)
 static void map_where(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
-    value_id found = emit_1(&l->e, "NonZero", in_at(o, 0), NO_VALUE);
-    emit_transpose(&l->e, found, (const int64_t[]){1, 0}, 2, out_at(o, 0));
+    value_id found = emit_1(&l->e, "NonZero", lite_in(o, 0), NO_VALUE);
+    emit_transpose(&l->e, found, (const int64_t[]){1, 0}, 2, lite_out(o, 0));
 }
 
 static void map_cumsum(lite *l, const lite_op *o, const char *canonical)
 {
-    node *n = emit_op(&l->e, canonical, o->in, 2, out_at(o, 0));
+    node *n = emit_op(&l->e, canonical, o->in, 2, lite_out(o, 0));
     emit_int(n, "exclusive", flat_uint8(o->options, 0, 0));
     emit_int(n, "reverse", flat_uint8(o->options, 1, 0));
 }
@@ -705,10 +465,10 @@ static value_id trip_count(lite *l, const lite_op *o)
         return NO_VALUE;
     value_id end = NO_VALUE;
     if (limit.limit >= 0)
-        end = emit_index(e, in_at(o, limit.limit));
+        end = emit_index(e, lite_in(o, limit.limit));
     else if (tensor_ints(limit.constant, &number, 1))
         end = emit_number(e, number);
-    value_id start = emit_index(e, in_at(o, limit.counter));
+    value_id start = emit_index(e, lite_in(o, limit.counter));
     return end == NO_VALUE || start == NO_VALUE ? NO_VALUE : emit_2(e, "Sub", end, start, NO_VALUE);
 }
 
@@ -729,37 +489,37 @@ static void map_while(lite *l, const lite_op *o, const char *canonical)
 
 static const struct {
     const char *name;
-    lite_mapper map;
+    lite_mapper *map;
     const char *canonical;
 } OPERATORS[] = {
     [0] = {"ADD", map_activated, "Add"},
-    [1] = {"AVERAGE_POOL_2D", map_pool, "AveragePool"},
+    [1] = {"AVERAGE_POOL_2D", lite_map_pool, "AveragePool"},
     [2] = {"CONCATENATION", map_concat, "Concat"},
-    [3] = {"CONV_2D", map_conv, "Conv"},
-    [4] = {"DEPTHWISE_CONV_2D", map_depthwise_conv, "Conv"},
-    [5] = {"DEPTH_TO_SPACE", map_blocks, "DepthToSpace"},
+    [3] = {"CONV_2D", lite_map_conv, "Conv"},
+    [4] = {"DEPTHWISE_CONV_2D", lite_map_depthwise_conv, "Conv"},
+    [5] = {"DEPTH_TO_SPACE", lite_map_blocks, "DepthToSpace"},
     [6] = {"DEQUANTIZE", map_dequantize, "DequantizeLinear"},
     [7] = {"EMBEDDING_LOOKUP", map_embedding, "Gather"},
     [8] = {"FLOOR", map_plain, "Floor"},
-    [9] = {"FULLY_CONNECTED", map_fully_connected, NULL},
+    [9] = {"FULLY_CONNECTED", lite_map_fully_connected, NULL},
     [10] = {"HASHTABLE_LOOKUP", NULL, NULL},
-    [11] = {"L2_NORMALIZATION", map_l2_norm, "LpNormalization"},
-    [12] = {"L2_POOL_2D", map_pool, "LpPool"},
-    [13] = {"LOCAL_RESPONSE_NORMALIZATION", map_lrn, "LRN"},
+    [11] = {"L2_NORMALIZATION", lite_map_l2_norm, "LpNormalization"},
+    [12] = {"L2_POOL_2D", lite_map_pool, "LpPool"},
+    [13] = {"LOCAL_RESPONSE_NORMALIZATION", lite_map_lrn, "LRN"},
     [14] = {"LOGISTIC", map_plain, "Sigmoid"},
     [15] = {"LSH_PROJECTION", NULL, NULL},
     [16] = {"LSTM", NULL, NULL},
-    [17] = {"MAX_POOL_2D", map_pool, "MaxPool"},
+    [17] = {"MAX_POOL_2D", lite_map_pool, "MaxPool"},
     [18] = {"MUL", map_activated, "Mul"},
     [19] = {"RELU", map_plain, "Relu"},
     [20] = {"RELU_N1_TO_1", map_clip, "-1"},
     [21] = {"RELU6", map_clip, "6"},
     [22] = {"RESHAPE", map_reshape, "Reshape"},
-    [23] = {"RESIZE_BILINEAR", map_resize, "linear"},
+    [23] = {"RESIZE_BILINEAR", lite_map_resize, "linear"},
     [24] = {"RNN", NULL, NULL},
     [25] = {"SOFTMAX", map_softmax, "Softmax"},
-    [26] = {"SPACE_TO_DEPTH", map_blocks, "SpaceToDepth"},
-    [27] = {"SVDF", map_svdf, NULL},
+    [26] = {"SPACE_TO_DEPTH", lite_map_blocks, "SpaceToDepth"},
+    [27] = {"SVDF", lite_map_svdf, NULL},
     [28] = {"TANH", map_plain, "Tanh"},
     [29] = {"CONCAT_EMBEDDINGS", NULL, NULL},
     [30] = {"SKIP_GRAM", NULL, NULL},
@@ -776,7 +536,7 @@ static const struct {
     [41] = {"SUB", map_activated, "Sub"},
     [42] = {"DIV", map_activated, "Div"},
     [43] = {"SQUEEZE", map_squeeze, "Squeeze"},
-    [44] = {"UNIDIRECTIONAL_SEQUENCE_LSTM", map_sequence_lstm, "LSTM"},
+    [44] = {"UNIDIRECTIONAL_SEQUENCE_LSTM", lite_map_sequence_lstm, "LSTM"},
     [45] = {"STRIDED_SLICE", map_strided_slice, NULL},
     [46] = {"BIDIRECTIONAL_SEQUENCE_RNN", NULL, NULL},
     [47] = {"EXP", map_plain, "Exp"},
@@ -799,7 +559,7 @@ static const struct {
     [64] = {"SELECT", map_plain, "Where"},
     [65] = {"SLICE", map_slice, NULL},
     [66] = {"SIN", map_plain, "Sin"},
-    [67] = {"TRANSPOSE_CONV", map_transpose_conv, "ConvTranspose"},
+    [67] = {"TRANSPOSE_CONV", lite_map_transpose_conv, "ConvTranspose"},
     [68] = {"SPARSE_TO_DENSE", NULL, NULL},
     [69] = {"TILE", map_index_second, "Tile"},
     [70] = {"EXPAND_DIMS", map_expand_dims, "Unsqueeze"},
@@ -829,7 +589,7 @@ static const struct {
     [94] = {"FILL", map_fill, "Expand"},
     [95] = {"FLOOR_MOD", map_plain, "Mod"},
     [96] = {"RANGE", map_plain, "Range"},
-    [97] = {"RESIZE_NEAREST_NEIGHBOR", map_resize, "nearest"},
+    [97] = {"RESIZE_NEAREST_NEIGHBOR", lite_map_resize, "nearest"},
     [98] = {"LEAKY_RELU", map_leaky_relu, "LeakyRelu"},
     [99] = {"SQUARED_DIFFERENCE", map_squared_difference, NULL},
     [100] = {"MIRROR_PAD", map_mirror_pad, "Pad"},
@@ -858,12 +618,12 @@ static const struct {
     [123] = {"SELECT_V2", map_plain, "Where"},
     [124] = {"DENSIFY", map_plain, "Identity"},
     [125] = {"SEGMENT_SUM", NULL, NULL},
-    [126] = {"BATCH_MATMUL", map_batch_matmul, "MatMul"},
+    [126] = {"BATCH_MATMUL", lite_map_batch_matmul, "MatMul"},
     [128] = {"CUMSUM", map_cumsum, "CumSum"},
     [129] = {"CALL_ONCE", NULL, NULL},
     [130] = {"BROADCAST_TO", map_index_second, "Expand"},
     [131] = {"RFFT2D", NULL, NULL},
-    [132] = {"CONV_3D", map_conv_3d, "Conv"},
+    [132] = {"CONV_3D", lite_map_conv_3d, "Conv"},
     [133] = {"IMAG", NULL, NULL},
     [134] = {"REAL", NULL, NULL},
     [135] = {"COMPLEX_ABS", NULL, NULL},
@@ -872,7 +632,7 @@ static const struct {
     [138] = {"HASHTABLE_IMPORT", NULL, NULL},
     [139] = {"HASHTABLE_SIZE", NULL, NULL},
     [140] = {"REDUCE_ALL", map_reduce, "ReduceMin"},
-    [141] = {"CONV_3D_TRANSPOSE", map_transpose_conv_3d, "ConvTranspose"},
+    [141] = {"CONV_3D_TRANSPOSE", lite_map_transpose_conv_3d, "ConvTranspose"},
     [142] = {"VAR_HANDLE", NULL, NULL},
     [143] = {"READ_VARIABLE", NULL, NULL},
     [144] = {"ASSIGN_VARIABLE", NULL, NULL},

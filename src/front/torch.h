@@ -146,7 +146,8 @@ value_id torch_current(const torch *t, value_id id);
 /* Of NO_VALUE: a value of which nothing is known. Valid until the next value is made. */
 static inline const value *torch_at(const torch *t, value_id id)
 {
-    static const value nothing = {.rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
+    static const value nothing = {
+        .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
     return id == NO_VALUE ? &nothing : &t->net->values.items[id];
 }
 int torch_rank(const torch *t, value_id id); /* RANK_UNKNOWN if it is not known */
