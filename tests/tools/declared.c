@@ -1,5 +1,5 @@
 /* declared.c: `declared FILE…`: compares the shapes that the rules compute with those that the file declares for its inner
- * tensors, without letting the rules see them. Prints a line for each file,
+ * tensors, without letting the rules see them. Tensors that no operator makes (room to work in, statistics) are left out. Prints a line for each file,
  *     FILE<tab>exact<tab>unknown<tab>wrong
  * and under it a line for each tensor that is not exact; or FILE<tab>refused<tab>why. */
 #include "graph/graph.h"
@@ -45,6 +45,21 @@ static const char *maker_of(const sooth_model *m, value_id v)
     return "?";
 }
 
+static void mark_made(const graph *g, bool *is_made)
+{
+    for (int32_t i = 0; i < g->inputs.count; i++)
+        is_made[g->inputs.items[i]] = true;
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        for (int32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE)
+                is_made[n->outputs[k]] = true;
+        for (int32_t k = 0; k < n->attr_count; k++)
+            if (n->attrs[k].kind == ATTR_GRAPH)
+                mark_made(n->attrs[k].graph, is_made);
+    }
+}
+
 static void check(const char *path)
 {
     sooth_error error;
@@ -55,11 +70,13 @@ static void check(const char *path)
     }
     int32_t count = m->source.values.count;
     bool *was_declared = calloc((size_t)count + 1, sizeof *was_declared);
-    if (!was_declared)
+    bool *is_made = calloc((size_t)count + 1, sizeof *is_made);
+    if (!was_declared || !is_made)
         exit(5);
+    mark_made(&m->source.main, is_made);
     for (int32_t i = 0; i < count; i++) {
         value *v = &m->source.values.items[i];
-        was_declared[i] = v->is_declared && !v->is_initializer && v->rank >= 0;
+        was_declared[i] = v->is_declared && !v->is_initializer && v->rank >= 0 && is_made[i];
         v->is_declared = false;
     }
     for (int32_t i = 0; i < m->source.main.inputs.count; i++) {
@@ -88,6 +105,7 @@ static void check(const char *path)
             putchar('\n');
         }
     }
+    free(is_made);
     free(was_declared);
     sooth_free(m);
 }
