@@ -204,10 +204,12 @@ class Format:
         self.report.check(done.returncode == 0 and exact >= share * whole, f"{self.name}: computed shapes are those declared",
                           done.stderr.splitlines())
 
-    def check_counts(self, same, explained=()):
-        """`same`: operator of ours → those of the format that become one of it each. Counts as Netron and the producers have them."""
-        truth = {line["file"]: line["ops"] for line in read_lines("models/oracle/netron.jsonl.gz") if line.get("ops")}
-        truth.update({"made/" + line["file"]: line["ops"] for line in read_lines("models/oracle/made.jsonl.gz") if line.get("ops")})
+    def check_counts(self, same, explained=(), comparable=lambda line: True):
+        """`same`: operator of ours → those of the format that become one of it each (of two, if named twice). Counts as Netron and the
+        producers have them, of the lines that are `comparable`."""
+        lines = {line["file"]: line for line in read_lines("models/oracle/netron.jsonl.gz")}
+        lines.update({"made/" + line["file"]: line for line in read_lines("models/oracle/made.jsonl.gz")})
+        truth = {file: line["ops"] for file, line in lines.items() if line.get("ops") and comparable(line)}
         compared, different = 0, []
         for path, (code, _, seen) in self.seen.items():
             theirs = truth.get(self.relative(path))

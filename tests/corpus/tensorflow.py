@@ -2,7 +2,7 @@
 """The TensorFlow family: TFLite, GraphDef and SavedModel, Keras, TensorFlow.js.
 
 Which share of the files is read; shapes against those that ran and those stored in TFLite files; parameters and multiply-adds
-against the frameworks' own; one network in several formats.
+against the frameworks' own; operators as Netron and the frameworks count them; one network in several formats.
 
     tensorflow.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -27,6 +27,53 @@ NOT_MEANT = {
 # Shapes that the data decide, and what the oracle says of a handle.
 DATA = {"NonZero", "Unique", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppression",
         "DynamicPartition", "ListDiff", "RaggedRange", "Bincount", "UnsortedSegmentSum"}
+
+# One operator of the file becomes one of these. Left out are joins and reshapes, which shape arithmetic and layers are taken apart into too.
+SAME_TENSORFLOW = {
+    "Conv": ("Conv2D", "Conv3D", "DepthwiseConv2dNative", "FusedDepthwiseConv2dNative", "_FusedConv2D", "_FusedDepthwiseConv2dNative"),
+    "ConvTranspose": ("Conv2DBackpropInput", "Conv3DBackpropInputV2"),
+    "BatchNormalization": ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"),
+    "MatMul+Gemm+Einsum": ("MatMul", "BatchMatMul", "BatchMatMulV2", "_FusedMatMul", "Einsum"),
+    "MaxPool": ("MaxPool", "MaxPool3D", "MaxPoolWithArgmax"),
+    "AveragePool": ("AvgPool", "AvgPool3D"),
+    "Resize": ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea"),
+    "Softmax": ("Softmax",),
+    "Sigmoid": ("Sigmoid",),
+}
+SAME_KERAS = {
+    "Conv": ("Conv1D", "Conv2D", "Conv3D", "Convolution1D", "Convolution2D", "Convolution3D", "AtrousConvolution1D", "AtrousConvolution2D",
+             "DepthwiseConv1D", "DepthwiseConv2D") + 2 * ("SeparableConv1D", "SeparableConv2D", "SeparableConvolution2D"),
+    "ConvTranspose": ("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "Deconvolution2D"),
+    "BatchNormalization": ("BatchNormalization",),
+    "LayerNormalization": ("LayerNormalization",),
+    "MaxPool": ("MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "MaxPool2D"),
+    "AveragePool": ("AveragePooling1D", "AveragePooling2D", "AveragePooling3D"),
+}
+SAME_TFLITE = {  # Netron's spelling and the schema's
+    "Conv": ("Conv2D", "DepthwiseConv2D", "Conv3D", "CONV_2D", "DEPTHWISE_CONV_2D", "CONV_3D"),
+    "ConvTranspose": ("TransposeConv", "TRANSPOSE_CONV"),
+    "Gemm+MatMul": ("FullyConnected", "FULLY_CONNECTED", "BatchMatmul", "BatchMatMul", "BATCH_MATMUL"),
+    "MaxPool": ("MaxPool2D", "MAX_POOL_2D"),
+    "AveragePool": ("AveragePool2D", "AVERAGE_POOL_2D"),
+    "Resize": ("ResizeBilinear", "RESIZE_BILINEAR", "ResizeNearestNeighbor", "RESIZE_NEAREST_NEIGHBOR"),
+    "Softmax": ("Softmax", "SOFTMAX"),
+    "Sigmoid": ("Logistic", "LOGISTIC"),
+    "HardSwish": ("HardSwish", "HARD_SWISH"),
+    "LeakyRelu": ("LeakyRelu", "LEAKY_RELU"),
+    "ReduceMean": ("Mean", "MEAN"),
+}
+# Files of TensorFlow.js hold a graph or Keras's layers.
+SAME_TFJS = {op: tuple(dict.fromkeys(SAME_TENSORFLOW.get(op, ()) + SAME_KERAS.get(op, ())))
+             for op in ("Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool")}
+SAME = {"tflite": SAME_TFLITE, "tensorflow": SAME_TENSORFLOW, "savedmodel": SAME_TENSORFLOW, "keras": SAME_KERAS, "tfjs": SAME_TFJS}
+
+# Not counted: files in which functions or layers are called more often than they stand there, or Netron shows the graph around a function.
+CALLED = ("made/keras/nested", "made/savedmodel/convnext_tiny", "made/savedmodel/lstm_lm.tf2.15.1", "samplenet_tf2")
+
+
+def is_flat(line):
+    """No loops or branches: they are folded or counted where they run."""
+    return line.get("graphs", 1) == 1 and not {"While", "WHILE", "StatelessWhile", "Enter"} & line["ops"].keys()
 
 
 def executed_shapes():
@@ -177,14 +224,21 @@ def check_read(report, only):
         corpus.check_read(report, name, [path for path in corpus.files_of(directories) if only in str(path)], NOT_MEANT, 98)
 
 
+def check_counts(report, only):
+    for name, directories in FORMATS.items():
+        files = corpus.Format(report, name, corpus.files_of(directories), only=only)
+        files.check_counts(SAME[name], CALLED, is_flat)
+
+
 def main():
-    corpus.require("models/oracle/tf_shapes.jsonl.gz", "models/oracle/made.jsonl.gz", "models/tflite")
+    corpus.require("models/oracle/tf_shapes.jsonl.gz", "models/oracle/made.jsonl.gz", "models/oracle/netron.jsonl.gz", "models/tflite")
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     report = corpus.Report("tensorflow" if not only else "tensorflow-part")
     check_read(report, only)
     check_executed(report, only)
     check_stored(report, only)
     check_made(report, only)
+    check_counts(report, only)
     report.end()
 
 
