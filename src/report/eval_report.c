@@ -58,10 +58,12 @@ static void field(eval_report *r, str s)
     text_puts(r->out, ",");
 }
 
+/* With all digits that a prediction has: operators of microseconds would be equal otherwise. */
 static void number(eval_report *r, double x)
 {
-    char room[NUMBER_ROOM];
-    text_printf(r->out, "%s,", isfinite(x) && x >= 0 ? number_real(room, x) : "");
+    if (isfinite(x) && x >= 0)
+        text_printf(r->out, "%.9g", x);
+    text_puts(r->out, ",");
 }
 
 void eval_predictions(eval_report *r)

@@ -70,7 +70,7 @@ def figures(rows):
 
 
 def differences(name, told, rows):
-    """Predictions are written with six decimals: figures of times of microseconds are not exact, and a row may be within 5 % or not."""
+    """Predictions are written with nine digits: a row at the edge may be within 5 % or not."""
     computed = figures(rows)
     for figure in FIGURES:
         a, b = told[figure], computed[figure]
