@@ -38,7 +38,8 @@ typedef struct tensor {
     const uint8_t *bytes;
     size_t size;
     int64_t stored_bytes; /* what the weights take in the file or beside it */
-    int64_t packed_bytes; /* the same where it does not follow from the type (blocks of a few bits with a scale); 0: it does */
+    int64_t
+        packed_bytes; /* the same where it does not follow from the type (blocks of a few bits with a scale); 0: it does */
 } tensor;
 
 /* The first `count` elements of a tensor's data; false if they are not there or of another kind. (data.c) */

@@ -221,7 +221,8 @@ void shape_split_to_sequence(infer *c)
                        .rank = (int8_t)rank,
                        .dims = arena_copy(c->arena, dims, (size_t)rank, sizeof *dims),
                        .producer = producer,
-                       .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
+                       .copied_from = NO_VALUE,
+                       .reordered_of = NO_VALUE};
         *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = piece; /* v is not valid from here on */
         elements[i] = c->net->values.count - 1;
     }

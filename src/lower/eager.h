@@ -48,7 +48,7 @@ struct eager {
     /* Files of TensorFlow's family have the channels last (attribute channels_last): rules see such a node's first input and output
      * as views with the channels first, which is how PyTorch has the same memory. */
     bool is_turned;
-    bool turns_all; /* pointwise work on such views stays on them: all its inputs are turned */
+    bool turns_all;       /* pointwise work on such views stays on them: all its inputs are turned */
     tensor_id *of_turned; /* by value_id: the value with its channels first; NO_TENSOR before somebody asks for it */
     node_id layer;
     repeats *repeats; /* layers that later ones may be like */

@@ -14,7 +14,7 @@ typedef struct setting {
     const device *device;
     lower_options lower;
     bool autotunes; /* cuDNN tries its algorithms out (torch.backends.cudnn.benchmark) */
-    str stack; /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
+    str stack;      /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
 } setting;
 
 typedef enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LAUNCH, BOUND_NOTHING /* a view */ } kernel_bound;
