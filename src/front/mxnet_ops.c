@@ -443,7 +443,7 @@ static void map_old_softmax(mxnet_call *c, const char *unused)
 
 static void map_reduce(mxnet_call *c, const char *canonical)
 {
-    int64_t axes[MAX_RANK], left[MAX_RANK];
+    int64_t axes[MAX_RANK], left[MAX_RANK] = {0};
     num dims[MAX_RANK];
     int count = mxnet_has(c, "axis") ? mxnet_ints(mxnet_text(c->node, "axis"), axes, MAX_RANK) : 0, left_count = 0;
     int rank = grow_shape(c->g, c->x, dims);

@@ -141,7 +141,7 @@ static void turn_axes(int rank, bool to_first, int64_t *perm)
 
 static void turn_extent(extent *x)
 {
-    int64_t perm[MAX_PLACED_RANK] = {0}, dims[MAX_PLACED_RANK];
+    int64_t perm[MAX_PLACED_RANK] = {0}, dims[MAX_PLACED_RANK] = {0};
     turn_axes(x->rank, true, perm);
     for (int k = 0; k < x->rank; k++)
         dims[k] = x->dims[perm[k]];
