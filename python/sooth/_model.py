@@ -104,6 +104,8 @@ class Model:
     def _bind_if_needed(self, batch: Optional[int], kwargs: Mapping[str, Any]) -> None:
         """Binds anew where dimensions are given; where none ever were, as the file says, and an open batch to 1."""
         given = {k: kwargs[k] for k in ("dims", "shapes", "seq", "past") if kwargs.get(k) is not None}
+        if batch is not None and batch < 1:
+            raise ValueError(f"a batch is at least 1, not {batch}")
         if batch is not None or given:
             before = self._bound or {}
             merged = {"dims": dict(before.get("dims", {})), "shapes": dict(before.get("shapes", {}))}

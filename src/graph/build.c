@@ -182,6 +182,13 @@ void build_output(builder *b, value_id id)
     *(int32_t *)ARENA_PUSH(b->arena, &b->scope->graph->outputs) = id;
 }
 
+void build_last_output_first(builder *b)
+{
+    int32_t *items = b->scope->graph->outputs.items, count = b->scope->graph->outputs.count, last = items[count - 1];
+    memmove(items + 1, items, (size_t)(count - 1) * sizeof *items);
+    items[0] = last;
+}
+
 node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs)
 {
     const op_info *op = ops_find(b->ops, domain, type);

@@ -41,6 +41,7 @@ void build_type(builder *b, value_id id, dtype t, int rank, const num *dims); /*
 void build_constant(builder *b, value_id id, const tensor *t);                /* an initializer; t stays where it is */
 void build_input(builder *b, value_id id);
 void build_output(builder *b, value_id id);
+void build_last_output_first(builder *b);
 
 /* A node with room for its inputs, outputs and attributes (zeroed; inputs and outputs NO_VALUE). */
 node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs);

@@ -125,6 +125,9 @@ const char *sooth_predict_choice(const char *part, size_t index)
 
 /* ---- predicting ------------------------------------------------------------------------------------------------------ */
 
+/* Of the board's power: what drivers take as the lowest limit. */
+static const double LEAST_POWER_SHARE = 0.2;
+
 /* Apart from its callers, because what setjmp's own function changes is lost at a jump. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options)
 {
@@ -135,8 +138,12 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     read_options(&where, options, &model->fail);
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
     double tdp = options->device->numbers[DEVICE_TDP_W];
-    if (options->power_limit_w < 0 || isnan(options->power_limit_w) || options->power_limit_w > 2 * fmax(tdp, 1e3))
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W cannot be", options->power_limit_w);
+    double limit = options->power_limit_w;
+    if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of this GPU take %.0f to %.0f W",
+                  limit, LEAST_POWER_SHARE * tdp, tdp);
+    if (where.lower.precision == PRECISION_FP8 && !(device_peak_flops(options->device, STR("fp8")) > 0))
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "this GPU has no units for fp8: take fp16, bf16 or int8");
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);

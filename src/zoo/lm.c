@@ -448,6 +448,7 @@ static void put_outputs(lm_run *r, value_id x, value_id words)
     const lm *m = r->m;
     if (m->head != LM_NO_HEAD) {
         net_output(b, head(r, x, words), DT_FLOAT32, 3, (num[]){net_batch(b), r->tokens, m->vocab});
+        build_last_output_first(b); /* before the caches: a loss is computed of the first */
         return;
     }
     if (!m->classes)
