@@ -218,17 +218,8 @@ int eval_main(int argc, char **argv)
          .target = &left,
          .argument = "X",
          .help = "only rows that `sooth learn` left out as this share"},
-        {.name = "weights",
-         .kind = OPTION_TEXT,
-         .target = &j.weights_path,
-         .argument = "FILE",
-         .help = "what `sooth learn` has written, instead of what comes with the program"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .target = &j.output,
-         .argument = "FILE",
-         .help = "write to FILE"},
+        WEIGHTS_OPTION(&j.weights_path),
+        OUTPUT_OPTION(&j.output),
     };
     int code;
     if (options_done("eval", options, sizeof options / sizeof *options, &argc, argv, help, &code))

@@ -56,12 +56,7 @@ int gpus_main(int argc, char **argv)
          .argument = "table|json|csv",
          .choices = FORMATS,
          .help = "how to write it"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .target = &output,
-         .argument = "FILE",
-         .help = "write to FILE"},
+        OUTPUT_OPTION(&output),
     };
     size_t count = sizeof options / sizeof *options;
     int code;

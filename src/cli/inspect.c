@@ -108,12 +108,7 @@ int inspect_main(int argc, char **argv)
          .most = 64,
          .help = "one row for layers with the same first N parts of their names"},
         {.name = "strict", .kind = OPTION_FLAG, .target = &strict, .help = "exit code 4 if an operator is not known"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .target = &output,
-         .argument = "FILE",
-         .help = "write to FILE"},
+        OUTPUT_OPTION(&output),
     };
     size_t count = sizeof options / sizeof *options;
     int code;

@@ -325,17 +325,8 @@ int mig_main(int argc, char **argv)
          .help =
              "how to write it; svg is a picture of the GPUs' places, mig-parted a\nconfiguration for NVIDIA's tool of "
              "that name"},
-        {.name = "weights",
-         .kind = OPTION_TEXT,
-         .target = &weights,
-         .argument = "FILE",
-         .help = "what `sooth learn` has written, instead of what comes with the program"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .target = &j.output,
-         .argument = "FILE",
-         .help = "write to FILE"},
+        WEIGHTS_OPTION(&weights),
+        OUTPUT_OPTION(&j.output),
     };
     int code;
     if (!options_done("mig", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {

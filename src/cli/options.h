@@ -31,6 +31,18 @@ typedef struct option {
     const char *const *choices; /* NULL after the last */
 } option;
 
+/* Rows that several subcommands have. */
+#define OUTPUT_OPTION(to)                                                                                              \
+    {                                                                                                                  \
+        .name = "output", .letter = 'o', .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                      \
+        .help = "write to FILE"                                                                                        \
+    }
+#define WEIGHTS_OPTION(to)                                                                                             \
+    {                                                                                                                  \
+        .name = "weights", .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                                    \
+        .help = "what `sooth learn` has written, instead of what comes with the program"                               \
+    }
+
 typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG } options_result;
 
 /* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG: the error has been printed. */

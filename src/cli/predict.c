@@ -306,17 +306,8 @@ int predict_main(int argc, char **argv)
          .target = &queries,
          .argument = "IN.csv",
          .help = "answer every row of a table; other options hold where a field is empty"},
-        {.name = "weights",
-         .kind = OPTION_TEXT,
-         .target = &args.weights,
-         .argument = "FILE",
-         .help = "what `sooth learn` has written, instead of what comes with the program"},
-        {.name = "output",
-         .letter = 'o',
-         .kind = OPTION_TEXT,
-         .target = &output,
-         .argument = "FILE",
-         .help = "write to FILE"},
+        WEIGHTS_OPTION(&args.weights),
+        OUTPUT_OPTION(&output),
     };
     int code;
     if (!options_done("predict", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {

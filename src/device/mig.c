@@ -38,16 +38,6 @@ static const struct {
     [FIELD_STARTS] = {"starts", "places that it may begin at", 0, MIG_MAX_SLOTS - 1, true},
 };
 
-const char *mig_field(size_t index)
-{
-    return index < FIELD_COUNT ? FIELDS[index].key : NULL;
-}
-
-const char *mig_field_summary(size_t index)
-{
-    return index < FIELD_COUNT ? FIELDS[index].summary : NULL;
-}
-
 typedef struct reader {
     mig_list *list;
     const char *prefix;

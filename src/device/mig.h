@@ -47,10 +47,6 @@ typedef struct mig_list {
     int32_t count, capacity;
 } mig_list;
 
-/* The fields of a profile, and what each is; NULL after the last. */
-const char *mig_field(size_t index);
-const char *mig_field_summary(size_t index);
-
 /* Reads a file's text, which must live as long as the list. `prefix` stands before every message. */
 void mig_read(mig_list *list, str text, const char *prefix, arena *a, fail *f);
 /* Gives the device its slices, if the list has any. Fails if one of them is larger than the device. */

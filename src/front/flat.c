@@ -132,18 +132,6 @@ int32_t flat_int32_at(flat_vector v, uint32_t i)
     return (int32_t)(uint32_t)number_at(v.file, v.at + 4 * (size_t)i, 4);
 }
 
-int64_t flat_int64_at(flat_vector v, uint32_t i)
-{
-    assert(i < v.count);
-    return (int64_t)number_at(v.file, v.at + 8 * (size_t)i, 8);
-}
-
-float flat_float_at(flat_vector v, uint32_t i)
-{
-    assert(i < v.count);
-    return float_of((uint32_t)number_at(v.file, v.at + 4 * (size_t)i, 4));
-}
-
 flat_table flat_table_at(flat_vector v, uint32_t i)
 {
     assert(i < v.count);

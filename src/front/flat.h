@@ -48,8 +48,6 @@ flat_vector flat_elements(flat_table t, int field, size_t element_bytes);
 
 /* Element i, which must be below count. */
 int32_t flat_int32_at(flat_vector v, uint32_t i);
-int64_t flat_int64_at(flat_vector v, uint32_t i);
-float flat_float_at(flat_vector v, uint32_t i);
 flat_table flat_table_at(flat_vector v, uint32_t i); /* of a vector of offsets */
 
 _Noreturn void flat_fail(const flat *f, size_t at, const char *what);

@@ -164,7 +164,8 @@ double gguf_real(const gguf *g, const char *key, double otherwise)
     return element(find_own(g, key), 0, &integer, &real) ? real : otherwise;
 }
 
-str gguf_text(const gguf *g, const char *key)
+/* By the whole key. */
+static str gguf_text(const gguf *g, const char *key)
 {
     const gguf_value *v = find(g, str_of(key));
     return v && v->type == TYPE_STRING ? v->text : (str){0};

@@ -34,8 +34,6 @@ typedef struct gguf {
 /* "ARCHITECTURE.key" of the metadata; of an array the entry of the layer. Fails on numbers that no size can be. */
 int64_t gguf_int(const gguf *g, const char *key, int64_t layer, int64_t otherwise);
 double gguf_real(const gguf *g, const char *key, double otherwise);
-/* By the whole key. */
-str gguf_text(const gguf *g, const char *key);
 int64_t gguf_array_length(const gguf *g, const char *key); /* 0 if there is none */
 gguf_tensor *gguf_find(const gguf *g, str name);
 

@@ -151,11 +151,6 @@ bool grow_same_shape(grower *g, value_id a, value_id b)
     return rank >= 0 && grow_shape(g, b, second) == rank && memcmp(first, second, (size_t)rank * sizeof *first) == 0;
 }
 
-bool grow_is_constant(grower *g, value_id v)
-{
-    return v != NO_VALUE && build_at(&g->b, v)->is_initializer;
-}
-
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims)
 {
     str owner = g->owner.len ? g->owner : g->e.name, name = {0};

@@ -58,7 +58,6 @@ void grow_complain(grower *g, const char *what);
 int grow_shape(grower *g, value_id v, num *dims); /* rank or RANK_UNKNOWN; room for MAX_RANK */
 num grow_dim(grower *g, value_id v, int axis);    /* from the end if negative; NUM_UNKNOWN if it is not known */
 bool grow_same_shape(grower *g, value_id a, value_id b);
-bool grow_is_constant(grower *g, value_id v);
 
 /* A parameter, under the name that the file gives it, or "layer/what". */
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims);

@@ -61,7 +61,6 @@ typedef struct paddle_blocks {
 void paddle_write_program(emitter *e, const paddle_blocks *blocks);
 
 dtype paddle_type(int64_t number); /* of VarType.Type */
-dtype paddle_type_named(str name); /* "float32" */
 
 /* Writes one operator into the graph that is open. */
 void paddle_map(emitter *e, named_op *o);

@@ -360,7 +360,7 @@ static void map_triangle(emitter *e, const named_op *o, const char *canonical)
 
 /* ---- making ---------------------------------------------------------------------------------------------------- */
 
-dtype paddle_type_named(str name)
+static dtype paddle_type_named(str name)
 {
     if (str_is(name, "bfloat16"))
         return DT_BFLOAT16;

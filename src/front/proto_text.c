@@ -164,21 +164,25 @@ static void read_scalar(proto_text *t, proto_node *n)
     n->text = is_text ? proto_text_string(t) : proto_text_word(t);
 }
 
+bool proto_text_ends(proto_text *t, char closing)
+{
+    proto_text_space(t);
+    if (t->at == t->end && closing)
+        proto_text_fail(t, "a message does not end");
+    if (t->at < t->end && (!closing || *t->at != closing))
+        return false;
+    t->at += closing != '\0';
+    return true;
+}
+
 static void read_tree(proto_text *t, proto_node *parent, char closing, int depth)
 {
     proto_node **last = &parent->first;
     if (depth > MAX_DEPTH)
         proto_text_fail(t, "messages are nested more than 64 deep");
     for (;;) {
-        proto_text_space(t);
-        if (t->at == t->end && closing == '\0')
+        if (proto_text_ends(t, closing))
             return;
-        if (t->at == t->end)
-            proto_text_fail(t, "a message does not end");
-        if (closing && *t->at == closing) {
-            t->at++;
-            return;
-        }
         str name = proto_text_word(t);
         bool has_colon = proto_text_take(t, ':');
         proto_text_space(t);

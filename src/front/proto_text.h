@@ -28,6 +28,8 @@ static inline proto_text proto_text_of(str text, const char *subject, arena *a, 
 _Noreturn void proto_text_fail(const proto_text *t, const char *what);
 void proto_text_space(proto_text *t); /* commas, semicolons and comments, too */
 bool proto_text_take(proto_text *t, char c);
+/* Is the message over? `closing` ends it, which is taken then; 0: the end of the file. Fails where the file ends before. */
+bool proto_text_ends(proto_text *t, char closing);
 str proto_text_word(proto_text *t);   /* a name or number */
 str proto_text_string(proto_text *t); /* in quotes; texts that follow one another are one */
 void proto_text_skip(proto_text *t);  /* a value, whatever it is */

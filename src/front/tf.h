@@ -131,7 +131,6 @@ int tf_output_count(const tf_node *n, int used); /* how many outputs the node ha
 
 value_id tf_in(const tf_op *o, int i); /* NO_VALUE if absent */
 value_id tf_out(const tf_op *o, int i);
-const value *tf_declared(const tf_op *o, value_id v);
 void tf_foreign(tf_op *o); /* as it is, under the domain "tensorflow" */
 
 #endif

@@ -12,7 +12,7 @@ value_id tf_out(const tf_op *o, int i)
     return i < o->out_count ? o->out[i] : NO_VALUE;
 }
 
-const value *tf_declared(const tf_op *o, value_id v)
+static const value *tf_declared(const tf_op *o, value_id v)
 {
     static const value NOTHING = {.rank = RANK_UNKNOWN};
     return v == NO_VALUE ? &NOTHING : build_at(o->e->b, v);

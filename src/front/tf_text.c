@@ -42,15 +42,8 @@ static void read_message(text_writer *x, tf_message message, char closing, int d
     if (depth > MAX_DEPTH)
         proto_text_fail(t, "messages are nested more than 64 deep");
     for (;;) {
-        proto_text_space(t);
-        if (t->at == t->end && closing == '\0')
+        if (proto_text_ends(t, closing))
             return;
-        if (t->at == t->end)
-            proto_text_fail(t, "a message does not end");
-        if (closing && *t->at == closing) {
-            t->at++;
-            return;
-        }
         const tf_field *f = tf_field_named(message, proto_text_word(t));
         bool has_colon = proto_text_take(t, ':');
         proto_text_space(t);

@@ -166,7 +166,6 @@ const node *reader_of(const eager *e, value_id v);
 typedef void find_pattern(eager *e, const node *n);
 find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,
     find_standardised;
-void lower_nothing(eager *e); /* a later node of the pattern does it all */
 void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */

@@ -70,7 +70,8 @@ static int read_shape(eager *e, const value *val, int64_t *dims, int64_t *stride
     }
     if (!known)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "the shape of %.*s is not known; give all dimensions (--batch, --dim)", STR_ARG(val->name));
+                  "the shape of %.*s is not known; give all dimensions (--batch, --dim, --seq), or --shape",
+                  STR_ARG(val->name));
     return val->rank;
 }
 

@@ -248,9 +248,3 @@ int64_t allocator_peak_reserved(const allocator *m)
 {
     return m->peak_reserved;
 }
-
-void allocator_reset_peaks(allocator *m)
-{
-    m->peak_allocated = m->allocated;
-    m->peak_reserved = m->reserved;
-}

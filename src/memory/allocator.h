@@ -30,8 +30,6 @@ int64_t allocator_allocated(const allocator *m); /* in use now, rounded */
 int64_t allocator_reserved(const allocator *m);  /* taken of the device now */
 int64_t allocator_peak_allocated(const allocator *m);
 int64_t allocator_peak_reserved(const allocator *m);
-/* Peaks count from now on. */
-void allocator_reset_peaks(allocator *m);
 
 /* What a request takes at least. */
 int64_t allocator_rounded(int64_t bytes);

@@ -111,7 +111,7 @@ static void read_line(reader *r, str line)
           STR_ARG(near.best));
 }
 
-void slice_read(slice_constants *c, str text, const char *prefix, fail *f)
+static void slice_read(slice_constants *c, str text, const char *prefix, fail *f)
 {
     enum { MAX_FILE_BYTES = 64 * 1024 };
     reader r = {.to = c, .prefix = prefix, .fail = f};

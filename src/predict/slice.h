@@ -52,8 +52,6 @@ typedef struct slice_constants {
     int host_count;
 } slice_constants;
 
-/* Reads a file's text, which must live as long as the constants. */
-void slice_read(slice_constants *c, str text, const char *prefix, fail *f);
 /* Those that ship. */
 void slice_read_shipped(slice_constants *c, fail *f);
 

@@ -29,7 +29,6 @@ typedef enum work_group {
 
 /* Operators by name. Number 0 is any that is not in the table. The numbers are part of the weights' format: append only. */
 int work_op_count(void);
-const char *work_op_name(int op);
 int work_op_find(const char *name);
 work_group work_op_group(int op);
 

@@ -232,11 +232,6 @@ int work_op_count(void)
     return OP_COUNT;
 }
 
-const char *work_op_name(int op)
-{
-    return OPS[op].name;
-}
-
 work_group work_op_group(int op)
 {
     return OPS[op].group;

@@ -119,7 +119,7 @@ static void layout(mig_report *r, json *j)
     json_close(j, ']');
 }
 
-void mig_write_json(mig_report *r)
+static void mig_write_json(mig_report *r)
 {
     json writer = {.out = r->out}, *j = &writer;
     json_open(j, '{', false);
@@ -144,7 +144,7 @@ static void real_field(text *out, double x)
     text_printf(out, ",%s", isfinite(x) ? number_real(room, x) : "");
 }
 
-void mig_write_csv(mig_report *r)
+static void mig_write_csv(mig_report *r)
 {
     text *out = r->out;
     text_puts(out, "model,gpu,profile,batch,latency_ms_target,latency_ms,latency_ms_low,latency_ms_high,memory_mib,"
@@ -195,7 +195,7 @@ static const char *devices_of(mig_report *r, size_t gpu)
 }
 
 /* mig-parted chooses the places itself; it tries orders until one goes. */
-void mig_write_parted(mig_report *r)
+static void mig_write_parted(mig_report *r)
 {
     text *out = r->out;
     size_t count = r->totals.gpu_count;

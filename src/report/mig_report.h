@@ -16,11 +16,8 @@ typedef struct mig_report {
 /* "A", "B" … "Z", "27": what a workload is called in pictures. */
 const char *mig_letter(mig_report *r, size_t workload);
 
-/* One writer for each format. */
+/* The writers that have a file of their own. */
 void mig_write_table(mig_report *r);
-void mig_write_json(mig_report *r);
-void mig_write_csv(mig_report *r);
 void mig_write_svg(mig_report *r);
-void mig_write_parted(mig_report *r);
 
 #endif

@@ -308,7 +308,8 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
                     count == 1 ? "" : "s");
     }
     if (t->unknown_share > 0)
-        text_printf(r->out, "  %.1f %% of the latency is in operators that are not known.\n", t->unknown_share);
+        text_printf(r->out, "  They are %.1f %% of the latency above, and may take far longer than that.\n",
+                    t->unknown_share);
 }
 
 /* ---- several --------------------------------------------------------------------------------------------------------- */
