@@ -73,7 +73,8 @@ static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], traine
     e->sample_count = e->first_of_group[WORK_GROUP_COUNT];
     sample *samples = ARENA_ARRAY(a, sample, (size_t)e->sample_count);
     e->samples = samples;
-    e->stack = 1 + (int)(trainer_random(chance) % (STACKS - 1));
+    e->stack = UNKNOWN_STACKS + (int)(trainer_random(chance) % (STACKS - UNKNOWN_STACKS));
+    e->unknown_stack = net_unknown_stack(RUNTIME_EAGER);
     e->gpu = 1 + (int)(trainer_random(chance) % (GPUS - 1));
     e->weight = 1;
     e->latency_us = 20;
@@ -115,6 +116,11 @@ static dataset make_dataset(arena *a)
     d.high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         d.scale[i] = 1, d.low[i] = -100, d.high[i] = 100;
+    d.op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
+    for (int i = 0; i < work_op_count(); i++)
+        d.op_seen[i] = 1;
+    memset(d.stack_groups, 0xff, sizeof d.stack_groups);
+    memset(d.gpu_groups, 0xff, sizeof d.gpu_groups);
     return d;
 }
 

@@ -234,12 +234,26 @@ static void standardize(dataset *d, arena *a)
     }
 }
 
-static void widen_ranges(const dataset *d, const int32_t *order, int32_t count)
+/* Any example may be shown without its stack and its GPU, so what stands for them is seen with it. */
+static void mark_seen(dataset *d, const example *e, const sample *s)
+{
+    uint32_t group = 1u << s->group;
+    d->stack_groups[e->stack] |= group;
+    d->stack_groups[e->unknown_stack] |= group;
+    d->gpu_groups[e->gpu] |= group;
+    d->gpu_groups[UNKNOWN] |= group;
+    d->op_seen[s->op] = 1;
+}
+
+static void see(dataset *d, const int32_t *order, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         const example *e = &d->items[order[i]];
+        if (e->row->graph.len)
+            d->gpu_groups[e->gpu] |= SEEN_IN_NETWORKS;
         for (int32_t k = 0; k < e->sample_count; k++) {
             const sample *s = &e->samples[k];
+            mark_seen(d, e, s);
             float *low = d->low + (size_t)s->group * FEATURE_COUNT, *high = d->high + (size_t)s->group * FEATURE_COUNT;
             for (int j = 0; j < FEATURE_COUNT; j++) {
                 low[j] = s->features[j] < low[j] ? s->features[j] : low[j];
@@ -249,14 +263,18 @@ static void widen_ranges(const dataset *d, const int32_t *order, int32_t count)
     }
 }
 
-void dataset_ranges(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count)
+void dataset_seen(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count)
 {
+    memset(d->stack_groups, 0, sizeof d->stack_groups);
+    memset(d->gpu_groups, 0, sizeof d->gpu_groups);
+    memset(d->op_seen, 0, (size_t)work_op_count() * sizeof *d->op_seen);
+    d->op_seen[UNKNOWN] = 1;
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++) {
         d->low[i] = INFINITY;
         d->high[i] = -INFINITY;
     }
-    widen_ranges(d, first, first_count);
-    widen_ranges(d, second, second_count);
+    see(d, first, first_count);
+    see(d, second, second_count);
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         if (d->low[i] > d->high[i]) /* a group that nobody has */
             d->low[i] = d->high[i] = 0;
@@ -309,7 +327,10 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     parallel_for(b.job_count, threads_available(), build_job, &b);
     dataset *d = ARENA_NEW(a, dataset);
     d->items = b.examples;
-    d->stacks[d->stack_count++] = STR("unknown");
+    static const char *const UNKNOWN_NAMES[UNKNOWN_STACKS] = {"unknown", "unknown eager", "unknown compiled",
+                                                              "unknown engine"};
+    for (int i = 0; i < UNKNOWN_STACKS; i++)
+        d->stacks[d->stack_count++] = str_of(UNKNOWN_NAMES[i]);
     d->gpus[d->gpu_count++] = STR("unknown");
     for (size_t i = 0; i < b.row_count; i++) {
         measured_row *r = b.rows[i];
@@ -318,7 +339,9 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
         example *e = &d->items[d->count++];
         *e = b.examples[i];
         e->row = r;
+        e->unknown_stack = r->graph.len ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
         e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
+        e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
         e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
         e->latency_us = (float)(r->latency_ms * 1000);
         e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
@@ -326,6 +349,7 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     }
     weigh(d);
     standardize(d, a);
+    d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
     d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     return d;
@@ -334,6 +358,6 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
 void dataset_free(dataset *d)
 {
     for (int32_t i = 0; i < d->count; i++)
-        free((void *)(uintptr_t)d->items[i].samples);
+        free(d->items[i].samples);
     d->count = 0;
 }

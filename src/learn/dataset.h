@@ -8,6 +8,7 @@
 typedef struct sample {
     int16_t op;
     uint8_t group;
+    bool is_new; /* training has not seen its like (kin) in networks; see dataset_seen() */
     float count;
     uint32_t kin;                /* see work.h */
     float compute_us, memory_us; /* of the ideal machine, one run */
@@ -15,10 +16,11 @@ typedef struct sample {
 } sample;
 
 typedef struct example {
-    const sample *samples; /* sorted by group */
+    sample *samples; /* sorted by group */
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];
-    int stack, gpu; /* in dataset.stacks and dataset.gpus */
+    int stack, gpu;    /* in dataset.stacks and dataset.gpus */
+    int unknown_stack; /* the one that stands for its own where that is not told */
     float latency_us;
     float timer_us;                     /* of it, what the row's timer adds by its source's account */
     float host_count[WORK_GROUP_COUNT]; /* launches by group */
@@ -35,15 +37,16 @@ typedef struct dataset {
     str gpus[MAX_GPUS];
     int gpu_count;
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
-    float *low, *high;   /* the same, of those last given to dataset_ranges() */
+    float *low, *high;   /* the same, of those last given to dataset_seen() */
+    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, of those too */
 } dataset;
 
 /* Builds examples of every usable row of the tables, on all cores. Rows that cannot be lowered get their `reason`. `progress` may be NULL. */
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context);
-/* Sets low and high by two lists of examples. */
-void dataset_ranges(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count);
+/* Sets what a training on two lists of examples sees: ranges of features, stacks, GPUs and operators. */
+void dataset_seen(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count);
 
 /* By hash, so that it is always the same ones: is the row in this share of the architectures, or of the operator shapes? */
 uint64_t architecture_hash(const measured_row *r, arena *a);

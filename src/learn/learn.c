@@ -110,14 +110,14 @@ static void hide_unseen(lessons *l)
         stack_seen[e->stack] = gpu_seen[e->gpu] = true;
     }
     net *n = &l->trainer.net; /* names of what is not seen are blank, so that they are not found */
-    for (int i = 1; i < n->stack_count; i++)
+    for (int i = UNKNOWN_STACKS; i < n->stack_count; i++)
         n->stacks[i] = stack_seen[i] ? d->stacks[i] : STR("");
     for (int i = 1; i < n->gpu_count; i++)
         n->gpus[i] = gpu_seen[i] ? d->gpus[i] : STR("");
     for (int32_t i = 0; i < l->apart_count; i++) {
         example *e = &d->items[l->apart[i]];
-        if (!stack_seen[e->stack])
-            e->stack = net_stack_find(n, d->stacks[e->stack]);
+        if (e->stack >= UNKNOWN_STACKS && !stack_seen[e->stack])
+            e->stack = net_stack_find(n, d->stacks[e->stack], e->unknown_stack);
         if (!gpu_seen[e->gpu])
             e->gpu = UNKNOWN;
     }
@@ -152,16 +152,18 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
     return seen;
 }
 
-static double novelty_of(const example *e, const weights_view *v)
+/* Kernels of the rows kept apart that the training does not see. */
+static void mark_new(const lessons *l)
 {
-    double all = 0, new = 0;
-    for (int32_t i = 0; i < e->sample_count; i++) {
-        const sample *s = &e->samples[i];
-        double us = (double)fmaxf(s->compute_us, s->memory_us) * s->count;
-        all += us;
-        new += weights_seen(v, s->kin) ? 0 : us;
+    uint32_t count;
+    uint32_t *seen = collect_seen(l, &count);
+    weights_view v = {.seen = seen, .seen_count = count};
+    for (int32_t i = 0; i < l->apart_count; i++) {
+        const example *e = &l->data->items[l->apart[i]];
+        for (int32_t k = 0; k < e->sample_count; k++)
+            e->samples[k].is_new = !weights_seen(&v, e->samples[k].kin);
     }
-    return all > 0 ? new / all : 1;
+    free(seen);
 }
 
 /* ---- one training ------------------------------------------------------------------------------------------------ */
@@ -187,7 +189,7 @@ static const float MOST_ERROR = 0.3F;
 /* Of the networks kept apart; of the operators where there are no networks. */
 static void look(lessons *l, learn_report *r)
 {
-    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors);
+    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, NULL);
     float *sizes = l->errors + l->data->count;
     size_t n = 0;
     double sum = 0, bounded = 0;
@@ -292,23 +294,42 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
     return true;
 }
 
-/* What the rows kept apart tell about intervals. */
+static void keep_residual(lessons *l, const example *e, float novelty, float error)
+{
+    residual *r = ARENA_PUSH(l->arena, &l->residuals);
+    r->stack = (int16_t)e->stack;
+    uint32_t groups = 0;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        groups |= e->first_of_group[g + 1] > e->first_of_group[g] ? 1u << g : 0;
+    bool gpu_known = net_gpu_known(&l->trainer.net, e->gpu, groups);
+    r->kind = (int16_t)((gpu_known ? 0 : NOVELTY_BINS) + novelty_bin((double)novelty));
+    r->error = error;
+}
+
+/* What the rows kept apart tell about intervals: as they are, and networks once more without their stack, as most users ask. */
 static void keep_residuals(lessons *l, learn_stage stage)
 {
-    uint32_t count;
-    uint32_t *seen = collect_seen(l, &count);
-    weights_view v = {.seen = seen, .seen_count = count};
-    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors);
+    mark_new(l);
+    float *novelty = ARENA_ARRAY(l->arena, float, (size_t)l->apart_count + 1);
+    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, novelty);
     for (int32_t i = 0; i < l->apart_count; i++) {
         const example *e = &l->data->items[l->apart[i]];
-        residual *r = ARENA_PUSH(l->arena, &l->residuals);
-        r->stack = (int16_t)e->stack;
-        r->kind = (int16_t)((e->gpu != UNKNOWN ? 0 : NOVELTY_BINS) + novelty_bin(novelty_of(e, &v)));
-        r->error = l->errors[i];
+        keep_residual(l, e, novelty[i], l->errors[i]);
+        int kind = l->residuals.items[l->residuals.count - 1].kind;
         if (l->options->apart)
-            l->options->apart(l->options->context, why_apart(e, stage), e, r->kind, r->error);
+            l->options->apart(l->options->context, why_apart(e, stage), e, kind, l->errors[i]);
     }
-    free(seen);
+    int32_t hidden = 0;
+    for (int32_t i = 0; i < l->apart_count; i++) {
+        example *e = &l->data->items[l->apart[i]];
+        if (e->row->graph.len && e->stack >= UNKNOWN_STACKS) {
+            e->stack = e->unknown_stack;
+            l->apart[hidden++] = l->apart[i];
+        }
+    }
+    trainer_errors(&l->trainer, l->data, l->apart, hidden, l->errors, novelty);
+    for (int32_t i = 0; i < hidden; i++)
+        keep_residual(l, &l->data->items[l->apart[i]], novelty[i], l->errors[i]);
 }
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
@@ -340,20 +361,20 @@ static float interval_of(const lessons *l, bool gpu_known, int bin, int stack)
     return n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
 }
 
-/* Rows whose stack nobody wrote down are farther off than others: what a user does not tell must not look better than that. */
+/* A stack with too few rows of a kind is as wide as all of the kind together; a kind with too few as the one before it. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
     for (int kind = 0; kind < INTERVAL_KINDS; kind++) {
         bool gpu_known = kind < NOVELTY_BINS;
         float *row = intervals + (size_t)kind * (size_t)stacks;
-        row[UNKNOWN] = fmaxf(interval_of(l, gpu_known, kind % NOVELTY_BINS, ANY_STACK),
-                             interval_of(l, gpu_known, ANY_NOVELTY, UNKNOWN));
+        row[UNKNOWN] = interval_of(l, gpu_known, kind % NOVELTY_BINS, ANY_STACK);
         for (int stack = 1; stack < stacks; stack++)
             row[stack] = interval_of(l, gpu_known, kind % NOVELTY_BINS, stack);
-        /* A kind without enough rows is as wide as the one before it. */
         if (row[UNKNOWN] <= 0 && kind > 0)
             row[UNKNOWN] = (row - stacks)[UNKNOWN];
+        for (int stack = 1; stack < UNKNOWN_STACKS; stack++)
+            row[stack] = row[stack] > 0 ? row[stack] : interval_of(l, gpu_known, ANY_NOVELTY, stack);
     }
 }
 
@@ -361,6 +382,12 @@ static void put_names(char **next, const str *names, int count)
 {
     for (int i = 0; i < count; i++, *next += WEIGHTS_NAME)
         memcpy(*next, names[i].ptr, names[i].len < WEIGHTS_NAME ? names[i].len : WEIGHTS_NAME);
+}
+
+static void put_marks(char **next, const uint32_t *marks, size_t count)
+{
+    memcpy(*next, marks, count * sizeof *marks);
+    *next += count * sizeof *marks;
 }
 
 static void put_floats(char **next, const float *floats, size_t count)
@@ -404,6 +431,9 @@ static const void *make_weights(lessons *l, size_t *size)
     char *bytes = arena_alloc(l->arena, *size, 1), *next = bytes + sizeof h;
     put_names(&next, l->data->stacks, n->stack_count);
     put_names(&next, l->data->gpus, n->gpu_count);
+    put_marks(&next, n->stack_groups, (size_t)n->stack_count);
+    put_marks(&next, n->gpu_groups, (size_t)n->gpu_count);
+    put_marks(&next, n->op_seen, (size_t)n->op_count);
     take_in_scales(&l->trainer);
     put_floats(&next, l->trainer.average, n->at.count);
     put_floats(&next, n->low, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
@@ -457,7 +487,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         else if (epoch == 0)
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l);
-        dataset_ranges(data, l.networks, l.network_count, l.operators, l.operator_count);
+        dataset_seen(data, l.networks, l.network_count, l.operators, l.operator_count);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage != STAGE_ALL)

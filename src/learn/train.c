@@ -2,6 +2,7 @@
 #include "learn/train.h"
 #include "base/threads.h"
 #include "predict/matrix.h"
+#include "predict/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
-    *t = (trainer){.huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25};
+    *t = (trainer){.huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25, .unknown_op = 0.03};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
@@ -44,6 +45,9 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     t->best = ARENA_ARRAY(a, float, n->at.count);
     t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
     n->params = t->params;
+    n->stack_groups = data->stack_groups;
+    n->gpu_groups = data->gpu_groups;
+    n->op_seen = data->op_seen;
     n->low = data->low;
     n->high = data->high;
     trainer_restart(t, data, seed);
@@ -66,7 +70,9 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
     for (int i = 0; i < n->stack_count; i++) {
         t->params[n->at.stack_fixed + (size_t)i] = logf(10);
-        t->params[n->at.stack_host + (size_t)i] = logf(5);
+        /* What Python takes for a layer, and too much for others on purpose: only where the host is the slower one does a row say how slow it
+         * is. Where none does, this stays. */
+        t->params[n->at.stack_host + (size_t)i] = logf(20);
     }
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape s = net_group_shape((work_group)g);
@@ -99,12 +105,15 @@ typedef struct shard {
     const int32_t *order;
     int32_t count;
     const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing */
+    uint32_t salt;        /* which kernels hide their operator */
+    uint32_t op_limit;    /* of 2^32: how many do */
     double huber;
     float *gradient; /* NULL: forward only */
     float *errors;   /* log(predicted / measured); may be NULL */
+    float *novelty;  /* the same */
     double loss;
     /* Totals by example, microseconds. */
-    double *device_us, *latency_us;
+    double *device_us, *latency_us, *new_us;
     float *slope; /* of the loss by the device time of the example */
 } shard;
 
@@ -112,12 +121,32 @@ enum { HIDES_STACK = 1, HIDES_GPU = 2 };
 
 static int stack_of(const shard *s, int32_t i)
 {
-    return s->hides && s->hides[i] & HIDES_STACK ? UNKNOWN : s->data->items[s->order[i]].stack;
+    return s->hides && s->hides[i] & HIDES_STACK ? s->data->items[s->order[i]].unknown_stack
+                                                 : s->data->items[s->order[i]].stack;
 }
 
 static int gpu_of(const shard *s, int32_t i)
 {
     return s->hides && s->hides[i] & HIDES_GPU ? UNKNOWN : s->data->items[s->order[i]].gpu;
+}
+
+static int stack_in(const shard *s, int32_t i, int g)
+{
+    return net_stack_in(s->net, stack_of(s, i), s->data->items[s->order[i]].unknown_stack, (work_group)g);
+}
+
+static int gpu_in(const shard *s, int32_t i, int g)
+{
+    return net_gpu_in(s->net, gpu_of(s, i), (work_group)g);
+}
+
+/* By chance that forward and backward have in common, and every number of cores. */
+static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
+{
+    uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
+    h = (h ^ (h >> 16)) * 0x7feb352du;
+    h = (h ^ (h >> 15)) * 0x846ca68bu;
+    return (h ^ (h >> 16)) < s->op_limit ? UNKNOWN : net_op(s->net, e->samples[k].op);
 }
 
 static size_t group_samples(const shard *s, int g)
@@ -136,10 +165,10 @@ static void gather(const shard *s, int g, const net_pass *p)
     const float *mean = s->data->mean + (size_t)g * FEATURE_COUNT, *scale = s->data->scale + (size_t)g * FEATURE_COUNT;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_of(s, i) * STACK_WIDTH;
-        const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_of(s, i) * GPU_WIDTH;
+        const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
+        const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, input += INPUT_WIDTH) {
-            const float *op = s->net->params + s->net->at.ops + (size_t)e->samples[k].op * OP_WIDTH;
+            const float *op = s->net->params + s->net->at.ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             memcpy(input, e->samples[k].features, FEATURE_COUNT * sizeof *input);
             net_clamp(s->net, (work_group)g, input);
             for (int j = 0; j < FEATURE_COUNT; j++)
@@ -154,7 +183,7 @@ static void gather(const shard *s, int g, const net_pass *p)
 static double sample_us(const sample *k, const float *heads)
 {
     return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
-           FIXED_US * net_factor(heads[HEAD_FIXED]);
+           net_fixed_us(heads[HEAD_FIXED]);
 }
 
 static void add_times(const shard *s, int g, const net_pass *p)
@@ -162,9 +191,24 @@ static void add_times(const shard *s, int g, const net_pass *p)
     const float *heads = p->heads;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS)
-            s->device_us[i] += sample_us(&e->samples[k], heads) * e->samples[k].count;
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
+            double us = sample_us(&e->samples[k], heads) * e->samples[k].count;
+            s->device_us[i] += us;
+            s->new_us[i] += e->samples[k].is_new ? us : 0;
+        }
     }
+}
+
+static float example_novelty(const example *e, double new_us, double us)
+{
+    double new_ideal = 0, ideal = 0;
+    for (int32_t k = 0; k < e->sample_count; k++) {
+        const sample *x = &e->samples[k];
+        double all = (double)(fmaxf(x->compute_us, x->memory_us) * x->count);
+        ideal += all;
+        new_ideal += x->is_new ? all : 0;
+    }
+    return (float)novelty_of(new_ideal, ideal, new_us, us);
 }
 
 /* The host's part of each example, the loss, and its slopes. */
@@ -174,7 +218,7 @@ static void finish_examples(shard *s)
     const net_layout *at = &s->net->at;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        size_t stack = (size_t)stack_of(s, i), gpu = (size_t)gpu_of(s, i);
+        size_t stack = (size_t)stack_of(s, i), gpu = (size_t)net_host_gpu(s->net, gpu_of(s, i));
         double each = exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]), host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
@@ -186,6 +230,8 @@ static void finish_examples(shard *s)
         double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
         if (s->errors)
             s->errors[i] = (float)error;
+        if (s->novelty)
+            s->novelty[i] = example_novelty(e, s->new_us[i], s->device_us[i]);
         s->loss += e->weight * (sqrt(1 + scaled * scaled) - 1) * s->huber;
         if (!s->gradient)
             continue;
@@ -216,7 +262,7 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
             float slope = s->slope[i] * x->count;
             heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
             heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
-            heads[HEAD_FIXED] = slope * (float)FIXED_US * net_factor(heads[HEAD_FIXED]);
+            heads[HEAD_FIXED] = slope * net_fixed_slope(net_fixed_us(heads[HEAD_FIXED]));
         }
     }
 }
@@ -252,10 +298,10 @@ static void scatter_vectors(const shard *s, int g, const float *slopes, size_t w
     const net_layout *at = &s->net->at;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        float *stack = s->gradient + at->stacks + (size_t)stack_of(s, i) * STACK_WIDTH;
-        float *gpu = s->gradient + at->gpus + (size_t)gpu_of(s, i) * GPU_WIDTH;
+        float *stack = s->gradient + at->stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
+        float *gpu = s->gradient + at->gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, slopes += width) {
-            float *op = s->gradient + at->ops + (size_t)e->samples[k].op * OP_WIDTH;
+            float *op = s->gradient + at->ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             for (int j = 0; j < OP_WIDTH; j++)
                 op[j] += slopes[j];
             for (int j = 0; j < STACK_WIDTH; j++)
@@ -332,14 +378,15 @@ static bool run_shard(shard *s)
         most_back = back > most_back ? back : most_back;
     }
     size_t count = (size_t)s->count;
-    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 2 * sizeof(double) + 1);
+    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 3 * sizeof(double) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* first, for their alignment */
     s->device_us = doubles;
     s->latency_us = doubles + count;
-    float *next = (float *)(void *)(doubles + 2 * count);
-    memset(doubles, 0, 2 * count * sizeof(double));
+    s->new_us = doubles + 2 * count;
+    float *next = (float *)(void *)(doubles + 3 * count);
+    memset(doubles, 0, 3 * count * sizeof(double));
     s->slope = next;
     next += count;
     net_pass passes[WORK_GROUP_COUNT];
@@ -418,6 +465,8 @@ double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32
                             .order = order + from,
                             .count = end - from,
                             .hides = hides + from,
+                            .salt = (uint32_t)trainer_random(t),
+                            .op_limit = (uint32_t)(t->unknown_op * 0x1p32),
                             .huber = t->huber,
                             .gradient = t->gradients + (size_t)s * t->net.at.count};
     }
@@ -432,7 +481,8 @@ double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32
     return loss / count;
 }
 
-void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors)
+void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
+                    float *novelty)
 {
     net averaged = t->net;
     averaged.params = t->average;
@@ -448,7 +498,8 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
                             .order = order + from,
                             .count = rest < AT_ONCE ? rest : AT_ONCE,
                             .huber = t->huber,
-                            .errors = errors + from};
+                            .errors = errors + from,
+                            .novelty = novelty ? novelty + from : NULL};
     }
     parallel_for(parts, threads_available(), run_one_shard, shards);
     free(shards);

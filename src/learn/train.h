@@ -18,6 +18,7 @@ typedef struct trainer {
     double huber; /* relative error from which on the loss grows linearly */
     double decay;
     double unknown_stack, unknown_gpu; /* shares of examples that are shown without their stack and GPU */
+    double unknown_op;                 /* share of kernels that are shown without their operator */
 } trainer;
 
 /* A batch is cut into so many parts whatever the number of cores, and their gradients are added in order: the result does not depend on
@@ -34,8 +35,10 @@ void trainer_go_on(trainer *t);
 /* One step on the examples `order[0 … count)`; gives the mean loss. */
 double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate);
 
-/* log(predicted / measured) of each of `order[0 … count)`, by the averaged parameters. */
-void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors);
+/* log(predicted / measured) of each of `order[0 … count)`, by the averaged parameters; and what share of it is in kernels that are new
+ * (novelty_of(); may be NULL). */
+void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
+                    float *novelty);
 
 uint64_t trainer_random(trainer *t);
 

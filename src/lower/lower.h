@@ -29,6 +29,7 @@ typedef enum lower_runtime {
     RUNTIME_INDUCTOR, /* torch.compile: pointwise work and reductions are fused, products are library calls */
     RUNTIME_ENGINE,   /* an inference engine (TensorRT-like): fused into the products as well */
 } lower_runtime;
+enum { LOWER_RUNTIMES = 3 };
 
 typedef enum lower_mode {
     MODE_INFER,

@@ -395,6 +395,7 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
         blocks = launch_reduction(w, k, rows, &threads);
         break;
     case WORK_WINDOW:
+    case WORK_RESIZE:
         threads = 256;
         elements = 1;
         break;

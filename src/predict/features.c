@@ -67,6 +67,9 @@ device_view view_device(const setting *where)
 /* Per element that a kernel reads or writes; the learned part corrects it. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
+/* Threads that a multiprocessor advances at once. */
+static const double LANES_PER_SM = 128;
+
 static double product_peak(const work *w, const device_view *d)
 {
     switch ((dtype)w->product_dtype) {
@@ -93,6 +96,8 @@ ideal_time ideal_of(const work *w, const device_view *d)
     /* Where no products are computed, instructions that address, load and store bound the multiprocessors, not FLOPs. */
     if (w->macs <= 0)
         t.compute_us += w->operands * OPERATIONS_PER_OPERAND / t.peak_flops * 1e6;
+    if (w->threads > 0)
+        t.compute_us *= fmax(1, d->sms * LANES_PER_SM / w->threads);
     t.memory_us = w->bytes / d->bandwidth_b_s * 1e6;
     return t;
 }

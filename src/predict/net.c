@@ -12,7 +12,7 @@ group_shape net_group_shape(work_group g)
     case WORK_CONV_BACKWARD:
         return (group_shape){128, 96};
     case WORK_PRODUCT:
-        return (group_shape){160, 96};
+        return (group_shape){224, 128};
     case WORK_DEPTHWISE:
     case WORK_GROUPED:
     case WORK_DEPTHWISE_BACKWARD:
@@ -76,13 +76,13 @@ static double version_of(str name, size_t *kind_length)
     return major + minor / 1000;
 }
 
-int net_stack_find(const net *n, str name)
+int net_stack_find(const net *n, str name, int otherwise)
 {
-    int best = UNKNOWN;
+    int best = otherwise;
     double least = 0.5; /* versions of another major number are no help */
     size_t kind, other_kind;
     double version = version_of(name, &kind);
-    for (int i = 1; i < n->stack_count; i++) {
+    for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
         if (str_eq(n->stacks[i], name))
             return i;
         double away = fabs(version_of(n->stacks[i], &other_kind) - version);
@@ -100,6 +100,35 @@ int net_gpu_find(const net *n, str name)
         if (str_eq(n->gpus[i], name))
             return i;
     return UNKNOWN;
+}
+
+int net_stack_in(const net *n, int stack, int otherwise, work_group g)
+{
+    const int tried[] = {stack, otherwise, net_unknown_stack(RUNTIME_EAGER)};
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        if (n->stack_groups[tried[i]] >> g & 1)
+            return tried[i];
+    return UNKNOWN;
+}
+
+int net_gpu_in(const net *n, int gpu, work_group g)
+{
+    return n->gpu_groups[gpu] >> g & 1 ? gpu : UNKNOWN;
+}
+
+int net_op(const net *n, int op)
+{
+    return op < n->op_count && n->op_seen[op] ? op : UNKNOWN;
+}
+
+bool net_gpu_known(const net *n, int gpu, uint32_t groups)
+{
+    return gpu != UNKNOWN && (n->gpu_groups[gpu] & SEEN_IN_NETWORKS || (groups & ~n->gpu_groups[gpu]) == 0);
+}
+
+int net_host_gpu(const net *n, int gpu)
+{
+    return n->gpu_groups[gpu] & SEEN_IN_NETWORKS ? gpu : UNKNOWN;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -162,6 +191,11 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
         float x = features[i] < low[i] ? low[i] : features[i];
         features[i] = x > high[i] ? high[i] : x;
     }
+}
+
+float net_fixed_us(float head)
+{
+    return MOST_FIXED_US / (1 + 7 / net_factor(head));
 }
 
 float net_factor(float head)

@@ -18,8 +18,17 @@ enum {
     HEADS = 3,
     MAX_STACKS = 96,
     MAX_GPUS = 96,
-    UNKNOWN = 0, /* the number of the stack, and of the GPU, that stands for any other */
+    UNKNOWN =
+        0, /* the number of the GPU, of the operator, and of the stack of a single operator, that stands for any other */
+    UNKNOWN_STACKS =
+        1 + LOWER_RUNTIMES, /* the first ones: that of single operators, and one for the networks of each runtime */
 };
+
+/* Of a network whose stack nobody told: what the host takes differs by runtime more than by anything else. */
+static inline int net_unknown_stack(lower_runtime r)
+{
+    return 1 + (int)r;
+}
 
 typedef struct group_shape {
     size_t first, second; /* units of the two hidden layers */
@@ -46,15 +55,32 @@ typedef struct net {
     net_layout at;
     int op_count; /* operators that it knows; later ones are any other */
     int stack_count, gpu_count;
-    str stacks[MAX_STACKS]; /* names; the first is "unknown" */
-    str gpus[MAX_GPUS];     /* the same */
+    str stacks[MAX_STACKS]; /* names; the first UNKNOWN_STACKS begin with "unknown" */
+    str gpus[MAX_GPUS];     /* names; the first is "unknown" */
     const float *params;
-    const float *low, *high; /* [group][FEATURE_COUNT]: of the kernels that training saw */
+    /* What training saw: vectors that it never moved say nothing, so others stand in for them. */
+    const uint32_t *stack_groups; /* [stack]: bit g: with kernels of group g */
+    const uint32_t *gpu_groups;   /* [gpu]: the same; and SEEN_IN_NETWORKS */
+    const uint32_t *op_seen;      /* [op]: 0 or 1 */
+    const float *low, *high;      /* [group][FEATURE_COUNT]: of the kernels that training saw */
 } net;
 
-/* The stack of that name; of the same kind and the nearest version if the name is not known; else UNKNOWN. */
-int net_stack_find(const net *n, str name);
+static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* not by single operators alone */
+_Static_assert((int)WORK_GROUP_COUNT < 31, "groups and SEEN_IN_NETWORKS share a word");
+
+/* The stack of that name; of the same kind and the nearest version if the name is not known; else `otherwise`. */
+int net_stack_find(const net *n, str name, int otherwise);
 int net_gpu_find(const net *n, str name);
+
+/* Whose vector serves kernels of a group: that of the stack, GPU or operator itself, or of the nearest of which training saw such kernels.
+ * `otherwise`: the unknown stack of the same runtime. */
+int net_stack_in(const net *n, int stack, int otherwise, work_group g);
+int net_gpu_in(const net *n, int gpu, work_group g);
+int net_op(const net *n, int op);
+/* Is it known how a program with kernels of these groups (bits) runs on the GPU? Networks were measured on it, or each of its groups was. */
+bool net_gpu_known(const net *n, int gpu, uint32_t groups);
+/* Whose launches: GPUs that are known by single operators alone have no host. */
+int net_host_gpu(const net *n, int gpu);
 
 /* Values of `count` kernels of one group on their way through the network; rows of the widths of its layers. */
 typedef struct net_pass {
@@ -78,9 +104,17 @@ void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
 void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
-static const double FIXED_US = 2;
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 float net_factor(float head); /* exp, within bounds */
+/* What no size of the kernel explains, microseconds: 2 for a head of 0, and below MOST_FIXED_US for any: what takes longer is the host, which
+ * has numbers of its own. */
+static const float MOST_FIXED_US = 16;
+float net_fixed_us(float head);
+/* Its slope by the head. */
+static inline float net_fixed_slope(float fixed_us)
+{
+    return fixed_us * (1 - fixed_us / MOST_FIXED_US);
+}
 
 /* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
  * almost alone, and the sum stays smooth where they are equal. */

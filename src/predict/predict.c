@@ -42,13 +42,19 @@ static double least_us(const work *w, const ideal_time *ideal)
     return w->macs > 0 ? 0.8 * ideal->compute_us : 0;
 }
 
-static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, int stack,
-                       int gpu, const device_view *view, work_time *times, float *room)
+/* Who it is that runs the kernels: numbers of the net. */
+typedef struct runner {
+    int stack, unknown_stack, gpu;
+} runner;
+
+static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
+                       const device_view *view, work_time *times, float *room)
 {
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
     net_pass pass = net_pass_at(&v->net, g, count, room + units);
-    net_bias_of(&v->net, g, stack, gpu, room);
+    net_bias_of(&v->net, g, net_stack_in(&v->net, who.stack, who.unknown_stack, g), net_gpu_in(&v->net, who.gpu, g),
+                room);
     pass.first_bias = room;
     pass.width = KERNEL_WIDTH;
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +62,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         float *input = pass.input + i * KERNEL_WIDTH;
         features_of(w, view, &times[order[i]].ideal, input);
         net_clamp(&v->net, g, input);
-        int op = w->op < v->net.op_count ? w->op : 0;
+        int op = net_op(&v->net, w->op);
         memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }
     net_forward(&v->net, g, &pass);
@@ -65,7 +71,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const float *heads = pass.heads + i * HEADS;
         t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
         t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
-        t->fixed_us = FIXED_US * net_factor(heads[HEAD_FIXED]);
+        t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
         if (t->device_us < least) {
@@ -75,7 +81,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     }
 }
 
-static void time_by_weights(const weights_view *v, const work_list *list, int stack, int gpu, const device_view *view,
+static void time_by_weights(const weights_view *v, const work_list *list, runner who, const device_view *view,
                             work_time *times, arena *a)
 {
     int32_t first[WORK_GROUP_COUNT + 1] = {0}, next[WORK_GROUP_COUNT];
@@ -96,7 +102,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, int st
     float *room = arena_room(a, most, sizeof *room);
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         if (first[g + 1] > first[g])
-            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), stack, gpu, view, times, room);
+            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, times, room);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -211,7 +217,7 @@ typedef struct slice_setting {
 } slice_setting;
 
 static void time_slice(const slice_setting *slice, const weights_view *v, const program *p, const work_list *list,
-                       int stack, int gpu, const device_view *view, work_time *times, arena *a)
+                       runner who, const device_view *view, work_time *times, arena *a)
 {
     setting whole_setting = *slice->where;
     whole_setting.device = slice->where->device->whole;
@@ -219,7 +225,7 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
     work_time *whole = ARENA_ARRAY(a, work_time, (size_t)list->count + 1);
     for (int32_t i = 0; i < list->count; i++)
         whole[i].ideal = ideal_of(&list->items[i], &whole_view);
-    time_by_weights(v, list, stack, gpu, &whole_view, whole, a);
+    time_by_weights(v, list, who, &whole_view, whole, a);
     choose_algorithms(p, list, &whole_view, whole);
     choose_algorithms(p, list, view, times);
     slice_term *terms = slice_terms(p, list, view, times, a);
@@ -253,41 +259,47 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     }
     weights_view v;
     slice_setting slice = {.launch_us = NAN};
-    int stack = UNKNOWN, gpu = UNKNOWN;
+    runner who = {UNKNOWN, net_unknown_stack(where->lower.runtime), UNKNOWN};
     double host_us[WORK_GROUP_COUNT];
     joint_time j = {.fixed_ms = 0};
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         host_us[g] = LAUNCH_US;
     if (with) {
         weights_open(with, &v);
-        stack = net_stack_find(&v.net, where->stack);
-        gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
+        who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
+        who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = exp((double)w[v.net.at.stack_host + (size_t)stack] + (double)w[v.net.at.gpu_host + (size_t)gpu]);
-        j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)stack]) / 1e3;
+        double each = exp((double)w[v.net.at.stack_host + (size_t)who.stack] +
+                          (double)w[v.net.at.gpu_host + (size_t)net_host_gpu(&v.net, who.gpu)]);
+        j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
         if (where->device->whole) {
             slice = (slice_setting){.where = where, .is_measured = slice_is_measured(where)};
             slice_read_shipped(&slice.constants, a->fail);
             slice.launch_us = slice_launch_us(&slice.constants, where->stack);
-            time_slice(&slice, &v, p, &list, stack, gpu, &view, times, a);
+            time_slice(&slice, &v, p, &list, who, &view, times, a);
         } else {
-            time_by_weights(&v, &list, stack, gpu, &view, times, a);
+            time_by_weights(&v, &list, who, &view, times, a);
         }
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
-    double new_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
+    uint32_t groups = 0;
+    double new_us = 0, new_ideal_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
     for (int32_t i = 0; i < list.count; i++) {
         const work *w = &list.items[i];
         double all_us = times[i].device_us * w->count;
         j.device_ms += all_us / 1e3;
         j.host_ms += host_us[w->group] * w->count / 1e3;
         launches += w->count;
+        groups |= 1u << w->group;
         unknown_us += w->is_unknown ? all_us : 0;
         double ideal_us = ideal_total(&times[i].ideal) * w->count;
         all_ideal_us += ideal_us;
-        new_us += with && (w->is_unknown || !weights_seen(&v, w->kin)) ? ideal_us : 0;
+        if (with && (w->is_unknown || !weights_seen(&v, w->kin))) {
+            new_us += all_us;
+            new_ideal_us += ideal_us;
+        }
     }
     if (!isnan(slice.launch_us)) { /* the same for all launches: only their sum was measured */
         slice_launches launched = slice_launches_of(p, &list);
@@ -322,9 +334,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     double half = log(2);
     r->interval_kind = "physics alone";
     if (with) {
-        double novelty = all_ideal_us > 0 ? new_us / all_ideal_us : 1;
-        half = weights_interval(&v, gpu != UNKNOWN, novelty, stack);
-        r->interval_kind = interval_kind_name(gpu != UNKNOWN, novelty);
+        double novelty = novelty_of(new_ideal_us, all_ideal_us, new_us, j.device_ms * 1e3);
+        bool gpu_known = net_gpu_known(&v.net, who.gpu, groups);
+        half = weights_interval(&v, gpu_known, novelty, who.stack);
+        r->interval_kind = interval_kind_name(gpu_known, novelty);
         if (slice.where && slice.is_measured) {
             half = slice.constants.values[SLICE_INTERVAL];
             r->interval_kind = "slices of the same chip, networks not seen";

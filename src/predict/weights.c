@@ -18,7 +18,7 @@ enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT };
 
 size_t weights_size(const weights_header *h)
 {
-    if (h->stack_count < 1 || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
+    if (h->stack_count < UNKNOWN_STACKS || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
         h->group_count != WORK_GROUP_COUNT || h->feature_count != FEATURE_COUNT || h->op_count < 1 ||
         h->op_count > (uint32_t)work_op_count() || h->seen_count > (1u << 24))
         return 0;
@@ -26,7 +26,8 @@ size_t weights_size(const weights_header *h)
     if (at.count != h->param_count)
         return 0;
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
-    size_t floats = at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
+    size_t marks = (size_t)h->stack_count + h->gpu_count + h->op_count;
+    size_t floats = marks + at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
     return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
 }
 
@@ -51,7 +52,10 @@ void weights_open(const predictor *p, weights_view *view)
     for (int i = 0; i < n->gpu_count; i++)
         n->gpus[i] = name_at(next, (size_t)i);
     next += (size_t)n->gpu_count * WEIGHTS_NAME;
-    n->params = (const float *)(const void *)next;
+    n->stack_groups = (const uint32_t *)(const void *)next;
+    n->gpu_groups = n->stack_groups + n->stack_count;
+    n->op_seen = n->gpu_groups + n->gpu_count;
+    n->params = (const float *)(const void *)(n->op_seen + n->op_count);
     n->low = n->params + h->param_count;
     n->high = n->low + RANGE_FLOATS;
     view->intervals = n->high + RANGE_FLOATS;
@@ -99,6 +103,12 @@ const predictor *predictor_shipped(fail *f)
 }
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
+
+double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us)
+{
+    double of_ideal = ideal_us > 0 ? new_ideal_us / ideal_us : 1, of_predicted = us > 0 ? new_us / us : 1;
+    return of_ideal > of_predicted ? of_ideal : of_predicted;
+}
 
 int novelty_bin(double share)
 {

@@ -3,7 +3,8 @@
  *
  * Little endian, in this order, each part at a multiple of 4 bytes:
  *   weights_header
- *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first of each is "unknown"
+ *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first ones are the unknown (net.h)
+ *   what training saw: uint32 [stack], [gpu], [op], as in net.h
  *   parameters: float [param_count], in the layout of net.h; first layers take features as they are, not standardized
  *   ranges: float [2][group][feature]: the least and the greatest that training saw of each feature
  *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
@@ -14,7 +15,7 @@
 #include "predict/net.h"
 
 enum {
-    WEIGHTS_VERSION = 2,
+    WEIGHTS_VERSION = 3,
     WEIGHTS_NAME = 32,
     /* Known or new GPU; by the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,
@@ -45,6 +46,9 @@ size_t weights_size(const weights_header *h);
 void weights_open(const predictor *p, weights_view *view);
 uint32_t weights_checksum(const void *bytes, size_t size);
 
+/* The share of a program that is new: of its time on the ideal machine or of the time that is predicted, whichever is larger. What is predicted
+ * for a kernel that nobody measured may be anything, and the ideal machine knows no slow kernels. */
+double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us);
 /* The bin of a share, 0 to 1, of time in kernels that are new. */
 int novelty_bin(double share);
 bool weights_seen(const weights_view *v, uint32_t kin);

@@ -380,6 +380,9 @@ static void work_window(writer *o)
     put(o, v ? (float)window_at(v->padding, v->rank, 0) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
     put(o, lg(o->main.elements / fmax(elements_of(out), 1)));
+    /* PyTorch has a kernel over all elements for channels last only. */
+    if (o->w->group == WORK_RESIZE && out->rank == 4 && o->main.lay.lie != LIE_CHANNELS_LAST)
+        o->w->threads = (double)out->dims[2] * (double)out->dims[3];
 }
 
 /* Pointwise work, copies and everything else: sizes along the dimensions, of the output and of the operands. */
@@ -467,6 +470,7 @@ static void describe(const program *p, const kernel *k, work *w)
         work_reduction(&o);
         break;
     case WORK_WINDOW:
+    case WORK_RESIZE:
         work_window(&o);
         break;
     default:

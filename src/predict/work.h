@@ -21,6 +21,7 @@ typedef enum work_group {
     WORK_POINTWISE,
     WORK_MOVE,
     WORK_WINDOW, /* pooling, resizing */
+    WORK_RESIZE, /* interpolation whose threads each go through the images and channels of one pixel */
     WORK_FUSED,  /* made by a compiler */
     WORK_UPDATE, /* of many parameters at once */
     WORK_OTHER,
@@ -57,6 +58,7 @@ typedef struct work {
     double gemm[4]; /* batch, m, n, k; 0 if it is no product */
     double elements;
     double operands; /* elements that are read and written */
+    double threads;  /* that it has work for; 0: as many as there are */
     float reuse[2];  /* bytes that were touched since the first and the second input were, log2 */
     float features[WORK_FEATURES];
 } work;

@@ -70,10 +70,14 @@ static void make(made *m)
     d->high = ARENA_ARRAY(&m->arena, float, floats);
     for (size_t i = 0; i < floats; i++)
         d->scale[i] = d->high[i] = 1, d->low[i] = -1;
-    d->stacks[0] = d->gpus[0] = STR("unknown");
-    d->stacks[1] = STR("pt2.4-cu124");
+    for (int i = 0; i < UNKNOWN_STACKS; i++)
+        d->stacks[i] = STR("unknown");
+    d->gpus[0] = STR("unknown");
+    d->stacks[UNKNOWN_STACKS] = STR("pt2.4-cu124");
     d->gpus[1] = STR("a100-sxm4-40gb");
-    d->stack_count = d->gpu_count = 2;
+    d->stack_count = UNKNOWN_STACKS + 1;
+    d->gpu_count = 2;
+    d->op_seen = ARENA_ARRAY(&m->arena, uint32_t, (size_t)work_op_count());
     d->items = ARENA_ARRAY(&m->arena, example, EXAMPLES);
     d->count = EXAMPLES;
     uint32_t seed = 7;
@@ -81,8 +85,13 @@ static void make(made *m)
         example *e = &d->items[i];
         m->rows[i] = (measured_row){
             .name = STR("net"), .graph = STR("net.onnx"), .gpu = STR("a100-sxm4-40gb"), .family = STR("made")};
-        *e = (example){
-            .samples = m->samples[i], .sample_count = KERNELS, .stack = 1, .gpu = 1, .row = &m->rows[i], .weight = 1};
+        *e = (example){.samples = m->samples[i],
+                       .sample_count = KERNELS,
+                       .stack = UNKNOWN_STACKS,
+                       .unknown_stack = net_unknown_stack(RUNTIME_EAGER),
+                       .gpu = 1,
+                       .row = &m->rows[i],
+                       .weight = 1};
         e->architecture = (uint64_t)i * 1000;
         for (int k = 0; k < KERNELS; k++) {
             sample *s = &m->samples[i][k];
@@ -107,7 +116,7 @@ static double loss_at(trainer *t, made *m, const int32_t *order)
 {
     float errors[EXAMPLES];
     memcpy(t->average, t->params, t->net.at.count * sizeof(float));
-    trainer_errors(t, &m->data, order, EXAMPLES, errors);
+    trainer_errors(t, &m->data, order, EXAMPLES, errors, NULL);
     double loss = 0;
     for (int i = 0; i < EXAMPLES; i++)
         loss += (sqrt(1 + pow(errors[i] / t->huber, 2)) - 1) * t->huber;
@@ -121,11 +130,12 @@ static void slopes(void **state)
     make(&m);
     trainer t;
     trainer_init(&t, &m.data, 3, &m.arena);
-    t.unknown_stack = t.unknown_gpu = t.decay = 0;
+    t.unknown_stack = t.unknown_gpu = t.unknown_op = t.decay = 0;
     t.huber = 0.3;
     int32_t order[EXAMPLES];
     for (int i = 0; i < EXAMPLES; i++)
         order[i] = i;
+    dataset_seen(&m.data, order, EXAMPLES, NULL, 0);
     size_t count = t.net.at.count;
     float *start = ARENA_ARRAY(&m.arena, float, count);
     memcpy(start, t.params, count * sizeof *start);
@@ -185,10 +195,20 @@ static void same_again(void **state)
         const predictor *p = predictor_read((str){bytes, size}, "", &m.arena, &m.fail);
         weights_view v;
         weights_open(p, &v);
-        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124")), 1);
-        assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126")), 1); /* the nearest version */
-        assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111")), UNKNOWN);
+        int eager = net_unknown_stack(RUNTIME_EAGER), engine = net_unknown_stack(RUNTIME_ENGINE);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), eager), UNKNOWN_STACKS);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126"), eager), UNKNOWN_STACKS); /* the nearest version */
+        assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111"), eager), eager);
         assert_int_equal(net_gpu_find(&v.net, STR("t4")), UNKNOWN);
+        /* Groups 0, 3, 6 … have kernels; nobody ran an engine. */
+        assert_int_equal(net_stack_in(&v.net, UNKNOWN_STACKS, engine, WORK_CONV), UNKNOWN_STACKS);
+        assert_int_equal(net_stack_in(&v.net, engine, engine, WORK_CONV), eager);
+        assert_int_equal(net_stack_in(&v.net, UNKNOWN_STACKS, engine, WORK_DEPTHWISE), UNKNOWN);
+        assert_int_equal(net_gpu_in(&v.net, 1, WORK_CONV), 1);
+        assert_int_equal(net_gpu_in(&v.net, 1, WORK_DEPTHWISE), UNKNOWN);
+        assert_int_equal(net_host_gpu(&v.net, 1), 1);
+        assert_int_equal(net_op(&v.net, 1), 1);
+        assert_int_equal(net_op(&v.net, KERNELS + 1), UNKNOWN);
         assert_true(weights_seen(&v, 11) && !weights_seen(&v, 5));
     } else {
         fail_msg("%s", m.error.message);
