@@ -282,6 +282,10 @@ static void place(engine *e, int32_t number)
         e->is_constant[storage_of(e, k->outputs[0])] = true;
         return;
     }
+    if (is_op(k, "_cudnn_rnn")) { /* the kernels behind it do the work; it makes what the layer returns */
+        new_group(e, GROUP_CALL, number);
+        return;
+    }
     if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && !is_bias))
         return;
     if (is_bias)
@@ -426,7 +430,7 @@ static void emit_group(engine *e, const group *x)
     kernel k = *x->main;
     bool is_attention = x->is_attention || is_fused_attention(x->main);
     k.op = is_attention ? "_scaled_dot_product_flash_attention" : is_plain ? "fused_pointwise" : x->main->op;
-    k.flags = x->main->flags & KERNEL_UNKNOWN;
+    k.flags = x->main->flags & (KERNEL_UNKNOWN | KERNEL_VIEW);
     k.input_count = k.output_count = 0;
     k.macs = k.flops = k.bytes_read = k.bytes_written = 0;
     for (int32_t i = 0; i < x->kernels.count; i++) {
