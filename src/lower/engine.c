@@ -6,6 +6,8 @@
  * Kernels keep ATen's names for their main operator; the rest is in `fused`. In int8 and fp8 products of activations
  * and weights read 8 bits, which the kernels before them write; everything else runs in fp16. Which of several
  * implementations an engine picks by timing is not here. */
+#include "graph/infer.h"
+#include "graph/ops.h"
 #include "lower/layout.h"
 
 enum { NO_GROUP = -1, MAX_FULL_INPUTS = 3, MAX_GROUP_KERNELS = 64 };
@@ -29,10 +31,12 @@ typedef struct group {
     int full_inputs;  /* besides the first, as large as the output */
     bool has_scores;  /* a product whose softmax is in it: half of an attention */
     bool is_attention;
+    const kernel *pad; /* of what it reads first, done by its window; NULL: none */
 } group;
 
 typedef struct engine {
     arena *arena;
+    network *net;
     const program *in;
     program *out;
     dtype narrow;           /* of products; DT_UNKNOWN: as everything else */
@@ -244,6 +248,44 @@ static void take_copies(engine *e, int32_t g)
         *(int32_t *)ARENA_PUSH(e->arena, &e->groups.items[g].kernels) = own[i];
 }
 
+/* Does the pad add what the window of its reader adds: zeros before a convolution; nothing that wins before a maximum? */
+static bool pads_with_nothing(const engine *e, const kernel *pad, const kernel *reader, const group *before)
+{
+    const node *n = pad->layer == NO_NODE ? NULL : &e->net->nodes.items[pad->layer];
+    double with = 0;
+    if (n && node_is(n, "Pad") && n->input_count > 2 && n->inputs[2] != NO_VALUE) {
+        int32_t count;
+        const double *reals = value_reals(e->net, &e->net->values.items[n->inputs[2]], &count);
+        if (!reals || count != 1)
+            return false;
+        with = reals[0];
+    }
+    static const char *const RECTIFIERS[] = {"relu", "hardtanh"};
+    if (is_op(reader, "convolution"))
+        return with == 0 && !reader->window->transposed;
+    return is_op(reader, "max_pool2d_with_indices") &&
+           (with < -1e4 || (with == 0 && before &&
+                            IS_IN(&e->in->kernels.items[before->kernels.items[before->kernels.count - 1]], RECTIFIERS)));
+}
+
+/* A pad that only this kernel reads becomes part of its window. */
+static void take_pad(engine *e, int32_t g)
+{
+    const kernel *k = e->groups.items[g].main;
+    int32_t from = k->window && k->input_count > 0 ? own_maker(e, k->inputs[0]) : NO_GROUP;
+    if (from == NO_GROUP || !is_op(e->groups.items[from].main, "constant_pad_nd"))
+        return;
+    group *pad = &e->groups.items[from];
+    int32_t maker = e->maker[storage_of(e, pad->main->inputs[0])];
+    if (pad->kernels.count != 1 || tensor_at(e, pad->output)->rank != 4 || tensor_at(e, k->inputs[0])->rank != 4 ||
+        k->window->rank != 2 ||
+        !pads_with_nothing(e, pad->main, k, maker == NO_GROUP ? NULL : &e->groups.items[maker]))
+        return;
+    e->groups.items[g].pad = pad->main;
+    pad->kernels.count = 0;
+    pad->kind = GROUP_GONE;
+}
+
 static void place_product(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -255,6 +297,7 @@ static void place_product(engine *e, int32_t number)
         return;
     }
     new_group(e, GROUP_PRODUCT, number);
+    take_pad(e, e->groups.count - 1);
 }
 
 /* Are all parts made by kernels that can write them where they belong? */
@@ -298,8 +341,10 @@ static void place(engine *e, int32_t number)
         e->maker[storage_of(e, k->outputs[0])] = NO_GROUP;
     else if (is_elementwise(e, k))
         place_elementwise(e, number);
-    else
+    else {
         new_group(e, GROUP_CALL, number);
+        take_pad(e, e->groups.count - 1);
+    }
 }
 
 static void count_readers(engine *e)
@@ -328,13 +373,15 @@ static int64_t tensor_bytes(const engine *e, tensor_id t)
 
 static tensor_id narrowed(engine *e, tensor_id t)
 {
-    if (e->narrow_copy[t] == 0) {
-        placed_tensor made = *tensor_at(e, t);
-        made.dtype = e->narrow;
-        *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = made;
+    bool is_kept = t < e->in->tensors.count;
+    if (is_kept && e->narrow_copy[t] != 0)
+        return e->narrow_copy[t] - 1;
+    placed_tensor made = *tensor_at(e, t);
+    made.dtype = e->narrow;
+    *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = made;
+    if (is_kept)
         e->narrow_copy[t] = e->out->tensors.count;
-    }
-    return e->narrow_copy[t] - 1;
+    return e->out->tensors.count - 1;
 }
 
 /* Folded into weight and bias: the numbers of a batch norm behind a convolution. One vector is left if it had no bias. */
@@ -359,6 +406,20 @@ static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
     t.dims = numbers;
     t.strides = numbers + t.rank;
     *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = t;
+    return e->out->tensors.count - 1;
+}
+
+/* A tensor like t with these dimensions and strides. */
+static tensor_id add_seen(engine *e, const placed_tensor *t, const extent *x)
+{
+    placed_tensor made = *t;
+    int64_t *numbers = ARENA_ARRAY(e->arena, int64_t, 2 * (size_t)x->rank + 1);
+    memcpy(numbers, x->dims, (size_t)x->rank * sizeof *numbers);
+    memcpy(numbers + x->rank, x->strides, (size_t)x->rank * sizeof *numbers);
+    made.rank = (int8_t)x->rank;
+    made.dims = numbers;
+    made.strides = numbers + x->rank;
+    *(placed_tensor *)ARENA_PUSH(e->arena, &e->out->tensors) = made;
     return e->out->tensors.count - 1;
 }
 
@@ -397,6 +458,32 @@ static void order_operands(engine *e, const group *x, tensor_id *held, int count
         held[1] = with_axes_swapped(e, held[1], tensor_at(e, held[1])->rank - 2);
 }
 
+/* What a window reads whose pad is its own: the tensor before the pad, seen as the padded one was; and the window with the larger half of
+ * the pad. */
+static tensor_id before_pad(engine *e, const group *x, kernel *k)
+{
+    const placed_tensor *from = tensor_at(e, x->pad->inputs[0]), *padded = tensor_at(e, x->pad->outputs[0]);
+    placed_tensor t = *tensor_at(e, x->main->inputs[0]);
+    bool is_turned = padded->dims[1] != t.dims[1] || padded->dims[2] != t.dims[2]; /* the file has its channels last */
+    extent seen = extent_of(&t);
+    bool is_last = extent_is_channels_last(&seen);
+    kernel_window *window = ARENA_NEW(e->arena, kernel_window);
+    *window = *k->window;
+    for (int i = 0; i < 2; i++) {
+        seen.dims[2 + i] = from->dims[(is_turned ? 1 : 2) + i];
+        int64_t more = t.dims[2 + i] - seen.dims[2 + i];
+        window->padding[i] += more / 2 + more % 2;
+    }
+    k->window = window;
+    if (is_last)
+        extent_channels_last(&seen);
+    else
+        extent_contiguous(&seen);
+    t.storage = from->storage;
+    t.value = from->value;
+    return add_seen(e, &t, &seen);
+}
+
 /* The bias of queries, keys and values as every score sees it. */
 static tensor_id expanded_bias(engine *e, const tensor_id *held)
 {
@@ -419,13 +506,82 @@ static tensor_id expanded_bias(engine *e, const tensor_id *held)
     return e->out->tensors.count - 1;
 }
 
+static void move_to(tensor_id *held, int from, int to)
+{
+    tensor_id moved = held[from];
+    for (int i = from; i > to; i--)
+        held[i] = held[i - 1];
+    held[to] = moved;
+}
+
+/* A bias of so many elements: zeros, where a file has none. */
+static tensor_id zero_bias(engine *e, dtype type, int64_t elements)
+{
+    placed_tensor t = {.dtype = type, .is_weight = true, .storage = e->out->storage_count++, .value = NO_VALUE};
+    extent x = {.rank = 1, .dims = {elements}, .strides = {1}};
+    return add_seen(e, &t, &x);
+}
+
+/* A sum with a weight of one number for each column, right behind a product: where it is among what is held; -1: there is none. */
+static int added_bias(const engine *e, const group *x, const tensor_id *held, int count, int64_t columns)
+{
+    const kernel *add = x->kernels.count > 1 ? &e->in->kernels.items[x->kernels.items[1]] : NULL;
+    for (int i = 0; add && is_op(add, "add") && i < count; i++)
+        for (int n = 0; n < add->input_count; n++)
+            if (held[i] == add->inputs[n] && e->is_constant[storage_of(e, held[i])] && elements_of(e, held[i]) == columns)
+                return i;
+    return -1;
+}
+
+/* An engine's products with weights have a bias, whatever the file says: exporters leave out those that are zero, and write those of others as a
+ * sum. What else is added to a product stands in front of it, as for ATen's operators. */
+static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, const char **ops)
+{
+    const kernel *main = x->main;
+    if (is_op(main, "convolution")) {
+        bool has_bias = main->input_count > 2;
+        for (int32_t i = 0; i < x->kernels.count; i++)
+            has_bias |= is_batch_norm(&e->in->kernels.items[x->kernels.items[i]]);
+        if (has_bias)
+            return;
+        const placed_tensor *y = tensor_at(e, main->outputs[0]);
+        held[k->input_count++] = zero_bias(e, y->dtype, y->rank > 1 ? y->dims[1] : 1);
+        move_to(held, k->input_count - 1, 2);
+        ops[k->fused_count++] = "add_";
+        return;
+    }
+    bool is_mm = is_op(main, "mm"), is_layer = is_mm && e->is_constant[storage_of(e, main->inputs[1])];
+    if (is_layer) {
+        const placed_tensor *y = tensor_at(e, main->outputs[0]);
+        int bias = added_bias(e, x, held, k->input_count, y->dims[1]);
+        if (bias < 0)
+            held[bias = k->input_count++] = zero_bias(e, y->dtype, y->dims[1]);
+        else
+            memmove(ops + 1, ops + 2, (size_t)(--k->fused_count - 1) * sizeof *ops);
+        move_to(held, bias, 0);
+    } else if ((is_mm || is_op(main, "bmm")) && k->input_count > 2) {
+        move_to(held, 2, 0);
+    } else {
+        return;
+    }
+    k->op = ops[0] = is_mm ? "addmm" : "baddbmm";
+}
+
+/* Is it the same for all heads? An engine reads such a mask as it goes, and has no other kernel for it. */
+static bool is_mask(const engine *e, tensor_id bias, tensor_id queries)
+{
+    const placed_tensor *b = tensor_at(e, bias), *q = tensor_at(e, queries);
+    return q->rank == 4 && (b->rank < 3 || (b->rank == 3 && b->dims[0] == 1) ||
+                            (b->rank == 4 && (b->dims[1] == 1 || b->strides[1] == 0)));
+}
+
 static void emit_group(engine *e, const group *x)
 {
-    size_t most = 2;
+    size_t most = 3;
     for (int32_t i = 0; i < x->kernels.count; i++)
         most += (size_t)e->in->kernels.items[x->kernels.items[i]].input_count;
     tensor_id *held = ARENA_ARRAY(e->arena, tensor_id, most);
-    const char **ops = ARENA_ARRAY(e->arena, const char *, (size_t)x->kernels.count + 1);
+    const char **ops = ARENA_ARRAY(e->arena, const char *, (size_t)x->kernels.count + 2);
     bool is_plain = x->kind == GROUP_POINTWISE && x->kernels.count > 1;
     kernel k = *x->main;
     bool is_attention = x->is_attention || is_fused_attention(x->main);
@@ -442,6 +598,8 @@ static void emit_group(engine *e, const group *x)
                 is_made_here |= storage_of(e, e->in->kernels.items[x->kernels.items[m]].outputs[0]) == storage_of(e, t);
             if (is_made_here || is_folded(x, part, n))
                 continue;
+            if (part == x->main && n == 0 && x->pad)
+                t = before_pad(e, x, &k);
             bool is_bias = is_op(part, "addmm") ? n == 0 : n == 2;
             t = part == x->main && is_narrow(e, part) && !is_bias ? narrowed(e, t) : t;
             for (int m = 0; m < k.input_count; m++)
@@ -464,7 +622,11 @@ static void emit_group(engine *e, const group *x)
         if (k.input_count == 4)
             held[3] = expanded_bias(e, held);
         k.fused_count = 0; /* the name says it all, and it is the name of what comes as one operator too */
+    } else if (x->kind == GROUP_PRODUCT) {
+        give_bias(e, x, &k, held, ops);
     }
+    if (is_attention && k.input_count == 4 && is_mask(e, held[3], held[0]))
+        k.input_count = 3;
     int32_t s = storage_of(e, x->output);
     bool writes_narrow = e->readers[s] > e->wide_readers[s], writes_wide = e->wide_readers[s] > 0 || e->is_output[s];
     k.inputs = held;
@@ -557,6 +719,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
     out->unknown_count = in->unknown_count;
     size_t storages = (size_t)in->storage_count + 1;
     engine e = {.arena = a,
+                .net = &model->net,
                 .in = in,
                 .out = out,
                 .narrow = narrow_dtype(options->precision),
