@@ -230,7 +230,7 @@ void lower_attention(eager *e);
 void lower_onnx_attention(eager *e);
 void lower_experts(eager *e);   /* rules_experts.c */
 void lower_recurrent(eager *e); /* rules_recurrent.c */
-void lower_einsum(eager *e);  /* rules_einsum.c */
+void lower_einsum(eager *e);    /* rules_einsum.c */
 
 void lower_conv(eager *e); /* rules_conv.c */
 void lower_pool(eager *e);
