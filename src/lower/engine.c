@@ -88,19 +88,19 @@ static void absorb(engine *e, int32_t to, int32_t from)
     y->kind = GROUP_GONE;
 }
 
-/* Elementwise work on an operand that is broadcast here, and read nowhere else, is done anew for each element: masks are made so. */
-static void take_broadcast(engine *e, int32_t g)
+/* Elementwise work that only this kernel reads is done by it, if need be anew for each element that its result is broadcast to: masks are
+ * made so. */
+static void take_operands(engine *e, int32_t g, const kernel *k)
 {
-    int32_t number = e->groups.items[g].kernels.items[0];
-    const kernel *k = &e->in->kernels.items[number];
-    e->groups.items[g].kernels.count = 0;
     for (int i = 0; i < k->input_count; i++) {
         int32_t from = own_maker(e, k->inputs[i]);
         if (from != NO_GROUP && from != g && e->groups.items[from].kind == GROUP_POINTWISE &&
-            e->groups.items[g].kernels.count + e->groups.items[from].kernels.count < MAX_GROUP_KERNELS)
+            e->groups.items[g].full_inputs + e->groups.items[from].full_inputs <= MAX_FULL_INPUTS &&
+            e->groups.items[g].kernels.count + e->groups.items[from].kernels.count < MAX_GROUP_KERNELS) {
+            e->groups.items[g].full_inputs += e->groups.items[from].full_inputs;
             absorb(e, g, from);
+        }
     }
-    add_to_group(e, g, number);
 }
 
 static bool does_less(const engine *e, int32_t g, int32_t than)
@@ -137,10 +137,15 @@ static void place_elementwise(engine *e, int32_t number)
     }
     if (best == NO_GROUP) {
         new_group(e, GROUP_POINTWISE, number);
-        take_broadcast(e, e->groups.count - 1);
+        int32_t g = e->groups.count - 1;
+        e->groups.items[g].kernels.count = 0;
+        take_operands(e, g, k);
+        add_to_group(e, g, number);
         return;
     }
     e->groups.items[best].full_inputs += full - 1;
+    if (e->groups.items[best].kind == GROUP_POINTWISE)
+        take_operands(e, best, k);
     add_to_group(e, best, number);
 }
 

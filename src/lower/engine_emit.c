@@ -191,7 +191,7 @@ static bool is_added_bias(const engine *e, const group *x, int32_t part_number, 
            elements_of(e, t) == tensor_at(e, x->main->outputs[0])->dims[1];
 }
 
-/* An engine lays weights out as it wants them: always as (out, in), here seen as (in, out). */
+/* An engine lays weights out as it wants them: always as (out, in), here seen as (in, out); a bias is a row. */
 static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id *held)
 {
     int at = is_op(main, "addmm") ? 2 : 1;
@@ -202,6 +202,11 @@ static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id
     extent x = extent_of(&w);
     x.strides[0] = 1;
     x.strides[1] = x.dims[0];
+    if (at == 2 && elements_of(e, held[0]) == x.dims[1] && tensor_at(e, held[0])->rank != 1) {
+        placed_tensor bias = *tensor_at(e, held[0]);
+        extent row = {.rank = 1, .dims = {x.dims[1]}, .strides = {1}};
+        held[0] = add_seen(e, &bias, &row);
+    }
     w.is_weight = true; /* what is computed from weights alone is there before the pass */
     held[at] = add_seen(e, &w, &x);
 }

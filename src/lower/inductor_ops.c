@@ -52,9 +52,9 @@ bool needs_buffers(const kernel *k)
                                         "bmm",
                                         "_scaled_dot_product_flash_attention",
                                         "_scaled_dot_product_efficient_attention",
-                                    "_thnn_fused_lstm_cell",
-                                    "_thnn_fused_gru_cell",
-                                    "rnn_tanh_cell"};
+                                        "_thnn_fused_lstm_cell",
+                                        "_thnn_fused_gru_cell",
+                                        "rnn_tanh_cell"};
     return IS_ONE_OF(k, NAMES) || k->flags & KERNEL_UNKNOWN;
 }
 
