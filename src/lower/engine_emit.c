@@ -376,9 +376,65 @@ static void emit_all(engine *e)
             emit_group(e, &e->groups.items[ends[i] - 1]);
 }
 
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+enum { NEAR = 8 /* kernels before an attention that its operands are looked for in */ };
+
+/* The kernel that makes the tensor, from `first` up to `end`; -1: none. */
+static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
+{
+    for (int32_t i = end - 1; i >= first; i--) {
+        const kernel *k = &e->out->kernels.items[i];
+        for (int n = 0; n < k->output_count; n++)
+            if (storage_of(e, k->outputs[n]) == storage_of(e, t))
+                return i;
+    }
+    return -1;
+}
+
+/* Files have the products that make queries, keys and values in any order. They read the same, so an engine may choose: this one. */
+static void order_projections(engine *e, int32_t attention)
+{
+    const kernel *k = &e->out->kernels.items[attention];
+    int32_t from = attention > NEAR ? attention - NEAR : 0, makers[3], places[3];
+    for (int i = 0; i < 3; i++) {
+        makers[i] = made_at(e, k->inputs[i], from, attention);
+        for (int n = 0; n < i; n++)
+            if (makers[i] == makers[n])
+                return;
+        if (makers[i] < 0 || !is_op(&e->out->kernels.items[makers[i]], "addmm"))
+            return;
+        places[i] = makers[i];
+    }
+    for (int i = 0; i < 3; i++)
+        for (int n = i + 1; n < 3; n++)
+            if (places[n] < places[i]) {
+                int32_t swapped = places[i];
+                places[i] = places[n];
+                places[n] = swapped;
+            }
+    kernel products[3];
+    for (int i = 0; i < 3; i++) {
+        products[i] = e->out->kernels.items[makers[i]];
+        for (int n = 0; n < products[i].input_count; n++)
+            if (made_at(e, products[i].inputs[n], places[0], attention) >= 0)
+                return;
+    }
+    for (int32_t i = places[0]; i < attention; i++) /* nor may anybody in between read them */
+        for (int n = 0; n < e->out->kernels.items[i].input_count; n++)
+            if (made_at(e, e->out->kernels.items[i].inputs[n], places[0], attention) >= 0 && i != makers[0] &&
+                i != makers[1] && i != makers[2])
+                return;
+    for (int i = 0; i < 3; i++)
+        e->out->kernels.items[places[i]] = products[i];
+}
+
 void engine_emit(engine *e)
 {
     if (e->narrow != DT_UNKNOWN)
         emit_quantization(e);
     emit_all(e);
+    for (int32_t i = 0; i < e->out->kernels.count; i++)
+        if (is_fused_attention(&e->out->kernels.items[i]) && e->out->kernels.items[i].input_count >= 3)
+            order_projections(e, i);
 }
