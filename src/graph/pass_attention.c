@@ -151,6 +151,16 @@ static bool holds_scores(pass_context *p, value_id v)
     return false;
 }
 
+/* Which input of a choice holds scores, where the other is a number far below them (GPT-2 has -10000); 0: none does. */
+static int masked_side(pass_context *p, const node *n)
+{
+    double number;
+    for (int i = 1; i <= 2; i++)
+        if (pass_scalar(p, n->inputs[3 - i], &number) && number <= -1e4 && holds_scores(p, n->inputs[i]))
+            return i;
+    return 0;
+}
+
 /* From the softmax up to q k^T. Returns the product, or NULL. */
 static node *find_scores(pass_context *p, candidate *c)
 {
@@ -175,10 +185,10 @@ static node *find_scores(pass_context *p, candidate *c)
         }
         /* A choice between the scores and a number far below them is a mask. */
         n = pass_up(p, &c->group, at, "Where");
-        if (n && c->bias == NO_VALUE && pass_scalar(p, n->inputs[2], &factor) && factor < -1e4 &&
-            holds_scores(p, n->inputs[1])) {
+        int chosen = n && n->input_count == 3 ? masked_side(p, n) : 0;
+        if (chosen && c->bias == NO_VALUE) {
             c->bias = n->inputs[0];
-            at = n->inputs[1];
+            at = n->inputs[chosen];
             continue;
         }
         n = pass_up(p, &c->group, at, "Add");
