@@ -61,11 +61,20 @@ static void read_onnx(network *net, const node *n, attention *g)
 }
 
 /* What the passes make: (…,heads,L,E), or (…,heads,E,L) with the attribute "upright". The keys may come transposed: values tell
- * their length. */
+ * their length. With the attribute "heads_behind" it is (N,L,heads,E). */
 static void read_recovered(network *net, const node *n, attention *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2);
     int leading = q && q->rank >= 3 ? q->rank - 2 : 0;
+    if (node_attr_int(n, "heads_behind", 0)) {
+        g->batch = dim_at(q, 0);
+        g->heads = g->kv_heads = dim_at(q, -2);
+        g->queries = dim_at(q, -3);
+        g->keys = g->new_keys = dim_at(v, -3);
+        g->head_size = dim_at(q, -1);
+        g->v_head_size = dim_at(v, -1);
+        return;
+    }
     int length = node_attr_int(n, "upright", 0) ? -1 : -2, size = -3 - length;
     g->batch = leading ? num_product(&net->nums, q->dims, leading - 1) : q && q->rank == 2 ? 1 : NUM_UNKNOWN;
     g->heads = g->kv_heads = leading ? q->dims[leading - 1] : 1;

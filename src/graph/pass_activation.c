@@ -13,7 +13,7 @@ static value_id scaled_by(pass_context *p, pass_group *g, value_id v, double fac
     return before;
 }
 
-/* The product x * 0.5 * bell, where bell = 1 + erf(…) or 1 + tanh(…) is the output of `sum`; factors in any order. Returns the
+/* The product x * 0.5 * bell, where bell = 1 + erf(…), 1 + tanh(…) or erfc(…) is the output of `sum`; factors in any order. Returns the
  * output, or NO_VALUE. */
 static value_id half_times(pass_context *p, pass_group *g, value_id x, node *sum)
 {
@@ -123,9 +123,30 @@ static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id 
     return NO_VALUE;
 }
 
+static const double SQRT_HALF = 0.7071067812;
+
+/* x * 0.5 * erfc(-x * sqrt(1/2)), as TensorFlow writes it. */
+static void try_erfc_gelu(pass_context *p, node *n)
+{
+    pass_group g = {.count = 0};
+    group_add(&g, n);
+    value_id x = scaled_by(p, &g, n->inputs[0], -SQRT_HALF);
+    if (x == NO_VALUE) {
+        value_id negative = scaled_by(p, &g, n->inputs[0], SQRT_HALF);
+        node *sign = negative == NO_VALUE ? NULL : pass_up(p, &g, negative, "Neg");
+        x = sign ? sign->inputs[0] : NO_VALUE;
+    }
+    value_id output = x == NO_VALUE ? NO_VALUE : half_times(p, &g, x, n);
+    node *made = output == NO_VALUE ? NULL : pass_replace_group(p, &g, n, "Gelu", &x, 1, output);
+    if (made)
+        pass_attr_string(p, made, "approximate", "none");
+}
+
 void pass_gelu(pass_context *p)
 {
-    static const double SQRT_HALF = 0.7071067812;
+    PASS_FOR_EACH (p, n, "SpecialFunction")
+        if (str_is(node_attr_string(n, "function", ""), "Erfc"))
+            try_erfc_gelu(p, n);
     PASS_FOR_EACH (p, n, "Erf") {
         pass_group g = {.count = 0};
         group_add(&g, n);

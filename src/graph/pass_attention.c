@@ -13,6 +13,7 @@
  *   - the scores are scaled: written by hand, step by step, except where q, k and v are unpacked from one product in the
  *     order of the fused operator (MetaFormer), unless another block of the network mixes its scores by hand.
  *   - nothing is scaled, or by something learned: by hand.
+ *   - the products are sums over labels with the heads behind the length, (N,L,heads,E): Keras, which has an operator for it. One kernel.
  * The optional pass `explicit-attention` makes one node of those that run step by step too, for runtimes that look for them. */
 #include "graph/pass.h"
 
@@ -150,6 +151,16 @@ static bool holds_scores(pass_context *p, value_id v)
     return false;
 }
 
+/* Which input of a choice holds scores, where the other is a number far below them (GPT-2 has -10000); 0: none does. */
+static int masked_side(pass_context *p, const node *n)
+{
+    double number;
+    for (int i = 1; i <= 2; i++)
+        if (pass_scalar(p, n->inputs[3 - i], &number) && number <= -1e4 && holds_scores(p, n->inputs[i]))
+            return i;
+    return 0;
+}
+
 /* From the softmax up to q k^T. Returns the product, or NULL. */
 static node *find_scores(pass_context *p, candidate *c)
 {
@@ -174,10 +185,10 @@ static node *find_scores(pass_context *p, candidate *c)
         }
         /* A choice between the scores and a number far below them is a mask. */
         n = pass_up(p, &c->group, at, "Where");
-        if (n && c->bias == NO_VALUE && pass_scalar(p, n->inputs[2], &factor) && factor < -1e4 &&
-            holds_scores(p, n->inputs[1])) {
+        int chosen = n && n->input_count == 3 ? masked_side(p, n) : 0;
+        if (chosen && c->bias == NO_VALUE) {
             c->bias = n->inputs[0];
-            at = n->inputs[1];
+            at = n->inputs[chosen];
             continue;
         }
         n = pass_up(p, &c->group, at, "Add");
@@ -350,8 +361,102 @@ static void fuse(pass_context *p, const candidate *c)
         pass_attr_int(p, made, "upright", 1);
 }
 
+/* ---- written as sums over labels ----------------------------------------------------------------------------------- */
+
+enum { LABELS = 4 };
+
+/* The labels of "aecd,abcd->acbe"; false if it is of another form. */
+static bool read_labels(const node *n, char terms[3][LABELS])
+{
+    static const char FORM[] = "aaaa,aaaa->aaaa";
+    str s = node_attr_string(n, "equation", "");
+    size_t at = 0;
+    int counts[3] = {0}, term = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == ' ')
+            continue;
+        bool is_label = (s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || (s.ptr[i] >= 'A' && s.ptr[i] <= 'Z');
+        if (at >= sizeof FORM - 1 || (FORM[at] == 'a' ? !is_label : s.ptr[i] != FORM[at]))
+            return false;
+        term += FORM[at] == ',' || FORM[at] == '>';
+        if (is_label)
+            terms[term][counts[term]++] = s.ptr[i];
+        at++;
+    }
+    return at == sizeof FORM - 1 && n->input_count == 2;
+}
+
+/* Is the term the batch, then a length, the heads and the size of a head? */
+static bool is_term(const char *term, char batch, char length, char heads, char size)
+{
+    return term[0] == batch && term[1] == length && term[2] == heads && term[3] == size;
+}
+
+/* The number that is far below all scores where a key is hidden, added or chosen: a mask. Returns the scores. */
+static value_id find_added_mask(pass_context *p, candidate *c, value_id at)
+{
+    node *n = pass_up(p, &c->group, at, "Add");
+    if (!n || n->input_count != 2)
+        return at;
+    for (int i = 0; i < 2; i++) {
+        const node *maker = pass_maker(p, pass_origin(p, n->inputs[i]));
+        if (maker && (pass_is(maker, "Einsum") || pass_is(maker, "Mul") || pass_is(maker, "Div"))) {
+            c->bias = n->inputs[1 - i];
+            return n->inputs[i];
+        }
+    }
+    return NO_VALUE;
+}
+
+/* Keras has its queries, keys and values as (N,L,heads,E): k, q → (N,heads,queries,keys); softmax; with v back to (N,L,heads,E). */
+static bool read_einsum_candidate(pass_context *p, node *softmax, candidate *c)
+{
+    *c = (candidate){.softmax = softmax, .q = NO_VALUE, .bias = NO_VALUE, .scale = 1};
+    group_add(&c->group, softmax);
+    char in[3][LABELS], out[3][LABELS];
+    double factor;
+    value_id at = find_added_mask(p, c, softmax->inputs[0]);
+    value_id scores = at == NO_VALUE ? NO_VALUE : pass_unscale(p, &c->group, at, &factor);
+    node *first = scores == NO_VALUE ? NULL : pass_up(p, &c->group, scores, "Einsum");
+    node *last = first ? pass_down(p, &c->group, softmax->outputs[0], "Einsum") : NULL;
+    if (!last || !read_labels(first, in) || !read_labels(last, out))
+        return false;
+    c->scale = factor;
+    const char *s = in[2], *w = out[0]; /* both (N, heads, queries, keys) */
+    for (int i = 0; i < 2; i++) {
+        char size = in[i][3];
+        if (is_term(in[i], s[0], s[2], s[1], size) && is_term(in[1 - i], s[0], s[3], s[1], size)) {
+            c->q = first->inputs[i];
+            c->k = first->inputs[1 - i];
+        }
+    }
+    c->v = last->inputs[1];
+    c->output = last->outputs[0];
+    bool is_back = is_term(out[1], w[0], w[3], w[1], out[1][3]) && is_term(out[2], w[0], w[2], w[1], out[1][3]);
+    return c->q != NO_VALUE && is_back && pass_origin(p, last->inputs[0]) == pass_origin(p, softmax->outputs[0]);
+}
+
+static void fuse_einsums(pass_context *p)
+{
+    candidate c;
+    PASS_FOR_EACH (p, n, "Softmax") {
+        if (!read_einsum_candidate(p, n, &c))
+            continue;
+        double factor;
+        value_id q = pass_unscale(p, &c.group, c.q, &factor); /* older versions scale the queries */
+        value_id inputs[4] = {q, c.k, c.v, c.bias};
+        node *made = pass_replace_group(p, &c.group, c.softmax, "ScaledDotProductAttention", inputs,
+                                        c.bias == NO_VALUE ? 3 : 4, c.output);
+        if (!made)
+            continue;
+        pass_attr_real(p, made, "scale", c.scale * factor);
+        pass_attr_int(p, made, "heads_behind", 1);
+    }
+}
+
 void pass_attention(pass_context *p)
 {
+    fuse_einsums(p);
     habits h = {0};
     candidate c;
     PASS_FOR_EACH (p, n, "Softmax")

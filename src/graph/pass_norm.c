@@ -138,6 +138,27 @@ static void try_layer_norm(pass_context *p, node *n)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
+/* bias - mean * a, or bias + -mean * a. Returns the bias, and the mean, or NO_VALUE. */
+static value_id folded_bias(pass_context *p, pass_group *g, value_id v, value_id a, value_id *mean)
+{
+    node *offset = pass_up(p, g, v, "Sub");
+    node *moved = offset ? pass_up(p, g, offset->inputs[1], "Mul") : NULL;
+    if (moved) {
+        *mean = pass_other(p, moved, a);
+        return offset->inputs[0];
+    }
+    offset = offset ? NULL : pass_up(p, g, v, "Add");
+    for (int i = 0; offset && i < 2; i++) {
+        moved = p->is_static[offset->inputs[1 - i]] ? pass_up(p, g, offset->inputs[i], "Mul") : NULL;
+        node *negative = moved ? pass_up(p, g, pass_other(p, moved, a), "Neg") : NULL;
+        if (!negative)
+            continue;
+        *mean = negative->inputs[0];
+        return offset->inputs[1 - i];
+    }
+    return NO_VALUE;
+}
+
 /* As TensorFlow writes it, anchored at the inverse of the deviation: a = scale / deviation; x * a + (bias - mean * a). */
 static void try_folded_layer_norm(pass_context *p, node *inverse)
 {
@@ -160,15 +181,13 @@ static void try_folded_layer_norm(pass_context *p, node *inverse)
         sum = pass_down(p, &g, product->outputs[0], "Add");
         if (!sum)
             return;
-        node *offset = pass_up(p, &g, pass_other(p, sum, product->outputs[0]), "Sub");
-        node *moved = offset ? pass_up(p, &g, offset->inputs[1], "Mul") : NULL;
-        value_id mean = moved ? pass_other(p, moved, a) : NO_VALUE;
-        const node *reduce = pass_maker(p, pass_origin(p, mean));
+        value_id mean = NO_VALUE, bias = folded_bias(p, &g, pass_other(p, sum, product->outputs[0]), a, &mean);
+        const node *reduce = mean == NO_VALUE ? NULL : pass_maker(p, pass_origin(p, mean));
         if (!reduce || !pass_is(reduce, "ReduceMean") || pass_origin(p, reduce->inputs[0]) != pass_origin(p, x) ||
             last_axes(p, reduce) != count || !fits_last(p, scale, sum->outputs[0], count) ||
-            !fits_last(p, offset->inputs[0], sum->outputs[0], count))
+            !fits_last(p, bias, sum->outputs[0], count))
             return;
-        value_id inputs[3] = {x, scale, offset->inputs[0]};
+        value_id inputs[3] = {x, pass_weight(p, &g, scale, NULL), pass_weight(p, &g, bias, NULL)};
         node *made = pass_replace_group(p, &g, inverse, "LayerNormalization", inputs, 3, sum->outputs[0]);
         if (made) {
             pass_attr_int(p, made, "axis", -count);

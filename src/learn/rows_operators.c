@@ -47,9 +47,13 @@ static const char *const COLUMN_NAMES[COLUMN_COUNT] = {
     [COLUMN_KV_HEADS] = "kv_heads",
     [COLUMN_HEAD_DIM] = "head_dim",
     [COLUMN_WINDOW] = "window",
+    [COLUMN_HIDDEN] = "hidden",
+    [COLUMN_STEPS] = "timesteps",
     [COLUMN_LATENCY] = "latency_ms",
     [COLUMN_FORWARD_MS] = "fwd_ms",
     [COLUMN_BACKWARD_MS] = "bwd_ms",
+    [COLUMN_BACKWARD_DATA_MS] = "bwd_data_ms",
+    [COLUMN_BACKWARD_WEIGHT_MS] = "bwd_weight_ms",
     [COLUMN_POWER] = "power_w",
 };
 
@@ -243,6 +247,8 @@ static uint32_t shape_of(const operator_reader *o)
         COLUMN_KV_HEADS,
         COLUMN_HEAD_DIM,
         COLUMN_WINDOW,
+        COLUMN_HIDDEN,
+        COLUMN_STEPS,
     };
     uint32_t hash = str_hash(o->op) ^ 31 * str_hash(o->direction);
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
@@ -252,7 +258,7 @@ static uint32_t shape_of(const operator_reader *o)
     return hash;
 }
 
-/* One row of a table may be two measurements: there and back. */
+/* One row of a table may be several measurements: there and back. */
 static void read_row(operator_reader *o, const operator_source *s, str direction, operator_column time)
 {
     table_reader *t = o->table;
@@ -306,5 +312,9 @@ void table_read_operators(table_reader *t)
         read_row(o, source, STR("fwd"), COLUMN_FORWARD_MS);
         if (str_starts(operator_text(o, COLUMN_OP), "conv")) /* gradients of the others are other operators */
             read_row(o, source, STR("bwd"), COLUMN_BACKWARD_MS);
+        if (operator_text(o, COLUMN_BACKWARD_DATA_MS).len)
+            read_row(o, source, STR("bwd_data"), COLUMN_BACKWARD_DATA_MS);
+        if (operator_text(o, COLUMN_BACKWARD_WEIGHT_MS).len)
+            read_row(o, source, STR("bwd_weight"), COLUMN_BACKWARD_WEIGHT_MS);
     }
 }

@@ -50,9 +50,13 @@ typedef enum operator_column {
     COLUMN_KV_HEADS,
     COLUMN_HEAD_DIM,
     COLUMN_WINDOW,
+    COLUMN_HIDDEN, /* of recurrent layers */
+    COLUMN_STEPS,
     COLUMN_LATENCY,
     COLUMN_FORWARD_MS,
     COLUMN_BACKWARD_MS,
+    COLUMN_BACKWARD_DATA_MS, /* of recurrent layers: the way back through the steps, and the gradients of the weights */
+    COLUMN_BACKWARD_WEIGHT_MS,
     COLUMN_POWER,
     COLUMN_COUNT
 } operator_column;

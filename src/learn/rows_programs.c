@@ -224,6 +224,36 @@ static void make_convolution(operator_reader *o)
     single_convolution_backward(e, input, weight, window, y, of_input, of_weight);
 }
 
+/* ---- recurrent layers -------------------------------------------------------------------------------------------- */
+
+/* Without the product of the inputs, as DeepBench has them: its layers are as wide as their inputs, which cuDNN then adds as they are. (Gradients
+ * of the weights reach the peak of the GPUs only if they are those of the state alone.) */
+static void make_recurrent(operator_reader *o)
+{
+    const char *canonical = str_is(o->op, "lstm") ? "LSTM" : str_is(o->op, "gru") ? "GRU" : "RNN";
+    recurrent r = *recurrent_named(str_of(canonical));
+    r.hidden = operator_number(o, COLUMN_HIDDEN, 1, -1);
+    r.batch = operator_number(o, COLUMN_BATCH, 1, -1);
+    r.steps = operator_number(o, COLUMN_STEPS, 1, -1);
+    if (o->row->reason)
+        return;
+    int64_t rows = r.steps * r.batch, gates = r.gates * r.hidden;
+    eager *e = begin(o, canonical);
+    if (str_is(o->direction, "bwd_weight")) {
+        tensor_id made = single_tensor(e, o->input, 2, DIMS(rows, gates));
+        matmul(e, transpose_last(e, made), single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), false);
+        return;
+    }
+    tensor_id weight = single_weight(e, o->weight, 2, DIMS(gates, r.hidden));
+    if (str_is(o->direction, "bwd_data")) {
+        recurrent_steps_backward(e, &r, single_tensor(e, o->input, 2, DIMS(rows, gates)), weight);
+        return;
+    }
+    tensor_id h = single_tensor(e, o->input, 2, DIMS(r.batch, r.hidden));
+    tensor_id c = r.has_cell ? single_tensor(e, o->input, 2, DIMS(r.batch, r.hidden)) : NO_TENSOR;
+    recurrent_steps(e, &r, single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), weight, h, c);
+}
+
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 /* Tables of language models say m and n, others rows and columns. */
@@ -324,6 +354,9 @@ const operator_kind *operator_kind_of(str op)
         {"context_attention", make_attention, NULL, NULL, 0},
         {"generation_attention", make_attention, NULL, NULL, 0},
         {"encoder_attention", make_attention, NULL, NULL, 0},
+        {"lstm", make_recurrent, NULL, NULL, 0},
+        {"gru", make_recurrent, NULL, NULL, 0},
+        {"vanilla", make_recurrent, NULL, NULL, 0},
         {"ln", make_layer_norm, NULL, NULL, 0},
         {"layernorm", make_layer_norm, NULL, NULL, 0},
         {"input_layernorm", make_layer_norm, NULL, NULL, 0},

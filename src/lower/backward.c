@@ -40,6 +40,7 @@ static const struct {
     {"bmm", back_bmm},
     {"_scaled_dot_product_flash_attention", back_attention},
     {"_scaled_dot_product_efficient_attention", back_attention},
+    {"_cudnn_rnn", back_recurrent},
     {"gelu", back_unary},
     {"silu", back_unary},
     {"sigmoid", back_unary},

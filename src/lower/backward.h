@@ -91,6 +91,8 @@ void back_norm(backward *b);
 void back_resample(backward *b);
 void back_loss(backward *b);
 
+void back_recurrent(backward *b); /* rules_recurrent.c */
+
 void back_clone(backward *b); /* backward_rules_move.c */
 void back_view(backward *b);
 void back_permute(backward *b);

@@ -155,6 +155,21 @@ tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int coun
 /* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
 tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
 
+/* A recurrent layer of one direction. */
+typedef struct recurrent {
+    const char *op;                   /* LSTM, GRU, RNN */
+    const char *cell, *cell_backward; /* what combines the gates, and its gradient */
+    int gates;
+    double flops;  /* of the cell, for each unit */
+    bool has_cell; /* a second state */
+    int64_t steps, batch, hidden;
+} recurrent;
+const recurrent *recurrent_named(str op); /* its sizes are 0; NULL: none is called so */
+/* All steps: gates (steps · batch, n) are what the inputs add, weight (gates · hidden, hidden), states (batch, hidden). */
+void recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
+/* The way back through them, with the gates that were kept. */
+void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
+
 /* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
 const node *maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
@@ -213,8 +228,9 @@ void lower_gemm(eager *e);
 void lower_matmul(eager *e);
 void lower_attention(eager *e);
 void lower_onnx_attention(eager *e);
-void lower_experts(eager *e); /* rules_experts.c */
-void lower_einsum(eager *e);  /* rules_einsum.c */
+void lower_experts(eager *e);   /* rules_experts.c */
+void lower_recurrent(eager *e); /* rules_recurrent.c */
+void lower_einsum(eager *e);    /* rules_einsum.c */
 
 void lower_conv(eager *e); /* rules_conv.c */
 void lower_pool(eager *e);

@@ -28,7 +28,10 @@ static const char *const CALLS[] = {"convolution",
                                     "bmm",
                                     "baddbmm",
                                     "_scaled_dot_product_flash_attention",
-                                    "_scaled_dot_product_efficient_attention"};
+                                    "_scaled_dot_product_efficient_attention",
+                                    "_thnn_fused_lstm_cell",
+                                    "_thnn_fused_gru_cell",
+                                    "rnn_tanh_cell"};
 static const char *const REDUCTIONS[] = {
     "mean", "sum", "amax", "amin", "max", "min", "linalg_vector_norm", "var", "var_mean", "std", "adaptive_max_pool2d"};
 /* Element by element, yet from elsewhere. */
@@ -48,7 +51,10 @@ bool needs_buffers(const kernel *k)
                                         "mm",
                                         "bmm",
                                         "_scaled_dot_product_flash_attention",
-                                        "_scaled_dot_product_efficient_attention"};
+                                        "_scaled_dot_product_efficient_attention",
+                                        "_thnn_fused_lstm_cell",
+                                        "_thnn_fused_gru_cell",
+                                        "rnn_tanh_cell"};
     return IS_ONE_OF(k, NAMES) || k->flags & KERNEL_UNKNOWN;
 }
 
@@ -419,6 +425,10 @@ static bool keeps_shape(const inductor *c)
 void lower_kernel(inductor *c)
 {
     const kernel *k = c->k;
+    if (is_op(k, "_cudnn_rnn")) { /* what follows is launched by the library; this makes what the layer returns */
+        call_library(c);
+        return;
+    }
     if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && is_op(k, "clone")))
         return;
     if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || IS_ONE_OF(k, CALLS))

@@ -11,6 +11,26 @@ static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t
         to[i] = ints && i < count ? ints[i] : otherwise;
 }
 
+/* Where more is padded behind than in front, the larger half counts; likewise where the file says but how large the result is. */
+static void read_padding(eager *e, kernel_window *w)
+{
+    int64_t pads[2 * MAX_WINDOW];
+    read_ints(e, "pads", pads, 2 * w->rank, 0);
+    bool is_same =
+        str_starts(node_attr_string(e->node, "auto_pad", "NOTSET"), "SAME") && !node_is(e->node, "ConvTranspose");
+    extent x = is_same ? tensor_extent(e, input_of(e, 0)) : (extent){0};
+    extent y = is_same ? output_extent(e, 0) : (extent){0};
+    for (int i = 0; i < w->rank; i++) {
+        int64_t all = add_saturated(pads[i], pads[w->rank + i]);
+        if (is_same && i + 2 < x.rank && i + 2 < y.rank) {
+            int64_t reach =
+                mul_wrapping(y.dims[i + 2] - 1, w->stride[i]) + mul_wrapping(w->size[i] - 1, w->dilation[i]);
+            all = reach + 1 > x.dims[i + 2] ? reach + 1 - x.dims[i + 2] : 0;
+        }
+        w->padding[i] = all / 2 + all % 2;
+    }
+}
+
 static kernel_window *new_window(eager *e, int rank, const int64_t *size)
 {
     kernel_window *w = ARENA_NEW(e->arena, kernel_window);
@@ -19,7 +39,7 @@ static kernel_window *new_window(eager *e, int rank, const int64_t *size)
         w->size[i] = size[i];
     read_ints(e, "strides", w->stride, w->rank, 1);
     read_ints(e, "dilations", w->dilation, w->rank, 1);
-    read_ints(e, "pads", w->padding, w->rank, 0);
+    read_padding(e, w);
     w->groups = node_attr_int(e->node, "group", 1);
     w->groups = w->groups > 0 ? w->groups : 1;
     return w;

@@ -163,8 +163,33 @@ static bool are_matrices(eager *e, int a, int b)
     return input_of(e, a) != NO_TENSOR && input_of(e, b) != NO_TENSOR && input_rank(e, a) >= 2 && input_rank(e, b) >= 2;
 }
 
+/* A weight that the file has in more dimensions, (in, heads, size) or (heads, size, out): seen as a matrix. */
+static bool is_split_weight(eager *e)
+{
+    const placed_tensor *x = tensor_at(e, input_of(e, 0)), *w = tensor_at(e, input_of(e, 1));
+    extent own = extent_of(w);
+    int64_t in = x->dims[x->rank - 1];
+    return w->rank > 2 && w->is_weight && extent_is_contiguous(&own) && in > 0 && extent_elements(&own) % in == 0 &&
+           !node_attr_int(e->node, "transB", 0);
+}
+
+static void lower_split_linear(eager *e)
+{
+    tensor_id x = to_low(e, input_of(e, 0)), w = input_of(e, 1), bias = to_low(e, input_of(e, 2));
+    extent own = tensor_extent(e, w), shape = tensor_extent(e, x), matrix = {.rank = 2};
+    matrix.dims[0] = shape.dims[shape.rank - 1];
+    matrix.dims[1] = extent_elements(&own) / matrix.dims[0];
+    extent_contiguous(&matrix);
+    tensor_id y = matmul(e, x, to_low(e, view_as(e, "view", w, &matrix)), true);
+    set_result(e, 0, bias == NO_TENSOR ? y : binary(e, "add", y, bias));
+}
+
 void lower_linear(eager *e)
 {
+    if (are_matrices(e, 0, 1) && is_split_weight(e)) {
+        lower_split_linear(e);
+        return;
+    }
     if (!are_matrices(e, 0, 1) || input_rank(e, 1) != 2) {
         lower_unknown(e);
         return;
@@ -337,6 +362,13 @@ void lower_attention(eager *e)
         lower_unknown(e);
         return;
     }
+    static const int64_t SWAP[] = {0, 2, 1, 3};
+    bool heads_behind = node_attr_int(n, "heads_behind", 0) != 0 && input_rank(e, 0) == 4;
+    if (heads_behind) {
+        q = permute(e, q, SWAP);
+        k = permute(e, k, SWAP);
+        v = permute(e, v, SWAP);
+    }
     if (input_rank(e, 0) == 3 && !e->options->explicit_attention) {
         q = batch_of_one(e, q);
         k = batch_of_one(e, k);
@@ -358,7 +390,8 @@ void lower_attention(eager *e)
         v = contiguous(e, v);
     }
     tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
-    set_result(e, 0, upright ? transpose_last(e, y) : y);
+    y = upright ? transpose_last(e, y) : y;
+    set_result(e, 0, heads_behind ? permute(e, y, SWAP) : y);
 }
 
 /* ---- ONNX's attention: with a cache, heads of keys that queries share ---------------------------------------------- */

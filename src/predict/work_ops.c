@@ -224,6 +224,11 @@ static const struct {
     {"log1p", WORK_POINTWISE},
     {"sign", WORK_POINTWISE},
     {"cumsum_", WORK_POINTWISE},
+    {"_thnn_fused_lstm_cell", WORK_POINTWISE},
+    {"_thnn_fused_gru_cell", WORK_POINTWISE},
+    {"rnn_tanh_cell", WORK_POINTWISE},
+    {"_thnn_fused_lstm_cell_backward", WORK_POINTWISE},
+    {"_thnn_fused_gru_cell_backward", WORK_POINTWISE},
 };
 enum { OP_COUNT = sizeof OPS / sizeof *OPS };
 

@@ -6,7 +6,8 @@
  *         mode=infer|train|train-forward  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
  *         attention=fused|explicit  updates=joint|single  backward=plain|autocast
  *
- * One line per kernel. Views begin with ".", kernels that another operator launches with "+". Exit code as of sooth. */
+ * One line per kernel. Views begin with ".", kernels that another operator launches with "+"; at the end is how often it runs, if not
+ * once. Exit code as of sooth. */
 #include "lower/layout.h"
 
 #include <stdio.h>
@@ -64,7 +65,10 @@ static void print_text(const program *p, const kernel *k)
         print_tensor(p, k->outputs[i]);
     for (int i = 0; i < k->fused_count; i++)
         printf("%s%s", i ? "," : " {", k->fused[i]);
-    printf(k->fused_count ? "}\n" : "\n");
+    printf(k->fused_count ? "}" : "");
+    if (k->repeat != 1)
+        printf(" %lldx", (long long)k->repeat);
+    printf("\n");
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */

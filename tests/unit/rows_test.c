@@ -269,7 +269,7 @@ static void convolutions(void **state)
                                   "conv2d,NV T4,,fp32,train,,fwd,2,4,8,9,6,13,3,2,1,1,1,2,1\n"
                                   "conv2d,NV T4,,fp32,train,,fwd,2,5,8,9,6,3,3,2,1,1,1,2,1\n"
                                   "conv2d,NV T4,,fp32,train,,fwd,2147483648,2147483648,8,9,2,3,3,2,1,1,1,2,1\n"
-                                  "lstm,NV T4,,fp32,train,,fwd,2,5,8,9,6,3,3,2,1,1,1,2,1\n",
+                                  "conv4d,NV T4,,fp32,train,,fwd,2,5,8,9,6,3,3,2,1,1,1,2,1\n",
                                   NULL);
     assert_non_null(r);
     const kernel *k = timed_kernel(&r->rows.items[0]);
@@ -287,7 +287,32 @@ static void convolutions(void **state)
     assert_string_equal(r->rows.items[2].reason, "the window is larger than the map");
     assert_string_equal(r->rows.items[3].reason, "2 groups do not divide the channels");
     assert_string_equal(r->rows.items[4].reason, "one of its tensors is too large");
-    assert_string_equal(r->rows.items[5].reason, "no program is known for the operator 'lstm'");
+    assert_string_equal(r->rows.items[5].reason, "no program is known for the operator 'conv4d'");
+}
+
+/* The steps are counted, not written out; the weights are those of the state alone. */
+static void recurrent_layers(void **state)
+{
+    measured_rows *r =
+        read_table(*state,
+                   "op,device,dtype,suite,hidden,batch,timesteps,fwd_ms,bwd_data_ms,bwd_weight_ms,precision_note\n"
+                   "lstm,NV V100,fp32,train,64,8,25,1,2,3,Float\n"
+                   "gru,NV V100,fp32,inference,64,8,1,1,,,Float\n"
+                   "vanilla,NV V100,fp32,inference,64,0,1,1,,,Float\n",
+                   NULL);
+    assert_non_null(r);
+    assert_int_equal(r->rows.count, 5);
+    static const int64_t MACS[] = {25 * 8 * 64 * 4 * 64, 25 * 8 * 64 * 4 * 64, 25 * 8 * 64 * 4 * 64, 8 * 64 * 3 * 64};
+    static const double MS[] = {1, 2, 3, 1};
+    for (int i = 0; i < 4; i++) {
+        const program *p = r->rows.items[i].kernels;
+        int64_t macs = 0;
+        for (int32_t n = 0; n < p->kernels.count; n++)
+            macs += p->kernels.items[n].macs * p->kernels.items[n].repeat;
+        assert_int_equal(macs, MACS[i]);
+        assert_true(r->rows.items[i].latency_ms == MS[i]);
+    }
+    assert_string_equal(r->rows.items[4].reason, "batch is '0', which is no size");
 }
 
 static void a_layer_is_two_rows(void **state)
@@ -384,6 +409,7 @@ int main(void)
         TEST(types_of_serving_frameworks),
         TEST(causal_attention),
         TEST(convolutions),
+        TEST(recurrent_layers),
         TEST(a_layer_is_two_rows),
         TEST(the_same_share_of_shapes),
         TEST(architectures),
