@@ -386,6 +386,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
     /* With the casts and copies of most networks; room that is not needed costs nothing, moving costs. */
     ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
+    ARENA_RESERVE(a, &e.out->like, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);
     ARENA_RESERVE(a, &e.bytes, 2 * (size_t)net->values.count + 16);
     find_readers(&e);

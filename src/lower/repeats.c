@@ -151,6 +151,9 @@ static void copy_layer(eager *e, const layer_record *r)
         for (int n = 0; n < k->output_count; n++)
             held[k->input_count + n] = counterpart(e, r, base, k->outputs[n]);
         *made = *k;
+        while (p->like.count < p->kernels.count - 1)
+            *(int32_t *)ARENA_PUSH_ROOM(e->arena, &p->like) = 0;
+        *(int32_t *)ARENA_PUSH_ROOM(e->arena, &p->like) = i + 1;
         made->layer = e->layer;
         made->inputs = held;
         made->outputs = held + k->input_count;

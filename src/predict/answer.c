@@ -259,7 +259,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     const program *p = answer->lowered->program;
     prediction *times = predict_program(with, p, &answer->lowered->works, where, &answer->arena);
     power_model power;
-    power_model_shipped(&power, &model->fail);
+    power_model_shipped_for(&power, where->device->texts[DEVICE_NAME], &model->fail);
     energy drawn = energy_of_program(&power, p, times, where->device, power_limit_w, &answer->arena);
     answer->program = p;
     answer->times = times;

@@ -11,7 +11,13 @@ static const float FAR_LOG2 = 40;
 
 static float lg(double x)
 {
-    return x > 1 ? log2f((float)x) : 0;
+    float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (!(x > 1))
+        return 0;
+    /* Most sizes are powers of two. */
+    return bits & 0x7fffff ? log2f(single) : (float)((int)(bits >> 23) - 127);
 }
 
 /* Trailing zero bits of a size, at most 7: which vector width and tile it allows. */
@@ -586,6 +592,7 @@ work_list work_of_program(const program *p, arena *a)
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
+    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* signatures by kernel */
     op_cache cache = {.names = {NULL}};
     double clock = 1;
     for (int32_t i = 0; i < count; i++) {
@@ -600,7 +607,9 @@ work_list work_of_program(const program *p, arena *a)
             if (last > 0)
                 reuse[j] = whole_lg(clock - last);
         }
-        uint64_t alike = signature(p, k) | 1, hash = with_reuse(alike, reuse) | 1;
+        int32_t like = i < p->like.count ? p->like.items[i] : 0;
+        uint64_t alike = alikes[i] = like ? alikes[like - 1] : signature(p, k) | 1;
+        uint64_t hash = with_reuse(alike, reuse) | 1;
         size_t slot = slot_of(&table, hash);
         if (!table.hashes[slot]) {
             keep_slot(&table, slot, hash, list.count);
