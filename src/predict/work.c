@@ -577,6 +577,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     w->reuse[1] = reuse[1];
     if (!like) {
         w->op = op_of(cache, k->op);
+        w->like = list->count - 1;
         describe(p, k, w);
     }
 }
