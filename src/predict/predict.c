@@ -42,6 +42,24 @@ static double least_us(const work *w, const ideal_time *ideal)
     return w->macs > 0 ? 0.8 * ideal->compute_us : 0;
 }
 
+/* Columns that are not zero in all rows; returns how many. */
+static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNEL_WIDTH])
+{
+    uint32_t bits[KERNEL_WIDTH] = {0};
+    for (size_t i = 0; i < count; i++, rows += KERNEL_WIDTH)
+        for (size_t k = 0; k < KERNEL_WIDTH; k++) {
+            uint32_t of_row;
+            memcpy(&of_row, rows + k, sizeof of_row);
+            bits[k] |= of_row;
+        }
+    size_t picked = 0;
+    for (uint16_t k = 0; k < KERNEL_WIDTH; k++) {
+        picks[picked] = k;
+        picked += (bits[k] << 1) != 0; /* without the sign */
+    }
+    return picked;
+}
+
 /* The kernels of one group, which follow one another in `order`; `places` gets by work where in it each stands. */
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, int stack,
                        int gpu, const device_view *view, work_time *times, int32_t *places, float *room)
@@ -67,6 +85,9 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         int op = w->op < v->net.op_count ? w->op : 0;
         memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }
+    uint16_t picks[KERNEL_WIDTH];
+    pass.pick_count = pick_columns(pass.input, count, picks);
+    pass.picks = picks;
     net_forward(&v->net, g, &pass);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
