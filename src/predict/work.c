@@ -511,6 +511,7 @@ typedef struct work_table {
     uint64_t *hashes;
     int32_t *works;
     size_t slots; /* a power of two */
+    size_t used;  /* at most half of them */
 } work_table;
 
 /* Where the hash is, or a free slot for it. */
@@ -522,10 +523,25 @@ static size_t slot_of(const work_table *t, uint64_t hash)
     return slot;
 }
 
-static void keep_slot(const work_table *t, size_t slot, uint64_t hash, int32_t index)
+static void keep_slot(work_table *t, size_t slot, uint64_t hash, int32_t index)
 {
     t->hashes[slot] = hash;
     t->works[slot] = index;
+    t->used++;
+}
+
+/* Room for two more. Most kernels are like one before, so a table for all of them would be large for nothing. */
+static void widen(work_table *t, arena *a)
+{
+    if (t->slots && 2 * (t->used + 2) <= t->slots)
+        return;
+    work_table wider = {.slots = t->slots ? 4 * t->slots : 256};
+    wider.hashes = ARENA_ARRAY(a, uint64_t, wider.slots);
+    wider.works = arena_room(a, wider.slots, sizeof *wider.works);
+    for (size_t i = 0; i < t->slots; i++)
+        if (t->hashes[i])
+            keep_slot(&wider, slot_of(&wider, t->hashes[i]), t->hashes[i], t->works[i]);
+    *t = wider;
 }
 
 /* The whole part of lg(x). Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
@@ -585,11 +601,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
 work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
-    work_table table = {.slots = 32};
-    while (table.slots < (size_t)count * 4) /* two for each work, at most half full */
-        table.slots *= 2;
-    table.hashes = ARENA_ARRAY(a, uint64_t, table.slots);
-    table.works = arena_room(a, table.slots, sizeof *table.works);
+    work_table table = {.slots = 0};
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
@@ -611,6 +623,7 @@ work_list work_of_program(const program *p, arena *a)
         int32_t like = i < p->like.count ? p->like.items[i] : 0;
         uint64_t alike = alikes[i] = like ? alikes[like - 1] : signature(p, k) | 1;
         uint64_t hash = with_reuse(alike, reuse) | 1;
+        widen(&table, a);
         size_t slot = slot_of(&table, hash);
         if (!table.hashes[slot]) {
             keep_slot(&table, slot, hash, list.count);
