@@ -57,8 +57,7 @@ void *arena_copy(arena *a, const void *from, size_t count, size_t size);
 static inline str arena_str(arena *a, str s)
 {
     char *p = arena_room(a, s.len + 1, 1);
-    if (s.len)
-        memcpy(p, s.ptr, s.len);
+    str_copy(p, s);
     p[s.len] = '\0';
     return (str){p, s.len};
 }

@@ -27,6 +27,14 @@ static size_t read_exponent(str s, size_t at, int64_t *exponent)
     return i;
 }
 
+/* Those up to 1e22 are exact as doubles. */
+static double power_of_ten(int64_t exponent)
+{
+    static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    return exponent < 23 ? POWERS[exponent] : pow(10, (double)exponent);
+}
+
 /* In two steps, so that the power of ten stays a number where the result is one. */
 static double scaled(double x, int64_t scale)
 {
@@ -36,7 +44,7 @@ static double scaled(double x, int64_t scale)
         x /= 1e300;
         scale += 300;
     }
-    return scale < 0 ? x / pow(10, (double)-scale) : x * pow(10, (double)scale);
+    return scale < 0 ? x / power_of_ten(-scale) : x * power_of_ten(scale);
 }
 
 size_t decimal_read(str s, decimal *number)

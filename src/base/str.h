@@ -45,6 +45,19 @@ static inline uint64_t str_short(str s)
     return s.len ? p[0] | (uint32_t)p[s.len / 2] << 8 | (uint32_t)p[s.len - 1] << 16 : 0;
 }
 
+/* Copies the bytes in the same way. */
+static inline void str_copy(char *to, str s)
+{
+    if (s.len < 8) {
+        for (size_t i = 0; i < s.len; i++)
+            to[i] = s.ptr[i];
+        return;
+    }
+    for (size_t i = 0; i + 8 < s.len; i += 8)
+        memcpy(to + i, s.ptr + i, 8);
+    memcpy(to + s.len - 8, s.ptr + s.len - 8, 8);
+}
+
 static inline bool str_eq(str a, str b)
 {
     if (a.len != b.len)

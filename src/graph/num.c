@@ -338,11 +338,3 @@ num num_max(num_table *t, num a, num b)
         return a > b ? a : b;
     return a == b ? a : function_atom(t, "max(%s,%s)", a, b);
 }
-
-num num_product(num_table *t, const num *items, int count)
-{
-    num product = 1;
-    for (int i = 0; i < count; i++)
-        product = num_mul(t, product, items[i]);
-    return product;
-}

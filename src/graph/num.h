@@ -74,6 +74,14 @@ num num_ceildiv(num_table *t, num a, num b);
 num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */
 num num_min(num_table *t, num a, num b);
 num num_max(num_table *t, num a, num b);
-num num_product(num_table *t, const num *items, int count); /* 1 for none */
+
+/* 1 for none. */
+static inline num num_product(num_table *t, const num *items, int count)
+{
+    num product = 1;
+    for (int i = 0; i < count; i++)
+        product = num_mul(t, product, items[i]);
+    return product;
+}
 
 #endif

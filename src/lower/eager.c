@@ -107,7 +107,8 @@ int node_axis(eager *e, int64_t axis, int rank)
 typedef enum locality {
     NOT_LOCAL,
     LOCAL,
-    LOCAL_IF_COMPUTED /* if no input is a constant, whose name and maker tell more */
+    LOCAL_IF_COMPUTED, /* if no input is a constant, whose name and maker tell more; numbers behind the first input tell nothing */
+    LOCAL_IF_NOT_PADDED,
 } locality;
 
 static const struct lowering {
@@ -181,8 +182,8 @@ static const struct lowering {
     {"Einsum", lower_einsum, NULL, NULL, NOT_LOCAL},
     {"Conv", lower_conv, NULL, NULL, LOCAL},
     {"ConvTranspose", lower_conv, NULL, find_col2im, NOT_LOCAL},
-    {"MaxPool", lower_pool, NULL, NULL, NOT_LOCAL},
-    {"AveragePool", lower_pool, NULL, NULL, NOT_LOCAL},
+    {"MaxPool", lower_pool, NULL, NULL, LOCAL},
+    {"AveragePool", lower_pool, NULL, NULL, LOCAL_IF_NOT_PADDED},
     {"GlobalAveragePool", lower_global_pool, NULL, NULL, NOT_LOCAL},
     {"GlobalMaxPool", lower_global_pool, NULL, NULL, NOT_LOCAL},
     {"BatchNormalization", lower_batch_norm, NULL, NULL, LOCAL},
@@ -351,6 +352,31 @@ bool is_learned(const eager *e, value_id v)
     return !has_word(name, BUFFERS) && (name[0] != '/' || has_word(name, MOVES));
 }
 
+/* Can the node be one that repeats another? */
+static bool is_local(const eager *e, locality local)
+{
+    const node *n = e->node;
+    switch (local) {
+    case NOT_LOCAL:
+        return false;
+    case LOCAL:
+        return true;
+    case LOCAL_IF_NOT_PADDED:
+        return !maker_of(e, n->inputs[0], "Pad");
+    case LOCAL_IF_COMPUTED:
+        break;
+    }
+    for (int i = 0; i < n->input_count; i++) {
+        value_id v = n->inputs[i];
+        if (v == NO_VALUE)
+            return false;
+        const value *val = &e->net->values.items[v];
+        if (e->is_static[v] && (i == 0 || val->rank != 0 || val->producer != NO_NODE))
+            return false;
+    }
+    return true;
+}
+
 static void lower_node(eager *e)
 {
     lower_rule instead = e->instead[e->layer];
@@ -359,9 +385,7 @@ static void lower_node(eager *e)
         return;
     }
     const struct lowering *l = lowering_of(e, e->node);
-    bool may_repeat = l->local != NOT_LOCAL && !e->trains;
-    for (int i = 0; i < e->node->input_count && l->local == LOCAL_IF_COMPUTED; i++)
-        may_repeat &= e->node->inputs[i] != NO_VALUE && !e->is_static[e->node->inputs[i]];
+    bool may_repeat = !e->trains && is_local(e, l->local);
     if (may_repeat && repeats_copied(e))
         return;
     l->rule(e);
@@ -389,6 +413,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
     /* With the casts and copies of most networks; room that is not needed costs nothing, moving costs. */
     ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
+    ARENA_RESERVE(a, &e.out->like, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);
     ARENA_RESERVE(a, &e.bytes, 2 * (size_t)net->values.count + 16);
     find_readers(&e);

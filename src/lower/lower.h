@@ -127,6 +127,10 @@ typedef struct program {
         kernel *items;
         int32_t count, capacity;
     } kernels; /* in launch order */
+    struct {
+        int32_t *items;
+        int32_t count, capacity;
+    } like; /* by kernel, maybe not up to the last: the number, from 1, of one before it that does the same on other tensors; 0: none known */
     int32_t storage_count;
     int32_t unknown_count; /* kernels without a rule */
 } program;

@@ -29,12 +29,9 @@ struct repeats {
 static uint64_t hash_text(str s)
 {
     uint64_t hash = s.len;
-    for (size_t i = 0; i < s.len; i += 8) {
-        uint64_t eight = 0;
-        memcpy(&eight, s.ptr + i, s.len - i < 8 ? s.len - i : 8);
-        hash = hash_mix(hash, eight);
-    }
-    return hash;
+    for (size_t i = 0; i + 8 < s.len; i += 8)
+        hash = hash_mix(hash, str_eight(s.ptr + i));
+    return hash_mix(hash, s.len < 8 ? str_short(s) : str_eight(s.ptr + s.len - 8));
 }
 
 /* False where it cannot be told. */
@@ -131,17 +128,22 @@ static void copy_layer(eager *e, const layer_record *r)
     program *p = e->out;
     tensor_id base = p->tensors.count;
     int32_t storage_base = p->storage_count;
-    for (tensor_id t = r->first_tensor; t < r->end_tensor; t++) {
-        placed_tensor *made = ARENA_PUSH_ROOM(e->arena, &p->tensors);
-        *made = p->tensors.items[t];
+    int32_t tensor_count = r->end_tensor - r->first_tensor;
+    ARENA_RESERVE(e->arena, &p->tensors, (size_t)tensor_count);
+    ARENA_RESERVE(e->arena, &e->bytes, (size_t)tensor_count);
+    for (int32_t i = 0; i < tensor_count; i++) {
+        placed_tensor *made = &p->tensors.items[base + i];
+        *made = p->tensors.items[r->first_tensor + i];
         made->storage += storage_base - r->first_storage;
         p->storage_count = made->storage >= p->storage_count ? made->storage + 1 : p->storage_count;
         value_id of = made->value;
         made->value = counterpart_value(e, r, of);
         if (made->value != of && e->of_value[made->value] == NO_TENSOR)
-            e->of_value[made->value] = base + (t - r->first_tensor);
-        *(int64_t *)ARENA_PUSH_ROOM(e->arena, &e->bytes) = e->bytes.items[t];
+            e->of_value[made->value] = base + i;
+        e->bytes.items[base + i] = e->bytes.items[r->first_tensor + i];
     }
+    p->tensors.count += tensor_count;
+    e->bytes.count += tensor_count;
     for (int32_t i = r->first_kernel; i < r->end_kernel; i++) {
         kernel *made = ARENA_PUSH_ROOM(e->arena, &p->kernels);
         const kernel *k = &p->kernels.items[i];
@@ -151,6 +153,9 @@ static void copy_layer(eager *e, const layer_record *r)
         for (int n = 0; n < k->output_count; n++)
             held[k->input_count + n] = counterpart(e, r, base, k->outputs[n]);
         *made = *k;
+        while (p->like.count < p->kernels.count - 1)
+            *(int32_t *)ARENA_PUSH_ROOM(e->arena, &p->like) = 0;
+        *(int32_t *)ARENA_PUSH_ROOM(e->arena, &p->like) = i + 1;
         made->layer = e->layer;
         made->inputs = held;
         made->outputs = held + k->input_count;

@@ -92,19 +92,20 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
                        busy_means *busy)
 {
     sooth_prediction_totals *totals = &answer->totals;
+    const kernel_figures *f = t->figures;
     double runs = (double)k->repeat, us = t->device_us * runs;
-    double ideal_ms = fmax(t->compute_us, t->memory_us) * runs / 1e3;
+    double ideal_ms = (f->compute_us > f->memory_us ? f->compute_us : f->memory_us) * runs / 1e3;
     layer->flops = add(layer->flops, k->flops, k->repeat);
     layer->bytes = add(layer->bytes, k->bytes_read, k->repeat);
     layer->bytes = add(layer->bytes, k->bytes_written, k->repeat);
     layer->ideal_ms += ideal_ms;
     layer->kernel_count++;
-    *(t->compute_us > t->memory_us ? &totals->ideal_compute_ms : &totals->ideal_memory_ms) += ideal_ms;
-    busy->occupancy += t->occupancy * us;
-    busy->occupancy_us += t->occupancy > 0 ? us : 0;
-    busy->waves += t->wave_efficiency * us;
-    busy->waves_us += t->wave_efficiency > 0 ? us : 0;
-    busy->compute_us += t->compute_us * runs;
+    *(f->compute_us > f->memory_us ? &totals->ideal_compute_ms : &totals->ideal_memory_ms) += ideal_ms;
+    busy->occupancy += f->occupancy * us;
+    busy->occupancy_us += f->occupancy > 0 ? us : 0;
+    busy->waves += f->wave_efficiency * us;
+    busy->waves_us += f->wave_efficiency > 0 ? us : 0;
+    busy->compute_us += f->compute_us * runs;
     busy->device_us += us;
 }
 
@@ -129,7 +130,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->kernels[answer->kernel_count++] =
             (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms, power->kernels_j[i]};
         add_kernel(answer, k, t, &answer->layers[layer], busy);
-        by_bound[layer][t->bound] += waiting_ms + t->share_ms;
+        by_bound[layer][t->figures->bound] += waiting_ms + t->share_ms;
         answer->layers[layer].latency_ms += waiting_ms + t->share_ms;
         answer->layers[layer].energy_j += power->kernels_j[i];
         waiting_ms = 0;
@@ -259,7 +260,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     const program *p = answer->lowered->program;
     prediction *times = predict_program(with, p, &answer->lowered->works, where, &answer->arena);
     power_model power;
-    power_model_shipped(&power, &model->fail);
+    power_model_shipped_for(&power, where->device->texts[DEVICE_NAME], &model->fail);
     energy drawn = energy_of_program(&power, p, times, where->device, power_limit_w, &answer->arena);
     answer->program = p;
     answer->times = times;

@@ -50,11 +50,12 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
 
 power_work power_work_of(const power_view *v, const kernel *k, const kernel_time *t)
 {
-    power_work w = {.device_us = t->device_us, .compute_us = t->compute_us, .memory_us = t->memory_us, .active = 1};
-    if (t->blocks > 0 && t->blocks < v->sms)
-        w.active = t->blocks / v->sms;
-    if (k->macs > 0 && t->peak_flops > 1.5 * v->vector_peak)
-        w.unit = t->peak_flops > 1.5 * v->tensor_peak ? UNIT_TENSOR_8 : UNIT_TENSOR;
+    const kernel_figures *f = t->figures;
+    power_work w = {.device_us = t->device_us, .compute_us = f->compute_us, .memory_us = f->memory_us, .active = 1};
+    if (f->blocks > 0 && f->blocks < v->sms)
+        w.active = f->blocks / v->sms;
+    if (k->macs > 0 && f->peak_flops > 1.5 * v->vector_peak)
+        w.unit = f->peak_flops > 1.5 * v->tensor_peak ? UNIT_TENSOR_8 : UNIT_TENSOR;
     return w;
 }
 
@@ -119,6 +120,24 @@ static const char *interval_name(bool is_known, power_work_kind kind)
     return NAMES[!is_known][kind];
 }
 
+/* While a kernel runs. */
+typedef struct drawn_power {
+    bool is_known;
+    double above_base_w,
+        follows_time_w; /* the latter of the former: what would be drawn longer if the kernel took longer */
+    double stretch;     /* under a limit below the device's own */
+} drawn_power;
+
+static drawn_power drawn_power_of(const power_view *v, const kernel *k, const kernel_time *t, bool is_lowered)
+{
+    power_work w = power_work_of(v, k, t);
+    double raw = power_raw(v, &w), above_w = fmin(raw, v->cap_w) - v->base_w;
+    return (drawn_power){.is_known = true,
+                         .above_base_w = above_w,
+                         .follows_time_w = raw > v->cap_w ? above_w : v->busy_w * w.active,
+                         .stretch = is_lowered ? power_stretch(v, &w, raw) : 1};
+}
+
 energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,
                          arena *a)
 {
@@ -129,6 +148,8 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
                 .waiting_w = v.base_w,
                 .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
     double *more_us = is_lowered ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
+    /* Kernels with the same figures draw the same power. */
+    drawn_power *known = ARENA_ARRAY(a, drawn_power, (size_t)times->figures_count);
     double by_kind_us[POWER_WORK_KINDS] = {0}, follows_time_j = 0;
     for (int32_t i = 0; i < count; i++) {
         const kernel *k = &p->kernels.items[i];
@@ -136,16 +157,17 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         e.kernels_j[i] = 0;
         if (!(t->device_us > 0))
             continue;
-        power_work w = power_work_of(&v, k, t);
-        double runs = (double)k->repeat, raw = power_raw(&v, &w), us = t->device_us;
+        drawn_power *drawn = &known[t->figures - times->figures];
+        if (!drawn->is_known)
+            *drawn = drawn_power_of(&v, k, t, is_lowered);
+        double runs = (double)k->repeat, us = t->device_us;
         if (is_lowered) {
-            us *= power_stretch(&v, &w, raw);
+            us *= drawn->stretch;
             more_us[i] = runs * (us - t->device_us);
             t->device_us = us;
         }
-        double watts = fmin(raw, v.cap_w);
-        e.kernels_j[i] = runs * us * 1e-6 * (watts - v.base_w);
-        follows_time_j += runs * us * 1e-6 * (raw > v.cap_w ? watts - v.base_w : v.busy_w * w.active);
+        e.kernels_j[i] = runs * us * 1e-6 * drawn->above_base_w;
+        follows_time_j += runs * us * 1e-6 * drawn->follows_time_w;
         by_kind_us[energy_kind_of(k)] += runs * us;
     }
     if (is_lowered)

@@ -67,6 +67,8 @@ typedef struct power_model {
 void power_model_read(power_model *m, str text, const char *prefix, fail *f);
 /* What ships. */
 void power_model_shipped(power_model *m, fail *f);
+/* The same without the GPUs of other names: what one prediction needs of it. */
+void power_model_shipped_for(power_model *m, str gpu, fail *f);
 
 /* ---- one device -------------------------------------------------------------------------------------------------------- */
 

@@ -35,9 +35,11 @@ const char *power_work_kind_name(power_work_kind kind)
 
 typedef struct reader {
     power_model *m;
+    str only_gpu; /* empty: all */
     const char *prefix;
     fail *fail;
     int line;
+    int next; /* the coefficient behind the one read last: files have them in order */
     bool has[POWER_COEFFICIENT_COUNT], has_interval[2][POWER_WORK_KINDS];
 } reader;
 
@@ -78,8 +80,13 @@ static void read_gpu(reader *r, str *line)
 {
     if (r->m->gpu_count == POWER_MAX_GPUS)
         WRONG(r, "more than %d GPUs", POWER_MAX_GPUS);
+    str name = word(line);
+    if (r->only_gpu.len && !str_eq(name, r->only_gpu)) {
+        line->len = 0;
+        return;
+    }
     power_gpu *g = &r->m->gpus[r->m->gpu_count++];
-    g->name = word(line);
+    g->name = name;
     equals(r, line);
     g->base = number(r, line, 0.01, 0.8);
     g->scale = number(r, line, 0.1, 10);
@@ -113,11 +120,14 @@ static void read_line(reader *r, str line)
     } else if (str_is(name, "interval")) {
         read_interval(r, &line);
     } else {
-        int i = 0;
-        while (i < POWER_COEFFICIENT_COUNT && !str_is(name, power_coefficients()[i].name))
-            i++;
-        if (i == POWER_COEFFICIENT_COUNT)
+        int i = r->next, tried = 0;
+        while (tried < POWER_COEFFICIENT_COUNT && !str_is(name, power_coefficients()[i].name)) {
+            i = (i + 1) % POWER_COEFFICIENT_COUNT;
+            tried++;
+        }
+        if (tried == POWER_COEFFICIENT_COUNT)
             WRONG(r, "there is no coefficient '%.*s'", STR_ARG(name));
+        r->next = (i + 1) % POWER_COEFFICIENT_COUNT;
         equals(r, &line);
         r->m->coefficients[i] = number(r, &line, power_coefficients()[i].least, power_coefficients()[i].most);
         r->has[i] = true;
@@ -126,10 +136,11 @@ static void read_line(reader *r, str line)
         WRONG(r, "%s", "more follows the value; a comment begins with '#'");
 }
 
-void power_model_read(power_model *m, str text, const char *prefix, fail *f)
+static void read_text(reader r, str text)
 {
-    reader r = {.m = m, .prefix = prefix, .fail = f};
-    *m = (power_model){0};
+    const char *prefix = r.prefix;
+    fail *f = r.fail;
+    *r.m = (power_model){0};
     while (text.len) {
         const char *newline = memchr(text.ptr, '\n', text.len);
         str line = {text.ptr, newline ? (size_t)(newline - text.ptr) : text.len};
@@ -149,7 +160,19 @@ void power_model_read(power_model *m, str text, const char *prefix, fail *f)
                       power_work_kind_name((power_work_kind)(i % POWER_WORK_KINDS)));
 }
 
+void power_model_read(power_model *m, str text, const char *prefix, fail *f)
+{
+    read_text((reader){.m = m, .prefix = prefix, .fail = f}, text);
+}
+
+static const char *const SHIPPED_PREFIX = "data/energy.txt: ";
+
 void power_model_shipped(power_model *m, fail *f)
 {
-    power_model_read(m, str_of(shipped_energy), "data/energy.txt: ", f);
+    power_model_read(m, str_of(shipped_energy), SHIPPED_PREFIX, f);
+}
+
+void power_model_shipped_for(power_model *m, str gpu, fail *f)
+{
+    read_text((reader){.m = m, .only_gpu = gpu, .prefix = SHIPPED_PREFIX, .fail = f}, str_of(shipped_energy));
 }

@@ -126,6 +126,15 @@ static double tiles(const work *w, double m, double n)
     return w->gemm[0] * round_up(w->gemm[1] / m) * round_up(w->gemm[2] / n);
 }
 
+void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT])
+{
+    enum { OF_DEVICE = WORK_FEATURES + 2 };
+    for (int i = 0; i < 2; i++) {
+        features[WORK_REUSE + i] = w->features[WORK_REUSE + i];
+        features[OF_DEVICE + i] = clamp_to(w->reuse[i] - d->l2_log2, 8);
+    }
+}
+
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT])
 {
     memcpy(features, w->features, sizeof w->features);

@@ -32,5 +32,7 @@ static inline double ideal_total(const ideal_time *t)
 ideal_time ideal_of(const work *w, const device_view *d);
 
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);
+/* Makes the features of a work those of another that does the same but finds its inputs elsewhere. */
+void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT]);
 
 #endif

@@ -3,7 +3,6 @@
 #include "predict/matrix.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 enum { TILE_ROWS = 6, SUMS = 16 };
@@ -18,6 +17,11 @@ enum { TILE_ROWS = 6, SUMS = 16 };
 static void multiply(const matrix_product *m)
 {
     multiply_by_4(m);
+}
+
+static void multiply_picked(const matrix_product *m, const uint16_t *picks)
+{
+    multiply_picked_by_4(m, picks);
 }
 
 static void activate(const float *sum, float *out, size_t count)
@@ -54,6 +58,16 @@ static TARGET_512 void multiply_512(const matrix_product *m)
 static TARGET_256 void multiply_256(const matrix_product *m)
 {
     multiply_by_8(m);
+}
+
+static TARGET_512 void multiply_picked_512(const matrix_product *m, const uint16_t *picks)
+{
+    multiply_picked_by_16(m, picks);
+}
+
+static TARGET_256 void multiply_picked_256(const matrix_product *m, const uint16_t *picks)
+{
+    multiply_picked_by_8(m, picks);
 }
 
 static TARGET_512 void activate_512(const float *sum, float *out, size_t count)
@@ -96,6 +110,11 @@ static bool has_256(void)
 void matrix_multiply_add(const matrix_product *m)
 {
     CHOOSE(multiply, m);
+}
+
+void matrix_multiply_picked(const matrix_product *m, const uint16_t *picks)
+{
+    CHOOSE(multiply_picked, m, picks);
 }
 
 void matrix_activate(const float *sum, float *out, size_t count)

@@ -6,6 +6,7 @@
 #define SOOTH_PREDICT_MATRIX_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* c[rows][columns] += a[rows][depth] * b[depth][columns]. Rows of b and c are contiguous; element (i, k) of a is
  * a[i * a_row + k * a_step], so that a transposed matrix can be given as it lies. */
@@ -21,6 +22,8 @@ typedef struct matrix_product {
 } matrix_product;
 
 void matrix_multiply_add(const matrix_product *m);
+/* The same over some columns of a and rows of b, `depth` of them, whose numbers are in `picks`: all other columns of a are zero. */
+void matrix_multiply_picked(const matrix_product *m, const uint16_t *picks);
 
 /* out[i] = x * (x / 6 + 1/2 within 0 and 1) of x = sum[i]: an activation that is smooth enough, and cheap. */
 void matrix_activate(const float *sum, float *out, size_t count);

@@ -7,7 +7,7 @@ typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
 /* A tile of so many rows and `wides` vectors, constants where it is called. The callers are compiled for different processors and each
  * gets a copy of its own. */
 static inline __attribute__((always_inline)) void NAME(tile)(const matrix_product *m, size_t row, size_t column,
-                                                             int rows, int wides)
+                                                             int rows, int wides, bool picked, const uint16_t *picks)
 {
     NAME(wide) sum[TILE_ROWS][2 * WIDES];
     float *c = m->c + row * m->c_row + column;
@@ -19,8 +19,12 @@ static inline __attribute__((always_inline)) void NAME(tile)(const matrix_produc
         for (int j = 0; j < wides; j++)
             memcpy(&sum[i][j], begin + (size_t)i * begin_row + (size_t)WIDE * (size_t)j, sizeof(NAME(wide)));
     }
-    const float *a = m->a + row * m->a_row, *b = m->b + column;
+    const float *all_a = m->a + row * m->a_row, *all_b = m->b + column, *a = all_a, *b = all_b;
     for (size_t k = 0; k < m->depth; k++, a += m->a_step, b += m->b_row) {
+        if (picked) {
+            a = all_a + picks[k] * m->a_step;
+            b = all_b + picks[k] * m->b_row;
+        }
         NAME(wide) of_b[2 * WIDES];
         UNROLL
         for (int j = 0; j < wides; j++)
@@ -42,72 +46,89 @@ static inline __attribute__((always_inline)) void NAME(tile)(const matrix_produc
 }
 
 static inline __attribute__((always_inline)) void NAME(few_rows)(const matrix_product *m, size_t row, size_t column,
-                                                                 int wides)
+                                                                 int wides, bool picked, const uint16_t *picks)
 {
     switch (m->rows - row) {
     case 1:
-        NAME(tile)(m, row, column, 1, wides);
+        NAME(tile)(m, row, column, 1, wides, picked, picks);
         break;
     case 2:
-        NAME(tile)(m, row, column, 2, wides);
+        NAME(tile)(m, row, column, 2, wides, picked, picks);
         break;
     default:
-        NAME(tile)(m, row, column, 3, wides);
+        NAME(tile)(m, row, column, 3, wides, picked, picks);
         break;
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_product *m, size_t row, size_t column)
+static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_product *m, size_t row, size_t column,
+                                                                  bool picked, const uint16_t *picks)
 {
     switch (m->rows - row) {
     case 4:
-        NAME(tile)(m, row, column, 4, WIDES);
+        NAME(tile)(m, row, column, 4, WIDES, picked, picks);
         break;
     case 5:
-        NAME(tile)(m, row, column, 5, WIDES);
+        NAME(tile)(m, row, column, 5, WIDES, picked, picks);
         break;
     default:
-        NAME(few_rows)(m, row, column, WIDES);
+        NAME(few_rows)(m, row, column, WIDES, picked, picks);
         break;
     }
 }
 
 /* The rows that fill no tile. With few of them sums would wait for one another: they take twice as many columns at once. */
-static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns)
+static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns,
+                                                                  bool picked, const uint16_t *picks)
 {
     size_t column = 0, step = (size_t)WIDE * WIDES;
     if (m->rows - row <= TILE_ROWS / 2)
         for (; column + 2 * step <= columns; column += 2 * step)
-            NAME(few_rows)(m, row, column, 2 * WIDES);
+            NAME(few_rows)(m, row, column, 2 * WIDES, picked, picks);
     for (; column < columns; column += step)
-        NAME(last_tile)(m, row, column);
+        NAME(last_tile)(m, row, column, picked, picks);
 }
 
 /* Columns that fill no tile: layers of the networks have none. */
-static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column)
+static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column,
+                                                                     const uint16_t *picks)
 {
     for (size_t row = 0; row < m->rows; row++) {
         float *c = m->c + row * m->c_row;
         const float *a = m->a + row * m->a_row;
         for (size_t j = column; j < m->columns && m->bias; j++)
             c[j] = m->bias[j];
-        for (size_t k = 0; k < m->depth; k++)
+        for (size_t i = 0; i < m->depth; i++) {
+            size_t k = picks ? picks[i] : i;
             for (size_t j = column; j < m->columns; j++)
                 c[j] += a[k * m->a_step] * m->b[k * m->b_row + j];
+        }
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(multiply_by)(const matrix_product *m)
+static inline __attribute__((always_inline)) void NAME(multiply_tiles)(const matrix_product *m, bool picked,
+                                                                       const uint16_t *picks)
 {
     size_t step = (size_t)WIDE * WIDES;
     size_t rows = m->rows - m->rows % TILE_ROWS, columns = m->columns - m->columns % step;
     for (size_t j = 0; j < columns; j += step)
         for (size_t i = 0; i < rows; i += TILE_ROWS)
-            NAME(tile)(m, i, j, TILE_ROWS, WIDES);
+            NAME(tile)(m, i, j, TILE_ROWS, WIDES, picked, picks);
     if (rows < m->rows)
-        NAME(last_rows)(m, rows, columns);
+        NAME(last_rows)(m, rows, columns, picked, picks);
     if (columns < m->columns)
-        NAME(last_columns)(m, columns);
+        NAME(last_columns)(m, columns, picks);
+}
+
+static inline __attribute__((always_inline)) void NAME(multiply_by)(const matrix_product *m)
+{
+    NAME(multiply_tiles)(m, false, NULL);
+}
+
+static inline __attribute__((always_inline)) void NAME(multiply_picked_by)(const matrix_product *m,
+                                                                           const uint16_t *picks)
+{
+    NAME(multiply_tiles)(m, true, picks);
 }
 
 static inline __attribute__((always_inline)) void NAME(activate_by)(const float *restrict sum, float *restrict out,

@@ -168,11 +168,22 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units, bias});
 }
 
+/* Of what a feature tells, most groups need a part: where the rest is zero it is not multiplied. */
+static void first_layer(const net_pass *p, const float *weights, size_t units)
+{
+    matrix_multiply_picked(&(matrix_product){p->count, units, p->pick_count, p->input, p->width, 1, weights, units,
+                                             p->first_sum, units, p->first_bias},
+                           p->picks);
+}
+
 void net_forward(const net *n, work_group g, const net_pass *p)
 {
     group_shape s = net_group_shape(g);
     const float *w = n->params;
-    layer(p->input, p->width, w + n->at.first[g], p->first_bias, s.first, p->count, p->first_sum);
+    if (p->picks)
+        first_layer(p, w + n->at.first[g], s.first);
+    else
+        layer(p->input, p->width, w + n->at.first[g], p->first_bias, s.first, p->count, p->first_sum);
     matrix_activate(p->first_sum, p->first, p->count * s.first);
     layer(p->first, s.first, w + n->at.second[g], w + n->at.second_bias[g], s.second, p->count, p->second_sum);
     matrix_activate(p->second_sum, p->second, p->count * s.second);

@@ -84,8 +84,10 @@ int net_host_gpu(const net *n, int gpu);
 
 /* Values of `count` kernels of one group on their way through the network; rows of the widths of its layers. */
 typedef struct net_pass {
-    size_t count, width;      /* kernels; numbers of each: INPUT_WIDTH, or KERNEL_WIDTH with the rest in first_bias */
-    const float *first_bias;  /* of the first layer */
+    size_t count, width;     /* kernels; numbers of each: INPUT_WIDTH, or KERNEL_WIDTH with the rest in first_bias */
+    const float *first_bias; /* of the first layer */
+    const uint16_t *picks;   /* columns of the input that are not zero in all rows; NULL: any may be */
+    size_t pick_count;
     float *input;             /* [count][width] */
     float *first_sum, *first; /* before and after the activation */
     float *second_sum, *second;

@@ -13,8 +13,8 @@ static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 typedef struct work_time {
     double device_us, compute_us, memory_us, fixed_us; /* the last three sum to the first */
     ideal_time ideal;
-    algorithm algorithm;   /* blocks 0: not chosen yet */
-    kernel_time of_kernel; /* what all its kernels have; share_ms: of one run */
+    algorithm algorithm; /* blocks 0: not chosen yet */
+    double share_ms;     /* of one run */
 } work_time;
 
 static void time_by_physics(work_time *t)
@@ -29,7 +29,7 @@ static void time_by_physics(work_time *t)
 
 /* ---- what was learned -------------------------------------------------------------------------------------------- */
 
-/* The kernels of one group, which follow one another in `order`; `room` is for group_floats(). */
+/* `room` of time_group() for so many kernels. */
 static size_t group_floats(work_group g, size_t count)
 {
     return net_pass_floats(g, count) + net_group_shape(g).first;
@@ -47,8 +47,27 @@ typedef struct runner {
     int stack, unknown_stack, gpu;
 } runner;
 
+/* Columns that are not zero in all rows; returns how many. */
+static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNEL_WIDTH])
+{
+    uint32_t bits[KERNEL_WIDTH] = {0};
+    for (size_t i = 0; i < count; i++, rows += KERNEL_WIDTH)
+        for (size_t k = 0; k < KERNEL_WIDTH; k++) {
+            uint32_t of_row;
+            memcpy(&of_row, rows + k, sizeof of_row);
+            bits[k] |= of_row;
+        }
+    size_t picked = 0;
+    for (uint16_t k = 0; k < KERNEL_WIDTH; k++) {
+        picks[picked] = k;
+        picked += (bits[k] << 1) != 0; /* without the sign */
+    }
+    return picked;
+}
+
+/* The kernels of one group, which follow one another in `order`; `places` gets by work where in it each stands. */
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
-                       const device_view *view, work_time *times, float *room)
+                       const device_view *view, work_time *times, int32_t *places, float *room)
 {
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
@@ -60,11 +79,21 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     for (size_t i = 0; i < count; i++) {
         const work *w = &list->items[order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
+        places[order[i]] = (int32_t)i;
+        if (w->like != order[i]) { /* it stands before this one */
+            memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
+            features_set_reuse(w, view, input);
+            net_clamp(&v->net, g, input);
+            continue;
+        }
         features_of(w, view, &times[order[i]].ideal, input);
         net_clamp(&v->net, g, input);
         int op = net_op(&v->net, w->op);
         memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }
+    uint16_t picks[KERNEL_WIDTH];
+    pass.pick_count = pick_columns(pass.input, count, picks);
+    pass.picks = picks;
     net_forward(&v->net, g, &pass);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
@@ -92,6 +121,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
         first[g + 1] += first[g];
     }
     int32_t *order = arena_room(a, (size_t)list->count + 1, sizeof *order);
+    int32_t *places = arena_room(a, (size_t)list->count + 1, sizeof *places);
     for (int32_t i = 0; i < list->count; i++)
         order[next[list->items[i].group]++] = i;
     size_t most = 0; /* one room for all: what one group left in the caches serves the next */
@@ -102,7 +132,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
     float *room = arena_room(a, most, sizeof *room);
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         if (first[g + 1] > first[g])
-            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, times, room);
+            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, times, places, room);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -139,34 +169,38 @@ static kernel_bound bound_of(const work_time *t)
     return t->compute_us > t->memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
-/* What all kernels of a work have, but for their shares of the time. */
-static void fill_kernel(const work *w, work_time *from)
+static kernel_figures figures_of_work(const work *w, const work_time *from, double host_us)
 {
-    kernel_time *t = &from->of_kernel;
-    t->device_us = from->device_us;
-    t->compute_us = from->ideal.compute_us;
-    t->memory_us = from->ideal.memory_us;
-    t->peak_flops = from->ideal.peak_flops;
-    t->bound = bound_of(from);
-    t->algorithm = from->algorithm.name;
-    t->reason = from->algorithm.reason;
-    t->tile_m = from->algorithm.tile_m;
-    t->tile_n = from->algorithm.tile_n;
-    t->blocks = from->algorithm.blocks;
-    t->waves = from->algorithm.waves;
-    t->wave_efficiency = from->algorithm.wave_efficiency;
-    t->occupancy = from->algorithm.occupancy;
+    const algorithm *chosen = &from->algorithm;
+    kernel_figures f = {
+        .host_us = host_us,
+        .compute_us = from->ideal.compute_us,
+        .memory_us = from->ideal.memory_us,
+        .peak_flops = from->ideal.peak_flops,
+        .algorithm = chosen->name,
+        .reason = chosen->reason,
+        .tile_m = chosen->tile_m,
+        .tile_n = chosen->tile_n,
+        .blocks = chosen->blocks,
+        .waves = chosen->waves,
+        .wave_efficiency = chosen->wave_efficiency,
+        .occupancy = chosen->occupancy,
+        .bound = bound_of(from),
+    };
     for (int i = 0; i < 4; i++)
-        t->gemm[i] = w->gemm[i] < 9e18 ? (int64_t)w->gemm[i] : (int64_t)9e18;
+        f.gemm[i] = w->gemm[i] < 9e18 ? (int64_t)w->gemm[i] : (int64_t)9e18;
+    return f;
 }
 
-/* Kernels of one work are launched alike: the first one says how. */
+/* Kernels of one work are launched alike, wherever they find their inputs: the first one says how. */
 static void choose_algorithms(const program *p, const work_list *list, const device_view *view, work_time *times)
 {
     for (int32_t i = 0; i < p->kernels.count; i++) {
         int32_t of = list->of_kernel[i];
-        if (of >= 0 && times[of].algorithm.blocks <= 0)
-            times[of].algorithm = algorithm_of(&list->items[of], &p->kernels.items[i], view);
+        if (of < 0 || times[of].algorithm.blocks > 0)
+            continue;
+        const algorithm *alike = &times[list->items[of].like].algorithm;
+        times[of].algorithm = alike->blocks > 0 ? *alike : algorithm_of(&list->items[of], &p->kernels.items[i], view);
     }
 }
 
@@ -311,21 +345,22 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     }
     join(&j);
     choose_algorithms(p, &list, &view, times);
+    kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
-        kernel_time *t = &times[i].of_kernel;
-        fill_kernel(&list.items[i], &times[i]);
-        t->host_us = host_us[list.items[i].group];
-        t->share_ms = j.device_share * t->device_us / (j.device_ms * 1e3) +
-                      j.host_share * t->host_us / (j.host_ms * 1e3) + j.fixed_ms / launches;
+        figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
+        times[i].share_ms = j.device_share * times[i].device_us / (j.device_ms * 1e3) +
+                            j.host_share * figures[i].host_us / (j.host_ms * 1e3) + j.fixed_ms / launches;
     }
+    /* Of views. Learned launches have the views before them in. */
+    figures[list.count] = (kernel_figures){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
+    r->figures = figures;
+    r->figures_count = list.count + 1;
     for (int32_t i = 0; i < p->kernels.count; i++) {
-        kernel_time *t = &r->kernels[i];
-        if (list.of_kernel[i] < 0) { /* learned launches have the views before them in */
-            *t = (kernel_time){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
-            continue;
-        }
-        *t = times[list.of_kernel[i]].of_kernel;
-        t->share_ms *= (double)p->kernels.items[i].repeat;
+        int32_t of = list.of_kernel[i];
+        r->kernels[i] = of < 0 ? (kernel_time){.figures = &figures[list.count]}
+                               : (kernel_time){.device_us = times[of].device_us,
+                                               .share_ms = times[of].share_ms * (double)p->kernels.items[i].repeat,
+                                               .figures = &figures[of]};
     }
     r->latency_ms = j.latency_ms;
     r->device_ms = j.device_ms;

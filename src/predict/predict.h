@@ -19,13 +19,12 @@ typedef struct setting {
 
 typedef enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LAUNCH, BOUND_NOTHING /* a view */ } kernel_bound;
 
-typedef struct kernel_time {
-    double device_us;  /* of one run; 0 for views */
-    double share_ms;   /* its part of the latency: all runs, the host's waiting included. These sum to the latency */
-    double host_us;    /* what the host needs to launch it */
-    double compute_us; /* on the ideal machine: FLOPs at the peak of the units it can use */
-    double memory_us;  /* on the ideal machine: bytes at the memory's bandwidth */
-    double peak_flops; /* of those units, FLOP/s */
+/* What kernels that do the same have in common. */
+typedef struct kernel_figures {
+    double host_us;        /* what the host needs to launch it */
+    double compute_us;     /* on the ideal machine: FLOPs at the peak of the units it can use */
+    double memory_us;      /* on the ideal machine: bytes at the memory's bandwidth */
+    double peak_flops;     /* of those units, FLOP/s */
     const char *algorithm; /* of products and convolutions ("implicit GEMM", "Winograd" …); NULL: nothing to choose */
     const char *reason;    /* why that one */
     int64_t gemm[4];       /* batch, m, n, k; 0 if it is no product */
@@ -34,6 +33,12 @@ typedef struct kernel_time {
     double wave_efficiency; /* blocks by the room of the rounds they need, 0 to 1 */
     double occupancy;       /* resident threads by the most that fit, 0 to 1 */
     kernel_bound bound;
+} kernel_figures;
+
+typedef struct kernel_time {
+    double device_us; /* of one run; 0 for views */
+    double share_ms;  /* its part of the latency: all runs, the host's waiting included. These sum to the latency */
+    const kernel_figures *figures; /* one of the prediction's */
 } kernel_time;
 
 typedef struct prediction {
@@ -43,6 +48,8 @@ typedef struct prediction {
     double novelty;                     /* of it in kernels that training has not seen, or without a rule */
     const char *interval_kind;          /* what the interval was calibrated on ("known GPU, new family" …) */
     kernel_time *kernels;               /* one for each kernel of the program */
+    const kernel_figures *figures;
+    int32_t figures_count;
 } prediction;
 
 typedef struct predictor predictor;

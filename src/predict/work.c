@@ -11,7 +11,13 @@ static const float FAR_LOG2 = 40;
 
 static float lg(double x)
 {
-    return x > 1 ? log2f((float)x) : 0;
+    float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (!(x > 1))
+        return 0;
+    /* Most sizes are powers of two. */
+    return bits & 0x7fffff ? log2f(single) : (float)((int)(bits >> 23) - 127);
 }
 
 /* Trailing zero bits of a size, at most 7: which vector width and tile it allows. */
@@ -509,6 +515,7 @@ typedef struct work_table {
     uint64_t *hashes;
     int32_t *works;
     size_t slots; /* a power of two */
+    size_t used;  /* at most half of them */
 } work_table;
 
 /* Where the hash is, or a free slot for it. */
@@ -520,10 +527,25 @@ static size_t slot_of(const work_table *t, uint64_t hash)
     return slot;
 }
 
-static void keep_slot(const work_table *t, size_t slot, uint64_t hash, int32_t index)
+static void keep_slot(work_table *t, size_t slot, uint64_t hash, int32_t index)
 {
     t->hashes[slot] = hash;
     t->works[slot] = index;
+    t->used++;
+}
+
+/* Room for two more. Most kernels are like one before, so a table for all of them would be large for nothing. */
+static void widen(work_table *t, arena *a)
+{
+    if (t->slots && 2 * (t->used + 2) <= t->slots)
+        return;
+    work_table wider = {.slots = t->slots ? 4 * t->slots : 256};
+    wider.hashes = ARENA_ARRAY(a, uint64_t, wider.slots);
+    wider.works = arena_room(a, wider.slots, sizeof *wider.works);
+    for (size_t i = 0; i < t->slots; i++)
+        if (t->hashes[i])
+            keep_slot(&wider, slot_of(&wider, t->hashes[i]), t->hashes[i], t->works[i]);
+    *t = wider;
 }
 
 /* The whole part of lg(x). Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
@@ -575,6 +597,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     w->reuse[1] = reuse[1];
     if (!like) {
         w->op = op_of(cache, k->op);
+        w->like = list->count - 1;
         describe(p, k, w);
     }
 }
@@ -582,14 +605,11 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
 work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
-    work_table table = {.slots = 32};
-    while (table.slots < (size_t)count * 4) /* two for each work, at most half full */
-        table.slots *= 2;
-    table.hashes = ARENA_ARRAY(a, uint64_t, table.slots);
-    table.works = arena_room(a, table.slots, sizeof *table.works);
+    work_table table = {.slots = 0};
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
+    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* signatures by kernel */
     op_cache cache = {.names = {NULL}};
     double clock = 1;
     for (int32_t i = 0; i < count; i++) {
@@ -604,7 +624,10 @@ work_list work_of_program(const program *p, arena *a)
             if (last > 0)
                 reuse[j] = whole_lg(clock - last);
         }
-        uint64_t alike = signature(p, k) | 1, hash = with_reuse(alike, reuse) | 1;
+        int32_t like = i < p->like.count ? p->like.items[i] : 0;
+        uint64_t alike = alikes[i] = like ? alikes[like - 1] : signature(p, k) | 1;
+        uint64_t hash = with_reuse(alike, reuse) | 1;
+        widen(&table, a);
         size_t slot = slot_of(&table, hash);
         if (!table.hashes[slot]) {
             keep_slot(&table, slot, hash, list.count);

@@ -53,7 +53,9 @@ typedef struct work {
     uint8_t product_dtype; /* dtype in which products are computed; DT_UNKNOWN if there are none */
     bool is_unknown;       /* an operator without a rule */
     uint32_t kin;          /* hash of the kernel but for its batch: equal for the same layer at any batch size */
-    double count;          /* how often it runs */
+    int32_t
+        like; /* the first work of the list that does the same, maybe with its inputs elsewhere; itself if there is none */
+    double count; /* how often it runs */
     double flops, macs, bytes;
     double gemm[4]; /* batch, m, n, k; 0 if it is no product */
     double elements;

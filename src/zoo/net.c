@@ -37,15 +37,6 @@ void net_output(builder *b, value_id v, dtype t, int rank, const num *dims)
     build_output(b, v);
 }
 
-str net_join(builder *b, str scope, const char *part)
-{
-    size_t len = strlen(part);
-    char *p = arena_room(b->arena, scope.len + len + 1, 1);
-    memcpy(p, scope.ptr, scope.len);
-    memcpy(p + scope.len, part, len + 1);
-    return (str){p, scope.len + len};
-}
-
 /* ---- constants ------------------------------------------------------------------------------------------------------ */
 
 static tensor *new_tensor(builder *b, dtype t, int rank, const int64_t *dims)

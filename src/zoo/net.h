@@ -61,8 +61,15 @@ value_id net_cast(builder *b, str name, value_id x, dtype to);
 value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank);
 value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis);
 
-/* Both, one behind the other: for what is built by the thousand. */
-str net_join(builder *b, str scope, const char *part);
+/* Both, one behind the other: for what is built by the thousand. Most parts are literals, whose length is known here. */
+static inline str net_join(builder *b, str scope, const char *part)
+{
+    size_t len = strlen(part);
+    char *p = arena_room(b->arena, scope.len + len + 1, 1);
+    str_copy(p, scope);
+    memcpy(p + scope.len, part, len + 1);
+    return (str){p, scope.len + len};
+}
 /* "name" from a format, in the builder's arena. */
 #define NAME(...) arena_printf(b->arena, __VA_ARGS__)
 
