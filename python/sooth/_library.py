@@ -69,6 +69,7 @@ class PredictOptions(ctypes.Structure):
         ("power_limit_w", ctypes.c_double),
         ("co2_g_per_kwh", ctypes.c_double),
         ("memory", ctypes.c_bool),
+        ("by_estimate", ctypes.c_bool),
     ]
 
 

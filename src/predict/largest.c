@@ -30,7 +30,7 @@ static sooth_status try_batch(const search *s, int64_t batch, bool *fits)
         return status;
     sooth_memory memory = sooth_prediction_memory(prediction);
     sooth_prediction_free(prediction);
-    *fits = memory.fits && !memory.limit;
+    *fits = (s->where.by_estimate ? memory.fits : memory.fits_upper) && !memory.limit;
     if (!isnan(memory.capacity_mib))
         return SOOTH_OK;
     s->error->code = SOOTH_ERROR_UNSUPPORTED;

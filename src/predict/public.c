@@ -142,8 +142,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of this GPU take %.0f to %.0f W",
                   limit, LEAST_POWER_SHARE * tdp, tdp);
-    if (where.lower.precision == PRECISION_FP8 && !(device_peak_flops(options->device, STR("fp8")) > 0))
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "this GPU has no units for fp8: take fp16, bf16 or int8");
+    const char *refusal = setting_refusal(&where);
+    if (refusal)
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%s", refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
@@ -234,6 +235,7 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
         .context_mib = f->context_mib,
         .capacity_mib = f->capacity_mib,
         .fits = f->fits,
+        .fits_upper = f->fits && f->high_mib <= f->capacity_mib,
         .limit = f->limit,
         .peak_kernel = launched_from(prediction, f->use->peak_kernel),
     };
@@ -348,6 +350,11 @@ const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t ker
 {
     const kernel *k = launched(prediction, kernel_index);
     return k && index < (size_t)k->fused_count ? k->fused[index] : NULL;
+}
+
+const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index)
+{
+    return index < (size_t)prediction->notes.count ? prediction->notes.items[index] : NULL;
 }
 
 const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count)

@@ -53,7 +53,14 @@ static void totals_row(text *out, const sooth_prediction *p, const sooth_predict
     real_field(out, m.known ? m.total_mib.value : NAN);
     real_field(out, m.known ? m.total_mib.low : NAN);
     real_field(out, m.known ? m.total_mib.high : NAN);
-    text_field(out, !m.known || !(m.capacity_mib > 0) ? "" : m.fits ? "1" : "0");
+    bool is_known = m.known && m.capacity_mib > 0;
+    text_field(out, !is_known ? "" : m.fits ? "1" : "0");
+    text_field(out, !is_known ? "" : m.fits_upper ? "1" : "0");
+    text_field(out, t->arithmetic);
+    int64_t unknown = 0;
+    for (size_t i = 0, count; sooth_prediction_unknown(p, i, &count); i++)
+        unknown += (int64_t)count;
+    number_field(out, unknown);
     text_puts(out, "\n");
 }
 
@@ -113,7 +120,7 @@ void predict_csv(predict_report *r)
             : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
               "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
               "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g,"
-              "memory_mib,memory_mib_low,memory_mib_high,fits\n");
+              "memory_mib,memory_mib_low,memory_mib_high,fits,fits_upper,arithmetic,unknown_operators\n");
     for (size_t i = 0; i < r->count; i++) {
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         if (r->options.kernels)

@@ -155,11 +155,9 @@ static void cards(page *g)
     sooth_memory m = sooth_prediction_memory(g->p);
     if (m.known) {
         snprintf(value, sizeof value, "%s MiB", number_grouped(a, (int64_t)round(m.total_mib.value)));
-        snprintf(note, sizeof note, "%s to %s MiB%s", number_digits(a, m.total_mib.low),
-                 number_digits(b, m.total_mib.high),
-                 !(m.capacity_mib > 0) ? ""
-                 : m.fits              ? ", fits"
-                                       : ", does not fit");
+        const char *verdict = memory_verdict(&m);
+        snprintf(note, sizeof note, "%s to %s MiB%s%s", number_digits(a, m.total_mib.low),
+                 number_digits(b, m.total_mib.high), verdict ? ", " : "", verdict ? verdict : "");
         card(g, "memory", value, note);
     }
     snprintf(note, sizeof note, "%s ms busy", number_digits(a, t->device_ms));
@@ -416,11 +414,11 @@ static void basis(page *g)
     text_puts(o, "; of the power: ");
     text_xml(o, g->t.energy_interval_kind);
     text_puts(o, ".</p>\n");
-    const char *op;
-    for (size_t i = 0, count; (op = sooth_prediction_unknown(g->p, i, &count)); i++) {
-        text_puts(o, "<p>Not known: ");
-        text_xml(o, op);
-        text_printf(o, ", %zu times.</p>\n", count);
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++) {
+        text_puts(o, "<p>");
+        text_xml(o, note);
+        text_puts(o, "</p>\n");
     }
 }
 

@@ -30,6 +30,16 @@ static void pair_text(json *j, const char *key, const char *s)
         json_null(j);
 }
 
+/* Null where it is not known. */
+static void pair_bool_if(json *j, const char *key, bool is_known, bool value)
+{
+    json_key(j, key);
+    if (is_known)
+        json_bool(j, value);
+    else
+        json_null(j);
+}
+
 static void header(json *j, const sooth_prediction_totals *t)
 {
     json_key(j, "model");
@@ -42,6 +52,7 @@ static void header(json *j, const sooth_prediction_totals *t)
     json_pair_string(j, "gpu", t->gpu);
     json_pair_number(j, "batch", t->batch);
     json_pair_string(j, "precision", t->precision);
+    json_pair_string(j, "arithmetic", t->arithmetic);
     json_pair_string(j, "layout", t->layout);
     json_pair_string(j, "runtime", t->runtime);
     json_pair_string(j, "mode", t->mode);
@@ -163,17 +174,10 @@ static void memory(predict_report *r, json *j, const sooth_prediction *p)
         pair_real(j, shares[i].name, shares[i].mib);
     json_close(j, '}');
     json_close(j, '}');
-    json_key(j, "fits");
-    if (m.capacity_mib > 0)
-        json_bool(j, m.fits);
-    else
-        json_null(j);
+    pair_bool_if(j, "fits", m.capacity_mib > 0, m.fits);
+    pair_bool_if(j, "fits_upper", m.capacity_mib > 0, m.fits_upper);
     pair_real(j, "capacity_mib", m.capacity_mib);
-    json_key(j, "limit");
-    if (m.limit)
-        json_string(j, m.limit);
-    else
-        json_null(j);
+    pair_text(j, "limit", m.limit);
     memory_peak(r, j, p, &m);
     if (r->options.memory)
         memory_course(r, j, p);
@@ -291,6 +295,12 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
             kernel(j, p, i);
         json_close(j, ']');
     }
+    json_key(j, "notes");
+    json_open(j, '[', false);
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
+        json_string(j, note);
+    json_close(j, ']');
     json_key(j, "unknown_operators");
     json_open(j, '[', false);
     const char *op;

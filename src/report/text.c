@@ -112,14 +112,16 @@ const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
 /* Not "%g": its decimal point is that of the locale of whatever program uses the library. */
 const char *number_real(char room[NUMBER_ROOM], double x)
 {
-    enum { SCALE = 1000000 };
     if (!(x > -1e12 && x < 1e12))
         return "?";
-    int64_t scaled_up = (int64_t)(x * SCALE + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % SCALE);
-    int used = snprintf(room, NUMBER_ROOM, "%s%" PRId64, scaled_up < 0 ? "-" : "", (int64_t)llabs(scaled_up / SCALE));
+    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would leave three digits, or none */
+    int decimals = is_small ? 12 : 6;
+    int64_t scale = is_small ? 1000000000000 : 1000000;
+    int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
+    int used = snprintf(room, NUMBER_ROOM, "%s%" PRId64, scaled_up < 0 ? "-" : "", (int64_t)llabs(scaled_up / scale));
     if (fraction == 0)
         return room;
-    snprintf(room + used, (size_t)(NUMBER_ROOM - used), ".%06" PRId64, fraction);
+    snprintf(room + used, (size_t)(NUMBER_ROOM - used), ".%0*" PRId64, decimals, fraction);
     for (char *end = room + strlen(room) - 1; *end == '0'; end--)
         *end = '\0';
     return room;

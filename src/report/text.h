@@ -24,7 +24,7 @@ void text_repeat(text *t, const char *s, size_t count);
 enum { NUMBER_ROOM = 32 };
 const char *number_short(char room[NUMBER_ROOM], int64_t n);   /* "512", "25.56 M", "4.09 G" */
 const char *number_grouped(char room[NUMBER_ROOM], int64_t n); /* "25,557,032" */
-const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; at most six decimals, below 1e12 */
+const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; six decimals, twelve below 0.001 */
 const char *number_digits(char room[NUMBER_ROOM], double x);   /* four digits: "0.01234", "5.123", "97.49", "1234" */
 const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
 
