@@ -75,6 +75,16 @@ static const char *subject_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* The network of the zoo with this name; NULL: there is none. */
+static const char *in_zoo(const char *path)
+{
+    const char *name;
+    for (size_t i = 0; (name = sooth_zoo_name(i)); i++)
+        if (strcmp(name, path) == 0)
+            return name;
+    return NULL;
+}
+
 int model_load(const char *path, model_file *file)
 {
     *file = (model_file){0};
@@ -92,8 +102,9 @@ int model_load(const char *path, model_file *file)
     if (status == SOOTH_OK)
         return SOOTH_OK;
     model_close(file);
-    cli_fail(status, subject, "%s", error.message);
-    return status;
+    const char *known = status == SOOTH_ERROR_SYSTEM ? in_zoo(path) : NULL;
+    return known ? cli_fail(status, subject, "%s; the network that comes with Sooth is zoo:%s", error.message, known)
+                 : cli_fail(status, subject, "%s", error.message);
 }
 
 bool model_read_dim(str argument, str *name, int64_t *value)

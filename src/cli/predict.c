@@ -19,11 +19,9 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth predict MODEL [OPTION]...\n"
          "       sooth predict --queries IN.csv -o OUT.csv [OPTION]...\n\n"
-         "Tells how long a network takes on a GPU, how much of the GPU it uses, the energy, and which layers "
-         "take\nthem.\n"
-         "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME. Several GPUs or batches "
-         "give\n"
-         "a comparison.\n\nOptions:");
+         "Tells how long a network takes on a GPU, how much of the GPU it uses, its energy and memory, and which\n"
+         "layers take them. Several GPUs or batches give a comparison.\n"
+         "MODEL is a file of the kinds below, '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help_models();
 }

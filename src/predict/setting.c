@@ -29,6 +29,28 @@ static const choice OPTIMIZERS[] = {
     {NULL, 0},
 };
 
+/* What other programs call them. Understood, but not in lists of names. */
+static const struct {
+    setting_part part;
+    const char *name;
+    int value;
+} ALIASES[] = {
+    {SETTING_PRECISION, "float32", PRECISION_FP32},
+    {SETTING_PRECISION, "float16", PRECISION_FP16},
+    {SETTING_PRECISION, "half", PRECISION_FP16},
+    {SETTING_PRECISION, "bfloat16", PRECISION_BF16},
+    {SETTING_LAYOUT, "channels_last", LAYOUT_NHWC},
+    {SETTING_LAYOUT, "channels-last", LAYOUT_NHWC},
+    {SETTING_RUNTIME, "pytorch", RUNTIME_EAGER},
+    {SETTING_RUNTIME, "torch.compile", RUNTIME_INDUCTOR},
+    {SETTING_RUNTIME, "compile", RUNTIME_INDUCTOR},
+    {SETTING_RUNTIME, "tensorrt", RUNTIME_ENGINE},
+    {SETTING_MODE, "inference", MODE_INFER},
+    {SETTING_MODE, "training", MODE_TRAIN},
+    {SETTING_OPTIMIZER, "momentum", OPTIMIZER_MOMENTUM},
+    {SETTING_OPTIMIZER, "nesterov", OPTIMIZER_NESTEROV},
+};
+
 static const struct {
     const char *name;
     const choice *choices;
@@ -81,6 +103,11 @@ bool setting_set(setting *s, setting_part part, str name)
     for (const choice *c = PARTS[part].choices; c->name; c++)
         if (str_is(name, c->name)) {
             set_value(s, part, c->value);
+            return true;
+        }
+    for (size_t i = 0; i < sizeof ALIASES / sizeof *ALIASES; i++)
+        if (ALIASES[i].part == part && str_is(name, ALIASES[i].name)) {
+            set_value(s, part, ALIASES[i].value);
             return true;
         }
     return false;

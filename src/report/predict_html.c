@@ -14,7 +14,7 @@ static const char STYLE[] =
     "body{margin:0 auto;max-width:1100px;padding:24px;background:var(--paper);color:var(--ink);"
     "font:15px/1.5 system-ui,sans-serif}\n"
     "h1{font-size:22px;margin:0;overflow-wrap:anywhere}h2{font-size:17px;margin:32px 0 8px}"
-    "p{margin:4px 0;color:var(--faint)}\n"
+    "p{margin:4px 0;color:var(--faint)}p.note{color:var(--ink)}svg+.wide{margin-top:12px}\n"
     ".cards{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}.card{background:var(--card);border-radius:8px;"
     "padding:10px 16px;flex:1 1 150px}.card b{display:block;font-size:21px}.card span{color:var(--faint);"
     "font-size:13px}\n"
@@ -121,6 +121,12 @@ static void head(page *g)
         text_puts(o, ", ");
     text_xml(o, t->stack);
     text_puts(o, "</p>\n");
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++) {
+        text_puts(o, "<p class=\"note\">");
+        text_xml(o, note);
+        text_puts(o, "</p>\n");
+    }
 }
 
 static void cards(page *g)
@@ -142,7 +148,8 @@ static void cards(page *g)
     card(g, "power", value, note);
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
-        card(g, "CO<sub>2</sub>", value, "for one pass");
+        snprintf(note, sizeof note, "%s g for 1,000 samples", number_digits(a, 1e3 * t->co2_g / (double)t->batch));
+        card(g, "CO<sub>2</sub>", value, note);
     }
     snprintf(note, sizeof note, "of %s TFLOP/s", number_digits(a, t->peak_flops / 1e12));
     card(g, "GPU utilization", percent_text(b, t->compute_share), note);
@@ -156,8 +163,8 @@ static void cards(page *g)
     if (m.known) {
         snprintf(value, sizeof value, "%s MiB", number_grouped(a, (int64_t)round(m.total_mib.value)));
         const char *verdict = memory_verdict(&m);
-        snprintf(note, sizeof note, "%s to %s MiB%s%s", number_digits(a, m.total_mib.low),
-                 number_digits(b, m.total_mib.high), verdict ? ", " : "", verdict ? verdict : "");
+        snprintf(note, sizeof note, "%s to %s MiB%s%s", number_grouped(a, (int64_t)round(m.total_mib.low)),
+                 number_grouped(b, (int64_t)round(m.total_mib.high)), verdict ? ", " : "", verdict ? verdict : "");
         card(g, "memory", value, note);
     }
     snprintf(note, sizeof note, "%s ms busy", number_digits(a, t->device_ms));
@@ -414,12 +421,6 @@ static void basis(page *g)
     text_puts(o, "; of the power: ");
     text_xml(o, g->t.energy_interval_kind);
     text_puts(o, ".</p>\n");
-    const char *note;
-    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++) {
-        text_puts(o, "<p>");
-        text_xml(o, note);
-        text_puts(o, "</p>\n");
-    }
 }
 
 /* Peak memory by its parts, its course, and the layers whose tensors are alive at the peak. */
