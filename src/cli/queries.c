@@ -380,27 +380,24 @@ static void answer_graph(void *context, size_t item, size_t worker)
 
 static void write_interval(text *out, sooth_interval x)
 {
-    char room[NUMBER_ROOM];
-    text_printf(out, ",%s", number_real(room, x.value));
-    text_printf(out, ",%s", number_real(room, x.low));
-    text_printf(out, ",%s", number_real(room, x.high));
+    text_csv_real(out, x.value);
+    text_csv_real(out, x.low);
+    text_csv_real(out, x.high);
 }
 
 static void write_answer(text *out, const query *x, bool has_co2)
 {
-    char room[NUMBER_ROOM];
     if (!*x->error) {
         write_interval(out, x->latency_ms);
         write_interval(out, x->memory_mib);
         write_interval(out, x->energy_j);
-        text_printf(out, ",%s", isfinite(x->utilization) ? number_real(room, x->utilization) : "");
+        text_csv_real(out, x->utilization);
         if (has_co2)
-            text_printf(out, ",%s", number_real(room, x->co2_g));
-        text_puts(out, ",");
+            text_csv_real(out, x->co2_g);
     } else {
-        text_puts(out, has_co2 ? ",,,,,,,,,,,," : ",,,,,,,,,,,");
-        text_csv(out, x->error);
+        text_repeat(out, ",", has_co2 ? 11 : 10);
     }
+    text_csv_text(out, x->error);
     text_puts(out, "\n");
 }
 

@@ -10,13 +10,6 @@
 static const size_t ARENA_CAP = (size_t)1 << 30;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 
-static sooth_status refuse(sooth_error *e, sooth_status code, const char *message)
-{
-    e->code = code;
-    snprintf(e->message, sizeof e->message, "%s", message);
-    return code;
-}
-
 /* ---- weights --------------------------------------------------------------------------------------------------------- */
 
 struct sooth_predictor {
@@ -43,7 +36,7 @@ sooth_status sooth_predictor_open(const char *path, sooth_predictor **result, so
     *result = NULL;
     sooth_predictor *p = calloc(1, sizeof *p);
     if (!p)
-        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+        return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     p->fail.error = e;
     p->map.descriptor = -1;
     arena_init(&p->arena, &p->fail, ARENA_CAP);
@@ -156,7 +149,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
 {
     sooth_prediction *answer = calloc(1, sizeof *answer);
     if (!answer)
-        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+        return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
     answer->arena.block_bytes = (size_t)128 * 1024;
@@ -177,7 +170,8 @@ sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *opti
     sooth_error *e = error_or(error, &own);
     *result = NULL;
     if (!model->is_bound)
-        return refuse(e, SOOTH_ERROR_USAGE, "the model has no dimensions yet: sooth_bind comes before sooth_predict");
+        return error_say(e, SOOTH_ERROR_USAGE,
+                         "the model has no dimensions yet: sooth_bind comes before sooth_predict");
     sooth_predict_options chosen = options ? *options : (sooth_predict_options){0};
     if (chosen.device)
         return predict_on(model, &chosen, result, e);

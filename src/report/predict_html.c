@@ -132,7 +132,7 @@ static void head(page *g)
 static void cards(page *g)
 {
     const sooth_prediction_totals *t = &g->t;
-    char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 8], note[160];
+    char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 8], note[160];
     text_puts(g->out, "<div class=\"cards\">\n");
     snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
     snprintf(note, sizeof note, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
@@ -140,11 +140,12 @@ static void cards(page *g)
     card(g, "latency", value, note);
     card(g, "throughput", number_digits(a, t->throughput_per_s), "samples each second");
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s J", number_digits(a, t->energy_j.low),
-             number_digits(b, t->energy_j.high));
+    snprintf(note, sizeof note, "90 %% interval %s to %s J, %s J for 1,000 samples", number_digits(a, t->energy_j.low),
+             number_digits(b, t->energy_j.high), number_digits(c, t->energy_j_per_1000));
     card(g, "energy", value, note);
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
-    snprintf(note, sizeof note, "%s J for 1,000 samples", number_digits(a, t->energy_j_per_1000));
+    snprintf(note, sizeof note, "90 %% interval %s to %s W", number_digits(a, t->power_w.low),
+             number_digits(b, t->power_w.high));
     card(g, "power", value, note);
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));

@@ -118,19 +118,9 @@ sooth_status sooth_prediction_report(const sooth_prediction *const *predictions,
     if (!wrong && (r.options.format == SOOTH_FORMAT_MEMORY_SVG || r.options.memory) &&
         !sooth_prediction_memory(predictions[0]).known)
         wrong = "the prediction has no memory: ask for it (sooth_predict_options.memory)";
-    if (wrong) {
-        e->code = SOOTH_ERROR_USAGE;
-        snprintf(e->message, sizeof e->message, "%s", wrong);
-        return e->code;
-    }
+    if (wrong)
+        return error_say(e, SOOTH_ERROR_USAGE, wrong);
     bool done = write_report(&r);
     arena_free(&scratch);
-    if (!done) {
-        free(out.bytes);
-        return e->code;
-    }
-    *text_out = out.bytes;
-    if (size)
-        *size = out.size;
-    return SOOTH_OK;
+    return text_hand_out(&out, done, text_out, size);
 }

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,18 @@ static void reserve(text *t, size_t more)
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes of the report", t->size);
     t->bytes = bytes;
     t->capacity = capacity;
+}
+
+sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size)
+{
+    if (!done) {
+        free(t->bytes);
+        return t->fail->error->code;
+    }
+    *bytes = t->bytes;
+    if (size)
+        *size = t->size;
+    return SOOTH_OK;
 }
 
 void text_add(text *t, const char *bytes, size_t size)
@@ -277,6 +290,26 @@ void text_csv(text *out, const char *s)
             text_puts(out, "\"");
     }
     text_puts(out, quote);
+}
+
+void text_csv_text(text *t, const char *s)
+{
+    text_puts(t, ",");
+    text_csv(t, s ? s : "");
+}
+
+void text_csv_number(text *t, int64_t n)
+{
+    if (n < 0)
+        text_puts(t, ",");
+    else
+        text_printf(t, ",%" PRId64, n);
+}
+
+void text_csv_real(text *t, double x)
+{
+    char room[NUMBER_ROOM];
+    text_printf(t, ",%s", fabs(x) < 1e12 ? number_real(room, x) : "");
 }
 
 void text_xml(text *t, const char *s)
