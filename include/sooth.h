@@ -339,6 +339,7 @@ typedef struct sooth_predict_options {
         power_limit_w; /* that the GPU was told to keep (nvidia-smi -pl); default: its own. Less makes kernels slower */
     double co2_g_per_kwh; /* of the electricity, for co2_g; default: not known */
     bool memory;          /* how much memory of the GPU it needs, too: see sooth_prediction_memory */
+    bool by_estimate;     /* sooth_largest_batch goes by the estimate of memory, not by the upper end of its interval */
 } sooth_predict_options;
 
 /* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
@@ -379,7 +380,8 @@ typedef struct sooth_prediction_totals {
     double ideal_compute_ms, ideal_memory_ms, ideal_launch_ms;
     double peak_flops;        /* for the precision, FLOP/s */
     double bandwidth_bytes_s; /* of the memory */
-    double unknown_share;     /* of the latency in operators that are not known */
+    double unknown_share;     /* of the latency that a guess for operators that are not known makes up; their real share
+                                 is not known */
     sooth_interval
         energy_j; /* of the GPU's board for one pass or step, what it draws while it waits included; not of the host */
     sooth_interval power_w;           /* its mean over the latency */
@@ -387,6 +389,9 @@ typedef struct sooth_prediction_totals {
     double power_limit_w;             /* that the kernels keep */
     double energy_j_per_1000;         /* samples */
     double co2_g;                     /* for one pass or step; NAN if co2_g_per_kwh was not given */
+    const char *
+        arithmetic; /* what products are multiplied in: "fp32", "tf32", "fp16", "bf16", "int8", "fp8"; a note says why where
+                               that is not what the precision says */
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
@@ -401,7 +406,8 @@ typedef struct sooth_memory {
     double cache_mib;    /* held by the allocator and not in use at the peak */
     double context_mib;  /* driver, code of kernels, handles of libraries */
     double capacity_mib; /* of the GPU; NAN: not known */
-    bool fits;           /* before it fails, the allocator gives back what it does not use: that counts */
+    bool fits;           /* the value; before it fails, the allocator gives back what it does not use: that counts */
+    bool fits_upper;     /* the upper end of the interval too */
     const char *limit;  /* what stops it although it fits: a size that the software cannot index; NULL: nothing known */
     size_t peak_kernel; /* index of the kernel that runs at the peak; SIZE_MAX: before all */
 } sooth_memory;
@@ -467,8 +473,8 @@ SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *
 /* The operators that a compiler fused into a kernel, under PyTorch's names; NULL after the last. */
 SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
 
-/* The largest batch of at most `most` (0: 65,536) with which the model fits into the GPU's memory under the options and nothing else stops it; 0 if not even one
- * sample does. `dims` are as of sooth_bind, but for its batch; NULL: as the file has them. The model is bound anew, in the end to the batch
+/* The largest batch of at most `most` (0: 65,536) with which the model fits into the GPU's memory under the options, the upper end of the interval too
+ * (or the value alone: by_estimate), and nothing else stops it; 0 if not even one sample does. `dims` are as of sooth_bind, but for its batch; NULL: as the file has them. The model is bound anew, in the end to the batch
  * that was found (or to 1). SOOTH_ERROR_UNSUPPORTED: its batch is fixed, or the GPU's memory is not known. */
 SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims,
                                            const sooth_predict_options *options, int64_t most, int64_t *batch,
@@ -476,6 +482,10 @@ SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_optio
 
 /* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
+
+/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that
+ * operators are not known and their time is a guess. NULL after the last. */
+SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 
 /* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are
  * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */

@@ -69,6 +69,7 @@ class PredictOptions(ctypes.Structure):
         ("power_limit_w", ctypes.c_double),
         ("co2_g_per_kwh", ctypes.c_double),
         ("memory", ctypes.c_bool),
+        ("by_estimate", ctypes.c_bool),
     ]
 
 
@@ -147,6 +148,17 @@ def _declare(library: ctypes.CDLL) -> None:
         "sooth_write_onnx": (status, [pointer, out, size, error]),
         "sooth_predict": (status, [pointer, ctypes.POINTER(PredictOptions), out, error]),
         "sooth_prediction_free": (None, [pointer]),
+        "sooth_largest_batch": (
+            status,
+            [
+                pointer,
+                ctypes.POINTER(Options),
+                ctypes.POINTER(PredictOptions),
+                ctypes.c_int64,
+                ctypes.POINTER(ctypes.c_int64),
+                error,
+            ],
+        ),
         "sooth_prediction_report": (status, [out, ctypes.c_size_t, report, out, size, error]),
         "sooth_predict_choice": (text, [text, ctypes.c_size_t]),
         "sooth_zoo_name": (text, [ctypes.c_size_t]),

@@ -169,6 +169,9 @@ class Model:
     @staticmethod
     def _predict_options(gpu: Optional[str], how: Mapping[str, Any]) -> "c.PredictOptions":
         texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
+        for name in how:
+            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "memory"):
+                raise TypeError(f"there is no option '{name}'")
         return c.PredictOptions(
             gpu=c.encoded(gpu),
             power_limit_w=how.get("power_limit_w") or 0,
@@ -223,6 +226,33 @@ class Model:
                 _lib.sooth_prediction_free(handle)
         told = told[0] if isinstance(told, list) else told
         return Prediction(told, self, dict(self._bound or {}), gpu, how)
+
+    def largest_batch(
+        self,
+        gpu: Optional[str] = None,
+        *,
+        by_estimate: bool = False,
+        dims: Optional[Mapping[str, int]] = None,
+        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        seq: Optional[int] = None,
+        past: Optional[int] = None,
+        **how: Any,
+    ) -> int:
+        """The largest batch that fits into the GPU's memory, the upper end of the interval too (or, `by_estimate`, the estimate
+        alone); 0 if not even one sample does. `how` is as in :meth:`predict`. The model is left bound to it."""
+        with self._lock:
+            self._bind_if_needed(None, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
+            wanted = {**(self._bound or {"dims": {}, "shapes": {}}), "batch": 0}
+            bound, where = self._options(wanted), self._predict_options(gpu, how)
+            where.by_estimate = by_estimate
+            error, batch = c.Error(), ctypes.c_int64()
+            self._bound = self._structure = None
+            status = _lib.sooth_largest_batch(
+                self._handle, ctypes.byref(bound), ctypes.byref(where), 0, ctypes.byref(batch), ctypes.byref(error)
+            )
+            check(status, error, self.path)
+            self._bound = {**wanted, "batch": batch.value or 1}
+            return batch.value
 
     def mig(
         self,

@@ -132,6 +132,22 @@ class Prediction:
         return self.memory["value"] if self.memory else None
 
     @property
+    def fits(self) -> Optional[bool]:
+        """Whether it fits into the GPU's memory, the upper end of the interval too; None where that is not known.
+        ``data["fits"]`` is the same by the estimate alone."""
+        return self.data.get("fits_upper")
+
+    @property
+    def co2_g(self) -> Optional[float]:
+        """Of a pass; None where ``co2_g_per_kwh`` was not given."""
+        return self.data.get("co2_g")
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the figures should know: another arithmetic than was asked for, operators that are not known."""
+        return self.data.get("notes", [])
+
+    @property
     def layers(self) -> Rows:
         """One dict for each layer, their latencies sum to the whole; ``.frame()`` makes a frame of pandas of them."""
         return Rows(self.data["layers"])
@@ -179,10 +195,11 @@ class Prediction:
         where = ", ".join(str(self.data.get(k)) for k in ("gpu", "precision", "layout", "runtime", "mode"))
         head = f"<p><b>{html.escape(str(self.data['model'].get('file', '')))}</b>: {html.escape(where)}, batch {self.batch}</p>"
         table = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in facts)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         most = sorted(self.layers, key=lambda row: -(row.get("latency_ms") or 0))[:12]
         columns = ("name", "op", "latency_ms", "utilization", "bound", "flops", "bytes")
         rows = Rows([{k: row.get(k) for k in columns} for row in most])
-        return f"{head}<table>{table}</table>{_bars(most, 'latency_ms', 'ms')}{rows._repr_html_()}"
+        return f"{head}<table>{table}</table>{notes}{_bars(most, 'latency_ms', 'ms')}{rows._repr_html_()}"
 
 
 class MigPlan:

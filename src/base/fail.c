@@ -12,3 +12,10 @@ void fail_with(fail *f, sooth_status code, const char *format, ...)
     va_end(args);
     longjmp(f->jump, 1);
 }
+
+sooth_status error_say(sooth_error *e, sooth_status code, const char *message)
+{
+    e->code = code;
+    snprintf(e->message, sizeof e->message, "%s", message);
+    return code;
+}

@@ -49,27 +49,37 @@ static int check_operators(const sooth_model *model, const char *path)
         layers, layers == 1 ? "" : "s", list);
 }
 
-static int run(const char *path, const model_args *args, const sooth_report_options *options, bool strict,
-               const char *output)
+static int report(const char *path, const sooth_model *model, const sooth_report_options *options, bool strict,
+                  const char *output)
 {
-    model_file file;
-    int code = model_open("inspect", path, args, &file);
-    if (code != SOOTH_OK)
-        return code;
     sooth_error error;
     char *text;
     size_t size;
-    sooth_status status = sooth_report(file.model, options, &text, &size, &error);
-    if (status == SOOTH_ERROR_USAGE)
-        code = cli_usage("inspect", "%s", error.message);
-    else if (status != SOOTH_OK)
-        code = cli_fail(status, path, "%s", error.message);
-    else
-        code = cli_write(output, text, size);
-    if (code == SOOTH_OK && strict)
-        code = check_operators(file.model, path);
+    sooth_status status = sooth_report(model, options, &text, &size, &error);
+    int code = status == SOOTH_OK            ? cli_write(output, text, size)
+               : status == SOOTH_ERROR_USAGE ? cli_usage("inspect", "%s", error.message)
+                                             : model_failed(path, &error);
     free(text);
-    model_close(&file);
+    return code == SOOTH_OK && strict ? check_operators(model, path) : code;
+}
+
+static int run(const char *path, const model_args *args, const sooth_report_options *options, bool strict,
+               const char *output)
+{
+    model_dims dims;
+    model_file file;
+    sooth_error error;
+    int code = model_dims_read("inspect", args, &dims); /* a mistyped option is told before a large file is read */
+    if (code != SOOTH_OK)
+        return code;
+    code = model_load(path, &file);
+    if (code == SOOTH_OK) {
+        code = sooth_bind(file.model, &dims.options, &error) == SOOTH_OK
+                   ? report(path, file.model, options, strict, output)
+                   : model_failed(path, &error);
+        model_close(&file);
+    }
+    model_dims_free(&dims);
     return code;
 }
 
@@ -117,11 +127,11 @@ int inspect_main(int argc, char **argv)
         return code;
     }
     if (argc == 2) {
-        sooth_report_options report = {
+        sooth_report_options how = {
             .format = (sooth_format)format, .values = values, .top = (size_t)top, .depth = (size_t)depth};
         if (!output && format == SOOTH_FORMAT_TABLE)
-            fit_terminal(&report);
-        code = run(argv[1], &args, &report, strict, output);
+            fit_terminal(&how);
+        code = run(argv[1], &args, &how, strict, output);
     } else {
         code = cli_usage("inspect", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
                          argv[argc - 1]);

@@ -136,12 +136,7 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     arena_init(&j->arena, &j->fail, ARENA_CAP);
     if (setjmp(j->fail.jump))
         return j->error.code;
-    measured_rows **tables = ARENA_ARRAY(&j->arena, measured_rows *, (size_t)count + 1);
-    for (int i = 0; i < count; i++) {
-        j->subject = operands[i];
-        tables[i] = table_operand(operands[i], gpus, &j->arena, &j->fail);
-    }
-    j->subject = "learn";
+    measured_rows **tables = table_operands(operands, count, gpus, &j->subject, &j->arena, &j->fail);
     if (j->fits_slices) {
         slices_fit fit;
         slices_learn(&fit, tables, count, &j->arena, &j->fail);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-measured_rows *table_operand(const char *operand, const device_list *gpus, arena *a, fail *f)
+static measured_rows *read_operand(const char *operand, const device_list *gpus, arena *a, fail *f)
 {
     rows_options options = {0};
     char path[4096];
@@ -17,6 +17,18 @@ measured_rows *table_operand(const char *operand, const device_list *gpus, arena
     path[length] = '\0';
     options.keep = has_share ? share : 0;
     return rows_read(path, gpus, &options, a, f);
+}
+
+measured_rows **table_operands(char **operands, int count, const device_list *gpus, const char **subject, arena *a,
+                               fail *f)
+{
+    measured_rows **tables = ARENA_ARRAY(a, measured_rows *, (size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        *subject = operands[i];
+        tables[i] = read_operand(operands[i], gpus, a, f);
+    }
+    *subject = "learn";
+    return tables;
 }
 
 void table_put_csv(FILE *file, str s)

@@ -6,8 +6,10 @@
 
 #include <stdio.h>
 
-/* Reads "PATH" or "PATH@SHARE": the share of an operator table's shapes that is taken. */
-measured_rows *table_operand(const char *operand, const device_list *gpus, arena *a, fail *f);
+/* Reads operands, each "PATH" or "PATH@SHARE": the share of an operator table's shapes that is taken. *subject is what a failure is
+ * about: the operand while it is read, "learn" then. */
+measured_rows **table_operands(char **operands, int count, const device_list *gpus, const char **subject, arena *a,
+                               fail *f);
 /* A field and a comma. Quoted always, so that names may have anything in them. */
 void table_put_csv(FILE *file, str s);
 

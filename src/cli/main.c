@@ -7,7 +7,7 @@
 
 static const command COMMANDS[] = {
     {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
-    {"predict", "latency and GPU utilization, per layer, on a GPU", predict_main},
+    {"predict", "latency, energy, memory and utilization of a GPU, layer by layer", predict_main},
     {"mig", "the smallest slice of a GPU for a model; a layout of slices for several", mig_main},
     {"eval", "how good predictions are, on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},
@@ -22,6 +22,10 @@ static int help(void)
          "Reads a neural network's file and tells what it costs, without running it.\n\nCommands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    puts("\nExamples:\n"
+         "  sooth predict zoo:resnet50 --gpu a100,t4 --batch 32\n"
+         "  sooth inspect model.onnx --batch 1 --depth 1\n"
+         "  sooth predict model.onnx --gpu h100 --mode train --largest-batch");
     puts("\n`sooth COMMAND --help` tells more; `sooth --version` tells the version.\n\n"
          "Exit codes: 0 done, 1 the answer is no, 2 usage, 3 bad input file, 4 unsupported, 5 system error.");
     return cli_flush();

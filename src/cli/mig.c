@@ -26,7 +26,8 @@ static void help(const option *options, size_t count)
          "GPUs as possible. Upper ends of the 90 % intervals count.\n\n"
          "SPEC is a number of instances, or settings of this model alone, with commas between them:\n"
          "  sooth mig zoo:resnet50@3,batch=8,latency-ms=10 bert.onnx@2,precision=fp16\n"
-         "Settings are batch, latency-ms, precision, layout, runtime, mode, optimizer and stack.\n\nOptions:");
+         "Settings are batch, seq, past, latency-ms, precision, layout, runtime, mode, optimizer and "
+         "stack.\n\nOptions:");
     options_help(options, count);
     model_args_help_models();
 }
@@ -36,12 +37,12 @@ static void help(const option *options, size_t count)
 typedef struct workload_args {
     char *text; /* of the operand; cut into its parts; free() */
     const char *path;
-    model_args dims;
+    model_args dimensions;
+    model_dims dims; /* the same as the library takes them */
     sooth_predict_options options;
     double latency_ms;
     int64_t count;
     model_file file;
-    sooth_options bound; /* as sooth_mig_workload.dims */
 } workload_args;
 
 typedef struct mig_job {
@@ -53,9 +54,10 @@ typedef struct mig_job {
     bool shows_progress, has_shown;
 } mig_job;
 
-static const char *const SETTINGS[] = {"batch",   "latency-ms", "precision", "layout",
-                                       "runtime", "mode",       "optimizer", "stack"};
-enum { SETTING_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
+/* What a model may have of its own: numbers, the latency, texts. */
+static const char *const SETTINGS[] = {"batch",  "seq",     "past", "latency-ms", "precision",
+                                       "layout", "runtime", "mode", "optimizer",  "stack"};
+enum { LATENCY = 3, SETTING_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
 
 static bool is_number(const char *s)
 {
@@ -89,21 +91,23 @@ static int set_latency(const char *s, double *ms)
 
 static int set_setting(workload_args *w, const char *key, const char *value)
 {
-    const char **texts[SETTING_COUNT] = {
-        [2] = &w->options.precision, [3] = &w->options.layout,    [4] = &w->options.runtime,
-        [5] = &w->options.mode,      [6] = &w->options.optimizer, [7] = &w->options.stack};
+    int64_t *const numbers[] = {&w->dimensions.batch, &w->dimensions.seq, &w->dimensions.past};
+    const char **const texts[] = {&w->options.precision, &w->options.layout,    &w->options.runtime,
+                                  &w->options.mode,      &w->options.optimizer, &w->options.stack};
     size_t i = 0;
     while (i < SETTING_COUNT && strcmp(key, SETTINGS[i]) != 0)
         i++;
-    if (i == 0)
-        return options_number(value, strlen(value), &w->dims.batch) && w->dims.batch >= 1 && w->dims.batch <= INT32_MAX
+    if (i < LATENCY) {
+        int least = numbers[i] == &w->dimensions.past ? 0 : 1;
+        return options_number(value, strlen(value), numbers[i]) && *numbers[i] >= least && *numbers[i] <= INT32_MAX
                    ? SOOTH_OK
-                   : cli_usage("mig", "%.100s: batch takes a whole number from 1 to %d, not '%.60s'", w->path,
+                   : cli_usage("mig", "%.100s: %s takes a whole number from %d to %d, not '%.60s'", w->path, key, least,
                                INT32_MAX, value);
-    if (i == 1)
+    }
+    if (i == LATENCY)
         return set_latency(value, &w->latency_ms);
     if (i < SETTING_COUNT) {
-        *texts[i] = value;
+        *texts[i - LATENCY - 1] = value;
         return SOOTH_OK;
     }
     nearest near = nearest_to(str_of(key));
@@ -152,17 +156,14 @@ static int read_workload(workload_args *w, const char *operand)
 
 /* ---- answering --------------------------------------------------------------------------------------------------- */
 
-/* Where no batch was given, it is the file's own, or 1 where the file leaves it open. */
 static int open_model(workload_args *w)
 {
-    int code = model_load(w->path, &w->file);
+    sooth_error error;
+    int code = model_dims_read("mig", &w->dimensions, &w->dims);
     if (code == SOOTH_OK)
-        code = model_bind("mig", w->path, &w->dims, &w->file);
-    if (code == SOOTH_OK && !w->dims.batch && model_has_open_batch(w->file.model)) {
-        w->dims.batch = 1;
-        code = model_bind("mig", w->path, &w->dims, &w->file);
-    }
-    w->bound = (sooth_options){.batch = w->dims.batch};
+        code = model_load(w->path, &w->file);
+    if (code == SOOTH_OK && model_bind(w->file.model, &w->dims.options, &error) != SOOTH_OK)
+        code = model_failed(w->path, &error);
     return code;
 }
 
@@ -196,9 +197,8 @@ static int answer(mig_job *j)
         return cli_fail(SOOTH_ERROR_SYSTEM, "mig", "out of memory");
     for (size_t i = 0; i < j->count; i++) {
         workload_args *w = &j->workloads[i];
-        bool has_other_dims = w->dims.dims.count || w->dims.shapes.count;
         workloads[i] = (sooth_mig_workload){.model = w->file.model,
-                                            .dims = has_other_dims ? NULL : &w->bound,
+                                            .dims = w->dims.options.shape_count ? NULL : &w->dims.options,
                                             .options = w->options,
                                             .latency_ms = w->latency_ms,
                                             .count = (size_t)w->count,
@@ -243,8 +243,10 @@ static int with_models(mig_job *j, const char *gpu, const char *weights)
         }
         if (code == SOOTH_OK)
             code = answer(j);
-        for (size_t i = 0; i < j->count; i++)
+        for (size_t i = 0; i < j->count; i++) {
             model_close(&j->workloads[i].file);
+            model_dims_free(&j->workloads[i].dims);
+        }
         sooth_gpus_free(gpus);
     }
     sooth_predictor_free(predictor);
@@ -297,12 +299,12 @@ int mig_main(int argc, char **argv)
          .help = "that a pass may take, at the upper end of the interval"},
         {.name = "batch",
          .kind = OPTION_NUMBER,
-         .target = &defaults.dims.batch,
+         .target = &defaults.dimensions.batch,
          .argument = "N",
          .least = 1,
          .most = INT32_MAX,
          .help = "the batch size; the file's own, or 1, if not given"},
-        DIMENSION_OPTIONS(&defaults.dims),
+        DIMENSION_OPTIONS(&defaults.dimensions),
         SETTING_OPTIONS(where),
         {.name = "gpus",
          .kind = OPTION_NUMBER,
@@ -342,6 +344,6 @@ int mig_main(int argc, char **argv)
         if (code == SOOTH_OK)
             code = run(&j, &defaults, argc - 1, argv + 1, gpu, weights);
     }
-    model_args_free(&defaults.dims);
+    model_args_free(&defaults.dimensions);
     return code;
 }

@@ -75,6 +75,16 @@ static const char *subject_of(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* The network of the zoo with this name; NULL: there is none. */
+static const char *in_zoo(const char *path)
+{
+    const char *name;
+    for (size_t i = 0; (name = sooth_zoo_name(i)); i++)
+        if (strcmp(name, path) == 0)
+            return name;
+    return NULL;
+}
+
 int model_load(const char *path, model_file *file)
 {
     *file = (model_file){0};
@@ -92,19 +102,20 @@ int model_load(const char *path, model_file *file)
     if (status == SOOTH_OK)
         return SOOTH_OK;
     model_close(file);
-    cli_fail(status, subject, "%s", error.message);
-    return status;
+    const char *known = status == SOOTH_ERROR_SYSTEM ? in_zoo(path) : NULL;
+    return known ? cli_fail(status, subject, "%s; the network that comes with Sooth is zoo:%s", error.message, known)
+                 : cli_fail(status, subject, "%s", error.message);
 }
 
-/* Names may contain '=' themselves: the last one counts. */
-static bool split(const char *argument, const char **name, const char **value)
+bool model_read_dim(str argument, str *name, int64_t *value)
 {
-    const char *equals = strrchr(argument, '=');
-    if (!equals || equals == argument)
+    size_t equals = argument.len;
+    while (equals > 0 && argument.ptr[equals - 1] != '=')
+        equals--;
+    if (equals < 2) /* no '=', or nothing before it */
         return false;
-    *name = strndup(argument, (size_t)(equals - argument));
-    *value = equals + 1;
-    return *name != NULL;
+    *name = (str){argument.ptr, equals - 1};
+    return options_number(argument.ptr + equals, argument.len - equals, value);
 }
 
 /* Numbers with commas between them; none at all is a scalar. */
@@ -124,25 +135,14 @@ static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
     return false;
 }
 
-typedef struct bindings {
-    sooth_dim_binding *dims;
-    size_t dim_count;
-    sooth_shape_binding *shapes;
-    int64_t (*shape_dims)[MOST_DIMS];
-    char *skip, *fuse; /* names with commas */
-} bindings;
-
-static void bindings_free(const model_args *args, bindings *b)
+static bool parse_shape(const char *argument, sooth_shape_binding *shape, int64_t *dims)
 {
-    for (size_t i = 0; b->dims && i < b->dim_count; i++)
-        free((char *)b->dims[i].name);
-    for (size_t i = 0; b->shapes && i < args->shapes.count; i++)
-        free((char *)b->shapes[i].input);
-    free(b->dims);
-    free(b->shapes);
-    free(b->shape_dims);
-    free(b->skip);
-    free(b->fuse);
+    const char *equals = strrchr(argument, '=');
+    if (!equals || equals == argument || !parse_dims(equals + 1, dims, &shape->rank))
+        return false;
+    shape->dims = dims;
+    shape->input = strndup(argument, (size_t)(equals - argument));
+    return true;
 }
 
 /* The items with commas between them; false if there is no memory. */
@@ -157,98 +157,70 @@ static bool join(const option_list *list, char **joined)
     return *joined != NULL;
 }
 
-static int parse_bindings(const char *command, const model_args *args, bindings *b)
+static bool add_dim(model_dims *d, str name, int64_t value)
+{
+    char *copy = strndup(name.ptr, name.len);
+    if (copy)
+        d->dims[d->options.dim_count++] = (sooth_dim_binding){copy, value};
+    return copy != NULL;
+}
+
+static int parse(const char *command, const model_args *args, model_dims *d)
 {
     enum { TOKENS = 2 }; /* --seq and --past */
-    b->dims = calloc(args->dims.count + TOKENS + 1, sizeof *b->dims);
-    b->shapes = calloc(args->shapes.count + 1, sizeof *b->shapes);
-    b->shape_dims = calloc(args->shapes.count + 1, sizeof *b->shape_dims);
-    if (!b->dims || !b->shapes || !b->shape_dims || !join(&args->skips, &b->skip) || !join(&args->fuses, &b->fuse))
-        return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
-    b->dim_count = args->dims.count;
-    for (size_t i = 0; i < args->dims.count; i++) {
-        const char *argument = args->dims.items[i], *value;
-        if (!split(argument, &b->dims[i].name, &value) || !options_number(value, strlen(value), &b->dims[i].value))
-            return cli_usage(command, "--dim takes NAME=N as in --dim seq=128, not '%.60s'", argument);
+    d->dims = calloc(args->dims.count + TOKENS, sizeof *d->dims);
+    d->shapes = calloc(args->shapes.count + 1, sizeof *d->shapes);
+    d->shape_dims = calloc((args->shapes.count + 1) * MOST_DIMS, sizeof *d->shape_dims);
+    bool has_memory =
+        d->dims && d->shapes && d->shape_dims && join(&args->skips, &d->skip) && join(&args->fuses, &d->fuse);
+    for (size_t i = 0; has_memory && i < args->dims.count; i++) {
+        str name;
+        int64_t value;
+        if (!model_read_dim(str_of(args->dims.items[i]), &name, &value))
+            return cli_usage(command, "--dim takes NAME=N as in --dim seq=128, not '%.60s'", args->dims.items[i]);
+        has_memory = add_dim(d, name, value);
     }
-    const int64_t tokens[TOKENS] = {args->seq, args->past};
-    for (size_t i = 0; i < TOKENS; i++) {
-        if (!tokens[i])
-            continue;
-        b->dims[b->dim_count] = (sooth_dim_binding){strdup(i ? "past" : "seq"), tokens[i]};
-        if (!b->dims[b->dim_count++].name)
-            return cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
+    has_memory = has_memory && (!args->seq || add_dim(d, STR("seq"), args->seq)) &&
+                 (!args->past || add_dim(d, STR("past"), args->past));
+    for (size_t i = 0; has_memory && i < args->shapes.count; i++) {
+        if (!parse_shape(args->shapes.items[i], &d->shapes[i], d->shape_dims + i * MOST_DIMS))
+            return cli_usage(command, "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224, not '%.60s'",
+                             args->shapes.items[i]);
+        has_memory = d->shapes[i].input != NULL;
+        d->options.shape_count++;
     }
-    for (size_t i = 0; i < args->shapes.count; i++) {
-        const char *argument = args->shapes.items[i], *value;
-        b->shapes[i].dims = b->shape_dims[i];
-        if (!split(argument, &b->shapes[i].input, &value) || !parse_dims(value, b->shape_dims[i], &b->shapes[i].rank))
-            return cli_usage(command, "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224, not '%.60s'", argument);
-    }
-    return SOOTH_OK;
+    return has_memory ? SOOTH_OK : cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
 }
 
-static sooth_options options_of(const model_args *args, const bindings *b)
+int model_dims_read(const char *command, const model_args *args, model_dims *d)
 {
-    return (sooth_options){.batch = args->batch,
-                           .dims = b->dims,
-                           .dim_count = b->dim_count,
-                           .shapes = b->shapes,
-                           .shape_count = args->shapes.count,
-                           .skip_passes = b->skip,
-                           .extra_passes = b->fuse};
-}
-
-static int bind_parsed(const char *path, const model_args *args, const bindings *b, model_file *file)
-{
-    sooth_options options = options_of(args, b);
-    sooth_error error;
-    sooth_status status = sooth_bind(file->model, &options, &error);
-    return status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject_of(path), "%s", error.message);
-}
-
-int model_bind(const char *command, const char *path, const model_args *args, model_file *file)
-{
-    bindings b = {0};
-    int code = parse_bindings(command, args, &b);
-    if (code == SOOTH_OK)
-        code = bind_parsed(path, args, &b, file);
-    bindings_free(args, &b);
+    *d = (model_dims){.options.batch = args->batch};
+    int code = parse(command, args, d);
+    d->options.dims = d->dims;
+    d->options.shapes = d->shapes;
+    d->options.skip_passes = d->skip;
+    d->options.extra_passes = d->fuse;
+    if (code != SOOTH_OK)
+        model_dims_free(d);
     return code;
 }
 
-int model_largest_batch(const char *command, const char *path, const model_args *args,
-                        const sooth_predict_options *where, model_file *file, int64_t *batch)
+void model_dims_free(model_dims *d)
 {
-    bindings b = {0};
-    int code = parse_bindings(command, args, &b);
-    if (code == SOOTH_OK) {
-        sooth_options options = options_of(args, &b);
-        sooth_error error;
-        sooth_status status = sooth_largest_batch(file->model, &options, where, 0, batch, &error);
-        code = status == SOOTH_OK ? SOOTH_OK : cli_fail(status, subject_of(path), "%s", error.message);
-    }
-    bindings_free(args, &b);
-    return code;
+    for (size_t i = 0; i < d->options.dim_count; i++)
+        free((char *)d->dims[i].name);
+    for (size_t i = 0; i < d->options.shape_count; i++)
+        free((char *)d->shapes[i].input);
+    free(d->dims);
+    free(d->shapes);
+    free(d->shape_dims);
+    free(d->skip);
+    free(d->fuse);
+    *d = (model_dims){0};
 }
 
-int model_open(const char *command, const char *path, const model_args *args, model_file *file)
-{
-    *file = (model_file){0};
-    bindings b = {0};
-    int code = parse_bindings(command, args, &b); /* a mistyped option is told before a large file is read */
-    if (code == SOOTH_OK)
-        code = model_load(path, file);
-    if (code == SOOTH_OK) {
-        code = bind_parsed(path, args, &b, file);
-        if (code != SOOTH_OK)
-            model_close(file);
-    }
-    bindings_free(args, &b);
-    return code;
-}
-
-bool model_has_open_batch(const sooth_model *model)
+/* Does the bound model leave the first dimension of an input open? */
+static bool has_open_batch(const sooth_model *model)
 {
     for (size_t i = 0; i < sooth_input_count(model); i++) {
         sooth_value v = sooth_value_at(model, sooth_input(model, i));
@@ -256,6 +228,23 @@ bool model_has_open_batch(const sooth_model *model)
             return true;
     }
     return false;
+}
+
+sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error *error)
+{
+    sooth_status status = sooth_bind(model, options, error);
+    if (status != SOOTH_OK || options->batch || !has_open_batch(model))
+        return status;
+    options->batch = 1;
+    if (sooth_bind(model, options, error) == SOOTH_OK)
+        return SOOTH_OK;
+    options->batch = 0; /* a shape that was given says otherwise: what is open stays open */
+    return sooth_bind(model, options, error);
+}
+
+int model_failed(const char *path, const sooth_error *error)
+{
+    return cli_fail(error->code, subject_of(path), "%s", error->message);
 }
 
 void model_close(model_file *file)

@@ -2,6 +2,7 @@
 #ifndef SOOTH_CLI_MODEL_ARGS_H
 #define SOOTH_CLI_MODEL_ARGS_H
 
+#include "base/str.h"
 #include "cli/options.h"
 
 typedef struct model_args {
@@ -58,20 +59,32 @@ void model_args_free(model_args *args);
 void model_args_help_models(void);
 void model_args_help(void);
 
-/* Loads (path "-" is standard input) and binds. Returns the exit code; the error has been printed. On success the caller gives
- * the model back with model_close. */
+/* The dimensions as sooth_bind takes them. Returns the exit code; the error has been printed, and there is nothing to give back. */
+typedef struct model_dims {
+    sooth_options options;
+    /* What they refer to. */
+    sooth_dim_binding *dims;
+    sooth_shape_binding *shapes;
+    int64_t *shape_dims;
+    char *skip, *fuse; /* names with commas */
+} model_dims;
+int model_dims_read(const char *command, const model_args *args, model_dims *dims);
+void model_dims_free(model_dims *dims);
+/* "NAME=N"; names may contain '=' themselves: the last one counts. */
+bool model_read_dim(str argument, str *name, int64_t *value);
+
+/* Loads; path "-" is standard input. Returns the exit code; the error has been printed. On success the caller gives the model back
+ * with model_close. */
 typedef struct model_file {
     sooth_model *model;
     void *bytes; /* of standard input */
 } model_file;
-int model_load(const char *path, model_file *file);                                              /* without binding */
-int model_bind(const char *command, const char *path, const model_args *args, model_file *file); /* may be repeated */
-/* Binds the model to the largest batch that fits into the GPU's memory; 0: none does. */
-int model_largest_batch(const char *command, const char *path, const model_args *args,
-                        const sooth_predict_options *where, model_file *file, int64_t *batch);
-int model_open(const char *command, const char *path, const model_args *args, model_file *file);
-/* Does the bound model leave the first dimension of an input open? */
-bool model_has_open_batch(const sooth_model *model);
+int model_load(const char *path, model_file *file);
 void model_close(model_file *file);
+
+/* Binds. Where the options have no batch, it is the file's own, or 1 where the file leaves it open; that is then in the options. */
+sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error *error);
+/* Prints what is wrong with the model of that path. Returns the exit code. */
+int model_failed(const char *path, const sooth_error *error);
 
 #endif

@@ -1,7 +1,9 @@
 /* predict.c: `sooth predict`: how long a network takes on a GPU, layer by layer. */
 #include "cli/predict_args.h"
 #include "cli/terminal.h"
+#include "report/predict_memory.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +19,9 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth predict MODEL [OPTION]...\n"
          "       sooth predict --queries IN.csv -o OUT.csv [OPTION]...\n\n"
-         "Tells how long a network takes on a GPU, how much of the GPU it uses, the energy, and which layers "
-         "take\nthem.\n"
-         "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME. Several GPUs or batches "
-         "give\n"
-         "a comparison.\n\nOptions:");
+         "Tells how long a network takes on a GPU, how much of the GPU it uses, its energy and memory, and which\n"
+         "layers take them. Several GPUs or batches give a comparison.\n"
+         "MODEL is a file of the kinds below, '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help_models();
 }
@@ -30,7 +30,7 @@ static void help(const option *options, size_t count)
 
 typedef struct question {
     const char *path;
-    model_args *model_args;
+    model_dims dims;
     sooth_predict_options where;
     sooth_report_options report;
     bool asks_fit, asks_batch;
@@ -91,17 +91,6 @@ static int read_batches(question *q, const char *list)
 
 /* ---- answering ------------------------------------------------------------------------------------------------------- */
 
-/* Where no batch was given, it is the file's own, or 1 where the file leaves it open. */
-static int bind_batch(question *q, model_file *file, int64_t batch)
-{
-    q->model_args->batch = batch;
-    int code = model_bind("predict", q->path, q->model_args, file);
-    if (code != SOOTH_OK || batch || !model_has_open_batch(file->model))
-        return code;
-    q->model_args->batch = 1;
-    return model_bind("predict", q->path, q->model_args, file);
-}
-
 static int predict_on(question *q, model_file *file, const sooth_gpu *gpu)
 {
     sooth_error error;
@@ -111,7 +100,7 @@ static int predict_on(question *q, model_file *file, const sooth_gpu *gpu)
         q->prediction_count++;
     return status == SOOTH_OK            ? SOOTH_OK
            : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
-                                         : cli_fail(status, q->path, "%s", error.message);
+                                         : model_failed(q->path, &error);
 }
 
 /* Each GPU with the largest batch that fits into its memory. */
@@ -119,9 +108,12 @@ static int predict_largest(question *q, model_file *file)
 {
     for (size_t g = 0; g < q->gpu_count; g++) {
         int64_t batch;
+        sooth_error error;
         q->where.device = q->gpus[g];
-        int code = model_largest_batch("predict", q->path, q->model_args, &q->where, file, &batch);
-        if (code == SOOTH_OK && batch == 0)
+        int code = SOOTH_OK;
+        if (sooth_largest_batch(file->model, &q->dims.options, &q->where, 0, &batch, &error) != SOOTH_OK)
+            code = model_failed(q->path, &error);
+        else if (batch == 0)
             code = cli_fail(SOOTH_ANSWER_NO, q->path, "not even one sample fits into the memory of %s",
                             sooth_gpu_text(q->gpus[g], "name"));
         if (code == SOOTH_OK)
@@ -137,7 +129,10 @@ static int predict_all(question *q, model_file *file)
     if (q->asks_batch)
         return predict_largest(q, file);
     for (size_t b = 0; b < q->batch_count; b++) {
-        int code = bind_batch(q, file, q->batches[b]);
+        sooth_error error;
+        sooth_options dims = q->dims.options;
+        dims.batch = q->batches[b];
+        int code = model_bind(file->model, &dims, &error) == SOOTH_OK ? SOOTH_OK : model_failed(q->path, &error);
         for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++)
             code = predict_on(q, file, q->gpus[g]);
         if (code != SOOTH_OK)
@@ -155,31 +150,49 @@ static int write_answer(const question *q)
                                                   &q->report, &text, &size, &error);
     int code = status == SOOTH_OK            ? cli_write(q->output, text, size)
                : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
-                                             : cli_fail(status, q->path, "%s", error.message);
+                                             : model_failed(q->path, &error);
     free(text);
     return code;
+}
+
+/* The answer to --fits of one prediction as a line; false if it is no. */
+static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
+{
+    sooth_prediction_totals t = sooth_prediction_totals_of(p);
+    sooth_memory m = sooth_prediction_memory(p);
+    fprintf(out, "%s%s%s, batch %" PRId64 ": %.0f MiB (%.0f to %.0f) of %.0f: %s%s%s\n", t.gpu, *t.mig ? " " : "",
+            t.mig, t.batch, m.total_mib.value, m.total_mib.low, m.total_mib.high, m.capacity_mib, memory_verdict(&m),
+            m.limit ? "; it would not run: " : "", m.limit ? m.limit : "");
+    return (q->where.by_estimate ? m.fits : m.fits_upper) && !m.limit;
 }
 
 /* --fits: one line for each prediction, and the answer as the exit code. */
 static int write_fits(const question *q)
 {
+    char *lines = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&lines, &size);
+    if (!out)
+        return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     int code = SOOTH_OK;
-    for (size_t i = 0; i < q->prediction_count; i++) {
-        sooth_prediction_totals t = sooth_prediction_totals_of(q->predictions[i]);
-        sooth_memory m = sooth_prediction_memory(q->predictions[i]);
-        if (!(m.capacity_mib > 0))
-            return cli_fail(SOOTH_ERROR_UNSUPPORTED, t.gpu, "how much memory the GPU has is not known");
-        if (q->report.format == SOOTH_FORMAT_TABLE)
-            printf("%s, batch %lld: %.0f MiB (%.0f to %.0f) of %.0f: %s\n", t.gpu, (long long)t.batch,
-                   m.total_mib.value, m.total_mib.low, m.total_mib.high, m.capacity_mib,
-                   m.fits ? "fits" : "does not fit");
-        code = m.fits ? code : SOOTH_ANSWER_NO;
+    for (size_t i = 0; i < q->prediction_count && code != SOOTH_ERROR_UNSUPPORTED; i++) {
+        if (!(sooth_prediction_memory(q->predictions[i]).capacity_mib > 0))
+            code = cli_fail(SOOTH_ERROR_UNSUPPORTED, sooth_prediction_totals_of(q->predictions[i]).gpu,
+                            "how much memory the GPU has is not known");
+        else if (!write_fit(out, q, q->predictions[i]))
+            code = SOOTH_ANSWER_NO;
     }
-    int written = q->report.format == SOOTH_FORMAT_TABLE ? cli_flush() : write_answer(q);
+    bool is_complete = fclose(out) == 0;
+    int written = SOOTH_OK;
+    if (!is_complete)
+        written = cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
+    else if (code != SOOTH_ERROR_UNSUPPORTED)
+        written = q->report.format == SOOTH_FORMAT_TABLE ? cli_write(q->output, lines, size) : write_answer(q);
+    free(lines);
     return written == SOOTH_OK ? code : written;
 }
 
-static int answer(question *q)
+static int answer(question *q, const model_args *dimensions)
 {
     if (q->gpu_count * q->batch_count > MOST_PREDICTIONS)
         return cli_usage("predict", "at most %d predictions at a time; --queries answers any number", MOST_PREDICTIONS);
@@ -187,15 +200,18 @@ static int answer(question *q)
     if (!q->predictions)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;
-    int code = model_load(q->path, &file);
-    if (code != SOOTH_OK)
-        return code;
-    code = predict_all(q, &file);
+    int code = model_dims_read("predict", dimensions, &q->dims); /* told before a large file is read */
     if (code == SOOTH_OK)
-        code = q->asks_fit ? write_fits(q) : write_answer(q);
+        code = model_load(q->path, &file);
+    if (code == SOOTH_OK) {
+        code = predict_all(q, &file);
+        if (code == SOOTH_OK)
+            code = q->asks_fit ? write_fits(q) : write_answer(q);
+        model_close(&file);
+    }
     for (size_t i = 0; i < q->prediction_count; i++)
         sooth_prediction_free(q->predictions[i]);
-    model_close(&file);
+    model_dims_free(&q->dims);
     return code;
 }
 
@@ -205,7 +221,7 @@ static int ask(question *q, const predict_args *args, sooth_gpus *gpus)
     if (code == SOOTH_OK)
         code = find_gpus(q, gpus, args->gpus ? args->gpus : DEFAULT_GPU);
     if (code == SOOTH_OK)
-        code = answer(q);
+        code = answer(q, &args->dimensions);
     free(q->predictions);
     free(q->batches);
     free(q->gpus);
@@ -232,8 +248,10 @@ static int with_resources(question *q, predict_args *args, const char *queries)
 }
 
 /* NULL: the operands and options fit together. */
-static const char *misuse(int operands, bool has_queries, const question *q)
+static const char *misuse(int operands, bool has_queries, bool has_shapes, const question *q)
 {
+    if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)
+        return "--by-estimate goes with --fits or --largest-batch";
     if (q->asks_batch && q->batch_count)
         return "--largest-batch finds the batch itself: leave out --batch";
     if (!has_queries)
@@ -241,15 +259,14 @@ static const char *misuse(int operands, bool has_queries, const question *q)
     if (operands)
         return "--queries names the models itself; '%.100s' is one too many";
     if (q->report.format != SOOTH_FORMAT_TABLE || q->report.layers || q->report.kernels || q->report.memory ||
-        q->asks_fit || q->asks_batch || q->model_args->dims.count || q->model_args->shapes.count)
+        q->asks_fit || q->asks_batch || has_shapes)
         return "--queries writes CSV with one row for each query: --format, --layers, --kernels, --memory, --fits, "
-               "--largest-batch, --dim and --shape do not go with it";
+               "--largest-batch and --shape do not go with it";
     return NULL;
 }
 
 int predict_main(int argc, char **argv)
 {
-    model_args dimensions = {0};
     predict_args args = {0};
     int format = 0;
     bool layers = false, kernels = false, memory = false, asks_fit = false, asks_batch = false;
@@ -266,7 +283,7 @@ int predict_main(int argc, char **argv)
          .target = &args.batches,
          .argument = "N,...",
          .help = "the batch sizes; the file's own, or 1, if not given"},
-        DIMENSION_OPTIONS(&dimensions),
+        DIMENSION_OPTIONS(&args.dimensions),
         SETTING_OPTIONS(where),
         {.name = "mig",
          .kind = OPTION_TEXT,
@@ -289,11 +306,16 @@ int predict_main(int argc, char **argv)
         {.name = "fits",
          .kind = OPTION_FLAG,
          .target = &asks_fit,
-         .help = "only whether it fits into the GPU's memory: exit code 0 yes, 1 no"},
+         .help =
+             "only whether it fits into the GPU's memory, the upper end of the interval\ntoo: exit code 0 yes, 1 no"},
         {.name = "largest-batch",
          .kind = OPTION_FLAG,
          .target = &asks_batch,
-         .help = "only the largest batch that fits into the GPU's memory"},
+         .help = "with the largest batch that fits into the GPU's memory, the upper end of the\ninterval too"},
+        {.name = "by-estimate",
+         .kind = OPTION_FLAG,
+         .target = &where->by_estimate,
+         .help = "--fits and --largest-batch go by the estimate alone"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
@@ -312,7 +334,6 @@ int predict_main(int argc, char **argv)
     int code;
     if (!options_done("predict", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {
         question q = {.path = argc > 1 ? argv[1] : NULL,
-                      .model_args = &dimensions,
                       .where = args.options,
                       .report = {.format = FORMAT_OF[format], .layers = layers, .kernels = kernels, .memory = memory},
                       .asks_fit = asks_fit,
@@ -320,16 +341,18 @@ int predict_main(int argc, char **argv)
                       .batch_count = args.batches ? 1 : 0,
                       .output = output};
         q.where.memory = args.options.memory = true;
-        const char *wrong = misuse(argc - 1, queries != NULL, &q);
-        if (!wrong && power_limit && !options_decimal(power_limit, 1, 2000, &where->power_limit_w))
-            wrong = "--power-limit takes watts from 1 to 2000";
-        if (!wrong && co2 && !options_decimal(co2, 0, 10000, &where->co2_g_per_kwh))
-            wrong = "--co2 takes grams for each kWh from 0 to 10000";
+        const char *wrong = misuse(argc - 1, queries != NULL, args.dimensions.shapes.count > 0, &q);
+        code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : SOOTH_OK;
+        if (code == SOOTH_OK && power_limit && !options_decimal(power_limit, 1, 2000, &where->power_limit_w))
+            code = cli_usage("predict", "--power-limit takes watts from 1 to 2000, not '%.60s'", power_limit);
+        if (code == SOOTH_OK && co2 && !options_decimal(co2, 0.001, 10000, &where->co2_g_per_kwh))
+            code = cli_usage("predict", "--co2 takes grams for each kWh from 0.001 to 10000, not '%.60s'", co2);
         q.where = args.options;
-        if (!wrong && !output && format == SOOTH_FORMAT_TABLE)
+        if (!output && format == SOOTH_FORMAT_TABLE)
             fit_terminal(&q.report);
-        code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : with_resources(&q, &args, queries);
+        if (code == SOOTH_OK)
+            code = with_resources(&q, &args, queries);
     }
-    model_args_free(&dimensions);
+    model_args_free(&args.dimensions);
     return code;
 }

@@ -8,6 +8,7 @@ typedef struct predict_args {
     const char *gpus;    /* names with commas; NULL: the default */
     const char *batches; /* numbers with commas; NULL: none was given */
     const char *weights; /* a file; NULL: those that ship */
+    model_args dimensions;
     sooth_predict_options options;
 } predict_args;
 

@@ -1,5 +1,5 @@
 /* queries.c: `sooth predict --queries`: a table of questions in, the same table with answers out. Every distinct network is
- * loaded once and bound once for each batch; networks are shared out among threads. */
+ * loaded once and bound once for each set of dimensions; networks are shared out among threads. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -17,19 +17,39 @@ static const size_t ARENA_CAP = (size_t)8 << 30;
 enum { MESSAGE_ROOM = 256 };
 
 /* The columns that are looked at. */
-typedef enum column { GRAPH, BATCH, GPU, PRECISION, LAYOUT, RUNTIME, MODE, OPTIMIZER, STACK, MIG, COLUMN_COUNT } column;
-static const char *const COLUMNS[COLUMN_COUNT] = {"graph",   "batch", "gpu",       "precision", "layout",
-                                                  "runtime", "mode",  "optimizer", "stack",     "mig"};
+typedef enum column {
+    GRAPH,
+    BATCH,
+    SEQ,
+    PAST,
+    DIMS,
+    GPU,
+    PRECISION,
+    LAYOUT,
+    RUNTIME,
+    MODE,
+    OPTIMIZER,
+    STACK,
+    MIG,
+    COLUMN_COUNT
+} column;
+static const char *const COLUMNS[COLUMN_COUNT] = {"graph",  "batch",   "seq",  "past",      "dims",  "gpu", "precision",
+                                                  "layout", "runtime", "mode", "optimizer", "stack", "mig"};
 
 typedef struct query {
     str row; /* as it stands in the table */
     int field_count;
-    const char *graph; /* as it can be opened */
-    int64_t batch;     /* 0: as in the file */
+    int32_t line;
+    const char *graph;     /* as it can be opened */
+    sooth_options binding; /* batch 0: as in the file */
+    struct {
+        sooth_dim_binding *items;
+        int32_t count, capacity;
+    } dims; /* of it */
     sooth_predict_options options;
     char error[MESSAGE_ROOM]; /* why there is no answer; "" if there is one */
     sooth_interval latency_ms, memory_mib, energy_j;
-    double utilization;
+    double utilization, co2_g;
 } query;
 
 /* A GPU as rows name it. */
@@ -47,6 +67,8 @@ typedef struct queries {
     const char *input;
     const predict_args *args;
     int64_t default_batch;
+    model_dims dims; /* of the command line */
+    bool has_co2;
     sooth_gpus *gpus;
     struct {
         query *items;
@@ -109,6 +131,60 @@ static const char *graph_path(queries *q, str graph)
     return path;
 }
 
+/* A whole number of the row, or what the command line says. False: it is none. */
+static bool number_or(queries *q, column c, int64_t least, int64_t otherwise, int64_t *number)
+{
+    str s = field(q, c);
+    *number = otherwise;
+    return !s.len || (csv_whole(s, number) && *number >= least && *number <= INT32_MAX);
+}
+
+static void add_dim(queries *q, query *x, str name, int64_t value)
+{
+    sooth_dim_binding *d = ARENA_PUSH(&q->arena, &x->dims);
+    *d = (sooth_dim_binding){arena_str(&q->arena, name).ptr, value};
+}
+
+/* "NAME=N;NAME=N". False: it is not that. */
+static bool add_dims(queries *q, query *x, str list)
+{
+    while (list.len) {
+        const char *semicolon = memchr(list.ptr, ';', list.len);
+        str part = {list.ptr, semicolon ? (size_t)(semicolon - list.ptr) : list.len}, name;
+        int64_t value;
+        if (!model_read_dim(part, &name, &value))
+            return false;
+        add_dim(q, x, name, value);
+        size_t taken = part.len + (semicolon != NULL);
+        list = (str){list.ptr + taken, list.len - taken};
+    }
+    return true;
+}
+
+/* What is wrong with the dimensions of the row; NULL: nothing. Those of the command line hold where a field is empty. */
+static const char *read_dimensions(queries *q, query *x)
+{
+    const model_args *given = &q->args->dimensions;
+    int64_t seq, past;
+    if (!number_or(q, BATCH, 1, q->default_batch, &x->binding.batch))
+        return "batch is not a whole number of at least 1";
+    if (!number_or(q, SEQ, 1, given->seq, &seq))
+        return "seq is not a whole number of at least 1";
+    if (!number_or(q, PAST, 0, given->past, &past))
+        return "past is not a whole number";
+    for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++) /* those of --seq and --past follow */
+        add_dim(q, x, str_of(q->dims.dims[i].name), q->dims.dims[i].value);
+    if (!add_dims(q, x, field(q, DIMS)))
+        return "dims is not NAME=N, with ';' between several";
+    if (seq)
+        add_dim(q, x, STR("seq"), seq);
+    if (past)
+        add_dim(q, x, STR("past"), past);
+    x->binding.dims = x->dims.items;
+    x->binding.dim_count = (size_t)x->dims.count;
+    return NULL;
+}
+
 static const char *read_query(queries *q, query *x)
 {
     const sooth_predict_options *given = &q->args->options;
@@ -125,9 +201,9 @@ static const char *read_query(queries *q, query *x)
     if (!field(q, GRAPH).len)
         return "the row names no graph";
     x->graph = graph_path(q, field(q, GRAPH));
-    x->batch = q->default_batch;
-    if (field(q, BATCH).len && (!csv_whole(field(q, BATCH), &x->batch) || x->batch < 1 || x->batch > INT32_MAX))
-        return "batch is not a whole number of at least 1";
+    const char *wrong = read_dimensions(q, x);
+    if (wrong)
+        return wrong;
     str gpu = field(q, GPU).len ? field(q, GPU) : str_of(q->args->gpus ? q->args->gpus : "a100-sxm4-40gb");
     const named_gpu *g = gpu_called(q, gpu);
     x->options.device = g->gpu;
@@ -161,6 +237,7 @@ static void read_table(queries *q)
         query *x = ARENA_PUSH(&q->arena, &q->rows);
         x->row = raw_row(from, t->next);
         x->field_count = t->count;
+        x->line = t->line;
         const char *wrong = read_query(q, x);
         snprintf(x->error, sizeof x->error, "%s", wrong ? wrong : "");
     }
@@ -171,13 +248,31 @@ static int compare_texts(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_bindings(const sooth_options *a, const sooth_options *b)
+{
+    int order = compare_numbers(a->batch, b->batch);
+    if (!order)
+        order = compare_numbers((int64_t)a->dim_count, (int64_t)b->dim_count);
+    for (size_t i = 0; !order && i < a->dim_count; i++) {
+        order = strcmp(a->dims[i].name, b->dims[i].name);
+        if (!order)
+            order = compare_numbers(a->dims[i].value, b->dims[i].value);
+    }
+    return order;
+}
+
 /* Rows that differ in the GPU alone follow one another: what they launch is the same. */
 static int compare_queries(const void *a, const void *b)
 {
     const query *x = *(query *const *)a, *y = *(query *const *)b;
     int order = strcmp(x->graph, y->graph);
     if (!order)
-        order = x->batch != y->batch ? (x->batch < y->batch ? -1 : 1) : 0;
+        order = compare_bindings(&x->binding, &y->binding);
     if (!order)
         order = compare_texts(x->options.precision, y->options.precision);
     if (!order)
@@ -209,17 +304,6 @@ static void group(queries *q)
 
 /* ---- answering ------------------------------------------------------------------------------------------------------- */
 
-static bool bind_batch(sooth_model *model, int64_t batch, sooth_error *error)
-{
-    sooth_options options = {.batch = batch};
-    if (sooth_bind(model, &options, error) != SOOTH_OK)
-        return false;
-    if (batch || !model_has_open_batch(model))
-        return true;
-    options.batch = 1;
-    return sooth_bind(model, &options, error) == SOOTH_OK;
-}
-
 static void fail_rows(query **rows, size_t count, const char *what, const sooth_error *error)
 {
     for (size_t i = 0; i < count; i++)
@@ -238,6 +322,7 @@ static void answer_row(sooth_model *model, query *x)
     x->latency_ms = totals.latency_ms;
     x->energy_j = totals.energy_j;
     x->utilization = totals.compute_share;
+    x->co2_g = totals.co2_g;
     x->memory_mib = sooth_prediction_memory(prediction).total_mib;
     sooth_prediction_free(prediction);
 }
@@ -252,9 +337,10 @@ static void answer_rows(query **rows, size_t count)
     }
     for (size_t i = 0; i < count;) {
         size_t end = i;
-        while (end < count && rows[end]->batch == rows[i]->batch)
+        while (end < count && compare_bindings(&rows[end]->binding, &rows[i]->binding) == 0)
             end++;
-        if (bind_batch(model, rows[i]->batch, &error))
+        sooth_options binding = rows[i]->binding;
+        if (model_bind(model, &binding, &error) == SOOTH_OK)
             for (; i < end; i++)
                 answer_row(model, rows[i]);
         else
@@ -294,43 +380,60 @@ static void answer_graph(void *context, size_t item, size_t worker)
 
 static void write_interval(text *out, sooth_interval x)
 {
-    char room[NUMBER_ROOM];
-    text_printf(out, ",%s", number_real(room, x.value));
-    text_printf(out, ",%s", number_real(room, x.low));
-    text_printf(out, ",%s", number_real(room, x.high));
+    text_csv_real(out, x.value);
+    text_csv_real(out, x.low);
+    text_csv_real(out, x.high);
 }
 
-static void write_answer(text *out, const query *x)
+static void write_answer(text *out, const query *x, bool has_co2)
 {
-    char room[NUMBER_ROOM];
     if (!*x->error) {
         write_interval(out, x->latency_ms);
         write_interval(out, x->memory_mib);
         write_interval(out, x->energy_j);
-        text_printf(out, ",%s,", isfinite(x->utilization) ? number_real(room, x->utilization) : "");
+        text_csv_real(out, x->utilization);
+        if (has_co2)
+            text_csv_real(out, x->co2_g);
     } else {
-        text_puts(out, ",,,,,,,,,,,");
-        text_csv(out, x->error);
+        text_repeat(out, ",", has_co2 ? 11 : 10);
     }
+    text_csv_text(out, x->error);
     text_puts(out, "\n");
 }
 
-static size_t write_table(queries *q)
+static void write_table(queries *q)
 {
     text *out = &q->out;
-    size_t unanswered = 0;
     text_add(out, q->header.ptr, q->header.len);
     text_puts(out, ",latency_ms_pred,latency_ms_low,latency_ms_high,memory_mib_pred,memory_mib_low,memory_mib_high,"
-                   "energy_j_pred,energy_j_low,energy_j_high,utilization,error\n");
+                   "energy_j_pred,energy_j_low,energy_j_high,utilization");
+    text_puts(out, q->has_co2 ? ",co2_g,error\n" : ",error\n");
     for (int32_t i = 0; i < q->rows.count; i++) {
         const query *x = &q->rows.items[i];
         text_add(out, x->row.ptr, x->row.len);
         for (int missing = x->field_count; missing < q->header_count; missing++)
             text_puts(out, ",");
-        write_answer(out, x);
-        unanswered += *x->error != '\0';
+        write_answer(out, x, q->has_co2);
     }
-    return unanswered;
+}
+
+/* Whether every row has an answer, as the exit code; where not, how many have none, and the first of them. */
+static int tell_unanswered(const queries *q, const char *output)
+{
+    const query *first = NULL;
+    int count = 0;
+    for (int32_t i = q->rows.count; i > 0; i--) {
+        if (!*q->rows.items[i - 1].error)
+            continue;
+        first = &q->rows.items[i - 1];
+        count++;
+    }
+    if (!first)
+        return SOOTH_OK;
+    return cli_fail(SOOTH_ANSWER_NO, q->input,
+                    "%d of %d rows have no answer; the column 'error' of %s says why; the first is in line %d: %s",
+                    count, (int)q->rows.count, output && strcmp(output, "-") != 0 ? output : "the output",
+                    (int)first->line, first->error);
 }
 
 static int answer_table(queries *q, const char *output)
@@ -345,12 +448,9 @@ static int answer_table(queries *q, const char *output)
     parallel_for(q->graph_count, threads_available(), answer_graph, q);
     if (q->shows_progress)
         show_progress(q, q->graph_count);
-    size_t unanswered = write_table(q);
+    write_table(q);
     int code = cli_write(output, q->out.bytes, q->out.size);
-    if (code == SOOTH_OK && unanswered)
-        fprintf(stderr, "sooth: %s: %zu of %d rows have no answer; the column 'error' says why\n", q->input, unanswered,
-                (int)q->rows.count);
-    return code;
+    return code == SOOTH_OK ? tell_unanswered(q, output) : code;
 }
 
 int queries_run(const char *input, const char *output, const predict_args *args, sooth_gpus *gpus)
@@ -361,15 +461,20 @@ int queries_run(const char *input, const char *output, const predict_args *args,
                  .input = input,
                  .args = args,
                  .gpus = gpus,
+                 .has_co2 = args->options.co2_g_per_kwh > 0,
                  .shows_progress = isatty(STDERR_FILENO),
                  .out = {.fail = &q.fail}};
     if (args->batches && !(options_number(args->batches, strlen(args->batches), &q.default_batch) &&
                            q.default_batch >= 1 && q.default_batch <= INT32_MAX))
         return cli_usage("predict", "--batch takes one whole number with --queries, not '%.60s'", args->batches);
+    int code = model_dims_read("predict", &args->dimensions, &q.dims);
+    if (code != SOOTH_OK)
+        return code;
     arena_init(&q.arena, &q.fail, ARENA_CAP);
-    int code = answer_table(&q, output);
+    code = answer_table(&q, output);
     free(q.out.bytes);
     file_close(&q.map);
     arena_free(&q.arena);
+    model_dims_free(&q.dims);
     return code;
 }

@@ -234,6 +234,51 @@ void bind_inputs(binding *b)
     }
 }
 
+static void add_remedy(network *net, const char *option)
+{
+    if (!net->remedy)
+        net->remedy = option;
+    else if (!strstr(net->remedy, option))
+        net->remedy = arena_printf(net->arena, "%s and %s", net->remedy, option).ptr;
+}
+
+/* The option of the program that binds a dimension alone; NULL: --dim does. */
+static const char *own_option(const binding *b, str name, num batch)
+{
+    return named(b, name) == batch ? "--batch 8"
+           : str_is(name, "seq")   ? "--seq 8"
+           : str_is(name, "past")  ? "--past 8"
+                                   : NULL;
+}
+
+static void note_name(const binding *b, str name, num batch)
+{
+    network *net = &b->model->net;
+    const char *own = own_option(b, name, batch);
+    const char *any = arena_printf(net->arena, "--dim '%.*s=8'", STR_ARG(name)).ptr;
+    network_note(net, "dimension '%.*s' is not bound: use %s%s%s", STR_ARG(name), own ? own : "", own ? " or " : "",
+                 any);
+    add_remedy(net, own ? own : any);
+}
+
+/* An input whose dimensions have no names to bind them by. */
+static void note_nameless(const binding *b, const value *declared)
+{
+    network *net = &b->model->net;
+    str shape = {"", 0};
+    for (int i = 0; i < declared->rank; i++) {
+        num dim = bind_dim(b, declared->dims[i]);
+        str text = num_known(dim) ? arena_printf(net->arena, "%lld", (long long)dim) : STR("?");
+        shape = arena_printf(net->arena, "%s%s%s", shape.ptr, i ? "," : "", text.ptr);
+    }
+    const char *option = arena_printf(net->arena, "--shape '%.*s=%s'", STR_ARG(declared->name),
+                                      declared->rank < 0 ? "N,N,..." : shape.ptr)
+                             .ptr;
+    network_note(net, "the shape of input '%.*s' is not complete: use %s%s", STR_ARG(declared->name), option,
+                 declared->rank < 0 ? "" : " with numbers for '?'");
+    add_remedy(net, option);
+}
+
 void bind_note_unbound(const binding *b)
 {
     network *net = &b->model->net;
@@ -243,16 +288,20 @@ void bind_note_unbound(const binding *b)
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         if (shape_for(b->options, declared->name))
             continue;
+        bool is_nameless = declared->rank < 0 && declared->kind == VALUE_TENSOR;
         for (int k = 0; k < declared->rank; k++) {
+            num dim = bind_dim(b, declared->dims[k]);
             const char *text = num_text(&b->model->source.symbols, declared->dims[k]);
-            if (!text || !num_symbolic(bind_dim(b, declared->dims[k])))
+            is_nameless |= !text && !num_known(dim);
+            if (!text || !num_symbolic(dim))
                 continue;
             str rest = str_of(text), part;
             num number;
             while (next_part(&rest, &part))
                 if (!is_number(part, &number) && num_symbolic(named(b, part)))
-                    network_note(net, "dimension '%.*s' is not bound: use %s--dim '%.*s=8'", STR_ARG(part),
-                                 named(b, part) == batch ? "--batch 8 or " : "", STR_ARG(part));
+                    note_name(b, part, batch);
         }
+        if (is_nameless)
+            note_nameless(b, declared);
     }
 }

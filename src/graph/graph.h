@@ -211,7 +211,9 @@ typedef struct network {
     /* While a fixed batch is being replaced: the values as inferred at the file's own batch. */
     const value *file_shapes;
     int32_t file_shape_count;
-    int64_t folded_elements;  /* computed so far (fold.h) */
+    int64_t folded_elements; /* computed so far (fold.h) */
+    const char
+        *remedy; /* options that would bind the open dimensions of the inputs ("--dim 'S=8'"); NULL: none is open */
     const char *complaint;    /* the first thing that cannot be right, as a rule told it; NULL if none */
     int32_t file_value_count; /* values before any pass added its own */
     sooth_totals totals;      /* filled by cost_network */

@@ -68,10 +68,16 @@ static int read_shape(eager *e, const value *val, int64_t *dims, int64_t *stride
         strides[i] = step;
         step = elements;
     }
-    if (!known)
+    if (!known && e->net->remedy)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "the shape of %.*s is not known; give all dimensions (--batch, --dim, --seq), or --shape",
-                  STR_ARG(val->name));
+                  "the shape of %.*s is not known, because dimensions of the inputs are open: give %s",
+                  STR_ARG(val->name), e->net->remedy);
+    if (!known)
+        fail_with(
+            &e->model->fail, SOOTH_ERROR_UNSUPPORTED,
+            "the shape of %.*s is not known, though those of the inputs are: it depends on data, or on an operator "
+            "that is not known ('sooth inspect' shows where it begins)",
+            STR_ARG(val->name));
     return val->rank;
 }
 

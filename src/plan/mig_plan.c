@@ -320,8 +320,7 @@ static sooth_status make_plan(planning *p, sooth_mig_plan **result, sooth_error 
 {
     sooth_mig_plan *plan = calloc(1, sizeof *plan);
     if (!plan) {
-        e->code = SOOTH_ERROR_SYSTEM;
-        snprintf(e->message, sizeof e->message, "out of memory");
+        error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
         return e->code;
     }
     p->plan = plan;
@@ -334,8 +333,7 @@ static sooth_status make_plan(planning *p, sooth_mig_plan **result, sooth_error 
         return status;
     }
     if (status == SOOTH_ANSWER_NO) {
-        e->code = status;
-        snprintf(e->message, sizeof e->message, "%s", plan->totals.reason);
+        error_say(e, status, plan->totals.reason);
     }
     *result = plan;
     return status;

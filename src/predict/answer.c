@@ -151,6 +151,36 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->layer_count--;
 }
 
+/* ---- notes ---------------------------------------------------------------------------------------------------------- */
+
+static void add_note(sooth_prediction *answer, const char *note)
+{
+    *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) = note;
+}
+
+/* Which operators have no rule, and how little their time is worth. */
+static void note_unknown(sooth_prediction *answer)
+{
+    enum { MOST_NAMED = 8 };
+    int32_t count = answer->unknown.count;
+    str names = {"", 0};
+    for (int32_t i = 0; i < count && i < MOST_NAMED; i++) {
+        const unknown_operator *u = &answer->unknown.items[i];
+        names = arena_printf(&answer->arena, "%s%s%.60s (%zu time%s)", names.ptr, i ? ", " : "", u->op, u->count,
+                             u->count == 1 ? "" : "s");
+    }
+    if (count > MOST_NAMED)
+        names = arena_printf(&answer->arena, "%s and %d others", names.ptr, (int)(count - MOST_NAMED));
+    bool one = count == 1;
+    add_note(answer,
+             arena_printf(&answer->arena,
+                          "%d operator%s not known: %s. %s time is not known either: the latency has a guess for "
+                          "%s, from the bytes that %s, which may be far too small.",
+                          (int)count, one ? " is" : "s are", names.ptr, one ? "Its" : "Their", one ? "it" : "them",
+                          one ? "it reads and writes" : "they read and write")
+                 .ptr);
+}
+
 /* ---- totals --------------------------------------------------------------------------------------------------------- */
 
 /* 16-bit networks run at least as fast as those in fp32: GPUs whose own rate for fp16 is lower convert. */
@@ -272,4 +302,12 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
         fill_memory(answer, &model->net, where);
+    arithmetic runs = setting_arithmetic(where);
+    answer->totals.arithmetic = runs.products;
+    if (runs.note)
+        add_note(answer, runs.note);
+    if (answer->unknown.count)
+        note_unknown(answer);
+    if (answer->memory && answer->memory->limit)
+        add_note(answer, arena_printf(&answer->arena, "It would not run: %s.", answer->memory->limit).ptr);
 }

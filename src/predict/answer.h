@@ -37,6 +37,10 @@ struct sooth_prediction {
         unknown_operator *items;
         int32_t count, capacity;
     } unknown;
+    struct {
+        const char **items;
+        int32_t count, capacity;
+    } notes;
 };
 
 /* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */

@@ -3,7 +3,6 @@
 #include "sooth.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const int64_t MOST = 65536;
 
@@ -30,12 +29,10 @@ static sooth_status try_batch(const search *s, int64_t batch, bool *fits)
         return status;
     sooth_memory memory = sooth_prediction_memory(prediction);
     sooth_prediction_free(prediction);
-    *fits = memory.fits && !memory.limit;
+    *fits = (s->where.by_estimate ? memory.fits : memory.fits_upper) && !memory.limit;
     if (!isnan(memory.capacity_mib))
         return SOOTH_OK;
-    s->error->code = SOOTH_ERROR_UNSUPPORTED;
-    snprintf(s->error->message, sizeof s->error->message, "how much memory the GPU has is not known");
-    return s->error->code;
+    return error_say(s->error, SOOTH_ERROR_UNSUPPORTED, "how much memory the GPU has is not known");
 }
 
 sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims, const sooth_predict_options *options,

@@ -10,13 +10,6 @@
 static const size_t ARENA_CAP = (size_t)1 << 30;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 
-static sooth_status refuse(sooth_error *e, sooth_status code, const char *message)
-{
-    e->code = code;
-    snprintf(e->message, sizeof e->message, "%s", message);
-    return code;
-}
-
 /* ---- weights --------------------------------------------------------------------------------------------------------- */
 
 struct sooth_predictor {
@@ -43,7 +36,7 @@ sooth_status sooth_predictor_open(const char *path, sooth_predictor **result, so
     *result = NULL;
     sooth_predictor *p = calloc(1, sizeof *p);
     if (!p)
-        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+        return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     p->fail.error = e;
     p->map.descriptor = -1;
     arena_init(&p->arena, &p->fail, ARENA_CAP);
@@ -142,8 +135,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of this GPU take %.0f to %.0f W",
                   limit, LEAST_POWER_SHARE * tdp, tdp);
-    if (where.lower.precision == PRECISION_FP8 && !(device_peak_flops(options->device, STR("fp8")) > 0))
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "this GPU has no units for fp8: take fp16, bf16 or int8");
+    const char *refusal = setting_refusal(&where);
+    if (refusal)
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%s", refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
@@ -155,7 +149,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
 {
     sooth_prediction *answer = calloc(1, sizeof *answer);
     if (!answer)
-        return refuse(e, SOOTH_ERROR_SYSTEM, "out of memory");
+        return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
     answer->arena.block_bytes = (size_t)128 * 1024;
@@ -176,7 +170,8 @@ sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *opti
     sooth_error *e = error_or(error, &own);
     *result = NULL;
     if (!model->is_bound)
-        return refuse(e, SOOTH_ERROR_USAGE, "the model has no dimensions yet: sooth_bind comes before sooth_predict");
+        return error_say(e, SOOTH_ERROR_USAGE,
+                         "the model has no dimensions yet: sooth_bind comes before sooth_predict");
     sooth_predict_options chosen = options ? *options : (sooth_predict_options){0};
     if (chosen.device)
         return predict_on(model, &chosen, result, e);
@@ -234,6 +229,7 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
         .context_mib = f->context_mib,
         .capacity_mib = f->capacity_mib,
         .fits = f->fits,
+        .fits_upper = f->fits && f->high_mib <= f->capacity_mib,
         .limit = f->limit,
         .peak_kernel = launched_from(prediction, f->use->peak_kernel),
     };
@@ -349,6 +345,11 @@ const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t ker
 {
     const kernel *k = launched(prediction, kernel_index);
     return k && index < (size_t)k->fused_count ? k->fused[index] : NULL;
+}
+
+const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index)
+{
+    return index < (size_t)prediction->notes.count ? prediction->notes.items[index] : NULL;
 }
 
 const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count)

@@ -29,6 +29,28 @@ static const choice OPTIMIZERS[] = {
     {NULL, 0},
 };
 
+/* What other programs call them. Understood, but not in lists of names. */
+static const struct {
+    setting_part part;
+    const char *name;
+    int value;
+} ALIASES[] = {
+    {SETTING_PRECISION, "float32", PRECISION_FP32},
+    {SETTING_PRECISION, "float16", PRECISION_FP16},
+    {SETTING_PRECISION, "half", PRECISION_FP16},
+    {SETTING_PRECISION, "bfloat16", PRECISION_BF16},
+    {SETTING_LAYOUT, "channels_last", LAYOUT_NHWC},
+    {SETTING_LAYOUT, "channels-last", LAYOUT_NHWC},
+    {SETTING_RUNTIME, "pytorch", RUNTIME_EAGER},
+    {SETTING_RUNTIME, "torch.compile", RUNTIME_INDUCTOR},
+    {SETTING_RUNTIME, "compile", RUNTIME_INDUCTOR},
+    {SETTING_RUNTIME, "tensorrt", RUNTIME_ENGINE},
+    {SETTING_MODE, "inference", MODE_INFER},
+    {SETTING_MODE, "training", MODE_TRAIN},
+    {SETTING_OPTIMIZER, "momentum", OPTIMIZER_MOMENTUM},
+    {SETTING_OPTIMIZER, "nesterov", OPTIMIZER_NESTEROV},
+};
+
 static const struct {
     const char *name;
     const choice *choices;
@@ -83,6 +105,11 @@ bool setting_set(setting *s, setting_part part, str name)
             set_value(s, part, c->value);
             return true;
         }
+    for (size_t i = 0; i < sizeof ALIASES / sizeof *ALIASES; i++)
+        if (ALIASES[i].part == part && str_is(name, ALIASES[i].name)) {
+            set_value(s, part, ALIASES[i].value);
+            return true;
+        }
     return false;
 }
 
@@ -109,6 +136,66 @@ void setting_settle(setting *s)
     if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0 &&
         allows_tf32(s->stack))
         s->lower.precision = PRECISION_TF32;
+}
+
+/* ---- what the device can do ------------------------------------------------------------------------------------------ */
+
+static bool is_half(lower_precision p)
+{
+    return p == PRECISION_FP16 || p == PRECISION_AMP_FP16;
+}
+
+static bool is_bfloat(lower_precision p)
+{
+    return p == PRECISION_BF16 || p == PRECISION_AMP_BF16;
+}
+
+/* Known not to be there: a GPU file may leave it open. */
+static bool lacks(const device *d, const char *precision)
+{
+    return device_peak_flops(d, str_of(precision)) == 0;
+}
+
+arithmetic setting_arithmetic(const setting *s)
+{
+    const device *d = s->device;
+    lower_precision p = s->lower.precision;
+    if (p == PRECISION_TF32)
+        return lacks(d, "tf32") ? (arithmetic){"fp32", "This GPU has no units for tf32: products run in fp32, and the "
+                                                       "setting changes nothing."}
+                                : (arithmetic){"tf32", NULL};
+    if (is_bfloat(p))
+        return lacks(d, "bf16") ? (arithmetic){"fp32", "This GPU has no units for bf16: its tensors are stored so, but "
+                                                       "products are converted and run in fp32."}
+                                : (arithmetic){"bf16", NULL};
+    if (is_half(p))
+        return device_peak_flops(d, STR("fp16")) < device_peak_flops(d, STR("fp32"))
+                   ? (arithmetic){"fp32",
+                                  "This GPU computes fp16 more slowly than fp32: its tensors are stored so, but "
+                                  "products are converted and run in fp32."}
+                   : (arithmetic){"fp16", NULL};
+    if (p == PRECISION_INT8)
+        return (arithmetic){"int8", d->numbers[DEVICE_TENSOR_INT8] == 0
+                                        ? "This GPU has no tensor cores for int8: products run on its ordinary units."
+                                        : NULL};
+    return (arithmetic){p == PRECISION_FP8 ? "fp8" : "fp32", NULL};
+}
+
+const char *setting_refusal(const setting *s)
+{
+    const device *d = s->device;
+    lower_precision p = s->lower.precision;
+    if (p == PRECISION_FP8 && !(device_peak_flops(d, STR("fp8")) > 0))
+        return lacks(d, "bf16") ? "this GPU has no units for fp8: take fp16 or int8"
+                                : "this GPU has no units for fp8: take fp16, bf16 or int8";
+    if (p == PRECISION_INT8 && lacks(d, "int8"))
+        return "this GPU has no units for int8: take fp16 or fp32";
+    if (is_bfloat(p) && lacks(d, "bf16") && s->lower.runtime == RUNTIME_ENGINE)
+        return "this GPU has no units for bf16, and engines refuse it there: take fp16 or fp32";
+    if (is_bfloat(p) && lacks(d, "bf16") && s->lower.runtime == RUNTIME_INDUCTOR)
+        return "this GPU has no units for bf16, and torch.compile leaves it to eager PyTorch there: take --runtime "
+               "eager, or fp16";
+    return NULL;
 }
 
 const char *setting_name(const setting *s, setting_part part)

@@ -25,6 +25,15 @@ void setting_set_stack(setting *s, str stack);
 /* Once device, precision and stack are set: fp32 is TF32 where that version of the framework lets it be unless told otherwise. */
 void setting_settle(setting *s);
 
+/* What products are multiplied in on the device ("fp32", "bf16" …), and why that is not what the precision says; NULL: it is. */
+typedef struct arithmetic {
+    const char *products;
+    const char *note;
+} arithmetic;
+arithmetic setting_arithmetic(const setting *s);
+/* Why the device cannot run the precision at all, and what to do; NULL: it can. */
+const char *setting_refusal(const setting *s);
+
 /* The name that is set, one that setting_set takes. */
 const char *setting_name(const setting *s, setting_part part);
 /* What a part is called ("precision"), and the names that it has one after the other; NULL after the last. */

@@ -6,23 +6,17 @@
 
 enum { MOST_WORST = 20 };
 
-static void pair_real(json *j, const char *key, double x)
-{
-    json_key(j, key);
-    json_real(j, fabs(x) < 1e12 ? x : NAN); /* what is beyond has no meaning */
-}
-
 static void figures(json *j, const score *s)
 {
     json_pair_number(j, "n", (int64_t)s->n);
-    pair_real(j, "mape", s->mape);
-    pair_real(j, "median", s->median);
-    pair_real(j, "p90", s->p90);
-    pair_real(j, "within5", s->within5);
-    pair_real(j, "within10", s->within10);
-    pair_real(j, "spearman", s->spearman);
-    pair_real(j, "coverage90", s->coverage90);
-    pair_real(j, "width90", s->width90);
+    json_pair_real(j, "mape", s->mape);
+    json_pair_real(j, "median", s->median);
+    json_pair_real(j, "p90", s->p90);
+    json_pair_real(j, "within5", s->within5);
+    json_pair_real(j, "within10", s->within10);
+    json_pair_real(j, "spearman", s->spearman);
+    json_pair_real(j, "coverage90", s->coverage90);
+    json_pair_real(j, "width90", s->width90);
 }
 
 static void metric(json *j, const char *name, const score *s)
@@ -106,9 +100,9 @@ static void worst(eval_report *r, json *j)
         json_pair_number(j, "batch", m->batch);
         json_pair_number(j, "row", m->line);
         json_pair_string(j, "table", r->tables[rows[i]->table]);
-        pair_real(j, "latency_ms", m->latency_ms);
-        pair_real(j, "latency_ms_pred", rows[i]->latency_ms);
-        pair_real(j, "error", eval_error(rows[i]));
+        json_pair_real(j, "latency_ms", m->latency_ms);
+        json_pair_real(j, "latency_ms_pred", rows[i]->latency_ms);
+        json_pair_real(j, "error", eval_error(rows[i]));
         json_close(j, '}');
     }
     json_close(j, ']');

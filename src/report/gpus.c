@@ -358,17 +358,8 @@ sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu, con
     gpu_report r = {.gpus = gpus, .one = gpu, .out = &out};
     if (options)
         r.options = *options;
-    if (r.options.format > SOOTH_FORMAT_CSV) {
-        e->code = SOOTH_ERROR_USAGE;
-        snprintf(e->message, sizeof e->message, "GPUs are written as table, JSON or CSV");
-        return e->code;
-    }
-    if (!write_report(&r)) {
-        free(out.bytes);
-        return e->code;
-    }
-    *text_out = out.bytes;
-    if (size)
-        *size = out.size;
-    return SOOTH_OK;
+    if (r.options.format > SOOTH_FORMAT_CSV)
+        return error_say(e, SOOTH_ERROR_USAGE, "GPUs are written as table, JSON or CSV");
+    bool done = write_report(&r);
+    return text_hand_out(&out, done, text_out, size);
 }

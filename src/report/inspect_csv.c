@@ -4,18 +4,10 @@
 
 #include <inttypes.h>
 
-static void number_field(report *r, int64_t n)
-{
-    text_puts(r->out, ",");
-    if (n >= 0)
-        text_printf(r->out, "%" PRId64, n);
-}
-
 static void shape_field(report *r, size_t value)
 {
     const char *shape = report_shape(r, value, "x");
-    text_puts(r->out, ",");
-    text_csv(r->out, strcmp(shape, "?") == 0 ? "" : shape);
+    text_csv_text(r->out, strcmp(shape, "?") == 0 ? "" : shape);
 }
 
 static void tensors(report *r)
@@ -40,17 +32,16 @@ void inspect_csv(report *r)
     for (size_t i = 0; i < r->row_count; i++) {
         const report_row *row = &r->rows[i];
         text_csv(r->out, row->name);
-        text_puts(r->out, ",");
-        text_csv(r->out, row->op ? row->op : "");
+        text_csv_text(r->out, row->op);
         shape_field(r, row->last_layer == SIZE_MAX ? SIZE_MAX : report_first_output(r->model, row->last_layer));
-        number_field(r, row->sums.params);
-        number_field(r, row->sums.macs);
-        number_field(r, row->sums.flops);
-        number_field(r, row->sums.weight_bytes);
-        number_field(r, row->sums.activation_bytes);
-        number_field(r, row->repeat);
-        number_field(r, row->fused_count);
-        number_field(r, row->layer_count);
+        text_csv_number(r->out, row->sums.params);
+        text_csv_number(r->out, row->sums.macs);
+        text_csv_number(r->out, row->sums.flops);
+        text_csv_number(r->out, row->sums.weight_bytes);
+        text_csv_number(r->out, row->sums.activation_bytes);
+        text_csv_number(r->out, row->repeat);
+        text_csv_number(r->out, row->fused_count);
+        text_csv_number(r->out, row->layer_count);
         text_puts(r->out, "\n");
     }
 }

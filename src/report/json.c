@@ -100,7 +100,7 @@ void json_real(json *j, double x)
 {
     char room[NUMBER_ROOM];
     begin_item(j);
-    text_puts(j->out, isfinite(x) ? number_real(room, x) : "null");
+    text_puts(j->out, fabs(x) < 1e12 ? number_real(room, x) : "null");
 }
 
 void json_bool(json *j, bool b)
@@ -119,4 +119,35 @@ void json_pair_number(json *j, const char *key, int64_t n)
 {
     json_key(j, key);
     json_number(j, n);
+}
+
+void json_pair_text(json *j, const char *key, const char *s)
+{
+    json_key(j, key);
+    if (s && *s)
+        json_string(j, s);
+    else
+        json_null(j);
+}
+
+void json_pair_real(json *j, const char *key, double x)
+{
+    json_key(j, key);
+    json_real(j, x);
+}
+
+void json_pair_bool(json *j, const char *key, bool b)
+{
+    json_key(j, key);
+    json_bool(j, b);
+}
+
+void json_pair_interval(json *j, const char *key, sooth_interval x)
+{
+    json_key(j, key);
+    json_open(j, '{', true);
+    json_pair_real(j, "value", x.value);
+    json_pair_real(j, "low", x.low);
+    json_pair_real(j, "high", x.high);
+    json_close(j, '}');
 }

@@ -23,12 +23,16 @@ void json_close(json *j, char bracket);           /* '}' or ']' */
 void json_key(json *j, const char *key);
 void json_string(json *j, const char *s);
 void json_number(json *j, int64_t n); /* null if negative: not known */
-void json_real(json *j, double x);    /* null if it is not a number */
+void json_real(json *j, double x);    /* null if it is not a number, or 1e12 or more, which has no meaning */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 
 /* The commonest pairs. */
 void json_pair_string(json *j, const char *key, const char *s);
+void json_pair_text(json *j, const char *key, const char *s); /* null if it is NULL or empty */
 void json_pair_number(json *j, const char *key, int64_t n);
+void json_pair_real(json *j, const char *key, double x);
+void json_pair_bool(json *j, const char *key, bool b);
+void json_pair_interval(json *j, const char *key, sooth_interval x);
 
 #endif

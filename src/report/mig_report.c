@@ -18,38 +18,11 @@ const char *mig_letter(mig_report *r, size_t workload)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-static void pair_real(json *j, const char *key, double x)
-{
-    json_key(j, key);
-    json_real(j, x);
-}
-
-static void pair_bool(json *j, const char *key, bool b)
-{
-    json_key(j, key);
-    json_bool(j, b);
-}
-
-static void pair_text(json *j, const char *key, const char *s)
-{
-    json_key(j, key);
-    if (*s)
-        json_string(j, s);
-    else
-        json_null(j);
-}
-
 /* Nothing where it is not known: a null would look like an answer. */
-static void pair_interval(json *j, const char *key, sooth_interval x)
+static void known_interval(json *j, const char *key, sooth_interval x)
 {
-    if (isnan(x.value))
-        return;
-    json_key(j, key);
-    json_open(j, '{', true);
-    pair_real(j, "value", x.value);
-    pair_real(j, "low", x.low);
-    pair_real(j, "high", x.high);
-    json_close(j, '}');
+    if (!isnan(x.value))
+        json_pair_interval(j, key, x);
 }
 
 static void candidates(mig_report *r, json *j, size_t workload, size_t count)
@@ -60,13 +33,13 @@ static void candidates(mig_report *r, json *j, size_t workload, size_t count)
         sooth_mig_candidate c = sooth_mig_candidate_at(r->plan, workload, i);
         json_open(j, '{', true);
         json_pair_string(j, "profile", c.profile);
-        pair_interval(j, "latency_ms", c.latency_ms);
-        pair_interval(j, "memory_mib", c.memory_mib);
-        pair_interval(j, "energy_j", c.energy_j);
-        pair_real(j, "usable_mib", c.usable_mib);
-        pair_bool(j, "fits", c.fits);
-        pair_bool(j, "meets_target", c.meets_target);
-        pair_text(j, "reason", c.reason);
+        known_interval(j, "latency_ms", c.latency_ms);
+        known_interval(j, "memory_mib", c.memory_mib);
+        known_interval(j, "energy_j", c.energy_j);
+        json_pair_real(j, "usable_mib", c.usable_mib);
+        json_pair_bool(j, "fits", c.fits);
+        json_pair_bool(j, "meets_target", c.meets_target);
+        json_pair_text(j, "reason", c.reason);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -86,9 +59,9 @@ static void workloads(mig_report *r, json *j)
         json_pair_string(j, "runtime", w.runtime);
         json_pair_string(j, "mode", w.mode);
         json_pair_number(j, "count", (int64_t)w.count);
-        pair_real(j, "latency_ms_target", w.latency_ms > 0 ? w.latency_ms : NAN);
-        pair_text(j, "profile", w.profile);
-        pair_text(j, "dippm_profile", w.dippm_profile);
+        json_pair_real(j, "latency_ms_target", w.latency_ms > 0 ? w.latency_ms : NAN);
+        json_pair_text(j, "profile", w.profile);
+        json_pair_text(j, "dippm_profile", w.dippm_profile);
         candidates(r, j, i, w.candidate_count);
         json_close(j, '}');
     }
@@ -125,9 +98,9 @@ static void mig_write_json(mig_report *r)
     json_open(j, '{', false);
     json_pair_string(j, "gpu", r->totals.gpu);
     json_pair_number(j, "slots", r->totals.slots);
-    pair_bool(j, "possible", r->totals.is_possible);
-    pair_text(j, "reason", r->totals.reason);
-    pair_text(j, "nearest", r->totals.nearest);
+    json_pair_bool(j, "possible", r->totals.is_possible);
+    json_pair_text(j, "reason", r->totals.reason);
+    json_pair_text(j, "nearest", r->totals.nearest);
     json_pair_number(j, "gpu_count", (int64_t)r->totals.gpu_count);
     json_pair_number(j, "least_gpus", (int64_t)r->totals.least_gpus);
     workloads(r, j);
@@ -137,12 +110,6 @@ static void mig_write_json(mig_report *r)
 }
 
 /* ---- CSV --------------------------------------------------------------------------------------------------------- */
-
-static void real_field(text *out, double x)
-{
-    char room[NUMBER_ROOM];
-    text_printf(out, ",%s", isfinite(x) ? number_real(room, x) : "");
-}
 
 static void mig_write_csv(mig_report *r)
 {
@@ -154,20 +121,19 @@ static void mig_write_csv(mig_report *r)
         for (size_t k = 0; k < w.candidate_count; k++) {
             sooth_mig_candidate c = sooth_mig_candidate_at(r->plan, i, k);
             text_csv(out, w.name);
-            text_puts(out, ",");
-            text_csv(out, r->totals.gpu);
+            text_csv_text(out, r->totals.gpu);
             text_printf(out, ",%s,%lld", c.profile, (long long)w.batch);
-            real_field(out, w.latency_ms > 0 ? w.latency_ms : NAN);
-            real_field(out, c.latency_ms.value);
-            real_field(out, c.latency_ms.low);
-            real_field(out, c.latency_ms.high);
-            real_field(out, c.memory_mib.value);
-            real_field(out, c.memory_mib.low);
-            real_field(out, c.memory_mib.high);
-            real_field(out, c.usable_mib);
-            real_field(out, c.energy_j.value);
-            text_printf(out, ",%d,%d,%d,", c.fits, c.meets_target, strcmp(c.profile, w.profile) == 0);
-            text_csv(out, c.reason);
+            text_csv_real(out, w.latency_ms > 0 ? w.latency_ms : NAN);
+            text_csv_real(out, c.latency_ms.value);
+            text_csv_real(out, c.latency_ms.low);
+            text_csv_real(out, c.latency_ms.high);
+            text_csv_real(out, c.memory_mib.value);
+            text_csv_real(out, c.memory_mib.low);
+            text_csv_real(out, c.memory_mib.high);
+            text_csv_real(out, c.usable_mib);
+            text_csv_real(out, c.energy_j.value);
+            text_printf(out, ",%d,%d,%d", c.fits, c.meets_target, strcmp(c.profile, w.profile) == 0);
+            text_csv_text(out, c.reason);
             text_puts(out, "\n");
         }
     }
@@ -251,13 +217,6 @@ static bool write_report(mig_report *r, writer write)
     return true;
 }
 
-static sooth_status refuse(sooth_error *e, const char *why)
-{
-    e->code = SOOTH_ERROR_USAGE;
-    snprintf(e->message, sizeof e->message, "%s", why);
-    return e->code;
-}
-
 sooth_status sooth_mig_plan_report(const sooth_mig_plan *plan, const sooth_report_options *options, char **text_out,
                                    size_t *size, sooth_error *error)
 {
@@ -272,18 +231,12 @@ sooth_status sooth_mig_plan_report(const sooth_mig_plan *plan, const sooth_repor
         r.options = *options;
     writer write = writer_of(r.options.format);
     if (!write)
-        return refuse(e, "plans are written as table, JSON, CSV, SVG or a configuration of mig-parted");
+        return error_say(e, SOOTH_ERROR_USAGE,
+                         "plans are written as table, JSON, CSV, SVG or a configuration of mig-parted");
     if (!r.totals.gpu_count && (write == mig_write_svg || write == mig_write_parted))
-        return refuse(e, "there is no layout that could be written");
+        return error_say(e, SOOTH_ERROR_USAGE, "there is no layout that could be written");
     arena_init(&scratch, &f, SCRATCH_CAP);
     bool done = write_report(&r, write);
     arena_free(&scratch);
-    if (!done) {
-        free(out.bytes);
-        return e->code;
-    }
-    *text_out = out.bytes;
-    if (size)
-        *size = out.size;
-    return SOOTH_OK;
+    return text_hand_out(&out, done, text_out, size);
 }

@@ -14,7 +14,7 @@ static const char STYLE[] =
     "body{margin:0 auto;max-width:1100px;padding:24px;background:var(--paper);color:var(--ink);"
     "font:15px/1.5 system-ui,sans-serif}\n"
     "h1{font-size:22px;margin:0;overflow-wrap:anywhere}h2{font-size:17px;margin:32px 0 8px}"
-    "p{margin:4px 0;color:var(--faint)}\n"
+    "p{margin:4px 0;color:var(--faint)}p.note{color:var(--ink)}svg+.wide{margin-top:12px}\n"
     ".cards{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0}.card{background:var(--card);border-radius:8px;"
     "padding:10px 16px;flex:1 1 150px}.card b{display:block;font-size:21px}.card span{color:var(--faint);"
     "font-size:13px}\n"
@@ -121,12 +121,18 @@ static void head(page *g)
         text_puts(o, ", ");
     text_xml(o, t->stack);
     text_puts(o, "</p>\n");
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++) {
+        text_puts(o, "<p class=\"note\">");
+        text_xml(o, note);
+        text_puts(o, "</p>\n");
+    }
 }
 
 static void cards(page *g)
 {
     const sooth_prediction_totals *t = &g->t;
-    char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 8], note[160];
+    char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 8], note[160];
     text_puts(g->out, "<div class=\"cards\">\n");
     snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
     snprintf(note, sizeof note, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
@@ -134,15 +140,17 @@ static void cards(page *g)
     card(g, "latency", value, note);
     card(g, "throughput", number_digits(a, t->throughput_per_s), "samples each second");
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s J", number_digits(a, t->energy_j.low),
-             number_digits(b, t->energy_j.high));
+    snprintf(note, sizeof note, "90 %% interval %s to %s J, %s J for 1,000 samples", number_digits(a, t->energy_j.low),
+             number_digits(b, t->energy_j.high), number_digits(c, t->energy_j_per_1000));
     card(g, "energy", value, note);
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
-    snprintf(note, sizeof note, "%s J for 1,000 samples", number_digits(a, t->energy_j_per_1000));
+    snprintf(note, sizeof note, "90 %% interval %s to %s W", number_digits(a, t->power_w.low),
+             number_digits(b, t->power_w.high));
     card(g, "power", value, note);
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
-        card(g, "CO<sub>2</sub>", value, "for one pass");
+        snprintf(note, sizeof note, "%s g for 1,000 samples", number_digits(a, 1e3 * t->co2_g / (double)t->batch));
+        card(g, "CO<sub>2</sub>", value, note);
     }
     snprintf(note, sizeof note, "of %s TFLOP/s", number_digits(a, t->peak_flops / 1e12));
     card(g, "GPU utilization", percent_text(b, t->compute_share), note);
@@ -155,11 +163,9 @@ static void cards(page *g)
     sooth_memory m = sooth_prediction_memory(g->p);
     if (m.known) {
         snprintf(value, sizeof value, "%s MiB", number_grouped(a, (int64_t)round(m.total_mib.value)));
-        snprintf(note, sizeof note, "%s to %s MiB%s", number_digits(a, m.total_mib.low),
-                 number_digits(b, m.total_mib.high),
-                 !(m.capacity_mib > 0) ? ""
-                 : m.fits              ? ", fits"
-                                       : ", does not fit");
+        const char *verdict = memory_verdict(&m);
+        snprintf(note, sizeof note, "%s to %s MiB%s%s", number_grouped(a, (int64_t)round(m.total_mib.low)),
+                 number_grouped(b, (int64_t)round(m.total_mib.high)), verdict ? ", " : "", verdict ? verdict : "");
         card(g, "memory", value, note);
     }
     snprintf(note, sizeof note, "%s ms busy", number_digits(a, t->device_ms));
@@ -416,12 +422,6 @@ static void basis(page *g)
     text_puts(o, "; of the power: ");
     text_xml(o, g->t.energy_interval_kind);
     text_puts(o, ".</p>\n");
-    const char *op;
-    for (size_t i = 0, count; (op = sooth_prediction_unknown(g->p, i, &count)); i++) {
-        text_puts(o, "<p>Not known: ");
-        text_xml(o, op);
-        text_printf(o, ", %zu times.</p>\n", count);
-    }
 }
 
 /* Peak memory by its parts, its course, and the layers whose tensors are alive at the peak. */

@@ -5,27 +5,12 @@
 
 #include <math.h>
 
-static void pair_real(json *j, const char *key, double x)
+/* Null where it is not known. */
+static void pair_bool_if(json *j, const char *key, bool is_known, bool value)
 {
     json_key(j, key);
-    json_real(j, x);
-}
-
-static void pair_interval(json *j, const char *key, sooth_interval x)
-{
-    json_key(j, key);
-    json_open(j, '{', true);
-    pair_real(j, "value", x.value);
-    pair_real(j, "low", x.low);
-    pair_real(j, "high", x.high);
-    json_close(j, '}');
-}
-
-static void pair_text(json *j, const char *key, const char *s)
-{
-    json_key(j, key);
-    if (s && *s)
-        json_string(j, s);
+    if (is_known)
+        json_bool(j, value);
     else
         json_null(j);
 }
@@ -42,51 +27,52 @@ static void header(json *j, const sooth_prediction_totals *t)
     json_pair_string(j, "gpu", t->gpu);
     json_pair_number(j, "batch", t->batch);
     json_pair_string(j, "precision", t->precision);
+    json_pair_string(j, "arithmetic", t->arithmetic);
     json_pair_string(j, "layout", t->layout);
     json_pair_string(j, "runtime", t->runtime);
     json_pair_string(j, "mode", t->mode);
-    pair_text(j, "optimizer", strcmp(t->mode, "train") == 0 ? t->optimizer : NULL);
-    pair_text(j, "stack", t->stack);
-    pair_text(j, "mig", t->mig); /* null: the whole GPU */
+    json_pair_text(j, "optimizer", strcmp(t->mode, "train") == 0 ? t->optimizer : NULL);
+    json_pair_text(j, "stack", t->stack);
+    json_pair_text(j, "mig", t->mig); /* null: the whole GPU */
 }
 
 static void totals(json *j, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    pair_interval(j, "latency_ms", t->latency_ms);
+    json_pair_interval(j, "latency_ms", t->latency_ms);
     json_pair_string(j, "interval_kind", t->interval_kind);
-    pair_interval(j, "energy_j", t->energy_j);
-    pair_interval(j, "power_w", t->power_w);
+    json_pair_interval(j, "energy_j", t->energy_j);
+    json_pair_interval(j, "power_w", t->power_w);
     json_pair_string(j, "energy_interval_kind", t->energy_interval_kind);
-    pair_real(j, "power_limit_w", t->power_limit_w);
-    pair_real(j, "energy_j_per_1000", t->energy_j_per_1000);
+    json_pair_real(j, "power_limit_w", t->power_limit_w);
+    json_pair_real(j, "energy_j_per_1000", t->energy_j_per_1000);
     if (isfinite(t->co2_g))
-        pair_real(j, "co2_g", t->co2_g);
-    pair_real(j, "throughput_per_s", t->throughput_per_s);
+        json_pair_real(j, "co2_g", t->co2_g);
+    json_pair_real(j, "throughput_per_s", t->throughput_per_s);
     json_key(j, "utilization");
     json_open(j, '{', true);
-    pair_real(j, "compute", t->compute_share);
-    pair_real(j, "dram", t->dram_share);
-    pair_real(j, "occupancy", t->occupancy);
-    pair_real(j, "wave_efficiency", t->wave_efficiency);
-    pair_real(j, "layers_mean", t->layer_share);
+    json_pair_real(j, "compute", t->compute_share);
+    json_pair_real(j, "dram", t->dram_share);
+    json_pair_real(j, "occupancy", t->occupancy);
+    json_pair_real(j, "wave_efficiency", t->wave_efficiency);
+    json_pair_real(j, "layers_mean", t->layer_share);
     json_close(j, '}');
     json_pair_number(j, "flops", t->flops);
     json_pair_number(j, "bytes", t->bytes);
-    pair_real(j, "device_ms", t->device_ms);
-    pair_real(j, "host_ms", t->host_ms);
+    json_pair_real(j, "device_ms", t->device_ms);
+    json_pair_real(j, "host_ms", t->host_ms);
     bound_shares bounds = predict_bounds(p);
     json_key(j, "bound_ms");
     json_open(j, '{', true);
-    pair_real(j, "compute", bounds.compute_ms);
-    pair_real(j, "memory", bounds.memory_ms);
-    pair_real(j, "launch", bounds.launch_ms);
+    json_pair_real(j, "compute", bounds.compute_ms);
+    json_pair_real(j, "memory", bounds.memory_ms);
+    json_pair_real(j, "launch", bounds.launch_ms);
     json_close(j, '}');
     json_key(j, "ideal_ms");
     json_open(j, '{', true);
-    pair_real(j, "value", t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms);
-    pair_real(j, "compute", t->ideal_compute_ms);
-    pair_real(j, "memory", t->ideal_memory_ms);
-    pair_real(j, "launch", t->ideal_launch_ms);
+    json_pair_real(j, "value", t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms);
+    json_pair_real(j, "compute", t->ideal_compute_ms);
+    json_pair_real(j, "memory", t->ideal_memory_ms);
+    json_pair_real(j, "launch", t->ideal_launch_ms);
     json_close(j, '}');
 }
 
@@ -118,7 +104,7 @@ static void memory_peak(predict_report *r, json *j, const sooth_prediction *p, c
         json_open(j, '{', true);
         json_pair_string(j, "name", l.name);
         json_pair_string(j, "op", l.op);
-        pair_real(j, "mib", mib);
+        json_pair_real(j, "mib", mib);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -134,12 +120,12 @@ static void memory_course(predict_report *r, json *j, const sooth_prediction *p)
     for (size_t i = 0; i < count; i++) {
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, points[i].kernel);
         json_open(j, '{', true);
-        pair_real(j, "ms", points[i].begin_ms);
+        json_pair_real(j, "ms", points[i].begin_ms);
         json_pair_string(j, "layer", sooth_predicted_layer_at(p, k.layer).name);
         json_pair_string(j, "op", k.op);
         json_pair_string(j, "phase", k.phase);
-        pair_real(j, "allocated_mib", points[i].allocated_mib);
-        pair_real(j, "reserved_mib", points[i].reserved_mib);
+        json_pair_real(j, "allocated_mib", points[i].allocated_mib);
+        json_pair_real(j, "reserved_mib", points[i].reserved_mib);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -152,28 +138,21 @@ static void memory(predict_report *r, json *j, const sooth_prediction *p)
         return;
     json_key(j, "memory_mib");
     json_open(j, '{', true);
-    pair_real(j, "value", m.total_mib.value);
-    pair_real(j, "low", m.total_mib.low);
-    pair_real(j, "high", m.total_mib.high);
+    json_pair_real(j, "value", m.total_mib.value);
+    json_pair_real(j, "low", m.total_mib.low);
+    json_pair_real(j, "high", m.total_mib.high);
     json_key(j, "parts");
     json_open(j, '{', true);
     memory_share shares[MEMORY_SHARES];
     memory_shares(&m, shares);
     for (int i = 0; i < MEMORY_SHARES; i++)
-        pair_real(j, shares[i].name, shares[i].mib);
+        json_pair_real(j, shares[i].name, shares[i].mib);
     json_close(j, '}');
     json_close(j, '}');
-    json_key(j, "fits");
-    if (m.capacity_mib > 0)
-        json_bool(j, m.fits);
-    else
-        json_null(j);
-    pair_real(j, "capacity_mib", m.capacity_mib);
-    json_key(j, "limit");
-    if (m.limit)
-        json_string(j, m.limit);
-    else
-        json_null(j);
+    pair_bool_if(j, "fits", m.capacity_mib > 0, m.fits);
+    pair_bool_if(j, "fits_upper", m.capacity_mib > 0, m.fits_upper);
+    json_pair_real(j, "capacity_mib", m.capacity_mib);
+    json_pair_text(j, "limit", m.limit);
     memory_peak(r, j, p, &m);
     if (r->options.memory)
         memory_course(r, j, p);
@@ -188,13 +167,13 @@ static void layers(json *j, const sooth_prediction *p)
         json_open(j, '{', true);
         json_pair_string(j, "name", l.name);
         json_pair_string(j, "op", l.op);
-        pair_real(j, "latency_ms", l.latency_ms);
-        pair_real(j, "energy_j", l.energy_j);
+        json_pair_real(j, "latency_ms", l.latency_ms);
+        json_pair_real(j, "energy_j", l.energy_j);
         json_pair_number(j, "flops", l.flops);
         json_pair_number(j, "bytes", l.bytes);
-        pair_real(j, "utilization", l.compute_share);
+        json_pair_real(j, "utilization", l.compute_share);
         json_pair_string(j, "bound", l.bound);
-        pair_real(j, "ideal_ms", l.ideal_ms);
+        json_pair_real(j, "ideal_ms", l.ideal_ms);
         json_pair_number(j, "kernels", (int64_t)l.kernel_count);
         json_close(j, '}');
     }
@@ -227,12 +206,12 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
     json_pair_string(j, "name", k.name);
     json_pair_string(j, "op", k.op);
     json_pair_string(j, "layer", sooth_predicted_layer_at(p, k.layer).name);
-    pair_real(j, "latency_ms", k.latency_ms);
-    pair_real(j, "energy_j", k.energy_j);
+    json_pair_real(j, "latency_ms", k.latency_ms);
+    json_pair_real(j, "energy_j", k.energy_j);
     json_pair_number(j, "flops", k.flops);
     json_pair_number(j, "bytes", k.bytes);
-    pair_real(j, "device_us", k.device_us);
-    pair_real(j, "host_us", k.host_us);
+    json_pair_real(j, "device_us", k.device_us);
+    json_pair_real(j, "host_us", k.host_us);
     json_pair_string(j, "bound", k.bound);
     json_pair_string(j, "phase", k.phase);
     if (k.allocated_bytes) {
@@ -241,7 +220,7 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
     }
     if (k.algorithm) {
         json_pair_string(j, "algorithm", k.algorithm);
-        pair_text(j, "reason", k.reason);
+        json_pair_text(j, "reason", k.reason);
     }
     if (k.gemm[1]) {
         json_key(j, "gemm");
@@ -251,12 +230,12 @@ static void kernel(json *j, const sooth_prediction *p, size_t index)
         json_close(j, ']');
     }
     if (k.blocks > 0) {
-        pair_real(j, "blocks", k.blocks);
-        pair_real(j, "waves", k.waves);
-        pair_real(j, "wave_efficiency", k.wave_efficiency);
+        json_pair_real(j, "blocks", k.blocks);
+        json_pair_real(j, "waves", k.waves);
+        json_pair_real(j, "wave_efficiency", k.wave_efficiency);
     }
     if (k.occupancy > 0)
-        pair_real(j, "occupancy", k.occupancy);
+        json_pair_real(j, "occupancy", k.occupancy);
     if (k.repeat != 1)
         json_pair_number(j, "repeat", k.repeat);
     if (k.is_hidden) {
@@ -291,6 +270,12 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
             kernel(j, p, i);
         json_close(j, ']');
     }
+    json_key(j, "notes");
+    json_open(j, '[', false);
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
+        json_string(j, note);
+    json_close(j, ']');
     json_key(j, "unknown_operators");
     json_open(j, '[', false);
     const char *op;
@@ -301,7 +286,7 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
         json_close(j, '}');
     }
     json_close(j, ']');
-    pair_real(j, "unknown_share", t.unknown_share);
+    json_pair_real(j, "unknown_share", t.unknown_share);
     json_close(j, '}');
 }
 

@@ -21,37 +21,25 @@ void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES])
     memcpy(shares, all, sizeof all);
 }
 
+const char *memory_verdict(const sooth_memory *m)
+{
+    if (!(m->capacity_mib > 0))
+        return NULL;
+    return m->fits_upper ? "fits"
+           : m->fits     ? "fits by the estimate, not by the upper end of the interval"
+                         : "does not fit";
+}
+
 /* ---- layers ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct ranked {
-    int64_t bytes;
-    size_t layer;
-} ranked;
-
-static int largest_first(const void *a, const void *b)
+static double peak_bytes(sooth_predicted_layer layer)
 {
-    const ranked *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->layer < y->layer ? -1 : x->layer > y->layer;
+    return (double)layer.peak_bytes;
 }
 
 size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count)
 {
-    size_t layers = sooth_predicted_layer_count(p), used = 0;
-    ranked *all = ARENA_ARRAY(r->scratch, ranked, layers + 1);
-    for (size_t i = 0; i < layers; i++) {
-        int64_t bytes = sooth_predicted_layer_at(p, i).peak_bytes;
-        if (bytes > 0)
-            all[used++] = (ranked){bytes, i};
-    }
-    if (used)
-        qsort(all, used, sizeof *all, largest_first);
-    size_t *order = ARENA_ARRAY(r->scratch, size_t, used + 1);
-    for (size_t i = 0; i < used; i++)
-        order[i] = all[i].layer;
-    *count = used;
-    return order;
+    return predict_rank(r, p, peak_bytes, count);
 }
 
 /* ---- time ------------------------------------------------------------------------------------------------------------ */

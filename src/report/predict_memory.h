@@ -13,6 +13,9 @@ typedef struct memory_share {
 enum { MEMORY_SHARES = 8 };
 void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES]);
 
+/* "fits", "does not fit", or that only the estimate does; NULL where the GPU's memory is not known. */
+const char *memory_verdict(const sooth_memory *m);
+
 /* Indices of the layers whose tensors are alive at the peak, the largest first. */
 size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count);
 

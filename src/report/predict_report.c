@@ -20,34 +20,45 @@ bound_shares predict_bounds(const sooth_prediction *p)
 }
 
 typedef struct ranked {
-    double latency_ms;
+    double figure;
     size_t layer;
 } ranked;
 
-static int costliest_first(const void *a, const void *b)
+static int largest_first(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    if (x->latency_ms != y->latency_ms)
-        return x->latency_ms > y->latency_ms ? -1 : 1;
+    if (x->figure != y->figure)
+        return x->figure > y->figure ? -1 : 1;
     return x->layer < y->layer ? -1 : x->layer > y->layer;
 }
 
-size_t *predict_costliest(predict_report *r, const sooth_prediction *p, size_t *count)
+size_t *predict_rank(predict_report *r, const sooth_prediction *p, double (*figure)(sooth_predicted_layer),
+                     size_t *count)
 {
     size_t layers = sooth_predicted_layer_count(p), used = 0;
-    ranked *all = ARENA_ARRAY(r->scratch, ranked, layers);
+    ranked *all = ARENA_ARRAY(r->scratch, ranked, layers + 1);
     for (size_t i = 0; i < layers; i++) {
-        double latency_ms = sooth_predicted_layer_at(p, i).latency_ms;
-        if (latency_ms > 0)
-            all[used++] = (ranked){latency_ms, i};
+        double x = figure(sooth_predicted_layer_at(p, i));
+        if (x > 0)
+            all[used++] = (ranked){x, i};
     }
     if (used)
-        qsort(all, used, sizeof *all, costliest_first);
-    size_t *order = ARENA_ARRAY(r->scratch, size_t, used);
+        qsort(all, used, sizeof *all, largest_first);
+    size_t *order = ARENA_ARRAY(r->scratch, size_t, used + 1);
     for (size_t i = 0; i < used; i++)
         order[i] = all[i].layer;
     *count = used;
     return order;
+}
+
+static double latency(sooth_predicted_layer layer)
+{
+    return layer.latency_ms;
+}
+
+size_t *predict_costliest(predict_report *r, const sooth_prediction *p, size_t *count)
+{
+    return predict_rank(r, p, latency, count);
 }
 
 const char *predict_shape(predict_report *r, sooth_predicted_tensor t, const char *separator)
@@ -107,19 +118,9 @@ sooth_status sooth_prediction_report(const sooth_prediction *const *predictions,
     if (!wrong && (r.options.format == SOOTH_FORMAT_MEMORY_SVG || r.options.memory) &&
         !sooth_prediction_memory(predictions[0]).known)
         wrong = "the prediction has no memory: ask for it (sooth_predict_options.memory)";
-    if (wrong) {
-        e->code = SOOTH_ERROR_USAGE;
-        snprintf(e->message, sizeof e->message, "%s", wrong);
-        return e->code;
-    }
+    if (wrong)
+        return error_say(e, SOOTH_ERROR_USAGE, wrong);
     bool done = write_report(&r);
     arena_free(&scratch);
-    if (!done) {
-        free(out.bytes);
-        return e->code;
-    }
-    *text_out = out.bytes;
-    if (size)
-        *size = out.size;
-    return SOOTH_OK;
+    return text_hand_out(&out, done, text_out, size);
 }

@@ -19,7 +19,10 @@ typedef struct bound_shares {
 } bound_shares;
 bound_shares predict_bounds(const sooth_prediction *p);
 
-/* Indices of the layers that take time, the costliest first. */
+/* Indices of the layers whose figure is more than 0, the largest first. */
+size_t *predict_rank(predict_report *r, const sooth_prediction *p, double (*figure)(sooth_predicted_layer),
+                     size_t *count);
+/* Those that take time, the costliest first. */
 size_t *predict_costliest(predict_report *r, const sooth_prediction *p, size_t *count);
 
 /* "128x64x56x56"; "scalar" without dimensions. */

@@ -157,13 +157,15 @@ static void memory_figure(predict_report *r, const sooth_memory *m)
     snprintf(value, sizeof value, "%s MiB", number_grouped(room, (int64_t)round(m->total_mib.value)));
     const char *from = number_grouped(low, (int64_t)round(m->total_mib.low));
     const char *to = number_grouped(high, (int64_t)round(m->total_mib.high));
-    if (m->capacity_mib > 0)
-        figure(r, "memory", value, "90 %% interval %s to %s MiB; %s into %s MiB", from, to,
-               m->fits ? "fits" : "does not fit", number_grouped(room, (int64_t)m->capacity_mib));
-    else
+    const char *verdict = memory_verdict(m);
+    if (!verdict)
         figure(r, "memory", value, "90 %% interval %s to %s MiB", from, to);
-    if (m->limit)
-        text_printf(r->out, "  It would not run: %s.\n", m->limit);
+    else if (m->fits && !m->fits_upper)
+        figure(r, "memory", value, "90 %% interval %s to %s of %s MiB: %s", from, to,
+               number_grouped(room, (int64_t)m->capacity_mib), verdict);
+    else
+        figure(r, "memory", value, "90 %% interval %s to %s MiB; %s into %s MiB", from, to, verdict,
+               number_grouped(room, (int64_t)m->capacity_mib));
 }
 
 static void memory_parts(predict_report *r, const sooth_memory *m)
@@ -295,33 +297,98 @@ static void kernels(predict_report *r, const sooth_prediction *p)
     grid_write(&g);
 }
 
+/* Words of a file may be in it. */
+static void note_line(predict_report *r, const char *whose, const char *note)
+{
+    text_puts(r->out, "  ");
+    text_name(r->out, whose, SIZE_MAX, r->options.ascii);
+    text_puts(r->out, *whose ? ": " : "");
+    text_name(r->out, note, SIZE_MAX, r->options.ascii);
+    text_puts(r->out, "\n");
+}
+
 static void basis(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    const char *op;
-    size_t count;
     text_printf(r->out, "\n  The interval rests on: %s; that of the power on: %s.\n", t->interval_kind,
                 t->energy_interval_kind);
-    for (size_t i = 0; (op = sooth_prediction_unknown(p, i, &count)); i++) {
-        text_puts(r->out, "  Not known: ");
-        text_name(r->out, op, WIDEST_NAME, r->options.ascii);
-        text_printf(r->out, ", %zu time%s: taken for work on its inputs and outputs alone.\n", count,
-                    count == 1 ? "" : "s");
-    }
-    if (t->unknown_share > 0)
-        text_printf(r->out, "  They are %.1f %% of the latency above, and may take far longer than that.\n",
-                    t->unknown_share);
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
+        note_line(r, "", note);
 }
 
 /* ---- several --------------------------------------------------------------------------------------------------------- */
 
+static bool has_note(const sooth_prediction *p, const char *wanted)
+{
+    const char *note;
+    for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
+        if (strcmp(note, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* A note that all predictions have stands by itself, others after the names of their GPUs. */
+static void compared_note(predict_report *r, size_t first, const char *note)
+{
+    str whose = {"", 0};
+    bool all = first == 0;
+    for (size_t i = first; i < r->count; i++) {
+        const char *gpu = sooth_prediction_totals_of(r->predictions[i]).gpu;
+        bool has = has_note(r->predictions[i], note), is_named = false;
+        for (size_t k = first; k < i && !is_named; k++)
+            is_named = has_note(r->predictions[k], note) &&
+                       strcmp(sooth_prediction_totals_of(r->predictions[k]).gpu, gpu) == 0;
+        all = all && has;
+        if (has && !is_named)
+            whose = arena_printf(r->scratch, "%s%s%s", whose.ptr, whose.len ? ", " : "", gpu);
+    }
+    note_line(r, all ? "" : whose.ptr, note);
+}
+
+static void compared_notes(predict_report *r)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->count && !any; i++) {
+        sooth_memory m = sooth_prediction_memory(r->predictions[i]);
+        any = m.known && m.fits && !m.fits_upper;
+        if (any)
+            text_printf(r->out, "\n  perhaps: %s\n", memory_verdict(&m));
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        const char *note;
+        for (size_t n = 0; (note = sooth_prediction_note(r->predictions[i], n)); n++) {
+            bool is_told = false;
+            for (size_t k = 0; k < i && !is_told; k++)
+                is_told = has_note(r->predictions[k], note);
+            if (is_told)
+                continue;
+            text_puts(r->out, any ? "" : "\n");
+            compared_note(r, i, note);
+            any = true;
+        }
+    }
+}
+
 static void comparison(predict_report *r)
 {
-    static const grid_column columns[] = {
-        {"GPU", CELL_LEFT, 0},         {"batch", CELL_RIGHT, 0},     {"latency ms", CELL_RIGHT, 0},
-        {"low", CELL_RIGHT, 0},        {"high", CELL_RIGHT, 0},      {"samples/s", CELL_RIGHT, 1},
-        {"J", CELL_RIGHT, 6},          {"W", CELL_RIGHT, 7},         {"GPU", CELL_RIGHT, 2},
-        {"DRAM", CELL_RIGHT, 4},       {"occupancy", CELL_RIGHT, 5}, {"mostly bound by", CELL_LEFT, 3},
-        {"memory MiB", CELL_RIGHT, 0}, {"fits", CELL_LEFT, 0}};
+    enum { CO2 = 8 };
+    static const grid_column all[] = {
+        {"GPU", CELL_LEFT, 0},
+        {"batch", CELL_RIGHT, 0},
+        {"latency ms", CELL_RIGHT, 0},
+        {"low", CELL_RIGHT, 0},
+        {"high", CELL_RIGHT, 0},
+        {"samples/s", CELL_RIGHT, 1},
+        {"J", CELL_RIGHT, 6},
+        {"W", CELL_RIGHT, 7},
+        [CO2] = {"CO2 mg", CELL_RIGHT, 0},
+        {"GPU", CELL_RIGHT, 2},
+        {"DRAM", CELL_RIGHT, 4},
+        {"occupancy", CELL_RIGHT, 5},
+        {"mostly bound by", CELL_LEFT, 3},
+        {"memory MiB", CELL_RIGHT, 0},
+        {"fits", CELL_LEFT, 0},
+    };
     sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
     style(r, "1");
     text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
@@ -331,7 +398,13 @@ static void comparison(predict_report *r)
     style(r, "0");
     text_puts(r->out, "\n\n");
     grid g;
-    grid_begin(&g, r->out, r->scratch, &r->options, columns, sizeof columns / sizeof *columns);
+    grid_column columns[GRID_COLUMNS];
+    size_t column_count = 0;
+    bool has_co2 = isfinite(first.co2_g);
+    for (size_t c = 0; c < sizeof all / sizeof *all; c++)
+        if (c != CO2 || has_co2)
+            columns[column_count++] = all[c];
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, column_count);
     for (size_t i = 0; i < r->count; i++) {
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
         bound_shares bounds = predict_bounds(r->predictions[i]);
@@ -344,6 +417,8 @@ static void comparison(predict_report *r)
         grid_add(&g, number_digits(room, t.throughput_per_s));
         grid_add(&g, number_digits(room, t.energy_j.value));
         grid_add(&g, number_digits(room, t.power_w.value));
+        if (has_co2)
+            grid_add(&g, number_digits(room, 1e3 * t.co2_g));
         grid_add(&g, share_text(room, t.compute_share));
         grid_add(&g, share_text(room, t.dram_share));
         grid_add(&g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");
@@ -351,9 +426,10 @@ static void comparison(predict_report *r)
         grid_add(&g, most == bounds.launch_ms ? "launch" : most == bounds.memory_ms ? "memory" : "compute");
         sooth_memory m = sooth_prediction_memory(r->predictions[i]);
         grid_add(&g, m.known ? number_grouped(room, (int64_t)round(m.total_mib.value)) : "");
-        grid_add(&g, !m.known || !(m.capacity_mib > 0) ? "" : m.fits ? "yes" : "no");
+        grid_add(&g, !m.known || !(m.capacity_mib > 0) ? "" : m.fits_upper ? "yes" : m.fits ? "perhaps" : "no");
     }
     grid_write(&g);
+    compared_notes(r);
 }
 
 void predict_table(predict_report *r)

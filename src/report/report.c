@@ -292,20 +292,10 @@ sooth_status sooth_report(const sooth_model *model, const sooth_report_options *
     if (options)
         r.options = *options;
     const char *wrong = misuse(&r.options);
-    if (wrong) {
-        e->code = SOOTH_ERROR_USAGE;
-        snprintf(e->message, sizeof e->message, "%s", wrong);
-        return e->code;
-    }
+    if (wrong)
+        return error_say(e, SOOTH_ERROR_USAGE, wrong);
     r.totals = sooth_totals_of(model);
     bool done = write_report(&r);
     arena_free(&scratch);
-    if (!done) {
-        free(out.bytes);
-        return e->code;
-    }
-    *text_out = out.bytes;
-    if (size)
-        *size = out.size;
-    return SOOTH_OK;
+    return text_hand_out(&out, done, text_out, size);
 }

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,18 @@ static void reserve(text *t, size_t more)
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes of the report", t->size);
     t->bytes = bytes;
     t->capacity = capacity;
+}
+
+sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size)
+{
+    if (!done) {
+        free(t->bytes);
+        return t->fail->error->code;
+    }
+    *bytes = t->bytes;
+    if (size)
+        *size = t->size;
+    return SOOTH_OK;
 }
 
 void text_add(text *t, const char *bytes, size_t size)
@@ -112,14 +125,16 @@ const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
 /* Not "%g": its decimal point is that of the locale of whatever program uses the library. */
 const char *number_real(char room[NUMBER_ROOM], double x)
 {
-    enum { SCALE = 1000000 };
     if (!(x > -1e12 && x < 1e12))
         return "?";
-    int64_t scaled_up = (int64_t)(x * SCALE + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % SCALE);
-    int used = snprintf(room, NUMBER_ROOM, "%s%" PRId64, scaled_up < 0 ? "-" : "", (int64_t)llabs(scaled_up / SCALE));
+    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would leave three digits, or none */
+    int decimals = is_small ? 12 : 6;
+    int64_t scale = is_small ? 1000000000000 : 1000000;
+    int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
+    int used = snprintf(room, NUMBER_ROOM, "%s%" PRId64, scaled_up < 0 ? "-" : "", (int64_t)llabs(scaled_up / scale));
     if (fraction == 0)
         return room;
-    snprintf(room + used, (size_t)(NUMBER_ROOM - used), ".%06" PRId64, fraction);
+    snprintf(room + used, (size_t)(NUMBER_ROOM - used), ".%0*" PRId64, decimals, fraction);
     for (char *end = room + strlen(room) - 1; *end == '0'; end--)
         *end = '\0';
     return room;
@@ -275,6 +290,26 @@ void text_csv(text *out, const char *s)
             text_puts(out, "\"");
     }
     text_puts(out, quote);
+}
+
+void text_csv_text(text *t, const char *s)
+{
+    text_puts(t, ",");
+    text_csv(t, s ? s : "");
+}
+
+void text_csv_number(text *t, int64_t n)
+{
+    if (n < 0)
+        text_puts(t, ",");
+    else
+        text_printf(t, ",%" PRId64, n);
+}
+
+void text_csv_real(text *t, double x)
+{
+    char room[NUMBER_ROOM];
+    text_printf(t, ",%s", fabs(x) < 1e12 ? number_real(room, x) : "");
 }
 
 void text_xml(text *t, const char *s)

@@ -13,6 +13,10 @@ typedef struct text {
     fail *fail;
 } text;
 
+/* The end of a public function that makes a text: hands it out if it is done (size may be NULL), or gives it up for the error that its
+ * `fail` has. */
+sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
+
 void text_add(text *t, const char *bytes, size_t size);
 void text_puts(text *t, const char *s);
 void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -24,7 +28,7 @@ void text_repeat(text *t, const char *s, size_t count);
 enum { NUMBER_ROOM = 32 };
 const char *number_short(char room[NUMBER_ROOM], int64_t n);   /* "512", "25.56 M", "4.09 G" */
 const char *number_grouped(char room[NUMBER_ROOM], int64_t n); /* "25,557,032" */
-const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; at most six decimals, below 1e12 */
+const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; six decimals, twelve below 0.001 */
 const char *number_digits(char room[NUMBER_ROOM], double x);   /* four digits: "0.01234", "5.123", "97.49", "1234" */
 const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
 
@@ -49,6 +53,10 @@ size_t text_bar(text *t, double share, bool ascii);
 
 /* A field of CSV, in quotes where it needs them. */
 void text_csv(text *t, const char *s);
+/* The next field of a row: a comma, and what it is; a number that is not known is nothing. */
+void text_csv_text(text *t, const char *s); /* NULL is nothing */
+void text_csv_number(text *t, int64_t n);
+void text_csv_real(text *t, double x);
 /* Text between the tags of XML and HTML, or in quotes within one. */
 void text_xml(text *t, const char *s);
 

@@ -139,6 +139,27 @@ def slices():
 
 
 @test
+def what_fits_and_what_to_know():
+    import sooth
+    model = sooth.load("zoo:resnet50")
+    surely = model.largest_batch("t4", mode="train")
+    at_most = model.largest_batch("t4", mode="train", by_estimate=True)
+    assert 1 < surely < at_most and model.predict("t4").batch == at_most
+    assert model.predict("t4", batch=surely, mode="train").fits is True
+    barely = model.predict("t4", batch=at_most, mode="train")
+    assert barely.fits is False and barely.data["fits"] is True
+    bf16 = model.predict("t4", batch=1, precision="bf16", co2_g_per_kwh=400)
+    assert bf16.data["arithmetic"] == "fp32" and "bf16" in bf16.notes[0] and "bf16" in bf16._repr_html_() and bf16.co2_g > 0
+    assert model.predict("a100", batch=1, precision="bf16").notes == []
+    for ask in (model.largest_batch, model.mig):
+        try:
+            ask("a100", precison="fp16")
+            raise AssertionError("a mistyped option was taken")
+        except TypeError as error:
+            assert "precison" in str(error)
+
+
+@test
 def failures_are_exceptions():
     import sooth
     with tempfile.TemporaryDirectory() as directory:

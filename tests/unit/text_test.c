@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 #include "report/json.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -45,6 +46,31 @@ static void numbers(void **state)
     assert_string_equal(number_grouped(room, 25557032), "25,557,032");
     assert_string_equal(number_grouped(room, INT64_MAX), "9,223,372,036,854,775,807");
     assert_string_equal(number_grouped(room, -1), "?");
+    assert_string_equal(number_real(room, 6), "6");
+    assert_string_equal(number_real(room, -936.25), "-936.25");
+    assert_string_equal(number_real(room, 0.0012345678), "0.001235");
+    assert_string_equal(number_real(room, 0.00012345678), "0.00012345678"); /* six decimals would leave "0.000123" */
+    assert_string_equal(number_real(room, 1e-13), "0");
+}
+
+/* What is beyond all meaning is nothing, so that both stay sound. */
+static void numbers_of_machines(void **state)
+{
+    text *t = *state;
+    text_csv_real(t, 2.5);
+    text_csv_real(t, 1e12);
+    text_csv_real(t, NAN);
+    text_csv_number(t, 7);
+    text_csv_number(t, SOOTH_UNKNOWN);
+    text_csv_text(t, "a,b");
+    text_csv_text(t, NULL);
+    json j = {.out = t};
+    json_open(&j, '[', true);
+    json_real(&j, 1e12);
+    json_real(&j, -INFINITY);
+    json_real(&j, 0.5);
+    json_close(&j, ']');
+    assert_string_equal(t->bytes, ",2.5,,,7,,\"a,b\",[null, null, 0.5]");
 }
 
 static void utf8(void **state)
@@ -156,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
+        cmocka_unit_test_setup_teardown(numbers_of_machines, set_up, tear_down),
         cmocka_unit_test_setup_teardown(utf8, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cells, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json_escapes_and_nests, set_up, tear_down),
