@@ -18,7 +18,8 @@ static inline uint64_t hash_sizes(const int64_t *sizes, int count)
     static const uint64_t FACTORS[AT_ONCE] = {0x9fb21c651e98df25u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
                                               0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
     uint64_t sum = 0;
-    for (int i = 0; i < count && i < AT_ONCE; i++)
+    int at_once = count < AT_ONCE ? count : AT_ONCE;
+    for (int i = 0; i < at_once; i++)
         sum += (uint64_t)sizes[i] * FACTORS[i];
     for (int i = AT_ONCE; i < count; i++)
         sum = hash_mix(sum, (uint64_t)sizes[i]);

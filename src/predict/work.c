@@ -9,17 +9,6 @@ static const float FAR_LOG2 = 40;
 
 /* ---- small pieces ------------------------------------------------------------------------------------------------ */
 
-static float lg(double x)
-{
-    float single = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    if (!(x > 1))
-        return 0;
-    /* Most sizes are powers of two. */
-    return bits & 0x7fffff ? log2f(single) : (float)((int)(bits >> 23) - 127);
-}
-
 /* Trailing zero bits of a size, at most 7: which vector width and tile it allows. */
 static float alignment(double size)
 {
@@ -92,15 +81,39 @@ typedef struct operand {
     lay lay;
 } operand;
 
+/* Logarithms of sizes, to base 2. Most sizes are powers of two, and of the others many come again. */
+enum { LOG_MEMO = 64 };
+typedef struct log_memo {
+    float of[LOG_MEMO], log2[LOG_MEMO]; /* of 0: not used yet */
+} log_memo;
+
 enum { OPERANDS = 8 /* that are looked at once; few kernels have more */ };
 typedef struct writer {
     const program *p;
     const kernel *k;
     work *w;
+    log_memo *logs;
     float *next;
     operand operands[OPERANDS];
     operand main; /* the input whose size is that of the work: the largest that is no weight; tensor NULL: no inputs */
 } writer;
+
+static float lg(const writer *o, double x)
+{
+    float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    if (!(x > 1))
+        return 0;
+    if (!(bits & 0x7fffff))
+        return (float)((int)(bits >> 23) - 127);
+    size_t slot = bits * 0x9e3779b1u >> 26;
+    if (o->logs->of[slot] != single) {
+        o->logs->of[slot] = single;
+        o->logs->log2[slot] = log2f(single);
+    }
+    return o->logs->log2[slot];
+}
 
 static operand operand_of(const placed_tensor *t)
 {
@@ -144,7 +157,7 @@ static void put_lay(writer *o, const placed_tensor *t, lay l)
     put_flag(o, l.lie == LIE_CONTIGUOUS);
     put_flag(o, l.lie == LIE_CHANNELS_LAST);
     put_flag(o, l.lie == LIE_BROADCAST);
-    put(o, lg(l.inner));
+    put(o, lg(o, l.inner));
     put(o, alignment(l.inner * bytes));
 }
 
@@ -157,10 +170,10 @@ static void put_general(writer *o)
 {
     const kernel *k = o->k;
     const placed_tensor *in = o->main.tensor, *out = placed(o->p, k->outputs, k->output_count, 0);
-    put(o, lg((double)k->flops));
-    put(o, lg((double)k->bytes_read));
-    put(o, lg((double)k->bytes_written));
-    put(o, lg(o->w->elements));
+    put(o, lg(o, (double)k->flops));
+    put(o, lg(o, (double)k->bytes_read));
+    put(o, lg(o, (double)k->bytes_written));
+    put(o, lg(o, o->w->elements));
     put(o, in ? (float)dtype_bits(in->dtype) / 32 : 0);
     put(o, out ? (float)dtype_bits(out->dtype) / 32 : 0);
     put_flag(o, in && in->is_weight);
@@ -196,7 +209,7 @@ static void put_product(writer *o, bool first_turned, bool second_turned)
 {
     const double *g = o->w->gemm;
     for (int i = 0; i < 4; i++)
-        put(o, lg(g[i]));
+        put(o, lg(o, g[i]));
     for (int i = 1; i < 4; i++)
         put(o, alignment(g[i]));
     put(o, filling(g[1], 128));
@@ -276,7 +289,7 @@ static void work_convolution(writer *o)
     if (groups > 1)
         o->w->group = backward ? WORK_DEPTHWISE_BACKWARD : groups >= channels ? WORK_DEPTHWISE : WORK_GROUPED;
     for (int i = 0; i < 4; i++)
-        put(o, lg(g[i]));
+        put(o, lg(o, g[i]));
     put(o, alignment(channels / groups));
     put(o, alignment(filters / groups));
     put(o, alignment(channels));
@@ -284,7 +297,7 @@ static void work_convolution(writer *o)
     put(o, filling(g[2], 128));
     put(o, filling(g[2], 256));
     put(o, filling(g[3], 64));
-    put(o, lg(channels / groups));
+    put(o, lg(o, channels / groups));
     for (int i = 0; i < 2; i++) {
         put(o, (float)window_at(v->size, v->rank, i));
         put(o, (float)window_at(v->stride, v->rank, i));
@@ -292,10 +305,10 @@ static void work_convolution(writer *o)
     put(o, (float)window_at(v->dilation, v->rank, 0));
     put(o, (float)window_at(v->padding, v->rank, 0));
     put(o, v->transposed);
-    put(o, lg((double)x->dims[x->rank - 1]));
-    put(o, lg((double)y->dims[y->rank - 1]));
+    put(o, lg(o, (double)x->dims[x->rank - 1]));
+    put(o, lg(o, (double)y->dims[y->rank - 1]));
     put(o, filling((double)y->dims[y->rank - 1], 8));
-    put(o, lg((double)x->dims[0]));
+    put(o, lg(o, (double)x->dims[0]));
     /* Winograd's algorithms have 3 × 3 windows of stride 1. */
     put_flag(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
                     v->dilation[0] == 1 && groups == 1);
@@ -324,7 +337,7 @@ static void work_attention(writer *o)
     o->w->gemm[3] = width;
     o->w->product_dtype = (uint8_t)q->dtype;
     for (int i = 0; i < 4; i++)
-        put(o, lg(o->w->gemm[i]));
+        put(o, lg(o, o->w->gemm[i]));
     put(o, filling(queries, 64));
     put(o, filling(queries, 128));
     put(o, filling(keys, 64));
@@ -332,11 +345,11 @@ static void work_attention(writer *o)
     put(o, filling(width, 32));
     put(o, filling(width, 64));
     put(o, alignment(width));
-    put(o, lg(heads / fmax(shared, 1)));
+    put(o, lg(o, heads / fmax(shared, 1)));
     put_flag(o, k->input_count > first + 3); /* a bias or mask */
     put_flag(o, queries == keys);
     put(o, alignment(keys));
-    put(o, lg(queries * heads));
+    put(o, lg(o, queries * heads));
 }
 
 /* Norms, softmax and sums: rows of values that become one, or are divided by what they become. */
@@ -349,20 +362,20 @@ static void work_reduction(writer *o)
     double all = o->main.elements, kept = elements_of(out);
     double length = kept < all ? all / fmax(kept, 1) : in->rank ? (double)in->dims[in->rank - 1] : 1;
     double rows = all / fmax(length, 1);
-    put(o, lg(length));
-    put(o, lg(rows));
+    put(o, lg(o, length));
+    put(o, lg(o, rows));
     put(o, alignment(length));
     put(o, filling(length, 32));
     put(o, filling(length, 1024));
     put_flag(o, kept < all);
-    put(o, in->rank > 1 ? lg((double)in->dims[1]) : 0);
+    put(o, in->rank > 1 ? lg(o, (double)in->dims[1]) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
-    put(o, in->rank ? lg((double)in->dims[0]) : 0);
-    put(o, in->rank ? lg((double)in->dims[in->rank - 1]) : 0);
+    put(o, in->rank ? lg(o, (double)in->dims[0]) : 0);
+    put(o, in->rank ? lg(o, (double)in->dims[in->rank - 1]) : 0);
     double inner = 1;
     for (int i = 2; i < in->rank; i++)
         inner *= (double)in->dims[i];
-    put(o, lg(inner));
+    put(o, lg(o, inner));
     put(o, (float)in->rank);
     /* Is what is summed the part that lies together? */
     put_flag(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
@@ -376,8 +389,8 @@ static void work_window(writer *o)
     if (!in || !out)
         return;
     for (int i = 0; i < 4; i++) {
-        put(o, i < in->rank ? lg((double)in->dims[i]) : 0);
-        put(o, i < out->rank ? lg((double)out->dims[i]) : 0);
+        put(o, i < in->rank ? lg(o, (double)in->dims[i]) : 0);
+        put(o, i < out->rank ? lg(o, (double)out->dims[i]) : 0);
     }
     const kernel_window *v = k->window;
     put(o, v ? (float)window_at(v->size, v->rank, 0) : 0);
@@ -385,7 +398,7 @@ static void work_window(writer *o)
     put(o, v ? (float)window_at(v->stride, v->rank, 0) : 0);
     put(o, v ? (float)window_at(v->padding, v->rank, 0) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
-    put(o, lg(o->main.elements / fmax(elements_of(out), 1)));
+    put(o, lg(o, o->main.elements / fmax(elements_of(out), 1)));
     /* PyTorch has a kernel over all elements for channels last only. */
     if (o->w->group == WORK_RESIZE && out->rank == 4 && o->main.lay.lie != LIE_CHANNELS_LAST)
         o->w->threads = (double)out->dims[2] * (double)out->dims[3];
@@ -399,21 +412,21 @@ static void work_plain(writer *o)
     if (!out)
         return;
     for (int i = 1; i <= 4; i++)
-        put(o, out->rank >= i ? lg((double)out->dims[out->rank - i]) : 0);
+        put(o, out->rank >= i ? lg(o, (double)out->dims[out->rank - i]) : 0);
     put(o, out->rank ? alignment((double)out->dims[out->rank - 1]) : 0);
     put(o, (float)out->rank);
-    float elements = lg(o->w->elements);
-    put(o, in ? lg(o->main.elements) - elements : 0);
+    float elements = lg(o, o->w->elements);
+    put(o, in ? lg(o, o->main.elements) - elements : 0);
     for (int32_t i = 0; i < 3; i++) {
         bool is_there = i < k->input_count;
         const operand *x = &o->operands[i];
-        put(o, is_there ? lg(x->elements) - elements : -20);
-        put(o, is_there ? lg(x->lay.inner) : 0);
+        put(o, is_there ? lg(o, x->elements) - elements : -20);
+        put(o, is_there ? lg(o, x->lay.inner) : 0);
         put(o, is_there ? (float)dtype_bits(x->tensor->dtype) / 32 : 0);
         put_flag(o, is_there && x->lay.lie == LIE_STRIDED);
     }
     put(o, (float)k->fused_count);
-    put(o, lg((double)k->flops) - elements);
+    put(o, lg(o, (double)k->flops) - elements);
     put(o, (float)(k->input_count > 64 ? 64 : k->input_count));
     put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
 }
@@ -438,12 +451,13 @@ static uint32_t kin_of(const writer *o)
     return (uint32_t)(hash_mix(hash, (uint64_t)w->gemm[2]) >> 32);
 }
 
-static void describe(const program *p, const kernel *k, work *w)
+static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 {
     writer o; /* not zeroed: operands are there up to the kernel's count */
     o.p = p;
     o.k = k;
     o.w = w;
+    o.logs = logs;
     o.next = w->features;
     measure_operands(&o);
     w->group = work_op_group(w->op);
@@ -548,14 +562,16 @@ static void widen(work_table *t, arena *a)
     *t = wider;
 }
 
-/* The whole part of lg(x). Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
+/* The whole part of the logarithm to base 2, 0 up to 1. Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
 static float whole_lg(double x)
 {
     float single = (float)x;
     uint32_t bits;
     memcpy(&bits, &single, sizeof bits);
-    if (!(x > 1) || (bits & 0x7fffff) >= 0x7fff00)
-        return floorf(lg(x));
+    if (!(x > 1))
+        return 0;
+    if ((bits & 0x7fffff) >= 0x7fff00)
+        return floorf(log2f(single));
     return (float)((int)(bits >> 23) - 127);
 }
 
@@ -581,7 +597,7 @@ enum { ZEROED_AT_ONCE = 32 };
 
 /* A new work at the end of the list: described, or like another one that finds its inputs elsewhere. */
 static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
-                     op_cache *cache)
+                     op_cache *cache, log_memo *logs)
 {
     work *w = &list->items[list->count];
     if (list->count % ZEROED_AT_ONCE == 0)
@@ -598,7 +614,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     if (!like) {
         w->op = op_of(cache, k->op);
         w->like = list->count - 1;
-        describe(p, k, w);
+        describe(p, k, w, logs);
     }
 }
 
@@ -611,6 +627,7 @@ work_list work_of_program(const program *p, arena *a)
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
     uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* signatures by kernel */
     op_cache cache = {.names = {NULL}};
+    log_memo logs = {.of = {0}};
     double clock = 1;
     for (int32_t i = 0; i < count; i++) {
         const kernel *k = &p->kernels.items[i];
@@ -632,7 +649,7 @@ work_list work_of_program(const program *p, arena *a)
         if (!table.hashes[slot]) {
             keep_slot(&table, slot, hash, list.count);
             size_t other = slot_of(&table, alike);
-            add_work(&list, p, k, reuse, table.hashes[other] ? &list.items[table.works[other]] : NULL, &cache);
+            add_work(&list, p, k, reuse, table.hashes[other] ? &list.items[table.works[other]] : NULL, &cache, &logs);
             if (!table.hashes[other])
                 keep_slot(&table, other, alike, list.count - 1);
         }
