@@ -163,6 +163,7 @@ valgrind: ## unit and text tests under valgrind
 check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
+	clang -fsyntax-only -Wall -Wextra -Werror -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(FUZZ_TARGETS:%=fuzz/%_fuzz.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
 	@echo clang-tidy
