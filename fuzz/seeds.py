@@ -7,6 +7,7 @@ onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; 
 patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
 tflite, tensorflow, keras, tfjs, darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
+Where a format has many operators, operators.py writes a network for each function that maps them.
 """
 import gzip
 import hashlib
@@ -21,6 +22,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TOP / "tests/suites"), str(TOP / "tests/tools")]
 import cases  # noqa: E402
 import onnxtext  # noqa: E402
+import operators  # noqa: E402
 import torchfiles  # noqa: E402
 
 MAX_BYTES = 8192
@@ -188,6 +190,8 @@ def main():
      "gguf": family_seeds("gguf", "made/gguf", tests="language"),
      "safetensors": family_seeds("safetensors", tests="language"),
      "hlo": family_seeds("stablehlo", "made/stablehlo", "made/hlo", "made/jax-export", tests="hlo")}[sys.argv[1]](target)
+    for content in operators.SEEDS.get(sys.argv[1], tuple)():
+        (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 
