@@ -155,12 +155,14 @@ tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int coun
 /* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
 tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
 
-/* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
+/* Has it all inputs that its operator needs, and its first output? A damaged file may leave them out. */
+bool is_whole(const node *n);
+/* The node that makes a value; NULL if it is not of that operator (any if NULL), or not whole. */
 const node *maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
 const node *own_maker_of(const eager *e, value_id v, const char *op);
 str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
-/* The first node that reads the value; NULL if none. */
+/* The first node that reads the value; NULL if none, or if it is not whole. */
 const node *reader_of(const eager *e, value_id v);
 /* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);
