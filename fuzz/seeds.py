@@ -151,6 +151,20 @@ def family_seeds(*directories, tests="tensorflow"):
     return write
 
 
+def darknet_seeds(target):
+    """Configurations cut to the input and eight layers, at the beginning and at the end: whole ones run a few times in a second."""
+    whole = target / "whole"
+    whole.mkdir()
+    family_seeds("darknet", tests="layer_formats")(whole)
+    for path in list(whole.iterdir()):
+        head, *sections = re.split(rb"(?m)^(?=\[)", path.read_bytes())
+        for part in (sections[:9], sections[:1] + sections[-8:]):
+            content = head + b"".join(part)
+            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+        path.unlink()
+    whole.rmdir()
+
+
 def small(value, key=""):
     """A configuration of the same kind with two layers."""
     if isinstance(value, dict):
@@ -181,7 +195,7 @@ def main():
     target.mkdir(parents=True, exist_ok=True)
     {"gpu": gpu_seeds, "mig": mig_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
-     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
+     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": darknet_seeds,
      "caffe": family_seeds("caffe", tests="layer_formats"), "mxnet": family_seeds("mxnet", "made/mxnet", tests="layer_formats"),
      "ncnn": family_seeds("ncnn", "made/ncnn", "made/pnnx", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
      "openvino": family_seeds("openvino", "made/openvino", tests="openvino"),
