@@ -137,7 +137,7 @@ CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
-    $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory
+    $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory $(BUILD)/tests/tools/truncated
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
@@ -168,6 +168,7 @@ valgrind: ## unit and text tests under valgrind
 check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
+	clang -fsyntax-only -Wall -Wextra -Werror -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(FUZZ_TARGETS:%=fuzz/%_fuzz.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
 	@echo clang-tidy

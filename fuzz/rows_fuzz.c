@@ -1,5 +1,6 @@
 /* rows_fuzz.c: libFuzzer target of the reader of measured rows: CSV, settings, programs of operators and their times by physics. */
 #include "learn/rows.h"
+#include "predict/work.h"
 
 #include <stdlib.h>
 
@@ -19,7 +20,10 @@ static void read_all(str text, arena *a, fail *f)
             continue;
         if (!r->where.device)
             abort(); /* a row that can be used has a device */
-        if (r->kernels && !(predict_program(NULL, r->kernels, &r->where, a)->latency_ms >= 0))
+        if (!r->kernels)
+            continue;
+        work_list works = work_of_program(r->kernels, a);
+        if (!(predict_program(NULL, r->kernels, &works, &r->where, a)->latency_ms >= 0))
             abort();
     }
 }

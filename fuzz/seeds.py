@@ -7,6 +7,7 @@ onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; 
 patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
 tflite, tensorflow, keras, tfjs, darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
+Where a format has many operators, operators.py writes a network for each function that maps them.
 """
 import gzip
 import hashlib
@@ -21,6 +22,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TOP / "tests/suites"), str(TOP / "tests/tools")]
 import cases  # noqa: E402
 import onnxtext  # noqa: E402
+import operators  # noqa: E402
 import torchfiles  # noqa: E402
 
 MAX_BYTES = 8192
@@ -149,6 +151,20 @@ def family_seeds(*directories, tests="tensorflow"):
     return write
 
 
+def darknet_seeds(target):
+    """Configurations cut to the input and eight layers, at the beginning and at the end: whole ones run a few times in a second."""
+    whole = target / "whole"
+    whole.mkdir()
+    family_seeds("darknet", tests="layer_formats")(whole)
+    for path in list(whole.iterdir()):
+        head, *sections = re.split(rb"(?m)^(?=\[)", path.read_bytes())
+        for part in (sections[:9], sections[:1] + sections[-8:]):
+            content = head + b"".join(part)
+            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+        path.unlink()
+    whole.rmdir()
+
+
 def small(value, key=""):
     """A configuration of the same kind with two layers."""
     if isinstance(value, dict):
@@ -179,7 +195,7 @@ def main():
     target.mkdir(parents=True, exist_ok=True)
     {"gpu": gpu_seeds, "mig": mig_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
-     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": family_seeds("darknet", tests="layer_formats"),
+     "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": darknet_seeds,
      "caffe": family_seeds("caffe", tests="layer_formats"), "mxnet": family_seeds("mxnet", "made/mxnet", tests="layer_formats"),
      "ncnn": family_seeds("ncnn", "made/ncnn", "made/pnnx", tests="layer_formats"), "paddle": family_seeds("paddle", "made/paddle", tests="paddle"),
      "openvino": family_seeds("openvino", "made/openvino", tests="openvino"),
@@ -188,6 +204,8 @@ def main():
      "gguf": family_seeds("gguf", "made/gguf", tests="language"),
      "safetensors": family_seeds("safetensors", tests="language"),
      "hlo": family_seeds("stablehlo", "made/stablehlo", "made/hlo", "made/jax-export", tests="hlo")}[sys.argv[1]](target)
+    for content in operators.SEEDS.get(sys.argv[1], tuple)():
+        (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

@@ -90,6 +90,8 @@ static inline bool str_ends(str s, const char *suffix)
 static inline bool str_contains(str s, const char *part)
 {
     size_t n = strlen(part);
+    if (s.len < n) /* a text without bytes may have no address either */
+        return false;
     const char *at = s.ptr, *end = s.ptr + s.len;
     while (n && (size_t)(end - at) >= n && (at = memchr(at, part[0], (size_t)(end - at) - n + 1))) {
         if (memcmp(at, part, n) == 0)

@@ -1,4 +1,5 @@
 #include "base/zip.h"
+#include "base/path.h"
 
 #include <zlib.h>
 
@@ -63,13 +64,7 @@ static directory find_directory(const zip *z)
 /* Nothing is ever unpacked to disk here, but names are how entries refer to each other. */
 static void check_name(const zip *z, const uint8_t *header, str name)
 {
-    bool outside = name.len > 0 && (name.ptr[0] == '/' || memchr(name.ptr, '\\', name.len));
-    for (size_t start = 0, i = 0; i <= name.len; i++)
-        if (i == name.len || name.ptr[i] == '/') {
-            outside = outside || (i - start == 2 && memcmp(name.ptr + start, "..", 2) == 0);
-            start = i + 1;
-        }
-    if (outside || memchr(name.ptr, '\0', name.len))
+    if (path_leads_out(name))
         fail_with(
             z->fail, SOOTH_ERROR_INPUT,
             "an entry of the ZIP archive is called '%.*s', which leads out of it, at byte %zu; do not trust this file",
@@ -101,15 +96,18 @@ static void read_extra64(const zip *z, zip_entry *e, const uint8_t *extra, size_
     }
 }
 
-static void add_name(zip *z, int32_t index)
+static void add_name(zip *z, const uint8_t *header, int32_t index)
 {
     uint32_t k = str_hash(z->entries[index].name);
     for (;; k++) {
         int32_t *slot = &z->slots[k & z->mask];
         if (*slot && !str_eq(z->entries[*slot - 1].name, z->entries[index].name))
             continue;
-        if (!*slot) /* of two entries of one name the first counts */
-            *slot = index + 1;
+        if (*slot) /* of two entries of one name one reader takes the first and another the last */
+            fail_with(z->fail, SOOTH_ERROR_INPUT,
+                      "two entries of the ZIP archive are called '%.*s', at byte %zu; do not trust this file",
+                      STR_ARG(z->entries[index].name), (size_t)(header - z->archive));
+        *slot = index + 1;
         return;
     }
 }
@@ -142,7 +140,7 @@ void zip_open(zip *z, const uint8_t *bytes, size_t size, arena *a, fail *f)
                          .header_offset = u32(p + 42)};
         check_name(z, p, e->name);
         read_extra64(z, e, p + HEADER_BYTES + name, extra);
-        add_name(z, z->count++);
+        add_name(z, p, z->count++);
         p += HEADER_BYTES + name + extra + comment;
     }
 }
@@ -208,7 +206,8 @@ str zip_read(zip *z, const zip_entry *e, size_t cap_bytes)
     const uint8_t *data = data_of(z, e);
     if (e->bytes > cap_bytes || (e->method != 0 && e->bytes + z->inflated_bytes > MAX_INFLATED))
         fail_with(z->fail, SOOTH_ERROR_INPUT,
-                  "entry '%.*s' of the ZIP archive is %llu bytes long, more than any real file has there",
+                  "entry '%.*s' of the ZIP archive is %llu bytes long, more than any real file has there; do not trust "
+                  "this file",
                   STR_ARG(e->name), (unsigned long long)e->bytes);
     if (e->method == 0 && e->bytes != e->packed_bytes)
         damaged(z, data, "a stored entry has two different sizes");

@@ -36,8 +36,11 @@ static void read_array(wire w, coreml_feature *f)
         size_t count = wire_ints(&w, &field, some, MAX_RANK);
         if (count > (size_t)(MAX_RANK - f->rank))
             wire_fail(&w, field.bytes, "an array has more than 64 dimensions");
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            if (some[i] < -1)
+                wire_fail(&w, field.bytes, "an array has a negative dimension");
             f->dims[f->rank++] = some[i] >= 0 ? some[i] : NUM_UNKNOWN;
+        }
     }
 }
 

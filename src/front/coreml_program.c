@@ -6,13 +6,14 @@
  *   Operation       1 type, 2 inputs {1 key, 2 Argument}, 3 outputs (NamedValueType), 4 blocks, 5 attributes {1 key, 2 Value}
  *   Argument        1 arguments (1 name | 2 Value)
  *   NamedValueType  1 name, 2 type (ValueType: 1 tensorType: 1 dataType, 2 rank, 3 dimensions (1 constant: 1 size))
- *   Value           2 type, 3 immediateValue (1 tensor: 1 floats, 2 ints, 3 bools, 4 strings, 5 longInts, 6 doubles, 7 bytes), 5 blobFileValue
+ *   Value           2 type, 3 immediateValue (1 tensor: 1 floats, 2 ints, 3 bools, 4 strings, 5 longInts, 6 doubles, 7 bytes), 5 blobFileValue (1 fileName)
  *
- * Every value has its type there; a constant in a blob file is a weight whose data nobody reads: the name of that file is not looked
- * at. Lists of tensors are tensors with the elements along the first axis. */
+ * Every value has its type there; a constant in a blob file is a weight whose data nobody reads: the name of that file must
+ * not lead out of the model's directory. Lists of tensors are tensors with the elements along the first axis. */
 #include "front/coreml.h"
 
 #include "base/names.h"
+#include "base/path.h"
 
 typedef struct program {
     emitter *e;
@@ -267,6 +268,19 @@ static value_id define(program *p, const mil_named *n)
 }
 
 /* Arguments first: outputs are new names. */
+/* BlobFileValue: 1 fileName. Nobody opens that file. */
+static void check_blob(wire value)
+{
+    wire_field f, g;
+    while (wire_next(&value, &f))
+        for (wire x = wire_message(&value, &f); f.number == 5 && wire_next(&x, &g);)
+            if (g.number == 1 && path_leads_out(wire_str(&g)))
+                fail_with(value.fail, SOOTH_ERROR_INPUT,
+                          "a constant has its data in '%.*s', which is outside of the model's directory, at byte %zu; "
+                          "do not trust this file",
+                          STR_ARG(wire_str(&g)), (size_t)(g.bytes - value.file));
+}
+
 static void read_operation(program *p, wire w, mil_op *o)
 {
     arena *a = p->e->b->arena;
@@ -283,6 +297,7 @@ static void read_operation(program *p, wire w, mil_op *o)
             if (str_is(key, "val")) {
                 o->value = value;
                 o->has_value = true;
+                check_blob(value);
             }
         } else if (f.number == 2) {
             wire value = read_entry(wire_message(&x, &f), &key);

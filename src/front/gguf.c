@@ -59,7 +59,8 @@ static int type_bytes(const reader *r, uint64_t type)
 {
     static const int BYTES[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
     if (type >= sizeof BYTES / sizeof *BYTES)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "metadata of type %llu, which does not exist, at byte %zu",
+        fail_with(r->fail, SOOTH_ERROR_INPUT,
+                  "metadata of type %llu, which does not exist, at byte %zu; fetch the file again",
                   (unsigned long long)type, r->at);
     return BYTES[type];
 }
@@ -75,7 +76,8 @@ static void skip_array(reader *r, int depth)
         return;
     }
     if (depth == MAX_DEPTH)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "arrays inside arrays too deep, at byte %zu", r->at);
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "arrays inside arrays too deep, at byte %zu; fetch the file again",
+                  r->at);
     for (uint64_t i = 0; i < count; i++) /* each has its own length: no more than the file has bytes */
         if (type == TYPE_STRING)
             take_string(r);
@@ -152,7 +154,8 @@ int64_t gguf_int(const gguf *g, const char *key, int64_t layer, int64_t otherwis
         return otherwise;
     enum { MOST = 1 << 24 };
     if (integer < 0 || integer > MOST)
-        fail_with(g->fail, SOOTH_ERROR_INPUT, "not a size that a network can have, at '%.*s.%s' of the metadata",
+        fail_with(g->fail, SOOTH_ERROR_INPUT,
+                  "not a size that a network can have, at '%.*s.%s' of the metadata; convert the model again",
                   STR_ARG(g->architecture), key);
     return integer;
 }
@@ -190,14 +193,15 @@ static void read_tensor(reader *r, gguf_tensor *t)
     t->name = take_string(r);
     uint64_t rank = take_number(r, 4);
     if (rank > MAX_DIMS)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor of %llu dimensions, at byte %zu", (unsigned long long)rank,
-                  r->at);
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor of %llu dimensions, at byte %zu; fetch the file again",
+                  (unsigned long long)rank, r->at);
     t->rank = (int)rank;
     t->elements = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         uint64_t dim = take_number(r, 8);
         if (dim > INT64_MAX || __builtin_mul_overflow(t->elements, (int64_t)dim, &t->elements))
-            fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor larger than memory, at byte %zu", r->at);
+            fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor larger than memory, at byte %zu; fetch the file again",
+                      r->at);
         t->dims[i] = (int64_t)dim;
     }
     t->type = (int)take_number(r, 4);
@@ -214,7 +218,8 @@ static void read_header(reader *r, gguf *g, arena *a)
     uint64_t tensors = take_number(r, 8), values = take_number(r, 8);
     enum { LEAST_TENSOR = 24, LEAST_VALUE = 13 };
     if (tensors > r->size / LEAST_TENSOR || values > r->size / LEAST_VALUE || tensors > INT32_MAX || values > INT32_MAX)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "more tensors or metadata than the file has room for, at byte 8");
+        fail_with(r->fail, SOOTH_ERROR_INPUT,
+                  "more tensors or metadata than the file has room for, at byte 8; fetch the file again");
     names_init(&g->keys, a);
     names_init(&g->tensor_names, a);
     g->values = ARENA_ARRAY(a, gguf_value, (size_t)values + 1);

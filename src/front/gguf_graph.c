@@ -53,8 +53,8 @@ static gguf_tensor *layer_tensor(const gguf *g, int64_t layer, const char *name)
 static int64_t checked(const gguf *g, const char *key, int64_t number, int64_t most)
 {
     if (number < 1 || number > most)
-        fail_with(g->fail, SOOTH_ERROR_INPUT, "%lld cannot be, at '%.*s.%s' of the metadata", (long long)number,
-                  STR_ARG(g->architecture), key);
+        fail_with(g->fail, SOOTH_ERROR_INPUT, "%lld cannot be, at '%.*s.%s' of the metadata; convert the model again",
+                  (long long)number, STR_ARG(g->architecture), key);
     return number;
 }
 
@@ -66,7 +66,8 @@ static void read_attention(const gguf *g, int64_t i, int64_t hidden, bool has_te
     a->size = checked(g, "attention.key_length", gguf_int(g, "attention.key_length", i, hidden / a->heads), 65536);
     a->v_size = checked(g, "attention.value_length", gguf_int(g, "attention.value_length", i, a->size), 65536);
     if (a->heads % a->kv_heads || a->heads * a->size > 4 * MOST_WIDTH || a->heads * a->v_size > 4 * MOST_WIDTH)
-        fail_with(g->fail, SOOTH_ERROR_INPUT, "%lld heads cannot share %lld of keys and values, in the metadata",
+        fail_with(g->fail, SOOTH_ERROR_INPUT,
+                  "%lld heads cannot share %lld of keys and values, in the metadata; convert the model again",
                   (long long)a->heads, (long long)a->kv_heads);
     bool is_turned = !gguf_find(g, STR("position_embd.weight")) && gguf_int(g, "rope.dimension_count", 0, has_tensors);
     a->rotary = is_turned ? gguf_int(g, "rope.dimension_count", 0, a->size) : 0;
@@ -93,7 +94,8 @@ static void read_attention(const gguf *g, int64_t i, int64_t hidden, bool has_te
     a->rope = gguf_int(g, "rope.dimension_count", i, 64);
     a->nope = a->size - a->rope;
     if (a->nope < 1 || a->rope < 2 || a->q_rank > MOST_WIDTH || a->heads * (a->nope + a->v_size) > 4 * MOST_WIDTH)
-        fail_with(g->fail, SOOTH_ERROR_INPUT, "sizes of heads that cannot be, in the metadata");
+        fail_with(g->fail, SOOTH_ERROR_INPUT,
+                  "sizes of heads that cannot be, in the metadata; convert the model again");
 }
 
 static void read_feed(const gguf *g, int64_t i, bool has_tensors, bool is_rms, lm_feed *f)

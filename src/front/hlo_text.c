@@ -146,7 +146,7 @@ static hlo_type read_type(reader *r, int depth)
     while (peek(r) != ']') {
         num dim = 0;
         bool is_open = false;
-        while (peek(r) == '?' || *r->at == '<' || *r->at == '=') { /* up to so many */
+        for (char c; (c = peek(r)) == '?' || c == '<' || c == '=';) { /* up to so many */
             is_open = true;
             r->at++;
         }
@@ -384,9 +384,10 @@ static hlo_value use(reader *r)
 static hlo_value read_operand(reader *r)
 {
     const char *from = r->at;
-    if (peek(r) == '(') {
+    char c = peek(r);
+    if (c == '(') {
         read_type(r, 0);
-    } else if (*r->at != '%') {
+    } else if (c != '%') {
         word(r);
         bool is_type = r->at < r->end && *r->at == '[';
         r->at = from;

@@ -211,11 +211,10 @@ static int read_shape(keras_call *c, const json_node *n, str name, num *dims)
     if (!json_is(n, JSON_ARRAY) || n->count > MAX_RANK)
         return RANK_UNKNOWN;
     for (const json_node *x = json_first(n); x; x = x->next, rank++) {
-        int64_t dim = json_int(x, -1);
-        dims[rank] = dim >= 0
-                         ? dim
-                         : num_symbol(&b->source->symbols,
-                                      rank == 0 ? STR("N") : arena_printf(b->arena, "%.*s[%d]", STR_ARG(name), rank));
+        dims[rank] = build_dim(b, json_int(x, -1));
+        if (dims[rank] == NUM_UNKNOWN)
+            dims[rank] = num_symbol(&b->source->symbols,
+                                    rank == 0 ? STR("N") : arena_printf(b->arena, "%.*s[%d]", STR_ARG(name), rank));
     }
     return rank;
 }
@@ -299,10 +298,11 @@ static void declare(keras_call *c, const json_node *shape)
     if (!shape || !json_is(shape, JSON_ARRAY) || shape->count > MAX_RANK)
         return;
     int rank = 0;
-    for (const json_node *x = json_first(shape); x; x = x->next, rank++)
-        dims[rank] = json_int(x, -1) >= 0 ? json_int(x, -1)
-                     : rank == 0          ? num_symbol(&b->source->symbols, STR("N"))
-                                          : NUM_UNKNOWN;
+    for (const json_node *x = json_first(shape); x; x = x->next, rank++) {
+        dims[rank] = build_dim(b, json_int(x, -1));
+        if (rank == 0 && dims[rank] == NUM_UNKNOWN)
+            dims[rank] = num_symbol(&b->source->symbols, STR("N"));
+    }
     build_type(b, c->out, DT_UNKNOWN, rank, dims);
 }
 

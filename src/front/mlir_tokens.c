@@ -157,9 +157,9 @@ static hlo_type tensor_type(parser *p)
     num dims[MAX_RANK];
     if (text_accept(p, "*x"))
         t.rank = RANK_UNKNOWN;
-    while (text_peek(p) == '?' || text_is_digit(*p->at)) {
+    for (char c; (c = text_peek(p)) == '?' || text_is_digit(c);) {
         num dim = 0;
-        if (*p->at == '?') {
+        if (c == '?') {
             dim = NUM_UNKNOWN;
             p->at++;
         }
@@ -173,18 +173,20 @@ static hlo_type tensor_type(parser *p)
             text_bad(p, "a tensor has more than 64 dimensions");
         dims[t.rank++] = dim;
     }
+    if (text_peek(p) == '-')
+        text_bad(p, "a tensor has a negative dimension");
     t.dtype = element_type(p);
     if (t.rank > 0)
         t.dims = arena_copy(p->arena, dims, (size_t)t.rank, sizeof *dims);
     if (text_peek(p) == ',') { /* an encoding */
         while (text_peek(p) != '>') {
+            if (p->at >= p->end)
+                text_bad(p, "a type is not closed");
             if (*p->at == '<' || *p->at == '[' || *p->at == '"') {
                 if (*p->at == '"')
                     text_quoted(p);
                 else
                     text_skip_brackets(p);
-            } else if (p->at >= p->end) {
-                text_bad(p, "a type is not closed");
             } else {
                 p->at++;
             }
@@ -274,7 +276,7 @@ void text_bracketed_ints(parser *p, int_list *to)
         } else if (text_is_digit(c) || (c == '-' && p->end - p->at > 1 && text_is_digit(p->at[1]))) {
             size_t n = decimal_read((str){p->at, (size_t)(p->end - p->at)}, &number);
             p->at += n ? n : 1;
-            if (number.is_whole)
+            if (n && number.is_whole)
                 text_push_int(p, to, number.whole);
         } else if (text_is_letter(c)) {
             str w = text_word(p);
@@ -294,7 +296,7 @@ void text_attr_members(parser *p, draft *d, char close)
     if (++p->depth > HLO_MAX_DEPTH)
         text_bad(p, "attributes are nested too deep");
     while (text_peek(p) != close) {
-        if (*p->at == '\0' || p->at >= p->end)
+        if (p->at >= p->end || *p->at == '\0')
             text_bad(p, "attributes are not closed");
         const char *from = p->at;
         str name = text_symbol(p);

@@ -126,14 +126,19 @@ static const mxnet_node *first_reader(const mxnet *m, const mxnet_node *n, int *
     return NULL;
 }
 
-/* The shape that the file gives a node of op "null", if all of it is known. */
-static int known_shape(const mxnet_node *n, int64_t *dims)
+/* The shape that the file gives a node of op "null", if all of it is known: 0, -1 and None (INT64_MIN) are open. */
+static int known_shape(const builder *b, const mxnet_node *n, int64_t *dims)
 {
+    bool is_open = false;
     int rank = mxnet_ints(mxnet_text(n, "__shape__"), dims, MAX_RANK);
-    for (int i = 0; i < rank; i++)
-        if (dims[i] < 1 || dims[i] > MXNET_MAX_SIZE)
-            return -1;
-    return rank > 0 ? rank : -1;
+    for (int i = 0; i < rank; i++) {
+        if ((dims[i] < -1 && dims[i] != INT64_MIN) || dims[i] > MXNET_MAX_SIZE)
+            fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                      "'__shape__' of node '%.*s' has a dimension of %lld; save the symbol again", STR_ARG(n->name),
+                      (long long)dims[i]);
+        is_open = is_open || dims[i] < 1;
+    }
+    return rank > 0 && !is_open ? rank : -1;
 }
 
 /* Parameters that were made by MXNet's layers carry factors of the learning rate. */
@@ -146,7 +151,7 @@ static bool is_input(const mxnet_node *n)
 static void add_input(builder *b, mxnet *m, mxnet_node *n)
 {
     int64_t dims[MAX_RANK];
-    int place = 0, rank = known_shape(n, dims);
+    int place = 0, rank = known_shape(b, n, dims);
     const mxnet_node *reader = first_reader(m, n, &place);
     bool is_label = str_ends(n->name, "label") || (reader && place > 0 && str_contains(reader->op, "Output"));
     if (rank > 0) {
@@ -166,7 +171,7 @@ static void add_input(builder *b, mxnet *m, mxnet_node *n)
 static value_id constant_of(grower *g, const mxnet_node *n)
 {
     int64_t dims[MAX_RANK];
-    int rank = n->is_weight ? -1 : known_shape(n, dims);
+    int rank = n->is_weight ? -1 : known_shape(&g->b, n, dims);
     return rank > 0 ? emit_weight(&g->e, n->name, DT_FLOAT32, rank, dims) : NO_VALUE;
 }
 

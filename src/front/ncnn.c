@@ -176,6 +176,8 @@ static void read_layer(reader *r, str line, int32_t index)
     double in = ncnn_real_of(counts[0], -1), out = ncnn_real_of(counts[1], -1);
     if (in < 0 || out < 0 || in > NCNN_MAX_BLOBS || out > NCNN_MAX_BLOBS)
         line_fail(r, "a layer has a number of blobs that cannot be");
+    if (out > 0 && str_is(l->type, "pnnx.Output"))
+        line_fail(r, "an output writes blobs");
     l->in = ARENA_ARRAY(a, int32_t, (size_t)in);
     l->out = ARENA_ARRAY(a, int32_t, (size_t)out);
     for (; l->in_count < (int)in; l->in_count++) {
@@ -295,6 +297,11 @@ static void read_input(reader *r, const ncnn_layer *l)
         num dims[MAX_RANK] = {1};
         int rank = ncnn_hint(l, i, dims);
         int64_t width = ncnn_int(l, 0, 0), height = ncnn_int(l, 1, 0), channels = ncnn_int(l, 2, 0);
+        for (int k = 0; k < 3 && !r->is_pnnx; k++)
+            if (ncnn_real(l, k, 0) < -1 || ncnn_real(l, k, 0) > NCNN_MAX_SIZE)
+                fail_with(&r->b->model->fail, SOOTH_ERROR_INPUT,
+                          "input '%.*s' has a dimension of %g; convert the model again", STR_ARG(name),
+                          ncnn_real(l, k, 0));
         blob->is_input = true;
         if (r->is_pnnx) {
             char key[300];

@@ -26,8 +26,8 @@ static num read_dim(builder *b, wire w, str input_name, int index)
     wire_field f;
     while (wire_next(&w, &f)) {
         int64_t number = (int64_t)f.varint;
-        if (f.number == 1 && f.type == 0 && number >= 0)
-            dim = number;
+        if (f.number == 1 && f.type == 0)
+            dim = build_dim(b, number);
         else if (f.number == 2)
             dim = num_symbol(&b->source->symbols, wire_str(&f));
     }

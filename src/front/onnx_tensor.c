@@ -6,6 +6,8 @@
  * SparseTensorProto: 1 values (TensorProto, carries the name), 2 indices, 3 dims. */
 #include "front/onnx_tensor.h"
 
+#include "base/path.h"
+
 /* Numbers that were written one by one instead of packed: collected, because they are not contiguous in the file. */
 typedef struct loose_numbers {
     uint8_t *bytes;
@@ -82,6 +84,24 @@ static void set_dims(builder *b, wire w, const uint8_t *start, tensor *t, const 
     t->stored_bytes = bits / 8 + (bits % 8 != 0);
 }
 
+/* A StringStringEntryProto: 1 key, 2 value. Nobody opens the file that it names. */
+static void check_external(wire w)
+{
+    str key = {0}, value = {0};
+    wire_field f;
+    const uint8_t *start = w.at;
+    while (wire_next(&w, &f))
+        if (f.number == 1)
+            key = wire_str(&f);
+        else if (f.number == 2)
+            value = wire_str(&f);
+    if (str_is(key, "location") && path_leads_out(value))
+        fail_with(w.fail, SOOTH_ERROR_INPUT,
+                  "a tensor has its data in '%.*s', which is outside of the model's directory, at byte %zu; do not "
+                  "trust this file",
+                  STR_ARG(value), (size_t)(start - w.file));
+}
+
 const tensor *onnx_tensor(builder *b, wire w, str *name)
 {
     const uint8_t *start = w.at;
@@ -120,6 +140,7 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
             break;
         case 13:
             external = true;
+            check_external(wire_message(&w, &f));
             break;
         case 14:
             external = external || f.varint == 1;

@@ -81,7 +81,7 @@ static int port_dims(net *n, const xml_node *port, num *dims)
         if (rank == MAX_RANK)
             fail_with(&n->e->b->model->fail, SOOTH_ERROR_INPUT,
                       "a port has more than %d dimensions; write the model again", MAX_RANK);
-        dims[rank++] = text_number(n, d->text, &dim) && dim >= 0 ? dim : NUM_UNKNOWN;
+        dims[rank++] = text_number(n, d->text, &dim) ? build_dim(n->e->b, dim) : NUM_UNKNOWN;
     }
     return rank;
 }

@@ -45,7 +45,7 @@ static void read_tensor(builder *b, wire w, paddle_var *v)
         if (count > (size_t)(MAX_RANK - v->rank))
             wire_fail(&w, start, "a variable has more than 64 dimensions");
         for (size_t i = 0; i < count; i++)
-            dims[v->rank++] = some[i] >= 0 ? some[i] : NUM_UNKNOWN;
+            dims[v->rank++] = build_dim(b, some[i]);
     }
     v->dims = arena_copy(b->arena, dims, (size_t)v->rank, sizeof *dims);
 }

@@ -26,7 +26,7 @@ static void read_var(builder *b, const json_node *n, paddle_var *v)
                       "variable '%.*s' has more than %d dimensions; export the model again", STR_ARG(v->name),
                       MAX_RANK);
         int64_t dim = json_int(d, -1);
-        dims[v->rank++] = dim >= 0 ? dim : NUM_UNKNOWN;
+        dims[v->rank++] = build_dim(b, dim);
     }
     v->dims = arena_copy(b->arena, dims, (size_t)v->rank, sizeof *dims);
 }

@@ -114,7 +114,7 @@ static bool read_type(pir *p, const json_node *type, dtype *element, int *rank, 
         if (*rank == MAX_RANK)
             fail_with(&p->e.b->model->fail, SOOTH_ERROR_INPUT,
                       "a tensor has more than %d dimensions; export the model again", MAX_RANK);
-        dims[(*rank)++] = dim >= 0 ? dim : NUM_UNKNOWN;
+        dims[(*rank)++] = build_dim(p->e.b, dim);
     }
     return true;
 }

@@ -7,6 +7,7 @@
  *
  * Data are never read. */
 #include "base/json_read.h"
+#include "base/path.h"
 #include "front/emit.h"
 #include "front/front.h"
 
@@ -104,7 +105,8 @@ void safetensors_read(builder *b, const uint8_t *bytes, size_t size)
     build_open(b, &b->source->main, false);
     for (const json_node *n = json_first(root); n; n = n->next)
         if (!str_is(n->key, "__metadata__") && !list_tensor(&e, n))
-            fail_with(f, SOOTH_ERROR_INPUT, "tensor '%.*s' has no type or shape that can be, in the header",
+            fail_with(f, SOOTH_ERROR_INPUT,
+                      "tensor '%.*s' has no type or shape that can be, in the header; fetch the file again",
                       (int)(n->key.len > 100 ? 100 : n->key.len), n->key.ptr);
     build_close(b);
     note(b, STR("the file has weights and no network: give its directory, or the config.json beside it"));
@@ -117,6 +119,14 @@ void safetensors_index_read(builder *b, const uint8_t *bytes, size_t size)
     const json_node *map = json_get(root, "weight_map");
     if (!json_is(map, JSON_OBJECT))
         fail_with(f, SOOTH_ERROR_INPUT, "weight_map is no object; fetch the file again");
+    for (const json_node *n = json_first(map); n; n = n->next) {
+        str file = json_decoded(n, b->arena);
+        if (path_leads_out(file))
+            fail_with(f, SOOTH_ERROR_INPUT,
+                      "tensor '%.*s' of weight_map is in '%.*s', which is outside of the model's directory; do not "
+                      "trust this file",
+                      STR_ARG(n->key), STR_ARG(file));
+    }
     emitter e;
     emit_begin(&e, b, "safetensors");
     build_open(b, &b->source->main, false);

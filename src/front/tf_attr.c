@@ -137,8 +137,11 @@ int tf_shape(wire w, num *dims)
         wire dim = wire_message(&w, &f);
         dims[rank] = 0;
         while (wire_next(&dim, &d))
-            if (d.number == 1)
+            if (d.number == 1) {
+                if ((int64_t)d.varint < -1)
+                    wire_fail(&dim, d.bytes, "a shape has a negative dimension");
                 dims[rank] = (int64_t)d.varint >= 0 ? (int64_t)d.varint : NUM_UNKNOWN;
+            }
         rank++;
     }
     return rank;

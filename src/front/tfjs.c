@@ -7,6 +7,7 @@
  * Weights have their shapes in the manifest; the shards are never opened, so that constants which shapes are computed from are
  * not known here: declare the input's shape and look at what the graph's own _output_shapes say. */
 #include "base/json_read.h"
+#include "base/path.h"
 #include "front/front.h"
 #include "front/keras.h"
 #include "front/tf.h"
@@ -135,6 +136,19 @@ static dtype dtype_named(str name)
                                        : DT_FLOAT32;
 }
 
+static void check_paths(builder *b, const json_node *manifest)
+{
+    for (const json_node *group = json_first(manifest); group; group = group->next)
+        for (const json_node *n = json_first(json_get(group, "paths")); n; n = n->next) {
+            str path = json_decoded(n, b->arena);
+            if (path_leads_out(path))
+                fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                          "weightsManifest has weights in '%.*s', which is outside of the model's directory; do not "
+                          "trust this file",
+                          STR_ARG(path));
+        }
+}
+
 static void declare_weights(emitter *e, const json_node *manifest)
 {
     int32_t count = 0;
@@ -160,6 +174,7 @@ void tfjs_read(builder *b, const uint8_t *bytes, size_t size)
     str producer = json_decoded(json_get(root, "convertedBy"), b->arena);
     if (!producer.len)
         producer = json_decoded(json_get(root, "generatedBy"), b->arena);
+    check_paths(b, json_get(root, "weightsManifest"));
     if (!json_get(topology, "node")) {
         if (!config)
             config = topology;

@@ -45,6 +45,8 @@ static int read_dims(const lite *l, flat_vector shape, num *dims)
         flat_fail(&l->file, shape.at, "a tensor has more than 64 dimensions");
     for (uint32_t i = 0; i < shape.count; i++) {
         int32_t dim = flat_int32_at(shape, i);
+        if (dim < -1)
+            flat_fail(&l->file, shape.at, "a tensor has a negative dimension");
         dims[i] = dim >= 0 ? dim : NUM_UNKNOWN;
     }
     return (int)shape.count;

@@ -89,7 +89,7 @@ num torch_arg_int(torch_call *c, int i, num otherwise)
     const torch_value v = c->args[i];
     if (v.kind == TORCH_INT || v.kind == TORCH_BOOL)
         return v.integer;
-    if (v.kind == TORCH_REAL && v.real == (double)(num)v.real)
+    if (v.kind == TORCH_REAL && v.real > -9e18 && v.real < 9e18 && v.real == (double)(num)v.real)
         return (num)v.real;
     if (v.kind == TORCH_TENSOR)
         return torch_item(c->torch, v.tensor);
@@ -120,10 +120,10 @@ int torch_arg_ints(torch_call *c, int i, num *ints)
     int count = v.list->count < MAX_RANK ? (int)v.list->count : MAX_RANK;
     for (int k = 0; k < count; k++) {
         const torch_value x = v.list->items[k];
-        ints[k] = x.kind == TORCH_INT || x.kind == TORCH_BOOL ? x.integer
-                  : x.kind == TORCH_TENSOR                    ? torch_item(c->torch, x.tensor)
-                  : x.kind == TORCH_REAL && x.real < 1e15     ? (num)x.real
-                                                              : NUM_UNKNOWN;
+        ints[k] = x.kind == TORCH_INT || x.kind == TORCH_BOOL               ? x.integer
+                  : x.kind == TORCH_TENSOR                                  ? torch_item(c->torch, x.tensor)
+                  : x.kind == TORCH_REAL && x.real > -1e15 && x.real < 1e15 ? (num)x.real
+                                                                            : NUM_UNKNOWN;
     }
     return count;
 }

@@ -413,10 +413,11 @@ static void rule_upsample(torch_call *c)
         double scale = scale_of(c, scales, k - 2);
         if (count > 0)
             sizes[k] = k - 2 < count ? wanted[k - 2] : NUM_UNKNOWN;
-        else if (scale > 0 && scale == (double)(num)scale)
+        else if (scale > 0 && scale < INT32_MAX && scale == (double)(num)scale)
             sizes[k] = num_mul(t->nums, have, (num)scale);
         else
-            sizes[k] = dim_known(have) && scale > 0 && scale < 1e6 ? (num)((double)have * scale) : NUM_UNKNOWN;
+            sizes[k] =
+                dim_known(have) && scale > 0 && (double)have * scale < 9e18 ? (num)((double)have * scale) : NUM_UNKNOWN;
     }
     torch_node n = torch_begin(t, "Resize");
     torch_in(&n, x);

@@ -49,7 +49,8 @@ typedef struct environment {
         torch_value *items;
         int32_t count, capacity;
     } values;
-    int depth; /* of graphs in branches */
+    names undefined; /* what was read and nothing had defined */
+    int depth;       /* of graphs in branches */
 } environment;
 
 /* ---- types and sizes --------------------------------------------------------------------------------------------- */
@@ -93,10 +94,8 @@ static num symbol_of(builder *b, str text)
 static num read_size(builder *b, const json_node *size)
 {
     const json_node *number = json_get(size, "as_int"), *expression = json_get(size, "as_expr");
-    if (!json_is_null(number)) {
-        int64_t n = json_int(number, -1);
-        return n >= 0 ? n : NUM_UNKNOWN;
-    }
+    if (!json_is_null(number))
+        return build_dim(b, json_int(number, -1));
     return json_is_null(expression) ? NUM_UNKNOWN
                                     : symbol_of(b, json_decoded(json_get(expression, "expr_str"), b->arena));
 }
@@ -214,6 +213,10 @@ static void read_signature(builder *b, program *p)
 
 static void define(environment *e, str name, torch_value v)
 {
+    if (e->undefined.count && names_get(&e->undefined, name, -1) >= 0)
+        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT,
+                  "value '%.*s' is read before it is made: a program must not read in a circle; export it again",
+                  STR_ARG(name));
     *(torch_value *)ARENA_PUSH(e->torch->arena, &e->values) = v;
     names_put(&e->names, name, e->values.count - 1);
 }
@@ -235,6 +238,8 @@ static torch_value named(environment *e, str name)
     if (i < 0) {
         define(e, name, torch_tensor(name.len ? bare_value(e, name) : NO_VALUE));
         i = e->values.count - 1;
+        if (name.len)
+            names_put(&e->undefined, name, i);
     }
     return e->values.items[i];
 }
@@ -495,6 +500,7 @@ static torch_value run_cond(environment *e, const json_node *node)
         environment inner = {.torch = t, .program = &inner_program, .depth = e->depth + 1};
         names_init(&inner_program.declared.names, t->arena);
         names_init(&inner.names, t->arena);
+        names_init(&inner.undefined, t->arena);
         int32_t k = 0;
         for (const json_node *x = json_first(json_get(branches[i], "inputs")); x; x = x->next, k++)
             define(&inner, tensor_name(x),
@@ -584,6 +590,7 @@ static void run_program(sooth_model *model, void *front)
     torch t = torch_start(model);
     environment e = {.torch = &t, .program = p};
     names_init(&e.names, t.arena);
+    names_init(&e.undefined, t.arena);
     for (const json_node *x = json_first(json_get(p->graph, "inputs")); x; x = x->next) {
         str name = tensor_name(x);
         value_id id = names_get(&p->inputs, name, NO_VALUE);

@@ -34,8 +34,8 @@ static bool run_block(interpreter *in, frame *f, const code *block);
 static _Noreturn void stop(interpreter *in, const char *what, str name)
 {
     fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
-              "the program of the module cannot be followed: %s '%.*s', in module '%.*s'", what, STR_ARG(name),
-              STR_ARG(in->torch.module));
+              "the program of the module cannot be followed: %s '%.*s', in module '%.*s'; save the module again", what,
+              STR_ARG(name), STR_ARG(in->torch.module));
 }
 
 static void count_step(interpreter *in)

@@ -143,11 +143,36 @@ value *build_at(builder *b, value_id id)
     return &b->source->values.items[id];
 }
 
+num build_dim(builder *b, int64_t dim)
+{
+    if (dim < -1)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                  "a tensor of graph '%.*s' has a dimension of %lld; export the model again",
+                  STR_ARG(b->scope ? b->scope->graph->name : STR("")), (long long)dim);
+    return dim < 0 ? NUM_UNKNOWN : dim;
+}
+
+/* Open ones are at least 1. */
+static void check_size(builder *b, str name, dtype t, int rank, const num *dims)
+{
+    int64_t bits = dtype_bits(t) ? dtype_bits(t) : 8;
+    bool is_empty = false, is_too_large = false;
+    for (int i = 0; i < rank; i++) {
+        is_empty = is_empty || dims[i] == 0;
+        if (dims[i] > 0 && __builtin_mul_overflow(bits, dims[i], &bits))
+            is_too_large = true;
+    }
+    if (is_too_large && !is_empty)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
+                  "'%.*s' has more elements than can be counted; export the model again", STR_ARG(name));
+}
+
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
 {
     value *v = build_at(b, id);
     if (v->is_initializer) /* the data's own type is truer than a declaration */
         return;
+    check_size(b, v->name, t, rank > MAX_RANK ? 0 : rank, dims);
     v->dtype = t;
     v->is_declared = true;
     v->rank = (int8_t)(rank > MAX_RANK ? RANK_UNKNOWN : rank);

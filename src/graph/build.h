@@ -37,7 +37,10 @@ value_id build_fresh(builder *b, str name);
 bool build_is_local(builder *b, value_id id); /* does the innermost graph introduce it? */
 value *build_at(builder *b, value_id id);     /* valid until the next value is made */
 
-void build_type(builder *b, value_id id, dtype t, int rank, const num *dims); /* copies dims */
+/* A dimension as files write it: -1 is one that is open; no other may be negative. */
+num build_dim(builder *b, int64_t dim);
+/* Copies dims. Fails if the known ones are of more bytes than can be counted. */
+void build_type(builder *b, value_id id, dtype t, int rank, const num *dims);
 void build_constant(builder *b, value_id id, const tensor *t);                /* an initializer; t stays where it is */
 void build_input(builder *b, value_id id);
 void build_output(builder *b, value_id id);

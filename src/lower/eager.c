@@ -216,19 +216,6 @@ static const struct lowering {
     {"Dropout", lower_dropout, NULL, NULL, NOT_LOCAL},
 };
 
-/* Has it all inputs that the operator needs, and its first output? A damaged file may leave them out. */
-static bool is_whole(const node *n)
-{
-    /* Passes make norms without weights. */
-    int needed = n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
-    if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < needed)
-        return false;
-    for (int i = 0; i < needed; i++)
-        if (n->inputs[i] == NO_VALUE)
-            return false;
-    return true;
-}
-
 /* A network has few operators and many nodes: each operator is looked for once. */
 static const struct lowering *lowering_of(const eager *e, const node *n)
 {

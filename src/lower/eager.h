@@ -170,12 +170,14 @@ void recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id we
 /* The way back through them, with the gates that were kept. */
 void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
 
-/* The node that makes a value, or input i of a node; NULL if it is not of that operator (any if NULL). */
+/* Has it all inputs that its operator needs, and its first output? A damaged file may leave them out. */
+bool is_whole(const node *n);
+/* The node that makes a value; NULL if it is not of that operator (any if NULL), or not whole. */
 const node *maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
 const node *own_maker_of(const eager *e, value_id v, const char *op);
 str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
-/* The first node that reads the value; NULL if none. */
+/* The first node that reads the value; NULL if none, or if it is not whole. */
 const node *reader_of(const eager *e, value_id v);
 /* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);

@@ -2,11 +2,23 @@
  * because they are no layers: only a runtime's way to run some. */
 #include "lower/eager.h"
 
+bool is_whole(const node *n)
+{
+    /* Passes make norms without weights. */
+    int needed = !n->op ? 0 : n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
+    if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < needed)
+        return false;
+    for (int i = 0; i < needed; i++)
+        if (n->inputs[i] == NO_VALUE)
+            return false;
+    return true;
+}
+
 const node *maker_of(const eager *e, value_id v, const char *op)
 {
     node_id id = v == NO_VALUE ? NO_NODE : e->net->values.items[v].producer;
     const node *n = id == NO_NODE ? NULL : &e->net->nodes.items[id];
-    return n && (!op || node_is(n, op)) ? n : NULL;
+    return n && (!op || node_is(n, op)) && is_whole(n) ? n : NULL;
 }
 
 const node *own_maker_of(const eager *e, value_id v, const char *op)
@@ -16,7 +28,8 @@ const node *own_maker_of(const eager *e, value_id v, const char *op)
 
 const node *reader_of(const eager *e, value_id v)
 {
-    return v == NO_VALUE || e->first_reader[v] == NO_NODE ? NULL : &e->net->nodes.items[e->first_reader[v]];
+    const node *n = v == NO_VALUE || e->first_reader[v] == NO_NODE ? NULL : &e->net->nodes.items[e->first_reader[v]];
+    return n && is_whole(n) ? n : NULL;
 }
 
 str node_scope(const node *n)
