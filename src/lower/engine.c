@@ -321,6 +321,20 @@ static dtype narrow_dtype(lower_precision p)
     return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
 }
 
+/* Weights that the file has in blocks of a few bits stay so, whatever the precision is: kernels read them as they are. */
+static void keep_packed(engine *e)
+{
+    for (tensor_id t = 0; t < e->out->tensors.count; t++) {
+        placed_tensor *p = &e->out->tensors.items[t];
+        const tensor *stored = p->is_weight && p->value != NO_VALUE ? e->net->values.items[p->value].tensor : NULL;
+        int64_t elements = elements_of(e, t);
+        if (!stored || stored->packed_bytes <= 0 || elements <= 0)
+            continue;
+        p->packed_bytes = stored->packed_bytes;
+        e->packed[p->storage] = (double)stored->packed_bytes / (double)elements;
+    }
+}
+
 program *lower_engine(sooth_model *model, const lower_options *options, arena *a)
 {
     lower_options plain = *options;
@@ -345,6 +359,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
                 .is_output = ARENA_ARRAY(a, bool, storages),
                 .is_constant = ARENA_ARRAY(a, bool, storages),
                 .is_read = ARENA_ARRAY(a, bool, storages),
+                .packed = ARENA_ARRAY(a, double, storages),
                 .narrow_copy = ARENA_ARRAY(a, tensor_id, (size_t)in->tensors.count + 1)};
     bool *is_value = ARENA_ARRAY(a, bool, (size_t)model->net.values.count + 1);
     for (int32_t i = 0; i < model->net.outputs.count; i++)
@@ -354,6 +369,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
         e.is_output[in->tensors.items[t].storage] |= v != NO_VALUE && is_value[v];
         e.is_constant[in->tensors.items[t].storage] |= in->tensors.items[t].is_weight;
     }
+    keep_packed(&e);
     for (size_t i = 0; i < storages; i++)
         e.maker[i] = NO_GROUP;
     count_readers(&e);

@@ -40,6 +40,7 @@ typedef struct engine {
     bool *is_output;        /* by storage */
     bool *is_constant;      /* by storage: weights, and what is computed from them alone when the engine is built */
     bool *is_read;          /* by storage of a small weight: some kernel reads it already */
+    double *packed;         /* by storage of a weight: bytes of an element, where they are the file's own; else 0 */
     tensor_id *narrow_copy; /* by tensor: the same in 8 bits, plus one */
     struct {
         group *items;

@@ -8,6 +8,8 @@
 static int64_t tensor_bytes(const engine *e, tensor_id t)
 {
     const placed_tensor *p = tensor_at(e, t);
+    if (p->packed_bytes)
+        return p->packed_bytes;
     int64_t stored = 1; /* broadcast dimensions have no memory */
     for (int i = 0; i < p->rank; i++)
         stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
@@ -165,6 +167,21 @@ static tensor_id own_weight(engine *e, tensor_id t)
     return add_seen(e, &own, &seen);
 }
 
+/* A weight that the file has in blocks, or a part of it. To a product it is one of 4 or 8 bits, whichever is nearer. */
+static tensor_id packed_weight(engine *e, const kernel *part, tensor_id t)
+{
+    enum { NEARER_TO_4 = 6, NEARER_TO_8 = 12 };
+    placed_tensor own = *tensor_at(e, t);
+    double bytes = own.storage < e->in->storage_count ? e->packed[own.storage] : 0;
+    if (!(bytes > 0))
+        return t;
+    own.packed_bytes = (int64_t)(bytes * (double)elements_of(e, t) + 0.5);
+    if (is_product(part) && 8 * bytes < NEARER_TO_8)
+        own.dtype = 8 * bytes < NEARER_TO_4 ? DT_INT4 : DT_INT8;
+    extent seen = extent_of(&own);
+    return add_seen(e, &own, &seen);
+}
+
 static void move_to(tensor_id *held, int from, int to)
 {
     tensor_id moved = held[from];
@@ -207,7 +224,7 @@ static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id
         extent row = {.rank = 1, .dims = {x.dims[1]}, .strides = {1}};
         held[0] = add_seen(e, &bias, &row);
     }
-    w.is_weight = true; /* what is computed from weights alone is there before the pass */
+    w.is_weight = false; /* as the views of weights that products elsewhere read */
     held[at] = add_seen(e, &w, &x);
 }
 
@@ -286,9 +303,10 @@ static void emit_group(engine *e, const group *x)
                 continue;
             if (part == x->main && n == 0 && x->pad)
                 t = before_pad(e, x, &k);
-            t = own_weight(e, t);
+            t = packed_weight(e, part, own_weight(e, t));
             bool is_bias = is_op(part, "addmm") ? n == 0 : n == 2;
-            t = part == x->main && is_narrow(e, part) && !is_bias ? narrowed(e, t) : t;
+            bool is_packed = tensor_at(e, t)->packed_bytes > 0;
+            t = part == x->main && is_narrow(e, part) && !is_bias && !is_packed ? narrowed(e, t) : t;
             for (int m = 0; m < k.input_count; m++)
                 is_held |= held[m] == t;
             if (is_held)

@@ -80,6 +80,7 @@ typedef struct placed_tensor {
     const int64_t *strides; /* in elements; 0 where it is broadcast */
     int32_t storage;        /* tensors with the same number share their memory */
     value_id value;         /* of the network; NO_VALUE if it has none there */
+    int64_t packed_bytes;   /* of a weight that is kept as the file has it: blocks of a few bits; 0: as the type says */
     bool is_turned;         /* a weight that the file has transposed */
     bool keeps_float;       /* made by a cast that the network itself asks for: autocast is off for what follows */
 } placed_tensor;

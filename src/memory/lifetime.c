@@ -88,7 +88,8 @@ static int32_t held_until(const calls *c, int32_t maker, int32_t reader)
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares; /* by storage: the one that it is written into; itself if it has its own memory */
+    int32_t *shares;    /* by storage: the one that it is written into; itself if it has its own memory */
+    tensor_id *weights; /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
     calls calls;
 } builder;
 
@@ -125,6 +126,8 @@ static const int64_t MOST_BYTES = (int64_t)1 << 42;
 
 static int64_t dense_bytes(const placed_tensor *t)
 {
+    if (t->packed_bytes)
+        return t->packed_bytes < MOST_BYTES ? t->packed_bytes : MOST_BYTES;
     int64_t elements = 1; /* lowering has refused what does not fit */
     for (int i = 0; i < t->rank; i++)
         elements *= t->dims[i];
@@ -187,6 +190,8 @@ static memory_part part_of(const placed_tensor *t, kernel_phase first_met, bool 
 static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
 {
     const placed_tensor *t = &b->program->tensors.items[id];
+    if (b->weights[t->storage] != NO_TENSOR)
+        t = &b->program->tensors.items[b->weights[t->storage]];
     lifetime *l = &b->items[b->shares[t->storage]];
     const kernel *k = &b->program->kernels.items[kernel_index];
     if (t->is_number)
@@ -251,6 +256,12 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
 {
     builder b = {.program = p, .items = arena_room(a, (size_t)p->storage_count + 1, sizeof(lifetime))};
     b.shares = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.shares);
+    b.weights = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.weights);
+    for (int32_t i = 0; i < p->storage_count; i++)
+        b.weights[i] = NO_TENSOR;
+    for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* the first of a storage is the whole */
+        if (p->tensors.items[t].is_weight)
+            b.weights[p->tensors.items[t].storage] = t;
     share(&b, options, a);
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
     for (int32_t i = 0; i < p->storage_count; i++)

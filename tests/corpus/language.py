@@ -4,6 +4,8 @@ Transformers count, tensors of GGUF files against the graph that was built.
 
     language.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
+import json
+import subprocess
 import sys
 
 import corpus
@@ -126,6 +128,20 @@ def check_gguf(report, only):
     report.check(not refused, "gguf: all files are read", refused)
     report.check(not wrong or bool(only), "gguf: parameters and bytes are those of the tensors", wrong)
     report.check(noted == 0 or bool(only), "gguf: every tensor is in the graph", [str(noted)])
+    check_gguf_memory(report, [p for p in paths if "made" in str(p)], lines)
+
+
+def check_gguf_memory(report, paths, lines):
+    """In an engine the weights take what they take in the file; zeros for biases that layers lack are less than a thousandth more."""
+    wrong = []
+    for path in paths:
+        line = lines[str(path.relative_to(corpus.MODELS))]
+        done = subprocess.run([corpus.PROGRAM, "predict", str(path), "--seq", "4", "--batch", "1", "--gpu", "h100", "--runtime", "engine", "--precision", "fp16",
+                               "--format", "json"], capture_output=True, text=True, timeout=corpus.TIMEOUT_S)
+        weights = json.loads(done.stdout)["memory_mib"]["parts"]["weights"] * 2**20 if done.returncode == 0 else 0
+        if not 0.999 < weights / line["data_bytes"] < 1.002 and abs(weights - line["data_bytes"]) > 1e5:
+            wrong.append(f"{path.name}: {weights:.0f} of {line['data_bytes']} bytes")
+    report.check(not wrong, f"gguf: in an engine the weights of {len(paths)} files take what they take there", wrong)
 
 
 def check_safetensors(report, only):
