@@ -7,7 +7,8 @@
 typedef enum memory_constant {
     CONTEXT_TRAIN_MIB,
     CONTEXT_INFER_MIB,
-    CONTEXT_UNLAZY_MIB, /* before CUDA 11.7, which loads code when it is first called */
+    CONTEXT_UNLAZY_MIB,    /* before CUDA 11.7, which loads code when it is first called */
+    CONTEXT_AUTOTUNED_MIB, /* since then, where cuDNN tries its algorithms out */
     CONTEXT_PER_SM_MIB,
     CONTEXT_CONVOLUTIONS_TRAIN_MIB,
     CONTEXT_CONVOLUTIONS_INFER_MIB,

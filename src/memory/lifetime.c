@@ -83,6 +83,18 @@ static int32_t held_until(const calls *c, int32_t maker, int32_t reader)
     return is_deeper && shared < MAX_DEPTH ? c->ends[reader][shared] : reader;
 }
 
+/* The innermost module that the kernel lies in returns behind this kernel. */
+static int32_t returns_at(const calls *c, int32_t kernel_index)
+{
+    if (kernel_index >= c->count)
+        return kernel_index;
+    scope s = scope_of(c, kernel_index);
+    int depth = 0;
+    while (depth < MAX_DEPTH && next_part(&s).len)
+        depth++;
+    return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
+}
+
 /* ---- storages ------------------------------------------------------------------------------------------------------ */
 
 typedef struct builder {
@@ -205,6 +217,10 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
     l->read = kernel_index;
     int32_t until = held_until(&b->calls, l->birth, kernel_index);
+    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0) { /* the list of what is put together is a variable */
+        int32_t returned = returns_at(&b->calls, kernel_index);
+        until = until > returned ? until : returned;
+    }
     if (until > l->death)
         l->death = until;
     if (k->phase == PHASE_UPDATE && l->part == MEMORY_ACTIVATIONS && !t->is_weight) {

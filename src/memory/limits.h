@@ -8,6 +8,6 @@
 
 /* Why the program cannot run under this version of the software ("pt2.4-cu124"; empty: not known, the newest), in one clause; NULL: it
  * can. */
-const char *limit_reached(const program *p, const lower_options *options, str stack);
+const char *limit_reached(const program *p, str stack);
 
 #endif

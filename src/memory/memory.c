@@ -1,6 +1,7 @@
 /* memory.c: a pass or a step of training as a sequence of requests to the allocator. */
 #include "memory/memory.h"
 #include "memory/allocator.h"
+#include "memory/backend.h"
 
 typedef struct player {
     const memory_question *question;
@@ -13,6 +14,7 @@ typedef struct player {
     allocation
         products[2]; /* the workspace for matrix products: of the forward pass, of the thread that runs the way back */
     int64_t live;    /* bytes of tensors */
+    const bool *is_tuned; /* by kernel; NULL: none is */
     bool is_first_step, is_last_step;
 } player;
 
@@ -20,6 +22,62 @@ static bool is_product(const kernel *k)
 {
     return k->macs > 0 && !k->window && !strstr(k->op, "attention");
 }
+
+/* ---- autotuning ------------------------------------------------------------------------------------------------------ */
+
+static bool is_alike(const program *p, tensor_id x, tensor_id y)
+{
+    const placed_tensor *a = &p->tensors.items[x], *b = &p->tensors.items[y];
+    if (a->rank != b->rank || a->dtype != b->dtype)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i] || a->strides[i] != b->strides[i])
+            return false;
+    return true;
+}
+
+static bool is_same_window(const kernel_window *a, const kernel_window *b)
+{
+    if (a->rank != b->rank || a->transposed != b->transposed || a->groups != b->groups)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->size[i] != b->size[i] || a->stride[i] != b->stride[i] || a->padding[i] != b->padding[i] ||
+            a->dilation[i] != b->dilation[i])
+            return false;
+    return true;
+}
+
+static bool is_same_convolution(const program *p, const kernel *a, const kernel *b)
+{
+    enum { COMPARED = 3 }; /* gradient, input, weight */
+    if (strcmp(a->op, b->op) != 0 || a->input_count != b->input_count || !is_same_window(a->window, b->window))
+        return false;
+    for (int32_t i = 0; i < a->input_count && i < COMPARED; i++)
+        if (!is_alike(p, a->inputs[i], b->inputs[i]))
+            return false;
+    return true;
+}
+
+/* By kernel: cuDNN tries it out. It does so once for all convolutions of a kind. */
+static bool *find_tuned(const memory_question *q, arena *a)
+{
+    const program *p = q->program;
+    bool *is_tuned = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);
+    int32_t *kinds = arena_room(a, (size_t)p->kernels.count + 1, sizeof *kinds), count = 0;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        if (!k->window || k->macs <= 0 || (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, q->version)))
+            continue;
+        is_tuned[i] = true;
+        for (int32_t j = count - 1; j >= 0 && is_tuned[i]; j--)
+            is_tuned[i] = !is_same_convolution(p, k, &p->kernels.items[kinds[j]]);
+        if (is_tuned[i])
+            kinds[count++] = i;
+    }
+    return is_tuned;
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------------------- */
 
 static allocation take(player *p, int64_t bytes)
 {
@@ -115,7 +173,7 @@ static void play_kernel(player *p, int32_t i)
     work_in(p, i, rooms->first);
     if (rooms->second > 0)
         work_in(p, i, rooms->second);
-    if (p->question->autotunes && p->is_first_step && k->window && k->macs > 0)
+    if (p->is_tuned && p->is_tuned[i] && p->is_first_step)
         allocator_empty_cache(p->allocator);
     for (int32_t storage = p->dying[i]; storage >= 0; storage = p->next[storage])
         let_go(p, storage);
@@ -127,6 +185,16 @@ static void hold_first(player *p, memory_part part)
     for (int32_t i = 0; i < p->program->storage_count; i++)
         if (p->lifetimes[i].part == part && p->lifetimes[i].birth == BEFORE_ALL && p->lifetimes[i].bytes > 0)
             hold(p, i);
+}
+
+/* Behind a step that is a function of its own: its variables end. */
+static void let_outputs_go(player *p)
+{
+    for (int32_t i = 0; i < p->program->storage_count; i++) {
+        const lifetime *l = &p->lifetimes[i];
+        if (l->part == MEMORY_ACTIVATIONS && l->birth >= 0 && l->death == INT32_MAX)
+            let_go(p, i);
+    }
 }
 
 static void play_step(player *p)
@@ -143,6 +211,8 @@ static void play_step(player *p)
         if (!p->use->fits)
             p->use->failed_kernel = i;
     }
+    if (p->question->returns)
+        let_outputs_go(p);
 }
 
 static void sum_parts(player *p)
@@ -188,7 +258,8 @@ memory_use *memory_of(const memory_question *q, arena *a)
                 .blocks = arena_room(a, storages, sizeof(allocation)),
                 .dying = arena_room(a, kernels, sizeof(int32_t)),
                 .next = arena_room(a, storages, sizeof(int32_t)),
-                .products = {NO_ALLOCATION, NO_ALLOCATION}};
+                .products = {NO_ALLOCATION, NO_ALLOCATION},
+                .is_tuned = q->autotunes ? find_tuned(q, a) : NULL};
     for (int32_t i = 0; i < of->kernels.count; i++)
         p.dying[i] = -1;
     for (int32_t i = of->storage_count - 1; i >= 0; i--) {

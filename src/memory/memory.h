@@ -17,8 +17,9 @@ typedef struct memory_question {
     const lower_options *options;
     const kernel_workspace *workspaces; /* by kernel; NULL: none */
     int64_t product_workspace_bytes;    /* that the library for matrix products keeps from its first call on */
-    bool
-        autotunes; /* convolutions are tried out in the first pass; behind each, the allocator gives back what it keeps */
+    int version;                        /* of PyTorch: torch_version() */
+    bool autotunes; /* cuDNN tries convolutions out in the first pass; then the allocator gives back what it keeps */
+    bool returns;   /* the step is a function that lets go of the outputs; else they stay until the next ones */
     int64_t limit_bytes; /* that the allocator may take; INT64_MAX: as much as it asks for */
 } memory_question;
 

@@ -1,4 +1,5 @@
 #include "predict/footprint.h"
+#include "memory/backend.h"
 #include "memory/constants.h"
 #include "memory/limits.h"
 #include "predict/algorithm.h"
@@ -43,11 +44,6 @@ static double capacity_of(const device *d)
     return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
 }
 
-static bool loads_at_once(str stack)
-{
-    return str_starts(stack, "pt1.10") || str_starts(stack, "pt1.11") || str_starts(stack, "pt1.12");
-}
-
 static double context_of(const memory_constants *c, const program *p, const setting *where)
 {
     bool convolves = false;
@@ -56,9 +52,19 @@ static double context_of(const memory_constants *c, const program *p, const sett
     double sms = where->device->numbers[DEVICE_SMS];
     bool trains = where->lower.mode != MODE_INFER;
     double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
-    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] +
-           (loads_at_once(where->stack) ? c->of[CONTEXT_UNLAZY_MIB] : 0) +
+    bool loads_all = torch_version(where->stack) < 113; /* CUDA before 11.7 */
+    bool tries = where->autotunes && where->lower.runtime == RUNTIME_EAGER && !loads_all;
+    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (loads_all ? c->of[CONTEXT_UNLAZY_MIB] : 0) +
+           (tries && convolves ? c->of[CONTEXT_AUTOTUNED_MIB] : 0) +
            (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? of_cudnn : 0);
+}
+
+static int64_t largest_live(const memory_use *u)
+{
+    int64_t most = u->live_before;
+    for (int i = 0; i <= PHASE_UPDATE; i++)
+        most = u->live_peak[i] > most ? u->live_peak[i] : most;
+    return most;
 }
 
 footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
@@ -67,26 +73,29 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
     memory_constants c = memory_constants_for(where->device);
     bool is_training = where->lower.mode != MODE_INFER;
     footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where)};
-    double held =
-        is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1; /* by PyTorch's allocator for what ours holds */
+    /* By PyTorch's allocator for what ours holds, as long as there is room. */
+    double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
     memory_question q = {.program = p,
                          .net = net,
                          .options = &where->lower,
                          .workspaces = workspaces,
+                         .version = torch_version(where->stack),
                          .autotunes = where->autotunes,
+                         .returns = where->returns,
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
     f.use = memory_of(&q, a);
-    double room_mib = (f.capacity_mib - f.context_mib) / held;
-    f.fits = (double)f.use->reserved / MIB <= room_mib;
-    if (!f.fits &&
-        (double)f.use->allocated / MIB <= room_mib) { /* the allocator gives back what it keeps before it fails */
+    double room_mib = f.capacity_mib - f.context_mib;
+    f.fits = held * (double)f.use->reserved / MIB <= room_mib;
+    if (!f.fits && (double)largest_live(f.use) / MIB <= room_mib) {
+        /* The allocator gives back what it keeps before it fails, and convolutions go on to algorithms that need less. */
         q.limit_bytes = (int64_t)(room_mib * MIB);
         const memory_use *squeezed = memory_of(&q, a);
         f.fits = squeezed->fits;
         f.use = squeezed->fits ? squeezed : f.use;
+        held = squeezed->fits ? 1 : held;
     }
-    f.limit = limit_reached(p, &where->lower, where->stack);
+    f.limit = limit_reached(p, where->stack);
     f.value_mib = held * (double)f.use->reserved / MIB + f.context_mib;
     double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
     f.low_mib = f.value_mib / (1 + half);

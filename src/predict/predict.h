@@ -14,6 +14,7 @@ typedef struct setting {
     const device *device;
     lower_options lower;
     bool autotunes; /* cuDNN tries its algorithms out (torch.backends.cudnn.benchmark) */
+    bool returns;   /* a pass is a function that lets go of its outputs, as in timm's benchmark; for memory alone */
     str stack;      /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
 } setting;
 

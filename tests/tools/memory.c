@@ -2,7 +2,8 @@
  *
  *     memory [timm] < QUESTIONS
  *
- * `timm`: as timm's benchmark runs them: algorithms of convolutions are tried out, the backward pass runs inside autocast.
+ * `timm`: as timm's benchmark runs them: algorithms of convolutions are tried out, the backward pass runs inside
+ * autocast, outputs end with the step.
  * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
  * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
  * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
@@ -95,7 +96,7 @@ int main(int argc, char **argv)
         setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
         setting_settle(&where);
         if (is_timm)
-            where.lower.autocast_backward = where.autotunes = true;
+            where.lower.autocast_backward = where.autotunes = where.returns = true;
         sooth_status status = load(&w, path, batch, &error);
         if (status == SOOTH_OK)
             status = answer(&w, &where, &error);

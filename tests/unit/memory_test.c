@@ -1,5 +1,6 @@
 /* memory_test.c: the caching allocator on sequences with known answers, lifetimes of small programs, the constants that ship. */
 #include "memory/allocator.h"
+#include "memory/backend.h"
 #include "memory/constants.h"
 #include "memory/limits.h"
 #include "memory/memory.h"
@@ -212,6 +213,15 @@ static void constants_that_ship_are_sound(void **state)
     assert_false(memory_constants_read(&c, STR("no_such_name = 1\n"), STR(""), STR("")));
 }
 
+static void versions_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(torch_version(STR("pt1.10-cu113")), 110);
+    assert_int_equal(torch_version(STR("pt2.9.1-cu128")), 209);
+    assert_true(torch_version(STR("")) > 1000 && torch_version(STR("pt2.x")) > 1000 &&
+                torch_version(STR("tf2.4")) > 1000);
+}
+
 static void what_cannot_be_indexed_is_told(void **state)
 {
     (void)state;
@@ -220,10 +230,16 @@ static void what_cannot_be_indexed_is_told(void **state)
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     lower_options options = {.precision = PRECISION_FP16};
-    assert_non_null(limit_reached(lower(model, &options, &room), &options, STR("pt2.4-cu124")));
+    assert_non_null(limit_reached(lower(model, &options, &room), STR("pt2.4-cu124")));
+    assert_null(limit_reached(lower(model, &options, &room), STR("pt2.9.1-cu128"))); /* cuDNN counts with 64 bits */
+    assert_null(limit_reached(lower(model, &options, &room), STR("")));
+    lower_options last = {.precision = PRECISION_FP16, .layout = LAYOUT_NHWC};
+    assert_null(limit_reached(lower(model, &last, &room), STR("pt2.4-cu124"))); /* a part of the batch at a time */
+    assert_non_null(limit_reached(lower(model, &last, &room), STR("pt2.9.1-cu128")));
+    assert_non_null(limit_reached(lower(model, &last, &room), STR("pt1.12-cu113")));
     assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 8}, &error), SOOTH_OK);
     model->fail.error = &error;
-    assert_null(limit_reached(lower(model, &options, &room), &options, STR("pt1.10-cu113")));
+    assert_null(limit_reached(lower(model, &options, &room), STR("pt1.10-cu113")));
     sooth_free(model);
 }
 
@@ -241,6 +257,7 @@ int main(void)
         cmocka_unit_test(parts_sum_to_the_peak),
         cmocka_unit_test(a_limit_is_kept),
         cmocka_unit_test(constants_that_ship_are_sound),
+        cmocka_unit_test(versions_are_read),
         cmocka_unit_test(what_cannot_be_indexed_is_told),
     };
     return cmocka_run_group_tests(tests, open_room, close_room);
