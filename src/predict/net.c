@@ -206,7 +206,8 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
 
 float net_fixed_us(float head)
 {
-    return MOST_FIXED_US / (1 + 7 / net_factor(head));
+    /* Not net_factor(): beyond its bounds the value would stand still and its slope would not, and training would run away. */
+    return MOST_FIXED_US / (1 + 7 * expf(-head));
 }
 
 float net_factor(float head)
