@@ -35,6 +35,16 @@ static void products(void **state)
                     for (size_t j = 0; j < columns; j++)
                         expected[i * MOST + j] += a[i * m.a_row + k * m.a_step] * b[k * MOST + j];
             assert_memory_equal(c, expected, sizeof c); /* small whole numbers: exact in any order */
+            uint16_t picks[MOST];                       /* every second one, from the last */
+            m.depth = depth / 2;
+            for (size_t k = 0; k < m.depth; k++)
+                picks[k] = (uint16_t)(depth - 1 - 2 * k);
+            matrix_multiply_picked(&m, picks);
+            for (size_t i = 0; i < rows; i++)
+                for (size_t k = 0; k < m.depth; k++)
+                    for (size_t j = 0; j < columns; j++)
+                        expected[i * MOST + j] += a[i * m.a_row + picks[k] * m.a_step] * b[picks[k] * MOST + j];
+            assert_memory_equal(c, expected, sizeof c);
         }
 }
 
