@@ -31,24 +31,24 @@ static const choice OPTIMIZERS[] = {
 
 /* What other programs call them. Understood, but not in lists of names. */
 static const struct {
-    setting_part part;
     const char *name;
+    setting_part part;
     int value;
 } ALIASES[] = {
-    {SETTING_PRECISION, "float32", PRECISION_FP32},
-    {SETTING_PRECISION, "float16", PRECISION_FP16},
-    {SETTING_PRECISION, "half", PRECISION_FP16},
-    {SETTING_PRECISION, "bfloat16", PRECISION_BF16},
-    {SETTING_LAYOUT, "channels_last", LAYOUT_NHWC},
-    {SETTING_LAYOUT, "channels-last", LAYOUT_NHWC},
-    {SETTING_RUNTIME, "pytorch", RUNTIME_EAGER},
-    {SETTING_RUNTIME, "torch.compile", RUNTIME_INDUCTOR},
-    {SETTING_RUNTIME, "compile", RUNTIME_INDUCTOR},
-    {SETTING_RUNTIME, "tensorrt", RUNTIME_ENGINE},
-    {SETTING_MODE, "inference", MODE_INFER},
-    {SETTING_MODE, "training", MODE_TRAIN},
-    {SETTING_OPTIMIZER, "momentum", OPTIMIZER_MOMENTUM},
-    {SETTING_OPTIMIZER, "nesterov", OPTIMIZER_NESTEROV},
+    {"float32", SETTING_PRECISION, PRECISION_FP32},
+    {"float16", SETTING_PRECISION, PRECISION_FP16},
+    {"half", SETTING_PRECISION, PRECISION_FP16},
+    {"bfloat16", SETTING_PRECISION, PRECISION_BF16},
+    {"channels_last", SETTING_LAYOUT, LAYOUT_NHWC},
+    {"channels-last", SETTING_LAYOUT, LAYOUT_NHWC},
+    {"pytorch", SETTING_RUNTIME, RUNTIME_EAGER},
+    {"torch.compile", SETTING_RUNTIME, RUNTIME_INDUCTOR},
+    {"compile", SETTING_RUNTIME, RUNTIME_INDUCTOR},
+    {"tensorrt", SETTING_RUNTIME, RUNTIME_ENGINE},
+    {"inference", SETTING_MODE, MODE_INFER},
+    {"training", SETTING_MODE, MODE_TRAIN},
+    {"momentum", SETTING_OPTIMIZER, OPTIMIZER_MOMENTUM},
+    {"nesterov", SETTING_OPTIMIZER, OPTIMIZER_NESTEROV},
 };
 
 static const struct {
