@@ -36,7 +36,7 @@ MLPERF_GRAPHS = {"resnet50": (("zoo:resnet50",), 128), "retinanet": (("zoo:resne
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600)
 
 
 def fitted(report, folder):
@@ -46,7 +46,7 @@ def fitted(report, folder):
     operators = corpus.SHARED / "measured" / "operators"
     learned = run(corpus.PROGRAM, "learn", "--energy", *sorted(folder.glob("*.csv")), f"{operators}/aiconfigurator_gemm_other.csv.gz@0.02",
                   f"{operators}/aiconfigurator_attention_other.csv.gz@0.01", "-o", folder / "energy.txt", "--apart", folder / "apart.csv")
-    report.check(learned.returncode == 0, "coefficients are fitted", [learned.stderr])
+    report.check(learned.returncode == 0, "coefficients are fitted", [f"exit code {learned.returncode}", learned.stderr])
     figures = {}
     for line in learned.stdout.splitlines():
         report.say(line)
