@@ -78,6 +78,13 @@ class Text:
     def transpose(self, x, *axes):
         return self.node("Transpose", [x], f"perm=[{','.join(map(str, axes))}]")
 
+    def split(self, x, parts):
+        """Along the first axis."""
+        self.count += 1
+        names = [f"v{self.count}p{i}" for i in range(parts)]
+        self.lines.append(f"{', '.join(names)} = Split({x}) axis=0 num_outputs={parts}")
+        return names
+
     def linear(self, x, inputs, outputs):
         return self.node("MatMul", [x, self.weight(inputs, outputs)])
 
@@ -119,8 +126,12 @@ def shufflenet_v2():
     return t.done(["x float32[N,3,32,32]"], x)
 
 
+SPEECH_STEPS, SPEECH_KEPT = 600, 60  # of a step of training; a tenth of the speech stands for all of it
+
+
 def deepspeech2():
-    """Two convolutions and five bidirectional LSTMs of 1024, 12 seconds of speech."""
+    """Two convolutions and five bidirectional LSTMs of 1024: what they see at once as one product for all steps, then the steps one after
+    the other. The cell is one kernel of four gates; recurrent weights are inputs, because their gradient is not computed step by step."""
     t = Text()
     x = "x"
     for inputs, height, width, stride in ((1, 41, 11, 2), (32, 21, 11, 1)):
@@ -128,15 +139,21 @@ def deepspeech2():
         x = t.node("Conv", [x, t.weight(32, inputs, height, width), t.weight(32)], attributes)
         x = t.node("BatchNormalization", [x] + [t.weight(32) for _ in range(4)])
         x = t.node("Clip", [x])
-    frames, width = 600, 32 * 41
-    x = t.transpose(t.reshape(x, 0, width, frames), 2, 0, 1)
-    for _ in range(5):
-        # The products of all steps at once: their FLOPs, not their order.
-        y = t.node("Tanh", [t.linear(x, width, 8192)])
-        y = t.node("Tanh", [t.node("MatMul", [t.reshape(y, frames, -1, 4, 2048), t.weight(2048, 2048)])])
-        x, width = t.node("ReduceSum", [t.reshape(y, frames, -1, 8, 1024), t.ints(2)], "keepdims=0"), 1024
+    width, recurrent = 32 * 41, [f"r{layer}" for layer in range(5)]
+    x = t.transpose(t.reshape(x, 0, width, SPEECH_KEPT), 2, 0, 1)
+    for weights in recurrent:
+        ways = []
+        for _ in range(2):
+            state, states = None, []
+            for gates in t.split(t.linear(x, width, 4096), SPEECH_KEPT):
+                if state:
+                    gates = t.node("Add", [gates, t.node("MatMul", [state, weights])])
+                state = t.node("Tanh", [t.node("ReduceSum", [t.reshape(gates, 1, -1, 4, 1024), t.ints(2)], "keepdims=0")])
+                states.append(state)
+            ways.append(t.node("Concat", states, "axis=0"))
+        x, width = t.node("Add", ways), 1024
     x = t.linear(t.norm(x, width), width, 29)
-    return t.done(["x float32[N,1,161,1200]"], x)
+    return t.done([f"x float32[N,1,161,{2 * SPEECH_KEPT}]"] + [f"{r} float32[1024,4096]" for r in recurrent], x)
 
 
 def neural_filtering():
@@ -220,12 +237,9 @@ def cached_step(m, layers, past, tokens):
     x = "x"
     for _ in range(layers):
         x = layer(t, x, m, tokens, attention)
-    n = "N" if not m.experts else str(tokens)
-    inputs = [f"x float32[{n},{m.hidden}]"] + (["one float32[N]"] if m.experts else [])
+    inputs = [f"x float32[N,{m.hidden}]"]
     for c in caches:
-        inputs += [f"{c}k float32[{n},{m.kv},{m.width},{past}]", f"{c}v float32[{n},{m.kv},{past},{m.width}]"]
-    if m.experts:
-        t.node("Relu", ["one"])
+        inputs += [f"{c}k float32[N,{m.kv},{m.width},{past}]", f"{c}v float32[N,{m.kv},{past},{m.width}]"]
     return t.done(inputs, x)
 
 
@@ -267,6 +281,8 @@ def zeus(folder):
     for r in folder.read("zeus_training_power.csv"):
         gpu = ZEUS_GPUS[r["device"]]
         step_s = float(r["time_per_epoch_s"]) * int(r["batch"]) / ZEUS_SAMPLES[r["dataset"]]
+        if r["model"] == "deepspeech2":
+            step_s *= SPEECH_KEPT / SPEECH_STEPS
         power = float(r["average_power_w"])
         yield {"name": f"{r['model']}-{r['dataset']}", "graph": zeus_graph(folder, r["model"], r["dataset"]), "batch": r["batch"],
                "gpu": gpu, "precision": "tf32" if gpu == "a40" else "fp32", "mode": "train",
@@ -355,7 +371,7 @@ def serving(folder):
         power = float(r["avg_power_w"]) / gpus
         scale = gpus * LAYERS / m.layers  # one GPU would need so many times as long for all layers as each does for its share
         yield {"name": name.lower(), "graph": folder.graph(label.lower(), lambda: cached_step(m, LAYERS, past, tokens)),
-               "batch": 1 if m.experts else tokens, "gpu": MLENERGY_GPUS[r["device"]], "runtime": "engine",
+               "batch": tokens, "gpu": MLENERGY_GPUS[r["device"]], "runtime": "engine",
                "precision": "bf16" if r["precision"] == "bfloat16" else "fp8", "latency_ms": step_s * scale * 1e3,
                "energy_j": power * step_s * scale, "power_w": power, "source": "mlenergy-llm"}
 

@@ -1,6 +1,7 @@
 /* energy_fit.c: fitting the coefficients of power, and how far off they are on rows that were kept apart. */
 #include "learn/energy_fit.h"
 #include "base/threads.h"
+#include "learn/energy_sensor.h"
 #include "predict/setting.h"
 
 #include <math.h>
@@ -11,8 +12,10 @@
 /* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
 enum {
     FITTED = POWER_CAP + 1,
+    ZEROS = FITTED, /* of what a kernel draws beyond the base, what is left if its weights are zeros */
+    SHARED,
     OF_GPU = 3, /* base, scale, cap */
-    MAX_PARAMETERS = FITTED + OF_GPU * POWER_MAX_GPUS,
+    MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
     FOLDS = 6,
     MAX_SOURCES = 32,
     MOST_STEPS = 40,
@@ -20,7 +23,7 @@ enum {
 
 /* A kernel of a row, all its runs. */
 typedef struct fit_work {
-    float device_us, compute_us, memory_us, active;
+    float device_us, compute_us, memory_us, active, runs;
     uint8_t unit;
 } fit_work;
 
@@ -31,7 +34,7 @@ typedef struct fit_row {
     int gpu, source;
     int network_fold, shape_fold;
     power_work_kind kind;
-    bool is_sound;
+    sensor_run run;
     double device_ms, host_ms, latency_ms; /* predicted */
     double latency_half;                   /* of its interval, as a logarithm */
     double us;                             /* of the measured run */
@@ -50,21 +53,6 @@ typedef struct fitter {
     int source_count;
     evaluation evaluation;
 } fitter;
-
-/* ---- which rows tell a kernel's own power -------------------------------------------------------------------------- */
-
-/* AIConfigurator samples power every 100 ms, the first time before the operator runs, over a run that is meant to take 1 s if a first,
- * eager call takes 0.1 ms, and 0.3 s at most otherwise; that call has the launch, and compilation, in it. So operators shorter than that
- * have one to three samples, most of which tell of what ran before. Kernels that are compiled at their first call (block-scaled fp8)
- * run for some milliseconds only. Prefill and decode attention show the same: two entries for one and the same operator
- * differ by 12 to 60 % (median by length), and longer runs draw less than short ones of the same rate. */
-static bool tells_own_power(const measured_row *r)
-{
-    if (!r->kernels || !str_is(r->source, "aiconfigurator"))
-        return true;
-    bool is_plain = str_is(r->name, "gemm") && r->where.lower.precision == PRECISION_BF16;
-    return r->latency_ms >= 0.1 && (is_plain || str_is(r->name, "encoder_attention"));
-}
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
@@ -87,6 +75,7 @@ static int32_t merge(fit_work *works, int32_t count)
         w.device_us *= times;
         w.compute_us *= times;
         w.memory_us *= times;
+        w.runs *= times;
         works[kept++] = w;
         i = end;
     }
@@ -99,24 +88,27 @@ static void look(void *context, size_t index, const program *p, const prediction
     fitter *f = context;
     fit_row *r = &f->rows[index];
     const measured_row *row = f->evaluation.rows[index].row;
-    power_model none = {.coefficients = {[POWER_HALF_BUSY] = 1}};
+    power_model none = {.coefficients = {[POWER_HALF_BUSY] = 1, [POWER_SMALL] = 1}};
     power_view v = power_view_of(&none, row->where.device, 0);
     fit_work *works = calloc((size_t)p->kernels.count + 1, sizeof *works);
     if (!works)
         return;
     double by_kind[POWER_WORK_KINDS] = {0};
+    const kernel_time *main = times->kernels;
     int32_t count = 0;
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel_time *t = &times->kernels[i];
         const kernel *k = &p->kernels.items[i];
         if (!(t->device_us > 0))
             continue;
+        main = t->device_us > main->device_us ? t : main;
         power_work w = power_work_of(&v, k, t);
         float runs = (float)k->repeat;
         works[count++] = (fit_work){.device_us = runs * (float)w.device_us,
                                     .compute_us = runs * (float)w.compute_us,
                                     .memory_us = runs * (float)w.memory_us,
                                     .active = (float)w.active,
+                                    .runs = runs,
                                     .unit = (uint8_t)w.unit};
         by_kind[energy_kind_of(k)] += (double)runs * w.device_us;
     }
@@ -127,6 +119,7 @@ static void look(void *context, size_t index, const program *p, const prediction
     r->host_ms = times->host_ms;
     r->latency_ms = times->latency_ms;
     r->latency_half = log(times->high_ms / times->low_ms) / 2;
+    r->run = sensor_run_of(row, main);
     r->row = row;
 }
 
@@ -200,9 +193,9 @@ static void set_weights(fitter *f)
     static const double SOURCE_WEIGHT = 100;
     double rows[MAX_SOURCES] = {0};
     for (size_t i = 0; i < f->count; i++)
-        rows[f->rows[i].source] += f->rows[i].is_sound;
+        rows[f->rows[i].source] += f->rows[i].run.is_own;
     for (size_t i = 0; i < f->count; i++)
-        f->rows[i].weight = f->rows[i].is_sound ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
+        f->rows[i].weight = f->rows[i].run.is_own ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
 }
 
 static void keep_rows(fitter *f, size_t all)
@@ -220,7 +213,6 @@ static void keep_rows(fitter *f, size_t all)
             r->works = NULL;
             continue;
         }
-        r->is_sound = tells_own_power(r->row);
         double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
         double predicted_ms = r->row->kernels ? r->device_ms : r->latency_ms;
         r->us = measured_ms * 1e3;
@@ -254,26 +246,28 @@ static power_model model_of(const fitter *f, const parameters *p)
         bool on_package = str_starts(f->gpus[g]->texts[DEVICE_MEMORY_TYPE], "HBM");
         double base = m.coefficients[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR];
         m.gpus[m.gpu_count++] =
-            (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[FITTED + OF_GPU * g]), 0.02, 0.7),
-                        limited(exp(p->of[FITTED + OF_GPU * g + 1]), 0.2, 5),
-                        limited(m.coefficients[POWER_CAP] * exp(p->of[FITTED + OF_GPU * g + 2]), info[POWER_CAP].least,
+            (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[SHARED + OF_GPU * g]), 0.02, 0.7),
+                        limited(exp(p->of[SHARED + OF_GPU * g + 1]), 0.2, 5),
+                        limited(m.coefficients[POWER_CAP] * exp(p->of[SHARED + OF_GPU * g + 2]), info[POWER_CAP].least,
                                 info[POWER_CAP].most)};
     }
     return m;
 }
 
-/* Mean watts over the measured time. */
-static double measured_power(const fit_row *r, const power_view *own)
+/* Mean watts over the measured time. `zeros`: what is left of what a kernel draws beyond the base if it multiplies zeros. */
+static double measured_power(const fit_row *r, const power_view *own, double zeros)
 {
     power_view v = *own;
     if (r->row->power_limit_w > 0)
         v.cap_w = fmin(own->default_cap_w, own->default_cap_w / own->limit_w * r->row->power_limit_w);
-    double joules = 0; /* in millionths */
+    double joules = 0, activity = r->run.has_zeros ? zeros : 1; /* joules in millionths */
     for (int32_t i = 0; i < r->work_count; i++) {
         const fit_work *w = &r->works[i];
         double us = (double)w->device_us * r->stretch;
-        power_work one = {us, (double)w->compute_us, (double)w->memory_us, (double)w->active, (power_unit)w->unit};
-        joules += us * (fmin(power_raw(&v, &one), v.cap_w) - v.base_w);
+        double n = (double)w->runs;
+        power_work one = {us / n, (double)w->compute_us / n, (double)w->memory_us / n, (double)w->active,
+                          (power_unit)w->unit};
+        joules += us * fmin(activity * (power_raw(&v, &one) - v.base_w), v.cap_w - v.base_w);
     }
     return v.base_w * (double)(1 + r->row->idle_gpus) + joules / r->us;
 }
@@ -285,9 +279,10 @@ static double predicted_energy(const fit_row *r, const power_model *m, const dev
     double joules = 0, device_us = 0;
     for (int32_t i = 0; i < r->work_count; i++) {
         const fit_work *w = &r->works[i];
-        power_work one = {(double)w->device_us, (double)w->compute_us, (double)w->memory_us, (double)w->active,
-                          (power_unit)w->unit};
-        double raw = power_raw(&v, &one), us = one.device_us * power_stretch(&v, &one, raw);
+        double n = (double)w->runs;
+        power_work one = {(double)w->device_us / n, (double)w->compute_us / n, (double)w->memory_us / n,
+                          (double)w->active, (power_unit)w->unit};
+        double raw = power_raw(&v, &one), us = n * one.device_us * power_stretch(&v, &one, raw);
         device_us += us;
         joules += us * (fmin(raw, v.cap_w) - v.base_w) * 1e-6;
     }
@@ -305,6 +300,7 @@ typedef struct fit_job {
     energy_kept kept; /* apart */
     int which;        /* fold or GPU; -1: none is */
     parameters p;
+    sensor sensor;
     double *residuals, *moved;
 } fit_job;
 
@@ -331,7 +327,7 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
         into[i] = 0;
         if (r->weight <= 0 || is_kept(j, r))
             continue;
-        double e = log(measured_power(r, &views[r->gpu]) / r->row->power_w);
+        double e = log(measured_power(r, &views[r->gpu], exp(p->of[ZEROS])) / r->row->power_w);
         double size = fabs(e), huber = size <= LARGE ? e : (e > 0 ? 1 : -1) * sqrt(2 * LARGE * size - LARGE * LARGE);
         into[i] = huber * sqrt(r->weight);
         sum += into[i] * into[i];
@@ -342,18 +338,19 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
 /* What is expected of a parameter before any row is seen: its logarithm, and how far it may lie from it. */
 static void prior_of(int parameter, double *mean, double *spread)
 {
-    static const double MEANS[FITTED] = {
-        [POWER_BASE_HBM] = 0.17, [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,    [POWER_HALF_BUSY] = 0.1,
-        [POWER_VECTOR] = 0.6,    [POWER_TENSOR] = 0.8,     [POWER_TENSOR_8] = 0.8, [POWER_HBM] = 60,
-        [POWER_GDDR] = 90,       [POWER_L2] = 20,          [POWER_CAP] = 0.985,
+    static const double MEANS[SHARED] = {
+        [POWER_BASE_HBM] = 0.17, [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,  [POWER_HALF_BUSY] = 0.1,
+        [POWER_SMALL] = 30,      [POWER_VECTOR] = 0.6,     [POWER_TENSOR] = 0.8, [POWER_TENSOR_8] = 0.8,
+        [POWER_HBM] = 60,        [POWER_GDDR] = 90,        [POWER_L2] = 20,      [POWER_CAP] = 0.985,
+        [ZEROS] = 0.5,
     };
-    if (parameter < FITTED) {
+    if (parameter < SHARED) {
         *mean = log(MEANS[parameter]);
         *spread = parameter == POWER_CAP ? 0.01 : 0.7;
     } else {
         *mean = 0;
         static const double SPREADS[OF_GPU] = {0.4, 0.15, 0.03};
-        *spread = SPREADS[(parameter - FITTED) % OF_GPU];
+        *spread = SPREADS[(parameter - SHARED) % OF_GPU];
     }
 }
 
@@ -403,7 +400,7 @@ static void fit_parameters(fit_job *j)
 {
     const fitter *f = j->f;
     static const double STEP = 1e-3;
-    int n = j->p.count = FITTED + OF_GPU * f->gpu_count;
+    int n = j->p.count = SHARED + OF_GPU * f->gpu_count;
     for (int i = 0; i < n; i++) {
         double spread;
         prior_of(i, &j->p.of[i], &spread);
@@ -415,7 +412,7 @@ static void fit_parameters(fit_job *j)
     for (int step = 0; jacobian && a && normal && b && gradient && step < MOST_STEPS; step++) {
         memset(jacobian, 0, sizeof *jacobian * f->count * (size_t)n);
         for (int i = 0; i < n; i++) {
-            int gpu = i < FITTED ? -1 : (i - FITTED) / OF_GPU;
+            int gpu = i < SHARED ? -1 : (i - SHARED) / OF_GPU;
             parameters moved = j->p;
             moved.of[i] += STEP;
             residuals_of(j, &moved, gpu, j->moved);
@@ -473,14 +470,36 @@ static void fit_parameters(fit_job *j)
     free(gradient);
 }
 
+/* Of rows that tell a mixture, with the powers that the others were fitted to. */
+static void fit_sensor(fit_job *j)
+{
+    power_model m = model_of(j->f, &j->p);
+    sensor_row *rows = calloc(j->f->count + 1, sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; rows && i < j->f->count; i++) {
+        const fit_row *r = &j->f->rows[i];
+        if (r->run.is_own || is_kept(j, r))
+            continue;
+        power_view v = power_view_of(&m, j->f->gpus[r->gpu], 0);
+        rows[n++] = (sensor_row){.run_s = r->run.run_s,
+                                 .own_w = measured_power(r, &v, exp(j->p.of[ZEROS])),
+                                 .base_w = v.base_w,
+                                 .measured_w = r->row->power_w};
+    }
+    j->sensor = sensor_fit(rows, n);
+    free(rows);
+}
+
 static void fit_one(void *context, size_t item, size_t worker)
 {
     fit_job *j = (fit_job *)context + item;
     (void)worker;
     j->residuals = calloc(j->f->count + 1, sizeof *j->residuals);
     j->moved = calloc(j->f->count + 1, sizeof *j->moved);
-    if (j->residuals && j->moved)
+    if (j->residuals && j->moved) {
         fit_parameters(j);
+        fit_sensor(j);
+    }
     free(j->residuals);
     free(j->moved);
 }
@@ -562,7 +581,7 @@ static double half_width(const apart_row *rows, size_t count, energy_kept kept, 
     double all = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
-        if (r->kept != kept || !r->row->is_sound || r->row->kind != kind)
+        if (r->kept != kept || !r->row->run.is_own || r->row->kind != kind)
             continue;
         list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
         all += r->row->weight;
@@ -583,7 +602,7 @@ static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
-        if (r->row->source != source || r->kept != kept || r->row->is_sound != is_sound)
+        if (r->row->source != source || r->kept != kept || r->row->run.is_own != is_sound)
             continue;
         double half = fit->model.intervals[kept == ENERGY_KEPT_GPU][r->row->kind],
                wide = hypot(half, r->row->latency_half);
@@ -611,9 +630,9 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
         if (!is_kept(j, r))
             continue;
         power_view v = power_view_of(&m, f->gpus[r->gpu], 0);
-        double latency_ms;
+        double latency_ms, own_w = measured_power(r, &v, exp(j->p.of[ZEROS]));
         into[n++] = (apart_row){.row = r,
-                                .power_w = measured_power(r, &v),
+                                .power_w = sensor_reading(&j->sensor, &r->run, own_w, v.base_w),
                                 .energy_j = predicted_energy(r, &m, f->gpus[r->gpu], &latency_ms),
                                 .kept = j->kept};
     }
@@ -654,7 +673,7 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
             for (int sound = 1; sound >= 0; sound--)
                 score_source(fit, f, rows, n, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < n && apart; i++)
-        apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->is_sound, rows[i].power_w,
+        apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->run.is_own, rows[i].power_w,
               rows[i].energy_j);
 }
 

@@ -23,6 +23,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
     double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1, cap = c[POWER_CAP];
     power_view v = {.limit_w = limit_w > 0 ? limit_w : own_w,
                     .half_busy = c[POWER_HALF_BUSY],
+                    .small_us = c[POWER_SMALL],
                     .clock_exponent = c[POWER_CLOCK],
                     .clock_bound = c[POWER_CLOCK_BOUND],
                     .sms = positive(n[DEVICE_SMS], 1),

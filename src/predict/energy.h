@@ -1,7 +1,9 @@
 /* energy.h: what a device draws while it runs the kernels of a program, and the energy of a pass.
  *
  * Physics with few coefficients. Power while a kernel runs is a sum: what the board draws with its clocks up and nothing running (base),
- * what multiprocessors draw that have a block at all (busy), FLOPs by the unit that does them, bytes by where they come from. Most are
+ * what multiprocessors draw that have a block at all (busy), FLOPs by the unit that does them, bytes by where they come from. A kernel
+ * far from the peaks either waits (for its launch, for others) or is slow: one with little work waits and draws little of the busy part, one
+ * with much is slow and draws all of it. Most coefficients are
  * shares of the device's own power limit, so that they hold for any device: a chip is built to reach its limit near its peak.
  * No kernel draws more than the limit: there the clocks fall. Between kernels the board draws its base. Energy is the sum of power x
  * time, so rows always add up.
@@ -18,18 +20,19 @@
 #include "predict/predict.h"
 
 typedef enum power_coefficient {
-    POWER_BASE_HBM,    /* share of the limit: clocks up, nothing runs; memory on the package */
-    POWER_BASE_GDDR,   /* the same, memory on the board */
-    POWER_BUSY,        /* share of the limit: a block on every multiprocessor, whatever it does */
-    POWER_HALF_BUSY,   /* of the peaks that a kernel reaches, at which multiprocessors draw half of that */
-    POWER_VECTOR,      /* share of the limit: FLOPs of units that are not tensor cores, at their peak */
-    POWER_TENSOR,      /* share of the limit: tensor cores in 16 or 32 bits, at their peak */
-    POWER_TENSOR_8,    /* share of the limit: tensor cores in 8 bits */
-    POWER_HBM,         /* pJ for each byte that memory on the package reads or writes */
-    POWER_GDDR,        /* the same, memory on the board */
-    POWER_L2,          /* pJ for each byte that the cache has, beyond what the memory can deliver */
-    POWER_CAP,         /* of the limit that a kernel draws at most */
-    POWER_CLOCK,       /* exponent: power above the base follows the clock to this power */
+    POWER_BASE_HBM,  /* share of the limit: clocks up, nothing runs; memory on the package */
+    POWER_BASE_GDDR, /* the same, memory on the board */
+    POWER_BUSY,      /* share of the limit: a block on every multiprocessor, whatever it does */
+    POWER_HALF_BUSY, /* of the peaks that a short kernel reaches, at which multiprocessors draw half of that */
+    POWER_SMALL,     /* microseconds of work at the peaks that do the same for a slow kernel: it is busy, not waiting */
+    POWER_VECTOR,    /* share of the limit: FLOPs of units that are not tensor cores, at their peak */
+    POWER_TENSOR,    /* share of the limit: tensor cores in 16 or 32 bits, at their peak */
+    POWER_TENSOR_8,  /* share of the limit: tensor cores in 8 bits */
+    POWER_HBM,       /* pJ for each byte that memory on the package reads or writes */
+    POWER_GDDR,      /* the same, memory on the board */
+    POWER_L2,        /* pJ for each byte that the cache has, beyond what the memory can deliver */
+    POWER_CAP,       /* of the limit that a kernel draws at most */
+    POWER_CLOCK,     /* exponent: power above the base follows the clock to this power */
     POWER_CLOCK_BOUND, /* share of a kernel's time that follows the clock even where memory bounds it */
     POWER_COEFFICIENT_COUNT,
 } power_coefficient;
@@ -77,7 +80,7 @@ typedef enum power_unit { UNIT_VECTOR, UNIT_TENSOR, UNIT_TENSOR_8, UNIT_COUNT } 
 /* The model for a device in watts. The device may be a slice, whose limit is its share of the whole GPU's: what it draws is its share. */
 typedef struct power_view {
     double base_w, busy_w, unit_w[UNIT_COUNT], dram_w, l2_w; /* at full load */
-    double half_busy;
+    double half_busy, small_us;
     double limit_w, cap_w, default_cap_w; /* limit; what a kernel draws at most, under it and under the device's own */
     double clock_exponent, clock_bound;
     double sms, tensor_peak; /* FLOP/s of its tensor cores in 16 bits; 0: none */
@@ -102,8 +105,8 @@ static inline double power_raw(const power_view *v, const power_work *w)
     double by_time = w->device_us > 0 ? 1 / w->device_us : 0;
     double memory = w->memory_us * by_time, compute = w->compute_us * by_time;
     double dram = memory < 1 ? memory : 1, load = memory + compute < 1 ? memory + compute : 1;
-    double square = load * load, half = v->half_busy * v->half_busy;
-    double busy = w->active * square * (1 + half) / (square + half);
+    double work = load / v->half_busy + (w->memory_us + w->compute_us) / v->small_us,
+           busy = w->active * work / (1 + work);
     return v->base_w + v->busy_w * busy + v->unit_w[w->unit] * (compute < 1 ? compute : 1) + v->dram_w * dram +
            v->l2_w * (memory - dram);
 }

@@ -14,6 +14,7 @@ const power_coefficient_info *power_coefficients(void)
         [POWER_BASE_GDDR] = {"base_gddr", "the same, GDDR", 0.01, 0.6},
         [POWER_BUSY] = {"busy", "share of the limit: a block on every multiprocessor", 0.001, 1},
         [POWER_HALF_BUSY] = {"half_busy", "of the peaks, at which multiprocessors draw half of that", 0.001, 10},
+        [POWER_SMALL] = {"small_us", "us of work at the peaks, at which they do the same however slow", 0.1, 10000},
         [POWER_VECTOR] = {"vector", "share of the limit: vector units at their peak", 0.001, 3},
         [POWER_TENSOR] = {"tensor", "share of the limit: tensor cores in 16 or 32 bits at their peak", 0.001, 3},
         [POWER_TENSOR_8] = {"tensor_8", "share of the limit: tensor cores in 8 bits at their peak", 0.001, 3},

@@ -10,14 +10,18 @@ import csv
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import corpus
 
+sys.path.insert(0, str(corpus.TOP / "tests" / "tools"))
+import onnxtext  # noqa: E402
+
 # Percent, mean error of power: source, what is kept apart, at most. Goals that are not reached have the figure that is held, and the goal.
 GOALS = (
-    ("zeus", "shape", 11, 10), ("zeus", "network", 13, 10), ("generation", "network", 15, 15),
-    ("mlenergy-diffusion", "network", 15, 15), ("mlenergy-llm", "network", 19, 15), ("aiconfigurator", "shape", 9.5, 8),
+    ("zeus", "shape", 10, 10), ("zeus", "network", 11, 10), ("generation", "network", 15, 15),
+    ("mlenergy-diffusion", "network", 15, 15), ("mlenergy-llm", "network", 16, 15), ("aiconfigurator", "shape", 8, 8),
 )
 # Watts of the host after the loss in the power supply (8 %), by the beginning of the platform's name: general knowledge of such systems.
 SUPPLY = 0.92
@@ -27,12 +31,12 @@ MLPERF_GPUS = {"NVIDIA A100-PCIe-80GB": "a100-pcie-80gb", "NVIDIA A100-SXM-80GB"
                "NVIDIA A100-SXM-80GB CTS": "a100-sxm4-80gb", "NVIDIA H100-PCIe-80GB": "h100-pcie-80gb",
                "NVIDIA H100-SXM-80GB": "h100-sxm5-80gb", "NVIDIA A30": "a30", "NVIDIA A2": "a2", "NVIDIA L4": "l4",
                "NVIDIA GeForce RTX 4090 (Ada Lovelace)": "rtx-4090"}
-# ResNet-50 from the zoo; RetinaNet as its backbone at the size of its images, where nearly all of its work is.
-MLPERF_GRAPHS = {"resnet50": ("zoo:resnet50", 128), "retinanet": ("zoo:resnet?depth=50&groups=32&width=4&image=800", 8)}
+# Graphs and batch. RetinaNet is its backbone (ResNeXt-50) at the size of its images, and the pyramid and heads that follow it (heads.onnx).
+MLPERF_GRAPHS = {"resnet50": (("zoo:resnet50",), 128), "retinanet": (("zoo:resnet?depth=50&groups=32&width=4&image=800", "heads.onnx"), 8)}
 
 
 def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600)
 
 
 def fitted(report, folder):
@@ -42,7 +46,7 @@ def fitted(report, folder):
     operators = corpus.SHARED / "measured" / "operators"
     learned = run(corpus.PROGRAM, "learn", "--energy", *sorted(folder.glob("*.csv")), f"{operators}/aiconfigurator_gemm_other.csv.gz@0.02",
                   f"{operators}/aiconfigurator_attention_other.csv.gz@0.01", "-o", folder / "energy.txt", "--apart", folder / "apart.csv")
-    report.check(learned.returncode == 0, "coefficients are fitted", [learned.stderr])
+    report.check(learned.returncode == 0, "coefficients are fitted", [f"exit code {learned.returncode}", learned.stderr])
     figures = {}
     for line in learned.stdout.splitlines():
         report.say(line)
@@ -62,20 +66,59 @@ def combined(folder):
     return 100 * sum(errors) / len(errors)
 
 
-def systems(report):
+def retinanet_heads(path):
+    """The pyramid over three stages of the backbone, two levels beyond it, and the heads of 264 classes and nine boxes on all five."""
+    lines, count = ["input c3 float32[N,512,100,100]", "input c4 float32[N,1024,50,50]", "input c5 float32[N,2048,25,25]"], 0
+
+    def conv(x, inputs, outputs, size=3, stride=1, relu=False):
+        nonlocal count
+        count += 1
+        pad = size // 2
+        lines.extend([f"init w{count} float32[{outputs},{inputs},{size},{size}]", f"init b{count} float32[{outputs}]",
+                      f"v{count} = Conv({x}, w{count}, b{count}) kernel_shape=[{size},{size}] strides=[{stride},{stride}] "
+                      f"pads=[{pad},{pad},{pad},{pad}]"])
+        if relu:
+            lines.append(f"r{count} = Relu(v{count})")
+        return f"r{count}" if relu else f"v{count}"
+
+    levels = [conv(conv(x, width, 256, 1), 256, 256) for x, width in (("c3", 512), ("c4", 1024), ("c5", 2048))]
+    levels.append(conv("c5", 2048, 256, stride=2, relu=True))
+    levels.append(conv(levels[-1], 256, 256, stride=2))
+    outputs = []
+    for level in levels:
+        for last in (9 * 264, 9 * 4):
+            x = level
+            for _ in range(4):
+                x = conv(x, 256, 256, relu=True)
+            outputs.append(conv(x, 256, last))
+    onnxtext.write("\n".join(lines + [f"output {x}" for x in outputs]) + "\n", str(path))
+
+
+def system_power(gpu, graphs, batch, folder):
+    """Watts of one GPU that runs the graphs one after the other, with the wider of their intervals."""
+    joules = seconds = wide = 0
+    for graph in graphs:
+        asked = run(corpus.PROGRAM, "predict", graph if ":" in graph else folder / graph, "--gpu", gpu, "--batch", batch, "--runtime",
+                    "engine", "--precision", "int8", "--format", "json")
+        answer = json.loads(asked.stdout)
+        joules, seconds = joules + answer["energy_j"]["value"], seconds + answer["latency_ms"]["value"] / 1e3
+        wide = max(wide, answer["power_w"]["value"] / answer["power_w"]["low"])
+    power = joules / seconds
+    return {"value": power, "low": power / wide, "high": min(power * wide, answer["power_limit_w"]), "limit": answer["power_limit_w"]}
+
+
+def systems(report, folder):
     inside, lines = [], []
+    retinanet_heads(folder / "heads.onnx")
     with open(corpus.SHARED / "measured" / "energy" / "mlperf_inference_power.csv", newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["model"] in MLPERF_GRAPHS and r["scenario"] == "Offline" and
                 r["accelerator"] in MLPERF_GPUS and r["power_units"] == "Watts" and "reference" not in r["platform"]]
     answers = {}
     for r in rows:
-        gpu, (graph, batch) = MLPERF_GPUS[r["accelerator"]], MLPERF_GRAPHS[r["model"]]
-        if (gpu, graph) not in answers:
-            asked = run(corpus.PROGRAM, "predict", graph, "--gpu", gpu, "--batch", batch, "--runtime", "engine", "--precision", "int8",
-                        "--format", "json")
-            answer = json.loads(asked.stdout)
-            answers[gpu, graph] = answer["power_w"] | {"limit": answer["power_limit_w"]}
-        power = answers[gpu, graph]
+        gpu = MLPERF_GPUS[r["accelerator"]]
+        if (gpu, r["model"]) not in answers:
+            answers[gpu, r["model"]] = system_power(gpu, *MLPERF_GRAPHS[r["model"]], folder)
+        power = answers[gpu, r["model"]]
         host = next(watts for prefix, watts in HOSTS if r["platform"].startswith(prefix))
         gpus = int(r["accelerators_per_node"]) * int(r["nodes"])
         measured = (float(r["power"]) * SUPPLY - host * int(r["nodes"])) / gpus
@@ -88,7 +131,7 @@ def systems(report):
     for line, ok in zip(lines, inside):
         report.say(("in      " if ok else "outside ") + line)
     report.say(f"MLPerf systems: {sum(inside)} of {len(inside)} rows within the interval")
-    report.check(sum(inside) >= 0.6 * len(inside), "MLPerf: power of systems less their hosts' lies in the interval for 60 %",
+    report.check(sum(inside) >= 0.75 * len(inside), "MLPerf: power of systems less their hosts' lies in the interval for 75 %",
                  [l for l, ok in zip(lines, inside) if not ok])
 
 
@@ -99,6 +142,7 @@ def main():
         folder = pathlib.Path(name)
         figures = fitted(report, folder)
         both = combined(folder)
+        systems(report, folder)
     for source, apart, most, goal in GOALS:
         found = figures.get((source, apart, True))
         error = found[1] if found else float("inf")
@@ -108,7 +152,6 @@ def main():
     for key, row in figures.items():
         if key[1] == "network" and key[2]:
             report.check(row[4] >= 75, f"{key[0]}: {row[4]:.0f} % of the rows within the interval, at least 75 %", [])
-    systems(report)
     report.end()
 
 

@@ -1,5 +1,6 @@
-/* energy_test.c: the reader of coefficients, the physics of power, and what a limit does. */
+/* energy_test.c: the reader of coefficients, the physics of power, what a limit does, and what a slow sensor shows. */
 #include "device/device.h"
+#include "learn/energy_sensor.h"
 #include "predict/energy.h"
 #include "sooth.h"
 
@@ -15,7 +16,8 @@
     "interval known convolutions = 0.1\ninterval known products = 0.2\ninterval known other = 0.3\n"                   \
     "interval new convolutions = 0.4\ninterval new products = 0.5\ninterval new other = 0.6\n"
 #define COEFFICIENTS                                                                                                   \
-    "base_hbm = 0.1\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nvector = 0.9\ntensor = 0.8\ntensor_8 = 0.7\n"      \
+    "base_hbm = 0.1\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nsmall_us = 40\nvector = 0.9\ntensor = "            \
+    "0.8\ntensor_8 = 0.7\n"                                                                                            \
     "hbm_pj_byte = 20\ngddr_pj_byte = 90\nl2_pj_byte = 10\ncap = 0.98\nclock_exponent = 3\nclock_bound = 0.5\n"
 
 static void assert_near(double x, double expected, double within)
@@ -98,6 +100,9 @@ static void power_is_physics(void **state)
     assert_true(power_raw(&v, &little) > v.base_w);
     assert_true(power_raw(&v, &much) > power_raw(&v, &little));
     assert_true(power_raw(&v, &few) < power_raw(&v, &much));
+    /* At a hundredth of the peaks a kernel with much work is slow, one with little waits. */
+    power_work slow = {10000, 50, 50, 1, UNIT_VECTOR}, waits = {10, 0.05, 0.05, 1, UNIT_VECTOR};
+    assert_true(power_raw(&v, &slow) - v.base_w > 3 * (power_raw(&v, &waits) - v.base_w));
     /* Under a limit that a kernel does not reach, nothing changes; below it, it takes longer, the less the more memory bounds it. */
     assert_near(power_stretch(&low, &nothing, power_raw(&low, &nothing)), 1, 1e-12);
     power_work memory = {10, 5, 10, 1, UNIT_TENSOR};
@@ -169,12 +174,73 @@ static void predictions_add_up(void **state)
     sooth_free(model);
 }
 
+static measured_row operator_row(const char *name, lower_precision precision, double latency_ms)
+{
+    static program any;
+    measured_row row = {
+        .name = str_of(name), .source = STR("aiconfigurator"), .latency_ms = latency_ms, .kernels = &any};
+    row.where.lower.precision = precision;
+    return row;
+}
+
+static void runs_are_as_long_as_the_collector_makes_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        lower_precision precision;
+        double latency_ms;
+        int64_t n, k;
+        double run_s;
+        bool is_own, has_zeros;
+    } RUNS[] = {
+        {"gemm", PRECISION_BF16, 0.06, 4096, 4096, 1, true, false}, /* six layers, 3000 times */
+        {"gemm", PRECISION_BF16, 0.05, 4096, 4096, 0.9, false, false},
+        {"gemm", PRECISION_BF16, 0.06, 4096, 65536, 1, true, true},
+        {"gemm", PRECISION_BF16, 0.06, 65536, 51200, 1, true, true},
+        {"gemm", PRECISION_FP8, 1, 4096, 65536, 1, false, false},
+        {"encoder_attention", PRECISION_BF16, 0.4, 0, 0, 1, true, false},
+        {"encoder_attention", PRECISION_BF16, 0.1, 0, 0, 0.3, false, false},
+        {"context_attention", PRECISION_BF16, 2, 0, 0, 1, false, false},
+    };
+    for (size_t i = 0; i < sizeof RUNS / sizeof *RUNS; i++) {
+        measured_row row = operator_row(RUNS[i].name, RUNS[i].precision, RUNS[i].latency_ms);
+        kernel_time main = {.gemm = {1, 16, RUNS[i].n, RUNS[i].k}};
+        sensor_run run = sensor_run_of(&row, &main);
+        assert_near(run.run_s, RUNS[i].run_s, 1e-9);
+        assert_int_equal(run.is_own, RUNS[i].is_own);
+        assert_int_equal(run.has_zeros, RUNS[i].has_zeros);
+        row.source = STR("zeus"); /* others tell their own power */
+        assert_true(sensor_run_of(&row, &main).is_own);
+    }
+}
+
+/* Rows that a sensor made are told by that sensor. */
+static void a_sensor_is_found_again(void **state)
+{
+    (void)state;
+    const sensor made = {.window_s = 0.3, .idle = 1.2};
+    sensor_row rows[40];
+    for (int i = 0; i < 40; i++) {
+        sensor_run run = {.run_s = 0.02 + i * 0.024};
+        double own_w = 150 + (i * 37) % 550;
+        rows[i] = (sensor_row){run.run_s, own_w, 120, sensor_reading(&made, &run, own_w, 120)};
+    }
+    /* One reading, and that before the run. */
+    assert_near(rows[0].measured_w, 1.2 * 120, 1e-9);
+    sensor found = sensor_fit(rows, 40);
+    assert_near(found.window_s, made.window_s, 1e-9);
+    assert_near(found.idle, made.idle, 1e-9);
+    assert_near(sensor_reading(&found, &(sensor_run){.run_s = 1, .is_own = true}, 500, 120), 500, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_read),     cmocka_unit_test(faults_are_told_with_their_line),
-        cmocka_unit_test(power_is_physics),   cmocka_unit_test(a_measured_gpu_has_numbers_of_its_own),
-        cmocka_unit_test(predictions_add_up),
+        cmocka_unit_test(texts_are_read),          cmocka_unit_test(faults_are_told_with_their_line),
+        cmocka_unit_test(power_is_physics),        cmocka_unit_test(a_measured_gpu_has_numbers_of_its_own),
+        cmocka_unit_test(predictions_add_up),      cmocka_unit_test(runs_are_as_long_as_the_collector_makes_them),
+        cmocka_unit_test(a_sensor_is_found_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
