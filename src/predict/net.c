@@ -12,7 +12,7 @@ group_shape net_group_shape(work_group g)
     case WORK_CONV_BACKWARD:
         return (group_shape){128, 96};
     case WORK_PRODUCT:
-        return (group_shape){224, 128};
+        return (group_shape){160, 96};
     case WORK_DEPTHWISE:
     case WORK_GROUPED:
     case WORK_DEPTHWISE_BACKWARD:
@@ -212,5 +212,5 @@ float net_fixed_us(float head)
 
 float net_factor(float head)
 {
-    return expf(head > 8 ? 8 : head < -8 ? -8 : head);
+    return expf(head > MOST_HEAD ? MOST_HEAD : head < -MOST_HEAD ? -MOST_HEAD : head);
 }

@@ -108,6 +108,7 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 /* From the three numbers to a time. */
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 float net_factor(float head); /* exp, within bounds */
+enum { MOST_HEAD = 8 };       /* the bounds: -8 to 8 */
 /* What no size of the kernel explains, microseconds: 2 for a head of 0, and below MOST_FIXED_US for any: what takes longer is the host, which
  * has numbers of its own. */
 static const float MOST_FIXED_US = 16;
