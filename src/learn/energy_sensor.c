@@ -22,7 +22,7 @@ sensor_run sensor_run_of(const measured_row *row, const kernel_time *main)
     double call_s = row->latency_ms * 1e-3 * (is_plain ? LAYERS_OF_A_CALL : 1);
     sensor_run run = {.run_s = fmin(MOST_CALLS * call_s, RUN_S)};
     run.is_own = run.run_s >= RUN_S && (is_plain || str_is(row->name, "encoder_attention"));
-    run.has_zeros = is_plain && is_last_of_sweep(main->gemm);
+    run.has_zeros = is_plain && is_last_of_sweep(main->figures->gemm);
     return run;
 }
 
