@@ -44,7 +44,7 @@ static num scalar_at(network *net, const node *n, int i)
 }
 
 /* ONNX, from operator set 23 on: (B,heads,L,E), or (B,L,heads*E) with the heads as attributes. */
-static void read_onnx(network *net, const node *n, attention *g)
+static void read_onnx(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *v = input_at(net, n, 2);
     const value *past = input_at(net, n, 4);
@@ -62,7 +62,7 @@ static void read_onnx(network *net, const node *n, attention *g)
 
 /* What the passes make: (…,heads,L,E), or (…,heads,E,L) with the attribute "upright". The keys may come transposed: values tell
  * their length. With the attribute "heads_behind" it is (N,L,heads,E). */
-static void read_recovered(network *net, const node *n, attention *g)
+static void read_recovered(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2);
     int leading = q && q->rank >= 3 ? q->rank - 2 : 0;
@@ -85,7 +85,7 @@ static void read_recovered(network *net, const node *n, attention *g)
 }
 
 /* One input (B,S,D), weights (D, q + k + v) inside. Sizes of the three from the attribute, or equal ones. */
-static void read_projected(network *net, const node *n, attention *g, int past_index)
+static void read_projected(network *net, const node *n, attention_geometry *g, int past_index)
 {
     const value *x = input_at(net, n, 0), *w = input_at(net, n, 1), *bias = input_at(net, n, 2);
     const value *past = input_at(net, n, past_index);
@@ -107,7 +107,7 @@ static void read_projected(network *net, const node *n, attention *g, int past_i
 }
 
 /* Query (B,S,D) or packed (B,S,heads,3,E); keys and values of the same forms, packed together, or (B,heads,L,E). */
-static void read_multi_head(network *net, const node *n, attention *g, int past_index)
+static void read_multi_head(network *net, const node *n, attention_geometry *g, int past_index)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *v = input_at(net, n, 2);
     const value *past = input_at(net, n, past_index);
@@ -131,7 +131,7 @@ static void read_multi_head(network *net, const node *n, attention *g, int past_
 }
 
 /* Query (B,S,heads*E), keys and values with fewer heads; or all three packed in the query. */
-static void read_grouped(network *net, const node *n, attention *g, int total_index)
+static void read_grouped(network *net, const node *n, attention_geometry *g, int total_index)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *past = input_at(net, n, 3);
     g->heads = heads_attr(n, "num_heads");
@@ -148,7 +148,7 @@ static void read_grouped(network *net, const node *n, attention *g, int total_in
 }
 
 /* Longformer: each token sees a window to both sides. */
-static void read_longformer(network *net, const node *n, attention *g)
+static void read_longformer(network *net, const node *n, attention_geometry *g)
 {
     read_projected(net, n, g, n->input_count);
     int64_t window = node_attr_int(n, "window", NUM_UNKNOWN);
@@ -156,7 +156,7 @@ static void read_longformer(network *net, const node *n, attention *g)
 }
 
 /* Time first: query (S,B,D), key (T,B,D); weights (D,D) and (D,2D) inside. */
-static void read_decoder(network *net, const node *n, attention *g)
+static void read_decoder(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1);
     g->heads = g->kv_heads = heads_attr(n, "num_heads");
@@ -173,7 +173,7 @@ static void read_decoder(network *net, const node *n, attention *g)
 }
 
 /* Tokens of all sequences in a row; token_offset (B,S) tells the padded lengths. */
-static void read_packed_multi_head(network *net, const node *n, attention *g)
+static void read_packed_multi_head(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2), *offset = input_at(net, n, 4);
     g->heads = g->kv_heads = heads_attr(n, "num_heads");
@@ -184,10 +184,10 @@ static void read_packed_multi_head(network *net, const node *n, attention *g)
     g->v_head_size = packed ? g->head_size : per_head(net, dim_at(v, 1), g->heads);
 }
 
-void attention_read(network *net, const node *n, attention *g)
+void attention_read(network *net, const node *n, attention_geometry *g)
 {
-    *g = (attention){NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN,
-                     0,           NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, 0};
+    *g = (attention_geometry){NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN,
+                              0,           NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, 0};
     if (node_is(n, "ScaledDotProductAttention"))
         read_recovered(net, n, g);
     else if (node_is(n, "Attention") && n->op->domain[0] == '\0')

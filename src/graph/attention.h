@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 
 /* Anything may be NUM_UNKNOWN. */
-typedef struct attention {
+typedef struct attention_geometry {
     num batch;
     num heads, kv_heads;
     num queries;                /* length of the query sequence */
@@ -14,8 +14,8 @@ typedef struct attention {
     num keys;                   /* all that are attended */
     num head_size, v_head_size; /* of queries and keys, of values */
     num projection_macs;        /* of weights inside the operator; 0 without */
-} attention;
+} attention_geometry;
 
-void attention_read(network *net, const node *n, attention *g);
+void attention_read(network *net, const node *n, attention_geometry *g);
 
 #endif

@@ -261,7 +261,7 @@ void cost_recurrent(network *net, node *n)
 void cost_attention(network *net, node *n)
 {
     enum { SCORE_FLOPS = 6 };
-    attention g;
+    attention_geometry g;
     attention_read(net, n, &g);
     num scores = times(net, times(net, g.batch, g.heads), times(net, g.queries, g.keys));
     num macs = times(net, scores, num_add(&net->nums, g.head_size, g.v_head_size));

@@ -8,13 +8,13 @@ static num heads_times(infer *c, num heads, num size)
 }
 
 /* Scores (B,heads,queries,keys). */
-static void set_scores(infer *c, int i, const attention *g)
+static void set_scores(infer *c, int i, const attention_geometry *g)
 {
     num dims[4] = {g->batch, g->heads, g->queries, g->keys};
     set_out(c, i, dtype_in(c, 0, DT_UNKNOWN), 4, dims);
 }
 
-static void set_cache(infer *c, int i, dtype t, const attention *g, num length, num size)
+static void set_cache(infer *c, int i, dtype t, const attention_geometry *g, num length, num size)
 {
     num dims[4] = {g->batch, g->kv_heads, length, size};
     set_out(c, i, t, 4, dims);
@@ -23,7 +23,7 @@ static void set_cache(infer *c, int i, dtype t, const attention *g, num length, 
 void shape_attention(infer *c)
 {
     const value *q = in(c, 0);
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     if (q && q->rank == 3) {
         num dims[3] = {g.batch, g.queries, heads_times(c, g.heads, g.v_head_size)};
@@ -42,7 +42,7 @@ void shape_attention(infer *c)
 static void projected(infer *c, int past_index, dtype t)
 {
     const value *x = in(c, 0), *past = in(c, past_index);
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     num dims[3] = {dim_of(x, 0), dim_of(x, 1), heads_times(c, g.heads, g.v_head_size)};
     set_out(c, 0, t, 3, dims);
@@ -67,7 +67,7 @@ void shape_qattention(infer *c)
 
 void shape_packed_attention(infer *c)
 {
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     num dims[2] = {dim_of(in(c, 0), 0), heads_times(c, g.heads, g.v_head_size)};
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 2, dims);
@@ -75,7 +75,7 @@ void shape_packed_attention(infer *c)
 
 static void multi_head(infer *c, int past_index, bool shares_cache)
 {
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     dtype t = dtype_in(c, 0, DT_UNKNOWN);
     num dims[3] = {g.batch, g.queries, heads_times(c, g.heads, g.v_head_size)};
@@ -104,7 +104,7 @@ void shape_decoder_multi_head_attention(infer *c)
 /* The cache grows to the total length, a number in input 6, unless its buffer is larger. */
 void shape_group_query_attention(infer *c)
 {
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     dtype t = dtype_in(c, 0, DT_UNKNOWN);
     num dims[3] = {g.batch, g.queries, heads_times(c, g.heads, g.head_size)};
@@ -119,7 +119,7 @@ void shape_group_query_attention(infer *c)
 
 void shape_sparse_attention(infer *c)
 {
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     num dims[3] = {g.batch, g.queries, heads_times(c, g.heads, g.head_size)};
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 3, dims);
@@ -145,7 +145,7 @@ void shape_paged_attention(infer *c)
 
 void shape_decoder_attention(infer *c)
 {
-    attention g;
+    attention_geometry g;
     attention_read(c->net, c->node, &g);
     set_like(c, 0, in(c, 0));
     set_cache(c, 1, dtype_in(c, 0, DT_UNKNOWN), &g, g.keys, g.head_size);

@@ -257,6 +257,14 @@ void lower_tile(eager *e);
 void lower_roll(eager *e);
 void lower_rearrange(eager *e);
 void lower_identity(eager *e);
+
+void lower_as_one(eager *e); /* rules_other.c */
+void lower_variadic(eager *e);
+void lower_response_norm(eager *e);
+void lower_instance_norm(eager *e);
+void lower_skip_norm(eager *e);
+void lower_packed_product(eager *e);
+void lower_contrib_attention(eager *e);
 void lower_unknown(eager *e);
 
 #endif

@@ -92,10 +92,31 @@ tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const 
     return made;
 }
 
+/* What ONNX Runtime has a convolution do beside: the sum with another tensor, and an activation. */
+static tensor_id finish_fused(eager *e, tensor_id y)
+{
+    static const struct {
+        const char *name, *aten;
+    } ACTIVATIONS[] = {{"Relu", "relu"},     {"Sigmoid", "sigmoid"},
+                       {"Tanh", "tanh"},     {"LeakyRelu", "leaky_relu"},
+                       {"Clip", "hardtanh"}, {"HardSigmoid", "hardsigmoid"}};
+    if (input_of(e, 3) != NO_TENSOR)
+        y = binary(e, "add", y, input_of(e, 3));
+    str activation = node_attr_string(e->node, "activation", "");
+    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
+        if (str_is(activation, ACTIVATIONS[i].name))
+            return unary(e, ACTIVATIONS[i].aten, y);
+    return y;
+}
+
 void lower_conv(eager *e)
 {
-    tensor_id x = input_of(e, 0), w = input_of(e, 1), bias = input_of(e, 2);
-    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, 1) < 3 || input_rank(e, 1) != input_rank(e, 0)) {
+    bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points stand in between */
+    int at = is_quantized ? 3 : 1;
+    tensor_id x = input_of(e, 0), w = input_of(e, at), bias = NO_TENSOR;
+    if (!node_is(e->node, "ConvInteger"))
+        bias = input_of(e, is_quantized ? 8 : 2);
+    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, at) < 3 || input_rank(e, at) != input_rank(e, 0)) {
         lower_unknown(e);
         return;
     }
@@ -106,7 +127,8 @@ void lower_conv(eager *e)
     kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
     window->transposed = node_is(e->node, "ConvTranspose");
     extent y = output_extent(e, 0);
-    set_result(e, 0, convolution(e, x, w, bias, window, &y));
+    tensor_id made = convolution(e, x, w, bias, window, &y);
+    set_result(e, 0, node_is(e->node, "FusedConv") ? finish_fused(e, made) : made);
 }
 
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
@@ -275,7 +297,7 @@ static tensor_id through_map(eager *e)
 /* In float32 under autocast. */
 void lower_layer_norm(eager *e)
 {
-    bool is_rms = node_is(e->node, "RMSNormalization");
+    bool is_rms = !node_is(e->node, "LayerNormalization");
     tensor_id t = to_float(e, through_map(e));
     extent y = tensor_extent(e, t);
     extent_contiguous(&y);

@@ -223,11 +223,17 @@ void lower_gemm(eager *e)
 
 void lower_matmul(eager *e)
 {
-    if (!are_matrices(e, 0, 1)) {
+    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* behind scale and zero point */
+    bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
+    if (!are_matrices(e, 0, at) || is_rotated) {
         lower_unknown(e);
         return;
     }
-    tensor_id a = input_of(e, 0), b = input_of(e, 1);
+    tensor_id a = input_of(e, 0), b = input_of(e, at);
+    if (node_is(e->node, "FusedMatMul")) {
+        a = node_attr_int(e->node, "transA", 0) ? transpose_last(e, a) : a;
+        b = node_attr_int(e->node, "transB", 0) ? transpose_last(e, b) : b;
+    }
     bool exact = tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float;
     a = exact ? a : to_low(e, a);
     b = exact ? b : to_low(e, b);
