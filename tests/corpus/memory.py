@@ -10,6 +10,7 @@ import collections
 import csv
 import gzip
 import io
+import json
 import os
 import re
 import statistics
@@ -179,7 +180,7 @@ def training_sums(report, count):
     least = least_needs()
     rows = sample([row for row in table("labels/memory_timm_a100.csv.gz") if not is_calibration(row["name"])], count)
     answers = ask([question(corpus.SHARED / "labels" / row["graph"], row["batch"]) for row in rows])
-    errors, sound, details, inside, broken = [], [], [], 0, []
+    errors, sound, doubtful, details, inside, broken = [], [], [], [], 0, []
     fits = collections.Counter()
     for row, answer in zip(rows, answers):
         if not answer:
@@ -192,12 +193,14 @@ def training_sums(report, count):
             need = least(row["name"], int(row["batch"]))
             if need > measured:
                 broken.append(f"{row['name']} at batch {row['batch']}: {measured:.0f} MiB, tensors alone {need:.0f}")
+                doubtful += errors[-1:] if need < 2 * measured else []
                 continue
             sound.append(errors[-1])
         if row["source"] in ("gpumemnet", "gpumemnet-full", "gpumemnet-failed"):
             fits[row["source"], answer["fits"]] += 1
     report.say(f"training on A100-40GB, networks not used for calibration: {figures(errors)}; {100 * inside / len(errors):.0f} % in the interval")
     report.say(f"  without {len(broken)} rows below what the tensors alone need: {figures(sound)}")
+    report.say(f"  without the {len(broken) - len(doubtful)} of them below half of it: {figures(sound + doubtful)}")
     for line in broken:
         report.detail("failed run among the sound rows\t" + line)
     right = fits["gpumemnet", True]
@@ -271,8 +274,118 @@ def inference_sums(report, folder):
     worst(report, "inference", errors)
 
 
+# ---- tables of zoos ---------------------------------------------------------------------------------------------------
+
+
+def predicted(folder, rows):
+    """The MiB that sooth predict computes for rows of (graph, batch, gpu, precision, mode, optimizer)."""
+    asked, answered = os.path.join(folder, "zoo.csv"), os.path.join(folder, "zoo_answers.csv")
+    with open(asked, "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow("graph batch gpu precision mode optimizer".split())
+        out.writerows(rows)
+    subprocess.run([corpus.PROGRAM, "predict", "--queries", asked, "-o", answered], timeout=1800, check=True)
+    return [float(row["memory_mib_pred"]) for row in csv.DictReader(open(answered))]
+
+
+def predicted_language_model(folder, graph, batch, length):
+    answered = os.path.join(folder, "language.json")
+    subprocess.run([corpus.PROGRAM, "predict", graph, "--gpu", "a100-sxm4-80gb", "--precision", "fp16", "--batch", batch, "--seq", length,
+                    "-f", "json", "-o", answered], timeout=600, check=True)
+    with open(answered) as file:
+        return json.load(file)["memory_mib"]["value"]
+
+
+GPT2 = "zoo:gpt2?layers={}&hidden={}&heads={}&ffn={}&vocab=50257&positions=1024&seq=512"
+# Networks whose name says which they are; the texts say "sequence 512". Images are of 224 x 224, for Inception of 299 x 299.
+NAMED = {
+    "vgg": "zoo:vgg16", "resnet": "zoo:resnet50", "resnet50": "zoo:resnet50", "mobilenet": "zoo:mobilenet_v2",
+    "efficientnet": "timm/efficientnet_b0@224.onnx.gz", "inception": "timm/inception_v3@299.onnx.gz",
+    "bert_base": "zoo:bert?" + BERT.format(12, 768, 3072, 30522) + "&seq=512&head=classify",
+    "bert_large": "zoo:bert?layers=24&hidden=1024&heads=16&ffn=4096&vocab=30522&seq=512&head=classify",
+    "gpt2_large": GPT2.format(36, 1280, 20, 5120), "gpt2_xl": GPT2.format(48, 1600, 25, 6400),
+}
+
+
+def named_jobs(report, folder):
+    """Jobs of well-known networks in training. Which optimizer and precision is not recorded: the random networks of the same authors
+    have Adam and fp32. Not compared: Xception, XLNet and UNet (no graph of that size), CIFAR-100 (which variants for small images is not
+    told), jobs without a batch."""
+    rows, left_out = [], 0
+    for row in table("measured/memory/real_models_train_a100.csv"):
+        graph = NAMED.get(row["model"].lower())
+        if not graph or not row["batch"] or row["data"].startswith("CIFAR"):
+            left_out += 1
+            continue
+        graph = graph if graph.startswith("zoo:") else str(corpus.MODELS / graph)
+        rows.append((row, (graph, row["batch"], "a100-sxm4-40gb", "fp32", "train", "adam")))
+    errors = collections.defaultdict(list)
+    for (row, _), mib in zip(rows, predicted(folder, [asked for _, asked in rows])):
+        kind = f"{row['source']}, {'images' if row['data'] == 'ImageNet' else 'text'}"
+        errors[kind].append(error(mib, float(row["max_gpu_mem_mib"])))
+        report.detail(f"zoo\t{errors[kind][-1]:.1f} %\t{kind}: {row['model']} {row['batch']}: {row['max_gpu_mem_mib']}, computed {mib:.0f}")
+    report.say(f"named networks in training on A100-40GB ({left_out} rows cannot be mapped):")
+    for kind, of in errors.items():
+        report.say(f"  {kind}: {figures(of)}, mean with its sign {statistics.mean(of):+.1f} %")
+    report.check(mean(errors["gpumemnet, images"]) <= 15, "named CNNs in training (GPUMemNet): mean error at most 15 %")
+
+
+LANGUAGE = {
+    "NousResearch/Llama-2-7b-hf": "llama2_7b", "meta-llama/Llama-2-7b-hf": "llama2_7b", "lmsys/vicuna-7b-v1.5": "llama2_7b",
+    "mistralai/Mistral-7B-v0.1": "mistral_7b",
+}
+
+
+def language_forward(report, folder):
+    """Forward passes of language models. Not compared: quantized ones (GPTQ, AWQ, bitsandbytes), ONNX Runtime, generation,
+    Llama-2-13b (no graph), and rows for which another of the same job is lower by far: there the loading of the weights was the peak."""
+    decoders, encoders, left_out = [], [], 0
+    rows = table("measured/memory/optimum_benchmark_llm.csv")
+    least = collections.defaultdict(lambda: float("inf"))
+    for row in rows:
+        job = tuple(row[key] for key in ("model", "backend", "quantization", "batch", "seq_len"))
+        row["forward"] = float(row["forward_peak_mem_mb"] or "inf")
+        least[job] = min(least[job], row["forward"])
+        row["job"] = job
+    for row in rows:
+        if row["forward"] > 1.15 * least[row["job"]] and row["forward_peak_mem_mb"]:
+            left_out += 1
+            report.detail(f"not the forward pass's own peak\t{row['job']}: {row['forward']:.0f}, another time {least[row['job']]:.0f}")
+        elif not row["forward_peak_mem_mb"] or row["quantization"] or row["backend"] != "pytorch":
+            left_out += 1
+        elif row["model"] in LANGUAGE:
+            decoders.append(row)
+        elif row["model"] == "BAAI/bge-base-en-v1.5":
+            encoders.append(row)
+        else:
+            left_out += 1
+    asked = [(MIG_NETWORKS["bert-base"] + f"&seq={row['seq_len']}", row["batch"], "a100-sxm4-80gb", "fp32", "infer", "") for row in encoders]
+    answers = [("BERT in fp32", row, mib) for row, mib in zip(encoders, predicted(folder, asked))]
+    for row in sample(decoders, 5):
+        graph = corpus.MODELS / "made/hf-config" / LANGUAGE[row["model"]] / "config.json"
+        answers.append(("decoders in fp16", row, predicted_language_model(folder, graph, row["batch"], row["seq_len"])))
+    errors = collections.defaultdict(list)
+    for kind, row, mib in answers:
+        errors[kind].append(error(mib, float(row["forward_peak_mem_mb"])))
+        report.detail(f"zoo\t{errors[kind][-1]:.1f} %\t{row['model']} batch {row['batch']} sequence {row['seq_len']}: "
+                      f"{row['forward_peak_mem_mb']}, computed {mib:.0f}")
+    report.say(f"language models, forward pass on A100-80GB ({left_out} rows cannot be mapped):")
+    for kind, of in errors.items():
+        report.say(f"  {kind}: {figures(of)}, mean with its sign {statistics.mean(of):+.1f} %")
+        report.check(mean(of) <= 15, f"language models: {kind}: mean error at most 15 %")
+
+
+# ---- batch steps ------------------------------------------------------------------------------------------------------
+
+
+def is_step_calibration(name):
+    return zlib.crc32(family(name).encode()) % 2 == 0
+
+
 def batch_steps(report, count):
-    """Where a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step did not."""
+    """Where a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step did not. The first
+    batch is the largest of the set, which is also its most frequent one in every set. context_unlazy_mib and context_autotuned_mib were
+    fitted on the half of the families for which is_step_calibration() is true; limits.c was written with all rows in view."""
     sets = collections.defaultdict(list)
     for row in table("labels/timm.csv.gz"):
         if not row["gpu"].startswith("cpu"):
@@ -298,7 +411,9 @@ def batch_steps(report, count):
         if not small or not large:
             continue
         runs = [answer["fits"] and not answer["limit"] for answer in (small, large)]
-        for key in ("all", f"{row['mode']}, {row['runtime']}", row["stack"]):
+        half = "families used for calibration" if is_step_calibration(row["name"]) else "families not used for calibration"
+        for key in ("all", half, f"{row['mode']}, {row['runtime']}", f"{row['mode']}, {row['runtime']}, {half}",
+                    " ".join(row[key] for key in ("gpu", "precision", "layout", "runtime", "stack", "mode"))):
             both[key] += 1
             right[key] += runs == [True, False]
             lower[key] += runs[0]
@@ -312,11 +427,13 @@ def batch_steps(report, count):
                f"for {100 * upper['all'] / both['all']:.1f} %")
     for key in sorted(both):
         if key != "all":
-            report.say(f"  {key}: {100 * right[key] / both[key]:.1f} % of {both[key]}")
+            tell = report.detail if key.split()[0] in ("rtx-3090", "rtx-4090", "rtx-5090", "rtx-pro-6000-maxq") else report.say
+            tell(f"  {key}: {100 * right[key] / both[key]:.1f} % of {both[key]}; too small {100 - 100 * upper[key] / both[key]:.1f} %, "
+                 f"too large {100 - 100 * lower[key] / both[key]:.1f} %")
     for reason, n in limits.items():
         if reason:
             report.say(f"  of these {n} are no matter of memory: {reason}")
-    report.check(right["all"] >= 0.70 * both["all"], "batch steps: both sides right")
+    report.check(right["all"] >= 0.78 * both["all"], "batch steps: both sides right for 78 % (the goal is 95 %)")
 
 
 def main():
@@ -331,6 +448,8 @@ def main():
         random_sums(report, "cnn", 80, folder)
         random_sums(report, "mlp", 80, folder)
         inference_sums(report, folder)
+        named_jobs(report, folder)
+        language_forward(report, folder)
     batch_steps(report, 160)
     if not ALL:
         report.say("every row: tests/corpus/memory.py --all")
