@@ -205,7 +205,8 @@ static void runs_are_as_long_as_the_collector_makes_them(void **state)
     };
     for (size_t i = 0; i < sizeof RUNS / sizeof *RUNS; i++) {
         measured_row row = operator_row(RUNS[i].name, RUNS[i].precision, RUNS[i].latency_ms);
-        kernel_time main = {.gemm = {1, 16, RUNS[i].n, RUNS[i].k}};
+        kernel_figures figures = {.gemm = {1, 16, RUNS[i].n, RUNS[i].k}};
+        kernel_time main = {.figures = &figures};
         sensor_run run = sensor_run_of(&row, &main);
         assert_near(run.run_s, RUNS[i].run_s, 1e-9);
         assert_int_equal(run.is_own, RUNS[i].is_own);
