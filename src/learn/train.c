@@ -183,7 +183,7 @@ static void gather(const shard *s, int g, const net_pass *p)
 static double sample_us(const sample *k, const float *heads)
 {
     return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
-           net_fixed_us(heads[HEAD_FIXED]);
+           FIXED_US * net_factor(heads[HEAD_FIXED]);
 }
 
 static void add_times(const shard *s, int g, const net_pass *p)
@@ -251,12 +251,6 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Of net_factor(): where that stands still there is none, or training would push on for ever. */
-static float factor_slope(float head)
-{
-    return fabsf(head) < MOST_HEAD ? net_factor(head) : 0;
-}
-
 /* heads becomes the slope by the three numbers. */
 static void slope_heads(const shard *s, int g, const net_pass *p)
 {
@@ -266,9 +260,9 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
             const sample *x = &e->samples[k];
             float slope = s->slope[i] * x->count;
-            heads[HEAD_COMPUTE] = slope * x->compute_us * factor_slope(heads[HEAD_COMPUTE]);
-            heads[HEAD_MEMORY] = slope * x->memory_us * factor_slope(heads[HEAD_MEMORY]);
-            heads[HEAD_FIXED] = slope * net_fixed_slope(net_fixed_us(heads[HEAD_FIXED]));
+            heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
+            heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
+            heads[HEAD_FIXED] = slope * (float)FIXED_US * net_factor(heads[HEAD_FIXED]);
         }
     }
 }

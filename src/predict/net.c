@@ -204,13 +204,7 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
     }
 }
 
-float net_fixed_us(float head)
-{
-    /* Not net_factor(): beyond its bounds the value would stand still and its slope would not, and training would run away. */
-    return MOST_FIXED_US / (1 + 7 * expf(-head));
-}
-
 float net_factor(float head)
 {
-    return expf(head > MOST_HEAD ? MOST_HEAD : head < -MOST_HEAD ? -MOST_HEAD : head);
+    return expf(head > 8 ? 8 : head < -8 ? -8 : head);
 }

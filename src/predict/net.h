@@ -106,18 +106,9 @@ void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
 void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
+static const double FIXED_US = 2;
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 float net_factor(float head); /* exp, within bounds */
-enum { MOST_HEAD = 8 };       /* the bounds: -8 to 8 */
-/* What no size of the kernel explains, microseconds: 2 for a head of 0, and below MOST_FIXED_US for any: what takes longer is the host, which
- * has numbers of its own. */
-static const float MOST_FIXED_US = 16;
-float net_fixed_us(float head);
-/* Its slope by the head. */
-static inline float net_fixed_slope(float fixed_us)
-{
-    return fixed_us * (1 - fixed_us / MOST_FIXED_US);
-}
 
 /* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
  * almost alone, and the sum stays smooth where they are equal. */

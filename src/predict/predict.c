@@ -100,7 +100,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const float *heads = pass.heads + i * HEADS;
         t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
         t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
-        t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
+        t->fixed_us = FIXED_US * net_factor(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
         if (t->device_us < least) {
