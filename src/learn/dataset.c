@@ -249,8 +249,11 @@ static void see(dataset *d, const int32_t *order, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         const example *e = &d->items[order[i]];
-        if (e->row->graph.len)
+        if (e->row->graph.len) {
             d->gpu_groups[e->gpu] |= SEEN_IN_NETWORKS;
+            d->stack_groups[e->stack] |= SEEN_IN_NETWORKS;
+            d->stack_groups[e->unknown_stack] |= SEEN_IN_NETWORKS;
+        }
         for (int32_t k = 0; k < e->sample_count; k++) {
             const sample *s = &e->samples[k];
             mark_seen(d, e, s);

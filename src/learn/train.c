@@ -219,7 +219,10 @@ static void finish_examples(shard *s)
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         size_t stack = (size_t)stack_of(s, i), gpu = (size_t)net_host_gpu(s->net, gpu_of(s, i));
-        double each = exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]), host = 0;
+        double each = !net_has_host(s->net, (int)stack)
+                          ? 0
+                          : exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]),
+               host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;

@@ -126,6 +126,11 @@ bool net_gpu_known(const net *n, int gpu, uint32_t groups)
     return gpu != UNKNOWN && (n->gpu_groups[gpu] & SEEN_IN_NETWORKS || (groups & ~n->gpu_groups[gpu]) == 0);
 }
 
+bool net_has_host(const net *n, int stack)
+{
+    return (n->stack_groups[stack] & SEEN_IN_NETWORKS) != 0;
+}
+
 int net_host_gpu(const net *n, int gpu)
 {
     return n->gpu_groups[gpu] & SEEN_IN_NETWORKS ? gpu : UNKNOWN;

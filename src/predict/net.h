@@ -59,8 +59,8 @@ typedef struct net {
     str gpus[MAX_GPUS];     /* names; the first is "unknown" */
     const float *params;
     /* What training saw: vectors that it never moved say nothing, so others stand in for them. */
-    const uint32_t *stack_groups; /* [stack]: bit g: with kernels of group g */
-    const uint32_t *gpu_groups;   /* [gpu]: the same; and SEEN_IN_NETWORKS */
+    const uint32_t *stack_groups; /* [stack]: bit g: with kernels of group g; and SEEN_IN_NETWORKS */
+    const uint32_t *gpu_groups;   /* [gpu]: the same */
     const uint32_t *op_seen;      /* [op]: 0 or 1 */
     const float *low, *high;      /* [group][FEATURE_COUNT]: of the kernels that training saw */
 } net;
@@ -81,6 +81,8 @@ int net_op(const net *n, int op);
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Whose launches: GPUs that are known by single operators alone have no host. */
 int net_host_gpu(const net *n, int gpu);
+/* Nor have stacks: timers of single operators do not wait for launches. What is the same for all of them is in stack_fixed. */
+bool net_has_host(const net *n, int stack);
 
 /* Values of `count` kernels of one group on their way through the network; rows of the widths of its layers. */
 typedef struct net_pass {

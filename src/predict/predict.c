@@ -303,8 +303,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
         who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = exp((double)w[v.net.at.stack_host + (size_t)who.stack] +
-                          (double)w[v.net.at.gpu_host + (size_t)net_host_gpu(&v.net, who.gpu)]);
+        double each = !net_has_host(&v.net, who.stack)
+                          ? 0
+                          : exp((double)w[v.net.at.stack_host + (size_t)who.stack] +
+                                (double)w[v.net.at.gpu_host + (size_t)net_host_gpu(&v.net, who.gpu)]);
         j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
@@ -349,7 +351,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
         times[i].share_ms = j.device_share * times[i].device_us / (j.device_ms * 1e3) +
-                            j.host_share * figures[i].host_us / (j.host_ms * 1e3) + j.fixed_ms / launches;
+                            (j.host_ms > 0 ? j.host_share * figures[i].host_us / (j.host_ms * 1e3) : 0) +
+                            j.fixed_ms / launches;
     }
     /* Of views. Learned launches have the views before them in. */
     figures[list.count] = (kernel_figures){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
