@@ -8,7 +8,7 @@ void csv_begin(csv *c, str text, arena *a)
     if (str_starts(text, "\xef\xbb\xbf"))
         text = (str){text.ptr + 3, text.len - 3};
     c->next = text.ptr;
-    c->end = text.ptr + text.len;
+    c->end = text.len ? text.ptr + text.len : text.ptr; /* an empty file has no address */
     c->next_line = 1;
     c->line = 0;
     c->count = 0;

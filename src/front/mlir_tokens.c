@@ -163,7 +163,7 @@ static hlo_type tensor_type(parser *p)
             dim = NUM_UNKNOWN;
             p->at++;
         }
-        while (p->at < p->end && text_is_digit(*p->at)) {
+        while (c != '?' && p->at < p->end && text_is_digit(*p->at)) {
             if (dim > INT64_MAX / 100)
                 text_bad(p, "a dimension is larger than any tensor");
             dim = 10 * dim + (*p->at++ - '0');

@@ -41,7 +41,7 @@ value *build_at(builder *b, value_id id);     /* valid until the next value is m
 num build_dim(builder *b, int64_t dim);
 /* Copies dims. Fails if the known ones are of more bytes than can be counted. */
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims);
-void build_constant(builder *b, value_id id, const tensor *t);                /* an initializer; t stays where it is */
+void build_constant(builder *b, value_id id, const tensor *t); /* an initializer; t stays where it is */
 void build_input(builder *b, value_id id);
 void build_output(builder *b, value_id id);
 void build_last_output_first(builder *b);

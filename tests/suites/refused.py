@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -182,11 +181,9 @@ def attacks():
 
 def judge(path, message):
     """None, or what is wrong."""
-    try:
-        done = subprocess.run([hostile.BUILD / "sooth", "inspect", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=hostile.LIMIT_S,
-                              preexec_fn=hostile.limits)
-    except subprocess.TimeoutExpired:
-        return f"more than {hostile.LIMIT_S} s"
+    done = hostile.run(["inspect", path], hostile.LIMIT_S)
+    if isinstance(done, str):
+        return done
     said = done.stderr.decode("utf-8", "replace")
     if done.returncode not in (3, 4):
         return f"exit code {done.returncode}: {(said or done.stdout.decode('utf-8', 'replace'))[-1000:]}"

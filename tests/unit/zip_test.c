@@ -143,8 +143,10 @@ static void entries_are_found(void **state)
         assert_true(zip_sniff(b.data, b.size));
         assert_string_equal(answer(&b, 100), "text");
         const entry deflate[] = {{"a/b", packed, size, 17, 8}, {"a/b", "second", 6, 6, 0}};
-        write_archive(&b, deflate, 2, wide);
+        write_archive(&b, deflate, 1, wide);
         assert_string_equal(answer(&b, 100), "hello hello hello");
+        write_archive(&b, deflate, 2, wide);
+        assert_non_null(strstr(answer(&b, 100), "two entries of the ZIP archive are called 'a/b', at byte"));
         write_archive(&b, stored, 1, wide);
         assert_string_equal(answer(&b, 100), "none");
     }
@@ -165,6 +167,7 @@ static void hostile_entries_are_refused(void **state)
     refused(&(entry){"a/../../etc/passwd", "x", 1, 1, 0}, "leads out of it");
     refused(&(entry){"/etc/passwd", "x", 1, 1, 0}, "leads out of it");
     refused(&(entry){"..\\x", "x", 1, 1, 0}, "leads out of it");
+    refused(&(entry){"C:\\x", "x", 1, 1, 0}, "leads out of it");
     refused(&(entry){"a/b", "x", 1, 1, 12}, "packed by method 12");
     refused(&(entry){"a/b", "x", 1, 2000000, 8}, "more than any real file");
     refused(&(entry){"a/b", "\1\2", 2, 900, 8}, "broken");
