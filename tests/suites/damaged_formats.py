@@ -33,8 +33,8 @@ def damaged(content, chance):
         yield bytes(changed)
 
 
-def main():
-    chance, count, failures = random.Random(6), 0, 0
+def results():
+    chance = random.Random(6)
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "damaged")
         for name, content in models():
@@ -42,14 +42,8 @@ def main():
             for part in damaged(content, chance):
                 pathlib.Path(path).write_bytes(part)
                 wrong = wrong or hostile.judge(path, hostile.LIMIT_S, (0, 3, 4))
-            count += 1
-            failures += wrong is not None
-            print(f"{'' if wrong is None else 'not '}ok {count} - {name}")
-            for line in (wrong or "").splitlines():
-                print("#   " + line)
-    print(f"1..{count}")
-    return 1 if failures else 0
+            yield name, wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(hostile.tell(results()))

@@ -321,12 +321,23 @@ def judge(path, limit_s, codes, *arguments, command="inspect"):
     return None
 
 
-def main():
+def tell(results):
+    """TAP of pairs of a name and what is wrong, which is None if nothing is. The exit code of a suite."""
     count = failures = 0
+    for name, wrong in results:
+        count += 1
+        failures += wrong is not None
+        print(f"{'' if wrong is None else 'not '}ok {count} - {name}")
+        for line in (wrong or "").splitlines():
+            print("#   " + line)
+    print(f"1..{count}")
+    return 1 if failures else 0
+
+
+def results():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "hostile.onnx")
         for name, content in generated():
-            count += 1
             pathlib.Path(path).write_bytes(content)
             # With a batch that fits nothing the exit code is 2.
             limit_s = BOMB_LIMIT_S if "GiB" in name else LIMIT_S
@@ -334,13 +345,8 @@ def main():
                 judge(path, limit_s, (0, 2, 3, 4), "--batch", "2", "--format", "json", "--values")
             if (TESTS / "hostile" / name).is_file():
                 wrong = wrong or judge(path, limit_s, (0, 2, 3, 4), "--gpu", "a100", "--precision", "amp", command="predict")
-            failures += wrong is not None
-            print(f"{'' if wrong is None else 'not '}ok {count} - {name}")
-            for line in (wrong or "").splitlines():
-                print("#   " + line)
-    print(f"1..{count}")
-    return 1 if failures else 0
+            yield name, wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tell(results()))

@@ -192,21 +192,13 @@ def judge(path, message):
     return None if re.search(message, said) or message in said else f"does not say '{message}': {said[-500:]}"
 
 
-def main():
-    count = failures = 0
+def results():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "attack")
         for name, content, message in attacks():
-            count += 1
             pathlib.Path(path).write_bytes(content)
-            wrong = judge(path, message)
-            failures += wrong is not None
-            print(f"{'' if wrong is None else 'not '}ok {count} - {name}")
-            for line in (wrong or "").splitlines():
-                print("#   " + line)
-    print(f"1..{count}")
-    return 1 if failures else 0
+            yield name, judge(path, message)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(hostile.tell(results()))
