@@ -447,6 +447,8 @@ static void update_part(void *context, size_t item, size_t worker)
         t->first_moment[i] = 0.9F * t->first_moment[i] + 0.1F * g;
         t->second_moment[i] = 0.999F * t->second_moment[i] + 0.001F * g * g;
         float move = t->first_moment[i] * first_bias / (sqrtf(t->second_moment[i] * second_bias) + 1e-8F);
+        /* A group that few networks have would leap: its second moment has nearly faded when the next one comes. */
+        move = move > 1 ? 1 : move < -1 ? -1 : move;
         t->params[i] -= rate * move + decay * t->params[i];
         t->average[i] = keep * t->average[i] + (1 - keep) * t->params[i];
     }
