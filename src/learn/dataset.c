@@ -208,6 +208,9 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
     return (double)(hash % 1000) < share * 1000;
 }
 
+/* Features are logarithms, shares and flags: all have changes of about 1 where they change at all. */
+static const double LEAST_SPREAD = 0.2;
+
 /* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
 static void standardize(dataset *d, arena *a)
 {
@@ -230,7 +233,8 @@ static void standardize(dataset *d, arena *a)
         double n = count[i / FEATURE_COUNT] > 0 ? count[i / FEATURE_COUNT] : 1, mean = sum[i] / n;
         double spread = sqrt(fmax(square[i] / n - mean * mean, 0));
         d->mean[i] = (float)mean;
-        d->scale[i] = spread > 1e-4 ? (float)(1 / spread) : 0; /* one that never changes tells nothing */
+        /* One that never changes tells nothing. One that hardly ever does would be enormous where it does, and training would run away. */
+        d->scale[i] = spread > 1e-4 ? (float)(1 / fmax(spread, LEAST_SPREAD)) : 0;
     }
 }
 
