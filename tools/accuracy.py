@@ -51,30 +51,31 @@ def spearman(pairs):
     return above / below if below else float("nan")
 
 
+def kind_of(row):
+    """Class, known GPU and bin of novelty, as interval_kind() of src/predict/weights.h has them in one number."""
+    kind = int(row["kind"])
+    return kind // (2 * NOVELTY_BINS), kind // NOVELTY_BINS % 2 == 0, kind % NOVELTY_BINS
+
+
 def calibrate(rows):
-    """Half widths by (kind, stack) with at least 40 rows, and by kind; for rows without a stack as `sooth learn` has it."""
+    """Half widths by what is known of a row, of all that at least 40 rows have."""
     by = collections.defaultdict(list)
     for row in rows:
-        size, known = abs(row["error"]), int(row["kind"]) < NOVELTY_BINS
-        by[row["kind"], row["stack"] or None].append(size)
-        if row["stack"]:
-            by[row["kind"], None].append(size)
-        else:
-            by[known, "not told"].append(size)
-    widths = {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
-    for kind in range(2 * NOVELTY_BINS):
-        any_stack, not_told = widths.get((str(kind), None)), widths.get((kind < NOVELTY_BINS, "not told"))
-        if any_stack or not_told:
-            widths[str(kind), None] = max(any_stack or 0, not_told or 0)
-    return widths
+        cls, known, novelty = kind_of(row)
+        for key in ((cls, known, novelty, row["stack"]), (cls, known, novelty, None), (cls, known, None, None), (None, known, novelty, None)):
+            by[key].append(abs(row["error"]))
+    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
 
 
 def covered(rows):
+    """As `sooth learn` calibrates, but for the rows that it shows once more without their stack: they are not in the table."""
     halves = [[r for r in rows if r["half"] == half] for half in (0, 1)]
     for mine, other in (halves, halves[::-1]):
         widths = calibrate(other)
         for row in mine:
-            width = widths.get((row["kind"], row["stack"] or None)) or widths.get((row["kind"], None)) or 1
+            cls, known, novelty = kind_of(row)
+            width = (row["stack"] and widths.get((cls, known, novelty, row["stack"]))) or widths.get((cls, known, novelty, None)) or max(
+                widths.get((cls, known, None, None), 0), widths.get((None, known, novelty, None), 0)) or 1
             row["inside"] = abs(row["error"]) <= width
             row["width"] = width
 

@@ -302,7 +302,8 @@ static void keep_residual(lessons *l, const example *e, float novelty, float err
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         groups |= e->first_of_group[g + 1] > e->first_of_group[g] ? 1u << g : 0;
     bool gpu_known = net_gpu_known(&l->trainer.net, e->gpu, groups);
-    r->kind = (int16_t)((gpu_known ? 0 : NOVELTY_BINS) + novelty_bin((double)novelty));
+    r->kind =
+        (int16_t)interval_kind(interval_class_of(&e->row->where, groups), gpu_known, novelty_bin((double)novelty));
     r->error = error;
 }
 
@@ -345,36 +346,39 @@ static float conformal_quantile(float *sizes, size_t n)
 /* Fewer rows than this say little about a stack by itself. */
 enum { LEAST_ROWS = 40 };
 
-/* Of the errors on a stack, on any with ANY_STACK, on rows of any novelty with ANY_NOVELTY; 0 if there are too few. */
-enum { ANY_STACK = -1, ANY_NOVELTY = -1 };
+/* Of errors on rows with this or, where it is ANY, with any class, novelty and stack; 0 if there are too few. */
+enum { ANY = -1 };
 
-static float interval_of(const lessons *l, bool gpu_known, int bin, int stack)
+static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
 {
     float *sizes = l->errors;
     size_t n = 0;
     for (int32_t i = 0; i < l->residuals.count; i++) {
         const residual *r = &l->residuals.items[i];
-        if ((r->kind < NOVELTY_BINS) == gpu_known && (bin == ANY_NOVELTY || r->kind % NOVELTY_BINS == bin) &&
-            (stack == ANY_STACK || r->stack == stack))
+        if ((class == ANY || (int)interval_kind_class(r->kind) == class) &&
+            interval_kind_knows_gpu(r->kind) == gpu_known && (bin == ANY || r->kind % NOVELTY_BINS == bin) &&
+            (stack == ANY || r->stack == stack))
             sizes[n++] = fabsf(r->error);
     }
     return n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
 }
 
-/* A stack with too few rows of a kind is as wide as all of the kind together; a kind with too few as the one before it. */
+/* A stack with too few rows of a kind is as wide as all of the kind together; a kind with too few as its class at any novelty, or as
+ * all classes at this one, whichever is wider. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
     for (int kind = 0; kind < INTERVAL_KINDS; kind++) {
-        bool gpu_known = kind < NOVELTY_BINS;
+        int class = (int)interval_kind_class(kind), bin = kind % NOVELTY_BINS;
+        bool gpu_known = interval_kind_knows_gpu(kind);
         float *row = intervals + (size_t)kind * (size_t)stacks;
-        row[UNKNOWN] = interval_of(l, gpu_known, kind % NOVELTY_BINS, ANY_STACK);
+        row[UNKNOWN] = interval_of(l, class, gpu_known, bin, ANY);
         for (int stack = 1; stack < stacks; stack++)
-            row[stack] = interval_of(l, gpu_known, kind % NOVELTY_BINS, stack);
-        if (row[UNKNOWN] <= 0 && kind > 0)
-            row[UNKNOWN] = (row - stacks)[UNKNOWN];
+            row[stack] = interval_of(l, class, gpu_known, bin, stack);
+        if (row[UNKNOWN] <= 0)
+            row[UNKNOWN] = fmaxf(interval_of(l, class, gpu_known, ANY, ANY), interval_of(l, ANY, gpu_known, bin, ANY));
         for (int stack = 1; stack < UNKNOWN_STACKS; stack++)
-            row[stack] = row[stack] > 0 ? row[stack] : interval_of(l, gpu_known, ANY_NOVELTY, stack);
+            row[stack] = row[stack] > 0 ? row[stack] : interval_of(l, class, gpu_known, ANY, stack);
     }
 }
 

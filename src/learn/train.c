@@ -30,7 +30,12 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
-    *t = (trainer){.huber = 0.03, .decay = 1e-4, .unknown_stack = 0.05, .unknown_gpu = 0.25, .unknown_op = 0.03};
+    *t = (trainer){.huber = 0.03,
+                   .decay = 1e-4,
+                   .stack_decay = 0.1,
+                   .unknown_stack = 0.15,
+                   .unknown_gpu = 0.25,
+                   .unknown_op = 0.03};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
@@ -183,7 +188,7 @@ static void gather(const shard *s, int g, const net_pass *p)
 static double sample_us(const sample *k, const float *heads)
 {
     return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
-           FIXED_US * net_factor(heads[HEAD_FIXED]);
+           net_fixed_us(heads[HEAD_FIXED]);
 }
 
 static void add_times(const shard *s, int g, const net_pass *p)
@@ -219,7 +224,7 @@ static void finish_examples(shard *s)
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         size_t stack = (size_t)stack_of(s, i), gpu = (size_t)net_host_gpu(s->net, gpu_of(s, i));
-        double each = !net_has_host(s->net, (int)stack)
+        double each = e->row->where.is_operator || !net_has_host(s->net, (int)stack)
                           ? 0
                           : exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]),
                host = 0;
@@ -265,7 +270,7 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
             float slope = s->slope[i] * x->count;
             heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
             heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
-            heads[HEAD_FIXED] = slope * (float)FIXED_US * net_factor(heads[HEAD_FIXED]);
+            heads[HEAD_FIXED] = slope * (float)net_fixed_slope_us(net_fixed_us(heads[HEAD_FIXED]));
         }
     }
 }
@@ -437,7 +442,7 @@ static void update_part(void *context, size_t item, size_t worker)
     double step = (double)t->step;
     float first_bias = (float)(1 / (1 - pow(0.9, step))), second_bias = (float)(1 / (1 - pow(0.999, step)));
     float keep = (float)fmin(0.999, step / (step + 10));
-    float rate = (float)u->rate, decay = (float)(u->rate * t->decay);
+    float rate = (float)u->rate, decay = (float)(u->rate * t->decay), stack_decay = (float)(u->rate * t->stack_decay);
     const float *g0 = t->gradients;
     for (size_t i = from; i < end; i++) {
         float g = 0;
@@ -449,7 +454,8 @@ static void update_part(void *context, size_t item, size_t worker)
         float move = t->first_moment[i] * first_bias / (sqrtf(t->second_moment[i] * second_bias) + 1e-8F);
         /* A group that few networks have would leap: its second moment has nearly faded when the next one comes. */
         move = move > 1 ? 1 : move < -1 ? -1 : move;
-        t->params[i] -= rate * move + decay * t->params[i];
+        bool is_stack = i >= t->net.at.stacks && i < t->net.at.gpus;
+        t->params[i] -= rate * move + (is_stack ? stack_decay : decay) * t->params[i];
         t->average[i] = keep * t->average[i] + (1 - keep) * t->params[i];
     }
 }

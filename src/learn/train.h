@@ -15,8 +15,8 @@ typedef struct trainer {
     float *gradients;  /* [SHARDS][net.at.count] */
     int64_t step;
     uint64_t random;
-    double huber; /* relative error from which on the loss grows linearly */
-    double decay;
+    double huber;              /* relative error from which on the loss grows linearly */
+    double decay, stack_decay; /* stacks are measured on few GPUs each: what could be either is left to the GPU */
     double unknown_stack, unknown_gpu; /* shares of examples that are shown without their stack and GPU */
     double unknown_op;                 /* share of kernels that are shown without their operator */
 } trainer;

@@ -448,6 +448,25 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     return count;
 }
 
+/* A buffer much smaller than the loops is loaded by each of them from a cache, in whatever order. */
+static kernel_loops loops_of(const joiner *j, int32_t g)
+{
+    kernel_loops loops = {.reduced = j->groups[g].reduced};
+    int64_t count = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            const fuse_read *r = &node_at(j, n)->reads[i];
+            const fuse_buffer *b = &j->f->buffers.items[r->buffer];
+            if (b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g)
+                continue;
+            if (r->at.is_scattered)
+                loops.scattered += r->times;
+            else if (!r->is_in_order && b->elements > count / 2)
+                loops.turned += r->times;
+        }
+    return loops;
+}
+
 static void emit_group(const joiner *j, int32_t g)
 {
     fusion *f = j->f;
@@ -462,6 +481,7 @@ static void emit_group(const joiner *j, int32_t g)
                       : x->reduced <= 1024 ? "triton_per"
                                            : "triton_red",
                 .layer = NO_NODE,
+                .loops = loops_of(j, g),
                 .repeat = node_at(j, x->first)->repeat};
     tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)read_count + (size_t)write_count + 1);
     const char **ops = ARENA_ARRAY(f->arena, const char *, (size_t)op_count + 1);

@@ -101,6 +101,13 @@ typedef struct kernel_window {
     int64_t groups;
 } kernel_window;
 
+/* What the body of a compiler's loops loads for each element. */
+typedef struct kernel_loops {
+    int32_t scattered; /* loads from where no formula of strides leads: gathers, nearest neighbours */
+    int32_t turned;    /* of the others, loads that go through memory in another order than the loops do */
+    int64_t reduced;   /* elements that become one; 1: pointwise */
+} kernel_loops;
+
 typedef enum kernel_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE } kernel_phase;
 
 typedef struct kernel {
@@ -110,6 +117,7 @@ typedef struct kernel {
     uint8_t phase; /* kernel_phase */
     int32_t fused_count;
     const char *const *fused; /* operators of ATen in it; NULL if it is one by itself */
+    kernel_loops loops;       /* of what a compiler fused; 0 of all others */
     int32_t input_count, output_count;
     const tensor_id *inputs;
     const tensor_id *outputs;

@@ -213,3 +213,13 @@ float net_factor(float head)
 {
     return expf(head > 8 ? 8 : head < -8 ? -8 : head);
 }
+
+double net_fixed_us(float head)
+{
+    return MOST_FIXED_US / (1 + (MOST_FIXED_US / FIXED_US - 1) * (double)net_factor(-head));
+}
+
+double net_fixed_slope_us(double fixed_us)
+{
+    return fixed_us * (1 - fixed_us / MOST_FIXED_US);
+}

@@ -108,9 +108,13 @@ void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
 void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
-static const double FIXED_US = 2;
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 float net_factor(float head); /* exp, within bounds */
+
+/* The fixed time: FIXED_US where the network says 0, and bounded, because nothing else bounds it where no kernel like it was measured. */
+static const double FIXED_US = 2, MOST_FIXED_US = 16;
+double net_fixed_us(float head);
+double net_fixed_slope_us(double fixed_us); /* by the head */
 
 /* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
  * almost alone, and the sum stays smooth where they are equal. */

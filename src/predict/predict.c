@@ -100,7 +100,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const float *heads = pass.heads + i * HEADS;
         t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
         t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
-        t->fixed_us = FIXED_US * net_factor(heads[HEAD_FIXED]);
+        t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
         if (t->device_us < least) {
@@ -303,7 +303,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
         who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         const float *w = v.net.params;
-        double each = !net_has_host(&v.net, who.stack)
+        double each = where->is_operator || !net_has_host(&v.net, who.stack)
                           ? 0
                           : exp((double)w[v.net.at.stack_host + (size_t)who.stack] +
                                 (double)w[v.net.at.gpu_host + (size_t)net_host_gpu(&v.net, who.gpu)]);
@@ -374,7 +374,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     if (with) {
         double novelty = novelty_of(new_ideal_us, all_ideal_us, new_us, j.device_ms * 1e3);
         bool gpu_known = net_gpu_known(&v.net, who.gpu, groups);
-        half = weights_interval(&v, gpu_known, novelty, who.stack);
+        half = weights_interval(&v, interval_class_of(where, groups), gpu_known, novelty, who.stack);
         r->interval_kind = interval_kind_name(gpu_known, novelty);
         if (slice.where && slice.is_measured) {
             half = slice.constants.values[SLICE_INTERVAL];

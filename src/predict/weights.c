@@ -137,9 +137,18 @@ bool weights_seen(const weights_view *v, uint32_t kin)
     return *from == kin;
 }
 
-double weights_interval(const weights_view *v, bool gpu_known, double novelty, int stack)
+interval_class interval_class_of(const setting *where, uint32_t groups)
 {
-    int kind = (gpu_known ? 0 : NOVELTY_BINS) + novelty_bin(novelty);
+    const uint32_t convolutions = 1u << WORK_CONV | 1u << WORK_DEPTHWISE | 1u << WORK_GROUPED;
+    if (where->is_operator)
+        return groups & convolutions ? INTERVAL_CONVOLUTION : INTERVAL_OPERATOR;
+    return where->lower.mode != MODE_INFER ? INTERVAL_TRAINING
+                                           : (interval_class)(INTERVAL_EAGER + (int)where->lower.runtime);
+}
+
+double weights_interval(const weights_view *v, interval_class c, bool gpu_known, double novelty, int stack)
+{
+    int kind = interval_kind(c, gpu_known, novelty_bin(novelty));
     size_t stacks = (size_t)v->net.stack_count;
     float own = v->intervals[(size_t)kind * stacks + (size_t)stack];
     float any = v->intervals[(size_t)kind * stacks + UNKNOWN];

@@ -13,14 +13,41 @@
 #define SOOTH_PREDICT_WEIGHTS_H
 
 #include "predict/net.h"
+#include "predict/predict.h"
 
 enum {
-    WEIGHTS_VERSION = 3,
+    WEIGHTS_VERSION = 4,
     WEIGHTS_NAME = 32,
-    /* Known or new GPU; by the share of the time in kernels that training has not seen. */
+    /* By the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,
-    INTERVAL_KINDS = 2 * NOVELTY_BINS,
 };
+
+/* What is asked for: some are predicted far better than others. */
+typedef enum interval_class {
+    INTERVAL_EAGER, /* inference of networks, in the order of lower_runtime */
+    INTERVAL_COMPILED,
+    INTERVAL_ENGINE,
+    INTERVAL_TRAINING,
+    INTERVAL_OPERATOR, /* one by itself */
+    INTERVAL_CONVOLUTION,
+    INTERVAL_CLASSES,
+} interval_class;
+interval_class interval_class_of(const setting *where, uint32_t groups);
+
+/* A class on a known or a new GPU with a bin of novelty. */
+enum { INTERVAL_KINDS = INTERVAL_CLASSES * 2 * NOVELTY_BINS };
+static inline int interval_kind(interval_class c, bool gpu_known, int bin)
+{
+    return ((int)c * 2 + (gpu_known ? 0 : 1)) * NOVELTY_BINS + bin;
+}
+static inline interval_class interval_kind_class(int kind)
+{
+    return (interval_class)(kind / (2 * NOVELTY_BINS));
+}
+static inline bool interval_kind_knows_gpu(int kind)
+{
+    return kind / NOVELTY_BINS % 2 == 0;
+}
 
 typedef struct weights_header {
     char magic[16];                    /* "sooth weights" */
@@ -53,7 +80,7 @@ double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us
 int novelty_bin(double share);
 bool weights_seen(const weights_view *v, uint32_t kin);
 /* Half of the interval's width as a logarithm, for a kind and a stack; and what it was calibrated on. */
-double weights_interval(const weights_view *v, bool gpu_known, double novelty, int stack);
+double weights_interval(const weights_view *v, interval_class c, bool gpu_known, double novelty, int stack);
 const char *interval_kind_name(bool gpu_known, double novelty);
 
 #endif

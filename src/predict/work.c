@@ -429,6 +429,9 @@ static void work_plain(writer *o)
     put(o, lg(o, (double)k->flops) - elements);
     put(o, (float)(k->input_count > 64 ? 64 : k->input_count));
     put(o, (float)(k->output_count > 64 ? 64 : k->output_count));
+    put(o, lg(o, (double)k->loops.scattered + 1));
+    put(o, lg(o, (double)k->loops.turned + 1));
+    put(o, lg(o, (double)k->loops.reduced));
 }
 
 /* Sizes without the first dimension, which is the batch in most tensors; of products those of the weight. */
@@ -508,6 +511,8 @@ static uint64_t signature(const program *p, const kernel *k)
     uint64_t hash = hash_mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
     hash = hash_mix(hash, (uint64_t)k->flags << 40 | (uint64_t)k->fused_count << 20 | (uint64_t)k->input_count);
     hash = hash_mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
+    hash = hash_mix(hash,
+                    (uint64_t)k->loops.scattered << 32 ^ (uint64_t)k->loops.turned << 16 ^ (uint64_t)k->loops.reduced);
     if (k->window)
         for (int i = 0; i < k->window->rank; i++)
             hash = hash_mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |

@@ -181,6 +181,7 @@ static void norm(void **state)
     const program *p = fuse(&b, a, y);
     assert_int_equal(p->kernels.count, 1);
     assert_string_equal(p->kernels.items[0].op, "triton_per");
+    assert_int_equal(p->kernels.items[0].loops.reduced, COLUMNS);
     assert_int_equal(p->kernels.items[0].input_count, 1);
 }
 
@@ -212,6 +213,27 @@ static void no_way_around(void **state)
     assert_string_equal(p->kernels.items[1].op, "triton_per");
 }
 
+/* How a kernel's loops go through what it reads from outside. */
+static void loads(void **state)
+{
+    arena *a = &((fixture *)*state)->arena;
+    bench b = {0};
+    int32_t x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE), few = add_buffer(&b, a, COLUMNS, NO_FUSE_NODE);
+    int32_t y = add_loop(&b, a, ROWS * COLUMNS, 1);
+    read_buffer(&b, x, ACCESS(a, {ROWS * COLUMNS, 1}));
+    read_buffer(&b, few, ACCESS(a, {ROWS, 0}, {COLUMNS, 1})); /* in the cache, in whatever order */
+    const kernel_loops *l = &fuse(&b, a, y)->kernels.items[0].loops;
+    assert_true(l->scattered == 0 && l->turned == 0 && l->reduced == 1);
+    b = (bench){0};
+    x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE);
+    y = add_loop(&b, a, ROWS * COLUMNS, 1);
+    read_buffer(&b, x, ACCESS(a, {COLUMNS, 1}, {ROWS, COLUMNS}));
+    read_buffer(&b, x, access_scattered(a, ROWS * COLUMNS));
+    b.f.nodes.items[0].reads[1].times = 3;
+    l = &fuse(&b, a, y)->kernels.items[0].loops;
+    assert_true(l->scattered == 3 && l->turned == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(norm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(columns_are_no_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_way_around, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(loads, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("fusion", tests, NULL, NULL);
 }

@@ -191,6 +191,16 @@ static const void *learn_small(made *m, const char *checkpoint, const volatile i
     return learn(&m->data, &options, size, &m->arena, &m->fail);
 }
 
+static void fixed_times_are_bounded(void **state)
+{
+    (void)state;
+    assert_true(fabs(net_fixed_us(0) - FIXED_US) < 1e-9);
+    assert_true(net_fixed_us(50) <= MOST_FIXED_US && net_fixed_us(50) > 0.99 * MOST_FIXED_US);
+    assert_true(net_fixed_us(-50) > 0 && net_fixed_us(-50) < 0.01);
+    double rise = (net_fixed_us(1.01F) - net_fixed_us(0.99F)) / 0.02;
+    assert_true(fabs(net_fixed_slope_us(net_fixed_us(1)) / rise - 1) < 1e-3);
+}
+
 static void same_again(void **state)
 {
     (void)state;
@@ -298,7 +308,7 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "version 3");
+    refuse(&m, copy, size, "this program reads version 4");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
@@ -308,8 +318,8 @@ static void bad_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products), cmocka_unit_test(slopes),      cmocka_unit_test(same_again),
-        cmocka_unit_test(goes_on),  cmocka_unit_test(bad_weights),
+        cmocka_unit_test(products),   cmocka_unit_test(slopes),  cmocka_unit_test(fixed_times_are_bounded),
+        cmocka_unit_test(same_again), cmocka_unit_test(goes_on), cmocka_unit_test(bad_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
