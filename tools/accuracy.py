@@ -58,13 +58,14 @@ def kind_of(row):
 
 
 def calibrate(rows):
-    """Half widths by what is known of a row, of all that at least 40 rows have."""
+    """Half widths by what is known of a row, where there are enough rows of it: as calibrate() of src/learn/learn.c."""
     by = collections.defaultdict(list)
     for row in rows:
         cls, known, novelty = kind_of(row)
-        for key in ((cls, known, novelty, row["stack"]), (cls, known, novelty, None), (cls, known, None, None), (None, known, novelty, None)):
+        for key in ((cls, known, novelty, row["stack"]), (cls, known, None, row["stack"]), (None, known, None, row["stack"]),
+                    (cls, known, novelty, None), (cls, known, None, None), (None, known, novelty, None)):
             by[key].append(abs(row["error"]))
-    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= 40}
+    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= (12 if key[2] is None and key[3] else 40)}
 
 
 def covered(rows):
@@ -74,8 +75,10 @@ def covered(rows):
         widths = calibrate(other)
         for row in mine:
             cls, known, novelty = kind_of(row)
-            width = (row["stack"] and widths.get((cls, known, novelty, row["stack"]))) or widths.get((cls, known, novelty, None)) or max(
+            any_stack = widths.get((cls, known, novelty, None)) or max(
                 widths.get((cls, known, None, None), 0), widths.get((None, known, novelty, None), 0)) or 1
+            at_any = widths.get((cls, known, None, row["stack"])) or widths.get((None, known, None, row["stack"]), 0)
+            width = (row["stack"] and widths.get((cls, known, novelty, row["stack"]))) or (max(at_any, any_stack) if row["stack"] else any_stack)
             row["inside"] = abs(row["error"]) <= width
             row["width"] = width
 

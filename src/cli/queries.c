@@ -30,11 +30,14 @@ typedef enum column {
     MODE,
     OPTIMIZER,
     STACK,
+    SOURCE,
+    NAME,
     MIG,
     COLUMN_COUNT
 } column;
-static const char *const COLUMNS[COLUMN_COUNT] = {"graph",  "batch",   "seq",  "past",      "dims",  "gpu", "precision",
-                                                  "layout", "runtime", "mode", "optimizer", "stack", "mig"};
+static const char *const COLUMNS[COLUMN_COUNT] = {"graph",     "batch",     "seq",    "past",    "dims",
+                                                  "gpu",       "precision", "layout", "runtime", "mode",
+                                                  "optimizer", "stack",     "source", "name",    "mig"};
 
 typedef struct query {
     str row; /* as it stands in the table */
@@ -195,6 +198,8 @@ static const char *read_query(queries *q, query *x)
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
     x->options.stack = text_or(q, STACK, given->stack);
+    x->options.source = text_or(q, SOURCE, NULL);
+    x->options.name = text_or(q, NAME, NULL);
     x->options.mig = text_or(q, MIG, given->mig);
     if (x->field_count > q->header_count)
         return "the row has more fields than the header";

@@ -343,14 +343,15 @@ static float conformal_quantile(float *sizes, size_t n)
     return sizes[(rank > n ? n : rank) - 1];
 }
 
-/* Fewer rows than this say little about a stack by itself. */
-enum { LEAST_ROWS = 40 };
+/* Fewer rows than these say little of a kind, and of a stack at any novelty: of twelve the largest error but one is a quantile. */
+enum { LEAST_ROWS = 40, LEAST_ROWS_OF_STACK = 12 };
 
 /* Of errors on rows with this or, where it is ANY, with any class, novelty and stack; 0 if there are too few. */
 enum { ANY = -1 };
 
 static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
 {
+    size_t least = bin == ANY && stack != ANY ? LEAST_ROWS_OF_STACK : LEAST_ROWS;
     float *sizes = l->errors;
     size_t n = 0;
     for (int32_t i = 0; i < l->residuals.count; i++) {
@@ -360,11 +361,11 @@ static float interval_of(const lessons *l, int class, bool gpu_known, int bin, i
             (stack == ANY || r->stack == stack))
             sizes[n++] = fabsf(r->error);
     }
-    return n >= LEAST_ROWS ? conformal_quantile(sizes, n) : 0;
+    return n >= least ? conformal_quantile(sizes, n) : 0;
 }
 
-/* A stack with too few rows of a kind is as wide as all of the kind together; a kind with too few as its class at any novelty, or as
- * all classes at this one, whichever is wider. */
+/* A stack with too few rows of a kind is as wide as all of the kind together, or as its own rows of any novelty (and class), whichever is wider; a kind
+ * with too few as its class at any novelty, or as all classes at this one. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
@@ -373,12 +374,16 @@ static void calibrate(const lessons *l, float *intervals)
         bool gpu_known = interval_kind_knows_gpu(kind);
         float *row = intervals + (size_t)kind * (size_t)stacks;
         row[UNKNOWN] = interval_of(l, class, gpu_known, bin, ANY);
-        for (int stack = 1; stack < stacks; stack++)
-            row[stack] = interval_of(l, class, gpu_known, bin, stack);
         if (row[UNKNOWN] <= 0)
             row[UNKNOWN] = fmaxf(interval_of(l, class, gpu_known, ANY, ANY), interval_of(l, ANY, gpu_known, bin, ANY));
-        for (int stack = 1; stack < UNKNOWN_STACKS; stack++)
-            row[stack] = row[stack] > 0 ? row[stack] : interval_of(l, class, gpu_known, ANY, stack);
+        for (int stack = 1; stack < stacks; stack++) {
+            row[stack] = interval_of(l, class, gpu_known, bin, stack);
+            if (row[stack] <= 0) {
+                float at_any = interval_of(l, class, gpu_known, ANY, stack);
+                at_any = at_any > 0 ? at_any : interval_of(l, ANY, gpu_known, ANY, stack);
+                row[stack] = at_any > row[UNKNOWN] ? at_any : 0;
+            }
+        }
     }
 }
 

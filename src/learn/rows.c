@@ -2,6 +2,7 @@
 #include "device/mig.h"
 #include "learn/rows_table.h"
 #include "predict/setting.h"
+#include "predict/source.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -128,14 +129,6 @@ static str graph_path(table_reader *t, str graph)
     return table_text(t, (str){joined, folder + graph.len});
 }
 
-/* The script that measured timm's tables allows TF32 in every version, and runs the backward pass inside autocast. */
-static void follow_timm(setting *s)
-{
-    s->lower.autocast_backward = s->autotunes = true;
-    if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
-        s->lower.precision = PRECISION_TF32;
-}
-
 /* From memory that the driver must copy first: torchvision's rows in fp16, whose input is half as large, are so much faster where the
  * device is not the bottleneck (squeezenet and resnet18 on the A100). */
 double row_copy_ms(const measured_row *row, double input_bytes)
@@ -203,8 +196,7 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     if (mig.len && row->where.device)
         set_slice(t, row, mig);
     setting_settle(&row->where);
-    if (str_starts(row->source, "timm"))
-        follow_timm(&row->where);
+    source_follow(&row->where, row->source, row->name);
     row->copies_input = str_starts(row->source, "torchvision");
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);
     table_positive(t, row, columns[LABEL_MEMORY], "memory_mib", &row->memory_mib);

@@ -89,9 +89,9 @@ static const struct operator_source {
     {"xla", {"sm", "tflops"}, 0, 0},                          /* a kernel tracer */
     {"deepbench", {"suite", "precision_note"}, 0, 0},         /* back-to-back calls, launches overlapped */
     {"pipedream", {"fwd_ms", "desc"}, 1, 270},                /* host timer and synchronise around each layer */
-    {"xwang", {"run", "layout"}, 0.15, 0},         /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
-    {"llmcompass", {"throughput", "m"}, 0, 12},    /* host timer with synchronise */
-    {"neusight", {"source_split", "torch"}, 0, 0}, /* PyTorch 2, as that of its networks: one stack */
+    {"xwang", {"run", "layout"}, 0.15, 0},      /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
+    {"llmcompass", {"throughput", "m"}, 0, 12}, /* host timer with synchronise */
+    {"neusight", {"source_split", "torch"}, 0, 0},
     {"", {"op", "device"}, 0, 0},
 };
 typedef struct operator_source operator_source;
@@ -178,7 +178,7 @@ static str stack_of(operator_reader *o, const operator_source *s)
 {
     str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
     if (!framework.len)
-        return str_is(str_of(s->name), "neusight") ? STR("pt2.x") : table_text(o->table, str_of(s->name));
+        return table_text(o->table, str_of(s->name));
     char text[128];
     bool is_plain = str_is(type, "bfloat16") || str_is(type, "fp8");
     int n = snprintf(text, sizeof text, "%s-%.*s%s%.*s", s->name, STR_ARG(framework), is_plain ? "" : "-",

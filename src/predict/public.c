@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 #include "device/mig.h"
 #include "predict/answer.h"
+#include "predict/source.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,6 +107,8 @@ static void read_options(setting *where, const sooth_predict_options *o, fail *f
     if (o->stack)
         setting_set_stack(where, str_of(o->stack));
     setting_settle(where);
+    if (o->source)
+        source_follow(where, str_of(o->source), o->name ? str_of(o->name) : STR(""));
 }
 
 const char *sooth_predict_choice(const char *part, size_t index)

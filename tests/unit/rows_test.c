@@ -98,6 +98,28 @@ static void numbers(void **state)
 
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
+/* Which norms timm's benchmark ran in 16 bits. */
+static void norms_of_timm(void **state)
+{
+    measured_rows *r =
+        read_table(*state,
+                   "gpu,graph,name,batch,precision,stack,mode,latency_ms,source,runtime\n"
+                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,timm,eager\n"
+                   "rtx-4090,zoo:vit,swin_tiny_patch4_window7_224,1,amp,pt2.9.1-cu128,infer,1,timm,eager\n"
+                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.4-cu124,infer,1,timm,eager\n"
+                   "rtx-3090,zoo:vit,vit_base_patch16_224,1,amp,pt1.12-cu113,infer,1,timm,eager\n"
+                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,timm,inductor\n"
+                   "rtx-3090,zoo:vit,vit_base_patch16_224,1,amp,pt2.4-cu124,train,1,timm,eager\n"
+                   "rtx-5090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu130,infer,1,timm,eager\n"
+                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,mine,eager\n",
+                   NULL);
+    static const lower_norms EXPECTED[] = {NORMS_LOW,   NORMS_LOW_MAPS, NORMS_LOW_MAPS, NORMS_FLOAT,
+                                           NORMS_FLOAT, NORMS_FLOAT,    NORMS_FLOAT,    NORMS_FLOAT};
+    assert_int_equal(r->rows.count, sizeof EXPECTED / sizeof *EXPECTED);
+    for (int32_t i = 0; i < r->rows.count; i++)
+        assert_int_equal(r->rows.items[i].where.lower.norms, EXPECTED[i]);
+}
+
 static void labels(void **state)
 {
     measured_rows *r =
@@ -204,7 +226,7 @@ static void products(void **state)
     assert_int_equal(k->bytes_read, 4 * (8 + 4 * 16 + 8 * 16));
     assert_int_equal(k->bytes_written, 4 * 4 * 8);
     assert_text(row->gpu, "v100-pcie-32gb");
-    assert_text(row->where.stack, "pt2.x"); /* as its networks */
+    assert_text(row->where.stack, "neusight");
     assert_true(row->where.is_operator);
     assert_true(row->timer_us == 48 * 1.25);
     k = timed_kernel(row + 1);
@@ -404,6 +426,7 @@ int main(void)
         TEST(fields_and_quotes),
         TEST(numbers),
         TEST(labels),
+        TEST(norms_of_timm),
         TEST(rows_with_a_reason),
         TEST(tables_of_something_else),
         TEST(products),
