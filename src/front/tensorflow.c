@@ -13,32 +13,6 @@
 
 /* ---- sniffing -------------------------------------------------------------------------------------------------- */
 
-static bool next_varint(const uint8_t **p, const uint8_t *end, uint64_t *x)
-{
-    *x = 0;
-    for (int shift = 0; *p < end && shift < 64; shift += 7) {
-        uint8_t byte = *(*p)++;
-        *x |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-/* Is there a text or message of that key, whose length fits? Moves behind it. */
-static bool next_part(const uint8_t **p, const uint8_t *end, uint8_t key, str *part)
-{
-    uint64_t length;
-    if (*p == end || **p != key)
-        return false;
-    const uint8_t *at = *p + 1;
-    if (!next_varint(&at, end, &length) || length > (uint64_t)(end - at))
-        return false;
-    *part = (str){(const char *)at, (size_t)length};
-    *p = at + length;
-    return true;
-}
-
 static bool is_printable(str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -52,8 +26,7 @@ static bool is_node(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
     str name, op;
-    return next_part(&p, end, 1 << 3 | 2, &name) && next_part(&p, end, 2 << 3 | 2, &op) && is_printable(name) &&
-           is_printable(op);
+    return wire_part(&p, end, 1, &name) && wire_part(&p, end, 2, &op) && is_printable(name) && is_printable(op);
 }
 
 static bool is_graph(const uint8_t *bytes, size_t size)
@@ -61,9 +34,9 @@ static bool is_graph(const uint8_t *bytes, size_t size)
     const uint8_t *p = bytes, *end = bytes + size;
     str part;
     while (p < end) {
-        if (next_part(&p, end, 1 << 3 | 2, &part))
+        if (wire_part(&p, end, 1, &part))
             return is_node(part);
-        if (!next_part(&p, end, 2 << 3 | 2, &part) && !next_part(&p, end, 4 << 3 | 2, &part))
+        if (!wire_part(&p, end, 2, &part) && !wire_part(&p, end, 4, &part))
             return false;
     }
     return false;
@@ -76,8 +49,8 @@ static bool is_meta_graph_def(str message)
     str part;
     while (p < end) {
         bool is_known = false;
-        for (uint8_t field = 1; field <= 7 && !is_known; field++)
-            is_known = next_part(&p, end, (uint8_t)(field << 3 | 2), &part);
+        for (uint32_t field = 1; field <= 7 && !is_known; field++)
+            is_known = wire_part(&p, end, field, &part);
         if (!is_known)
             return false;
     }
@@ -89,8 +62,7 @@ static bool is_saved_model(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes + 2, *end = bytes + size;
     str meta;
-    return size >= 4 && bytes[0] == 1 << 3 && bytes[1] == 1 && next_part(&p, end, 2 << 3 | 2, &meta) &&
-           is_meta_graph_def(meta);
+    return size >= 4 && bytes[0] == 1 << 3 && bytes[1] == 1 && wire_part(&p, end, 2, &meta) && is_meta_graph_def(meta);
 }
 
 /* MetaInfoDef, then a GraphDef. */
@@ -98,7 +70,7 @@ static bool is_meta_graph(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
     str info, graph;
-    return next_part(&p, end, 1 << 3 | 2, &info) && next_part(&p, end, 2 << 3 | 2, &graph) &&
+    return wire_part(&p, end, 1, &info) && wire_part(&p, end, 2, &graph) &&
            is_graph((const uint8_t *)graph.ptr, graph.len);
 }
 
