@@ -257,26 +257,46 @@ static bool is_side_effect(str op)
     return false;
 }
 
+/* Whoever follows the readers of a graph without an output ends in a circle. */
+_Noreturn static void fail_without_output(const tf_graph *g, const int32_t *readers)
+{
+    int32_t at = 0;
+    while (at < g->count - 1 && is_side_effect(g->nodes[at].op))
+        at++;
+    for (int32_t i = 0; i < g->count && readers[at] > 0; i++)
+        at = readers[at] - 1;
+    fail_with(g->file->fail, SOOTH_ERROR_INPUT,
+              "every node of the graph is read by another, so that it has no output: '%.*s' (%.*s) depends on itself; "
+              "export or freeze the model again with its outputs named",
+              STR_ARG(g->nodes[at].name), STR_ARG(g->nodes[at].op));
+}
+
 static void write_unread(tf_graph *g)
 {
     builder *b = g->file->e.b;
     bool *is_read = ARENA_ARRAY(b->arena, bool, (size_t)g->count + 1);
-    bool has_other = false;
+    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1); /* plus one; 0: nobody */
+    bool has_other = false, has_unread = false;
     for (int32_t i = 0; i < g->count; i++) {
         has_other |= !is_side_effect(g->nodes[i].op);
         for (int32_t k = 0; k < g->nodes[i].input_count; k++) {
             tf_edge e = tf_resolve(g, g->nodes[i].input_texts[k]);
             /* what only side effects read is an output all the same */
             bool counts = !is_side_effect(g->nodes[i].op) || str_is(g->nodes[i].op, "NextIteration");
-            if (e.node >= 0 && e.node != i && counts)
+            if (e.node >= 0 && e.node != i && counts) {
                 is_read[e.node] = true;
+                readers[e.node] = i + 1;
+            }
         }
     }
     for (int32_t i = 0; i < g->count; i++) {
         is_read[i] |= has_other && is_side_effect(g->nodes[i].op);
+        has_unread |= !is_read[i];
         if (!is_read[i])
             tf_need(g, (tf_edge){i, 0});
     }
+    if (!has_unread)
+        fail_without_output(g, readers);
     for (int32_t i = 0; i < g->count; i++) /* inputs in the file's order */
         if (g->nodes[i].is_needed && str_starts(g->nodes[i].op, "Placeholder"))
             tf_write(g, (tf_edge){i, 0});
