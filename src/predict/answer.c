@@ -306,6 +306,8 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->totals.arithmetic = runs.products;
     if (runs.note)
         add_note(answer, runs.note);
+    if (times->stack_note)
+        add_note(answer, times->stack_note);
     if (answer->unknown.count)
         note_unknown(answer);
     if (answer->memory && answer->memory->limit)
