@@ -181,7 +181,7 @@ bool hf_architecture(const hf *c, const char *ending)
     return str_ends(json_text(json_first(list)), ending);
 }
 
-__attribute__((format(printf, 2, 3))) static void hf_note(const hf *c, const char *format, ...)
+void hf_note(const hf *c, const char *format, ...)
 {
     char text[512];
     va_list arguments;

@@ -76,6 +76,22 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     a->has_sinks = family_has(c, HF_SINKS);
 }
 
+/* DeepSeek V4: one head of keys, which are the values too; queries and the output through low-rank codes. */
+static void read_codes(const hf *c, lm_attention *a)
+{
+    a->q_rank = hf_size(c, "q_lora_rank", MOST_WIDTH);
+    a->o_rank = hf_size(c, "o_lora_rank", MOST_WIDTH);
+    a->o_groups = hf_size(c, "o_groups", MOST_HEADS);
+    a->values_are_keys = true;
+    if (a->heads % a->o_groups || a->o_groups * a->o_rank > 4 * MOST_WIDTH)
+        hf_fail(c, "o_groups", "%lld heads cannot be %lld groups", (long long)a->heads, (long long)a->o_groups);
+    hf_note(c,
+            "DeepSeek V4 is built without its compressed keys (compress_ratios), the index that chooses among them, "
+            "and hyper-connections: a query "
+            "sees the last %lld keys alone",
+            (long long)hf_int(c, "sliding_window", 0));
+}
+
 static void read_latent(const hf *c, lm_attention *a)
 {
     a->q_rank = hf_int(c, "q_lora_rank", 0);
@@ -439,6 +455,8 @@ static lm_layer first_layer(const hf *c, int64_t hidden, const plan *p, lm_layer
     bool has_attention = !str_ends(c->type, "mamba") && !is_type(c, "mamba2");
     if (has_attention)
         hf_read_attention(c, hidden, &l.attention);
+    if (is_type(c, "deepseek_v4"))
+        read_codes(c, &l.attention);
     if (has_attention && hf_int(c, "kv_lora_rank", 0)) {
         l.mixer = LM_LATENT;
         read_latent(c, &l.attention);
