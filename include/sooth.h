@@ -483,8 +483,8 @@ SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_optio
 /* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 
-/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that
- * operators are not known and their time is a guess. NULL after the last. */
+/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that other software
+ * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 
 /* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are

@@ -74,7 +74,7 @@ hf hf_part(const hf *c, const json_node *config, const char *type);
 /* Does the name of the first architecture end so? */
 bool hf_architecture(const hf *c, const char *ending);
 void hf_default(const hf *c, const char *dimension, int64_t value);
-/* A note that every report shows. */
+/* A note that all reports show. */
 void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- builders ------------------------------------------------------------------------------------------------------- */
