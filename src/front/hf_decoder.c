@@ -5,7 +5,13 @@
 
 #include <math.h>
 
-enum { MOST_LAYERS = 256, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14 };
+enum {
+    MOST_LAYERS = 256,
+    MOST_WIDTH = 1 << 20,
+    MOST_HEADS_WIDTH = 1 << 22,
+    MOST_HEADS = 1 << 14,
+    MOST_EXPERTS = 1 << 14
+};
 
 static bool is_type(const hf *c, const char *type)
 {
@@ -37,7 +43,7 @@ static int64_t rotary_of(const hf *c, int64_t size)
 
 static void check_width(const hf *c, int64_t heads, int64_t size)
 {
-    if (heads < 1 || heads > MOST_HEADS || size < 1 || size > 65536 || heads * size > MOST_WIDTH * 4)
+    if (heads < 1 || heads > MOST_HEADS || size < 1 || size > 65536 || heads * size > MOST_HEADS_WIDTH)
         hf_fail(c, "num_attention_heads n_head num_heads n_heads", "%lld heads of %lld elements cannot be",
                 (long long)heads, (long long)size);
 }
@@ -83,7 +89,7 @@ static void read_codes(const hf *c, lm_attention *a)
     a->o_rank = hf_size(c, "o_lora_rank", MOST_WIDTH);
     a->o_groups = hf_size(c, "o_groups", MOST_HEADS);
     a->values_are_keys = true;
-    if (a->heads % a->o_groups || a->o_groups * a->o_rank > 4 * MOST_WIDTH)
+    if (a->heads % a->o_groups || a->o_groups * a->o_rank > MOST_HEADS_WIDTH)
         hf_fail(c, "o_groups", "%lld heads cannot be %lld groups", (long long)a->heads, (long long)a->o_groups);
     hf_note(c,
             "DeepSeek V4 is built without its compressed keys (compress_ratios), the index that chooses among them, "
@@ -160,7 +166,7 @@ static void read_recurrence(const hf *c, const json_node *kda, int64_t hidden, l
         r->bias = hf_flag(c, "use_bias mamba_proj_bias", false);
     }
     check_width(c, r->heads, r->size);
-    if (r->v_size < 1 || r->v_size > MOST_WIDTH || r->heads * r->v_size > 4 * MOST_WIDTH || r->key_heads < 1 ||
+    if (r->v_size < 1 || r->v_size > MOST_WIDTH || r->heads * r->v_size > MOST_HEADS_WIDTH || r->key_heads < 1 ||
         r->heads % r->key_heads || r->window < 1 || r->window > 4096 || r->step_rank > MOST_WIDTH)
         hf_fail(c, "linear_num_value_heads mamba_num_heads state_size", "sizes of a recurrent layer that cannot be");
 }
