@@ -1,4 +1,4 @@
-/* hlo_fuzz.c: libFuzzer target of XLA's programs: StableHLO as text and as bytecode, HLO text, and all that is behind a model. */
+/* hlo_fuzz.c: libFuzzer target of XLA's programs: StableHLO as text and as bytecode, HLO as text and protobuf, and all that is behind a model. */
 #include "model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

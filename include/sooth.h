@@ -231,8 +231,8 @@ typedef struct sooth_report_options {
 SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text,
                                     size_t *size, sooth_error *error);
 
-/* The source graph as an ONNX file without weights: larger constants keep their type and dimensions, their data are marked as
- * stored in an external file named "stripped". Reading it gives the same layers and totals. *bytes is the caller's: free(). */
+/* The source graph as an ONNX file without weights: larger constants keep their type and dimensions, and are inputs that are documented as
+ * weights, so that the file is whole for other programs. Reading it gives the same layers and totals. *bytes is the caller's: free(). */
 SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
 
 /* The networks that "zoo:NAME" builds, and what each is in one line; NULL after the last. */
@@ -485,8 +485,8 @@ SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_optio
 /* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 
-/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that
- * operators are not known and their time is a guess. NULL after the last. */
+/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that other software
+ * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 
 /* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are

@@ -165,6 +165,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "sooth_predict_choice": (text, [text, ctypes.c_size_t]),
         "sooth_zoo_name": (text, [ctypes.c_size_t]),
         "sooth_gpus_open": (status, [text, out, error]),
+        "sooth_gpus_find": (status, [pointer, text, out, error]),
         "sooth_gpus_free": (None, [pointer]),
         "sooth_gpus_report": (status, [pointer, pointer, report, out, size, error]),
         "sooth_mig_plan_make": (

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import threading
 import weakref
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from . import _library as c
 from ._errors import check
 from ._prediction import MigPlan, Prediction, Rows
 
 _lib = c.library
+
+#: What the library takes where none is named.
+DEFAULT_GPU = "a100-sxm4-40gb"
 
 
 def version() -> str:
@@ -41,13 +45,28 @@ def _report(function: Any, *arguments: Any, **options: Any) -> Any:
 
 def gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> list[dict[str, Any]]:
     """The GPUs that are known: those that ship and those of the ``*.txt`` in a directory (default: SOOTH_GPUS)."""
+    with _open_gpus(directory) as known:
+        return list(_report(_lib.sooth_gpus_report, known, None)["gpus"])
+
+
+@contextlib.contextmanager
+def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterator[ctypes.c_void_p]":
     error, handle = c.Error(), ctypes.c_void_p()
     where = c.encoded(directory if directory is not None else os.environ.get("SOOTH_GPUS"))
     check(_lib.sooth_gpus_open(where, ctypes.byref(handle), ctypes.byref(error)), error)
     try:
-        return list(_report(_lib.sooth_gpus_report, handle, None)["gpus"])
+        yield handle
     finally:
         _lib.sooth_gpus_free(handle)
+
+
+@contextlib.contextmanager
+def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
+    """The GPU of that name, alias or path, among those that the program knows too: SOOTH_GPUS may name more than the library has."""
+    with _open_gpus() as known:
+        error, device = c.Error(), ctypes.c_void_p()
+        check(_lib.sooth_gpus_find(known, c.encoded(gpu or DEFAULT_GPU), ctypes.byref(device), ctypes.byref(error)), error)
+        yield device
 
 
 class Model:
@@ -167,13 +186,13 @@ class Model:
     # ---- questions -------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _predict_options(gpu: Optional[str], how: Mapping[str, Any]) -> "c.PredictOptions":
+    def _predict_options(device: Optional[ctypes.c_void_p], how: Mapping[str, Any]) -> "c.PredictOptions":
         texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
         for name in how:
             if name not in texts + ("power_limit_w", "co2_g_per_kwh", "memory"):
                 raise TypeError(f"there is no option '{name}'")
         return c.PredictOptions(
-            gpu=c.encoded(gpu),
+            device=device,
             power_limit_w=how.get("power_limit_w") or 0,
             co2_g_per_kwh=how.get("co2_g_per_kwh") or 0,
             memory=bool(how.get("memory", True)),
@@ -213,9 +232,9 @@ class Model:
             "power_limit_w": power_limit_w,
             "co2_g_per_kwh": co2_g_per_kwh,
         }
-        with self._lock:
+        with self._lock, _found(gpu) as device:
             self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
-            options = self._predict_options(gpu, how)
+            options = self._predict_options(device, how)
             error, handle = c.Error(), ctypes.c_void_p()
             status = _lib.sooth_predict(self._handle, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
             check(status, error, self.path)
@@ -240,10 +259,10 @@ class Model:
     ) -> int:
         """The largest batch that fits into the GPU's memory, the upper end of the interval too (or, `by_estimate`, the estimate
         alone); 0 if not even one sample does. `how` is as in :meth:`predict`. The model is left bound to it."""
-        with self._lock:
+        with self._lock, _found(gpu) as device:
             self._bind_if_needed(None, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
             wanted = {**(self._bound or {"dims": {}, "shapes": {}}), "batch": 0}
-            bound, where = self._options(wanted), self._predict_options(gpu, how)
+            bound, where = self._options(wanted), self._predict_options(device, how)
             where.by_estimate = by_estimate
             error, batch = c.Error(), ctypes.c_int64()
             self._bound = self._structure = None
@@ -269,7 +288,7 @@ class Model:
     ) -> MigPlan:
         """The smallest slice (MIG) of the GPU that the model fits into and is fast enough in; `count` instances of it.
         `how` is as in :meth:`predict`. Where there is none, the plan says why (``plan.possible`` is False)."""
-        with self._lock:
+        with self._lock, _found(gpu) as device:
             self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
             bound = self._options(self._bound or {"batch": 0, "dims": {}, "shapes": {}})
             work = c.MigWorkload(
@@ -279,7 +298,7 @@ class Model:
                 latency_ms=latency_ms or 0,
                 count=count,
             )
-            where = c.MigOptions(gpu=c.encoded(gpu))
+            where = c.MigOptions(device=device)
             error, handle = c.Error(), ctypes.c_void_p()
             status = _lib.sooth_mig_plan_make(
                 ctypes.byref(work), 1, ctypes.byref(where), ctypes.byref(handle), ctypes.byref(error)

@@ -77,6 +77,10 @@ void tflite_read(builder *b, const uint8_t *bytes, size_t size);
 bool hlo_text_sniff(const uint8_t *bytes, size_t size);
 void hlo_text_read(builder *b, const uint8_t *bytes, size_t size);
 
+/* hlo_proto.c */
+bool hlo_proto_sniff(const uint8_t *bytes, size_t size);
+void hlo_proto_read(builder *b, const uint8_t *bytes, size_t size);
+
 /* mlir_bytecode.c: StableHLO as bytecode, jax.export */
 bool mlir_bytecode_sniff(const uint8_t *bytes, size_t size);
 void mlir_bytecode_read(builder *b, const uint8_t *bytes, size_t size);

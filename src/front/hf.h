@@ -55,6 +55,10 @@ const char *hf_defaults_of(str type);
 
 /* ---- reading (hf_config.c); `keys` are names with spaces between them, of which the first that is there counts ------------- */
 
+/* What cannot be, at the first of the keys that the configuration has; what to do is added. */
+_Noreturn void hf_fail(const hf *c, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* What is not built; what to do is added. */
+_Noreturn void hf_unsupported(const hf *c, const char *what);
 /* A whole number from 0 to HF_MOST; null counts as absent, and hides the default. */
 enum { HF_MOST = 1 << 24 };
 int64_t hf_int(const hf *c, const char *keys, int64_t otherwise);
@@ -70,6 +74,8 @@ hf hf_part(const hf *c, const json_node *config, const char *type);
 /* Does the name of the first architecture end so? */
 bool hf_architecture(const hf *c, const char *ending);
 void hf_default(const hf *c, const char *dimension, int64_t value);
+/* A note that all reports show. */
+void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- builders ------------------------------------------------------------------------------------------------------- */
 

@@ -75,13 +75,29 @@ static str default_of(const hf *c, const char *keys)
     return (str){0};
 }
 
-static _Noreturn void fail_at(const hf *c, const char *keys, const char *what)
+void hf_fail(const hf *c, const char *keys, const char *format, ...)
 {
+    char what[160];
     const char *rest = keys;
-    str first = {0};
-    next_word(&rest, &first);
-    fail_with(c->fail, SOOTH_ERROR_INPUT, "%s, at '%.*s' of the configuration (model_type '%.*s')", what,
-              STR_ARG(first), STR_ARG(c->type));
+    str key, named = {0};
+    while (next_word(&rest, &key)) /* as the file calls it */
+        if (!named.len || (!member(c->config, named) && member(c->config, key)))
+            named = key;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    fail_with(c->fail, SOOTH_ERROR_INPUT,
+              "%s, at '%.*s' of the configuration (model_type '%.*s'); correct it, or give config.json as the model's "
+              "repository has it",
+              what, STR_ARG(named), STR_ARG(c->type));
+}
+
+void hf_unsupported(const hf *c, const char *what)
+{
+    fail_with(c->fail, SOOTH_ERROR_UNSUPPORTED,
+              "%s (model_type '%.*s'); export the model (torch.export, ONNX) and give that file", what,
+              STR_ARG(c->type));
 }
 
 int64_t hf_int(const hf *c, const char *keys, int64_t otherwise)
@@ -91,7 +107,7 @@ int64_t hf_int(const hf *c, const char *keys, int64_t otherwise)
     if (n) {
         int64_t number = json_int(n, -1);
         if (number < 0 || number > HF_MOST)
-            fail_at(c, keys, "not a size that a network can have");
+            hf_fail(c, keys, "not a size that a network can have");
         return number;
     }
     str value = is_null ? (str){0} : default_of(c, keys);
@@ -102,9 +118,9 @@ int64_t hf_size(const hf *c, const char *keys, int64_t most)
 {
     int64_t size = hf_int(c, keys, 0);
     if (size < 1)
-        fail_at(c, keys, "a size is missing");
+        hf_fail(c, keys, "a size is missing");
     if (size > most)
-        fail_at(c, keys, "a size is larger than any network's");
+        hf_fail(c, keys, "a size is larger than any network's");
     return size;
 }
 
@@ -165,7 +181,7 @@ bool hf_architecture(const hf *c, const char *ending)
     return str_ends(json_text(json_first(list)), ending);
 }
 
-__attribute__((format(printf, 2, 3))) static void hf_note(const hf *c, const char *format, ...)
+void hf_note(const hf *c, const char *format, ...)
 {
     char text[512];
     va_list arguments;

@@ -5,7 +5,13 @@
 
 #include <math.h>
 
-enum { MOST_LAYERS = 256, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14 };
+enum {
+    MOST_LAYERS = 256,
+    MOST_WIDTH = 1 << 20,
+    MOST_HEADS_WIDTH = 1 << 22,
+    MOST_HEADS = 1 << 14,
+    MOST_EXPERTS = 1 << 14
+};
 
 static bool is_type(const hf *c, const char *type)
 {
@@ -37,10 +43,9 @@ static int64_t rotary_of(const hf *c, int64_t size)
 
 static void check_width(const hf *c, int64_t heads, int64_t size)
 {
-    if (heads < 1 || heads > MOST_HEADS || size < 1 || size > 65536 || heads * size > MOST_WIDTH * 4)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "%lld heads of %lld elements cannot be, in the configuration (model_type '%.*s')", (long long)heads,
-                  (long long)size, STR_ARG(c->type));
+    if (heads < 1 || heads > MOST_HEADS || size < 1 || size > 65536 || heads * size > MOST_HEADS_WIDTH)
+        hf_fail(c, "num_attention_heads n_head num_heads n_heads", "%lld heads of %lld elements cannot be",
+                (long long)heads, (long long)size);
 }
 
 void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
@@ -54,8 +59,8 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     if (is_type(c, "gpt_bigcode"))
         a->kv_heads = hf_flag(c, "multi_query", true) ? 1 : a->heads;
     if (a->kv_heads < 1 || a->kv_heads > a->heads || a->heads % a->kv_heads)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "%lld heads cannot share %lld of keys and values, in the configuration",
-                  (long long)a->heads, (long long)a->kv_heads);
+        hf_fail(c, "num_key_value_heads num_kv_heads", "%lld heads cannot share %lld of keys and values",
+                (long long)a->heads, (long long)a->kv_heads);
     a->size = hf_int(c, "head_dim attention_head_dim d_kv", 0);
     if (!a->size)
         a->size = hidden / a->heads;
@@ -77,6 +82,22 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     a->has_sinks = family_has(c, HF_SINKS);
 }
 
+/* DeepSeek V4: one head of keys, which are the values too; queries and the output through low-rank codes. */
+static void read_codes(const hf *c, lm_attention *a)
+{
+    a->q_rank = hf_size(c, "q_lora_rank", MOST_WIDTH);
+    a->o_rank = hf_size(c, "o_lora_rank", MOST_WIDTH);
+    a->o_groups = hf_size(c, "o_groups", MOST_HEADS);
+    a->values_are_keys = true;
+    if (a->heads % a->o_groups || a->o_groups * a->o_rank > MOST_HEADS_WIDTH)
+        hf_fail(c, "o_groups", "%lld heads cannot be %lld groups", (long long)a->heads, (long long)a->o_groups);
+    hf_note(c,
+            "DeepSeek V4 is built without its compressed keys (compress_ratios), the index that chooses among them, "
+            "and hyper-connections: a query "
+            "sees the last %lld keys alone",
+            (long long)hf_int(c, "sliding_window", 0));
+}
+
 static void read_latent(const hf *c, lm_attention *a)
 {
     a->q_rank = hf_int(c, "q_lora_rank", 0);
@@ -88,8 +109,7 @@ static void read_latent(const hf *c, lm_attention *a)
     check_width(c, a->heads, a->size);
     check_width(c, a->heads, a->nope + a->v_size);
     if (a->nope < 1 || a->rope < 2 || a->v_size < 1 || a->q_rank > MOST_WIDTH)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "sizes of heads that cannot be, at 'qk_rope_head_dim' of the configuration");
+        hf_fail(c, "qk_rope_head_dim", "sizes of heads that cannot be");
     bool has_bias = hf_flag(c, "attention_bias", false);
     a->q_bias = a->k_bias = a->o_bias = has_bias;
     a->index_heads = hf_int(c, "index_n_heads", 0);
@@ -146,9 +166,9 @@ static void read_recurrence(const hf *c, const json_node *kda, int64_t hidden, l
         r->bias = hf_flag(c, "use_bias mamba_proj_bias", false);
     }
     check_width(c, r->heads, r->size);
-    if (r->v_size < 1 || r->v_size > MOST_WIDTH || r->heads * r->v_size > 4 * MOST_WIDTH || r->key_heads < 1 ||
+    if (r->v_size < 1 || r->v_size > MOST_WIDTH || r->heads * r->v_size > MOST_HEADS_WIDTH || r->key_heads < 1 ||
         r->heads % r->key_heads || r->window < 1 || r->window > 4096 || r->step_rank > MOST_WIDTH)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "sizes of a recurrent layer that cannot be, in the configuration");
+        hf_fail(c, "linear_num_value_heads mamba_num_heads state_size", "sizes of a recurrent layer that cannot be");
 }
 
 static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
@@ -165,8 +185,7 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
     if (is_type(c, "gemma4_text") && !hf_flag(c, "enable_moe_block", false))
         f->experts = 0;
     if (f->inner > MOST_WIDTH || f->experts > MOST_EXPERTS)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "a size is larger than any network's, at 'intermediate_size' of the configuration");
+        hf_fail(c, "intermediate_size", "a size is larger than any network's");
     if (!f->experts)
         return;
     f->chosen = hf_int(c, "num_experts_per_tok num_experts_per_token experts_per_token top_k_experts moe_topk", 1);
@@ -181,8 +200,8 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
         f->shared_inner = f->expert_inner;
     if (f->chosen < 1 || f->chosen > f->experts || f->expert_inner < 1 || f->expert_inner > MOST_WIDTH ||
         f->shared_inner > MOST_WIDTH || f->expert_hidden > MOST_WIDTH)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "%lld of %lld experts of width %lld cannot be, in the configuration",
-                  (long long)f->chosen, (long long)f->experts, (long long)f->expert_inner);
+        hf_fail(c, "num_experts_per_tok moe_intermediate_size", "%lld of %lld experts of width %lld cannot be",
+                (long long)f->chosen, (long long)f->experts, (long long)f->expert_inner);
     f->gates_shared = family_has(c, HF_GATED_SHARED);
     f->expert_bias = f->router_bias = family_has(c, HF_EXPERT_BIAS);
     str scoring = hf_text(c, "topk_method");
@@ -303,8 +322,8 @@ static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, cons
     bool is_mamba = kind == 'M' || str_is(word, "mamba"), is_moe = kind == 'E' || str_is(word, "moe");
     bool is_attention = kind == '*' || str_is(word, "attention");
     if (!is_mamba && !is_moe && !is_attention && kind != '-' && !str_is(word, "mlp"))
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "layer %lld is of no kind that is known, in the configuration",
-                  (long long)i);
+        hf_fail(c, "layers_block_type hybrid_override_pattern layer_types", "layer %lld is of no kind that is known",
+                (long long)i);
     if (is_mamba) {
         l->mixer = recurrent->mixer;
         l->recurrence = recurrent->recurrence;
@@ -329,8 +348,7 @@ static void cut_part(const hf *c, const json_node *block, int64_t hidden, lm_lay
     double mult = json_double(json_get(ffn, "ffn_mult"), 0);
     if (!(mult >= 0 && mult < 64) || json_int(json_get(ffn, "replace_with_linear"), 0) ||
         json_int(json_get(attention, "replace_with_linear"), 0))
-        fail_with(c->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "a block whose attention or feed-forward part is replaced is not supported");
+        hf_unsupported(c, "a block whose attention or feed-forward part is replaced is not supported");
     int64_t inner = (int64_t)(2 * mult * (double)hidden / 3);
     l->feed.inner = json_int(json_get(ffn, "no_op"), 0) ? 0 : (inner + 255) / 256 * 256;
 }
@@ -347,8 +365,7 @@ static void gemma4_layer(const hf *c, const plan *p, int64_t i, bool slides, lm_
             a->kv_heads = hf_int(c, "num_global_key_value_heads", a->kv_heads);
         check_width(c, a->heads, a->size);
         if (a->kv_heads < 1 || a->heads % a->kv_heads)
-            fail_with(c->fail, SOOTH_ERROR_INPUT,
-                      "heads that cannot be, at 'num_global_key_value_heads' of the configuration");
+            hf_fail(c, "num_global_key_value_heads", "heads that cannot be");
     }
     a->reads_earlier = p->shared_kv && i >= p->layers - p->shared_kv && i > 0;
     if (a->reads_earlier && hf_flag(c, "use_double_wide_mlp", false))
@@ -366,8 +383,7 @@ static void mimo_layer(const hf *c, bool slides, lm_layer *l)
         check_width(c, a->heads, a->size);
         check_width(c, a->heads, a->v_size);
         if (a->kv_heads < 1 || a->heads % a->kv_heads)
-            fail_with(c->fail, SOOTH_ERROR_INPUT,
-                      "heads that cannot be, at 'swa_num_key_value_heads' of the configuration");
+            hf_fail(c, "swa_num_key_value_heads", "heads that cannot be");
     }
     a->has_sinks = hf_flag(c, slides ? "add_swa_attention_sink_bias" : "add_full_attention_sink_bias", slides);
 }
@@ -419,8 +435,7 @@ static int64_t read_layer_count(const hf *c, const plan *p)
     if (is_type(c, "nemotron_h"))
         count = p->pattern.len ? (int64_t)p->pattern.len : p->types ? p->types->count : count;
     if (count < 1 || count > MOST_LAYERS)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "%lld layers cannot be, at 'num_hidden_layers' of the configuration",
-                  (long long)count);
+        hf_fail(c, "num_hidden_layers n_layer num_layers n_layers", "%lld layers cannot be", (long long)count);
     return count;
 }
 
@@ -446,6 +461,8 @@ static lm_layer first_layer(const hf *c, int64_t hidden, const plan *p, lm_layer
     bool has_attention = !str_ends(c->type, "mamba") && !is_type(c, "mamba2");
     if (has_attention)
         hf_read_attention(c, hidden, &l.attention);
+    if (is_type(c, "deepseek_v4"))
+        read_codes(c, &l.attention);
     if (has_attention && hf_int(c, "kv_lora_rank", 0)) {
         l.mixer = LM_LATENT;
         read_latent(c, &l.attention);
@@ -480,7 +497,7 @@ static void read_embedding(const hf *c, lm *m)
     m->norms_embeddings = family_has(c, HF_EMBED_NORM);
     m->per_layer = is_type(c, "gemma4_text") ? hf_int(c, "hidden_size_per_layer_input", 0) : 0;
     if (m->per_layer > 65536)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "a size is larger than any network's, at 'hidden_size_per_layer_input'");
+        hf_fail(c, "hidden_size_per_layer_input", "a size is larger than any network's");
 }
 
 void hf_decoder(hf *c)
@@ -517,7 +534,8 @@ void hf_decoder(hf *c)
 void hf_layers(const hf *c, lm *m, int64_t count)
 {
     if (count < 1 || count > MOST_LAYERS)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "%lld layers cannot be, in the configuration", (long long)count);
+        hf_fail(c, "num_hidden_layers num_layers encoder_layers decoder_layers", "%lld layers cannot be",
+                (long long)count);
     lm_layer first = m->layers[0];
     m->layer_count = (int32_t)count;
     m->layers = ARENA_ARRAY(c->b->arena, lm_layer, (size_t)count);

@@ -93,8 +93,7 @@ static void t5_pair(hf *c)
     hf_layers(c, &decoder, hf_int(c, "num_decoder_layers", layers));
     int64_t experts = hf_int(c, "num_experts", 0);
     if (experts > 1 << 14)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "a size is larger than any network's, at 'num_experts' of the configuration");
+        hf_fail(c, "num_experts", "a size is larger than any network's");
     int64_t steps[] = {hf_int(c, "encoder_sparse_step", 2), hf_int(c, "decoder_sparse_step", 2)};
     lm *stacks[] = {&encoder, &decoder};
     for (int s = 0; s < 2; s++)
@@ -120,8 +119,7 @@ static lm bart_stack(const hf *c, bool is_decoder, lm_layer *first)
     a->heads = a->kv_heads = hf_size(c, is_decoder ? "decoder_attention_heads" : "encoder_attention_heads", 1 << 14);
     a->size = a->v_size = hidden / a->heads;
     if (a->size < 1)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "more heads than elements, at 'encoder_attention_heads' of the configuration");
+        hf_fail(c, is_decoder ? "decoder_attention_heads" : "encoder_attention_heads", "more heads than elements");
     a->q_bias = a->k_bias = a->v_bias = a->o_bias = true;
     first->feed = read_feed(c, is_decoder ? "decoder_ffn_dim" : "encoder_ffn_dim");
     return (lm){.scope = is_decoder ? STR("decoder.") : STR("encoder."),

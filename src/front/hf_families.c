@@ -62,6 +62,7 @@ static const hf_family FAMILIES[] = {
     {"deepseek_v2", hf_decoder, LM_PRE, LM_RMS, 0, 0},
     {"deepseek_v3", hf_decoder, LM_PRE, LM_RMS, 0, 0},
     {"deepseek_v32", hf_decoder, LM_PRE, LM_RMS, 0, 0},
+    {"deepseek_v4", hf_decoder, LM_PRE, LM_RMS, HF_QK_HEAD, 0},
     {"kimi_k2", hf_decoder, LM_PRE, LM_RMS, 0, 0},
     {"kimi_linear", hf_decoder, LM_PRE, LM_RMS, 0, 0},
     {"glm_moe_dsa", hf_decoder, LM_PRE, LM_RMS, 0, 0},

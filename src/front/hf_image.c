@@ -22,8 +22,7 @@ static lm read_stack(const hf *c, const char *scope, lm_layer *first)
     if (!first->feed.inner)
         first->feed.inner = hf_int(c, "mlp_ratio", 4) * hidden;
     if (first->feed.inner > 1 << 20)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "a size is larger than any network's, at 'mlp_ratio' of the configuration");
+        hf_fail(c, "intermediate_size mlp_ratio", "a size is larger than any network's");
     lm m = {.scope = str_of(scope),
             .hidden = hidden,
             .embedded = hidden,
@@ -48,7 +47,7 @@ static picture read_picture(const hf *c)
                  .patch = hf_size(c, "patch_size", MOST_IMAGE),
                  .channels = hf_size(c, "num_channels", 4096)};
     if (p.patch > p.size)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "patches larger than the image, at 'patch_size' of the configuration");
+        hf_fail(c, "patch_size", "patches larger than the image");
     p.patches = (p.size / p.patch) * (p.size / p.patch);
     p.images = net_input(c->b, "pixel_values", DT_FLOAT32, 4, (num[]){net_batch(c->b), p.channels, p.size, p.size});
     return p;
@@ -154,9 +153,9 @@ void hf_image(hf *c)
     m.norms_last = !is_beit;
     if (is_beit &&
         (hf_flag(c, "use_relative_position_bias", false) || hf_flag(c, "use_shared_relative_position_bias", false)))
-        fail_with(c->fail, SOOTH_ERROR_UNSUPPORTED, "BEiT with relative positions is not supported; export the model");
+        hf_unsupported(c, "BEiT with relative positions is not supported");
     if (hf_flag(c, "use_swiglu_ffn", false))
-        fail_with(c->fail, SOOTH_ERROR_UNSUPPORTED, "DINOv2 with gated layers is not supported; export the model");
+        hf_unsupported(c, "DINOv2 with gated layers is not supported");
     hf_layers(c, &m, hf_int(c, "num_hidden_layers", 12));
     net_begin_literal(b);
     picture p = read_picture(c);
@@ -204,7 +203,7 @@ void hf_clip(hf *c)
     int64_t joint = hf_int(c, "projection_dim", 512);
     lm words = read_stack(&text, "text_model.", &first[0]), seen = read_stack(&vision, "vision_model.", &first[1]);
     if (joint < 1 || joint > MOST_WIDTH)
-        fail_with(c->fail, SOOTH_ERROR_INPUT, "a size that cannot be, at 'projection_dim' of the configuration");
+        hf_fail(c, "projection_dim", "a size that cannot be");
     words.is_causal = true;
     seen.norms_last = false;
     hf_layers(c, &words, hf_int(&text, "num_hidden_layers", 12));
@@ -264,8 +263,7 @@ static lm whisper_stack(const hf *c, bool is_decoder, lm_layer *first)
     a->heads = a->kv_heads = hf_size(&part, is_decoder ? "decoder_attention_heads" : "encoder_attention_heads", 4096);
     a->size = a->v_size = m.hidden / a->heads;
     if (a->size < 1)
-        fail_with(c->fail, SOOTH_ERROR_INPUT,
-                  "more heads than elements, at 'encoder_attention_heads' of the configuration");
+        hf_fail(c, is_decoder ? "decoder_attention_heads" : "encoder_attention_heads", "more heads than elements");
     a->q_bias = a->v_bias = a->o_bias = true;
     first->feed = (lm_feed){.inner = hf_size(c, is_decoder ? "decoder_ffn_dim" : "encoder_ffn_dim", 1 << 20),
                             .activation = hf_activation(c),

@@ -1,4 +1,4 @@
-/* hlo.h: programs of XLA: StableHLO (MLIR as text or bytecode) and HLO text. Each reader fills one hlo_module; hlo.c writes it as canonical
+/* hlo.h: programs of XLA: StableHLO (MLIR as text or bytecode) and HLO (text or protobuf). Each reader fills one hlo_module; hlo.c writes it as canonical
  * operators: arguments and calls in hlo.c, operators in hlo_ops.c and the files that it names.
  *
  * A module has functions; a function has a region; a region has arguments and operators; an operator may have regions. Values are
@@ -94,6 +94,12 @@ hlo_value hlo_new_value(hlo_module *m, hlo_type type, str name);
 hlo_function *hlo_new_function(hlo_module *m, str name);
 const hlo_function *hlo_find_function(const hlo_module *m, str name); /* NULL if there is none */
 hlo_value_info *hlo_at(const hlo_module *m, hlo_value v);
+/* Of the readers of HLO: an instruction's opcode as StableHLO spells it; the instruction at the end of a function with its result, which is returned
+ * (several results become a tuple of them); what the function hands back; the number of rounds in the configuration of a loop. */
+str hlo_opcode(hlo_module *m, str name);
+hlo_value hlo_add_op(hlo_module *m, hlo_function *f, hlo_op *o, hlo_type type, str name);
+void hlo_add_return(hlo_module *m, hlo_function *f, hlo_value root);
+bool hlo_trip_count(str config, int64_t *rounds);
 /* Writes the module into the source. */
 void hlo_write(hlo_module *m);
 

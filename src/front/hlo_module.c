@@ -39,6 +39,71 @@ hlo_value_info *hlo_at(const hlo_module *m, hlo_value v)
     return &m->values.items[v];
 }
 
+/* ---- instructions of HLO ------------------------------------------------------------------------------------------ */
+
+str hlo_opcode(hlo_module *m, str name)
+{
+    char *copy = arena_alloc(m->b->arena, name.len + 1, 1);
+    for (size_t i = 0; i < name.len; i++)
+        copy[i] = name.ptr[i] == '-' ? '_' : name.ptr[i];
+    return str_is((str){copy, name.len}, "topk") ? STR("top_k") : (str){copy, name.len};
+}
+
+/* Operators with several results have a tuple in HLO. */
+static bool has_several(str name)
+{
+    return str_is(name, "reduce") || str_is(name, "sort") || str_is(name, "top_k");
+}
+
+static void push_op(hlo_module *m, hlo_function *f, hlo_op *o)
+{
+    *(hlo_op **)ARENA_PUSH(m->b->arena, &f->body.ops) = o;
+}
+
+hlo_value hlo_add_op(hlo_module *m, hlo_function *f, hlo_op *o, hlo_type type, str name)
+{
+    o->first_result = m->values.count;
+    o->result_count = 1;
+    push_op(m, f, o);
+    if (!type.elements || type.element_count == 0 || !has_several(o->name))
+        return hlo_new_value(m, type, name);
+    hlo_op *tuple = ARENA_NEW(m->b->arena, hlo_op);
+    hlo_value *parts = ARENA_ARRAY(m->b->arena, hlo_value, (size_t)type.element_count);
+    o->result_count = type.element_count;
+    for (int32_t i = 0; i < type.element_count; i++)
+        parts[i] = hlo_new_value(m, type.elements[i], arena_printf(m->b->arena, "%.*s.%d", STR_ARG(name), i));
+    *tuple = (hlo_op){.name = STR("tuple"), .operands = parts, .operand_count = type.element_count, .result_count = 1};
+    tuple->first_result = hlo_new_value(m, type, name);
+    push_op(m, f, tuple);
+    return tuple->first_result;
+}
+
+void hlo_add_return(hlo_module *m, hlo_function *f, hlo_value root)
+{
+    hlo_op *end = ARENA_NEW(m->b->arena, hlo_op);
+    *end = (hlo_op){.name = STR("return"),
+                    .operands = arena_copy(m->b->arena, &root, 1, sizeof root),
+                    .operand_count = root != HLO_NO_VALUE,
+                    .first_result = m->values.count};
+    push_op(m, f, end);
+}
+
+bool hlo_trip_count(str config, int64_t *rounds)
+{
+    static const char COUNT[] = "known_trip_count"; /* "known_trip_count":{"n":"32"} */
+    for (size_t i = 0; i + sizeof COUNT < config.len; i++) {
+        decimal d = {0};
+        if (memcmp(config.ptr + i, COUNT, sizeof COUNT - 1) != 0)
+            continue;
+        while (i < config.len && !(config.ptr[i] >= '0' && config.ptr[i] <= '9'))
+            i++;
+        bool is_whole = decimal_read((str){config.ptr + i, config.len - i}, &d) && d.is_whole;
+        *rounds = d.whole;
+        return is_whole;
+    }
+    return false;
+}
+
 dtype hlo_dtype(str name)
 {
     static const struct {

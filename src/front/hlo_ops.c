@@ -72,7 +72,9 @@ static void map_tuple(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_bound *elements = ARENA_ARRAY(w->e.b->arena, hlo_bound, (size_t)o->operand_count + 1);
     for (int32_t i = 0; i < o->operand_count; i++) {
         elements[i] = *hlo_bound_of(w, o->operands[i]);
-        if (elements[i].kind == HLO_PERMUTED || elements[i].kind == HLO_BROADCAST)
+        bool is_view = elements[i].kind == HLO_PERMUTED || elements[i].kind == HLO_BROADCAST ||
+                       elements[i].kind == HLO_SQUEEZED || elements[i].kind == HLO_SPLIT;
+        if (is_view) /* whoever takes the element wants the tensor itself */
             elements[i] =
                 (hlo_bound){.kind = HLO_PLAIN, .id = hlo_in(w, o->operands[i]), .shape = NO_VALUE, .whole = NO_VALUE};
     }

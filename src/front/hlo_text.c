@@ -352,14 +352,9 @@ static void read_attribute(reader *r, hlo_op *o, attr_list *attrs)
     } else if (str_is(name, "metadata")) {
         o->label = op_name_in(inner);
     } else if (str_is(name, "backend_config")) {
-        static const char COUNT[] = "known_trip_count"; /* "known_trip_count":{"n":"32"} */
-        for (size_t i = 0; i + sizeof COUNT < inner.len; i++)
-            if (memcmp(inner.ptr + i, COUNT, sizeof COUNT - 1) == 0) {
-                int_list rounds = numbers_in(r, (str){inner.ptr + i, inner.len - i});
-                if (rounds.count)
-                    add_attr(r, attrs, STR("known_trip_count"), &(int_list){rounds.items, 1, 1}, (str){0});
-                break;
-            }
+        int64_t *rounds = ARENA_NEW(r->arena, int64_t);
+        if (hlo_trip_count(inner, rounds))
+            add_attr(r, attrs, STR("known_trip_count"), &(int_list){rounds, 1, 1}, (str){0});
     } else if (!str_is(name, "sharding") && !str_is(name, "frontend_attributes")) {
         int_list numbers = numbers_in(r, inner);
         if (str_is(inner, "true"))
@@ -397,27 +392,6 @@ static hlo_value read_operand(reader *r)
     return use(r);
 }
 
-/* Operators with several results have a tuple in HLO. */
-static bool has_several(str name)
-{
-    return str_is(name, "reduce") || str_is(name, "sort") || str_is(name, "top_k");
-}
-
-static str with_underscores(reader *r, str name)
-{
-    char *copy = arena_alloc(r->arena, name.len + 1, 1);
-    for (size_t i = 0; i < name.len; i++)
-        copy[i] = name.ptr[i] == '-' ? '_' : name.ptr[i];
-    return str_is((str){copy, name.len}, "topk") ? STR("top_k") : (str){copy, name.len};
-}
-
-static void add_op(reader *r, hlo_function *f, const hlo_op *o)
-{
-    hlo_op *copy = ARENA_NEW(r->arena, hlo_op);
-    *copy = *o;
-    *(hlo_op **)ARENA_PUSH(r->arena, &f->body.ops) = copy;
-}
-
 /* One instruction; returns its value, and in *is_root whether the computation hands it back. */
 static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
 {
@@ -431,7 +405,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
         bad(r, "the text is cut off, or no HLO");
     expect(r, '=');
     hlo_type type = read_type(r, 0);
-    str opcode = with_underscores(r, word(r));
+    str opcode = hlo_opcode(r->m, word(r));
     expect(r, '(');
     hlo_op *o = ARENA_NEW(r->arena, hlo_op);
     struct {
@@ -479,23 +453,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
         names_put(&r->values, name, v);
         return v;
     }
-    o->first_result = r->m->values.count;
-    bool is_split = type.elements && type.element_count > 0 && has_several(opcode);
-    if (is_split) {
-        hlo_op tuple = {.name = STR("tuple"), .result_count = 1};
-        hlo_value *parts = ARENA_ARRAY(r->arena, hlo_value, (size_t)type.element_count);
-        o->result_count = type.element_count;
-        for (int32_t i = 0; i < type.element_count; i++)
-            parts[i] = hlo_new_value(r->m, type.elements[i], arena_printf(r->arena, "%.*s.%d", STR_ARG(name), i));
-        *(hlo_op **)ARENA_PUSH(r->arena, &f->body.ops) = o;
-        tuple.operands = parts;
-        tuple.operand_count = type.element_count;
-        tuple.first_result = v = hlo_new_value(r->m, type, name);
-        add_op(r, f, &tuple);
-    } else {
-        v = hlo_new_value(r->m, type, name);
-        *(hlo_op **)ARENA_PUSH(r->arena, &f->body.ops) = o;
-    }
+    v = hlo_add_op(r->m, f, o, type, name);
     names_put(&r->values, name, v);
     return v;
 }
@@ -537,11 +495,7 @@ static void read_computation(reader *r, str name, bool is_entry)
         last = read_instruction(r, f, &is_root);
         root = is_root ? last : root;
     }
-    hlo_value *returned = ARENA_NEW(r->arena, hlo_value);
-    *returned = root != HLO_NO_VALUE ? root : last;
-    hlo_op end = {.name = STR("return"), .operands = returned, .operand_count = *returned != HLO_NO_VALUE};
-    end.first_result = r->m->values.count;
-    add_op(r, f, &end);
+    hlo_add_return(r->m, f, root != HLO_NO_VALUE ? root : last);
     if (r->at < r->end && *r->at == ',') /* execution_thread= … */
         while (r->at < r->end && *r->at != '\n')
             r->at++;

@@ -5,8 +5,9 @@
  * ModelProto: 1 ir_version, 2 producer_name, 3 producer_version, 7 graph, 8 opset_import, 25 functions.
  * GraphProto: 1 node, 2 name, 5 initializer, 11 input, 12 output, 13 value_info, 15 sparse_initializer.
  * NodeProto: 1 input, 2 output, 3 name, 4 op_type, 5 attribute, 7 domain.
- * ValueInfoProto: 1 name, 2 type. TypeProto: 1 tensor, 4 sequence, 5 map, 8 sparse tensor, 9 optional.
+ * ValueInfoProto: 1 name, 2 type, 3 doc_string. TypeProto: 1 tensor, 4 sequence, 5 map, 8 sparse tensor, 9 optional.
  * FunctionProto: 1 name, 4 input, 5 output, 7 node, 9 opset_import, 10 domain, 11 attribute_proto. */
+#include "base/decimal.h"
 #include "front/front.h"
 #include "front/onnx_tensor.h"
 
@@ -80,14 +81,16 @@ static void read_type(builder *b, wire w, str input_name, declared_type *t, int 
     }
 }
 
-static str value_info_name(wire w)
+static onnx_label value_info_label(wire w)
 {
     wire_field f;
-    str name = {0};
+    onnx_label label = {0};
     while (wire_next(&w, &f))
         if (f.number == 1)
-            name = wire_str(&f);
-    return name;
+            label.name = wire_str(&f);
+        else if (f.number == 3)
+            label.doc = wire_str(&f);
+    return label;
 }
 
 /* Gives a value the type that the file declares. */
@@ -257,6 +260,63 @@ static void declare_outputs(builder *b, open_graph *open)
     }
 }
 
+/* Does the documentation say that, with a number of bytes behind it or none (0)? */
+static bool says(str doc, const char *what, int64_t *packed_bytes)
+{
+    decimal d = {0};
+    size_t said = strlen(what);
+    *packed_bytes = 0;
+    if (!str_starts(doc, what))
+        return false;
+    str rest = {doc.ptr + said, doc.len - said};
+    if (str_starts(rest, ONNX_PACKED)) {
+        said = strlen(ONNX_PACKED);
+        if (decimal_read((str){rest.ptr + said, rest.len - said}, &d) && d.is_whole)
+            *packed_bytes = d.whole;
+        return true;
+    }
+    return rest.len == 0;
+}
+
+static bool is_static(const value *v)
+{
+    for (int i = 0; i < v->rank; i++)
+        if (v->dims[i] < 0)
+            return false;
+    return v->kind == VALUE_TENSOR && v->rank >= 0;
+}
+
+/* An input of the main graph may be a constant whose data `sooth convert` left out. */
+static void read_input(builder *b, wire w)
+{
+    onnx_label label = value_info_label(w);
+    value_id id = build_local(b, label.name);
+    if (id == NO_VALUE)
+        return;
+    read_value_type(b, w, id, b->depth == 1);
+    bool may_be_constant = label.doc.len && b->depth == 1 && is_static(build_at(b, id));
+    int64_t packed_bytes = 0;
+    bool is_weight = may_be_constant && says(label.doc, ONNX_WEIGHT_LEFT_OUT, &packed_bytes);
+    if (!is_weight && !(may_be_constant && says(label.doc, ONNX_CONSTANT_LEFT_OUT, &packed_bytes))) {
+        build_input(b, id);
+        return;
+    }
+    build_constant(b, id, onnx_left_out(b, w, build_at(b, id), packed_bytes));
+    build_at(b, id)->is_constant_node = !is_weight;
+}
+
+static void read_constant(builder *b, wire w, bool is_sparse)
+{
+    onnx_label label;
+    const tensor *t = is_sparse ? onnx_sparse_tensor(b, w, &label) : onnx_tensor(b, w, &label);
+    value_id id = build_local(b, label.name);
+    if (id == NO_VALUE)
+        return;
+    build_constant(b, id, t);
+    if (label.doc.len)
+        build_at(b, id)->is_constant_node = str_is(label.doc, ONNX_CONSTANT);
+}
+
 static void read_inputs_and_constants(builder *b, wire w, graph *g)
 {
     wire_field f;
@@ -264,18 +324,9 @@ static void read_inputs_and_constants(builder *b, wire w, graph *g)
         if (f.number == 2) {
             g->name = arena_str(b->arena, wire_str(&f));
         } else if (f.number == 11) {
-            value_id id = build_local(b, value_info_name(wire_message(&w, &f)));
-            if (id == NO_VALUE)
-                continue;
-            read_value_type(b, wire_message(&w, &f), id, b->depth == 1);
-            build_input(b, id);
+            read_input(b, wire_message(&w, &f));
         } else if (f.number == 5 || f.number == 15) {
-            str name;
-            wire message = wire_message(&w, &f);
-            const tensor *t = f.number == 15 ? onnx_sparse_tensor(b, message, &name) : onnx_tensor(b, message, &name);
-            value_id id = build_local(b, name);
-            if (id != NO_VALUE)
-                build_constant(b, id, t);
+            read_constant(b, wire_message(&w, &f), f.number == 15);
         }
     }
 }
@@ -287,7 +338,7 @@ static void read_declarations(builder *b, wire w)
     while (wire_next(&w, &f)) {
         if (f.number != 12 && f.number != 13)
             continue;
-        value_id id = build_value(b, value_info_name(wire_message(&w, &f)));
+        value_id id = build_value(b, value_info_label(wire_message(&w, &f)).name);
         if (id == NO_VALUE)
             continue;
         if (build_is_local(b, id) && !(f.number == 12 && build_at(b, id)->is_declared))

@@ -96,7 +96,7 @@ void onnx_attr(builder *b, wire w, attr *a)
     int64_t ints[FEW]; /* nearly all lists are short and of integers: no second reading for them */
     size_t int_count = 0;
     bool few_ints = true;
-    str ignored;
+    onnx_label ignored;
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:

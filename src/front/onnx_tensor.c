@@ -2,7 +2,7 @@
  * place.
  *
  * TensorProto: 1 dims, 2 data_type, 4 float_data, 5 int32_data, 7 int64_data, 8 name, 9 raw_data, 10 double_data,
- * 11 uint64_data, 13 external_data, 14 data_location (1 = external).
+ * 11 uint64_data, 12 doc_string, 13 external_data, 14 data_location (1 = external).
  * SparseTensorProto: 1 values (TensorProto, carries the name), 2 indices, 3 dims. */
 #include "front/onnx_tensor.h"
 
@@ -102,7 +102,7 @@ static void check_external(wire w)
                   STR_ARG(value), (size_t)(start - w.file));
 }
 
-const tensor *onnx_tensor(builder *b, wire w, str *name)
+const tensor *onnx_tensor(builder *b, wire w, onnx_label *label)
 {
     const uint8_t *start = w.at;
     tensor *t = ARENA_NEW(b->arena, tensor);
@@ -112,7 +112,7 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
     bool external = false;
     loose_numbers loose = {0};
     wire_field f;
-    *name = (str){0};
+    *label = (onnx_label){0};
     while (wire_next(&w, &f)) {
         switch (f.number) {
         case 1:
@@ -130,13 +130,16 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
             set_data(b, t, &loose, f, TENSOR_VARINTS);
             break;
         case 8:
-            *name = wire_str(&f);
+            label->name = wire_str(&f);
             break;
         case 9:
             set_data(b, t, &loose, f, TENSOR_RAW);
             break;
         case 10:
             set_data(b, t, &loose, f, TENSOR_DOUBLES);
+            break;
+        case 12:
+            label->doc = wire_str(&f);
             break;
         case 13:
             external = true;
@@ -155,7 +158,7 @@ const tensor *onnx_tensor(builder *b, wire w, str *name)
     return t;
 }
 
-const tensor *onnx_sparse_tensor(builder *b, wire w, str *name)
+const tensor *onnx_sparse_tensor(builder *b, wire w, onnx_label *label)
 {
     const uint8_t *start = w.at;
     tensor *t = ARENA_NEW(b->arena, tensor);
@@ -164,10 +167,10 @@ const tensor *onnx_sparse_tensor(builder *b, wire w, str *name)
     dims.rank = 0;
     int64_t values_bytes = 0;
     wire_field f;
-    *name = (str){0};
+    *label = (onnx_label){0};
     while (wire_next(&w, &f)) {
         if (f.number == 1) {
-            const tensor *values = onnx_tensor(b, wire_message(&w, &f), name);
+            const tensor *values = onnx_tensor(b, wire_message(&w, &f), label);
             t->dtype = values->dtype;
             values_bytes = values->stored_bytes;
         } else if (f.number == 3) {
@@ -176,5 +179,17 @@ const tensor *onnx_sparse_tensor(builder *b, wire w, str *name)
     }
     set_dims(b, w, start, t, &dims);
     t->stored_bytes = values_bytes;
+    return t;
+}
+
+const tensor *onnx_left_out(builder *b, wire w, const value *type, int64_t packed_bytes)
+{
+    tensor *t = ARENA_NEW(b->arena, tensor);
+    dim_list dims;
+    *t = (tensor){.dtype = type->dtype, .encoding = TENSOR_ELSEWHERE};
+    for (dims.rank = 0; dims.rank < (size_t)type->rank; dims.rank++)
+        dims.dims[dims.rank] = type->dims[dims.rank];
+    set_dims(b, w, w.at, t, &dims);
+    t->packed_bytes = packed_bytes > 0 && packed_bytes <= t->stored_bytes ? packed_bytes : 0;
     return t;
 }

@@ -5,10 +5,24 @@
 #include "front/wire.h"
 #include "graph/build.h"
 
-/* A TensorProto; its data stay where they are. *name is its name in the file's bytes. */
-const tensor *onnx_tensor(builder *b, wire w, str *name);
+/* What a tensor is called and said to be, in the file's bytes. */
+typedef struct onnx_label {
+    str name, doc;
+} onnx_label;
+
+/* Documentations that onnx_write.c writes and onnx.c understands: of inputs that are constants (how many bytes their data take may follow), and of
+ * constants that are no parameters. */
+#define ONNX_WEIGHT_LEFT_OUT "a weight without its data"
+#define ONNX_CONSTANT_LEFT_OUT "a constant without its data, no parameter"
+#define ONNX_PACKED ", packed bytes: "
+#define ONNX_CONSTANT "a constant, no parameter"
+
+/* A TensorProto; its data stay where they are. */
+const tensor *onnx_tensor(builder *b, wire w, onnx_label *label);
 /* A SparseTensorProto as a tensor without data. */
-const tensor *onnx_sparse_tensor(builder *b, wire w, str *name);
+const tensor *onnx_sparse_tensor(builder *b, wire w, onnx_label *label);
+/* A tensor of that type whose data are not in the file; w is for errors. packed_bytes is 0 if they follow from the type. */
+const tensor *onnx_left_out(builder *b, wire w, const value *type, int64_t packed_bytes);
 
 /* An AttributeProto. */
 void onnx_attr(builder *b, wire w, attr *a);

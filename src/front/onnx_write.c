@@ -1,9 +1,13 @@
 /* onnx_write.c: the source graph as an ONNX file without weights (sooth_write_onnx; field numbers are in onnx.c,
  * onnx_attr.c and onnx_tensor.c).
  *
- * Constants of up to 64 elements, and integers that shapes may be computed from, keep their data where the source has them;
- * all others keep type and dimensions, and their data are said to lie in an external file "stripped". What the graph does not
- * keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
+ * Constants of up to 64 elements, and integers that shapes may be computed from, keep their data where the source has them.
+ * All others become inputs of the main graph, with a documentation that says what they are (onnx_tensor.h): a file with inputs is whole, so
+ * that onnx.checker accepts it and ONNX Runtime loads it, whereas data in a file that is not there are an error to both. Constants of functions
+ * and outputs that are constants cannot be inputs: their data are said to lie in an external file "stripped".
+ * What the graph does not keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
+#include "base/names.h"
+#include "front/onnx_tensor.h"
 #include "front/wire_write.h"
 #include "graph/ops.h"
 
@@ -22,6 +26,12 @@ typedef struct onnx_writer {
     const network *net;   /* what the file does not declare, where the model is bound; else NULL */
     const graph **owner;  /* of each value: the graph that introduces it */
     const graph **border; /* the last graph that it is an input or output of */
+    struct {
+        value_id *items;
+        int32_t count, capacity;
+    } left_out;             /* constants that are inputs of the main graph, in order */
+    const tensor **without; /* of each value that is one of them: its type and dimensions; else NULL */
+    str *renamed;           /* of those whose name another graph has too; else empty */
 } onnx_writer;
 
 /* ---- tensors -------------------------------------------------------------------------------------------------------- */
@@ -48,13 +58,18 @@ static uint32_t varints_field(dtype t)
     return t == DT_INT64 ? 7 : t == DT_UINT32 || t == DT_UINT64 ? 11 : 5;
 }
 
-static void put_data(wire_writer *w, const tensor *t)
+static bool keeps_data(const tensor *t)
 {
     int64_t count = element_count(t);
-    bool keep = count <= SMALL_CONSTANT || (dtype_is_integer(t->dtype) && count <= MAX_FOLDED);
-    if (count == 0 && t->encoding == TENSOR_ELSEWHERE)
+    bool is_small = count <= SMALL_CONSTANT || (dtype_is_integer(t->dtype) && count <= MAX_FOLDED);
+    return count == 0 || (is_small && t->encoding != TENSOR_ELSEWHERE);
+}
+
+static void put_data(wire_writer *w, const tensor *t)
+{
+    if (element_count(t) == 0 && t->encoding == TENSOR_ELSEWHERE)
         wire_put_bytes(w, 9, NULL, 0);
-    else if (!keep || t->encoding == TENSOR_ELSEWHERE)
+    else if (!keeps_data(t))
         put_external(w);
     else
         wire_put_bytes(w,
@@ -66,14 +81,16 @@ static void put_data(wire_writer *w, const tensor *t)
 }
 
 /* The fields of a TensorProto. */
-static void put_tensor(wire_writer *w, const tensor *t, str name)
+static void put_tensor(wire_writer *w, const tensor *t, onnx_label label)
 {
     for (int i = 0; i < t->rank; i++)
         wire_put_int(w, 1, t->dims[i]);
     wire_put_int(w, 2, t->dtype);
-    if (name.len)
-        wire_put_str(w, 8, name);
+    if (label.name.len)
+        wire_put_str(w, 8, label.name);
     put_data(w, t);
+    if (label.doc.len)
+        wire_put_str(w, 12, label.doc);
 }
 
 /* Sparse ones take fewer bytes than their dimensions say. */
@@ -86,30 +103,37 @@ static int64_t sparse_values(const tensor *t)
 }
 
 /* The fields of a SparseTensorProto: values, indices, dims. */
-static void put_sparse(wire_writer *w, const tensor *t, int64_t count, str name)
+static void put_sparse(wire_writer *w, const tensor *t, int64_t count, onnx_label label)
 {
     const tensor values = {.dtype = t->dtype, .rank = 1, .dims = &count, .encoding = TENSOR_ELSEWHERE};
     const tensor indices = {.dtype = DT_INT64, .rank = 1, .dims = &count, .encoding = TENSOR_ELSEWHERE};
     size_t message = wire_begin(w, 1);
-    put_tensor(w, &values, name);
+    put_tensor(w, &values, label);
     wire_end(w, message);
     message = wire_begin(w, 2);
-    put_tensor(w, &indices, (str){0});
+    put_tensor(w, &indices, (onnx_label){0});
     wire_end(w, message);
     for (int i = 0; i < t->rank; i++)
         wire_put_int(w, 3, t->dims[i]);
 }
 
 /* A tensor in `dense` or, if it is one, a sparse tensor in `sparse`. */
-static void put_constant(wire_writer *w, uint32_t dense, uint32_t sparse, const tensor *t, str name)
+static void put_constant(wire_writer *w, uint32_t dense, uint32_t sparse, const tensor *t, onnx_label label)
 {
     int64_t values = sparse_values(t);
     size_t message = wire_begin(w, values < 0 ? dense : sparse);
     if (values < 0)
-        put_tensor(w, t, name);
+        put_tensor(w, t, label);
     else
-        put_sparse(w, t, values, name);
+        put_sparse(w, t, values, label);
     wire_end(w, message);
+}
+
+static str value_name(const onnx_writer *o, value_id id)
+{
+    if (id == NO_VALUE)
+        return STR("");
+    return o->renamed[id].len ? o->renamed[id] : o->s->values.items[id].name;
 }
 
 /* ---- types ---------------------------------------------------------------------------------------------------------- */
@@ -152,7 +176,10 @@ static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
     const value *v = &o->s->values.items[id];
     size_t info = wire_begin(w, field);
     wire_put_str(w, 1, v->name);
-    if (v->is_declared) {
+    const value *bound = o->net && id < o->net->values.count ? &o->net->values.items[id] : NULL;
+    bool is_bound = bound && bound->kind == VALUE_TENSOR;
+    bool is_ranked = v->kind != VALUE_TENSOR || v->rank >= 0;
+    if (v->is_declared && (is_ranked || !is_bound || bound->rank < 0)) {
         size_t type = wire_begin(w, 2);
         if (v->kind == VALUE_MAP) {
             put_map_type(w);
@@ -165,11 +192,31 @@ static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
             put_tensor_type(o, v);
         }
         wire_end(w, type);
-    } else if (o->net && id < o->net->values.count && o->net->values.items[id].kind == VALUE_TENSOR) {
+    } else if (is_bound) {
         size_t type = wire_begin(w, 2);
-        put_tensor_type(o, &o->net->values.items[id]);
+        put_tensor_type(o, bound);
         wire_end(w, type);
     }
+    wire_end(w, info);
+}
+
+/* A constant whose data are left out, as an input of the main graph. */
+static void put_left_out(onnx_writer *o, value_id id)
+{
+    wire_writer *w = o->w;
+    const tensor *t = o->without[id];
+    const value v = {.dtype = t->dtype, .rank = t->rank, .dims = (num *)t->dims, .is_declared = true};
+    bool is_weight = o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node;
+    size_t info = wire_begin(w, 11);
+    wire_put_str(w, 1, value_name(o, id));
+    size_t type = wire_begin(w, 2);
+    put_tensor_type(o, &v);
+    wire_end(w, type);
+    char doc[128], packed[64] = "";
+    if (t->packed_bytes > 0)
+        snprintf(packed, sizeof packed, "%s%lld", ONNX_PACKED, (long long)t->packed_bytes);
+    snprintf(doc, sizeof doc, "%s%s", is_weight ? ONNX_WEIGHT_LEFT_OUT : ONNX_CONSTANT_LEFT_OUT, packed);
+    wire_put_str(w, 3, str_of(doc));
     wire_end(w, info);
 }
 
@@ -219,7 +266,7 @@ static void put_attr_value(onnx_writer *o, const attr *a)
         wire_put_str(w, 4, a->string);
         break;
     case ATTR_TENSOR:
-        put_constant(w, 5, 22, a->tensor, (str){0});
+        put_constant(w, 5, 22, a->tensor, (onnx_label){0});
         break;
     case ATTR_GRAPH: /* as deep as the reader allowed: 32 */
         body = wire_begin(w, 6);
@@ -259,11 +306,6 @@ static void put_attr(onnx_writer *o, uint32_t field, const attr *a)
     put_attr_value(o, a);
     wire_put_int(o->w, 20, attribute_type(a));
     wire_end(o->w, message);
-}
-
-static str value_name(const onnx_writer *o, value_id id)
-{
-    return id == NO_VALUE ? STR("") : o->s->values.items[id].name;
 }
 
 /* ---- channels last -------------------------------------------------------------------------------------------------- */
@@ -323,6 +365,8 @@ static turned begin_turned(onnx_writer *o, uint32_t field, const node *n)
 static void put_node(onnx_writer *o, uint32_t field, const node *n)
 {
     wire_writer *w = o->w;
+    if (n->output_count == 1 && n->outputs[0] != NO_VALUE && o->without[n->outputs[0]])
+        return;
     turned t = begin_turned(o, field, n);
     size_t message = wire_begin(w, field);
     for (int32_t i = 0; i < n->input_count; i++)
@@ -355,6 +399,57 @@ static void claim_values(onnx_writer *o, const graph *g)
                 claim_values(o, g->nodes.items[i].attrs[k].graph);
 }
 
+static bool is_output(const graph *g, value_id v)
+{
+    for (int32_t i = 0; i < g->outputs.count; i++)
+        if (g->outputs.items[i] == v)
+            return true;
+    return false;
+}
+
+static void leave_out_one(onnx_writer *o, arena *a, const graph *g, value_id v, const tensor *t)
+{
+    if ((keeps_data(t) && sparse_values(t) < 0) || is_output(g, v))
+        return;
+    o->without[v] = t;
+    *(value_id *)ARENA_PUSH(a, &o->left_out) = v;
+}
+
+/* Weights, and the values of Constant nodes, of a graph and those inside it. */
+static void leave_out(onnx_writer *o, arena *a, const graph *g)
+{
+    for (value_id v = g->first_value; v < g->end_value; v++)
+        if (o->owner[v] == g && o->s->values.items[v].tensor)
+            leave_out_one(o, a, g, v, o->s->values.items[v].tensor);
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        if (node_is(n, "Constant") && n->domain.len == 0 && n->attr_count == 1 && n->attrs[0].kind == ATTR_TENSOR &&
+            n->output_count == 1 && n->outputs[0] != NO_VALUE)
+            leave_out_one(o, a, g, n->outputs[0], n->attrs[0].tensor);
+        for (int32_t k = 0; k < n->attr_count; k++)
+            if (n->attrs[k].kind == ATTR_GRAPH)
+                leave_out(o, a, n->attrs[k].graph);
+    }
+}
+
+/* Graphs beside one another may use a name each for its own; in the main graph it can be there once. */
+static void rename_left_out(onnx_writer *o, arena *a)
+{
+    const graph *main = &o->s->main;
+    names seen;
+    names_init(&seen, a);
+    for (value_id v = main->first_value; v < main->end_value; v++) {
+        str name = o->s->values.items[v].name;
+        names_put(&seen, name, names_get(&seen, name, 0) + 1);
+    }
+    for (int32_t i = 0; i < o->left_out.count; i++) {
+        value_id v = o->left_out.items[i];
+        str name = o->s->values.items[v].name;
+        if (o->owner[v] != main && names_get(&seen, name, 0) > 1)
+            o->renamed[v] = arena_printf(a, "%.*s~%d", STR_ARG(name), v);
+    }
+}
+
 /* The fields of a GraphProto. */
 static void put_graph(onnx_writer *o, const graph *g)
 {
@@ -364,20 +459,24 @@ static void put_graph(onnx_writer *o, const graph *g)
     wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *constant = &o->s->values.items[v];
-        if (o->owner[v] == g && constant->tensor)
-            put_constant(w, 5, 15, constant->tensor, constant->name);
+        onnx_label label = {constant->name, constant->is_constant_node ? STR(ONNX_CONSTANT) : (str){0}};
+        if (o->owner[v] == g && constant->tensor && !o->without[v])
+            put_constant(w, 5, 15, constant->tensor, label);
     }
     for (int32_t i = 0; i < g->inputs.count; i++) {
-        put_value_info(o, 11, g->inputs.items[i]);
+        if (!o->without[g->inputs.items[i]])
+            put_value_info(o, 11, g->inputs.items[i]);
         o->border[g->inputs.items[i]] = g;
     }
+    for (int32_t i = 0; g == &o->s->main && i < o->left_out.count; i++)
+        put_left_out(o, o->left_out.items[i]);
     for (int32_t i = 0; i < g->outputs.count; i++) {
         put_value_info(o, 12, g->outputs.items[i]);
         o->border[g->outputs.items[i]] = g;
     }
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *inner = &o->s->values.items[v];
-        if (o->owner[v] == g && inner->is_declared && !inner->tensor && o->border[v] != g)
+        if (o->owner[v] == g && inner->is_declared && !inner->tensor && o->border[v] != g && !o->without[v])
             put_value_info(o, 13, v);
     }
 }
@@ -474,6 +573,15 @@ static void put_model(onnx_writer *o)
     }
     if (!has_default) /* what the reader took it for */
         put_opset(w, 8, STR(""), 1);
+    function_uses uses = {.name_count = 0};
+    collect_uses(&uses, &s->main);
+    for (int32_t i = 0; i < uses.opset_count; i++) {
+        bool is_there = uses.opsets[i].domain.len == 0;
+        for (int32_t k = 0; k < s->opsets.count; k++)
+            is_there = is_there || str_eq(s->opsets.items[k].domain, uses.opsets[i].domain);
+        if (!is_there)
+            put_opset(w, 8, uses.opsets[i].domain, uses.opsets[i].version);
+    }
     for (int32_t i = 0; i < s->functions.count; i++)
         put_function(o, &s->functions.items[i]);
 }
@@ -488,6 +596,10 @@ static bool write_all(onnx_writer *o, arena *scratch)
     for (int32_t i = 0; i < o->s->functions.count; i++)
         claim_values(o, &o->s->functions.items[i].graph);
     claim_values(o, &o->s->main);
+    o->without = ARENA_ARRAY(scratch, const tensor *, (size_t)o->s->values.count);
+    o->renamed = ARENA_ARRAY(scratch, str, (size_t)o->s->values.count);
+    leave_out(o, scratch, &o->s->main);
+    rename_left_out(o, scratch);
     put_model(o);
     return true;
 }

@@ -52,7 +52,7 @@ static value_id spread(emitter *e, const named_op *o, value_id x, value_id y)
 {
     int64_t axis = named_int(e, o, "axis", -1), axes[MAX_RANK];
     int x_rank = named_declared(e, x)->rank, y_rank = named_declared(e, y)->rank;
-    if (axis < 0 || x_rank < 0 || y_rank < 1 || axis + y_rank >= x_rank)
+    if (axis < 0 || x_rank < 0 || y_rank < 1 || axis >= x_rank - y_rank)
         return y;
     int count = x_rank - (int)axis - y_rank;
     for (int i = 0; i < count; i++)

@@ -15,6 +15,7 @@ static const front_end FRONT_ENDS[] = {
     {paddle_sniff, paddle_read},
     {paddle_pir_sniff, paddle_pir_read},
     {paddle_js_sniff, paddle_js_read},
+    {hlo_proto_sniff, hlo_proto_read},   /* before TensorFlow: a dump of XLA's has a module where a graph has a node */
     {tensorflow_sniff, tensorflow_read}, /* before ONNX: a SavedModel could be taken for one */
     {tfjs_sniff, tfjs_read},             /* before Keras: a layers model has one inside */
     {keras_sniff, keras_read},           /* before PyTorch: both have ZIP archives */

@@ -13,32 +13,6 @@
 
 /* ---- sniffing -------------------------------------------------------------------------------------------------- */
 
-static bool next_varint(const uint8_t **p, const uint8_t *end, uint64_t *x)
-{
-    *x = 0;
-    for (int shift = 0; *p < end && shift < 64; shift += 7) {
-        uint8_t byte = *(*p)++;
-        *x |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
-            return true;
-    }
-    return false;
-}
-
-/* Is there a text or message of that key, whose length fits? Moves behind it. */
-static bool next_part(const uint8_t **p, const uint8_t *end, uint8_t key, str *part)
-{
-    uint64_t length;
-    if (*p == end || **p != key)
-        return false;
-    const uint8_t *at = *p + 1;
-    if (!next_varint(&at, end, &length) || length > (uint64_t)(end - at))
-        return false;
-    *part = (str){(const char *)at, (size_t)length};
-    *p = at + length;
-    return true;
-}
-
 static bool is_printable(str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -52,8 +26,7 @@ static bool is_node(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
     str name, op;
-    return next_part(&p, end, 1 << 3 | 2, &name) && next_part(&p, end, 2 << 3 | 2, &op) && is_printable(name) &&
-           is_printable(op);
+    return wire_part(&p, end, 1, &name) && wire_part(&p, end, 2, &op) && is_printable(name) && is_printable(op);
 }
 
 static bool is_graph(const uint8_t *bytes, size_t size)
@@ -61,9 +34,9 @@ static bool is_graph(const uint8_t *bytes, size_t size)
     const uint8_t *p = bytes, *end = bytes + size;
     str part;
     while (p < end) {
-        if (next_part(&p, end, 1 << 3 | 2, &part))
+        if (wire_part(&p, end, 1, &part))
             return is_node(part);
-        if (!next_part(&p, end, 2 << 3 | 2, &part) && !next_part(&p, end, 4 << 3 | 2, &part))
+        if (!wire_part(&p, end, 2, &part) && !wire_part(&p, end, 4, &part))
             return false;
     }
     return false;
@@ -76,8 +49,8 @@ static bool is_meta_graph_def(str message)
     str part;
     while (p < end) {
         bool is_known = false;
-        for (uint8_t field = 1; field <= 7 && !is_known; field++)
-            is_known = next_part(&p, end, (uint8_t)(field << 3 | 2), &part);
+        for (uint32_t field = 1; field <= 7 && !is_known; field++)
+            is_known = wire_part(&p, end, field, &part);
         if (!is_known)
             return false;
     }
@@ -89,8 +62,7 @@ static bool is_saved_model(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes + 2, *end = bytes + size;
     str meta;
-    return size >= 4 && bytes[0] == 1 << 3 && bytes[1] == 1 && next_part(&p, end, 2 << 3 | 2, &meta) &&
-           is_meta_graph_def(meta);
+    return size >= 4 && bytes[0] == 1 << 3 && bytes[1] == 1 && wire_part(&p, end, 2, &meta) && is_meta_graph_def(meta);
 }
 
 /* MetaInfoDef, then a GraphDef. */
@@ -98,7 +70,7 @@ static bool is_meta_graph(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
     str info, graph;
-    return next_part(&p, end, 1 << 3 | 2, &info) && next_part(&p, end, 2 << 3 | 2, &graph) &&
+    return wire_part(&p, end, 1, &info) && wire_part(&p, end, 2, &graph) &&
            is_graph((const uint8_t *)graph.ptr, graph.len);
 }
 
@@ -285,26 +257,46 @@ static bool is_side_effect(str op)
     return false;
 }
 
+/* Whoever follows the readers of a graph without an output ends in a circle. */
+_Noreturn static void fail_without_output(const tf_graph *g, const int32_t *readers)
+{
+    int32_t at = 0;
+    while (at < g->count - 1 && is_side_effect(g->nodes[at].op))
+        at++;
+    for (int32_t i = 0; i < g->count && readers[at] > 0; i++)
+        at = readers[at] - 1;
+    fail_with(g->file->fail, SOOTH_ERROR_INPUT,
+              "every node of the graph is read by another, so that it has no output: '%.*s' (%.*s) depends on itself; "
+              "export or freeze the model again with its outputs named",
+              STR_ARG(g->nodes[at].name), STR_ARG(g->nodes[at].op));
+}
+
 static void write_unread(tf_graph *g)
 {
     builder *b = g->file->e.b;
     bool *is_read = ARENA_ARRAY(b->arena, bool, (size_t)g->count + 1);
-    bool has_other = false;
+    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1); /* plus one; 0: nobody */
+    bool has_other = false, has_unread = false;
     for (int32_t i = 0; i < g->count; i++) {
         has_other |= !is_side_effect(g->nodes[i].op);
         for (int32_t k = 0; k < g->nodes[i].input_count; k++) {
             tf_edge e = tf_resolve(g, g->nodes[i].input_texts[k]);
             /* what only side effects read is an output all the same */
             bool counts = !is_side_effect(g->nodes[i].op) || str_is(g->nodes[i].op, "NextIteration");
-            if (e.node >= 0 && e.node != i && counts)
+            if (e.node >= 0 && e.node != i && counts) {
                 is_read[e.node] = true;
+                readers[e.node] = i + 1;
+            }
         }
     }
     for (int32_t i = 0; i < g->count; i++) {
         is_read[i] |= has_other && is_side_effect(g->nodes[i].op);
+        has_unread |= !is_read[i];
         if (!is_read[i])
             tf_need(g, (tf_edge){i, 0});
     }
+    if (!has_unread)
+        fail_without_output(g, readers);
     for (int32_t i = 0; i < g->count; i++) /* inputs in the file's order */
         if (g->nodes[i].is_needed && str_starts(g->nodes[i].op, "Placeholder"))
             tf_write(g, (tf_edge){i, 0});

@@ -130,3 +130,23 @@ size_t wire_packed_ints(wire packed, int64_t *to, size_t room)
     }
     return count;
 }
+
+bool wire_part(const uint8_t **p, const uint8_t *end, uint32_t number, str *part)
+{
+    const uint8_t *at = *p;
+    uint64_t length = 0;
+    if (at == end || *at++ != (number << 3 | 2))
+        return false;
+    for (int shift = 0; shift < 64; shift += 7) {
+        if (at == end)
+            return false;
+        length |= (uint64_t)(*at & 127) << shift;
+        if (*at++ < 128)
+            break;
+    }
+    if (length > (uint64_t)(end - at))
+        return false;
+    *part = (str){(const char *)at, (size_t)length};
+    *p = at + length;
+    return true;
+}

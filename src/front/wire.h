@@ -96,6 +96,9 @@ static inline size_t wire_ints(const wire *w, const wire_field *field, int64_t *
     return 1;
 }
 
+/* For telling formats: is there a text or message of that number (below 16) here, whose length fits? Moves behind it. Never fails. */
+bool wire_part(const uint8_t **p, const uint8_t *end, uint32_t number, str *part);
+
 _Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);
 
 #endif

@@ -302,10 +302,15 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
         fill_memory(answer, &model->net, where);
+    for (int32_t i = 0; i < model->source.notes.count;
+         i++) /* how the network was built, where the file left something open */
+        add_note(answer, arena_printf(&answer->arena, "Of the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
     arithmetic runs = setting_arithmetic(where);
     answer->totals.arithmetic = runs.products;
     if (runs.note)
         add_note(answer, runs.note);
+    if (times->stack_note)
+        add_note(answer, times->stack_note);
     if (answer->unknown.count)
         note_unknown(answer);
     if (answer->memory && answer->memory->limit)

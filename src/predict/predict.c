@@ -1,5 +1,6 @@
 /* predict.c: from a program to its time: the distinct kernels group by group through their networks, then the host, then the
  * interval. */
+#include "base/nearest.h"
 #include "predict/slice.h"
 #include "predict/weights.h"
 
@@ -280,6 +281,33 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* What to tell a user whose software is not among those that were measured; NULL if there is nothing to tell. */
+static const char *stack_note(const net *n, str asked, int used, arena *a)
+{
+    if (!asked.len || str_is(asked, "unknown") || str_eq(n->stacks[used], asked))
+        return NULL;
+    asked.len = asked.len < 60 ? asked.len : 60;
+    if (used >= UNKNOWN_STACKS)
+        return arena_printf(
+                   a, "Nothing was measured with the software '%.*s': %.*s, the nearest version, stands in for it.",
+                   STR_ARG(asked), STR_ARG(n->stacks[used]))
+            .ptr;
+    nearest near = nearest_to(asked);
+    str known = {"", 0};
+    for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
+        nearest_try(&near, n->stacks[i]);
+        if (net_has_host(n, i))
+            known = arena_printf(a, "%s%s%.*s", known.ptr, known.len ? ", " : "", STR_ARG(n->stacks[i]));
+    }
+    str meant = near.best.len ? arena_printf(a, " Did you mean %.*s?", STR_ARG(near.best)) : STR("");
+    return arena_printf(
+               a,
+               "The software '%.*s' is not known, nor a version near it: as if none were given.%s Networks were "
+               "measured with %s.",
+               STR_ARG(asked), meant.ptr, known.ptr)
+        .ptr;
+}
+
 prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
                             arena *a)
 {
@@ -318,6 +346,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         } else {
             time_by_weights(&v, &list, who, &view, times, a);
         }
+        if (isnan(slice.launch_us))
+            r->stack_note = stack_note(&v.net, where->stack, who.stack, a);
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     uint32_t groups = 0;

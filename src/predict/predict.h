@@ -49,7 +49,8 @@ typedef struct prediction {
     double unknown_share;               /* of the device's time in kernels without a rule */
     double novelty;                     /* of it in kernels that training has not seen, or without a rule */
     const char *interval_kind;          /* what the interval was calibrated on ("known GPU, new family" …) */
-    kernel_time *kernels;               /* one for each kernel of the program */
+    const char *stack_note; /* which software stands in for the one asked for; NULL: that one was measured */
+    kernel_time *kernels;   /* one for each kernel of the program */
     const kernel_figures *figures;
     int32_t figures_count;
 } prediction;

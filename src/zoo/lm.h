@@ -54,13 +54,15 @@ typedef struct lm_attention {
     bool is_packed; /* queries, keys and values from one product */
     lm_head_norm qk_norm;
     lm_norm qk_norm_kind;
-    bool norms_values;    /* by head, without a weight */
-    bool is_gated;        /* the output is multiplied by sigmoids that come with the queries */
-    bool has_sinks;       /* a learned score for each head beside those of the keys */
-    bool values_are_keys; /* one product for both */
-    bool reads_earlier;   /* keys and values of an earlier layer: none of its own */
-    /* LM_LATENT; q_rank 0: queries come from one product. */
-    int64_t q_rank, kv_rank, nope, rope;
+    bool norms_values;        /* by head, without a weight */
+    bool is_gated;            /* the output is multiplied by sigmoids that come with the queries */
+    bool has_sinks;           /* a learned score for each head beside those of the keys */
+    bool values_are_keys;     /* one product for both */
+    bool reads_earlier;       /* keys and values of an earlier layer: none of its own */
+    int64_t q_rank;           /* queries come from a normed code of that width; 0: from one product */
+    int64_t o_rank, o_groups; /* the output goes through a code of that width for each group of heads; 0: one product */
+    /* LM_LATENT. */
+    int64_t kv_rank, nope, rope;
     /* Small heads find out first which keys matter (DeepSeek Sparse Attention); 0: none do. */
     int64_t index_heads, index_size, index_count;
     bool index_is_normed; /* … with norms, and without weights of the heads (MiniMax) */

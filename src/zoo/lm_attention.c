@@ -179,6 +179,30 @@ typedef struct projections {
     value_id q, k, v, gate; /* (N, tokens, heads · size) */
 } projections;
 
+/* The low-rank code that queries are made of. */
+static value_id query_code(lm_run *r, str scope, value_id x, const lm_attention *a)
+{
+    builder *b = r->b;
+    x = lm_linear(b, net_join(b, scope, "q_a_proj"), x, r->m->hidden, a->q_rank, a->q_bias);
+    return lm_normed(r, net_join(b, scope, "q_a_layernorm"), x, a->q_rank, LM_RMS);
+}
+
+/* From what the heads found (N, tokens, heads · v_size) to the stream. */
+static value_id output_of(lm_run *r, str scope, value_id y, const lm_attention *a)
+{
+    builder *b = r->b;
+    int64_t width = a->heads * a->v_size, hidden = r->m->hidden;
+    if (!a->o_rank)
+        return lm_linear(b, net_join(b, scope, "o_proj"), y, width, hidden, a->o_bias);
+    str name = net_join(b, scope, "o_a");
+    y = lm_heads_first(b, name, lm_by_head(b, name, y, a->o_groups, width / a->o_groups));
+    value_id weights = net_weight(b, net_join(b, scope, "o_a_proj.weight"), 3,
+                                  (int64_t[]){a->o_groups, width / a->o_groups, a->o_rank});
+    y = net_binary(b, "MatMul", net_join(b, scope, "o_a_proj"), y, weights);
+    y = lm_join_heads(b, net_join(b, scope, "o_a_code"), y, a->o_groups * a->o_rank);
+    return lm_linear(b, net_join(b, scope, "o_b_proj"), y, a->o_groups * a->o_rank, hidden, a->o_bias);
+}
+
 static projections project(lm_run *r, str scope, value_id x, const lm_attention *a)
 {
     builder *b = r->b;
@@ -190,7 +214,10 @@ static projections project(lm_run *r, str scope, value_id x, const lm_attention 
         lm_split(b, net_join(b, scope, "split"), x, (int64_t[]){q, k, v}, 3, parts);
         return (projections){parts[0], parts[1], parts[2], NO_VALUE};
     }
-    p.q = lm_linear(b, net_join(b, scope, "q_proj"), x, hidden, a->is_gated ? 2 * q : q, a->q_bias);
+    if (a->q_rank)
+        p.q = net_product(b, net_join(b, scope, "q_b_proj"), query_code(r, scope, x, a), a->q_rank, q);
+    else
+        p.q = lm_linear(b, net_join(b, scope, "q_proj"), x, hidden, a->is_gated ? 2 * q : q, a->q_bias);
     if (a->is_gated) { /* queries and gates of each head lie side by side */
         p.q = lm_by_head(b, net_join(b, scope, "q_gate"), p.q, a->heads, 2 * a->size);
         lm_split(b, net_join(b, scope, "q_gate.split"), p.q, (int64_t[]){a->size, a->size}, 2, parts);
@@ -241,7 +268,7 @@ value_id lm_attend(lm_run *r, str scope, value_id x, const lm_attention *a)
         value_id gate = net_unary(b, "Sigmoid", net_join(b, scope, "gate.sigmoid"), p.gate);
         y = net_binary(b, "Mul", net_join(b, scope, "gate.mul"), y, gate);
     }
-    return lm_linear(b, net_join(b, scope, "o_proj"), y, a->heads * a->v_size, r->m->hidden, a->o_bias);
+    return output_of(r, scope, y, a);
 }
 
 value_id lm_attend_encoded(lm_run *r, str scope, value_id x, const lm_attention *a)
@@ -268,10 +295,8 @@ value_id lm_attend_latent(lm_run *r, str scope, value_id x, const lm_attention *
     builder *b = r->b;
     int64_t hidden = r->m->hidden, heads = a->heads, size = a->nope + a->rope;
     value_id parts[2], q = x, code = x;
-    if (a->q_rank) {
-        code = lm_linear(b, net_join(b, scope, "q_a_proj"), x, hidden, a->q_rank, a->q_bias);
-        q = code = lm_normed(r, net_join(b, scope, "q_a_layernorm"), code, a->q_rank, LM_RMS);
-    }
+    if (a->q_rank)
+        q = code = query_code(r, scope, x, a);
     q = net_product(b, net_join(b, scope, a->q_rank ? "q_b_proj" : "q_proj"), q, a->q_rank ? a->q_rank : hidden,
                     heads * size);
     q = lm_heads_first(b, net_join(b, scope, "q"), lm_by_head(b, net_join(b, scope, "q"), q, heads, size));

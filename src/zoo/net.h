@@ -7,8 +7,8 @@
 
 #include "zoo/zoo.h"
 
-/* The operator set that the nodes are written in: the first with Attention. */
-enum { ZOO_OPSET = 23 };
+/* The operator set that the nodes are written in: the first with Attention and Swish. */
+enum { ZOO_OPSET = 24 };
 
 void net_begin(builder *b);
 /* Of a network whose nodes are the very operators that its implementation runs one by one: nothing is recovered. */

@@ -23,8 +23,8 @@ SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime",
 NETWORKS = {"resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "vgg16": "VGG-16", "bert_base": "BERT-base, 128 tokens"}
 DIRECTORIES = ("pt2", "torchscript", "onnx", "stablehlo", "jax-export", "hlo", "paddle", "savedmodel", "graphdef", "keras", "tflite",
                "openvino", "coreml", "mxnet", "ncnn", "pnnx")
-# Other numbers than float32, gradients, forms that are not read.
-OTHERS = (".int8.", ".float16.", ".dynamic.", ".grad.", ".bf16.", ".hlo.pb")
+# Other numbers than float32, gradients.
+OTHERS = (".int8.", ".float16.", ".dynamic.", ".grad.", ".bf16.")
 PARAMETERS, MACS = 0.005, 0.005  # at most so far apart
 # Predictions of a network's files. Where all kernels are the same the goal is 2 %; where a file has some of its own, which are listed below, they
 # are real, but small, and the predictor is not smooth in what is small.

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import tempfile
 import xml.dom.minidom
@@ -29,7 +30,8 @@ def sums(rows):
 
 
 def tensors(report):
-    return sorted(json.dumps(value) for value in report["values"])
+    """Weights of graphs beside one another that have the same name become inputs of one graph, under a name with a number."""
+    return sorted(json.dumps({**value, "name": re.sub(r"~\d+$", "", value["name"])}) for value in report["values"])
 
 
 def look(task):

@@ -206,6 +206,34 @@ def gpus_and_graphs():
 
 
 @test
+def a_users_own_gpus_are_those_of_the_program():
+    import sooth
+    with tempfile.TemporaryDirectory() as directory:
+        text = (TOP / "data/gpus/t4.txt").read_text()
+        own = re.sub(r"(?m)^aliases.*\n", "", re.sub(r"(?m)^name = .*", "name = mycard", text))
+        pathlib.Path(directory, "own.txt").write_text(own)
+        before = os.environ.get("SOOTH_GPUS")
+        os.environ["SOOTH_GPUS"] = directory
+        try:
+            model = sooth.load("zoo:resnet18", batch=4)
+            prediction = model.predict(gpu="mycard")
+            assert prediction.gpu == "mycard"
+            told = subprocess.run([BUILD / "sooth", "predict", "zoo:resnet18", "--batch", "4", "--gpu", "mycard", "-f", "json"], capture_output=True)
+            assert json.loads(told.stdout)["latency_ms"]["value"] == prediction.latency_ms
+            assert model.largest_batch(gpu="mycard") > 1
+            assert model.predict(gpu=pathlib.Path(directory, "own.txt")).gpu == "mycard"
+        finally:
+            os.environ.pop("SOOTH_GPUS")
+            if before is not None:
+                os.environ["SOOTH_GPUS"] = before
+        try:
+            model.predict(gpu="mycard")
+            raise AssertionError("a GPU that is no longer there was found")
+        except sooth.UsageError as error:
+            assert "mycard" in str(error)
+
+
+@test
 def the_cells_of_the_notebook_run():
     cells = json.loads((TOP / "python/example.ipynb").read_text())["cells"]
     scope = {}

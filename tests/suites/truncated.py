@@ -57,6 +57,7 @@ def files():
     yield "CoreML network", case("coreml", "a neural network of the first version", "hex")
     yield "StableHLO", case("hlo", "StableHLO: a linear layer", "file")
     yield "HLO", case("hlo", "the same in HLO text", "file")
+    yield "HLO as protobuf", case("hlo", "HLO as protobuf: what the text says", "hex")
     yield "configuration", case("language", "a configuration builds the graph", "file")
     sizes = {"block_count": 2, "embedding_length": 64, "feed_forward_length": 128, "attention.head_count": 4, "vocab_size": 100}
     yield "GGUF", hostile.gguf(hostile.gguf_text("general.architecture") + struct.pack("<I", 8) + hostile.gguf_text("llama") + b"".join(
