@@ -46,6 +46,13 @@ typedef enum lower_optimizer {
     OPTIMIZER_ADAMW,
 } lower_optimizer;
 
+/* Layer and group norms under autocast. */
+typedef enum lower_norms {
+    NORMS_FLOAT, /* in fp32, as PyTorch has it */
+    NORMS_LOW_MAPS, /* those of maps in 16 bits: timm's set_fast_norm(), as long as its transformers had layers of PyTorch's own */
+    NORMS_LOW, /* all in 16 bits */
+} lower_norms;
+
 /* All zero means: eager PyTorch 2, inference, fp32, nchw. */
 typedef struct lower_options {
     lower_precision precision;
@@ -56,6 +63,7 @@ typedef struct lower_options {
     bool explicit_attention;   /* PyTorch 1.x: attention is product, softmax, product */
     bool single_updates;       /* PyTorch 1.x: the optimizer updates one parameter after the other */
     bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
+    lower_norms norms;
 } lower_options;
 
 typedef int32_t tensor_id;
@@ -66,7 +74,7 @@ static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
            (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
-           (uint64_t)o->autocast_backward << 42;
+           (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43;
 }
 
 /* A tensor on the device. */

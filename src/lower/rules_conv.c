@@ -294,11 +294,18 @@ static tensor_id through_map(eager *e)
     return permute(e, e->of_value[turn->outputs[0]], BACK);
 }
 
-/* In float32 under autocast. */
+/* What a norm reads under autocast. */
+static tensor_id for_norm(eager *e, tensor_id t)
+{
+    lower_norms norms = e->options->norms;
+    bool is_low = norms == NORMS_LOW || (norms == NORMS_LOW_MAPS && tensor_at(e, t)->rank == 4);
+    return is_low ? to_low(e, t) : to_float(e, t);
+}
+
 void lower_layer_norm(eager *e)
 {
     bool is_rms = !node_is(e->node, "LayerNormalization");
-    tensor_id t = to_float(e, through_map(e));
+    tensor_id t = is_rms ? to_float(e, through_map(e)) : for_norm(e, through_map(e));
     extent y = tensor_extent(e, t);
     extent_contiguous(&y);
     tensor_id made = normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1);
@@ -312,7 +319,7 @@ void lower_layer_norm(eager *e)
 
 void lower_group_norm(eager *e)
 {
-    tensor_id t = to_float(e, input_of(e, 0));
+    tensor_id t = for_norm(e, input_of(e, 0));
     extent y = tensor_extent(e, t);
     if (extent_suggests_channels_last(&y))
         extent_channels_last(&y);

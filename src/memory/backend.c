@@ -25,7 +25,7 @@ bool is_depthwise(const program *p, const kernel *k)
 }
 
 /* As PyTorch tells it from sizes and strides (c10/core/MemoryFormat.h). */
-static bool is_channels_last(const placed_tensor *t)
+bool is_channels_last(const placed_tensor *t)
 {
     static const int ORDER[] = {1, 3, 2, 0};
     int64_t least = 0;

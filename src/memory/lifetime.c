@@ -44,6 +44,14 @@ static str next_part(scope *s)
     return part;
 }
 
+static int depth_of(scope s)
+{
+    int depth = 0;
+    while (depth < MAX_DEPTH && next_part(&s).len)
+        depth++;
+    return depth;
+}
+
 /* How many leading parts two scopes share; `is_deeper`: the second has more. */
 static int shared_depth(scope a, scope b, bool *is_deeper)
 {
@@ -88,11 +96,38 @@ static int32_t returns_at(const calls *c, int32_t kernel_index)
 {
     if (kernel_index >= c->count)
         return kernel_index;
-    scope s = scope_of(c, kernel_index);
-    int depth = 0;
-    while (depth < MAX_DEPTH && next_part(&s).len)
-        depth++;
+    int depth = depth_of(scope_of(c, kernel_index));
     return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
+}
+
+/* What code is written in one statement, as far as kernels tell: those of one operator, and sums and products in a row. */
+static bool is_arithmetic(const kernel *k)
+{
+    static const char *const OPS[] = {"add", "sub", "mul", "div", "pow", "sigmoid", "_to_copy"};
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
+        if (strcmp(k->op, OPS[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same_statement(const calls *c, int32_t x, int32_t y)
+{
+    const kernel *a = &c->program->kernels.items[x], *b = &c->program->kernels.items[y];
+    return (a->layer >= 0 && a->layer == b->layer) ||
+           (is_arithmetic(a) && is_arithmetic(b) && str_eq(scope_of(c, x).path, scope_of(c, y).path));
+}
+
+/* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
+static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
+{
+    int32_t begin = reader, end = reader;
+    if (reader >= c->count)
+        return reader;
+    while (end + 1 < c->count && is_same_statement(c, end, end + 1))
+        end++;
+    while (begin > 0 && begin > maker && is_same_statement(c, begin - 1, begin))
+        begin--;
+    return maker < begin ? end : reader;
 }
 
 /* ---- storages ------------------------------------------------------------------------------------------------------ */
@@ -102,6 +137,7 @@ typedef struct builder {
     lifetime *items;
     int32_t *shares;    /* by storage: the one that it is written into; itself if it has its own memory */
     tensor_id *weights; /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
+    int32_t *made_at;   /* by storage: the first kernel that writes it; -1: none */
     calls calls;
 } builder;
 
@@ -120,17 +156,52 @@ static bool is_rectifier(const kernel *k)
     return false;
 }
 
-static bool writes_over_input(const program *p, int32_t index, bool is_training)
+/* Layers of a norm and an activation are made to work in place; networks without norms have activations of their own. */
+static bool follows_norm(const program *p, int32_t index)
 {
+    const kernel *k = &p->kernels.items[index];
+    return index > 0 && strstr(k[-1].op, "norm") && k[-1].outputs[0] == k->inputs[0];
+}
+
+/* A compiler writes over an input that it needs no more, where elements lie alike. */
+static bool is_fused(const kernel *k)
+{
+    return strncmp(k->op, "triton_poi", 10) == 0 && k->output_count > 0;
+}
+
+/* Does the second kernel lie in the module whose code calls the first? */
+static bool is_within(const calls *c, int32_t first, int32_t second)
+{
+    if (first >= c->count || second >= c->count)
+        return true;
+    scope outer = scope_of(c, first);
+    bool is_deeper;
+    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer);
+}
+
+/* An activation is free to write over what the code around it made, not over what that code was given. */
+static bool is_made_beside(const calls *c, int32_t maker, int32_t index)
+{
+    if (index >= c->count || maker < 0)
+        return true;
+    scope own = scope_of(c, index);
+    bool is_deeper;
+    return shared_depth(scope_of(c, maker), own, &is_deeper) >= depth_of(own) - 1;
+}
+
+static bool writes_over_input(const calls *c, int32_t index, bool is_training)
+{
+    const program *p = c->program;
     const kernel *k = &p->kernels.items[index];
     if (is_rectifier(k))
         return true;
     if (strcmp(k->op, "silu") == 0 || strcmp(k->op, "hardswish") == 0)
-        return !is_training && p->tensors.items[k->outputs[0]].rank == 4;
+        return !is_training && p->tensors.items[k->outputs[0]].rank == 4 && follows_norm(p, index);
     if (strcmp(k->op, "add") != 0 || index + 1 >= p->kernels.count)
         return false;
     const kernel *next = k + 1;
-    return is_rectifier(next) && next->input_count == 1 && next->inputs[0] == k->outputs[0];
+    return is_rectifier(next) && next->input_count == 1 && next->inputs[0] == k->outputs[0] &&
+           is_within(c, index, index + 1);
 }
 
 /* No device has as much; sums over all storages cannot overflow. */
@@ -155,7 +226,8 @@ static int32_t input_written_over(const builder *b, const int32_t *last_use, con
     for (int32_t i = 0; i < k->input_count; i++) {
         const placed_tensor *in = &p->tensors.items[k->inputs[i]], *out = &p->tensors.items[k->outputs[0]];
         if (is_ours[in->storage] && last_use[in->storage] == index && in->storage != out->storage &&
-            in->dtype == out->dtype && dense_bytes(in) == dense_bytes(out))
+            in->dtype == out->dtype && dense_bytes(in) == dense_bytes(out) &&
+            is_made_beside(&b->calls, b->made_at[in->storage], index))
             return in->storage;
     }
     return -1;
@@ -167,20 +239,28 @@ static void share(builder *b, const lower_options *options, arena *a)
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
     bool *is_ours = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1); /* made by a kernel */
     bool is_training = options->mode != MODE_INFER;
-    for (int32_t i = 0; i < p->storage_count; i++)
+    b->made_at = arena_room(a, (size_t)p->storage_count + 1, sizeof *b->made_at);
+    for (int32_t i = 0; i < p->storage_count; i++) {
         b->shares[i] = i;
+        b->made_at[i] = last_use[i] = -1;
+    }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
         for (int32_t j = 0; j < k->input_count; j++)
             last_use[p->tensors.items[k->inputs[j]].storage] = i;
         for (int32_t j = 0; j < k->output_count; j++) {
             const placed_tensor *t = &p->tensors.items[k->outputs[j]];
-            is_ours[t->storage] |= !t->is_weight && last_use[t->storage] == 0 && i > 0;
+            is_ours[t->storage] |= !t->is_weight && last_use[t->storage] < 0;
             last_use[t->storage] = i;
+            if (b->made_at[t->storage] < 0)
+                b->made_at[t->storage] = i;
         }
     }
-    for (int32_t i = 0; options->runtime == RUNTIME_EAGER && i < p->kernels.count; i++) {
-        if (p->kernels.items[i].phase != PHASE_FORWARD || !writes_over_input(p, i, is_training))
+    for (int32_t i = 0; options->runtime != RUNTIME_ENGINE && i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        if (options->runtime == RUNTIME_INDUCTOR
+                ? !is_fused(k)
+                : k->phase != PHASE_FORWARD || !writes_over_input(&b->calls, i, is_training))
             continue;
         int32_t over = input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
@@ -217,6 +297,10 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
     l->read = kernel_index;
     int32_t until = held_until(&b->calls, l->birth, kernel_index);
+    if (!is_made && l->birth >= 0) {
+        int32_t end = statement_end(&b->calls, l->birth, kernel_index);
+        until = until > end ? until : end;
+    }
     if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0) { /* the list of what is put together is a variable */
         int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
@@ -278,8 +362,8 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* the first of a storage is the whole */
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
-    share(&b, options, a);
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
+    share(&b, options, a);
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};
     for (int32_t i = 0; i < p->kernels.count; i++) {

@@ -29,6 +29,14 @@ static bool is_pooling(const kernel *k)
     return strcmp(k->op, "avg_pool2d") == 0 || strcmp(k->op, "max_pool2d_with_indices") == 0;
 }
 
+/* Whose thread blocks have the sequences as a dimension. The kernel that takes a bias is given them in parts by now (2.4 does not yet do
+ * so, 2.9 does). */
+static bool is_attention(const kernel *k, int version)
+{
+    return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 ||
+           (strncmp(k->op, "_scaled_dot_product", 19) == 0 && version < 209);
+}
+
 const char *limit_reached(const program *p, str stack)
 {
     int version = torch_version(stack);
@@ -36,7 +44,7 @@ const char *limit_reached(const program *p, str stack)
         const kernel *k = &p->kernels.items[i];
         if (k->flags & KERNEL_VIEW)
             continue;
-        if (strncmp(k->op, "_scaled_dot_product", 19) == 0 && k->input_count > 0 &&
+        if (is_attention(k, version) && k->input_count > 0 &&
             (double)p->tensors.items[k->inputs[0]].dims[0] > MOST_BLOCKS)
             return "attention over more than 65,535 sequences or windows does not fit into a grid of thread blocks";
         bool reads = largest_of(p, k->inputs, k->input_count) >= MOST_ELEMENTS;
@@ -45,6 +53,8 @@ const char *limit_reached(const program *p, str stack)
             return "poolings to 2^31 or more elements do not run in PyTorch";
         if (reads && strcmp(k->op, "reflection_pad2d") == 0)
             return "reflections of 2^31 or more elements do not run in PyTorch";
+        if (reads && version < 113 && strcmp(k->op, "cudnn_batch_norm") == 0)
+            return "batch norms of 2^31 or more elements do not run before PyTorch 1.13";
         if ((!reads && !writes) || strncmp(k->op, "convolution", 11) != 0)
             continue;
         if (version < 113)

@@ -15,6 +15,7 @@ typedef struct player {
         products[2]; /* the workspace for matrix products: of the forward pass, of the thread that runs the way back */
     int64_t live;    /* bytes of tensors */
     const bool *is_tuned; /* by kernel; NULL: none is */
+    bool turns_back;      /* convolutions turn maps to channels last that norms have turned away from it */
     bool is_first_step, is_last_step;
 } player;
 
@@ -154,6 +155,53 @@ static void work_in(player *p, int32_t kernel_index, int64_t bytes)
         allocator_give(p->allocator, room);
 }
 
+static int64_t elements_of(const placed_tensor *t)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < t->rank; i++)
+        elements *= t->dims[i];
+    return elements;
+}
+
+static bool is_contiguous(const placed_tensor *t)
+{
+    int64_t stride = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (t->dims[i] != 1 && t->strides[i] != stride)
+            return false;
+        stride *= t->dims[i];
+    }
+    return true;
+}
+
+/* Group norms have written channels first whatever they read (2.4 still does, 2.15 does not). Convolutions turn maps back if their weights
+ * lie channels last, as those do that are parameters; where weights are computed in every pass, maps stay turned behind the first norm. */
+static bool turns_maps_back(const program *p, int version)
+{
+    for (int32_t i = 0; version < 209 && i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        if (k->phase == PHASE_FORWARD && k->window && k->macs > 0 && k->input_count > 1 && k->window->size[0] > 1 &&
+            is_channels_last(&p->tensors.items[k->inputs[1]]))
+            return true;
+    }
+    return false;
+}
+
+/* What an operator makes for itself: where the largest elements of a pooling were, and copies of what it reads where elements do not lie
+ * one behind the other. */
+static int64_t bytes_beside(const player *p, const kernel *k)
+{
+    const placed_tensor *tensors = p->program->tensors.items;
+    if (k->phase != PHASE_FORWARD || k->input_count < 1 || k->output_count < 1)
+        return 0;
+    if (strcmp(k->op, "max_pool2d_with_indices") == 0)
+        return k->output_count > 1 ? 0 : elements_of(&tensors[k->outputs[0]]) * (int64_t)sizeof(int64_t);
+    bool copies = strcmp(k->op, "native_layer_norm") == 0 || strcmp(k->op, "_softmax") == 0 ||
+                  (strcmp(k->op, "native_group_norm") == 0 && p->turns_back);
+    const placed_tensor *in = &tensors[k->inputs[0]];
+    return copies && !is_contiguous(in) ? elements_of(in) * dtype_bits(in->dtype) / 8 : 0;
+}
+
 static void play_kernel(player *p, int32_t i)
 {
     const kernel *k = &p->program->kernels.items[i];
@@ -168,6 +216,9 @@ static void play_kernel(player *p, int32_t i)
     }
     if (!(k->flags & KERNEL_HIDDEN))
         hold_outputs(p, i);
+    int64_t beside = bytes_beside(p, k);
+    allocation indices = beside > 0 ? take(p, beside) : NO_ALLOCATION;
+    p->live += beside;
     hold_products_workspace(p, k);
     const kernel_workspace none = {0}, *rooms = p->question->workspaces ? &p->question->workspaces[i] : &none;
     work_in(p, i, rooms->first);
@@ -175,6 +226,9 @@ static void play_kernel(player *p, int32_t i)
         work_in(p, i, rooms->second);
     if (p->is_tuned && p->is_tuned[i] && p->is_first_step)
         allocator_empty_cache(p->allocator);
+    p->live -= beside;
+    if (indices != NO_ALLOCATION)
+        allocator_give(p->allocator, indices);
     for (int32_t storage = p->dying[i]; storage >= 0; storage = p->next[storage])
         let_go(p, storage);
 }
@@ -259,6 +313,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
                 .dying = arena_room(a, kernels, sizeof(int32_t)),
                 .next = arena_room(a, storages, sizeof(int32_t)),
                 .products = {NO_ALLOCATION, NO_ALLOCATION},
+                .turns_back = turns_maps_back(of, q->version),
                 .is_tuned = q->autotunes ? find_tuned(q, a) : NULL};
     for (int32_t i = 0; i < of->kernels.count; i++)
         p.dying[i] = -1;

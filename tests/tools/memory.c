@@ -1,9 +1,9 @@
 /* memory.c: prints what memory a program needs, part by part. For tests.
  *
- *     memory [timm] < QUESTIONS
+ *     memory [timm] [low-norms | low-map-norms] < QUESTIONS
  *
  * `timm`: as timm's benchmark runs them: algorithms of convolutions are tried out, the backward pass runs inside
- * autocast, outputs end with the step.
+ * autocast, outputs end with the step. `low-norms`, `low-map-norms`: with its option --fast-norm.
  * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
  * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
  * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
@@ -67,7 +67,14 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
 
 int main(int argc, char **argv)
 {
-    bool is_timm = argc > 1 && strcmp(argv[1], "timm") == 0;
+    static bool is_timm;
+    static lower_norms norms;
+    for (int i = 1; i < argc; i++) {
+        is_timm |= strcmp(argv[i], "timm") == 0;
+        norms = strcmp(argv[i], "low-norms") == 0       ? NORMS_LOW
+                : strcmp(argv[i], "low-map-norms") == 0 ? NORMS_LOW_MAPS
+                                                        : norms;
+    }
     static answerer w;
     static sooth_error error;
     w.gpus.fail.error = &error;
@@ -97,6 +104,7 @@ int main(int argc, char **argv)
         setting_settle(&where);
         if (is_timm)
             where.lower.autocast_backward = where.autotunes = where.returns = true;
+        where.lower.norms = norms;
         sooth_status status = load(&w, path, batch, &error);
         if (status == SOOTH_OK)
             status = answer(&w, &where, &error);

@@ -187,6 +187,19 @@ static void parts_sum_to_the_peak(void **state)
     sooth_free(model);
 }
 
+static void norms_of_sixteen_bits_need_less(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:vit_b_16", 4);
+    lower_options options = {.precision = PRECISION_AMP_FP16};
+    int64_t wide = use_of(model, &options, INT64_MAX)->allocated;
+    options.norms = NORMS_LOW_MAPS; /* it has none of maps */
+    assert_true(use_of(model, &options, INT64_MAX)->allocated == wide);
+    options.norms = NORMS_LOW;
+    assert_true(use_of(model, &options, INT64_MAX)->allocated < wide);
+    sooth_free(model);
+}
+
 static void a_limit_is_kept(void **state)
 {
     (void)state;
@@ -243,6 +256,32 @@ static void what_cannot_be_indexed_is_told(void **state)
     sooth_free(model);
 }
 
+/* Flash attention has the sequences as a dimension of its thread blocks; the kernel for a bias gets them in parts by now. */
+static void sequences_are_counted_for_attention(void **state)
+{
+    (void)state;
+    const int64_t dims[] = {65536, 1, 4, 4}, strides[] = {16, 16, 4, 1};
+    placed_tensor tensor = {.dtype = DT_FLOAT16, .rank = 4, .dims = dims, .strides = strides};
+    const tensor_id operands[] = {0};
+    kernel k = {.op = "_scaled_dot_product_flash_attention",
+                .input_count = 1,
+                .output_count = 1,
+                .inputs = operands,
+                .outputs = operands};
+    program p = {.tensors = {&tensor, 1, 1}, .kernels = {&k, 1, 1}, .storage_count = 1};
+    assert_non_null(limit_reached(&p, STR("pt2.4-cu124")));
+    assert_non_null(limit_reached(&p, STR("pt2.9.1-cu128")));
+    k.op = "_scaled_dot_product_efficient_attention";
+    assert_non_null(limit_reached(&p, STR("pt2.4-cu124")));
+    assert_null(limit_reached(&p, STR("pt2.9.1-cu128")));
+    k.op = "cudnn_batch_norm";
+    assert_null(limit_reached(&p, STR("pt1.12-cu113")));
+    const int64_t many[] = {65536, 512, 8, 8};
+    tensor.dims = many; /* 2^31 elements */
+    assert_non_null(limit_reached(&p, STR("pt1.12-cu113")));
+    assert_null(limit_reached(&p, STR("pt1.13-cu117")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +298,8 @@ int main(void)
         cmocka_unit_test(constants_that_ship_are_sound),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(what_cannot_be_indexed_is_told),
+        cmocka_unit_test(sequences_are_counted_for_attention),
+        cmocka_unit_test(norms_of_sixteen_bits_need_less),
     };
     return cmocka_run_group_tests(tests, open_room, close_room);
 }
