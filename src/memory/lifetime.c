@@ -247,8 +247,9 @@ static void share(builder *b, const lower_options *options, arena *a)
     }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        for (int32_t j = 0; j < k->input_count; j++)
-            last_use[p->tensors.items[k->inputs[j]].storage] = i;
+        for (int32_t j = 0; j < k->input_count && strcmp(k->op, "leaky_relu_backward") != 0; j++)
+            last_use[p->tensors.items[k->inputs[j]].storage] =
+                i; /* that one reads the result of one that worked in place */
         for (int32_t j = 0; j < k->output_count; j++) {
             const placed_tensor *t = &p->tensors.items[k->outputs[j]];
             is_ours[t->storage] |= !t->is_weight && last_use[t->storage] < 0;
