@@ -120,9 +120,15 @@ static bool is_same_statement(const calls *c, int32_t x, int32_t y)
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
 static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 {
+    enum {
+        TO_RESULT = 2
+    }; /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns */
     int32_t begin = reader, end = reader;
     if (reader >= c->count)
         return reader;
+    const kernel *k = &c->program->kernels.items[reader];
+    if (strcmp(k->op, "_softmax") == 0 && reader + TO_RESULT < c->count && strcmp(k[TO_RESULT].op, "where") == 0)
+        return reader + TO_RESULT;
     while (end + 1 < c->count && is_same_statement(c, end, end + 1))
         end++;
     while (begin > 0 && begin > maker && is_same_statement(c, begin - 1, begin))
@@ -167,7 +173,7 @@ static bool follows_norm(const program *p, int32_t index)
 /* A compiler writes over an input that it needs no more, where elements lie alike. */
 static bool is_fused(const kernel *k)
 {
-    return strncmp(k->op, "triton_poi", 10) == 0 && k->output_count > 0;
+    return strncmp(k->op, "triton", 6) == 0 && k->output_count > 0;
 }
 
 /* Does the second kernel lie in the module whose code calls the first? */
