@@ -182,8 +182,9 @@ static bool is_within(const calls *c, int32_t first, int32_t second)
     if (first >= c->count || second >= c->count)
         return true;
     scope outer = scope_of(c, first);
+    int own = outer.mark == '.' && outer.path.len > 0; /* the kernel's own name, in names without strokes */
     bool is_deeper;
-    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer);
+    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer) - own;
 }
 
 /* An activation is free to write over what the code around it made, not over what that code was given. */
