@@ -31,9 +31,9 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
     *t = (trainer){.huber = 0.03,
-                   .decay = 0.01,
-                   .stack_decay = 0.03,
-                   .unknown_stack = 0.1,
+                   .decay = 1e-4,
+                   .stack_decay = 0.01,
+                   .unknown_stack = 0.08,
                    .unknown_gpu = 0.25,
                    .unknown_op = 0.03};
     net *n = &t->net;

@@ -3,8 +3,8 @@
 
 /* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
-/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps in float32, with half of
- * the scale on either side. */
+/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps, since 2.5 in float32, with half of the scale on either
+ * side. */
 typedef struct attention_steps {
     const node *scale, *turn, *scores, *softmax;
 } attention_steps;
@@ -27,7 +27,7 @@ static void lower_attention_steps(eager *e)
     tensor_id q = to_low(e, tensor_of(e, s.scale->inputs[0])), k = to_low(e, tensor_of(e, s.turn->inputs[0]));
     tensor_id v = to_low(e, tensor_of(e, last->inputs[1]));
     dtype type = tensor_dtype(e, q);
-    bool widens = is_low(type);
+    bool widens = is_low(type) && !(e->options->flat_attention && !e->options->wide_attention);
     if (widens) {
         q = cast(e, q, DT_FLOAT32);
         k = cast(e, k, DT_FLOAT32);

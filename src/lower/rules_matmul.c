@@ -345,6 +345,31 @@ static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_i
     return matmul(e, weights, to_low(e, v), false);
 }
 
+/* PyTorch's own steps where no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp). Since 2.5 they run in
+ * float32, and rows of which nothing is left are set to zero. */
+static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
+{
+    dtype low = tensor_dtype(e, q = to_low(e, q));
+    k = to_low(e, k);
+    v = to_low(e, v);
+    if (e->options->wide_attention) {
+        q = cast(e, q, DT_FLOAT32);
+        k = cast(e, k, DT_FLOAT32);
+        v = cast(e, v, DT_FLOAT32);
+    }
+    tensor_id scores = matmul(e, unary(e, "mul", q), unary(e, "mul", transpose_last(e, k)), false);
+    if (bias != NO_TENSOR)
+        launch(e, "add_", (const tensor_id[]){scores, bias}, 2, scores, KERNEL_IN_PLACE);
+    extent x = tensor_extent(e, scores);
+    extent_contiguous(&x);
+    tensor_id weights = launch_new(e, "_softmax", &scores, 1, tensor_dtype(e, scores), &x);
+    if (e->options->wide_attention) {
+        tensor_id is_masked = launch_new(e, "eq", &scores, 1, DT_BOOL, &x);
+        weights = launch_new(e, "where", (const tensor_id[]){is_masked, weights}, 2, tensor_dtype(e, weights), &x);
+    }
+    return cast(e, matmul(e, weights, v, false), low);
+}
+
 /* Are keys and values parts of one tensor? Queries may have been pooled. */
 static bool is_packed(eager *e)
 {
@@ -375,7 +400,8 @@ void lower_attention(eager *e)
         k = permute(e, k, SWAP);
         v = permute(e, v, SWAP);
     }
-    if (input_rank(e, 0) == 3 && !e->options->explicit_attention) {
+    bool is_flat = input_rank(e, 0) == 3 && bias != NO_TENSOR && e->options->flat_attention && !e->trains;
+    if (input_rank(e, 0) == 3 && !e->options->explicit_attention && !is_flat) {
         q = batch_of_one(e, q);
         k = batch_of_one(e, k);
         v = batch_of_one(e, v);
@@ -395,7 +421,9 @@ void lower_attention(eager *e)
         k = contiguous(e, k);
         v = contiguous(e, v);
     }
-    tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
+    tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias)
+                  : is_flat                      ? attention_by_math(e, q, k, v, bias)
+                                                 : attention(e, q, k, v, bias);
     y = upright ? transpose_last(e, y) : y;
     set_result(e, 0, heads_behind ? permute(e, y, SWAP) : y);
 }

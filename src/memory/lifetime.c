@@ -120,9 +120,15 @@ static bool is_same_statement(const calls *c, int32_t x, int32_t y)
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
 static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 {
+    enum {
+        TO_RESULT = 2
+    }; /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns */
     int32_t begin = reader, end = reader;
     if (reader >= c->count)
         return reader;
+    const kernel *k = &c->program->kernels.items[reader];
+    if (strcmp(k->op, "_softmax") == 0 && reader + TO_RESULT < c->count && strcmp(k[TO_RESULT].op, "where") == 0)
+        return reader + TO_RESULT;
     while (end + 1 < c->count && is_same_statement(c, end, end + 1))
         end++;
     while (begin > 0 && begin > maker && is_same_statement(c, begin - 1, begin))
@@ -135,9 +141,10 @@ static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares;    /* by storage: the one that it is written into; itself if it has its own memory */
-    tensor_id *weights; /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
-    int32_t *made_at;   /* by storage: the first kernel that writes it; -1: none */
+    int32_t *shares;      /* by storage: the one that it is written into; itself if it has its own memory */
+    tensor_id *weights;   /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
+    int32_t *made_at;     /* by storage: the first kernel that writes it; -1: none */
+    const bool *is_given; /* by storage: an input of the network; NULL: what no kernel writes is */
     calls calls;
 } builder;
 
@@ -166,7 +173,7 @@ static bool follows_norm(const program *p, int32_t index)
 /* A compiler writes over an input that it needs no more, where elements lie alike. */
 static bool is_fused(const kernel *k)
 {
-    return strncmp(k->op, "triton_poi", 10) == 0 && k->output_count > 0;
+    return strncmp(k->op, "triton", 6) == 0 && k->output_count > 0;
 }
 
 /* Does the second kernel lie in the module whose code calls the first? */
@@ -175,8 +182,9 @@ static bool is_within(const calls *c, int32_t first, int32_t second)
     if (first >= c->count || second >= c->count)
         return true;
     scope outer = scope_of(c, first);
+    int own = outer.mark == '.' && outer.path.len > 0; /* the kernel's own name, in names without strokes */
     bool is_deeper;
-    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer);
+    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer) - own;
 }
 
 /* An activation is free to write over what the code around it made, not over what that code was given. */
@@ -246,8 +254,9 @@ static void share(builder *b, const lower_options *options, arena *a)
     }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        for (int32_t j = 0; j < k->input_count; j++)
-            last_use[p->tensors.items[k->inputs[j]].storage] = i;
+        for (int32_t j = 0; j < k->input_count && strcmp(k->op, "leaky_relu_backward") != 0; j++)
+            last_use[p->tensors.items[k->inputs[j]].storage] =
+                i; /* that one reads the result of one that worked in place */
         for (int32_t j = 0; j < k->output_count; j++) {
             const placed_tensor *t = &p->tensors.items[k->outputs[j]];
             is_ours[t->storage] |= !t->is_weight && last_use[t->storage] < 0;
@@ -291,6 +300,10 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     if (l->read < 0) { /* met for the first time */
         l->bytes = dense_bytes(t);
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
+        if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
+            l->birth = kernel_index; /* a compiler has the parts of it written there at once */
+            is_made = true;
+        }
         l->layer = k->layer;
         l->part = part_of(t, (kernel_phase)k->phase, is_made);
         l->death = l->birth == BEFORE_ALL ? INT32_MAX : kernel_index;
@@ -333,6 +346,23 @@ static void keep_casts(builder *b, const lower_options *options)
     }
 }
 
+/* Until PyTorch 1.11 autograd kept what a softmax reads, besides what it writes. */
+static void keep_scores(builder *b)
+{
+    const program *p = b->program;
+    for (int32_t i = 0; i < p->kernels.count && p->kernels.items[i].phase == PHASE_FORWARD; i++) {
+        const kernel *k = &p->kernels.items[i];
+        if (strcmp(k->op, "_softmax") != 0 || k->input_count < 1 || k->output_count < 1)
+            continue;
+        lifetime *read = &b->items[b->shares[p->tensors.items[k->inputs[0]].storage]];
+        const lifetime *made = &b->items[b->shares[p->tensors.items[k->outputs[0]].storage]];
+        if (read->birth < 0 || p->kernels.items[made->read].phase != PHASE_BACKWARD)
+            continue;
+        read->death = read->death > made->read ? read->death : made->read;
+        read->read = read->read > made->read ? read->read : made->read;
+    }
+}
+
 /* The caller has them until the next pass returns others; so it has a gradient that nothing reads. */
 static void keep_outputs(builder *b, const network *net)
 {
@@ -352,7 +382,16 @@ static void keep_outputs(builder *b, const network *net)
     }
 }
 
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, arena *a)
+static const bool *find_given(const program *p, const network *net, arena *a)
+{
+    bool *is_given = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1);
+    for (int32_t i = 0; i < p->tensors.count; i++)
+        for (int32_t j = 0; p->tensors.items[i].value != NO_VALUE && j < net->inputs.count; j++)
+            is_given[p->tensors.items[i].storage] |= net->inputs.items[j] == p->tensors.items[i].value;
+    return is_given;
+}
+
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a)
 {
     builder b = {.program = p, .items = arena_room(a, (size_t)p->storage_count + 1, sizeof(lifetime))};
     b.shares = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.shares);
@@ -364,6 +403,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
     share(&b, options, a);
+    b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, a) : NULL;
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};
     for (int32_t i = 0; i < p->kernels.count; i++) {
@@ -374,6 +414,8 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
             touch(&b, k->outputs[j], i, true);
     }
     keep_casts(&b, options);
+    if (version < 111)
+        keep_scores(&b);
     keep_outputs(&b, net);
     return b.items;
 }

@@ -30,7 +30,8 @@ typedef struct lifetime {
     node_id layer; /* that made it; NO_NODE: none */
 } lifetime;
 
-/* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. */
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, arena *a);
+/* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. `version` is
+ * that of PyTorch: torch_version(). */
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a);
 
 #endif

@@ -301,7 +301,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
     memory_use *u = ARENA_NEW(a, memory_use);
     u->fits = true;
     u->failed_kernel = -1;
-    u->lifetimes = lifetimes_of(of, q->net, q->options, a);
+    u->lifetimes = lifetimes_of(of, q->net, q->options, q->version, a);
     u->of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     u->reserved_of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     player p = {.question = q,

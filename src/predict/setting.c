@@ -1,4 +1,5 @@
 #include "predict/setting.h"
+#include "memory/backend.h"
 
 /* The first name of a value is what it is called; others are understood too. */
 typedef struct choice {
@@ -117,6 +118,9 @@ void setting_set_stack(setting *s, str stack)
 {
     s->stack = stack;
     s->lower.explicit_attention = s->lower.single_updates = str_starts(stack, "pt1.");
+    int version = torch_version(stack);
+    s->lower.flat_attention = version >= 200 && version <= 209; /* 2.9 does so still, 2.15 does not */
+    s->lower.wide_attention = version >= 205 && version <= 209;
 }
 
 /* PyTorch before 1.12 computes products and convolutions of fp32 in TF32; later versions do it for convolutions alone. */

@@ -140,14 +140,20 @@ static sooth_model *model_of(const char *path, int64_t batch)
     return model;
 }
 
-static const memory_use *use_of(sooth_model *model, const lower_options *options, int64_t limit)
+static const memory_use *use_with(sooth_model *model, const lower_options *options, int64_t limit, int version)
 {
     model->fail.error = &error;
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     program *p = lower(model, options, &room);
-    memory_question q = {.program = p, .net = &model->net, .options = options, .limit_bytes = limit};
+    memory_question q = {
+        .program = p, .net = &model->net, .options = options, .version = version, .limit_bytes = limit};
     return memory_of(&q, &room);
+}
+
+static const memory_use *use_of(sooth_model *model, const lower_options *options, int64_t limit)
+{
+    return use_with(model, options, limit, torch_version(STR("")));
 }
 
 static void weights_and_state_are_counted(void **state)
@@ -197,6 +203,17 @@ static void norms_of_sixteen_bits_need_less(void **state)
     assert_true(use_of(model, &options, INT64_MAX)->allocated == wide);
     options.norms = NORMS_LOW;
     assert_true(use_of(model, &options, INT64_MAX)->allocated < wide);
+    sooth_free(model);
+}
+
+static void softmax_kept_what_it_reads(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:vit_b_16", 4);
+    lower_options options = {.mode = MODE_TRAIN, .explicit_attention = true};
+    int64_t scores = (int64_t)4 * 12 * 197 * 197 * 4 * 12; /* of 12 heads in 12 layers */
+    assert_true(use_with(model, &options, INT64_MAX, 110)->saved - use_with(model, &options, INT64_MAX, 111)->saved ==
+                scores);
     sooth_free(model);
 }
 
@@ -300,6 +317,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_indexed_is_told),
         cmocka_unit_test(sequences_are_counted_for_attention),
         cmocka_unit_test(norms_of_sixteen_bits_need_less),
+        cmocka_unit_test(softmax_kept_what_it_reads),
     };
     return cmocka_run_group_tests(tests, open_room, close_room);
 }

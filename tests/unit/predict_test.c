@@ -182,6 +182,11 @@ static void names_and_settings_agree(void **state)
     assert_true(s.lower.explicit_attention && s.lower.single_updates);
     setting_set_stack(&s, STR("pt2.4-cu124"));
     assert_false(s.lower.explicit_attention || s.lower.single_updates);
+    assert_true(s.lower.flat_attention && !s.lower.wide_attention);
+    setting_set_stack(&s, STR("pt2.9.1-cu128"));
+    assert_true(s.lower.flat_attention && s.lower.wide_attention);
+    setting_set_stack(&s, STR(""));
+    assert_false(s.lower.flat_attention || s.lower.wide_attention);
 }
 
 /* What the model keeps of a prediction must not leak into one with other options. */
