@@ -22,7 +22,7 @@ static bool has_torch_norms(str name)
 static lower_norms timm_norms(const setting *s, str name)
 {
     int version = torch_version(s->stack);
-    if (s->lower.mode != MODE_INFER || s->lower.runtime != RUNTIME_EAGER || version < 113 ||
+    if (!s->stack.len || s->lower.mode != MODE_INFER || s->lower.runtime != RUNTIME_EAGER || version < 113 ||
         (s->device && str_is(s->device->texts[DEVICE_NAME], "rtx-5090")))
         return NORMS_FLOAT;
     return version >= 209 && !has_torch_norms(name) ? NORMS_LOW : NORMS_LOW_MAPS;

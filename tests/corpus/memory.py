@@ -378,17 +378,6 @@ def language_forward(report, folder):
 # ---- batch steps ------------------------------------------------------------------------------------------------------
 
 
-def norm_flags(row):
-    """How layer and group norms ran. Eager inference with PyTorch 1.13 and later had timm's option --fast-norm, except on the RTX 5090: with
-    it a network of group norms takes half the time (efficientnet_b3_gn: 1.51 ms an image with 1.12, 0.74 with 1.13; 0.53 on the RTX 4090,
-    0.78 on the faster 5090), and runs with batches that do not fit without it. Transformers had PyTorch's own layer norm until 2.4."""
-    major, minor = re.match(r"pt(\d+)\.(\d+)", row["stack"]).groups()
-    version = 100 * int(major) + int(minor)
-    if row["mode"] != "infer" or row["runtime"] != "eager" or version < 113 or row["gpu"] == "rtx-5090":
-        return ()
-    return ("low-norms",) if version >= 209 else ("low-map-norms",)
-
-
 def is_step_calibration(name):
     return zlib.crc32(family(name).encode()) % 2 == 0
 
@@ -415,12 +404,7 @@ def batch_steps(report, count):
     questions = [question(corpus.SHARED / "labels" / row["graph"], batch, precision=row["precision"], layout=row["layout"],
                           mode=row["mode"], runtime=row["runtime"], optimizer=row["optimizer"], stack=row["stack"], gpu=row["gpu"])
                  for row in rows for batch in (row["batch"], row["next"])]
-    flags = [norm_flags(row) for row in rows for _ in range(2)]
-    answers = [None] * len(questions)
-    for flag in sorted(set(flags)):
-        own = [i for i, of in enumerate(flags) if of == flag]
-        for i, answer in zip(own, ask([questions[i] for i in own], "timm", *flag)):
-            answers[i] = answer
+    answers = ask(questions, "timm")
     right, both, lower, upper, limits = (collections.Counter() for _ in range(5))
     for i, row in enumerate(rows):
         small, large = answers[2 * i], answers[2 * i + 1]

@@ -1,14 +1,14 @@
 /* memory.c: prints what memory a program needs, part by part. For tests.
  *
- *     memory [timm] [low-norms | low-map-norms] < QUESTIONS
+ *     memory [timm] < QUESTIONS
  *
- * `timm`: as timm's benchmark runs them: algorithms of convolutions are tried out, the backward pass runs inside
- * autocast, outputs end with the step. `low-norms`, `low-map-norms`: with its option --fast-norm.
+ * `timm`: as timm's benchmark runs them (src/predict/source.c).
  * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
  * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
  * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
 #include "predict/footprint.h"
 #include "predict/setting.h"
+#include "predict/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,14 +67,7 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
 
 int main(int argc, char **argv)
 {
-    static bool is_timm;
-    static lower_norms norms;
-    for (int i = 1; i < argc; i++) {
-        is_timm |= strcmp(argv[i], "timm") == 0;
-        norms = strcmp(argv[i], "low-norms") == 0       ? NORMS_LOW
-                : strcmp(argv[i], "low-map-norms") == 0 ? NORMS_LOW_MAPS
-                                                        : norms;
-    }
+    bool is_timm = argc > 1 && strcmp(argv[1], "timm") == 0;
     static answerer w;
     static sooth_error error;
     w.gpus.fail.error = &error;
@@ -102,9 +95,9 @@ int main(int argc, char **argv)
         }
         setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
         setting_settle(&where);
+        const char *file = strrchr(path, '/');
         if (is_timm)
-            where.lower.autocast_backward = where.autotunes = where.returns = true;
-        where.lower.norms = norms;
+            source_follow(&where, STR("timm"), str_of(file ? file + 1 : path));
         sooth_status status = load(&w, path, batch, &error);
         if (status == SOOTH_OK)
             status = answer(&w, &where, &error);
