@@ -192,8 +192,8 @@ static int train(job *j, int count, char **operands)
 int learn_main(int argc, char **argv)
 {
     static job j;
-    int64_t epochs = 60, seed = 1, networks = 32, operators = 320, patience = 30;
-    const char *rate = "0.0025", *apart = "0";
+    int64_t epochs = 40, seed = 1, networks = 32, operators = 320, patience = 30;
+    const char *rate = "0.002", *apart = "0";
     learn_energy_args power = {0};
     bool is_power = false;
     const option options[] = {
@@ -209,7 +209,7 @@ int learn_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "times that each training sees the networks (60)"},
+         .help = "times that each training sees the networks (40)"},
         {.name = "seed",
          .kind = OPTION_NUMBER,
          .target = &seed,
@@ -217,7 +217,7 @@ int learn_main(int argc, char **argv)
          .least = 0,
          .most = INT32_MAX,
          .help = "the same seed and rows give the same weights (1)"},
-        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.0025)"},
+        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.002)"},
         {.name = "networks",
          .kind = OPTION_NUMBER,
          .target = &networks,

@@ -432,6 +432,10 @@ typedef struct update {
 
 enum { UPDATE_PART = 16384 };
 
+/* By how many times its usual size a slope counts at most. A row that is far off would move all parameters of a group the same way for a dozen steps, the
+ * more so where the second moment has nearly faded since the last one, and units that no input reaches any more do not come back. */
+static const float MOST_SLOPE = 4;
+
 static void update_part(void *context, size_t item, size_t worker)
 {
     (void)worker;
@@ -449,10 +453,11 @@ static void update_part(void *context, size_t item, size_t worker)
         for (int s = 0; s < SHARDS; s++)
             g += g0[(size_t)s * count + i];
         g *= u->scale;
-        t->first_moment[i] = 0.9F * t->first_moment[i] + 0.1F * g;
         t->second_moment[i] = 0.999F * t->second_moment[i] + 0.001F * g * g;
-        float move = t->first_moment[i] * first_bias / (sqrtf(t->second_moment[i] * second_bias) + 1e-8F);
-        /* A group that few networks have would leap: its second moment has nearly faded when the next one comes. */
+        float usual = sqrtf(t->second_moment[i] * second_bias), most = MOST_SLOPE * usual;
+        g = g > most ? most : g < -most ? -most : g;
+        t->first_moment[i] = 0.9F * t->first_moment[i] + 0.1F * g;
+        float move = t->first_moment[i] * first_bias / (usual + 1e-8F);
         move = move > 1 ? 1 : move < -1 ? -1 : move;
         bool is_stack = i >= t->net.at.stacks && i < t->net.at.gpus;
         t->params[i] -= rate * move + (is_stack ? stack_decay : decay) * t->params[i];
