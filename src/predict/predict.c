@@ -43,6 +43,16 @@ static double least_us(const work *w, const ideal_time *ideal)
     return w->macs > 0 ? 0.8 * ideal->compute_us : 0;
 }
 
+static const double MOST_TIMES_COMPUTE = 50, MOST_TIMES_MEMORY = 4;
+
+/* Nor is a product that takes long on the ideal machine slower than so many times that: its bytes and FLOPs are those of whole matrices. Without a bound
+ * experts that get few tokens took a thousand times as long as the memory does. Short ones may be anything. */
+static double bounded_us(work_group g, double ideal_us, double us, double times)
+{
+    static const double SHORT_US = 100;
+    return g == WORK_PRODUCT ? fmin(us, times * ideal_us + SHORT_US) : us;
+}
+
 /* Who it is that runs the kernels: numbers of the net. */
 typedef struct runner {
     int stack, unknown_stack, gpu;
@@ -99,8 +109,10 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        t->compute_us = t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]);
-        t->memory_us = t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]);
+        t->compute_us = bounded_us(g, t->ideal.compute_us, t->ideal.compute_us * net_factor(heads[HEAD_COMPUTE]),
+                                   MOST_TIMES_COMPUTE);
+        t->memory_us =
+            bounded_us(g, t->ideal.memory_us, t->ideal.memory_us * net_factor(heads[HEAD_MEMORY]), MOST_TIMES_MEMORY);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
