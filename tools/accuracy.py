@@ -91,6 +91,8 @@ SETS = [
     ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor", "series"),
     ("timm on a GPU not seen", lambda r: r["source"] == "timm" and r["apart"] == "gpu", "gpu"),
     ("other networks, architectures not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "architecture", "source"),
+    ("transformers end to end on NVIDIA's GPUs, architectures not seen", lambda r: r["what"] == "network" and r["source"] in ("neusight", "neusight-train-forward") and r["apart"] == "architecture" and not r["gpu"].startswith("mi"), "source"),
+    ("NVIDIA's tables, networks not seen", lambda r: r["source"] == "nvidia-dle" and r["apart"] == "architecture", "name"),
     ("other networks on a GPU not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "gpu", "source"),
     ("NAS-Bench-201, TITAN RTX not seen, batch 256", lambda r: r["source"].startswith("nasbench201") and r["apart"] == "gpu" and r["gpu"] == "titan-rtx" and r["batch"] == "256", None),
     ("operators, shapes not seen", lambda r: r["apart"] == "shape", "operator"),
@@ -132,7 +134,7 @@ def main():
             groups = collections.defaultdict(list)
             for r in mine:
                 groups[key_of(r, by)].append(r)
-            lines += [line(name, group) for name, group in sorted(groups.items()) if len(group) >= 5]
+            lines += [line(name, group) for name, group in sorted(groups.items()) if len(group) >= 4]
         print(f"\n{'### ' if options.markdown else ''}{title}\n")
         if options.markdown:
             print("| " + " | ".join(head) + " |\n|" + " --- |" + " ---: |" * (len(head) - 1))

@@ -154,6 +154,9 @@ tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int coun
 
 /* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
 tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
+/* PyTorch's own steps where no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp), up to the product of queries and keys,
+ * with half of the scale on either side; `v` becomes what the next product reads, `type` is that of the result. */
+tensor_id attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
 
 /* A recurrent layer of one direction. */
 typedef struct recurrent {

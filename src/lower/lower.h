@@ -53,6 +53,13 @@ typedef enum lower_norms {
     NORMS_LOW, /* all in 16 bits */
 } lower_norms;
 
+/* Attention that no fused kernel takes: more than four dimensions; and three with a bias up to PyTorch 2.9. */
+typedef enum lower_steps {
+    STEPS_NEWEST, /* in fp32; three dimensions have a kernel */
+    STEPS_HALF,   /* PyTorch 2.0 to 2.4 */
+    STEPS_FLOAT,  /* 2.5 to 2.9: in fp32 */
+} lower_steps;
+
 /* All zero means: eager PyTorch 2, inference, fp32, nchw. */
 typedef struct lower_options {
     lower_precision precision;
@@ -61,11 +68,10 @@ typedef struct lower_options {
     lower_mode mode;
     lower_optimizer optimizer; /* in training */
     bool explicit_attention;   /* PyTorch 1.x: attention is product, softmax, product */
-    bool flat_attention;       /* PyTorch 2.0 to 2.9: so it is over three dimensions with a bias */
-    bool wide_attention;       /* of these, those since 2.5: in fp32 */
     bool single_updates;       /* PyTorch 1.x: the optimizer updates one parameter after the other */
     bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
     lower_norms norms;
+    lower_steps steps;
 } lower_options;
 
 typedef int32_t tensor_id;
@@ -76,8 +82,7 @@ static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
            (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
-           (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->flat_attention << 45 |
-           (uint64_t)o->wide_attention << 46;
+           (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45;
 }
 
 /* A tensor on the device. */

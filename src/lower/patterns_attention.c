@@ -3,8 +3,7 @@
 
 /* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
-/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps, since 2.5 in float32, with half of the scale on either
- * side. */
+/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps. */
 typedef struct attention_steps {
     const node *scale, *turn, *scores, *softmax;
 } attention_steps;
@@ -24,22 +23,14 @@ static void lower_attention_steps(eager *e)
     attention_steps s;
     const node *last = e->node;
     read_steps(e, last, &s);
-    tensor_id q = to_low(e, tensor_of(e, s.scale->inputs[0])), k = to_low(e, tensor_of(e, s.turn->inputs[0]));
-    tensor_id v = to_low(e, tensor_of(e, last->inputs[1]));
-    dtype type = tensor_dtype(e, q);
-    bool widens = is_low(type) && !(e->options->flat_attention && !e->options->wide_attention);
-    if (widens) {
-        q = cast(e, q, DT_FLOAT32);
-        k = cast(e, k, DT_FLOAT32);
-        v = cast(e, v, DT_FLOAT32);
-    }
-    q = unary(e, "mul", q);
-    k = unary(e, "mul", transpose_last(e, k));
-    tensor_id scores = matmul(e, q, k, false);
+    tensor_id v = tensor_of(e, last->inputs[1]);
+    dtype type;
+    tensor_id scores =
+        attention_scores(e, tensor_of(e, s.scale->inputs[0]), tensor_of(e, s.turn->inputs[0]), &v, &type);
     extent x = tensor_extent(e, scores);
     extent_contiguous(&x);
     tensor_id weights = launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
-    if (widens)
+    if (tensor_dtype(e, weights) != type)
         cast(e, weights, type); /* an output of the operator that nobody asks for */
     tensor_id y = matmul(e, weights, v, false);
     set_result(e, 0, cast(e, y, type));

@@ -345,29 +345,37 @@ static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_i
     return matmul(e, weights, to_low(e, v), false);
 }
 
-/* PyTorch's own steps where no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp). Since 2.5 they run in
- * float32, and rows of which nothing is left are set to zero. */
-static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
+tensor_id attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type)
 {
-    dtype low = tensor_dtype(e, q = to_low(e, q));
+    q = to_low(e, q);
     k = to_low(e, k);
-    v = to_low(e, v);
-    if (e->options->wide_attention) {
+    *v = to_low(e, *v);
+    *type = tensor_dtype(e, q);
+    if (is_low(*type) && e->options->steps != STEPS_HALF) {
         q = cast(e, q, DT_FLOAT32);
         k = cast(e, k, DT_FLOAT32);
-        v = cast(e, v, DT_FLOAT32);
+        *v = cast(e, *v, DT_FLOAT32);
     }
-    tensor_id scores = matmul(e, unary(e, "mul", q), unary(e, "mul", transpose_last(e, k)), false);
+    q = unary(e, "mul", q);
+    k = unary(e, "mul", transpose_last(e, k));
+    return matmul(e, q, k, false);
+}
+
+/* Three dimensions with a bias, up to PyTorch 2.9; since 2.5 rows of which nothing is left are set to zero. */
+static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
+{
+    dtype type;
+    tensor_id scores = attention_scores(e, q, k, &v, &type);
     if (bias != NO_TENSOR)
         launch(e, "add_", (const tensor_id[]){scores, bias}, 2, scores, KERNEL_IN_PLACE);
     extent x = tensor_extent(e, scores);
     extent_contiguous(&x);
     tensor_id weights = launch_new(e, "_softmax", &scores, 1, tensor_dtype(e, scores), &x);
-    if (e->options->wide_attention) {
+    if (e->options->steps == STEPS_FLOAT) {
         tensor_id is_masked = launch_new(e, "eq", &scores, 1, DT_BOOL, &x);
         weights = launch_new(e, "where", (const tensor_id[]){is_masked, weights}, 2, tensor_dtype(e, weights), &x);
     }
-    return cast(e, matmul(e, weights, v, false), low);
+    return cast(e, matmul(e, weights, v, false), type);
 }
 
 /* Are keys and values parts of one tensor? Queries may have been pooled. */
@@ -400,7 +408,7 @@ void lower_attention(eager *e)
         k = permute(e, k, SWAP);
         v = permute(e, v, SWAP);
     }
-    bool is_flat = input_rank(e, 0) == 3 && bias != NO_TENSOR && e->options->flat_attention && !e->trains;
+    bool is_flat = input_rank(e, 0) == 3 && bias != NO_TENSOR && e->options->steps != STEPS_NEWEST && !e->trains;
     if (input_rank(e, 0) == 3 && !e->options->explicit_attention && !is_flat) {
         q = batch_of_one(e, q);
         k = batch_of_one(e, k);

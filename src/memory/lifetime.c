@@ -120,9 +120,8 @@ static bool is_same_statement(const calls *c, int32_t x, int32_t y)
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
 static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 {
-    enum {
-        TO_RESULT = 2
-    }; /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns */
+    /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns. */
+    enum { TO_RESULT = 2 };
     int32_t begin = reader, end = reader;
     if (reader >= c->count)
         return reader;
@@ -215,7 +214,7 @@ static bool writes_over_input(const calls *c, int32_t index, bool is_training)
 /* No device has as much; sums over all storages cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 42;
 
-static int64_t dense_bytes(const placed_tensor *t)
+int64_t dense_bytes(const placed_tensor *t)
 {
     if (t->packed_bytes)
         return t->packed_bytes < MOST_BYTES ? t->packed_bytes : MOST_BYTES;

@@ -30,6 +30,9 @@ typedef struct lifetime {
     node_id layer; /* that made it; NO_NODE: none */
 } lifetime;
 
+/* Of a tensor whose elements lie side by side, at most 4 TiB. */
+int64_t dense_bytes(const placed_tensor *t);
+
 /* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. `version` is
  * that of PyTorch: torch_version(). */
 lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a);

@@ -155,14 +155,6 @@ static void work_in(player *p, int32_t kernel_index, int64_t bytes)
         allocator_give(p->allocator, room);
 }
 
-static int64_t elements_of(const placed_tensor *t)
-{
-    int64_t elements = 1;
-    for (int i = 0; i < t->rank; i++)
-        elements *= t->dims[i];
-    return elements;
-}
-
 static bool is_contiguous(const placed_tensor *t)
 {
     int64_t stride = 1;
@@ -187,6 +179,12 @@ static bool turns_maps_back(const program *p, int version)
     return false;
 }
 
+/* Numbers of 64 bits. */
+static int64_t places_bytes(const placed_tensor *t)
+{
+    return dense_bytes(t) * 64 / dtype_bits(t->dtype);
+}
+
 /* What an operator makes for itself: where the largest elements of a pooling were, and copies of what it reads where elements do not lie
  * one behind the other. */
 static int64_t bytes_beside(const player *p, const kernel *k)
@@ -195,11 +193,11 @@ static int64_t bytes_beside(const player *p, const kernel *k)
     if (k->phase != PHASE_FORWARD || k->input_count < 1 || k->output_count < 1)
         return 0;
     if (strcmp(k->op, "max_pool2d_with_indices") == 0)
-        return k->output_count > 1 ? 0 : elements_of(&tensors[k->outputs[0]]) * (int64_t)sizeof(int64_t);
+        return k->output_count > 1 ? 0 : places_bytes(&tensors[k->outputs[0]]);
     bool copies = strcmp(k->op, "native_layer_norm") == 0 || strcmp(k->op, "_softmax") == 0 ||
                   (strcmp(k->op, "native_group_norm") == 0 && p->turns_back);
     const placed_tensor *in = &tensors[k->inputs[0]];
-    return copies && !is_contiguous(in) ? elements_of(in) * dtype_bits(in->dtype) / 8 : 0;
+    return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }
 
 static void play_kernel(player *p, int32_t i)

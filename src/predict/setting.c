@@ -119,8 +119,7 @@ void setting_set_stack(setting *s, str stack)
     s->stack = stack;
     s->lower.explicit_attention = s->lower.single_updates = str_starts(stack, "pt1.");
     int version = torch_version(stack);
-    s->lower.flat_attention = version >= 200 && version <= 209; /* 2.9 does so still, 2.15 does not */
-    s->lower.wide_attention = version >= 205 && version <= 209;
+    s->lower.steps = version < 200 || version > 209 ? STEPS_NEWEST : version < 205 ? STEPS_HALF : STEPS_FLOAT;
 }
 
 /* PyTorch before 1.12 computes products and convolutions of fp32 in TF32; later versions do it for convolutions alone. */

@@ -4,7 +4,7 @@
  *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
  *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
  *         mode=infer|train|train-forward  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
- *         attention=fused|explicit|flat|wide  updates=joint|single  backward=plain|autocast
+ *         attention=fused|explicit|half|float  updates=joint|single  backward=plain|autocast
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+"; at the end is how often it runs, if not
  * once. Exit code as of sooth. */
@@ -23,7 +23,7 @@ static const struct {
     {"mode", {"infer", "train", "train-forward"}},
     {"runtime", {"eager", "inductor", "engine"}},
     {"optimizer", {"momentum", "none", "sgd", "nesterov", "adam", "adamw"}},
-    {"attention", {"fused", "explicit", "flat", "wide"}},
+    {"attention", {"fused", "explicit", "half", "float"}},
     {"updates", {"joint", "single"}},
     {"backward", {"plain", "autocast"}},
 };
@@ -175,8 +175,7 @@ int main(int argc, char **argv)
                              .runtime = (lower_runtime)chosen[1],
                              .optimizer = (lower_optimizer)chosen[2],
                              .explicit_attention = chosen[3] == 1,
-                             .flat_attention = chosen[3] >= 2,
-                             .wide_attention = chosen[3] == 3,
+                             .steps = chosen[3] < 2 ? STEPS_NEWEST : (lower_steps)(chosen[3] - 1),
                              .single_updates = chosen[4] == 1,
                              .autocast_backward = chosen[5] == 1};
     sooth_status worst = SOOTH_OK;

@@ -182,11 +182,11 @@ static void names_and_settings_agree(void **state)
     assert_true(s.lower.explicit_attention && s.lower.single_updates);
     setting_set_stack(&s, STR("pt2.4-cu124"));
     assert_false(s.lower.explicit_attention || s.lower.single_updates);
-    assert_true(s.lower.flat_attention && !s.lower.wide_attention);
+    assert_int_equal(s.lower.steps, STEPS_HALF);
     setting_set_stack(&s, STR("pt2.9.1-cu128"));
-    assert_true(s.lower.flat_attention && s.lower.wide_attention);
+    assert_int_equal(s.lower.steps, STEPS_FLOAT);
     setting_set_stack(&s, STR(""));
-    assert_false(s.lower.flat_attention || s.lower.wide_attention);
+    assert_int_equal(s.lower.steps, STEPS_NEWEST);
 }
 
 /* What the model keeps of a prediction must not leak into one with other options. */
