@@ -193,11 +193,10 @@ static void look(lessons *l, learn_report *r)
     float *sizes = l->errors + l->data->count;
     size_t n = 0;
     double sum = 0, bounded = 0;
+    bool only_operators = l->network_count == 0;
     for (int32_t i = 0; i < l->apart_count; i++)
-        if (l->data->items[l->apart[i]].row->graph.len)
+        if (only_operators || l->data->items[l->apart[i]].row->graph.len)
             sizes[n++] = fabsf(expm1f(l->errors[i]));
-    for (int32_t i = 0; n == 0 && i < l->apart_count; i++)
-        sizes[n++] = fabsf(expm1f(l->errors[i]));
     if (n == 0)
         return;
     for (size_t i = 0; i < n; i++) {

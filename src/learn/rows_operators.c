@@ -82,17 +82,18 @@ static const struct operator_source {
     const char *name;
     const char *has[2];
     double floor_ms;
-    double timer_us; /* what the timer adds to every call; NeuSight's depends on the operator */
+    double timer_us;   /* what the timer adds to every call; NeuSight's depends on the operator */
+    const char *stack; /* NULL: the name, and the serving framework if the table names one */
 } SOURCES[] = {
-    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0}, /* replayed CUDA graphs: kernels alone */
-    {"vidur", {"layer_op", "num_tokens"}, 0, 0},              /* a profiler's sum of kernels */
-    {"xla", {"sm", "tflops"}, 0, 0},                          /* a kernel tracer */
-    {"deepbench", {"suite", "precision_note"}, 0, 0},         /* back-to-back calls, launches overlapped */
-    {"pipedream", {"fwd_ms", "desc"}, 1, 270},                /* host timer and synchronise around each layer */
-    {"xwang", {"run", "layout"}, 0.15, 0},      /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
-    {"llmcompass", {"throughput", "m"}, 0, 12}, /* host timer with synchronise */
-    {"neusight", {"source_split", "torch"}, 0, 0},
-    {"", {"op", "device"}, 0, 0},
+    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernels alone */
+    {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernels */
+    {"xla", {"sm", "tflops"}, 0, 0, NULL},                          /* a kernel tracer */
+    {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},         /* back-to-back calls, launches overlapped */
+    {"pipedream", {"fwd_ms", "desc"}, 1, 270, NULL},                /* host timer and synchronise around each layer */
+    {"xwang", {"run", "layout"}, 0.15, 0, NULL},      /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
+    {"llmcompass", {"throughput", "m"}, 0, 12, NULL}, /* host timer with synchronise */
+    {"neusight", {"source_split", "torch"}, 0, 0, "pt2.x"}, /* the stack of its networks, which run the same kernels */
+    {"", {"op", "device"}, 0, 0, NULL},
 };
 typedef struct operator_source operator_source;
 
@@ -177,8 +178,8 @@ static void set_type(operator_reader *o)
 static str stack_of(operator_reader *o, const operator_source *s)
 {
     str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
-    if (!framework.len)
-        return table_text(o->table, str_of(s->name));
+    if (s->stack || !framework.len)
+        return table_text(o->table, str_of(s->stack ? s->stack : s->name));
     char text[128];
     bool is_plain = str_is(type, "bfloat16") || str_is(type, "fp8");
     int n = snprintf(text, sizeof text, "%s-%.*s%s%.*s", s->name, STR_ARG(framework), is_plain ? "" : "-",

@@ -121,9 +121,16 @@ static float *put_waves(float *f, double blocks, double slots)
     return f;
 }
 
-static double tiles(const work *w, double m, double n)
+/* What libraries cut products into. Which one they choose is theirs; how full each leaves the last round of multiprocessors is what
+ * makes a product slower than its neighbours. */
+static const struct tile {
+    double m, n;
+} TILES[] = {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {128, 32}, {128, 256}, {64, 128}, {32, 64}};
+enum { TILE_COUNT = sizeof TILES / sizeof *TILES };
+
+static double tiles(const work *w, struct tile t)
 {
-    return w->gemm[0] * round_up(w->gemm[1] / m) * round_up(w->gemm[2] / n);
+    return w->gemm[0] * round_up(w->gemm[1] / t.m) * round_up(w->gemm[2] / t.n);
 }
 
 void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT])
@@ -145,14 +152,11 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
     *f++ = clamp_to(w->reuse[0] - l2, 8);
     *f++ = clamp_to(w->reuse[1] - l2, 8);
     if (w->gemm[0] > 0) {
-        f = put_waves(f, tiles(w, 256, 128), d->sms);
-        f = put_waves(f, tiles(w, 128, 128), d->sms);
-        f = put_waves(f, tiles(w, 128, 64), d->sms);
-        f = put_waves(f, tiles(w, 64, 64), d->sms);
-        f = put_waves(f, tiles(w, 128, 32), d->sms);
+        for (int i = 0; i < TILE_COUNT; i++)
+            f = put_waves(f, tiles(w, TILES[i]), d->sms);
     } else {
         f = put_waves(f, w->elements / 512, d->sms * d->threads_per_sm / 128);
-        for (int i = 0; i < 8; i++)
+        for (int i = 2; i < 2 * TILE_COUNT; i++)
             *f++ = 0;
     }
     bool uses_tf32 = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;

@@ -16,7 +16,7 @@ typedef struct device_view {
     float generation, clocks, l2_log2; /* features that are the same for all kernels */
 } device_view;
 
-enum { DEVICE_FEATURES = 17, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
+enum { DEVICE_FEATURES = 23, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
 
 device_view view_device(const setting *where);
 

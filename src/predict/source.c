@@ -1,4 +1,4 @@
-/* source.c: what timm's benchmark does to the networks that it runs. */
+/* source.c: what timm's benchmark does to the networks that it runs, and which software NVIDIA's tables are of. */
 #include "predict/source.h"
 #include "memory/backend.h"
 
@@ -28,13 +28,26 @@ static lower_norms timm_norms(const setting *s, str name)
     return version >= 209 && !has_torch_norms(name) ? NORMS_LOW : NORMS_LOW_MAPS;
 }
 
-/* TF32 is allowed in every version, algorithms of convolutions are tried out, the backward pass runs inside autocast, outputs end with the step. */
-void source_follow(setting *s, str source, str name)
+/* The tables of DeepLearningExamples do not tell their versions; all are of NVIDIA's own containers, which are no user's PyTorch by default. */
+static void follow_nvidia(setting *s)
 {
-    if (!str_starts(source, "timm"))
-        return;
+    if (!s->stack.len)
+        s->stack = STR("ngc-pt1.x");
+}
+
+/* TF32 is allowed in every version, algorithms of convolutions are tried out, the backward pass runs inside autocast, outputs end with the step. */
+static void follow_timm(setting *s, str name)
+{
     s->lower.autocast_backward = s->autotunes = s->returns = true;
     s->lower.norms = timm_norms(s, name);
     if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
         s->lower.precision = PRECISION_TF32;
+}
+
+void source_follow(setting *s, str source, str name)
+{
+    if (str_starts(source, "timm"))
+        follow_timm(s, name);
+    else if (str_is(source, "nvidia-dle"))
+        follow_nvidia(s);
 }

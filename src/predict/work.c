@@ -212,7 +212,12 @@ static void put_product(writer *o, bool first_turned, bool second_turned)
         put(o, lg(o, g[i]));
     for (int i = 1; i < 4; i++)
         put(o, alignment(g[i]));
+    put(o, filling(g[1], 16));
+    put(o, filling(g[1], 32));
+    put(o, filling(g[1], 64));
     put(o, filling(g[1], 128));
+    put(o, filling(g[1], 256));
+    put(o, filling(g[2], 32));
     put(o, filling(g[2], 64));
     put(o, filling(g[2], 128));
     put(o, filling(g[2], 256));
@@ -642,8 +647,10 @@ work_list work_of_program(const program *p, arena *a)
         /* Reuse is kept in whole powers of two: finer steps would tell equal kernels apart for nothing. */
         float reuse[2] = {FAR_LOG2, FAR_LOG2};
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
-            double last = touched[p->tensors.items[k->inputs[j]].storage];
-            if (last > 0)
+            const placed_tensor *input = &p->tensors.items[k->inputs[j]];
+            double last = touched[input->storage];
+            /* A weight that two layers of a file have in common is one by chance of how the file was written. */
+            if (last > 0 && !(input->is_weight && k->phase == PHASE_FORWARD))
                 reuse[j] = whole_lg(clock - last);
         }
         int32_t like = i < p->like.count ? p->like.items[i] : 0;

@@ -128,10 +128,14 @@ static void labels(void **state)
                    "NVIDIA GeForce RTX 3090,1,g/a.onnx,resnet50,8,amp,pt1.12-cu113,train,1.5,timm,adamw,eager\n"
                    "a100-sxm4-40gb,,zoo:resnet50,deit3_x,1,fp32,pt1.x,,,torchvision-b12,,\n"
                    "a100-sxm4-40gb,,zoo:resnet50,vit,1,fp32,pt2.x,,,other,,inductor\n"
-                   "titan-xp,,/a.onnx,vit,1,fp32,pt1.x,,,torchvision-b12,,\n",
+                   "titan-xp,,/a.onnx,vit,1,fp32,pt1.x,,,torchvision-b12,,\n"
+                   "v100-sxm2-16gb,,zoo:resnet50,resnet50,1,fp32,,,,nvidia-dle,,\n"
+                   "v100-sxm2-16gb,,zoo:resnet50,resnet50,1,fp32,pt1.12-cu113,,,nvidia-dle,,\n",
                    NULL);
     assert_non_null(r);
-    assert_int_equal(r->rows.count, 4);
+    assert_int_equal(r->rows.count, 6);
+    assert_text(r->rows.items[4].where.stack, "ngc-pt1.x"); /* the containers that its tables are of */
+    assert_text(r->rows.items[5].where.stack, "pt1.12-cu113");
     const measured_row *a = &r->rows.items[0], *t = a + 1;
     assert_null(a->reason);
     assert_int_equal(a->line, 2);
@@ -226,7 +230,7 @@ static void products(void **state)
     assert_int_equal(k->bytes_read, 4 * (8 + 4 * 16 + 8 * 16));
     assert_int_equal(k->bytes_written, 4 * 4 * 8);
     assert_text(row->gpu, "v100-pcie-32gb");
-    assert_text(row->where.stack, "neusight");
+    assert_text(row->where.stack, "pt2.x"); /* that of its networks */
     assert_true(row->where.is_operator);
     assert_true(row->timer_us == 48 * 1.25);
     k = timed_kernel(row + 1);
