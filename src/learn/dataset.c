@@ -346,7 +346,8 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
         example *e = &d->items[d->count++];
         *e = b.examples[i];
         e->row = r;
-        e->unknown_stack = r->graph.len ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
+        bool is_engine = r->where.lower.runtime == RUNTIME_ENGINE;
+        e->unknown_stack = r->graph.len || is_engine ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
         e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
         e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
         e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);

@@ -83,7 +83,7 @@ static const struct operator_source {
     const char *has[2];
     double floor_ms;
     double timer_us;   /* what the timer adds to every call; NeuSight's depends on the operator */
-    const char *stack; /* NULL: the name, and the serving framework if the table names one */
+    const char *stack; /* NULL: the serving framework, or the name if the table has none */
 } SOURCES[] = {
     {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernels alone */
     {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernels */
@@ -174,7 +174,7 @@ static void set_type(operator_reader *o)
     table_reject(o->table, o->row, "there is no precision '%.*s'", STR_ARG(name));
 }
 
-/* The source, and for serving frameworks their version; kernels of quantised weights differ by more than their bytes. */
+/* The source, or the serving framework and its version; kernels of quantised weights differ by more than their bytes. */
 static str stack_of(operator_reader *o, const operator_source *s)
 {
     str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
@@ -182,7 +182,7 @@ static str stack_of(operator_reader *o, const operator_source *s)
         return table_text(o->table, str_of(s->stack ? s->stack : s->name));
     char text[128];
     bool is_plain = str_is(type, "bfloat16") || str_is(type, "fp8");
-    int n = snprintf(text, sizeof text, "%s-%.*s%s%.*s", s->name, STR_ARG(framework), is_plain ? "" : "-",
+    int n = snprintf(text, sizeof text, "%.*s%s%.*s", STR_ARG(framework), is_plain ? "" : "-",
                      is_plain ? 0 : (int)(type.len < 32 ? type.len : 32), type.ptr);
     for (char *p = text; *p; p++)
         if (*p >= 'A' && *p <= 'Z')
@@ -282,6 +282,9 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     set_type(o);
     row->where.stack = stack_of(o, s);
     row->where.is_operator = true;
+    /* What a serving framework runs is what an engine is expected to run for language models, of which no networks were measured. */
+    if (operator_text(o, COLUMN_FRAMEWORK).len)
+        row->where.lower.runtime = RUNTIME_ENGINE;
     double watts;
     table_positive(t, row, o->columns[time], COLUMN_NAMES[time], &row->latency_ms);
     if (table_positive(t, row, o->columns[COLUMN_POWER], COLUMN_NAMES[COLUMN_POWER], &watts))

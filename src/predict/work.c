@@ -531,7 +531,7 @@ static uint64_t signature(const program *p, const kernel *k)
 
 static uint64_t with_reuse(uint64_t signature, const float *reuse)
 {
-    return hash_mix(signature, (uint64_t)(int64_t)reuse[0] << 8 | (uint64_t)(int64_t)reuse[1] | (uint64_t)1 << 32);
+    return hash_mix(signature, (uint64_t)(reuse[0] * 16) << 16 | (uint64_t)(reuse[1] * 16) | (uint64_t)1 << 32);
 }
 
 /* Works by hash. 0 marks a free slot. */
@@ -628,6 +628,17 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     }
 }
 
+/* Bytes that one pass touches, log2. Programs run again and again, and the timers of single operators go around them: what a pass has not touched yet was touched
+ * by the one before. */
+static float pass_log2(const program *p)
+{
+    double bytes = 1;
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        if (!(p->kernels.items[i].flags & KERNEL_VIEW))
+            bytes += (double)p->kernels.items[i].bytes_read + (double)p->kernels.items[i].bytes_written;
+    return fminf(log2f((float)bytes), FAR_LOG2);
+}
+
 work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
@@ -639,6 +650,7 @@ work_list work_of_program(const program *p, arena *a)
     op_cache cache = {.names = {NULL}};
     log_memo logs = {.of = {0}};
     double clock = 1;
+    const float pass = pass_log2(p);
     for (int32_t i = 0; i < count; i++) {
         const kernel *k = &p->kernels.items[i];
         list.of_kernel[i] = -1;
@@ -650,8 +662,8 @@ work_list work_of_program(const program *p, arena *a)
             const placed_tensor *input = &p->tensors.items[k->inputs[j]];
             double last = touched[input->storage];
             /* A weight that two layers of a file have in common is one by chance of how the file was written. */
-            if (last > 0 && !(input->is_weight && k->phase == PHASE_FORWARD))
-                reuse[j] = whole_lg(clock - last);
+            bool is_first = last == 0 || (input->is_weight && k->phase == PHASE_FORWARD);
+            reuse[j] = is_first ? pass : whole_lg(clock - last);
         }
         int32_t like = i < p->like.count ? p->like.items[i] : 0;
         uint64_t alike = alikes[i] = like ? alikes[like - 1] : signature(p, k) | 1;
