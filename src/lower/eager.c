@@ -16,7 +16,9 @@ kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_coun
     for (int i = 0; i < input_count; i++)
         if (inputs[i] != NO_TENSOR && !tensor_at(e, inputs[i])->is_number) {
             held[count++] = inputs[i];
-            bytes_read += flags & KERNEL_VIEW ? 0 : tensor_bytes(e, inputs[i]);
+            if (!(flags & KERNEL_VIEW))
+                bytes_read += picked_bytes(op, tensor_bytes(e, inputs[i]), tensor_bytes(e, output),
+                                           tensor_bytes(e, inputs[input_count - 1]));
         }
     held[count] = output;
     kernel *made = ARENA_PUSH_ROOM(e->arena, &e->out->kernels);

@@ -252,3 +252,12 @@ void extent_pointwise(extent *result, const extent *operands, int count)
     }
     order_strides(result, order);
 }
+
+int64_t picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices)
+{
+    static const char *const ROWS[] = {"index", "embedding", "gather"};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (strcmp(op, ROWS[i]) == 0)
+            return all < output ? all : output;
+    return strncmp(op, "nll_loss", 8) == 0 && indices < all ? indices : all;
+}

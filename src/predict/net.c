@@ -216,22 +216,21 @@ static float below(float most, float x)
     return most / (1 + (most - 1) * expf(-within));
 }
 
-/* What has products runs on a small part of the units if its shape or its type is unfit; the rest is seldom ten times slower than its bytes, and where it is
- * short, as a loss in a network for images, only the bound keeps its time from being taken for one of its bytes. */
-static float most_times(work_group g, int head)
+/* Convolutions and products run on a small part of the units where their shape or their type is unfit: up to hundreds of times slower. The rest is seldom thirty times
+ * slower than its bytes, and where it is short, as a loss in a network for images, only the bound keeps its time from being taken for one of its bytes. */
+static float most_times(work_group g)
 {
-    bool has_products = g <= WORK_ATTENTION || g == WORK_RESIZE;
-    return has_products && head == HEAD_COMPUTE ? 1024 : 24;
+    return g <= WORK_ATTENTION || g == WORK_RESIZE ? 1024 : 64;
 }
 
-float net_times(work_group g, int head, float said)
+float net_times(work_group g, float said)
 {
-    return below(most_times(g, head), said);
+    return below(most_times(g), said);
 }
 
-float net_times_slope(work_group g, int head, float times)
+float net_times_slope(work_group g, float times)
 {
-    return times * (1 - times / most_times(g, head));
+    return times * (1 - times / most_times(g));
 }
 
 double net_fixed_us(float head)

@@ -109,8 +109,8 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        double compute_us = t->ideal.compute_us * net_times(g, HEAD_COMPUTE, heads[HEAD_COMPUTE]);
-        double memory_us = t->ideal.memory_us * net_times(g, HEAD_MEMORY, heads[HEAD_MEMORY]);
+        double compute_us = t->ideal.compute_us * net_times(g, heads[HEAD_COMPUTE]);
+        double memory_us = t->ideal.memory_us * net_times(g, heads[HEAD_MEMORY]);
         t->compute_us = bounded_us(g, t->ideal.compute_us, compute_us, MOST_TIMES_COMPUTE);
         t->memory_us = bounded_us(g, t->ideal.memory_us, memory_us, MOST_TIMES_MEMORY);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);

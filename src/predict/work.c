@@ -480,6 +480,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
     }
     for (int32_t i = 0; i < k->input_count; i++)
         w->operands += operand_at(&o, i).elements;
+    w->operands = fmin(w->operands, w->bytes); /* what picks from a table does not go through it */
     put_general(&o);
     o.next = w->features + WORK_GENERAL;
     switch (w->group) {
