@@ -185,10 +185,10 @@ static void gather(const shard *s, int g, const net_pass *p)
     }
 }
 
-static double sample_us(int g, const sample *k, const float *heads)
+static double sample_us(const sample *k, const float *heads)
 {
-    return k->compute_us * net_times((work_group)g, heads[HEAD_COMPUTE]) +
-           k->memory_us * net_times((work_group)g, heads[HEAD_MEMORY]) + net_fixed_us(heads[HEAD_FIXED]);
+    return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
+           net_fixed_us(heads[HEAD_FIXED]);
 }
 
 static void add_times(const shard *s, int g, const net_pass *p)
@@ -197,7 +197,7 @@ static void add_times(const shard *s, int g, const net_pass *p)
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
-            double us = sample_us(g, &e->samples[k], heads) * e->samples[k].count;
+            double us = sample_us(&e->samples[k], heads) * e->samples[k].count;
             s->device_us[i] += us;
             s->new_us[i] += e->samples[k].is_new ? us : 0;
         }
@@ -268,10 +268,8 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
             const sample *x = &e->samples[k];
             float slope = s->slope[i] * x->count;
-            float compute = net_times((work_group)g, heads[HEAD_COMPUTE]);
-            float memory = net_times((work_group)g, heads[HEAD_MEMORY]);
-            heads[HEAD_COMPUTE] = slope * x->compute_us * net_times_slope((work_group)g, compute);
-            heads[HEAD_MEMORY] = slope * x->memory_us * net_times_slope((work_group)g, memory);
+            heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
+            heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
             heads[HEAD_FIXED] = slope * (float)net_fixed_slope_us(net_fixed_us(heads[HEAD_FIXED]));
         }
     }

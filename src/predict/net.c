@@ -209,33 +209,14 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
     }
 }
 
-/* A number that is 1 at 0, grows as exp() does, and stays below `most`. */
-static float below(float most, float x)
+float net_factor(float head)
 {
-    float within = x > 8 ? 8 : x < -8 ? -8 : x;
-    return most / (1 + (most - 1) * expf(-within));
-}
-
-/* Convolutions and products run on a small part of the units where their shape or their type is unfit: up to hundreds of times slower. The rest is seldom thirty times
- * slower than its bytes, and where it is short, as a loss in a network for images, only the bound keeps its time from being taken for one of its bytes. */
-static float most_times(work_group g)
-{
-    return g <= WORK_ATTENTION || g == WORK_RESIZE ? 1024 : 64;
-}
-
-float net_times(work_group g, float said)
-{
-    return below(most_times(g), said);
-}
-
-float net_times_slope(work_group g, float times)
-{
-    return times * (1 - times / most_times(g));
+    return expf(head > 8 ? 8 : head < -8 ? -8 : head);
 }
 
 double net_fixed_us(float head)
 {
-    return FIXED_US * (double)below((float)(MOST_FIXED_US / FIXED_US), head);
+    return MOST_FIXED_US / (1 + (MOST_FIXED_US / FIXED_US - 1) * (double)net_factor(-head));
 }
 
 double net_fixed_slope_us(double fixed_us)

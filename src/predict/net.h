@@ -109,10 +109,7 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
-
-/* By what factor the compute or the memory time is longer: 1 where the network says 0, and bounded, for where no kernel like it was measured. */
-float net_times(work_group g, float said);
-float net_times_slope(work_group g, float times); /* by what the network says */
+float net_factor(float head); /* exp, within bounds */
 
 /* The fixed time: FIXED_US where the network says 0, and bounded, because nothing else bounds it where no kernel like it was measured. */
 static const double FIXED_US = 2, MOST_FIXED_US = 16;

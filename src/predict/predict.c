@@ -43,14 +43,26 @@ static double least_us(const work *w, const ideal_time *ideal)
     return w->macs > 0 ? 0.8 * ideal->compute_us : 0;
 }
 
-static const double MOST_TIMES_COMPUTE = 50, MOST_TIMES_MEMORY = 4;
+/* Nor is a kernel that takes long on the ideal machine slower than so many times that. A product's bytes and FLOPs are those of whole matrices: without a bound
+ * experts that get few tokens took a thousand times as long as the memory does. What computes no products is seldom thirty times slower than its bytes, but where
+ * training has seen it in short kernels alone, as a loss in networks for images, it was hundreds of times slower. Short ones may be anything, and so may convolutions and
+ * attention, which unfit shapes and types slow down so. */
+typedef struct most_times {
+    double compute, memory;
+} most_times;
 
-/* Nor is a product that takes long on the ideal machine slower than so many times that: its bytes and FLOPs are those of whole matrices. Without a bound
- * experts that get few tokens took a thousand times as long as the memory does. Short ones may be anything. */
-static double bounded_us(work_group g, double ideal_us, double us, double times)
+static most_times most_times_of(work_group g)
+{
+    if (g == WORK_PRODUCT)
+        return (most_times){50, 4};
+    return g < WORK_PRODUCT || g == WORK_ATTENTION || g == WORK_RESIZE ? (most_times){INFINITY, INFINITY}
+                                                                       : (most_times){40, 40};
+}
+
+static double bounded_us(double ideal_us, float factor, double most)
 {
     static const double SHORT_US = 100;
-    return g == WORK_PRODUCT ? fmin(us, times * ideal_us + SHORT_US) : us;
+    return fmin(ideal_us * (double)factor, most * ideal_us + SHORT_US);
 }
 
 /* Who it is that runs the kernels: numbers of the net. */
@@ -106,13 +118,12 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     pass.pick_count = pick_columns(pass.input, count, picks);
     pass.picks = picks;
     net_forward(&v->net, g, &pass);
+    const most_times most = most_times_of(g);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        double compute_us = t->ideal.compute_us * net_times(g, heads[HEAD_COMPUTE]);
-        double memory_us = t->ideal.memory_us * net_times(g, heads[HEAD_MEMORY]);
-        t->compute_us = bounded_us(g, t->ideal.compute_us, compute_us, MOST_TIMES_COMPUTE);
-        t->memory_us = bounded_us(g, t->ideal.memory_us, memory_us, MOST_TIMES_MEMORY);
+        t->compute_us = bounded_us(t->ideal.compute_us, net_factor(heads[HEAD_COMPUTE]), most.compute);
+        t->memory_us = bounded_us(t->ideal.memory_us, net_factor(heads[HEAD_MEMORY]), most.memory);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
