@@ -121,12 +121,12 @@ static float *put_waves(float *f, double blocks, double slots)
     return f;
 }
 
-/* What libraries cut products into. Which one they choose is theirs; how full each leaves the last round of multiprocessors is what
- * makes a product slower than its neighbours. */
+/* What libraries cut products into. Which one they choose is theirs; how full each leaves the last round of multiprocessors is what makes a product slower than its neighbours.
+ * Convolutions see the first ones alone: more of them told GPUs apart, not convolutions. */
 static const struct tile {
     double m, n;
 } TILES[] = {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {128, 32}, {128, 256}, {64, 128}, {32, 64}};
-enum { TILE_COUNT = sizeof TILES / sizeof *TILES };
+enum { TILE_COUNT = sizeof TILES / sizeof *TILES, CONVOLUTION_TILES = 5 };
 
 static double tiles(const work *w, struct tile t)
 {
@@ -151,14 +151,14 @@ void features_of(const work *w, const device_view *d, const ideal_time *ideal, f
     *f++ = clamp_to(clamp_log2(w->bytes) - l2, 8);
     *f++ = clamp_to(w->reuse[0] - l2, 8);
     *f++ = clamp_to(w->reuse[1] - l2, 8);
-    if (w->gemm[0] > 0) {
-        for (int i = 0; i < TILE_COUNT; i++)
+    float *after_waves = f + 2 * (size_t)TILE_COUNT;
+    if (w->gemm[0] > 0)
+        for (int i = 0; i < (w->group == WORK_PRODUCT ? TILE_COUNT : CONVOLUTION_TILES); i++)
             f = put_waves(f, tiles(w, TILES[i]), d->sms);
-    } else {
+    else
         f = put_waves(f, w->elements / 512, d->sms * d->threads_per_sm / 128);
-        for (int i = 2; i < 2 * TILE_COUNT; i++)
-            *f++ = 0;
-    }
+    while (f < after_waves)
+        *f++ = 0;
     bool uses_tf32 = w->product_dtype == DT_FLOAT32 && d->allows_tf32 && d->peak_tf32 > d->peak_fp32;
     *f++ = uses_tf32 ? 1.0F : 0.0F;
     *f++ = d->generation;

@@ -12,7 +12,7 @@ group_shape net_group_shape(work_group g)
     case WORK_CONV_BACKWARD:
         return (group_shape){128, 96};
     case WORK_PRODUCT:
-        return (group_shape){224, 128};
+        return (group_shape){160, 96};
     case WORK_DEPTHWISE:
     case WORK_GROUPED:
     case WORK_DEPTHWISE_BACKWARD:
