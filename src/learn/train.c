@@ -275,12 +275,15 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
     }
 }
 
+/* Of a unit that is off: its output does not change, but a unit that one bad step has turned off for all inputs would never come back. */
+static const float SLOPE_OFF = 0.02F;
+
 /* sum becomes slope by sum, given the slope by the activation. */
 static void slope_activation(float *restrict sum, const float *restrict slope, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float x = sum[i], d = x * (1.0F / 3) + 0.5F;
-        d = x < -3 ? 0 : d;
+        d = x < -3 ? SLOPE_OFF : d;
         d = x > 3 ? 1 : d;
         sum[i] = slope[i] * d;
     }
