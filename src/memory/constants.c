@@ -8,6 +8,7 @@ static const char *const NAMES[MEMORY_CONSTANT_COUNT] = {
     [CONTEXT_INFER_MIB] = "context_infer_mib",
     [CONTEXT_UNLAZY_MIB] = "context_unlazy_mib",
     [CONTEXT_AUTOTUNED_MIB] = "context_autotuned_mib",
+    [CONTEXT_AUTOTUNED_EACH_MIB] = "context_autotuned_each_mib",
     [CONTEXT_PER_SM_MIB] = "context_per_sm_mib",
     [CONTEXT_CONVOLUTIONS_TRAIN_MIB] = "context_convolutions_train_mib",
     [CONTEXT_CONVOLUTIONS_INFER_MIB] = "context_convolutions_infer_mib",

@@ -7,8 +7,9 @@
 typedef enum memory_constant {
     CONTEXT_TRAIN_MIB,
     CONTEXT_INFER_MIB,
-    CONTEXT_UNLAZY_MIB,    /* before CUDA 11.7, which loads code when it is first called */
-    CONTEXT_AUTOTUNED_MIB, /* since then, where cuDNN tries its algorithms out */
+    CONTEXT_UNLAZY_MIB,         /* before CUDA 11.7, which loads code when it is first called */
+    CONTEXT_AUTOTUNED_MIB,      /* since then, where cuDNN tries its algorithms out, at most */
+    CONTEXT_AUTOTUNED_EACH_MIB, /* the same for each kind of convolution */
     CONTEXT_PER_SM_MIB,
     CONTEXT_CONVOLUTIONS_TRAIN_MIB,
     CONTEXT_CONVOLUTIONS_INFER_MIB,

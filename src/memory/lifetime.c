@@ -117,6 +117,15 @@ static bool is_same_statement(const calls *c, int32_t x, int32_t y)
            (is_arithmetic(a) && is_arithmetic(b) && str_eq(scope_of(c, x).path, scope_of(c, y).path));
 }
 
+/* torch.cat([x, a * cos + b * sin]): what was computed on the way has no name. */
+static bool is_same_formula(const calls *c, int32_t maker, int32_t reader)
+{
+    if (maker < 0 || reader >= c->count)
+        return false;
+    return is_arithmetic(&c->program->kernels.items[maker]) &&
+           str_eq(scope_of(c, maker).path, scope_of(c, reader).path);
+}
+
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
 static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 {
@@ -133,6 +142,57 @@ static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
     while (begin > 0 && begin > maker && is_same_statement(c, begin - 1, begin))
         begin--;
     return maker < begin ? end : reader;
+}
+
+/* ---- variables ----------------------------------------------------------------------------------------------------- */
+
+/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though it needs them no
+ * more. Files do not tell; these are classes of timm, by the names of the modules that make and read the value ("*": a name that begins so,
+ * or any). */
+static const struct {
+    const char *made_in, *read_in;
+    bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
+} KEPT[] = {
+    {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
+    {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
+    {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
+    {"*", "comb_iter_*", false}, /* and what they read */
+    {"cell_*", "*", true},       /* the same: every cell */
+    {"reduction_cell_*", "*", true},
+};
+
+static bool is_like(str name, const char *pattern)
+{
+    size_t length = strlen(pattern);
+    return length && pattern[length - 1] == '*' ? name.len >= length - 1 && memcmp(name.ptr, pattern, length - 1) == 0
+                                                : str_is(name, pattern);
+}
+
+/* The module at this depth that the kernel lies in; empty: its node belongs to the one around it. */
+static str part_at(const calls *c, int32_t kernel_index, int depth)
+{
+    scope s = scope_of(c, kernel_index);
+    str part = next_part(&s);
+    while (depth-- > 0)
+        part = next_part(&s);
+    return part;
+}
+
+/* What `maker` made has a name until the function returns in which `reader` or its module is called; then behind which kernel that is. */
+static int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
+{
+    bool is_deeper;
+    if (reader >= c->count)
+        return reader;
+    int shared = shared_depth(scope_of(c, maker), scope_of(c, reader), &is_deeper);
+    if (shared >= MAX_DEPTH)
+        return reader;
+    str made_in = part_at(c, maker, shared), read_in = part_at(c, reader, shared);
+    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
+        if (is_like(made_in, KEPT[i].made_in) && is_like(read_in, KEPT[i].read_in) &&
+            (!KEPT[i].is_own || !part_at(c, maker, shared + 1).len))
+            return shared > 0 ? c->ends[reader][shared - 1] : c->count - 1;
+    return reader;
 }
 
 /* ---- storages ------------------------------------------------------------------------------------------------------ */
@@ -310,10 +370,13 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     l->read = kernel_index;
     int32_t until = held_until(&b->calls, l->birth, kernel_index);
     if (!is_made && l->birth >= 0) {
-        int32_t end = statement_end(&b->calls, l->birth, kernel_index);
+        int32_t kept = kept_until(&b->calls, l->birth, kernel_index),
+                end = statement_end(&b->calls, l->birth, kernel_index);
+        until = until > kept ? until : kept;
         until = until > end ? until : end;
     }
-    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0) { /* the list of what is put together is a variable */
+    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 &&
+        !is_same_formula(&b->calls, l->birth, kernel_index)) { /* the list of what is put together is a variable */
         int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -322,6 +385,89 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     if (k->phase == PHASE_UPDATE && l->part == MEMORY_ACTIVATIONS && !t->is_weight) {
         l->part = MEMORY_GRADIENTS;
         l->death = INT32_MAX;
+    }
+}
+
+static lifetime *lifetime_of(const builder *b, tensor_id id)
+{
+    return &b->items[b->shares[b->program->tensors.items[id].storage]];
+}
+
+static void keep(lifetime *l, int32_t until)
+{
+    if (l->birth >= 0 && l->death < until)
+        l->death = until;
+}
+
+/* A product of two values, attention. */
+static bool is_between_values(const builder *b, const kernel *k)
+{
+    if (k->input_count < 2 || strcmp(k->op, "bmm") != 0)
+        return strncmp(k->op, "_scaled_dot_product", 19) == 0;
+    const placed_tensor *tensors = b->program->tensors.items;
+    return b->weights[tensors[k->inputs[0]].storage] == NO_TENSOR &&
+           b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
+}
+
+static bool is_copy(const kernel *k)
+{
+    return k->input_count == 1 && (strcmp(k->op, "clone") == 0 || strcmp(k->op, "_to_copy") == 0);
+}
+
+/* Operands of such products have names of their own (q, k, v), which last until the function returns. Casts and copies that the operator makes
+ * of them have not. */
+static void keep_operands(builder *b)
+{
+    const kernel *kernels = b->program->kernels.items;
+    for (int32_t i = 0; i < b->calls.count; i++) {
+        for (int32_t j = 0; is_between_values(b, &kernels[i]) && j < kernels[i].input_count; j++) {
+            lifetime *l = lifetime_of(b, kernels[i].inputs[j]);
+            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]);) {
+                at = l->birth;
+                l = lifetime_of(b, kernels[at].inputs[0]);
+            }
+            keep(l, returns_at(&b->calls, i));
+        }
+    }
+}
+
+/* The module that the code around this kernel calls next returns behind the kernel that is told. */
+static int32_t next_call_end(const calls *c, int32_t kernel_index)
+{
+    scope own = scope_of(c, kernel_index);
+    int depth = depth_of(own);
+    for (int32_t i = kernel_index + 1; i < c->count && depth < MAX_DEPTH; i++) {
+        bool is_deeper;
+        if (shared_depth(own, scope_of(c, i), &is_deeper) < depth)
+            break;
+        if (is_deeper)
+            return c->ends[i][depth];
+    }
+    return kernel_index;
+}
+
+/* The kernel that made what this one reads first, if it is this operator's; -1: none. */
+static int32_t maker_of(const builder *b, int32_t kernel_index, const char *op)
+{
+    const kernel *k = &b->program->kernels.items[kernel_index];
+    int32_t maker = k->input_count > 0 ? lifetime_of(b, k->inputs[0])->birth : -1;
+    return maker >= 0 && strcmp(b->program->kernels.items[maker].op, op) == 0 ? maker : -1;
+}
+
+/* Attention in shifted windows (Swin): a function is given norm1(x), rolls, pads, cuts it into windows and gives these to a module. Then what was
+ * shifted is still there, and the argument too. */
+static void keep_shifted(builder *b)
+{
+    const kernel *kernels = b->program->kernels.items;
+    for (int32_t i = 0; i < b->calls.count; i++) {
+        if (strcmp(kernels[i].op, "clone") != 0)
+            continue;
+        int32_t padded = maker_of(b, i, "constant_pad_nd"), rolled = maker_of(b, padded >= 0 ? padded : i, "roll");
+        if (rolled < 0)
+            continue;
+        int32_t end = next_call_end(&b->calls, i);
+        keep(lifetime_of(b, kernels[i].inputs[0]), end);
+        keep(lifetime_of(b, kernels[rolled].inputs[0]), end);
     }
 }
 
@@ -412,6 +558,8 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
         for (int32_t j = 0; j < k->output_count; j++)
             touch(&b, k->outputs[j], i, true);
     }
+    keep_operands(&b);
+    keep_shifted(&b);
     keep_casts(&b, options);
     if (version < 111)
         keep_scores(&b);

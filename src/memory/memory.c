@@ -59,23 +59,30 @@ static bool is_same_convolution(const program *p, const kernel *a, const kernel 
     return true;
 }
 
-/* By kernel: cuDNN tries it out. It does so once for all convolutions of a kind. */
-static bool *find_tuned(const memory_question *q, arena *a)
+/* By kernel: cuDNN tries it out. It does so once for all convolutions of a kind; `count` of them. */
+static bool *find_tuned(const program *p, int version, int32_t *count, arena *a)
 {
-    const program *p = q->program;
     bool *is_tuned = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);
-    int32_t *kinds = arena_room(a, (size_t)p->kernels.count + 1, sizeof *kinds), count = 0;
+    int32_t *kinds = arena_room(a, (size_t)p->kernels.count + 1, sizeof *kinds);
+    *count = 0;
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (!k->window || k->macs <= 0 || (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, q->version)))
+        if (!k->window || k->macs <= 0 || (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, version)))
             continue;
         is_tuned[i] = true;
-        for (int32_t j = count - 1; j >= 0 && is_tuned[i]; j--)
+        for (int32_t j = *count - 1; j >= 0 && is_tuned[i]; j--)
             is_tuned[i] = !is_same_convolution(p, k, &p->kernels.items[kinds[j]]);
         if (is_tuned[i])
-            kinds[count++] = i;
+            kinds[(*count)++] = i;
     }
     return is_tuned;
+}
+
+int32_t memory_tuned_convolutions(const program *p, int version, arena *a)
+{
+    int32_t count;
+    find_tuned(p, version, &count, a);
+    return count;
 }
 
 /* ---- requests -------------------------------------------------------------------------------------------------------- */
@@ -302,6 +309,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
     u->lifetimes = lifetimes_of(of, q->net, q->options, q->version, a);
     u->of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     u->reserved_of_kernel = ARENA_ARRAY(a, int64_t, kernels);
+    int32_t tuned;
     player p = {.question = q,
                 .program = of,
                 .use = u,
@@ -312,7 +320,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
                 .next = arena_room(a, storages, sizeof(int32_t)),
                 .products = {NO_ALLOCATION, NO_ALLOCATION},
                 .turns_back = turns_maps_back(of, q->version),
-                .is_tuned = q->autotunes ? find_tuned(q, a) : NULL};
+                .is_tuned = q->autotunes ? find_tuned(of, q->version, &tuned, a) : NULL};
     for (int32_t i = 0; i < of->kernels.count; i++)
         p.dying[i] = -1;
     for (int32_t i = of->storage_count - 1; i >= 0; i--) {
@@ -325,7 +333,10 @@ memory_use *memory_of(const memory_question *q, arena *a)
     }
     hold_first(&p, MEMORY_WEIGHTS);
     hold_first(&p, MEMORY_INPUTS);
-    int steps = q->options->mode == MODE_TRAIN || q->autotunes ? 2 : 1; /* the first makes the optimizer's state */
+    /* The first step makes the optimizer's state. Where it empties the cache at every convolution that it tries out, segments are cut anew in those
+     * behind it, and it takes some until nothing changes any more. */
+    enum { STEPS_TO_SETTLE = 4 };
+    int steps = q->autotunes ? STEPS_TO_SETTLE : q->options->mode == MODE_TRAIN ? 2 : 1;
     for (int step = 1; step <= steps && u->fits; step++) {
         p.is_first_step = step == 1;
         p.is_last_step = step == steps;

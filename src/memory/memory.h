@@ -38,6 +38,9 @@ typedef struct memory_use {
     int64_t saved; /* kept by autograd for the way back, parameters not counted */
 } memory_use;
 
+/* Kinds of convolutions that cuDNN tries algorithms out for, where it does. */
+int32_t memory_tuned_convolutions(const program *p, int version, arena *a);
+
 /* Everything is in `a`. */
 memory_use *memory_of(const memory_question *q, arena *a);
 

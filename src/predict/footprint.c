@@ -44,7 +44,7 @@ static double capacity_of(const device *d)
     return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
 }
 
-static double context_of(const memory_constants *c, const program *p, const setting *where)
+static double context_of(const memory_constants *c, const program *p, const setting *where, arena *a)
 {
     bool convolves = false;
     for (int32_t i = 0; i < p->kernels.count && !convolves; i++)
@@ -52,10 +52,13 @@ static double context_of(const memory_constants *c, const program *p, const sett
     double sms = where->device->numbers[DEVICE_SMS];
     bool trains = where->lower.mode != MODE_INFER;
     double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
-    bool loads_all = torch_version(where->stack) < 113; /* CUDA before 11.7 */
-    bool tries = where->autotunes && where->lower.runtime == RUNTIME_EAGER && !loads_all;
-    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (loads_all ? c->of[CONTEXT_UNLAZY_MIB] : 0) +
-           (tries && convolves ? c->of[CONTEXT_AUTOTUNED_MIB] : 0) +
+    int version = torch_version(where->stack);
+    bool loads_all = version < 113; /* CUDA before 11.7 */
+    double tried = 0;
+    if (where->autotunes && where->lower.runtime == RUNTIME_EAGER && !loads_all)
+        tried = fmin(c->of[CONTEXT_AUTOTUNED_EACH_MIB] * memory_tuned_convolutions(p, version, a),
+                     c->of[CONTEXT_AUTOTUNED_MIB]);
+    return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (loads_all ? c->of[CONTEXT_UNLAZY_MIB] : 0) + tried +
            (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? of_cudnn : 0);
 }
 
@@ -72,7 +75,7 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
 {
     memory_constants c = memory_constants_for(where->device);
     bool is_training = where->lower.mode != MODE_INFER;
-    footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where)};
+    footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where, a)};
     /* By PyTorch's allocator for what ours holds, as long as there is room. */
     double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
     memory_question q = {.program = p,

@@ -138,8 +138,9 @@ def traces(report, mode, count):
              "saved": "kept by autograd", "backward": "live at the peak of the backward pass", "update": "live in the update"}
     for key, of in errors.items():
         report.say(f"{mode}, {names[key]}: {figures(of)}")
-        # What differs is what the exporter removed (MViTv2, NASNet) and what code holds in variables.
-        report.check(statistics.median(map(abs, of)) <= 1.5, f"{mode}: {names[key]}: median error")
+        # What differs is what the exporter removed (MViTv2) and what code holds in variables.
+        report.check(statistics.median(map(abs, of)) <= 0.5, f"{mode}: {names[key]}: median error at most 0.5 %")
+        report.check(mean(of) <= 3, f"{mode}: {names[key]}: mean error at most 3 %")
     worst(report, f"trace {mode}", details)
 
 
@@ -288,12 +289,16 @@ def predicted(folder, rows):
     return [float(row["memory_mib_pred"]) for row in csv.DictReader(open(answered))]
 
 
-def predicted_language_model(folder, graph, batch, length):
-    answered = os.path.join(folder, "language.json")
-    subprocess.run([corpus.PROGRAM, "predict", graph, "--gpu", "a100-sxm4-80gb", "--precision", "fp16", "--batch", batch, "--seq", length,
-                    "-f", "json", "-o", answered], timeout=600, check=True)
+def predicted_one(folder, *arguments):
+    """`memory_mib` of sooth predict with these arguments."""
+    answered = os.path.join(folder, "one.json")
+    subprocess.run([corpus.PROGRAM, "predict", *arguments, "-f", "json", "-o", answered], timeout=600, check=True)
     with open(answered) as file:
-        return json.load(file)["memory_mib"]["value"]
+        return json.load(file)["memory_mib"]
+
+
+def predicted_language_model(folder, graph, batch, length):
+    return predicted_one(folder, graph, "--gpu", "a100-sxm4-80gb", "--precision", "fp16", "--batch", batch, "--seq", length)["value"]
 
 
 GPT2 = "zoo:gpt2?layers={}&hidden={}&heads={}&ffn={}&vocab=50257&positions=1024&seq=512"
@@ -307,12 +312,26 @@ NAMED = {
 }
 
 
+def carma_context(folder, rows):
+    """What CARMA's machine has in use beside the tensors, and the same by Sooth: its jobs on images of 32 x 32 (CIFAR-100), whose tensors need little
+    whatever the variant, tell the first. Their rows are not scored."""
+    measured, ours = [], None
+    for row in rows:
+        if row["source"] == "carma" and row["data"].startswith("CIFAR") and row["model"] in ("mobilenet", "resnet18"):
+            graph = {"mobilenet": "zoo:mobilenet_v2", "resnet18": "zoo:resnet18"}[row["model"]]
+            memory = predicted_one(folder, graph, "--gpu", "a100-sxm4-40gb", "--precision", "fp32", "--mode", "train", "--optimizer", "adam",
+                                   "--shape", f"input={row['batch']},3,32,32")
+            ours = memory["parts"]["context"]
+            measured.append(float(row["max_gpu_mem_mib"]) - memory["value"] + ours)
+    return statistics.median(measured), ours
+
+
 def named_jobs(report, folder):
     """Jobs of well-known networks in training. Which optimizer and precision is not recorded: the random networks of the same authors
     have Adam and fp32. Not compared: Xception, XLNet and UNet (no graph of that size), CIFAR-100 (which variants for small images is not
     told), jobs without a batch."""
-    rows, left_out = [], 0
-    for row in table("measured/memory/real_models_train_a100.csv"):
+    rows, left_out, jobs = [], 0, table("measured/memory/real_models_train_a100.csv")
+    for row in jobs:
         graph = NAMED.get(row["model"].lower())
         if not graph or not row["batch"] or row["data"].startswith("CIFAR"):
             left_out += 1
@@ -320,14 +339,19 @@ def named_jobs(report, folder):
         graph = graph if graph.startswith("zoo:") else str(corpus.MODELS / graph)
         rows.append((row, (graph, row["batch"], "a100-sxm4-40gb", "fp32", "train", "adam")))
     errors = collections.defaultdict(list)
+    context, ours = carma_context(folder, jobs)
     for (row, _), mib in zip(rows, predicted(folder, [asked for _, asked in rows])):
         kind = f"{row['source']}, {'images' if row['data'] == 'ImageNet' else 'text'}"
+        if row["source"] == "carma":
+            errors["carma, with its own context"].append(error(mib - ours + context, float(row["max_gpu_mem_mib"])))
         errors[kind].append(error(mib, float(row["max_gpu_mem_mib"])))
         report.detail(f"zoo\t{errors[kind][-1]:.1f} %\t{kind}: {row['model']} {row['batch']}: {row['max_gpu_mem_mib']}, computed {mib:.0f}")
     report.say(f"named networks in training on A100-40GB ({left_out} rows cannot be mapped):")
     for kind, of in errors.items():
         report.say(f"  {kind}: {figures(of)}, mean with its sign {statistics.mean(of):+.1f} %")
-    report.check(mean(errors["gpumemnet, images"]) <= 15, "named CNNs in training (GPUMemNet): mean error at most 15 %")
+    report.say(f"  CARMA's context, by its jobs on small images: {context:.0f} MiB; GPUMemNet's, which Sooth has: {ours:.0f} MiB")
+    report.check(mean(errors["gpumemnet, images"]) <= 10, "named CNNs in training (GPUMemNet): mean error at most 10 %")
+    report.check(mean(errors["carma, with its own context"]) <= 15, "named CNNs in training (CARMA): mean error at most 15 % with its own context")
 
 
 LANGUAGE = {
@@ -384,8 +408,8 @@ def is_step_calibration(name):
 
 def batch_steps(report, count):
     """Where a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step did not. The first
-    batch is the largest of the set, which is also its most frequent one in every set. context_unlazy_mib and context_autotuned_mib were
-    fitted on the half of the families for which is_step_calibration() is true; limits.c was written with all rows in view."""
+    batch is the largest of the set, which is also its most frequent one in every set. context_unlazy_mib, context_autotuned_mib and
+    context_autotuned_each_mib were fitted on the half of the families for which is_step_calibration() is true; limits.c was written with all rows in view."""
     sets = collections.defaultdict(list)
     for row in table("labels/timm.csv.gz"):
         if not row["gpu"].startswith("cpu"):
@@ -433,7 +457,7 @@ def batch_steps(report, count):
     for reason, n in limits.items():
         if reason:
             report.say(f"  of these {n} are no matter of memory: {reason}")
-    report.check(right["all"] >= 0.83 * both["all"], "batch steps: both sides right for 83 % (the goal is 95 %)")
+    report.check(right["all"] >= 0.89 * both["all"], "batch steps: both sides right for 89 % (the goal is 95 %)")
 
 
 def main():
