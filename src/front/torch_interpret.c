@@ -109,7 +109,7 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
             return v;
         return torch_aten(t, str_is(name, "T") || str_is(name, "mT") ? STR("t") : name, &self, 1);
     }
-    return torch_unknown();
+    return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum stands for its value */
 }
 
 static torch_value item(interpreter *in, torch_value v, torch_value index)
@@ -431,6 +431,23 @@ static torch_value eval_dict(interpreter *in, frame *f, const code *c)
     return (torch_value){.kind = TORCH_DICT, .dict = d};
 }
 
+/* "__torch__.layers.Format.NCHW": the definition of a member of an Enum; NULL if it is none. */
+static const code *enum_member(const torch_script *s, str name)
+{
+    size_t length = name.len;
+    while (length > 0 && name.ptr[length - 1] != '.')
+        length--;
+    if (!length)
+        return NULL;
+    const code *class = torch_script_class(s, (str){name.ptr, length - 1});
+    if (!class)
+        return NULL;
+    for (const code *c = class->first; c; c = c->next)
+        if (c->kind == CODE_MEMBER && str_eq(c->text, (str){name.ptr + length, name.len - length}))
+            return c;
+    return NULL;
+}
+
 static torch_value eval_attribute(interpreter *in, frame *f, const code *c)
 {
     str name = dotted(in, f, c);
@@ -445,6 +462,9 @@ static torch_value eval_attribute(interpreter *in, frame *f, const code *c)
             return own_copy(&in->torch, in->script->constants.list->items[index]);
         stop(in, "there is no constant", name);
     }
+    const code *member = enum_member(in->script, name);
+    if (member)
+        return eval(in, f, member->first);
     return (torch_value){.kind = TORCH_FUNCTION, .text = name};
 }
 
