@@ -112,8 +112,28 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
     return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum stands for its value */
 }
 
+/* A module of a list or a dictionary of modules: its attributes are called "0", "1" …, or by the keys. */
+static bool module_at(interpreter *in, torch_value list, torch_value index, torch_value *module)
+{
+    arena *a = in->torch.arena;
+    bool found = list.object->is_named && (index.kind == TORCH_TEXT || index.kind == TORCH_INT);
+    num place = index.kind == TORCH_INT ? index.integer : 0, count = 0;
+    for (bool more = found && place < 0; more; count += more)
+        torch_attribute(list.object, arena_printf(a, "%lld", (long long)count), &more);
+    str name =
+        index.kind == TORCH_TEXT ? index.text : arena_printf(a, "%lld", (long long)(place < 0 ? place + count : place));
+    if (found)
+        torch_attribute(list.object, name, &found);
+    if (found)
+        *module = attribute(in, list, name);
+    return found;
+}
+
 static torch_value item(interpreter *in, torch_value v, torch_value index)
 {
+    torch_value module;
+    if (v.kind == TORCH_OBJECT && module_at(in, v, index, &module))
+        return module;
     if (v.kind == TORCH_OBJECT) { /* a named tuple */
         int i = torch_axis(index.kind == TORCH_INT ? index.integer : NUM_UNKNOWN, v.object->values.count);
         return i < 0 ? torch_unknown() : v.object->values.items[i];
