@@ -573,6 +573,9 @@ typedef struct sooth_mig_candidate {
 } sooth_mig_candidate;
 SOOTH_API sooth_mig_candidate sooth_mig_candidate_at(const sooth_mig_plan *plan, size_t workload, size_t index);
 
+/* What to know beside the numbers of a workload, as sooth_prediction_note tells it; NULL after the last. */
+SOOTH_API const char *sooth_mig_note(const sooth_mig_plan *plan, size_t workload, size_t index);
+
 /* The slices of a GPU of the layout, from the left; workload is SIZE_MAX after the last. */
 typedef struct sooth_mig_placed {
     size_t workload;

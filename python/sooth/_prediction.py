@@ -225,8 +225,14 @@ class MigPlan:
         """All profiles: latency, memory, whether they do, and why not."""
         return Rows(self._workload.get("candidates") or self._workload.get("profiles") or [])
 
+    @property
+    def notes(self) -> list[str]:
+        """What to know beside the numbers."""
+        return list(self._workload.get("notes") or [])
+
     def __repr__(self) -> str:
         return f"<sooth.MigPlan {self.profile or 'no slice will do'} on {self.data.get('gpu')}>"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.candidates._repr_html_()}"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.candidates._repr_html_()}{notes}"

@@ -117,7 +117,8 @@ value_id grow_value(grower *g, str name)
 
 void grow_output(grower *g, value_id v)
 {
-    elaborate_output(g->b.model, v);
+    if (v != NO_VALUE)
+        elaborate_output(g->b.model, v);
 }
 
 static const value *look(grower *g, value_id v)

@@ -48,7 +48,7 @@ void grow_guess_sizes(builder *b, grow_guesses *guesses);
 
 /* A value of that name, or of one like it where the name is taken. */
 value_id grow_value(grower *g, str name);
-void grow_output(grower *g, value_id v);
+void grow_output(grower *g, value_id v); /* NO_VALUE is none */
 /* Tells what was taken, where the user did not give another shape. */
 void grow_guess_notes(grower *g, const grow_guesses *guesses);
 /* Something in the file contradicts a shape: counts like the complaint of an operator. The text must be a literal. */

@@ -220,8 +220,12 @@ static void write_network(grower *g, void *program)
                                   .outs = n->outputs,
                                   .out_count = n->output_count});
     }
-    for (int32_t i = 0; i < m->head_count; i++)
-        grow_output(g, m->nodes[m->heads[i].node].outputs[m->heads[i].output]);
+    for (int32_t i = 0; i < m->head_count; i++) {
+        const mxnet_node *head = &m->nodes[m->heads[i].node];
+        value_id v = head->outputs[m->heads[i].output];
+        grow_output(g,
+                    v == NO_VALUE ? build_local(&g->b, head->name) : v); /* a weight is there if an operator made it */
+    }
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */

@@ -484,6 +484,31 @@ bool onnx_sniff(const uint8_t *bytes, size_t size)
     return size > 0;
 }
 
+/* What sooth_write_onnx has to say beside the graph. */
+static void read_metadata(builder *b, wire w)
+{
+    str key = {0}, value = {0};
+    for (wire_field f; wire_next(&w, &f);) {
+        if (f.number == 1)
+            key = wire_str(&f);
+        else if (f.number == 2)
+            value = wire_str(&f);
+    }
+    if (str_is(key, ONNX_LITERAL))
+        b->source->is_literal = true;
+    if (!str_starts(key, ONNX_DIMENSION))
+        return;
+    str name = {key.ptr + strlen(ONNX_DIMENSION), key.len - strlen(ONNX_DIMENSION)};
+    int64_t number = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.ptr[i] < '0' || value.ptr[i] > '9' || number > INT32_MAX / 10)
+            return;
+        number = 10 * number + (value.ptr[i] - '0');
+    }
+    if (name.len && value.len)
+        *(dim_default *)ARENA_PUSH(b->arena, &b->source->defaults) = (dim_default){arena_str(b->arena, name), number};
+}
+
 void onnx_read(builder *b, const uint8_t *bytes, size_t size)
 {
     fail *f = &b->model->fail;
@@ -508,6 +533,9 @@ void onnx_read(builder *b, const uint8_t *bytes, size_t size)
             break;
         case 8:
             read_opset(b, wire_message(&w, &field));
+            break;
+        case 14:
+            read_metadata(b, wire_message(&w, &field));
             break;
         default:
             break;

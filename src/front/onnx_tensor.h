@@ -17,6 +17,11 @@ typedef struct onnx_label {
 #define ONNX_PACKED ", packed bytes: "
 #define ONNX_CONSTANT "a constant, no parameter"
 
+/* Keys of the model's metadata, of the same kind: the operators are those that run, none is recovered from several; what a dimension is where nobody
+ * binds it (the dimension's name follows, the value is the number). */
+#define ONNX_LITERAL "sooth.literal"
+#define ONNX_DIMENSION "sooth.dimension."
+
 /* A TensorProto; its data stay where they are. */
 const tensor *onnx_tensor(builder *b, wire w, onnx_label *label);
 /* A SparseTensorProto as a tensor without data. */

@@ -6,9 +6,9 @@
  * that onnx.checker accepts it and ONNX Runtime loads it, whereas data in a file that is not there are an error to both. Constants of functions
  * and outputs that are constants cannot be inputs: their data are said to lie in an external file "stripped".
  * What the graph does not keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
+#include "front/onnx_write.h"
 #include "base/names.h"
 #include "front/onnx_tensor.h"
-#include "front/wire_write.h"
 #include "graph/ops.h"
 
 #include <stdio.h>
@@ -19,20 +19,6 @@ enum {
     IR_VERSION = 8,         /* the first with functions: older readers can still use it */
     IR_VERSION_NEWEST = 13, /* for the element types that came after bfloat16 */
 };
-
-typedef struct onnx_writer {
-    wire_writer *w;
-    const source *s;
-    const network *net;   /* what the file does not declare, where the model is bound; else NULL */
-    const graph **owner;  /* of each value: the graph that introduces it */
-    const graph **border; /* the last graph that it is an input or output of */
-    struct {
-        value_id *items;
-        int32_t count, capacity;
-    } left_out;             /* constants that are inputs of the main graph, in order */
-    const tensor **without; /* of each value that is one of them: its type and dimensions; else NULL */
-    str *renamed;           /* of those whose name another graph has too; else empty */
-} onnx_writer;
 
 /* ---- tensors -------------------------------------------------------------------------------------------------------- */
 
@@ -129,7 +115,7 @@ static void put_constant(wire_writer *w, uint32_t dense, uint32_t sparse, const 
     wire_end(w, message);
 }
 
-static str value_name(const onnx_writer *o, value_id id)
+str onnx_value_name(const onnx_writer *o, value_id id)
 {
     if (id == NO_VALUE)
         return STR("");
@@ -173,11 +159,19 @@ static void put_map_type(wire_writer *w)
 static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
 {
     wire_writer *w = o->w;
-    const value *v = &o->s->values.items[id];
-    size_t info = wire_begin(w, field);
-    wire_put_str(w, 1, v->name);
+    num dims[MAX_RANK];
+    value turned = o->s->values.items[id];
+    const value *v = &turned;
+    if (turned.rank > 0) {
+        turned.rank = (int8_t)onnx_layout_dims(o, id, v, dims);
+        turned.dims = dims;
+    }
     const value *bound = o->net && id < o->net->values.count ? &o->net->values.items[id] : NULL;
     bool is_bound = bound && bound->kind == VALUE_TENSOR;
+    if (turned.dtype == DT_UNKNOWN && is_bound)
+        turned.dtype = bound->dtype;
+    size_t info = wire_begin(w, field);
+    wire_put_str(w, 1, v->name);
     bool is_ranked = v->kind != VALUE_TENSOR || v->rank >= 0;
     if (v->is_declared && (is_ranked || !is_bound || bound->rank < 0)) {
         size_t type = wire_begin(w, 2);
@@ -205,10 +199,13 @@ static void put_left_out(onnx_writer *o, value_id id)
 {
     wire_writer *w = o->w;
     const tensor *t = o->without[id];
-    const value v = {.dtype = t->dtype, .rank = t->rank, .dims = (num *)t->dims, .is_declared = true};
+    num dims[MAX_RANK];
+    value v = {.dtype = t->dtype, .rank = t->rank, .dims = (num *)t->dims, .is_declared = true};
+    v.rank = (int8_t)onnx_layout_dims(o, id, &v, dims);
+    v.dims = dims;
     bool is_weight = o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node;
     size_t info = wire_begin(w, 11);
-    wire_put_str(w, 1, value_name(o, id));
+    wire_put_str(w, 1, onnx_value_name(o, id));
     size_t type = wire_begin(w, 2);
     put_tensor_type(o, &v);
     wire_end(w, type);
@@ -308,82 +305,47 @@ static void put_attr(onnx_writer *o, uint32_t field, const attr *a)
     wire_end(o->w, message);
 }
 
-/* ---- channels last -------------------------------------------------------------------------------------------------- */
-
-/* ONNX's own operators have the channels first: one that has them last stands between two transpositions. */
-enum { MAX_NAME = 320 };
-typedef struct turned {
-    bool is_turned;
-    int rank;
-    char input[MAX_NAME], output[MAX_NAME];
-} turned;
-
-static void put_perm(wire_writer *w, int rank, bool to_first)
+/* Several nodes of one operator of the file have its name, and ONNX Runtime takes a name only once. */
+static str unique_name(onnx_writer *o, str name)
 {
-    size_t message = wire_begin(w, 5);
-    wire_put_str(w, 1, STR("perm"));
-    for (int i = 0; i < rank; i++)
-        wire_put_int(w, 8, i == 0 ? 0 : to_first ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1);
-    wire_put_int(w, 20, 7);
-    wire_end(w, message);
-}
-
-static void put_transpose(wire_writer *w, uint32_t field, str from, str to, int rank, bool to_first)
-{
-    size_t message = wire_begin(w, field);
-    wire_put_str(w, 1, from);
-    wire_put_str(w, 2, to);
-    wire_put_str(w, 4, STR("Transpose"));
-    put_perm(w, rank, to_first);
-    wire_end(w, message);
-}
-
-/* Windows tell the number of dimensions; for others it is that of an image unless the file declares it. */
-static int turned_rank(const onnx_writer *o, const node *n)
-{
-    int32_t count;
-    if (node_attr_ints(n, "strides", &count))
-        return count + 2;
-    const value *x = &o->s->values.items[n->inputs[0]];
-    return x->rank >= 2 ? x->rank : 4;
-}
-
-static turned begin_turned(onnx_writer *o, uint32_t field, const node *n)
-{
-    turned t = {.is_turned = n->domain.len == 0 && node_attr_int(n, "channels_last", 0) && !node_is(n, "Resize") &&
-                             n->input_count > 0 && n->inputs[0] != NO_VALUE && n->output_count > 0 &&
-                             n->outputs[0] != NO_VALUE};
-    if (!t.is_turned)
-        return t;
-    t.rank = turned_rank(o, n);
-    snprintf(t.input, sizeof t.input, "%.*s~first%d", STR_ARG(value_name(o, n->outputs[0])), n->inputs[0]);
-    snprintf(t.output, sizeof t.output, "%.*s~first", STR_ARG(value_name(o, n->outputs[0])));
-    put_transpose(o->w, field, value_name(o, n->inputs[0]), str_of(t.input), t.rank, true);
-    return t;
+    int32_t count = names_get(&o->nodes, name, 0);
+    str unique = name;
+    while (count && names_get(&o->nodes, unique, 0))
+        unique = arena_printf(o->arena, "%.*s~%d", STR_ARG(name), (int)++count);
+    names_put(&o->nodes, name, count ? count : 1);
+    if (unique.ptr != name.ptr)
+        names_put(&o->nodes, unique, 1);
+    return unique;
 }
 
 static void put_node(onnx_writer *o, uint32_t field, const node *n)
 {
     wire_writer *w = o->w;
-    if (n->output_count == 1 && n->outputs[0] != NO_VALUE && o->without[n->outputs[0]])
+    if (n->output_count == 1 && n->outputs[0] != NO_VALUE && o->without[n->outputs[0]]) {
+        onnx_layout_settle(o, field, n->outputs[0]);
         return;
-    turned t = begin_turned(o, field, n);
+    }
+    str *inputs = ARENA_ARRAY(o->arena, str, (size_t)n->input_count + 1);
+    for (int32_t i = 0; i < n->input_count; i++)
+        inputs[i] = onnx_layout_input(o, field, n, i);
     size_t message = wire_begin(w, field);
     for (int32_t i = 0; i < n->input_count; i++)
-        wire_put_str(w, 1, i == 0 && t.is_turned ? str_of(t.input) : value_name(o, n->inputs[i]));
+        wire_put_str(w, 1, inputs[i]);
     for (int32_t i = 0; i < n->output_count; i++)
-        wire_put_str(w, 2, i == 0 && t.is_turned ? str_of(t.output) : value_name(o, n->outputs[i]));
+        wire_put_str(w, 2, onnx_layout_output(o, n->outputs[i]));
     if (n->name.len)
-        wire_put_str(w, 3, n->name);
+        wire_put_str(w, 3, unique_name(o, n->name));
     wire_put_str(w, 4, n->type);
-    for (int32_t i = 0; i < n->attr_count; i++)
-        if (n->domain.len || !str_is(n->attrs[i].name, "channels_last"))
-            put_attr(o, 5, &n->attrs[i]);
+    for (int32_t i = 0; i < n->attr_count; i++) {
+        attr a = n->attrs[i];
+        if (onnx_layout_attr(o, n, &a))
+            put_attr(o, 5, &a);
+    }
     if (n->domain.len)
         wire_put_str(w, 7, n->domain);
     wire_end(w, message);
-    if (t.is_turned)
-        put_transpose(w, field, str_of(t.output), value_name(o, n->outputs[0]), t.rank, false);
+    for (int32_t i = 0; i < n->output_count; i++)
+        onnx_layout_settle(o, field, n->outputs[i]);
 }
 
 /* ---- graphs and functions ------------------------------------------------------------------------------------------- */
@@ -432,6 +394,35 @@ static void leave_out(onnx_writer *o, arena *a, const graph *g)
     }
 }
 
+/* Constants of which the file has the type alone (torch.export before 2.3): nobody makes them, and somebody reads them. */
+static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
+{
+    bool *is_made = ARENA_ARRAY(a, bool, (size_t)o->s->values.count);
+    for (int32_t i = 0; i < g->inputs.count; i++)
+        is_made[g->inputs.items[i]] = true;
+    for (int32_t i = 0; i < g->nodes.count; i++)
+        for (int32_t k = 0; k < g->nodes.items[i].output_count; k++)
+            if (g->nodes.items[i].outputs[k] != NO_VALUE)
+                is_made[g->nodes.items[i].outputs[k]] = true;
+    for (int32_t i = 0; i < g->nodes.count; i++)
+        for (int32_t k = 0; k < g->nodes.items[i].input_count; k++) {
+            value_id v = g->nodes.items[i].inputs[k];
+            const value *x = v == NO_VALUE || is_made[v] || o->owner[v] != g ? NULL : &o->s->values.items[v];
+            if (!x || x->tensor || !x->is_declared || x->kind != VALUE_TENSOR || x->rank < 0)
+                continue;
+            bool is_known = true;
+            for (int d = 0; d < x->rank; d++)
+                is_known = is_known && dim_known(x->dims[d]);
+            if (!is_known)
+                continue;
+            tensor *t = ARENA_NEW(a, tensor);
+            *t = (tensor){.dtype = x->dtype, .rank = x->rank, .dims = x->dims, .encoding = TENSOR_ELSEWHERE};
+            is_made[v] = true;
+            o->without[v] = t;
+            *(value_id *)ARENA_PUSH(a, &o->left_out) = v;
+        }
+}
+
 /* Graphs beside one another may use a name each for its own; in the main graph it can be there once. */
 static void rename_left_out(onnx_writer *o, arena *a)
 {
@@ -450,18 +441,36 @@ static void rename_left_out(onnx_writer *o, arena *a)
     }
 }
 
+/* Inputs and constants are there before all nodes. */
+static void settle_given(onnx_writer *o, uint32_t field, const graph *g)
+{
+    for (int32_t i = 0; i < g->inputs.count; i++)
+        if (!o->s->values.items[g->inputs.items[i]].tensor)
+            onnx_layout_settle(o, field, g->inputs.items[i]);
+    for (value_id v = g->first_value; v < g->end_value; v++)
+        if (o->owner[v] == g && o->s->values.items[v].tensor)
+            onnx_layout_settle(o, field, v);
+}
+
 /* The fields of a GraphProto. */
 static void put_graph(onnx_writer *o, const graph *g)
 {
     wire_writer *w = o->w;
+    settle_given(o, 1, g);
     for (int32_t i = 0; i < g->nodes.count; i++)
         put_node(o, 1, &g->nodes.items[i]);
     wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *constant = &o->s->values.items[v];
         onnx_label label = {constant->name, constant->is_constant_node ? STR(ONNX_CONSTANT) : (str){0}};
-        if (o->owner[v] == g && constant->tensor && !o->without[v])
-            put_constant(w, 5, 15, constant->tensor, label);
+        if (o->owner[v] != g || !constant->tensor || o->without[v])
+            continue;
+        num dims[MAX_RANK];
+        const value declared = {.rank = constant->tensor->rank, .dims = (num *)constant->tensor->dims};
+        tensor t = *constant->tensor;
+        t.rank = (int8_t)onnx_layout_dims(o, v, &declared, dims);
+        t.dims = dims;
+        put_constant(w, 5, 15, &t, label);
     }
     for (int32_t i = 0; i < g->inputs.count; i++) {
         if (!o->without[g->inputs.items[i]])
@@ -528,9 +537,9 @@ static void put_function(onnx_writer *o, const function *f)
     size_t message = wire_begin(w, 25);
     wire_put_str(w, 1, f->name);
     for (int32_t i = 0; i < f->graph.inputs.count; i++)
-        wire_put_str(w, 4, value_name(o, f->graph.inputs.items[i]));
+        wire_put_str(w, 4, onnx_value_name(o, f->graph.inputs.items[i]));
     for (int32_t i = 0; i < f->graph.outputs.count; i++)
-        wire_put_str(w, 5, value_name(o, f->graph.outputs.items[i]));
+        wire_put_str(w, 5, onnx_value_name(o, f->graph.outputs.items[i]));
     for (int32_t i = 0; i < uses.name_count; i++) {
         bool has_default = false;
         for (int32_t k = 0; k < f->default_count; k++)
@@ -538,6 +547,7 @@ static void put_function(onnx_writer *o, const function *f)
         if (!has_default)
             wire_put_str(w, 6, uses.names[i]);
     }
+    settle_given(o, 7, &f->graph);
     for (int32_t i = 0; i < f->graph.nodes.count; i++)
         put_node(o, 7, &f->graph.nodes.items[i]);
     for (int32_t i = 0; i < uses.opset_count; i++)
@@ -554,6 +564,14 @@ static int ir_version(const source *s)
         if (s->values.items[i].dtype > DT_BFLOAT16)
             return IR_VERSION_NEWEST;
     return IR_VERSION;
+}
+
+static void put_metadata(wire_writer *w, str key, str value)
+{
+    size_t message = wire_begin(w, 14);
+    wire_put_str(w, 1, key);
+    wire_put_str(w, 2, value);
+    wire_end(w, message);
 }
 
 static void put_model(onnx_writer *o)
@@ -582,6 +600,11 @@ static void put_model(onnx_writer *o)
         if (!is_there)
             put_opset(w, 8, uses.opsets[i].domain, uses.opsets[i].version);
     }
+    if (s->is_literal)
+        put_metadata(w, STR(ONNX_LITERAL), STR("1"));
+    for (int32_t i = 0; i < s->defaults.count; i++)
+        put_metadata(w, arena_printf(o->arena, "%s%.*s", ONNX_DIMENSION, STR_ARG(s->defaults.items[i].name)),
+                     arena_printf(o->arena, "%lld", (long long)s->defaults.items[i].value));
     for (int32_t i = 0; i < s->functions.count; i++)
         put_function(o, &s->functions.items[i]);
 }
@@ -591,6 +614,7 @@ static bool write_all(onnx_writer *o, arena *scratch)
 {
     if (setjmp(o->w->fail->jump))
         return false;
+    o->arena = scratch;
     o->owner = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
     o->border = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
     for (int32_t i = 0; i < o->s->functions.count; i++)
@@ -599,7 +623,10 @@ static bool write_all(onnx_writer *o, arena *scratch)
     o->without = ARENA_ARRAY(scratch, const tensor *, (size_t)o->s->values.count);
     o->renamed = ARENA_ARRAY(scratch, str, (size_t)o->s->values.count);
     leave_out(o, scratch, &o->s->main);
+    leave_out_unmade(o, scratch, &o->s->main);
     rename_left_out(o, scratch);
+    names_init(&o->nodes, scratch);
+    onnx_layout_plan(o);
     put_model(o);
     return true;
 }

@@ -265,6 +265,7 @@ const torch_op *torch_ops_math(size_t *count);
 const torch_op *torch_ops_shape(size_t *count);
 const torch_op *torch_ops_create(size_t *count);
 const torch_op *torch_ops_index(size_t *count);
+const torch_op *torch_ops_window(size_t *count);
 const torch_op *torch_ops_recurrent(size_t *count);
 const torch_op *torch_ops_fused(size_t *count);
 

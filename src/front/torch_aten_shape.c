@@ -232,9 +232,15 @@ static void rule_repeat(torch_call *c)
     value_id x = torch_arg_tensor(c, 0);
     num times[MAX_RANK], dims[MAX_RANK];
     int rank = torch_rank(t, x), count = torch_arg_ints(c, 1, times);
-    if (rank < 0 || count < rank) {
+    if (rank < 0 || count < 0) {
         give_up(c);
         return;
+    }
+    if (count < rank) { /* tile() of the last dimensions */
+        memmove(times + rank - count, times, (size_t)count * sizeof *times);
+        for (int i = 0; i < rank - count; i++)
+            times[i] = 1;
+        count = rank;
     }
     for (int i = 0; i < count; i++)
         dims[i] = i < count - rank ? 1 : torch_dim(t, x, i - (count - rank));

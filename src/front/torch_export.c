@@ -482,15 +482,27 @@ static torch_value either(torch *t, torch_value condition, torch_value yes, torc
     return torch_tensor(torch_emit3(t, "Where", condition.tensor, yes.tensor, no.tensor));
 }
 
+static void enter_graph(const environment *e)
+{
+    enum { MAX_DEPTH = 16 };
+    if (e->depth >= MAX_DEPTH)
+        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT, "graphs are nested more than %d deep", MAX_DEPTH);
+}
+
+static void begin_inner(environment *inner, program *p)
+{
+    names_init(&p->declared.names, inner->torch->arena);
+    names_init(&inner->names, inner->torch->arena);
+    names_init(&inner->undefined, inner->torch->arena);
+}
+
 /* Which branch runs depends on data: the first counts, the other is listed with what it has. */
 static torch_value run_cond(environment *e, const json_node *node)
 {
-    enum { MAX_DEPTH = 16 };
     torch *t = e->torch;
     const json_node *branches[2], *inputs = json_get(node, "inputs");
     torch_value operands, result = torch_none();
-    if (e->depth >= MAX_DEPTH)
-        fail_with(&t->model->fail, SOOTH_ERROR_INPUT, "branches are nested more than %d deep", MAX_DEPTH);
+    enter_graph(e);
     for (int i = 0; i < 2; i++)
         branches[i] = json_get(json_get(json_get(json_at(inputs, i + 1), "arg"), "as_graph"), "graph");
     operands = read_argument(e, json_get(json_at(inputs, 3), "arg"));
@@ -498,9 +510,7 @@ static torch_value run_cond(environment *e, const json_node *node)
     for (int i = 0; i < 2; i++) {
         program inner_program = {.graph = branches[i]};
         environment inner = {.torch = t, .program = &inner_program, .depth = e->depth + 1};
-        names_init(&inner_program.declared.names, t->arena);
-        names_init(&inner.names, t->arena);
-        names_init(&inner.undefined, t->arena);
+        begin_inner(&inner, &inner_program);
         int32_t k = 0;
         for (const json_node *x = json_first(json_get(branches[i], "inputs")); x; x = x->next, k++)
             define(&inner, tensor_name(x),
@@ -521,6 +531,30 @@ static torch_value run_cond(environment *e, const json_node *node)
     return result;
 }
 
+/* A part of the program that runs under another setting (gradients off, autocast): settings, the part, what it reads. */
+static torch_value run_wrapped(environment *e, const json_node *node)
+{
+    torch *t = e->torch;
+    const json_node *input = json_first(json_get(node, "inputs")), *graph = NULL;
+    enter_graph(e);
+    for (; input && !graph; input = input->next)
+        graph = json_get(json_get(json_get(input, "arg"), "as_graph"), "graph");
+    program inner_program = {.graph = graph};
+    environment inner = {.torch = t, .program = &inner_program, .depth = e->depth + 1};
+    begin_inner(&inner, &inner_program);
+    for (const json_node *x = json_first(json_get(graph, "inputs")); x; x = x->next) {
+        define(&inner, tensor_name(x), input ? read_argument(e, json_get(input, "arg")) : torch_none());
+        input = input ? input->next : NULL;
+    }
+    run_graph(&inner, graph);
+    const json_node *outputs = json_get(graph, "outputs");
+    torch_value result = torch_new_list(t, TORCH_TUPLE, outputs ? outputs->count : 0);
+    int32_t k = 0;
+    for (const json_node *x = json_first(outputs); x && k < result.list->count; x = x->next, k++)
+        result.list->items[k] = named(&inner, tensor_name(x));
+    return result;
+}
+
 static str after(str s, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -537,6 +571,8 @@ static void run_node(environment *e, const json_node *node)
     t->module = module_path(node);
     if (str_starts(target, "torch.ops.higher_order.cond")) {
         result = run_cond(e, node);
+    } else if (str_starts(target, "torch.ops.higher_order.wrap_with_")) {
+        result = run_wrapped(e, node);
     } else {
         int count = read_arguments(e, json_get(node, "inputs"), arguments);
         const char *dot = aten.len ? memchr(aten.ptr, '.', aten.len) : NULL;
@@ -546,8 +582,7 @@ static void run_node(environment *e, const json_node *node)
             int rank = torch_rank(t, arguments[0].value.tensor);
             int axis = arguments[1].value.kind == TORCH_INT ? torch_axis(arguments[1].value.integer, rank) : -1;
             result = torch_int(torch_dim(t, arguments[0].value.tensor, axis));
-        } else if (str_starts(aten, "_assert") || str_starts(aten, "sym_constrain") ||
-                   str_starts(target, "torch.ops.higher_order.wrap_with_set_grad_enabled")) {
+        } else if (str_starts(aten, "_assert") || str_starts(aten, "sym_constrain")) {
             return;
         } else if (str_starts(target, "_operator.") || str_starts(target, "torch.sym_")) {
             str op = str_starts(target, "_operator.") ? after(target, "_operator.") : after(target, "torch.");

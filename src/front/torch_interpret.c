@@ -109,11 +109,31 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
             return v;
         return torch_aten(t, str_is(name, "T") || str_is(name, "mT") ? STR("t") : name, &self, 1);
     }
-    return torch_unknown();
+    return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum stands for its value */
+}
+
+/* A module of a list or a dictionary of modules: its attributes are called "0", "1" …, or by the keys. */
+static bool module_at(interpreter *in, torch_value list, torch_value index, torch_value *module)
+{
+    arena *a = in->torch.arena;
+    bool found = list.object->is_named && (index.kind == TORCH_TEXT || index.kind == TORCH_INT);
+    num place = index.kind == TORCH_INT ? index.integer : 0, count = 0;
+    for (bool more = found && place < 0; more; count += more)
+        torch_attribute(list.object, arena_printf(a, "%lld", (long long)count), &more);
+    str name =
+        index.kind == TORCH_TEXT ? index.text : arena_printf(a, "%lld", (long long)(place < 0 ? place + count : place));
+    if (found)
+        torch_attribute(list.object, name, &found);
+    if (found)
+        *module = attribute(in, list, name);
+    return found;
 }
 
 static torch_value item(interpreter *in, torch_value v, torch_value index)
 {
+    torch_value module;
+    if (v.kind == TORCH_OBJECT && module_at(in, v, index, &module))
+        return module;
     if (v.kind == TORCH_OBJECT) { /* a named tuple */
         int i = torch_axis(index.kind == TORCH_INT ? index.integer : NUM_UNKNOWN, v.object->values.count);
         return i < 0 ? torch_unknown() : v.object->values.items[i];
@@ -431,6 +451,23 @@ static torch_value eval_dict(interpreter *in, frame *f, const code *c)
     return (torch_value){.kind = TORCH_DICT, .dict = d};
 }
 
+/* "__torch__.layers.Format.NCHW": the definition of a member of an Enum; NULL if it is none. */
+static const code *enum_member(const torch_script *s, str name)
+{
+    size_t length = name.len;
+    while (length > 0 && name.ptr[length - 1] != '.')
+        length--;
+    if (!length)
+        return NULL;
+    const code *class = torch_script_class(s, (str){name.ptr, length - 1});
+    if (!class)
+        return NULL;
+    for (const code *c = class->first; c; c = c->next)
+        if (c->kind == CODE_MEMBER && str_eq(c->text, (str){name.ptr + length, name.len - length}))
+            return c;
+    return NULL;
+}
+
 static torch_value eval_attribute(interpreter *in, frame *f, const code *c)
 {
     str name = dotted(in, f, c);
@@ -445,6 +482,9 @@ static torch_value eval_attribute(interpreter *in, frame *f, const code *c)
             return own_copy(&in->torch, in->script->constants.list->items[index]);
         stop(in, "there is no constant", name);
     }
+    const code *member = enum_member(in->script, name);
+    if (member)
+        return eval(in, f, member->first);
     return (torch_value){.kind = TORCH_FUNCTION, .text = name};
 }
 

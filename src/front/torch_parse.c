@@ -621,6 +621,9 @@ static code *parse_class(parser *p)
             if (str_is(field->text, "__buffers__")) {
                 field->kind = CODE_BUFFERS;
                 add(&own, value);
+            } else if (str_is(c->key, "Enum")) {
+                field->kind = CODE_MEMBER;
+                add(&own, value);
             }
         }
         if (field->count)

@@ -274,6 +274,10 @@ static void push_global(pickle *p)
 static void reduce(pickle *p)
 {
     torch_value args = pop(p), function = pop(p);
+    if (function.kind == TORCH_FUNCTION && str_starts(function.text, "__torch__.")) {
+        push(p, args); /* a member of an Enum, which stands for its value */
+        return;
+    }
     if (function.kind != TORCH_FUNCTION || args.kind != TORCH_TUPLE)
         wrong(p, "it calls what is no function");
     str name = function.text;

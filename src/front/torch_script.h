@@ -38,6 +38,7 @@ typedef enum code_kind {
     CODE_CLASS,     /* text; children: functions and fields */
     CODE_FIELD,     /* text; child: type */
     CODE_BUFFERS,   /* child: the list of the names of attributes that are no parameters */
+    CODE_MEMBER,    /* of an Enum: text; child: value */
 } code_kind;
 
 typedef struct code code;

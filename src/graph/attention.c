@@ -43,21 +43,21 @@ static num scalar_at(network *net, const node *n, int i)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
-/* ONNX, from operator set 23 on: (B,heads,L,E), or (B,L,heads*E) with the heads as attributes. */
+/* ONNX, from operator set 23 on: (B,heads,L,E), or (B,L,heads*E) with the heads as attributes; PyTorch's may have several dimensions of the batch. */
 static void read_onnx(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *v = input_at(net, n, 2);
     const value *past = input_at(net, n, 4);
     bool packed = q && q->rank == 3;
-    g->batch = dim_at(q, 0);
-    g->heads = packed ? heads_attr(n, "q_num_heads") : dim_at(q, 1);
-    g->kv_heads = packed ? heads_attr(n, "kv_num_heads") : dim_at(k, 1);
-    g->queries = dim_at(q, packed ? 1 : 2);
-    g->new_keys = dim_at(k, packed ? 1 : 2);
+    g->batch = q && q->rank > 4 ? num_product(&net->nums, q->dims, q->rank - 3) : dim_at(q, 0);
+    g->heads = packed ? heads_attr(n, "q_num_heads") : dim_at(q, -3);
+    g->kv_heads = packed ? heads_attr(n, "kv_num_heads") : dim_at(k, -3);
+    g->queries = dim_at(q, packed ? 1 : -2);
+    g->new_keys = dim_at(k, packed ? 1 : -2);
     g->past_keys = cached(past, 2);
     g->keys = num_add(&net->nums, g->new_keys, g->past_keys);
-    g->head_size = packed ? per_head(net, dim_at(q, 2), g->heads) : dim_at(q, 3);
-    g->v_head_size = packed ? per_head(net, dim_at(v, 2), g->kv_heads) : dim_at(v, 3);
+    g->head_size = packed ? per_head(net, dim_at(q, 2), g->heads) : dim_at(q, -1);
+    g->v_head_size = packed ? per_head(net, dim_at(v, 2), g->kv_heads) : dim_at(v, -1);
 }
 
 /* What the passes make: (…,heads,L,E), or (…,heads,E,L) with the attribute "upright". The keys may come transposed: values tell

@@ -182,7 +182,13 @@ void pass_silu(pass_context *p)
     PASS_FOR_EACH (p, n, "Sigmoid") {
         pass_group g = {.count = 0};
         group_add(&g, n);
-        times_self(p, &g, n, n->inputs[0], "Silu");
+        pass_group scaled = g;
+        double factor;
+        value_id x = pass_unscale(p, &scaled, n->inputs[0], &factor);
+        if (factor == 1 && x != n->inputs[0]) /* Keras writes x * sigmoid(1 * x) */
+            times_self(p, &scaled, n, x, "Silu");
+        else
+            times_self(p, &g, n, n->inputs[0], "Silu");
     }
 }
 

@@ -205,19 +205,21 @@ void pass_roll(pass_context *p)
 
 /* ---- global pooling -------------------------------------------------------------------------------------------------- */
 
-/* Does v come, through pointwise work alone, from a layer that has the channels last? */
+/* Does v come, through pointwise work, pads and concatenations alone, from a layer that has the channels last? */
 static bool has_channels_last(pass_context *p, value_id v)
 {
     enum { MAX_STEPS = 32 };
     for (int step = 0; step < MAX_STEPS; step++) {
-        const node *n = pass_maker(p, v);
+        const node *n = pass_maker(p, pass_origin(p, v));
         if (!n || !n->op)
             return false;
         if (n->op->kind == OP_CONV || n->op->kind == OP_POOL || n->op->kind == OP_NORM)
             return node_attr_int(n, "channels_last", 0) != 0;
-        if (n->op->kind != OP_POINTWISE || n->input_count < 1 || n->inputs[0] == NO_VALUE)
+        bool keeps_places = n->op->kind == OP_POINTWISE || node_is(n, "Concat") || node_is(n, "Pad");
+        if (!keeps_places || n->input_count < 1 || n->inputs[0] == NO_VALUE)
             return false;
-        v = n->inputs[0];
+        bool is_second = n->input_count > 1 && n->inputs[1] != NO_VALUE && p->is_static[n->inputs[0]];
+        v = n->inputs[is_second ? 1 : 0];
     }
     return false;
 }

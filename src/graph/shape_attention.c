@@ -29,8 +29,13 @@ void shape_attention(infer *c)
         num dims[3] = {g.batch, g.queries, heads_times(c, g.heads, g.v_head_size)};
         set_out(c, 0, q->dtype, 3, dims);
     } else {
-        num dims[4] = {g.batch, g.heads, g.queries, g.v_head_size};
-        set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), q && q->rank == 4 ? 4 : -1, dims);
+        num dims[MAX_RANK];
+        int rank = q && q->rank >= 4 ? q->rank : -1;
+        for (int i = 0; i < rank - 1; i++)
+            dims[i] = q->dims[i];
+        if (rank > 0)
+            dims[rank - 1] = g.v_head_size;
+        set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), rank, dims);
     }
     num key_size = q && q->rank == 3 ? num_floordiv(c->nums, dim_of(in(c, 1), 2), g.kv_heads) : dim_of(in(c, 1), 3);
     set_cache(c, 1, dtype_in(c, 1, DT_UNKNOWN), &g, g.keys, key_size);

@@ -26,9 +26,22 @@ static const char *keep(sooth_mig_plan *plan, const char *s)
 
 /* ---- one profile for one workload -------------------------------------------------------------------------------- */
 
-/* Fails through the plan if the model cannot be predicted at all. */
+/* What is said of one slice mostly holds for all of them. */
+static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_prediction *prediction)
+{
+    const char *note;
+    for (size_t n = 0; (note = sooth_prediction_note(prediction, n)); n++) {
+        int32_t i = 0;
+        while (i < to->notes.count && strcmp(to->notes.items[i], note) != 0)
+            i++;
+        if (i == to->notes.count)
+            *(const char **)ARENA_PUSH(&plan->arena, &to->notes) = keep(plan, note);
+    }
+}
+
+/* `to` is NULL for what is only tried. Fails through the plan if the model cannot be predicted at all. */
 static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w, const mig_profile *profile,
-                                        sooth_mig_planned *shown)
+                                        planned_workload *to)
 {
     sooth_predict_options where = w->options;
     where.gpu = NULL;
@@ -42,13 +55,15 @@ static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w
                   error.message);
     sooth_prediction_totals totals = sooth_prediction_totals_of(prediction);
     sooth_memory memory = sooth_prediction_memory(prediction);
-    if (shown && !shown->precision) {
-        shown->precision = keep(p->plan, totals.precision);
-        shown->layout = keep(p->plan, totals.layout);
-        shown->runtime = keep(p->plan, totals.runtime);
-        shown->mode = keep(p->plan, totals.mode);
-        shown->batch = totals.batch;
+    if (to && !to->shown.precision) {
+        to->shown.precision = keep(p->plan, totals.precision);
+        to->shown.layout = keep(p->plan, totals.layout);
+        to->shown.runtime = keep(p->plan, totals.runtime);
+        to->shown.mode = keep(p->plan, totals.mode);
+        to->shown.batch = totals.batch;
     }
+    if (to)
+        keep_notes(p->plan, to, prediction);
     sooth_mig_candidate c = {.profile = profile->name.ptr,
                              .latency_ms = totals.latency_ms,
                              .memory_mib = memory.known ? memory.total_mib : UNKNOWN_INTERVAL,
@@ -110,7 +125,7 @@ static void plan_workload(planning *p, size_t index)
         size_t at = to->shown.candidate_count++;
         sooth_mig_candidate *c = &to->candidates[at];
         to->profiles[at] = i;
-        *c = candidate_of(p, w, profile, &to->shown);
+        *c = candidate_of(p, w, profile, to);
         if (c->fits && c->meets_target) {
             to->acceptable |= 1U << i;
             to->shown.profile = *to->shown.profile ? to->shown.profile : c->profile;
@@ -393,6 +408,13 @@ sooth_mig_candidate sooth_mig_candidate_at(const sooth_mig_plan *plan, size_t wo
     return index < sooth_mig_planned_at(plan, workload).candidate_count
                ? plan->workloads[workload].candidates[index]
                : (sooth_mig_candidate){.profile = "", .reason = ""};
+}
+
+const char *sooth_mig_note(const sooth_mig_plan *plan, size_t workload, size_t index)
+{
+    if (workload >= plan->totals.workload_count || index >= (size_t)plan->workloads[workload].notes.count)
+        return NULL;
+    return plan->workloads[workload].notes.items[index];
 }
 
 size_t sooth_mig_placed_count(const sooth_mig_plan *plan, size_t gpu)

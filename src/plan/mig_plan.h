@@ -9,6 +9,10 @@ typedef struct planned_workload {
     sooth_mig_candidate candidates[MIG_MAX_PROFILES];
     int32_t profiles[MIG_MAX_PROFILES]; /* of the table, by candidate */
     uint32_t acceptable;                /* bits, by profile of the table */
+    struct {
+        const char **items;
+        int32_t count, capacity;
+    } notes; /* of the predictions, each once */
 } planned_workload;
 
 struct sooth_mig_plan {

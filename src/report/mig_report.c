@@ -63,6 +63,12 @@ static void workloads(mig_report *r, json *j)
         json_pair_text(j, "profile", w.profile);
         json_pair_text(j, "dippm_profile", w.dippm_profile);
         candidates(r, j, i, w.candidate_count);
+        json_key(j, "notes");
+        json_open(j, '[', false);
+        const char *note;
+        for (size_t n = 0; (note = sooth_mig_note(r->plan, i, n)); n++)
+            json_string(j, note);
+        json_close(j, ']');
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -218,6 +218,51 @@ static void layout(mig_report *r)
     picture(r);
 }
 
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
+
+static bool has_note(mig_report *r, size_t workload, const char *wanted)
+{
+    const char *note;
+    for (size_t i = 0; (note = sooth_mig_note(r->plan, workload, i)); i++)
+        if (strcmp(note, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* Words of a file may be in it. A note that all workloads have stands by itself, others after their letters. */
+static void note_line(mig_report *r, size_t first, const char *note)
+{
+    str whose = {"", 0};
+    bool all = first == 0;
+    for (size_t i = first; i < r->totals.workload_count; i++) {
+        bool has = has_note(r, i, note);
+        all = all && has;
+        if (has)
+            whose = arena_printf(r->scratch, "%s%s%s", whose.ptr, whose.len ? ", " : "", mig_letter(r, i));
+    }
+    text_printf(r->out, "  %s%s", all ? "" : whose.ptr, all ? "" : ": ");
+    text_name(r->out, note, SIZE_MAX, r->options.ascii);
+    text_puts(r->out, "\n");
+}
+
+static void notes(mig_report *r)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->totals.workload_count; i++) {
+        const char *note;
+        for (size_t n = 0; (note = sooth_mig_note(r->plan, i, n)); n++) {
+            bool is_told = false;
+            for (size_t k = 0; k < i && !is_told; k++)
+                is_told = has_note(r, k, note);
+            if (is_told)
+                continue;
+            text_puts(r->out, any ? "" : "\n");
+            note_line(r, i, note);
+            any = true;
+        }
+    }
+}
+
 void mig_write_table(mig_report *r)
 {
     const sooth_mig_plan_totals *t = &r->totals;
@@ -241,4 +286,5 @@ void mig_write_table(mig_report *r)
         }
         text_puts(r->out, "\n");
     }
+    notes(r);
 }

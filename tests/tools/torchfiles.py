@@ -6,7 +6,8 @@
     @ m/zeros zeros 1000000 deflate    so many zeros; compressed
 
 In a description an object is {"class": "__torch__.m.M", attribute: value …}, a tensor {"tensor": [3, 4], "type": "Float"}, a tuple
-{"tuple": […]}, a dictionary {"dict": {…}}, a call {"call": "module name", "args": […]}; all else means itself.
+{"tuple": […]}, a dictionary {"dict": {…}}, a call {"call": "module name", "args": […]}, a member of an Enum {"enum": "__torch__.m.E", "value": …}; all
+else means itself.
 """
 import io
 import json
@@ -93,6 +94,10 @@ class Pickler:
         elif "call" in value:
             self.name(value["call"])
             self.tuple(value["args"])
+            self.out += b"R"
+        elif "enum" in value:
+            self.name(value["enum"])
+            self.put(value["value"])
             self.out += b"R"
         else:
             self.name(value["class"])
