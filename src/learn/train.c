@@ -259,6 +259,13 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
+/* Where a number of the network lies beyond the bounds of net_factor(), it may come back, but is not driven farther out: steps have the same size however small a
+ * slope is, and a number that nothing stops takes the weights behind it along. */
+static float slope_within(float head, float slope)
+{
+    return (head > MOST_HEAD && slope < 0) || (head < -MOST_HEAD && slope > 0) ? 0 : slope;
+}
+
 /* heads becomes the slope by the three numbers. */
 static void slope_heads(const shard *s, int g, const net_pass *p)
 {
@@ -268,9 +275,12 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
             const sample *x = &e->samples[k];
             float slope = s->slope[i] * x->count;
-            heads[HEAD_COMPUTE] = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
-            heads[HEAD_MEMORY] = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
-            heads[HEAD_FIXED] = slope * (float)net_fixed_slope_us(net_fixed_us(heads[HEAD_FIXED]));
+            float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
+            float memory = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
+            float fixed = slope * (float)net_fixed_slope_us(net_fixed_us(heads[HEAD_FIXED]));
+            heads[HEAD_COMPUTE] = slope_within(heads[HEAD_COMPUTE], compute);
+            heads[HEAD_MEMORY] = slope_within(heads[HEAD_MEMORY], memory);
+            heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], fixed);
         }
     }
 }
@@ -460,7 +470,7 @@ static void update_part(void *context, size_t item, size_t worker)
         float usual = sqrtf(t->second_moment[i] * second_bias), most = MOST_SLOPE * usual;
         g = g > most ? most : g < -most ? -most : g;
         t->first_moment[i] = 0.9F * t->first_moment[i] + 0.1F * g;
-        float move = t->first_moment[i] * first_bias / (usual + 1e-8F);
+        float move = t->first_moment[i] * first_bias / (usual + 1e-7F);
         move = move > 1 ? 1 : move < -1 ? -1 : move;
         bool is_stack = i >= t->net.at.stacks && i < t->net.at.gpus;
         t->params[i] -= rate * move + (is_stack ? stack_decay : decay) * t->params[i];

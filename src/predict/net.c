@@ -211,7 +211,7 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
 
 float net_factor(float head)
 {
-    return expf(head > 8 ? 8 : head < -8 ? -8 : head);
+    return expf(head > MOST_HEAD ? MOST_HEAD : head < -MOST_HEAD ? -MOST_HEAD : head);
 }
 
 double net_fixed_us(float head)

@@ -109,6 +109,7 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
+static const float MOST_HEAD = 8;
 float net_factor(float head); /* exp, within bounds */
 
 /* The fixed time: FIXED_US where the network says 0, and bounded, because nothing else bounds it where no kernel like it was measured. */
