@@ -454,20 +454,27 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, const char *op)
     return maker >= 0 && strcmp(b->program->kernels.items[maker].op, op) == 0 ? maker : -1;
 }
 
-/* Attention in shifted windows (Swin): a function is given norm1(x), rolls, pads, cuts it into windows and gives these to a module. Then what was
- * shifted is still there, and the argument too. */
+static bool has_kernel(const calls *c, const char *op)
+{
+    for (int32_t i = 0; i < c->count; i++)
+        if (strcmp(c->program->kernels.items[i].op, op) == 0)
+            return true;
+    return false;
+}
+
+/* Attention in windows, every second time shifted ones (Swin): a function is given norm1(x), rolls, pads, cuts it into windows and gives these to a
+ * module. Then what was shifted and padded is still there, and the argument too. */
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
-    for (int32_t i = 0; i < b->calls.count; i++) {
-        if (strcmp(kernels[i].op, "clone") != 0)
+    int32_t count = has_kernel(&b->calls, "roll") ? b->calls.count : 0;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t padded = strcmp(kernels[i].op, "clone") == 0 ? maker_of(b, i, "constant_pad_nd") : -1;
+        if (padded < 0)
             continue;
-        int32_t padded = maker_of(b, i, "constant_pad_nd"), rolled = maker_of(b, padded >= 0 ? padded : i, "roll");
-        if (rolled < 0)
-            continue;
-        int32_t end = next_call_end(&b->calls, i);
-        keep(lifetime_of(b, kernels[i].inputs[0]), end);
-        keep(lifetime_of(b, kernels[rolled].inputs[0]), end);
+        int32_t rolled = maker_of(b, padded, "roll"), end = next_call_end(&b->calls, i);
+        keep(lifetime_of(b, kernels[padded].outputs[0]), end);
+        keep(lifetime_of(b, kernels[rolled >= 0 ? rolled : padded].inputs[0]), end);
     }
 }
 
