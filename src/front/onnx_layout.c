@@ -99,7 +99,7 @@ static const int64_t *input_ints(const onnx_writer *o, const node *n, int index,
     if (index >= n->input_count || n->inputs[index] == NO_VALUE)
         return NULL;
     const tensor *t = o->s->values.items[n->inputs[index]].tensor;
-    if (!t || t->rank > 1 || (t->rank == 1 && (t->dims[0] < 1 || t->dims[0] > 2 * MAX_RANK)))
+    if (!t || t->rank > 1 || (t->rank == 1 && (t->dims[0] < 1 || t->dims[0] / 2 > MAX_RANK)))
         return NULL;
     int32_t length = t->rank ? (int32_t)t->dims[0] : 1;
     int64_t *ints = ARENA_ARRAY(o->arena, int64_t, (size_t)length);
