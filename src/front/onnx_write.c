@@ -203,7 +203,8 @@ static void put_left_out(onnx_writer *o, value_id id)
     value v = {.dtype = t->dtype, .rank = t->rank, .dims = (num *)t->dims, .is_declared = true};
     v.rank = (int8_t)onnx_layout_dims(o, id, &v, dims);
     v.dims = dims;
-    bool is_weight = o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node;
+    bool is_weight =
+        o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node && !onnx_layout_is_data(o, id);
     size_t info = wire_begin(w, 11);
     wire_put_str(w, 1, onnx_value_name(o, id));
     size_t type = wire_begin(w, 2);
@@ -481,7 +482,8 @@ static void put_graph(onnx_writer *o, const graph *g)
     wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *constant = &o->s->values.items[v];
-        onnx_label label = {onnx_value_name(o, v), constant->is_constant_node ? STR(ONNX_CONSTANT) : (str){0}};
+        bool is_plain = constant->is_constant_node || onnx_layout_is_data(o, v);
+        onnx_label label = {onnx_value_name(o, v), is_plain ? STR(ONNX_CONSTANT) : (str){0}};
         if (o->owner[v] != g || !constant->tensor || o->without[v])
             continue;
         num dims[MAX_RANK];
