@@ -15,6 +15,7 @@ enum {
     MADE_CHANNELS = 16,
     NEEDS_CHANNELS = 32,
     PREFERS_LAST = 64, /* something works along its channels: what reads it stays as it is */
+    IS_DATA = 128,     /* a layer reads it as what it works on, not as its weights */
 };
 enum { IMAGE_RANK = 4 };
 
@@ -99,7 +100,7 @@ static const int64_t *input_ints(const onnx_writer *o, const node *n, int index,
     if (index >= n->input_count || n->inputs[index] == NO_VALUE)
         return NULL;
     const tensor *t = o->s->values.items[n->inputs[index]].tensor;
-    if (!t || t->rank > 1 || (t->rank == 1 && (t->dims[0] < 1 || t->dims[0] > 2 * MAX_RANK)))
+    if (!t || t->rank > 1 || (t->rank == 1 && (t->dims[0] < 1 || t->dims[0] / 2 > MAX_RANK)))
         return NULL;
     int32_t length = t->rank ? (int32_t)t->dims[0] : 1;
     int64_t *ints = ARENA_ARRAY(o->arena, int64_t, (size_t)length);
@@ -325,6 +326,8 @@ static void need_inputs(onnx_writer *o, const node *n)
             o->layout[v] |= need_channels(o, v, channels_rank(o, n));
         else if (v != NO_VALUE)
             o->layout[v] |= is_first && is_turned_input(o, n, i) ? NEEDS_FIRST : NEEDS_LAST;
+        if (v != NO_VALUE && i == 0 && must_run_first(n))
+            o->layout[v] |= IS_DATA;
     }
 }
 
@@ -425,6 +428,11 @@ int onnx_layout_dims(const onnx_writer *o, value_id v, const value *declared, nu
     for (int i = 1; i < o->turned_rank[v] - 1; i++)
         dims[i] = 1;
     return o->turned_rank[v] - 1;
+}
+
+bool onnx_layout_is_data(const onnx_writer *o, value_id v)
+{
+    return o->layout[v] & IS_DATA && !(o->layout[v] & MADE_FIRST);
 }
 
 static str first_name(const onnx_writer *o, value_id v)

@@ -171,7 +171,7 @@ static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
     if (turned.dtype == DT_UNKNOWN && is_bound)
         turned.dtype = bound->dtype;
     size_t info = wire_begin(w, field);
-    wire_put_str(w, 1, v->name);
+    wire_put_str(w, 1, onnx_value_name(o, id));
     bool is_ranked = v->kind != VALUE_TENSOR || v->rank >= 0;
     if (v->is_declared && (is_ranked || !is_bound || bound->rank < 0)) {
         size_t type = wire_begin(w, 2);
@@ -203,7 +203,8 @@ static void put_left_out(onnx_writer *o, value_id id)
     value v = {.dtype = t->dtype, .rank = t->rank, .dims = (num *)t->dims, .is_declared = true};
     v.rank = (int8_t)onnx_layout_dims(o, id, &v, dims);
     v.dims = dims;
-    bool is_weight = o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node;
+    bool is_weight =
+        o->s->values.items[id].tensor && !o->s->values.items[id].is_constant_node && !onnx_layout_is_data(o, id);
     size_t info = wire_begin(w, 11);
     wire_put_str(w, 1, onnx_value_name(o, id));
     size_t type = wire_begin(w, 2);
@@ -423,21 +424,40 @@ static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
         }
 }
 
-/* Graphs beside one another may use a name each for its own; in the main graph it can be there once. */
-static void rename_left_out(onnx_writer *o, arena *a)
+/* Gives the value another name if it is not the first that wants its own. */
+static void claim_name(onnx_writer *o, names *seen, value_id v)
+{
+    str name = onnx_value_name(o, v);
+    value_id first = names_get(seen, name, NO_VALUE);
+    if (first == NO_VALUE)
+        names_put(seen, name, v);
+    else if (first != v && name.len)
+        o->renamed[v] = arena_printf(o->arena, "%.*s~%d", STR_ARG(name), v);
+}
+
+/* Names are there once in the main graph, those of its inputs and outputs before all. Constants of inner graphs become inputs of it: graphs beside one
+ * another may use a name each for its own. */
+static void make_names_unique(onnx_writer *o)
 {
     const graph *main = &o->s->main;
-    names seen;
-    names_init(&seen, a);
+    names seen, counts;
+    names_init(&seen, o->arena);
+    names_init(&counts, o->arena);
+    for (int32_t i = 0; i < main->inputs.count; i++)
+        claim_name(o, &seen, main->inputs.items[i]);
+    for (int32_t i = 0; i < main->outputs.count; i++)
+        claim_name(o, &seen, main->outputs.items[i]);
     for (value_id v = main->first_value; v < main->end_value; v++) {
         str name = o->s->values.items[v].name;
-        names_put(&seen, name, names_get(&seen, name, 0) + 1);
+        names_put(&counts, name, names_get(&counts, name, 0) + 1);
+        if (o->owner[v] == main)
+            claim_name(o, &seen, v);
     }
     for (int32_t i = 0; i < o->left_out.count; i++) {
         value_id v = o->left_out.items[i];
         str name = o->s->values.items[v].name;
-        if (o->owner[v] != main && names_get(&seen, name, 0) > 1)
-            o->renamed[v] = arena_printf(a, "%.*s~%d", STR_ARG(name), v);
+        if (o->owner[v] != main && names_get(&counts, name, 0) > 1)
+            o->renamed[v] = arena_printf(o->arena, "%.*s~%d", STR_ARG(name), v);
     }
 }
 
@@ -462,7 +482,8 @@ static void put_graph(onnx_writer *o, const graph *g)
     wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *constant = &o->s->values.items[v];
-        onnx_label label = {constant->name, constant->is_constant_node ? STR(ONNX_CONSTANT) : (str){0}};
+        bool is_plain = constant->is_constant_node || onnx_layout_is_data(o, v);
+        onnx_label label = {onnx_value_name(o, v), is_plain ? STR(ONNX_CONSTANT) : (str){0}};
         if (o->owner[v] != g || !constant->tensor || o->without[v])
             continue;
         num dims[MAX_RANK];
@@ -624,7 +645,7 @@ static bool write_all(onnx_writer *o, arena *scratch)
     o->renamed = ARENA_ARRAY(scratch, str, (size_t)o->s->values.count);
     leave_out(o, scratch, &o->s->main);
     leave_out_unmade(o, scratch, &o->s->main);
-    rename_left_out(o, scratch);
+    make_names_unique(o);
     names_init(&o->nodes, scratch);
     onnx_layout_plan(o);
     put_model(o);

@@ -46,6 +46,9 @@ bool onnx_layout_attr(const onnx_writer *o, const node *n, attr *a);
 /* The transposition of a value that is there now, where somebody needs it. */
 void onnx_layout_settle(onnx_writer *o, uint32_t field, value_id v);
 
+/* Is a transposition of it what a layer works on? As a constant it is no parameter then, though the transposition could have one. */
+bool onnx_layout_is_data(const onnx_writer *o, value_id v);
+
 /* The dimensions of a value under its name in the file, where `declared` says what they are in the network; returns how many. */
 int onnx_layout_dims(const onnx_writer *o, value_id v, const value *declared, num *dims);
 

@@ -86,6 +86,7 @@ def main():
         report.say(f"{name}: {count['same']} of {count['files']} files have the same parameters and MACs again, {count['near']} of "
                    f"{count['predicted']} predictions are within {100 * LATENCY:.0f} %")
     whole = sum(found.values(), collections.Counter())
+    report.say(f"together: {whole['same']} of {whole['files']}, {whole['near']} of {whole['predicted']}")
     report.check(whole["files"] > 0 and not wrong, "what is converted has the parameters and MACs of the original, or the difference is explained", wrong)
     report.check(whole["near"] >= SHARE * whole["predicted"], f"at least {SHARE:.0%} of the predictions are within {LATENCY:.0%} of the original's", slow)
     stale = [part for part in EXPLAINED if part not in excused]

@@ -133,7 +133,9 @@ def slices():
     import sooth
     prediction = sooth.load("zoo:resnet50").predict(gpu="a100", batch=8)
     assert prediction.mig.possible and re.fullmatch(r"\dg\.\d+gb", prediction.mig.profile), prediction.mig.data
-    assert len(prediction.mig.candidates) > 2
+    assert len(prediction.mig.candidates) > 2 and prediction.mig.notes == []
+    noted = sooth.load("zoo:resnet50").mig(gpu="a100", stack="pt9.9-cu999")
+    assert "pt9.9-cu999" in noted.notes[0] and "pt9.9-cu999" in noted._repr_html_(), noted.data
     none = sooth.load("zoo:resnet50").mig(gpu="a100", batch=8, latency_ms=0.0001)
     assert not none.possible and none.profile is None
 
