@@ -26,11 +26,7 @@ DIRECTORIES = ("pt2", "torchscript", "onnx", "stablehlo", "jax-export", "hlo", "
 # Other numbers than float32, gradients.
 OTHERS = (".int8.", ".float16.", ".dynamic.", ".grad.", ".bf16.")
 PARAMETERS, MACS = 0.005, 0.005  # at most so far apart
-# Predictions of a network's files. Where all kernels are the same the goal is 2 %; where a file has some of its own, which are listed below, they
-# are real, but small, and the predictor is not smooth in what is small.
-LATENCY, LATENCY_OTHER_KERNELS = 0.02, 0.06
-# Networks that miss it are held at what is reached: the same kernels, all of them (doc/accuracy.md, Engines).
-HELD = {"resnet50": (0.025, LATENCY_OTHER_KERNELS)}
+LATENCY = 0.02  # predictions, also of files with kernels of their own
 
 # Whose parameters cannot be the same, and why. They do not count for the parameters, but for MACs and predictions as all others do.
 MERGED = "Freezing or converting merges constants of equal contents, and all weights of these files are zero"
@@ -135,16 +131,13 @@ def main():
                          f"{rows[0][1]:,} | {' / '.join(map(str, sorted({r[2] for r in rows})))} | {100 * off:+.1f} %{''.join(marks)} |")
             title = ""
         whole = [figures for (_, why, _), rows in formats.items() if not why for figures in rows]
-        most, most_other = HELD.get(network, (LATENCY, LATENCY_OTHER_KERNELS))
         label = f"{network} with {macs:,} MACs in {len({key[0] for key in formats})} formats, {len(everything)} files"
         report.check(apart([r[0] for r in whole]) <= PARAMETERS, f"{label}: the same parameters", [str(sorted({r[0] for r in whole}))])
         report.check(apart([r[1] for r in everything]) <= MACS, f"{label}: the same MACs", [str(sorted({r[1] for r in everything}))])
         if same:
             report.check(len({r[2] for r in same}) == 1, f"{label}: as many kernels in {len(same)} files", [str(sorted({r[2] for r in same}))])
-            report.check(apart([r[3] for r in same]) <= most, f"{label}: predictions of the same kernels {100 * apart([r[3] for r in same]):.1f} % apart, at most "
-                         f"{100 * most:.0f} %; the goal is {100 * LATENCY:.0f} %", [str(sorted({r[3] for r in same}))])
-        report.check(apart([r[3] for r in everything]) <= most_other, f"{label}: all predictions {100 * apart([r[3] for r in everything]):.1f} % apart, at most "
-                     f"{100 * most_other:.0f} %; the goal is {100 * LATENCY_OTHER_KERNELS:.0f} %", [str(sorted({r[3] for r in everything}))])
+        report.check(apart([r[3] for r in everything]) <= LATENCY, f"{label}: predictions {100 * apart([r[3] for r in everything]):.1f} % apart, at most "
+                     f"{100 * LATENCY:.0f} %", [str(sorted({r[3] for r in everything}))])
     text = "\n".join(table) + "\n\n" + "".join(f"({i + 1}) {note}. " for i, note in enumerate(notes)).strip() + "\n"
     for line in text.splitlines():
         report.say(line)
