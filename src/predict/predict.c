@@ -37,32 +37,32 @@ static size_t group_floats(work_group g, size_t count)
 }
 
 /* What no kernel is faster than, whatever was learned where nothing like it was measured: clocks are seldom a quarter above those of the
- * data sheet. Bytes may be in the cache, and the compute time of what has no products is a guess, so these bound nothing. */
+ * data sheet, and to start and end takes its time. Bytes may be in the cache, and the compute time of what has no products is a guess, so these bound nothing. */
 static double least_us(const work *w, const ideal_time *ideal)
 {
-    return w->macs > 0 ? 0.8 * ideal->compute_us : 0;
+    static const double START_US = 1;
+    return fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
 }
 
-/* Nor is a kernel that takes long on the ideal machine slower than so many times that. A product's bytes and FLOPs are those of whole matrices: without a bound
- * experts that get few tokens took a thousand times as long as the memory does. What computes no products is seldom thirty times slower than its bytes, but where
- * training has seen it in short kernels alone, as a loss in networks for images, it was hundreds of times slower. Short ones may be anything, and so may convolutions and
- * attention, which unfit shapes and types slow down so. */
-typedef struct most_times {
-    double compute, memory;
-} most_times;
+/* Nor is a kernel slower than so many times what it takes on the ideal machine, and some microseconds. A product's bytes and FLOPs are those of whole matrices: without a
+ * bound experts that get few tokens took a thousand times as long as the memory does. What computes no products is seldom thirty times slower than its bytes, but where training has
+ * seen it in short kernels alone, as a loss in networks for images, it was hundreds of times slower. Convolutions and attention may be anything: unfit shapes and types
+ * slow them down so. */
+typedef struct time_bound {
+    double compute_times, memory_times, short_us;
+} time_bound;
 
-static most_times most_times_of(work_group g)
+static time_bound bound_in(work_group g)
 {
     if (g == WORK_PRODUCT)
-        return (most_times){50, 4};
-    return g < WORK_PRODUCT || g == WORK_ATTENTION || g == WORK_RESIZE ? (most_times){INFINITY, INFINITY}
-                                                                       : (most_times){40, 40};
+        return (time_bound){50, 4, 100};
+    bool is_free = g < WORK_PRODUCT || g == WORK_ATTENTION || g == WORK_RESIZE;
+    return is_free ? (time_bound){INFINITY, INFINITY, 0} : (time_bound){40, 40, 10};
 }
 
-static double bounded_us(double ideal_us, float factor, double most)
+static double bounded_us(double ideal_us, float factor, double times, double short_us)
 {
-    static const double SHORT_US = 100;
-    return fmin(ideal_us * (double)factor, most * ideal_us + SHORT_US);
+    return fmin(ideal_us * (double)factor, ideal_us > 0 ? times * ideal_us + short_us : 0);
 }
 
 /* Who it is that runs the kernels: numbers of the net. */
@@ -118,12 +118,13 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     pass.pick_count = pick_columns(pass.input, count, picks);
     pass.picks = picks;
     net_forward(&v->net, g, &pass);
-    const most_times most = most_times_of(g);
+    const time_bound most = bound_in(g);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        t->compute_us = bounded_us(t->ideal.compute_us, net_factor(heads[HEAD_COMPUTE]), most.compute);
-        t->memory_us = bounded_us(t->ideal.memory_us, net_factor(heads[HEAD_MEMORY]), most.memory);
+        t->compute_us =
+            bounded_us(t->ideal.compute_us, net_factor(heads[HEAD_COMPUTE]), most.compute_times, most.short_us);
+        t->memory_us = bounded_us(t->ideal.memory_us, net_factor(heads[HEAD_MEMORY]), most.memory_times, most.short_us);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
