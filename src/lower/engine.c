@@ -248,6 +248,19 @@ static bool joins_in_place(const engine *e, const kernel *k)
     return true;
 }
 
+/* Keys or values of attention behind those of the tokens before: servers keep room for more, and the new ones are written into it. */
+static bool appends_to_cache(const engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    const placed_tensor *cache = tensor_at(e, k->inputs[0]);
+    if (!is_op(k, "cat") || k->input_count != 2 || cache->is_weight || e->maker[cache->storage] != NO_GROUP)
+        return false;
+    for (int32_t i = number + 1; i < e->in->kernels.count && e->in->kernels.items[i].layer == k->layer; i++)
+        if (is_fused_attention(&e->in->kernels.items[i]))
+            return true;
+    return false;
+}
+
 static bool is_constant(const engine *e, const kernel *k)
 {
     bool all = k->input_count > 0;
@@ -276,7 +289,7 @@ static void place(engine *e, int32_t number)
         place_product(e, number);
     else if (is_rows(k))
         place_rows(e, number);
-    else if (is_op(k, "cat") && joins_in_place(e, k))
+    else if ((is_op(k, "cat") && joins_in_place(e, k)) || appends_to_cache(e, number))
         e->maker[storage_of(e, k->outputs[0])] = NO_GROUP;
     else if (is_elementwise(e, k))
         place_elementwise(e, number);
