@@ -20,7 +20,7 @@ import onnxtext  # noqa: E402
 
 # Percent, mean error of power: source, what is kept apart, at most. Goals that are not reached have the figure that is held, and the goal.
 GOALS = (
-    ("zeus", "shape", 10, 10), ("zeus", "network", 15, 10), ("generation", "network", 15.5, 15),
+    ("zeus", "shape", 10, 10), ("zeus", "network", 12, 10), ("generation", "network", 15, 15),
     ("mlenergy-diffusion", "network", 15, 15), ("mlenergy-llm", "network", 15, 15), ("aiconfigurator", "shape", 8, 8),
 )
 # Watts of the host after the loss in the power supply (8 %), by the beginning of the platform's name: general knowledge of such systems.
@@ -152,7 +152,7 @@ def main():
     for key, row in figures.items():
         # Loose on purpose, most of it is software that was never measured: no kernel may take a thousand times too long.
         if key[1] == "network" and key[2]:
-            report.check(row[6] <= 100, f"{key[0]}: energy {row[6]:.0f} % off where the time is predicted too, at most 100 %", [])
+            report.check(row[6] <= 75, f"{key[0]}: energy {row[6]:.0f} % off where the time is predicted too, at most 75 %", [])
             report.check(row[4] >= 75, f"{key[0]}: {row[4]:.0f} % of the rows within the interval, at least 75 %", [])
     report.end()
 
