@@ -193,6 +193,7 @@ value_id torch_emit2(torch *t, const char *type, value_id a, value_id b);
 value_id torch_emit3(torch *t, const char *type, value_id a, value_id b, value_id c);
 /* Compositions that many operators need. `dims` may hold what is not known. */
 value_id torch_reshape(torch *t, value_id x, const num *dims, int rank);
+value_id torch_gather(torch *t, value_id table, value_id indices, int64_t axis);
 value_id torch_transpose(torch *t, value_id x, const int64_t *order, int rank);
 value_id torch_unsqueeze(torch *t, value_id x, int64_t axis);
 value_id torch_squeeze(torch *t, value_id x, int64_t axis);

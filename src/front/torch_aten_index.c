@@ -1,7 +1,7 @@
 /* torch_aten_index.c: ATen's lookups and sorts. */
 #include "front/torch.h"
 
-static value_id gathered(torch *t, value_id table, value_id indices, int64_t axis)
+value_id torch_gather(torch *t, value_id table, value_id indices, int64_t axis)
 {
     torch_node n = torch_begin(t, "Gather");
     torch_in(&n, table);
@@ -13,13 +13,13 @@ static value_id gathered(torch *t, value_id table, value_id indices, int64_t axi
 static void rule_embedding(torch_call *c)
 {
     torch_expect(c->torch, torch_arg_tensor(c, 1), DT_INT64, 0, 0);
-    torch_return(c, gathered(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 1), 0));
+    torch_return(c, torch_gather(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 1), 0));
 }
 
 static void rule_index_select(torch_call *c)
 {
     num axis = torch_arg_int(c, 1, 0);
-    torch_return(c, gathered(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 2), num_known(axis) ? axis : 0));
+    torch_return(c, torch_gather(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 2), num_known(axis) ? axis : 0));
 }
 
 static void rule_gather(torch_call *c)
@@ -118,7 +118,7 @@ static void rule_index(torch_call *c)
         }
     bool known = list && x != NO_VALUE && indexed_shape(t, x, list, dims, &rank);
     if (known && given == 1) {
-        torch_return(c, gathered(t, x, list->items[at].tensor, at));
+        torch_return(c, torch_gather(t, x, list->items[at].tensor, at));
         return;
     }
     if (known && list->count == given) {

@@ -20,15 +20,6 @@ static value_id places(torch *t, num kernel, num windows, num stride, num dilati
     return torch_reshape(t, flat, (const num[]){kernel, windows}, 2);
 }
 
-static value_id gathered(torch *t, value_id x, value_id indices, int axis)
-{
-    torch_node n = torch_begin(t, "Gather");
-    torch_in(&n, x);
-    torch_in(&n, indices);
-    torch_attr_int(&n, "axis", axis);
-    return torch_end(&n);
-}
-
 /* F.unfold: (N, C, H, W) → (N, C * kernel, windows). */
 static void rule_im2col(torch_call *c)
 {
@@ -54,8 +45,8 @@ static void rule_im2col(torch_call *c)
         const num pads[8] = {0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]};
         x = torch_emit2(t, "Pad", x, torch_const_ints(t, pads, 8));
     }
-    x = gathered(t, x, places(t, kernel[0], windows[0], stride[0], dilation[0]), 2);
-    x = gathered(t, x, places(t, kernel[1], windows[1], stride[1], dilation[1]), 4);
+    x = torch_gather(t, x, places(t, kernel[0], windows[0], stride[0], dilation[0]), 2);
+    x = torch_gather(t, x, places(t, kernel[1], windows[1], stride[1], dilation[1]), 4);
     x = torch_transpose(t, x, (const int64_t[]){0, 1, 2, 4, 3, 5}, 6);
     const num dims[3] = {batch, num_mul(t->nums, channels, kernel[0] * kernel[1]), windows[0] * windows[1]};
     torch_return(c, torch_reshape(t, x, dims, 3));
