@@ -101,6 +101,8 @@ static const hf_family FAMILIES[] = {
     {"beit", hf_image, LM_PRE, LM_LAYER, 0, 0},
     {"dinov2", hf_image, LM_PRE, LM_LAYER, 0, 0},
     {"siglip_vision_model", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"resnet", hf_resnet, LM_PRE, LM_LAYER, 0, 0},
+    {"convnext", hf_convnext, LM_PRE, LM_LAYER, 0, 0},
     {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
     {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
     {"pegasus", hf_pair, LM_PRE, LM_LAYER, GPT | HF_POSITIONS, 0},
@@ -397,6 +399,12 @@ static const struct {
     {"dinov2",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 hidden_act gelu qkv_bias 1 image_size 224 "
      "patch_size 14 num_channels 3 mlp_ratio 4"},
+    {"resnet",
+     "num_channels 3 embedding_size 64 hidden_sizes 256,512,1024,2048 depths 3,4,6,3 layer_type bottleneck "
+     "hidden_act relu image_size 224"},
+    {"convnext",
+     "num_channels 3 patch_size 4 hidden_sizes 96,192,384,768 depths 3,3,9,3 hidden_act gelu "
+     "layer_scale_init_value 1e-6 image_size 224"},
     {"siglip_vision_model",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 "
      "hidden_act gelu_pytorch_tanh image_size 224 patch_size 16 num_channels 3"},

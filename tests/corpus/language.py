@@ -12,10 +12,8 @@ import corpus
 
 # What is not in the graph, or not what the class has.
 REFUSED = {
-    "convnext_tiny": "no transformer: export it",
     "deberta_v2_xl": "attention with disentangled positions: export it",
     "mobilevit": "convolutions between its attention: export it",
-    "resnet_50": "no transformer: export it",
     "sam_vit_b": "windows and relative positions: export it",
     "segformer_b0": "convolutions between its attention: export it",
     "swin_tiny": "shifted windows: export it",
