@@ -103,6 +103,8 @@ static const hf_family FAMILIES[] = {
     {"siglip_vision_model", hf_image, LM_PRE, LM_LAYER, 0, 0},
     {"resnet", hf_resnet, LM_PRE, LM_LAYER, 0, 0},
     {"convnext", hf_convnext, LM_PRE, LM_LAYER, 0, 0},
+    {"segformer", hf_segformer, LM_PRE, LM_LAYER, 0, 0},
+    {"swin", hf_swin, LM_PRE, LM_LAYER, 0, 0},
     {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
     {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
     {"pegasus", hf_pair, LM_PRE, LM_LAYER, GPT | HF_POSITIONS, 0},
@@ -405,6 +407,12 @@ static const struct {
     {"convnext",
      "num_channels 3 patch_size 4 hidden_sizes 96,192,384,768 depths 3,3,9,3 hidden_act gelu "
      "layer_scale_init_value 1e-6 image_size 224"},
+    {"segformer",
+     "num_channels 3 depths 2,2,2,2 sr_ratios 8,4,2,1 hidden_sizes 32,64,160,256 patch_sizes 7,3,3,3 strides 4,2,2,2 "
+     "num_attention_heads 1,2,5,8 mlp_ratios 4,4,4,4 hidden_act gelu decoder_hidden_size 256 image_size 224"},
+    {"swin",
+     "image_size 224 patch_size 4 num_channels 3 embed_dim 96 depths 2,2,6,2 num_heads 3,6,12,24 window_size 7 "
+     "mlp_ratio 4 qkv_bias 1 hidden_act gelu"},
     {"siglip_vision_model",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 "
      "hidden_act gelu_pytorch_tanh image_size 224 patch_size 16 num_channels 3"},

@@ -15,8 +15,6 @@ REFUSED = {
     "deberta_v2_xl": "attention with disentangled positions: export it",
     "mobilevit": "convolutions between its attention: export it",
     "sam_vit_b": "windows and relative positions: export it",
-    "segformer_b0": "convolutions between its attention: export it",
-    "swin_tiny": "shifted windows: export it",
     "wav2vec2_base": "convolutions before its attention: export it",
 }
 EXPLAINED = {
