@@ -107,6 +107,7 @@ static const hf_family FAMILIES[] = {
     {"swin", hf_swin, LM_PRE, LM_LAYER, 0, 0},
     {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
     {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
+    {"wav2vec2", hf_wave, LM_POST, LM_LAYER, 0, 0},
     {"pegasus", hf_pair, LM_PRE, LM_LAYER, GPT | HF_POSITIONS, 0},
 };
 
@@ -385,6 +386,11 @@ static const struct {
      "d_model 384 vocab_size 51865 activation_function gelu tie_word_embeddings 1 encoder_layers 4 "
      "decoder_layers 4 encoder_attention_heads 6 decoder_attention_heads 6 encoder_ffn_dim 1536 "
      "decoder_ffn_dim 1536 max_source_positions 1500 max_target_positions 448 num_mel_bins 80"},
+    {"wav2vec2",
+     "vocab_size 32 hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 hidden_act gelu "
+     "feat_extract_norm group feat_extract_activation gelu conv_dim 512,512,512,512,512,512,512 "
+     "conv_stride 5,2,2,2,2,2,2 conv_kernel 10,3,3,3,3,2,2 num_conv_pos_embeddings 128 "
+     "num_conv_pos_embedding_groups 16"},
     {"switch_transformers",
      "d_model 768 num_layers 12 num_heads 12 d_kv 64 d_ff 2048 vocab_size 32128 dense_act_fn relu "
      "tie_word_embeddings 1 num_experts 8 decoder_sparse_step 4 relative_attention_num_buckets 32 "
