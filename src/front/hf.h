@@ -88,7 +88,8 @@ void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf,
 void hf_decoder(hf *c); /* hf_decoder.c */
 void hf_encoder(hf *c); /* hf_encoder.c */
 void hf_pair(hf *c);
-void hf_image(hf *c); /* hf_image.c */
+void hf_deberta(hf *c); /* hf_deberta.c */
+void hf_image(hf *c);   /* hf_image.c */
 void hf_clip(hf *c);
 void hf_whisper(hf *c);
 void hf_resnet(hf *c); /* hf_convolution.c */

@@ -88,6 +88,7 @@ static const hf_family FAMILIES[] = {
     {"electra", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"distilbert", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"albert", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
+    {"deberta-v2", hf_deberta, LM_POST, LM_LAYER, 0, 0},
     {"modernbert", hf_encoder, LM_PRE, LM_LAYER_UNBIASED, HF_PACKED_QKV | HF_PACKED_MLP | HF_EMBED_NORM, 0},
     {"t5", hf_pair, LM_PRE, LM_RMS, 0, 0},
     {"mt5", hf_pair, LM_PRE, LM_RMS, 0, 0},
@@ -356,6 +357,9 @@ static const struct {
      "hidden_size 256 num_hidden_layers 12 num_attention_heads 4 intermediate_size 1024 vocab_size 30522 "
      "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 embedding_size 128 "
      "type_vocab_size 2"},
+    {"deberta-v2",
+     "hidden_size 1536 num_hidden_layers 24 num_attention_heads 24 intermediate_size 6144 vocab_size 128100 "
+     "max_position_embeddings 512 hidden_act gelu pooler_hidden_act gelu"},
     {"modernbert",
      "hidden_size 768 num_hidden_layers 22 num_attention_heads 12 intermediate_size 1152 vocab_size 50368 "
      "max_position_embeddings 8192 hidden_activation gelu tie_word_embeddings 1"},
