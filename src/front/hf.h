@@ -69,10 +69,16 @@ double hf_real(const hf *c, const char *keys, double otherwise);
 str hf_text(const hf *c, const char *keys);
 bool hf_has(const hf *c, const char *key); /* in the configuration itself */
 const char *hf_activation(const hf *c);
+const char *hf_activation_at(const hf *c, const char *keys);
+/* The number of sizes in a list, each from 1 to `most`; fails where nobody says, and where there are more than `room`.
+ */
+int hf_sizes(const hf *c, const char *keys, int64_t *sizes, int room, int64_t most);
 /* The same with another part of the configuration ("vision_config"); its model_type, or `type` where it has none. */
 hf hf_part(const hf *c, const json_node *config, const char *type);
 /* Does the name of the first architecture end so? */
 bool hf_architecture(const hf *c, const char *ending);
+/* Labels of a classifier: 2 where the file names none. */
+int64_t hf_class_count(const hf *c);
 void hf_default(const hf *c, const char *dimension, int64_t value);
 /* A note that all reports show. */
 void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -82,9 +88,15 @@ void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf,
 void hf_decoder(hf *c); /* hf_decoder.c */
 void hf_encoder(hf *c); /* hf_encoder.c */
 void hf_pair(hf *c);
-void hf_image(hf *c); /* hf_image.c */
+void hf_deberta(hf *c); /* hf_deberta.c */
+void hf_image(hf *c);   /* hf_image.c */
 void hf_clip(hf *c);
 void hf_whisper(hf *c);
+void hf_resnet(hf *c); /* hf_convolution.c */
+void hf_convnext(hf *c);
+void hf_segformer(hf *c); /* hf_pyramid.c */
+void hf_swin(hf *c);
+void hf_wave(hf *c);                                                  /* hf_wave.c */
 void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a); /* hf_decoder.c */
 lm_head hf_head(const hf *c);
 void hf_layers(const hf *c, lm *m, int64_t count); /* all like the first */

@@ -152,16 +152,47 @@ str hf_text(const hf *c, const char *keys)
     return text.ptr ? text : STR("");
 }
 
-const char *hf_activation(const hf *c)
+int hf_sizes(const hf *c, const char *keys, int64_t *sizes, int room, int64_t most)
+{
+    bool is_null;
+    int count = 0;
+    const json_node *n = find(c, keys, &is_null);
+    if (n) {
+        for (const json_node *x = json_is(n, JSON_ARRAY) ? json_first(n) : NULL; x; x = x->next, count++)
+            if (count < room)
+                sizes[count] = json_int(x, -1);
+    } else if (!is_null) {
+        str list = default_of(c, keys); /* "3,4,6,3" */
+        for (size_t i = 0; i < list.len; i++)
+            if ((i == 0 || list.ptr[i - 1] == ',') && count++ < room)
+                sizes[count - 1] = strtoll(list.ptr + i, NULL, 10);
+    }
+    if (count < 1)
+        hf_fail(c, keys, "a list of sizes is missing");
+    if (count > room)
+        hf_fail(c, keys, "%d sizes are more than any network has", count);
+    for (int i = 0; i < count; i++)
+        if (sizes[i] < 1 || sizes[i] > most)
+            hf_fail(c, keys, "not a size that a network can have");
+    return count;
+}
+
+const char *hf_activation_at(const hf *c, const char *keys)
 {
     static const struct {
         const char *part, *op;
     } NAMES[] = {{"relu2", "Relu2"}, {"relu_squared", "Relu2"}, {"relu", "Relu"}, {"gelu", "Gelu"}, {"tanh", "Tanh"}};
-    str name = hf_text(c, "hidden_act hidden_activation activation_function mlp_hidden_act dense_act_fn activation");
+    str name = hf_text(c, keys);
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (str_contains(name, NAMES[i].part))
             return NAMES[i].op;
     return name.len ? "Swish" : "Gelu";
+}
+
+const char *hf_activation(const hf *c)
+{
+    return hf_activation_at(c,
+                            "hidden_act hidden_activation activation_function mlp_hidden_act dense_act_fn activation");
 }
 
 hf hf_part(const hf *c, const json_node *config, const char *type)
@@ -179,6 +210,12 @@ bool hf_architecture(const hf *c, const char *ending)
 {
     const json_node *list = member(c->root, STR("architectures"));
     return str_ends(json_text(json_first(list)), ending);
+}
+
+int64_t hf_class_count(const hf *c)
+{
+    const json_node *names = json_get(c->root, "id2label");
+    return json_is(names, JSON_OBJECT) && names->count ? names->count : hf_int(c, "num_labels _num_labels", 2);
 }
 
 void hf_note(const hf *c, const char *format, ...)

@@ -17,12 +17,6 @@ static lm_feed read_feed(const hf *c, const char *keys)
                      .has_bias = family_has(c, HF_MLP_BIAS)};
 }
 
-static int64_t class_count(const hf *c)
-{
-    const json_node *names = json_get(c->root, "id2label");
-    return json_is(names, JSON_OBJECT) ? names->count : hf_int(c, "num_labels _num_labels", 2);
-}
-
 void hf_encoder(hf *c)
 {
     lm_layer first = {.order = c->family->order, .mixer = LM_ATTENTION};
@@ -50,7 +44,7 @@ void hf_encoder(hf *c)
         m.head = LM_TIED_HEAD;
         m.head_bias = m.has_transform = true;
     } else if (hf_architecture(c, "Classification")) {
-        m.classes = class_count(c);
+        m.classes = hf_class_count(c);
     }
     hf_layers(c, &m, hf_int(c, "num_hidden_layers n_layers", 12));
     if (str_is(c->type, "modernbert"))

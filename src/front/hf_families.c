@@ -88,6 +88,7 @@ static const hf_family FAMILIES[] = {
     {"electra", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"distilbert", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"albert", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
+    {"deberta-v2", hf_deberta, LM_POST, LM_LAYER, 0, 0},
     {"modernbert", hf_encoder, LM_PRE, LM_LAYER_UNBIASED, HF_PACKED_QKV | HF_PACKED_MLP | HF_EMBED_NORM, 0},
     {"t5", hf_pair, LM_PRE, LM_RMS, 0, 0},
     {"mt5", hf_pair, LM_PRE, LM_RMS, 0, 0},
@@ -101,8 +102,13 @@ static const hf_family FAMILIES[] = {
     {"beit", hf_image, LM_PRE, LM_LAYER, 0, 0},
     {"dinov2", hf_image, LM_PRE, LM_LAYER, 0, 0},
     {"siglip_vision_model", hf_image, LM_PRE, LM_LAYER, 0, 0},
+    {"resnet", hf_resnet, LM_PRE, LM_LAYER, 0, 0},
+    {"convnext", hf_convnext, LM_PRE, LM_LAYER, 0, 0},
+    {"segformer", hf_segformer, LM_PRE, LM_LAYER, 0, 0},
+    {"swin", hf_swin, LM_PRE, LM_LAYER, 0, 0},
     {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
     {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
+    {"wav2vec2", hf_wave, LM_POST, LM_LAYER, 0, 0},
     {"pegasus", hf_pair, LM_PRE, LM_LAYER, GPT | HF_POSITIONS, 0},
 };
 
@@ -351,6 +357,9 @@ static const struct {
      "hidden_size 256 num_hidden_layers 12 num_attention_heads 4 intermediate_size 1024 vocab_size 30522 "
      "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 embedding_size 128 "
      "type_vocab_size 2"},
+    {"deberta-v2",
+     "hidden_size 1536 num_hidden_layers 24 num_attention_heads 24 intermediate_size 6144 vocab_size 128100 "
+     "max_position_embeddings 512 hidden_act gelu pooler_hidden_act gelu"},
     {"modernbert",
      "hidden_size 768 num_hidden_layers 22 num_attention_heads 12 intermediate_size 1152 vocab_size 50368 "
      "max_position_embeddings 8192 hidden_activation gelu tie_word_embeddings 1"},
@@ -381,6 +390,11 @@ static const struct {
      "d_model 384 vocab_size 51865 activation_function gelu tie_word_embeddings 1 encoder_layers 4 "
      "decoder_layers 4 encoder_attention_heads 6 decoder_attention_heads 6 encoder_ffn_dim 1536 "
      "decoder_ffn_dim 1536 max_source_positions 1500 max_target_positions 448 num_mel_bins 80"},
+    {"wav2vec2",
+     "vocab_size 32 hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 hidden_act gelu "
+     "feat_extract_norm group feat_extract_activation gelu conv_dim 512,512,512,512,512,512,512 "
+     "conv_stride 5,2,2,2,2,2,2 conv_kernel 10,3,3,3,3,2,2 num_conv_pos_embeddings 128 "
+     "num_conv_pos_embedding_groups 16"},
     {"switch_transformers",
      "d_model 768 num_layers 12 num_heads 12 d_kv 64 d_ff 2048 vocab_size 32128 dense_act_fn relu "
      "tie_word_embeddings 1 num_experts 8 decoder_sparse_step 4 relative_attention_num_buckets 32 "
@@ -397,6 +411,18 @@ static const struct {
     {"dinov2",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 hidden_act gelu qkv_bias 1 image_size 224 "
      "patch_size 14 num_channels 3 mlp_ratio 4"},
+    {"resnet",
+     "num_channels 3 embedding_size 64 hidden_sizes 256,512,1024,2048 depths 3,4,6,3 layer_type bottleneck "
+     "hidden_act relu image_size 224"},
+    {"convnext",
+     "num_channels 3 patch_size 4 hidden_sizes 96,192,384,768 depths 3,3,9,3 hidden_act gelu "
+     "layer_scale_init_value 1e-6 image_size 224"},
+    {"segformer",
+     "num_channels 3 depths 2,2,2,2 sr_ratios 8,4,2,1 hidden_sizes 32,64,160,256 patch_sizes 7,3,3,3 strides 4,2,2,2 "
+     "num_attention_heads 1,2,5,8 mlp_ratios 4,4,4,4 hidden_act gelu decoder_hidden_size 256 image_size 224"},
+    {"swin",
+     "image_size 224 patch_size 4 num_channels 3 embed_dim 96 depths 2,2,6,2 num_heads 3,6,12,24 window_size 7 "
+     "mlp_ratio 4 qkv_bias 1 hidden_act gelu"},
     {"siglip_vision_model",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 "
      "hidden_act gelu_pytorch_tanh image_size 224 patch_size 16 num_channels 3"},

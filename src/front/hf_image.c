@@ -117,12 +117,6 @@ static value_id mean_of_tokens(builder *b, const char *name, value_id x, bool le
     return x;
 }
 
-static int64_t class_count(const hf *c)
-{
-    const json_node *names = json_get(c->root, "id2label");
-    return json_is(names, JSON_OBJECT) && names->count ? names->count : 2;
-}
-
 /* SigLIP: a learned query looks at all patches. */
 static value_id attention_pool(const hf *c, const lm *m, value_id images, value_id x)
 {
@@ -180,7 +174,7 @@ void hf_image(hf *c)
             x = net_unary(b, "Tanh", STR("pooler.activation"), x);
         }
     }
-    int64_t classes = class_count(c);
+    int64_t classes = hf_class_count(c);
     if (classifies) {
         x = net_gemm(b, STR("classifier"), x, width, classes);
         width = classes;
