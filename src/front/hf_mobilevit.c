@@ -167,7 +167,7 @@ void hf_mobilevit(hf *c)
         hf_fail(c, "hidden_sizes", "not %d sizes", STAGES);
     mobile m = read_sizes(c, width);
     bool classifies = hf_architecture(c, "ForImageClassification");
-    if (!classifies && !hf_architecture(c, "Model"))
+    if (!classifies && json_get(c->root, "architectures") && !hf_architecture(c, "Model"))
         hf_unsupported(c, "MobileViT with another head than that of classes is not supported");
     if (hf_int(c, "output_stride", 32) != 32 || side % (32 * m.patch))
         hf_unsupported(c, "MobileViT with dilation, or with patches that do not fill its stages, is not supported");
