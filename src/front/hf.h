@@ -96,6 +96,7 @@ void hf_resnet(hf *c); /* hf_convolution.c */
 void hf_convnext(hf *c);
 void hf_segformer(hf *c); /* hf_pyramid.c */
 void hf_swin(hf *c);
+void hf_mobilevit(hf *c);                                             /* hf_mobilevit.c */
 void hf_wave(hf *c);                                                  /* hf_wave.c */
 void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a); /* hf_decoder.c */
 lm_head hf_head(const hf *c);

@@ -106,6 +106,7 @@ static const hf_family FAMILIES[] = {
     {"convnext", hf_convnext, LM_PRE, LM_LAYER, 0, 0},
     {"segformer", hf_segformer, LM_PRE, LM_LAYER, 0, 0},
     {"swin", hf_swin, LM_PRE, LM_LAYER, 0, 0},
+    {"mobilevit", hf_mobilevit, LM_PRE, LM_LAYER, 0, 0},
     {"clip", hf_clip, LM_PRE, LM_LAYER, 0, 0},
     {"whisper", hf_whisper, LM_PRE, LM_LAYER, 0, 0},
     {"wav2vec2", hf_wave, LM_POST, LM_LAYER, 0, 0},
@@ -423,6 +424,9 @@ static const struct {
     {"swin",
      "image_size 224 patch_size 4 num_channels 3 embed_dim 96 depths 2,2,6,2 num_heads 3,6,12,24 window_size 7 "
      "mlp_ratio 4 qkv_bias 1 hidden_act gelu"},
+    {"mobilevit",
+     "num_channels 3 image_size 256 patch_size 2 hidden_sizes 144,192,240 neck_hidden_sizes 16,32,64,96,128,160,640 "
+     "num_attention_heads 4 mlp_ratio 2 expand_ratio 4 hidden_act silu conv_kernel_size 3 output_stride 32"},
     {"siglip_vision_model",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 "
      "hidden_act gelu_pytorch_tanh image_size 224 patch_size 16 num_channels 3"},

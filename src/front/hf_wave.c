@@ -106,7 +106,7 @@ void hf_wave(hf *c)
     int64_t hidden = hf_size(c, "hidden_size", MOST_WIDTH), heads = hf_size(c, "num_attention_heads", MOST_WIDTH);
     if (hidden % heads)
         hf_fail(c, "num_attention_heads", "%lld heads cannot share %lld elements", (long long)heads, (long long)hidden);
-    if (!has_words && !hf_architecture(c, "Model"))
+    if (!has_words && json_get(c->root, "architectures") && !hf_architecture(c, "Model"))
         hf_unsupported(c, "Wav2Vec2 with another head than that of words (ForCTC) is not supported");
     if (hf_flag(c, "add_adapter", false) || hf_int(c, "adapter_attn_dim", 0))
         hf_unsupported(c, "Wav2Vec2 with adapters is not supported");
@@ -123,7 +123,7 @@ void hf_wave(hf *c)
             .norm = LM_LAYER,
             .epsilon = hf_real(c, "layer_norm_eps", 1e-5),
             .norms_last = is_stable,
-            .tokens = "frames",
+            .tokens = "samples", /* what the frames are counted from */
             .layers = &first};
     hf_layers(c, &m, hf_int(c, "num_hidden_layers", 12));
     hf_default(c, "samples", DEFAULT_SAMPLES);

@@ -12,7 +12,6 @@ import corpus
 
 # What is not in the graph, or not what the class has.
 REFUSED = {
-    "mobilevit": "convolutions between its attention: export it",
     "sam_vit_b": "windows and relative positions: export it",
 }
 EXPLAINED = {
