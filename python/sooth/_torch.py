@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from typing import Any, Mapping, Optional, Sequence
 
 from ._errors import SoothError, UnsupportedError
@@ -50,7 +51,11 @@ def export(module: Any, example_inputs: Any) -> Model:
             module.eval()
             for way in (_by_torch_export, _by_onnx):
                 try:
-                    return way(module, args, kwargs, directory)
+                    model = way(module, args, kwargs, directory)
+                    if problems:
+                        warnings.warn("the module was traced with these inputs, because torch.export did not work: what depends on data is as it "
+                                      f"was with them ({problems[0]})", stacklevel=2)
+                    return model
                 except SoothError as error:
                     problems.append(f"{way.__name__[4:]}: {error}")
                 except Exception as error:  # exporters raise anything

@@ -283,6 +283,15 @@ static void fill_memory(sooth_prediction *answer, const network *net, const sett
     }
 }
 
+/* Has the file weights in blocks of a few bits? */
+static bool has_packed_weights(const network *net)
+{
+    for (int32_t i = 0; i < net->values.count; i++)
+        if (net->values.items[i].tensor && net->values.items[i].tensor->packed_bytes > 0)
+            return true;
+    return false;
+}
+
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory)
 {
@@ -311,6 +320,9 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
         add_note(answer, runs.note);
     if (times->stack_note)
         add_note(answer, times->stack_note);
+    if (where->lower.runtime != RUNTIME_ENGINE && has_packed_weights(&model->net))
+        add_note(answer, "The file's weights are packed; PyTorch unpacks them to the precision. --runtime engine keeps "
+                         "them as they are.");
     if (answer->unknown.count)
         note_unknown(answer);
     if (answer->memory && answer->memory->limit)

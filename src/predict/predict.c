@@ -404,9 +404,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
-        times[i].share_ms = j.device_share * times[i].device_us / (j.device_ms * 1e3) +
+        /* Kernels of a loop that never runs are there, but take nothing. */
+        times[i].share_ms = (j.device_ms > 0 ? j.device_share * times[i].device_us / (j.device_ms * 1e3) : 0) +
                             (j.host_ms > 0 ? j.host_share * figures[i].host_us / (j.host_ms * 1e3) : 0) +
-                            j.fixed_ms / launches;
+                            (launches > 0 ? j.fixed_ms / launches : 0);
     }
     /* Of views. Learned launches have the views before them in. */
     figures[list.count] = (kernel_figures){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};

@@ -140,7 +140,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
                   limit, LEAST_POWER_SHARE * tdp, tdp);
     const char *refusal = setting_refusal(&where);
     if (refusal)
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%s", refusal);
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s: %s", STR_ARG(where.device->texts[DEVICE_NAME]),
+                  refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);

@@ -137,6 +137,10 @@ def check_gguf_memory(report, paths, lines):
         if not 0.999 < weights / line["data_bytes"] < 1.002 and abs(weights - line["data_bytes"]) > 1e5:
             wrong.append(f"{path.name}: {weights:.0f} of {line['data_bytes']} bytes")
     report.check(not wrong, f"gguf: in an engine the weights of {len(paths)} files take what they take there", wrong)
+    packed = [path for path in paths if ".Q4" in path.name][:1]
+    notes = [subprocess.run([corpus.PROGRAM, "predict", str(path), "--seq", "4", "--runtime", runtime], capture_output=True, text=True).stdout
+             for path in packed for runtime in ("eager", "engine")]
+    report.check(["weights are packed" in text for text in notes] == [True, False], "gguf: PyTorch's runtimes tell that they unpack, an engine does not", notes)
 
 
 def check_safetensors(report, only):

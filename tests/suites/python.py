@@ -264,6 +264,27 @@ def exported(library):
         assert not answer["unknown"] and answer["macs"] > 0 and answer["ms"] > 0 and answer["batch"] == 2 and not answer["training"], answer
 
 
+TRACED_SCRIPT = r"""
+import warnings, torch, onnx, sooth
+class Turn(torch.nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x * 2
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    sooth.export(Turn().eval(), torch.ones(2, 3))
+print(sum("traced with these inputs" in str(w.message) for w in seen))
+"""
+
+
+@test
+def a_module_that_was_traced_warns():
+    if subprocess.run([PYTHON, "-c", "import torch, onnx"], capture_output=True).returncode:
+        raise Skipped("PyTorch and onnx are not installed")
+    env = dict(os.environ, PYTHONPATH=str(TOP / "python"))
+    done = subprocess.run([PYTHON, "-c", TRACED_SCRIPT], capture_output=True, env=env, timeout=300)
+    assert done.returncode == 0 and done.stdout.decode().split()[-1] == "1", done.stderr.decode()[-600:]
+
+
 @test
 def modules_of_torchvision():
     exported("torchvision")
