@@ -334,9 +334,9 @@ typedef struct sooth_predict_options {
     const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
     const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
-    const char *source;    /* whose benchmark runs it: "timm" (norms in 16 bits, TF32); default: PyTorch as it is */
-    const char *name; /* of the network in that source's tables ("swin_tiny_patch4_window7_224"); default: unknown */
-    const char *mig;  /* a slice of the GPU ("2g.10gb": sooth_mig_at); default: the whole GPU */
+    const char *source; /* whose benchmark runs it: "timm" (norms in 16 bits, TF32), "nvidia-dle"; default: nobody's */
+    const char *name;   /* of the network in that source's tables ("swin_tiny_patch4_window7_224"); default: unknown */
+    const char *mig;    /* a slice of the GPU ("2g.10gb": sooth_mig_at); default: the whole GPU */
     double
         power_limit_w; /* that the GPU was told to keep (nvidia-smi -pl); default: its own. Less makes kernels slower */
     double co2_g_per_kwh; /* of the electricity, for co2_g; default: not known */

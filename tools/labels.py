@@ -143,7 +143,7 @@ def transformers(tables):
         where = (run["model"], graph, run["batch"], GPUS[run["device"]])
         forward, backward = float(run["measured_fw_ms"]), float(run["measured_bw_ms"] or "nan")
         if run["mode"] != "inf" and forward > MOST_FORWARD * backward:
-            tables.skip("training whose way forward waits for memory, too")
+            tables.skip("training: the way forward waits for the driver's memory")
         elif run["mode"] == "inf":
             yield row(*where, run["measured_fw_ms"], "neusight", **common)
         else:

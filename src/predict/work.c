@@ -657,7 +657,7 @@ work_list work_of_program(const program *p, arena *a)
         list.of_kernel[i] = -1;
         if (k->flags & KERNEL_VIEW)
             continue;
-        /* Reuse is kept in whole powers of two: finer steps would tell equal kernels apart for nothing. */
+        /* Reuse within a pass is kept in whole powers of two: finer steps would tell equal kernels apart for nothing. */
         float reuse[2] = {FAR_LOG2, FAR_LOG2};
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
             const placed_tensor *input = &p->tensors.items[k->inputs[j]];
