@@ -71,6 +71,7 @@ static const struct {
     {"stack", back_stack},
     {"index", back_index},
     {"index_put_", back_index_put},
+    {"copy_", back_copy},
     {"alias", back_view},
     {"constant_pad_nd", back_pad},
     {"reflection_pad2d", back_resample},

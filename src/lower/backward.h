@@ -102,6 +102,7 @@ void back_split(backward *b);
 void back_restride(backward *b);
 void back_index(backward *b);
 void back_index_put(backward *b);
+void back_copy(backward *b);
 void back_cat(backward *b);
 void back_stack(backward *b);
 void back_pad(backward *b);

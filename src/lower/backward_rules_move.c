@@ -192,6 +192,22 @@ void back_index_put(backward *b)
     give(b, 2, launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
+/* The same of a slice, which is a view of the gradient; zeros stand where it was cut out of the rest. */
+void back_copy(backward *b)
+{
+    if (!wants(b, 0))
+        return;
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]), whole = tensor_extent(e, b->dy);
+    if (x.rank != whole.rank)
+        return;
+    extent zeros = x;
+    extent_contiguous(&zeros);
+    launch_new(e, "zeros_like", NULL, 0, tensor_dtype(e, b->dy), &zeros);
+    memcpy(x.strides, whole.strides, sizeof x.strides);
+    give(b, 0, view_as(e, "slice", b->dy, &x));
+}
+
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 /* Each input gets its part: a view. */

@@ -203,7 +203,7 @@ static const struct lowering {
     {"Slice", lower_slice, NULL, NULL, NOT_LOCAL},
     {"Split", lower_split, NULL, NULL, NOT_LOCAL},
     {"Gather", lower_gather, NULL, NULL, NOT_LOCAL},
-    {"ScatterND", lower_scatter, NULL, NULL, NOT_LOCAL},
+    {"ScatterND", lower_scatter, NULL, find_slice_write, NOT_LOCAL},
     {"OneHot", lower_one_hot, NULL, NULL, NOT_LOCAL},
     {"Concat", lower_concat, NULL, find_unfold, NOT_LOCAL},
     {"Pad", lower_pad, NULL, NULL, NOT_LOCAL},

@@ -185,7 +185,7 @@ const node *reader_of(const eager *e, value_id v);
 /* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);
 find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,
-    find_standardised;
+    find_standardised, find_slice_write;
 void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */

@@ -331,6 +331,78 @@ void find_unfold(eager *e, const node *concat)
         replace_rule(e, concat, lower_unfold);
 }
 
+/* ---- x[..., a:b, c:d] = y ---------------------------------------------------------------------------------------- */
+
+/* Does the value run along one axis, the given one, and through a range or constants there? */
+static bool is_range_along(const eager *e, value_id v, int axis, int rank)
+{
+    const value *x = v == NO_VALUE ? NULL : &e->net->values.items[v];
+    if (!x || x->rank < 0 || x->rank > rank)
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != 1 && i + rank - x->rank != axis)
+            return false;
+    const node *n = maker_of(e, v, NULL);
+    while (n && (node_is(n, "Reshape") || node_is(n, "Transpose") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze")))
+        n = maker_of(e, n->inputs[0], NULL);
+    return e->is_static[v] || (n && node_is(n, "Range"));
+}
+
+/* Equal slices may share an index. */
+static bool only_scatters_read(const eager *e, value_id index)
+{
+    int readers = 0;
+    for (int32_t i = 0; i < e->net->nodes.count; i++) {
+        const node *n = &e->net->nodes.items[i];
+        readers += is_whole(n) && node_is(n, "ScatterND") && n->inputs[1] == index;
+    }
+    return readers == e->readers[index];
+}
+
+/* An index for each axis and element, as exporters write a slice that is assigned to: from ranges, or constants where that is little. */
+static bool writes_slice(const eager *e, const node *scatter)
+{
+    value_id index = scatter->inputs[1];
+    int rank = e->net->values.items[scatter->inputs[0]].rank;
+    if (e->net->values.items[index].rank != rank + 1 || e->net->values.items[scatter->inputs[2]].rank != rank)
+        return false;
+    if (e->is_static[index])
+        return true;
+    const node *joined = maker_of(e, index, "Concat");
+    if (!joined || joined->input_count != rank || !only_scatters_read(e, index))
+        return false;
+    for (int i = 0; i < rank; i++) {
+        const node *behind = maker_of(e, joined->inputs[i], "Unsqueeze");
+        const node *grown = behind ? maker_of(e, behind->inputs[0], "Expand") : NULL;
+        if (!grown || !is_range_along(e, grown->inputs[0], i, rank))
+            return false;
+    }
+    return true;
+}
+
+/* The copy converts on the way. It is told as if it wrote all of x: what a slice leaves out is little. */
+static void lower_slice_write(eager *e)
+{
+    const node *cast = own_maker_of(e, e->node->inputs[2], "Cast");
+    tensor_id t = input_of(e, 0), y = cast ? tensor_of(e, cast->inputs[0]) : input_of(e, 2);
+    extent x = tensor_extent(e, t);
+    tensor_id made = view_as(e, "alias", t, &x);
+    launch(e, "copy_", &y, 1, made, KERNEL_IN_PLACE);
+    set_result(e, 0, made);
+}
+
+void find_slice_write(eager *e, const node *scatter)
+{
+    if (!is_whole(scatter) || !writes_slice(e, scatter))
+        return;
+    const node *index = maker_of(e, scatter->inputs[1], "Concat"), *cast = own_maker_of(e, scatter->inputs[2], "Cast");
+    if (index)
+        absorb(e, index);
+    if (cast)
+        absorb(e, cast);
+    replace_rule(e, scatter, lower_slice_write);
+}
+
 /* ---- by the operator that ends them ------------------------------------------------------------------------------ */
 
 static bool has_both(const node *n)
