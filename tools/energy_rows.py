@@ -7,7 +7,8 @@ Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv,
     power_w        mean power of the GPUs that the row counts
     power_limit_w  that they were told to keep; empty: their own
     idle_gpus      how many of them only wait (a pipeline of which one GPU works at a time)
-and the graphs that the rows name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
+(and, for tools/labels.py, `gpus`: how many there were, `sees`: it is asked about images) and the graphs that the rows
+name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
 Needs Python 3 alone.
 """
 import argparse
@@ -287,7 +288,7 @@ def zeus(folder):
         yield {"name": f"{r['model']}-{r['dataset']}", "graph": zeus_graph(folder, r["model"], r["dataset"]), "batch": r["batch"],
                "gpu": gpu, "precision": "tf32" if gpu == "a40" else "fp32", "mode": "train",
                "optimizer": {"adadelta": "adam"}.get(r["optimizer"], r["optimizer"]), "latency_ms": step_s * 1e3,
-               "energy_j": power * step_s, "power_w": power, "power_limit_w": r["power_limit_w"], "source": "zeus"}
+               "energy_j": power * step_s, "power_w": power, "power_limit_w": r["power_limit_w"], "source": "zeus", "gpus": 1}
 
 
 # ---- generation without a cache, A100 and V100 -------------------------------------------------------------------------
@@ -317,7 +318,7 @@ def generation(folder):
         yield {"name": slug, "graph": folder.graph(slug, lambda m=model: whole_forward(GENERATION[m])),
                "batch": max(given + made // 2, 1), "gpu": GENERATION_GPUS[system], "precision": "bf16", "runtime": "eager",
                "latency_ms": seconds / made * 1e3, "energy_j": joules / made, "power_w": joules / seconds,
-               "idle_gpus": gpus - 1, "source": "generation"}
+               "idle_gpus": gpus - 1, "source": "generation", "gpus": gpus}
 
 
 # ---- ML.ENERGY: serving and diffusion, H100 and B200 --------------------------------------------------------------------
@@ -373,7 +374,8 @@ def serving(folder):
         yield {"name": name.lower(), "graph": folder.graph(label.lower(), lambda: cached_step(m, LAYERS, past, tokens)),
                "batch": tokens, "gpu": MLENERGY_GPUS[r["device"]], "runtime": "engine",
                "precision": "bf16" if r["precision"] == "bfloat16" else "fp8", "latency_ms": step_s * scale * 1e3,
-               "energy_j": power * step_s * scale, "power_w": power, "source": "mlenergy-llm"}
+               "energy_j": power * step_s * scale, "power_w": power, "source": "mlenergy-llm", "gpus": gpus,
+               "sees": r["task"] in ("image-chat", "video-chat")}
 
 
 # Layers, hidden size, heads, inner size; tokens of a text beside; passes of a step (guidance needs two); what frames and sides
@@ -406,7 +408,8 @@ def diffusion(folder):
         pass_s = float(r["batch_latency_s"]) / int(r["steps"]) * gpus * layers / m.layers
         yield {"name": name.lower(), "graph": folder.graph(f"{name}-{tokens}".lower(), lambda: image_step(m, layers, tokens)),
                "batch": outputs * passes, "gpu": MLENERGY_GPUS[r["device"]], "precision": "bf16", "runtime": "eager",
-               "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power, "source": "mlenergy-diffusion"}
+               "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power, "source": "mlenergy-diffusion",
+               "gpus": gpus}
 
 
 SOURCES = {"zeus": zeus, "generation": generation, "mlenergy-llm": serving, "mlenergy-diffusion": diffusion}
@@ -422,7 +425,7 @@ def main():
     for name in args.only or SOURCES:
         count = 0
         with open(folder.path / f"{name}.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+            writer = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
             for row in SOURCES[name](folder):
                 count += 1

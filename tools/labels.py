@@ -19,6 +19,8 @@ import pathlib
 import re
 import sys
 
+import energy_rows
+
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig",
            "latency_ms", "memory_mib", "energy_j", "source")
 
@@ -77,7 +79,7 @@ def row(name, graph, batch, gpu, latency_ms, source, precision="fp32", layout="n
 # ---- search spaces ---------------------------------------------------------------------------------------------------
 
 
-def space(tables, name, table, graph_of):
+def space(tables, name, table, graph_of, stack="pt1.8-cu102"):
     """Rows of one search space: a table of architectures, and one of latencies that refers to it."""
     graphs = {a["arch_id"]: graph_of(a) for a in tables.read(f"nas_latency/{table}_archs.csv.gz")}
     chosen = tables.chosen(graphs)
@@ -87,7 +89,7 @@ def space(tables, name, table, graph_of):
             tables.skip("beyond --limit" if identity in graphs else "an architecture that the table does not have")
             continue
         yield row(f"{name}-{identity.split('-')[1]}", graphs[identity], measured["batch"], GPUS[measured["device"]],
-                  measured["latency_ms"], table, stack="pt1.8-cu102")
+                  measured["latency_ms"], table, stack=stack)
 
 
 def nasbench201(tables):
@@ -99,8 +101,10 @@ def fbnet(tables):
 
 
 def ofa(tables):
+    """On hosts of its own: the TITAN RTX's launches a third faster than that of the other spaces, the RTX 2080 Ti's is slower."""
     return space(tables, "ofa", "ofa", lambda a: "zoo:ofa?kernels={kernel_sizes}&expansions={expand_ratios}&depths={depths}"
-                 "&resolution={resolution}".format(**a).replace(" ", ","))
+                 "&resolution={resolution}".format(**a).replace(" ", ","), stack="ofa-pt1.8-cu102")
+
 
 
 # ---- transformers ----------------------------------------------------------------------------------------------------
@@ -357,10 +361,40 @@ def mig(tables):
                "mig": run["mig_profile"], "memory_mib": run["fb_used_mib"]}
 
 
+# ---- tables of energy, which have times too -----------------------------------------------------------------------------
+
+# Each has a host and a software of its own. Limits are those of the boards: below them clocks fall.
+ENERGY_STACKS = {"zeus": "zeus-pt1.x", "generation": "hf-pt2.x", "mlenergy-llm": "vllm-mlenergy"}
+BOARD_LIMITS_W = {"v100-pcie-32gb": "250", "p100-pcie-16gb": "250", "a40": "300", "quadro-rtx-6000": "260"}
+# What the graphs do not have, or the GPU waits for; doc/labels.md.
+NOT_THE_GPU = {"ncf-movielens-1m": "the input pipeline", "deepspeech2-librispeech": "a tenth of the speech, scaled",
+               "mixtral-8x7b": "experts one after the other"}
+
+
+def energy(tables):
+    """One GPU that keeps to no limit but its own; of generation, where the GPUs take turns, any number."""
+    folder = energy_rows.Folder(tables.shared, tables.folder / "energy")
+    for source, stack in ENERGY_STACKS.items():
+        for run in energy_rows.SOURCES[source](folder):
+            if run["name"] in NOT_THE_GPU:
+                tables.skip(f"{source}: {NOT_THE_GPU[run['name']]}: {run['name']}")
+            elif run.get("sees"):
+                tables.skip(f"{source}: images and videos are prepared by the host")
+            elif run["gpus"] != 1 and source != "generation":
+                tables.skip(f"{source}: several GPUs")
+            elif run.get("power_limit_w") not in (None, BOARD_LIMITS_W.get(run["gpu"])):
+                tables.skip(f"{source}: a power limit below the board's")
+            else:
+                graph = run["graph"] if run["graph"].startswith("zoo:") else f"energy/{run['graph']}"
+                yield row(run["name"], graph, run["batch"], run["gpu"], f"{run['latency_ms']:.8g}", source,
+                          precision=run["precision"], runtime=run.get("runtime", "eager"), stack=stack,
+                          mode=run.get("mode", "infer"), optimizer=run.get("optimizer", ""))
+
+
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers": transformers,
-           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia, "mig": mig}
+           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia, "mig": mig, "energy": energy}
 
 
 def write(path, rows):

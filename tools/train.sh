@@ -16,7 +16,7 @@ build=build/train
 mkdir -p $build
 tools/labels.py --shared $shared --limit 400 -o $build/labels
 networks=
-for name in nasbench201 fbnet ofa transformers torchvision pycls paddleclas nvidia; do
+for name in nasbench201 fbnet ofa transformers torchvision pycls paddleclas nvidia mig energy; do
     networks="$networks $build/labels/$name.csv.gz"
 done
 operators=$shared/measured/operators

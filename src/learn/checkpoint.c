@@ -16,7 +16,7 @@ typedef struct checkpoint_header {
     int32_t stage, epoch, since_best, also_reserved;
 } checkpoint_header;
 
-static const char MAGIC[16] = "sooth training2";
+static const char MAGIC[16] = "sooth training3";
 
 static checkpoint_header header_of(const trainer *t, const residuals *r, int stage, int epoch)
 {

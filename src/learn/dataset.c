@@ -55,7 +55,55 @@ typedef struct builder {
     dataset_progress progress;
     void *context;
     size_t done; /* jobs, counted by all threads */
+    struct asked *asked;
+    size_t asked_count;
+    const device *devices[MAX_GPUS]; /* that networks were measured on */
+    int device_count;
 } builder;
+
+/* A row that nobody measured: what another would be with another batch. */
+typedef struct asked {
+    measured_row row; /* its latency is NAN */
+    example *made;
+} asked;
+
+/* Of so many rows of networks one gives a pair. */
+enum { PAIR_EVERY = 16 };
+
+static void note_device(builder *b, const device *d)
+{
+    int i = 0;
+    while (i < b->device_count && b->devices[i] != d)
+        i++;
+    if (i == b->device_count && i < MAX_GPUS && !d->whole)
+        b->devices[b->device_count++] = d;
+}
+
+/* Two batches, the second twice the first and no larger than the row's own; half of the pairs where the row was measured, the others on any of the GPUs, with
+ * software that is not told. All by chance that is always the same. */
+static void ask_for_pair(builder *b, const measured_row *r)
+{
+    uint64_t chance = ((uint64_t)r->line * 0x9e3779b97f4a7c15u) >> 20;
+    int doublings = 0;
+    while (r->batch >> (doublings + 1) > 0 && doublings < 20)
+        doublings++;
+    if (chance % PAIR_EVERY != 0 || doublings == 0)
+        return;
+    int64_t batch = (int64_t)1 << (chance / PAIR_EVERY) % (uint64_t)doublings;
+    uint64_t other = chance / PAIR_EVERY / 32;
+    for (int i = 0; i < 2; i++) {
+        asked *a = &b->asked[b->asked_count++];
+        *a = (asked){.row = *r};
+        a->row.batch = batch << i;
+        a->row.latency_ms = NAN;
+        if (other % 2) {
+            a->row.where.device = b->devices[other / 2 % (uint64_t)b->device_count];
+            a->row.where.stack = STR("");
+            a->row.gpu = a->row.where.device->texts[DEVICE_NAME];
+        }
+        b->rows[b->row_count++] = &a->row;
+    }
+}
 
 static int compare_rows(const void *a, const void *b)
 {
@@ -211,6 +259,18 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
 /* Features are logarithms, shares and flags: all have changes of about 1 where they change at all. */
 static const double LEAST_SPREAD = 0.2;
 
+/* Both are made of the same kernels in the same order. */
+static bool is_pair(const example *a, const example *b)
+{
+    if (!a || !b || !a->samples || !b->samples || a->sample_count != b->sample_count)
+        return false;
+    for (int32_t i = 0; i < a->sample_count; i++)
+        if (a->samples[i].kin != b->samples[i].kin || a->samples[i].op != b->samples[i].op ||
+            a->samples[i].group != b->samples[i].group || a->samples[i].count != b->samples[i].count)
+            return false;
+    return true;
+}
+
 /* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
 static void standardize(dataset *d, arena *a)
 {
@@ -249,6 +309,15 @@ static void mark_seen(dataset *d, const example *e, const sample *s)
     d->op_seen[s->op] = 1;
 }
 
+static void widen(dataset *d, const sample *s)
+{
+    float *low = d->low + (size_t)s->group * FEATURE_COUNT, *high = d->high + (size_t)s->group * FEATURE_COUNT;
+    for (int j = 0; j < FEATURE_COUNT; j++) {
+        low[j] = s->features[j] < low[j] ? s->features[j] : low[j];
+        high[j] = s->features[j] > high[j] ? s->features[j] : high[j];
+    }
+}
+
 static void see(dataset *d, const int32_t *order, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -259,18 +328,13 @@ static void see(dataset *d, const int32_t *order, int32_t count)
             d->stack_groups[e->unknown_stack] |= SEEN_IN_NETWORKS;
         }
         for (int32_t k = 0; k < e->sample_count; k++) {
-            const sample *s = &e->samples[k];
-            mark_seen(d, e, s);
-            float *low = d->low + (size_t)s->group * FEATURE_COUNT, *high = d->high + (size_t)s->group * FEATURE_COUNT;
-            for (int j = 0; j < FEATURE_COUNT; j++) {
-                low[j] = s->features[j] < low[j] ? s->features[j] : low[j];
-                high[j] = s->features[j] > high[j] ? s->features[j] : high[j];
-            }
+            mark_seen(d, e, &e->samples[k]);
+            widen(d, &e->samples[k]);
         }
     }
 }
 
-void dataset_seen(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count)
+void dataset_seen(dataset *d, const lists *l)
 {
     memset(d->stack_groups, 0, sizeof d->stack_groups);
     memset(d->gpu_groups, 0, sizeof d->gpu_groups);
@@ -280,8 +344,13 @@ void dataset_seen(dataset *d, const int32_t *first, int32_t first_count, const i
         d->low[i] = INFINITY;
         d->high[i] = -INFINITY;
     }
-    see(d, first, first_count);
-    see(d, second, second_count);
+    see(d, l->networks, l->network_count);
+    see(d, l->operators, l->operator_count);
+    for (int32_t i = 0; i < 2 * l->pair_count; i++) {
+        const example *e = &d->items[l->pairs[i / 2] + i % 2];
+        for (int32_t k = 0; k < e->sample_count; k++)
+            widen(d, &e->samples[k]);
+    }
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         if (d->low[i] > d->high[i]) /* a group that nobody has */
             d->low[i] = d->high[i] = 0;
@@ -309,6 +378,38 @@ static void weigh(dataset *d)
     }
 }
 
+/* What the row says of an example. */
+static void identify(dataset *d, example *e, const measured_row *r, arena *a)
+{
+    e->row = r;
+    bool is_engine = r->where.lower.runtime == RUNTIME_ENGINE;
+    e->unknown_stack = r->graph.len || is_engine ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
+    e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
+    e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
+    e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
+    e->latency_us = (float)(r->latency_ms * 1000);
+    e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
+    e->architecture = architecture_hash(r, a);
+}
+
+static void add_pairs(dataset *d, const builder *b, arena *a)
+{
+    for (size_t i = 0; i + 1 < b->asked_count; i += 2) {
+        bool both = is_pair(b->asked[i].made, b->asked[i + 1].made);
+        for (size_t k = i; k < i + 2; k++) {
+            if (!both) {
+                free(b->asked[k].made->samples);
+                continue;
+            }
+            example *e = &d->items[d->count + 2 * d->pair_count + (int32_t)(k - i)];
+            *e = *b->asked[k].made;
+            identify(d, e, &b->asked[k].row, a);
+            e->is_unmeasured = true;
+        }
+        d->pair_count += both;
+    }
+}
+
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context)
 {
@@ -316,13 +417,20 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     size_t all = 0;
     for (int t = 0; t < table_count; t++)
         all += (size_t)tables[t]->rows.count;
-    b.rows = ARENA_ARRAY(a, measured_row *, all + 1);
+    b.rows = ARENA_ARRAY(a, measured_row *, 3 * all + 1);
+    b.asked = ARENA_ARRAY(a, asked, 2 * all + 1);
     for (int t = 0; t < table_count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             measured_row *r = &tables[t]->rows.items[i];
-            if (!r->reason && r->where.device && r->latency_ms > 0)
+            if (!r->reason && r->where.device && r->latency_ms > 0) {
                 b.rows[b.row_count++] = r;
+                if (r->graph.len)
+                    note_device(&b, r->where.device);
+            }
         }
+    for (size_t i = 0, measured = b.row_count; i < measured; i++)
+        if (b.rows[i]->graph.len)
+            ask_for_pair(&b, b.rows[i]);
     if (b.row_count == 0)
         fail_with(f, SOOTH_ERROR_INPUT, "no row can be used: each has an unknown GPU, no graph or no latency");
     qsort(b.rows, b.row_count, sizeof *b.rows, compare_rows);
@@ -333,7 +441,7 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
             b.jobs[b.job_count++] = i;
     parallel_for(b.job_count, threads_available(), build_job, &b);
     dataset *d = ARENA_NEW(a, dataset);
-    d->items = b.examples;
+    d->items = ARENA_ARRAY(a, example, b.row_count);
     static const char *const UNKNOWN_NAMES[UNKNOWN_STACKS] = {"unknown", "unknown eager", "unknown compiled",
                                                               "unknown engine"};
     for (int i = 0; i < UNKNOWN_STACKS; i++)
@@ -341,20 +449,17 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     d->gpus[d->gpu_count++] = STR("unknown");
     for (size_t i = 0; i < b.row_count; i++) {
         measured_row *r = b.rows[i];
+        if (isnan(r->latency_ms)) {
+            ((asked *)(void *)r)->made = &b.examples[i];
+            continue;
+        }
         if (!b.examples[i].samples)
             continue;
         example *e = &d->items[d->count++];
         *e = b.examples[i];
-        e->row = r;
-        bool is_engine = r->where.lower.runtime == RUNTIME_ENGINE;
-        e->unknown_stack = r->graph.len || is_engine ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
-        e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
-        e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
-        e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
-        e->latency_us = (float)(r->latency_ms * 1000);
-        e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
-        e->architecture = architecture_hash(r, a);
+        identify(d, e, r, a);
     }
+    add_pairs(d, &b, a);
     weigh(d);
     standardize(d, a);
     d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
@@ -365,7 +470,7 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
 
 void dataset_free(dataset *d)
 {
-    for (int32_t i = 0; i < d->count; i++)
+    for (int32_t i = 0; i < d->count + 2 * d->pair_count; i++)
         free(d->items[i].samples);
-    d->count = 0;
+    d->count = d->pair_count = 0;
 }

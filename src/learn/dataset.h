@@ -27,11 +27,15 @@ typedef struct example {
     const measured_row *row;
     uint64_t architecture; /* hash of row_architecture() */
     float weight;
+    bool is_unmeasured; /* one of a pair */
 } example;
 
 typedef struct dataset {
-    example *items;
+    example *items; /* measured ones, then pairs */
     int32_t count;
+    /* The same network in the same setting with a batch and, the example after it, with twice that. Nobody measured them, but the larger one takes no less time: training
+     * holds every kernel to that, for most rows are of large batches. */
+    int32_t pair_count;
     str stacks[MAX_STACKS];
     int stack_count;
     str gpus[MAX_GPUS];
@@ -45,8 +49,14 @@ typedef struct dataset {
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context);
-/* Sets what a training on two lists of examples sees: ranges of features, stacks, GPUs and operators. */
-void dataset_seen(dataset *d, const int32_t *first, int32_t first_count, const int32_t *second, int32_t second_count);
+/* Lists of examples that a training is of; of pairs, the first of each. */
+typedef struct lists {
+    int32_t *networks, *operators, *pairs;
+    int32_t network_count, operator_count, pair_count;
+} lists;
+
+/* Sets what a training sees: ranges of features, stacks, GPUs and operators. */
+void dataset_seen(dataset *d, const lists *l);
 
 /* By hash, so that it is always the same ones: is the row in this share of the architectures, or of the operator shapes? */
 uint64_t architecture_hash(const measured_row *r, arena *a);

@@ -1,4 +1,4 @@
-/* learn.c: the three trainings, what the intervals follow from, and the file of weights. */
+/* learn.c: the four trainings, what the intervals follow from, and the file of weights. */
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
 
@@ -6,21 +6,25 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* In the first training. One of each generation with whole networks, so that what is learned of the others must carry over. */
+/* In the first training: one of each generation with whole networks, so that what is learned of the others must carry over. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
 /* Looking at the rows kept apart costs as much as a fifth of an epoch. */
-enum { LOOK_EVERY = 2 };
+enum { LOOK_EVERY = 2, MAX_FAMILIES = 512 };
+
+/* In a step, beside its networks. */
+enum { PAIRS = 4 };
 
 typedef struct lessons {
     dataset *data;
     const learn_options *options;
     trainer trainer;
     residuals residuals;
-    int32_t *networks, *operators, *apart; /* indices of examples */
-    int32_t network_count, operator_count, apart_count;
+    lists seen; /* indices of examples */
+    int32_t *apart, apart_count;
     int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
-    bool goes_on;     /* the third training has a second one before it */
+    bool *is_family_apart;
+    bool goes_on; /* the last training has one before it that kept networks apart */
     float *errors;
     double started;
     arena *arena;
@@ -66,33 +70,79 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* In the second training: an eighth of the architectures and shapes (other ones than row_is_left takes), and a tenth of the
- * families. NULL: it is not kept apart. */
-static const char *why_apart(const example *e, learn_stage stage)
+/* In the second training: three tenths of the families, but for those that many of all rows are of, which it could not do without. */
+static const double MOST_OF_ROWS = 0.05;
+
+static bool is_large_family(const lessons *l, str family)
+{
+    int32_t rows = 0, all = 0;
+    for (int32_t i = 0; i < l->data->count; i++) {
+        const measured_row *r = l->data->items[i].row;
+        all += r->graph.len > 0;
+        rows += r->graph.len > 0 && str_eq(r->family, family);
+    }
+    return rows > MOST_OF_ROWS * all;
+}
+
+/* By the family of each example; they are few. */
+static void choose_families(lessons *l)
+{
+    str names[MAX_FAMILIES];
+    bool chosen[MAX_FAMILIES];
+    int count = 0;
+    for (int32_t i = 0; i < l->data->count + 2 * l->data->pair_count; i++) {
+        const measured_row *r = l->data->items[i].row;
+        if (!r->graph.len)
+            continue;
+        int k = 0;
+        while (k < count && !str_eq(names[k], r->family))
+            k++;
+        if (k == count && count < MAX_FAMILIES) {
+            uint64_t part = hash_str(r->family) % 10;
+            names[count] = r->family;
+            chosen[count++] = (part == 2 || part == 5 || part == 7) && !is_large_family(l, r->family);
+        }
+        l->is_family_apart[i] = k < count && chosen[k];
+    }
+}
+
+/* In the third training: an eighth of the architectures and shapes (other ones than row_is_left takes). NULL: it is not kept apart. */
+static const char *why_apart(const lessons *l, const example *e, learn_stage stage)
 {
     const measured_row *r = e->row;
-    if (stage == STAGE_GPUS)
+    switch (stage) {
+    case STAGE_GPUS:
         return is_one_of(GPUS_APART, r->gpu) ? "gpu" : NULL;
-    if (stage == STAGE_ALL)
+    case STAGE_FAMILIES:
+        return l->is_family_apart[e - l->data->items] ? "family" : NULL;
+    case STAGE_NETWORKS:
+        if (!r->graph.len)
+            return r->shape / 1000 % 8 == 3 ? "shape" : NULL;
+        return e->architecture / 1000 % 8 == 3 ? "architecture" : NULL;
+    default:
         return NULL;
-    if (!r->graph.len)
-        return r->shape / 1000 % 8 == 3 ? "shape" : NULL;
-    return hash_str(r->family) % 10 == 7 ? "family" : e->architecture / 1000 % 8 == 3 ? "architecture" : NULL;
+    }
 }
 
 static void split(lessons *l, learn_stage stage)
 {
-    l->network_count = l->operator_count = l->apart_count = 0;
+    l->seen.network_count = l->seen.operator_count = l->seen.pair_count = l->apart_count = 0;
     for (int32_t i = 0; i < l->data->count; i++) {
         const example *e = &l->data->items[i];
         if (is_left_out(e, l->options))
             continue;
-        if (why_apart(e, stage))
+        if (why_apart(l, e, stage))
             l->apart[l->apart_count++] = i;
         else if (e->row->graph.len)
-            l->networks[l->network_count++] = i;
+            l->seen.networks[l->seen.network_count++] = i;
         else
-            l->operators[l->operator_count++] = i;
+            l->seen.operators[l->seen.operator_count++] = i;
+    }
+    for (int32_t i = 0; i < l->data->pair_count; i++) {
+        int32_t first = l->data->count + 2 * i;
+        const example *e = &l->data->items[first];
+        if (!is_left_out(e, l->options) && !why_apart(l, e, stage))
+            l->seen.pairs[l->seen.pair_count++] = first;
     }
 }
 
@@ -105,8 +155,9 @@ static void hide_unseen(lessons *l)
         d->items[i].stack = l->stack[i];
         d->items[i].gpu = l->gpu[i];
     }
-    for (int32_t i = 0; i < l->network_count + l->operator_count; i++) {
-        const example *e = &d->items[i < l->network_count ? l->networks[i] : l->operators[i - l->network_count]];
+    for (int32_t i = 0; i < l->seen.network_count + l->seen.operator_count; i++) {
+        const example *e =
+            &d->items[i < l->seen.network_count ? l->seen.networks[i] : l->seen.operators[i - l->seen.network_count]];
         stack_seen[e->stack] = gpu_seen[e->gpu] = true;
     }
     net *n = &l->trainer.net; /* names of what is not seen are blank, so that they are not found */
@@ -134,15 +185,15 @@ static int by_number(const void *a, const void *b)
 static uint32_t *collect_seen(const lessons *l, uint32_t *count)
 {
     size_t all = 0;
-    for (int32_t i = 0; i < l->network_count; i++)
-        all += (size_t)l->data->items[l->networks[i]].sample_count;
+    for (int32_t i = 0; i < l->seen.network_count; i++)
+        all += (size_t)l->data->items[l->seen.networks[i]].sample_count;
     uint32_t *seen = malloc((all + 1) * sizeof *seen);
     if (!seen)
         fail_with(l->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     size_t n = 0;
-    for (int32_t i = 0; i < l->network_count; i++)
-        for (int32_t k = 0; k < l->data->items[l->networks[i]].sample_count; k++)
-            seen[n++] = l->data->items[l->networks[i]].samples[k].kin;
+    for (int32_t i = 0; i < l->seen.network_count; i++)
+        for (int32_t k = 0; k < l->data->items[l->seen.networks[i]].sample_count; k++)
+            seen[n++] = l->data->items[l->seen.networks[i]].samples[k].kin;
     qsort(seen, n, sizeof *seen, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -193,7 +244,7 @@ static void look(lessons *l, learn_report *r)
     float *sizes = l->errors + l->data->count;
     size_t n = 0;
     double sum = 0, bounded = 0;
-    bool only_operators = l->network_count == 0;
+    bool only_operators = l->seen.network_count == 0;
     for (int32_t i = 0; i < l->apart_count; i++)
         if (only_operators || l->data->items[l->apart[i]].row->graph.len)
             sizes[n++] = fabsf(expm1f(l->errors[i]));
@@ -210,11 +261,20 @@ static void look(lessons *l, learn_report *r)
     r->kept_apart = n;
 }
 
-/* The training that keeps GPUs apart serves the intervals alone, and new GPUs are the farther off the longer it goes on. */
+/* The trainings that keep GPUs and families apart serve the intervals alone, and what is new to them is the farther off the longer they go on. */
 static int epochs_of(const lessons *l, learn_stage stage)
 {
     int epochs = l->options->epochs;
-    return stage == STAGE_GPUS ? (epochs + 3) / 4 : stage == STAGE_ALL && l->goes_on ? (epochs + 2) / 3 : epochs;
+    switch (stage) {
+    case STAGE_GPUS:
+        return (epochs + 3) / 4;
+    case STAGE_FAMILIES:
+        return (epochs + 1) / 2;
+    case STAGE_ALL:
+        return l->goes_on ? (epochs + 2) / 3 : epochs;
+    default:
+        return epochs;
+    }
 }
 
 /* The rate rises over the first steps and then falls to nothing along a cosine. What goes on from good parameters must not lose them. */
@@ -229,20 +289,24 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
     split(l, stage); /* every epoch shuffles the same order, so that one after an interruption does too */
-    bool only_operators = l->network_count == 0;
-    int32_t *main = only_operators ? l->operators : l->networks;
-    int32_t main_count = only_operators ? l->operator_count : l->network_count;
+    bool only_operators = l->seen.network_count == 0;
+    int32_t *main = only_operators ? l->seen.operators : l->seen.networks;
+    int32_t main_count = only_operators ? l->seen.operator_count : l->seen.network_count;
     int32_t main_size = only_operators ? o->operators : o->networks;
-    int32_t steps = (main_count + main_size - 1) / main_size, batch[MAX_BATCH];
+    int32_t steps = (main_count + main_size - 1) / main_size;
+    batch b;
     double loss = 0, all_steps = (double)epochs_of(l, stage) * steps;
     shuffle(t, main, main_count);
     for (int32_t s = 0; s < steps; s++) {
         int32_t from = s * main_size, n = main_count - from < main_size ? main_count - from : main_size;
-        memcpy(batch, main + from, (size_t)n * sizeof *batch);
-        for (int32_t i = 0; !only_operators && l->operator_count && i < o->operators; i++)
-            batch[n++] = l->operators[trainer_random(t) % (uint64_t)l->operator_count];
-        shuffle(t, batch, n); /* the shards get their share of both */
-        loss += trainer_step(t, l->data, batch, n, rate_at(l, stage, (double)epoch * steps + s, all_steps));
+        memcpy(b.order, main + from, (size_t)n * sizeof *b.order);
+        for (int32_t i = 0; !only_operators && l->seen.operator_count && i < o->operators; i++)
+            b.order[n++] = l->seen.operators[trainer_random(t) % (uint64_t)l->seen.operator_count];
+        b.count = n;
+        shuffle(t, b.order, n); /* the shards get their share of both */
+        for (b.pair_count = 0; l->seen.pair_count && b.pair_count < PAIRS;)
+            b.pairs[b.pair_count++] = l->seen.pairs[trainer_random(t) % (uint64_t)l->seen.pair_count];
+        loss += trainer_step(t, l->data, &b, rate_at(l, stage, (double)epoch * steps + s, all_steps));
         if (o->stop && *o->stop)
             break;
     }
@@ -317,7 +381,7 @@ static void keep_residuals(lessons *l, learn_stage stage)
         keep_residual(l, e, novelty[i], l->errors[i]);
         int kind = l->residuals.items[l->residuals.count - 1].kind;
         if (l->options->apart)
-            l->options->apart(l->options->context, why_apart(e, stage), e, kind, l->errors[i]);
+            l->options->apart(l->options->context, why_apart(l, e, stage), e, kind, l->errors[i]);
     }
     int32_t hidden = 0;
     for (int32_t i = 0; i < l->apart_count; i++) {
@@ -463,11 +527,13 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     size_t count = (size_t)data->count;
     lessons l = {.data = data,
                  .options = options,
-                 .networks = ARENA_ARRAY(a, int32_t, count),
-                 .operators = ARENA_ARRAY(a, int32_t, count),
+                 .seen = {.networks = ARENA_ARRAY(a, int32_t, count),
+                          .operators = ARENA_ARRAY(a, int32_t, count),
+                          .pairs = ARENA_ARRAY(a, int32_t, (size_t)data->pair_count + 1)},
                  .apart = ARENA_ARRAY(a, int32_t, count),
                  .stack = ARENA_ARRAY(a, int, count),
                  .gpu = ARENA_ARRAY(a, int, count),
+                 .is_family_apart = ARENA_ARRAY(a, bool, count + 2 * (size_t)data->pair_count),
                  .errors = ARENA_ARRAY(a, float, 2 * count * STAGE_COUNT),
                  .started = now_seconds(),
                  .arena = a};
@@ -477,6 +543,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         l.stack[i] = data->items[i].stack;
         l.gpu[i] = data->items[i].gpu;
     }
+    choose_families(&l);
     trainer_init(&l.trainer, data, options->seed, a);
     split(&l, STAGE_NETWORKS);
     l.goes_on = l.apart_count > 0;
@@ -488,14 +555,14 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         split(&l, (learn_stage)stage);
         if (stage != STAGE_ALL && l.apart_count == 0)
             continue;
-        if (l.network_count + l.operator_count == 0)
+        if (l.seen.network_count + l.seen.operator_count == 0)
             fail_with(f, SOOTH_ERROR_INPUT, "no row is left to train on");
         if (epoch == 0 && stage == STAGE_ALL && l.goes_on)
             trainer_go_on(&l.trainer);
         else if (epoch == 0)
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l);
-        dataset_seen(data, l.networks, l.network_count, l.operators, l.operator_count);
+        dataset_seen(data, &l.seen);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage != STAGE_ALL)

@@ -1,7 +1,7 @@
-/* learn.h: from measured rows to weights: three trainings of the same networks.
+/* learn.h: from measured rows to weights: four trainings of the same networks.
  *
- * The first keeps GPUs apart, the second architectures and whole families: their errors there say how wide intervals must be. The
- * third goes on where the second ended, with every row; its weights are the result. After a kill, the work goes on from its last
+ * The first keeps GPUs apart, the second whole families, the third architectures and shapes: their errors there say how wide intervals must be.
+ * The fourth goes on where the third ended, with every row; its weights are the result. After a kill, the work goes on from its last
  * checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
@@ -11,7 +11,8 @@
 
 typedef enum learn_stage {
     STAGE_GPUS,     /* GPUs kept apart */
-    STAGE_NETWORKS, /* architectures and families kept apart */
+    STAGE_FAMILIES, /* families of architectures */
+    STAGE_NETWORKS, /* architectures and operator shapes */
     STAGE_ALL,
     STAGE_COUNT,
 } learn_stage;

@@ -35,7 +35,8 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
                    .stack_decay = 0.01,
                    .unknown_stack = 0.08,
                    .unknown_gpu = 0.25,
-                   .unknown_op = 0.03};
+                   .pair_weight = 0.5,
+                   .unknown_op = 0.15};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
@@ -112,7 +113,7 @@ typedef struct shard {
     const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing */
     uint32_t salt;        /* which kernels hide their operator */
     uint32_t op_limit;    /* of 2^32: how many do */
-    double huber;
+    double huber, pair_weight;
     float *gradient; /* NULL: forward only */
     float *errors;   /* log(predicted / measured); may be NULL */
     float *novelty;  /* the same */
@@ -148,6 +149,8 @@ static int gpu_in(const shard *s, int32_t i, int g)
 /* By chance that forward and backward have in common, and every number of cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
+    if (e->is_unmeasured) /* both of a pair are the same kernels */
+        return net_op(s->net, e->samples[k].op);
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
     h = (h ^ (h >> 16)) * 0x7feb352du;
     h = (h ^ (h >> 15)) * 0x846ca68bu;
@@ -185,19 +188,21 @@ static void gather(const shard *s, int g, const net_pass *p)
     }
 }
 
-static double sample_us(const sample *k, const float *heads)
+static double sample_us(const sample *k, const float *heads, const head_bounds *most)
 {
-    return k->compute_us * net_factor(heads[HEAD_COMPUTE]) + k->memory_us * net_factor(heads[HEAD_MEMORY]) +
-           net_fixed_us(heads[HEAD_FIXED]);
+    return k->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute) +
+           k->memory_us * net_factor(heads[HEAD_MEMORY], most->memory) +
+           net_fixed_us(heads[HEAD_FIXED], most->fixed_us);
 }
 
 static void add_times(const shard *s, int g, const net_pass *p)
 {
     const float *heads = p->heads;
+    const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
-            double us = sample_us(&e->samples[k], heads) * e->samples[k].count;
+            double us = sample_us(&e->samples[k], heads, &most) * e->samples[k].count;
             s->device_us[i] += us;
             s->new_us[i] += e->samples[k].is_new ? us : 0;
         }
@@ -223,10 +228,12 @@ static void finish_examples(shard *s)
     const net_layout *at = &s->net->at;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
+        if (e->is_unmeasured)
+            continue;
         size_t stack = (size_t)stack_of(s, i), gpu = (size_t)net_host_gpu(s->net, gpu_of(s, i));
         double each = e->row->where.is_operator || !net_has_host(s->net, (int)stack)
                           ? 0
-                          : exp((double)w[at->stack_host + stack] + (double)w[at->gpu_host + gpu]),
+                          : net_launch_us(s->net, (int)stack, (int)gpu),
                host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
@@ -251,6 +258,7 @@ static void finish_examples(shard *s)
         s->gradient[at->stack_fixed + stack] += (float)(slope * fixed);
         s->gradient[at->stack_host + stack] += (float)(host_part * host);
         s->gradient[at->gpu_host + gpu] += (float)(host_part * host);
+        s->gradient[at->machine_host + stack * (size_t)s->net->gpu_count + gpu] += (float)(host_part * host);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             s->gradient[at->group_host + (size_t)g] +=
                 (float)(host_part * each * e->host_count[g] * exp((double)w[at->group_host + (size_t)g]));
@@ -259,29 +267,64 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Where a number of the network lies beyond the bounds of net_factor(), it may come back, but is not driven farther out: steps have the same size however small a
+/* Where a number of the network lies beyond its bounds, it may come back, but is not driven farther out: steps have the same size however small a
  * slope is, and a number that nothing stops takes the weights behind it along. */
-static float slope_within(float head, float slope)
+static float slope_within(float head, float most, float slope)
 {
-    return (head > MOST_HEAD && slope < 0) || (head < -MOST_HEAD && slope > 0) ? 0 : slope;
+    return (head > most && slope < 0) || (head < LEAST_HEAD && slope > 0) ? 0 : slope;
+}
+
+/* `slope`, of the loss by the kernel's time, becomes that by its three numbers. */
+static void slope_numbers(const sample *x, const head_bounds *most, float *heads, float slope)
+{
+    float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
+    float memory = slope * x->memory_us * net_factor(heads[HEAD_MEMORY], most->memory);
+    double fixed_us = net_fixed_us(heads[HEAD_FIXED], most->fixed_us);
+    float fixed = slope * (float)net_fixed_slope_us(fixed_us, most->fixed_us);
+    heads[HEAD_COMPUTE] = slope_within(heads[HEAD_COMPUTE], most->compute, compute);
+    heads[HEAD_MEMORY] = slope_within(heads[HEAD_MEMORY], most->memory, memory);
+    heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], -LEAST_HEAD, fixed);
+}
+
+/* A kernel with half of the batch takes clearly less time, unless it is so short that it does not fill the GPU, and at least a quarter: half of the work, all of it in the cache. */
+static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
+
+/* The kernels of a pair, each by its share of the larger one's time. */
+static void slope_pair(const shard *s, int g, int32_t i, float *heads)
+{
+    const example *half = &s->data->items[s->order[i]], *whole = half + 1;
+    const head_bounds bounds = net_bounds((work_group)g);
+    int32_t from = half->first_of_group[g], count = half->first_of_group[g + 1] - from;
+    for (int32_t k = 0; k < count; k++) {
+        const sample *x = &half->samples[from + k], *y = &whole->samples[from + k];
+        float *heads_x = heads + k * HEADS, *heads_y = heads + (count + k) * HEADS;
+        double half_us = sample_us(x, heads_x, &bounds), whole_us = sample_us(y, heads_y, &bounds);
+        double most_us = MOST_OF_HALF * whole_us + SHORT_US, least_us = LEAST_OF_HALF * whole_us;
+        double slope = s->pair_weight * whole_us * y->count / s->device_us[i + 1];
+        double of_half = half_us > most_us ? slope : half_us < least_us ? -slope : 0;
+        double of_whole = half_us > most_us    ? -slope * MOST_OF_HALF / most_us
+                          : half_us < least_us ? slope / whole_us
+                                               : 0;
+        slope_numbers(x, &bounds, heads_x, (float)(of_half / half_us));
+        slope_numbers(y, &bounds, heads_y, (float)of_whole);
+    }
 }
 
 /* heads becomes the slope by the three numbers. */
 static void slope_heads(const shard *s, int g, const net_pass *p)
 {
     float *heads = p->heads;
+    const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
-            const sample *x = &e->samples[k];
-            float slope = s->slope[i] * x->count;
-            float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE]);
-            float memory = slope * x->memory_us * net_factor(heads[HEAD_MEMORY]);
-            float fixed = slope * (float)net_fixed_slope_us(net_fixed_us(heads[HEAD_FIXED]));
-            heads[HEAD_COMPUTE] = slope_within(heads[HEAD_COMPUTE], compute);
-            heads[HEAD_MEMORY] = slope_within(heads[HEAD_MEMORY], memory);
-            heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], fixed);
+        int32_t count = e->first_of_group[g + 1] - e->first_of_group[g];
+        if (e->is_unmeasured) {
+            slope_pair(s, g, i++, heads);
+            heads += 2 * count * HEADS;
+            continue;
         }
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS)
+            slope_numbers(&e->samples[k], &most, heads, s->slope[i] * e->samples[k].count);
     }
 }
 
@@ -478,22 +521,37 @@ static void update_part(void *context, size_t item, size_t worker)
     }
 }
 
-double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate)
+static uint8_t hides_by_chance(trainer *t)
+{
+    uint8_t hides = random_between(t, 0, 1) < (float)t->unknown_stack ? HIDES_STACK : 0;
+    return hides | (random_between(t, 0, 1) < (float)t->unknown_gpu ? HIDES_GPU : 0);
+}
+
+double trainer_step(trainer *t, const dataset *data, const batch *b, double rate)
 {
     shard shards[SHARDS];
-    uint8_t hides[MAX_BATCH];
-    for (int32_t i = 0; i < count; i++) {
-        hides[i] = random_between(t, 0, 1) < (float)t->unknown_stack ? HIDES_STACK : 0;
-        hides[i] |= random_between(t, 0, 1) < (float)t->unknown_gpu ? HIDES_GPU : 0;
-    }
+    enum { MOST = MAX_BATCH + 2 * MAX_PAIRS };
+    int32_t order[MOST], count = 0;
+    uint8_t hides[MOST];
     memset(t->gradients, 0, t->net.at.count * SHARDS * sizeof(float));
     for (int s = 0; s < SHARDS; s++) {
-        int32_t from = (int32_t)((int64_t)count * s / SHARDS), end = (int32_t)((int64_t)count * (s + 1) / SHARDS);
+        int32_t from = (int32_t)((int64_t)b->count * s / SHARDS), end = (int32_t)((int64_t)b->count * (s + 1) / SHARDS);
+        int32_t first = count;
+        for (int32_t i = from; i < end; i++, count++) {
+            order[count] = b->order[i];
+            hides[count] = hides_by_chance(t);
+        }
+        for (int32_t i = s; i < b->pair_count; i += SHARDS, count += 2) {
+            order[count] = b->pairs[i];
+            order[count + 1] = b->pairs[i] + 1;
+            hides[count] = hides[count + 1] = hides_by_chance(t);
+        }
         shards[s] = (shard){.data = data,
                             .net = &t->net,
-                            .order = order + from,
-                            .count = end - from,
-                            .hides = hides + from,
+                            .order = order + first,
+                            .count = count - first,
+                            .hides = hides + first,
+                            .pair_weight = t->pair_weight,
                             .salt = (uint32_t)trainer_random(t),
                             .op_limit = (uint32_t)(t->unknown_op * 0x1p32),
                             .huber = t->huber,
@@ -502,12 +560,12 @@ double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32
     size_t workers = threads_available();
     parallel_for(SHARDS, workers, run_one_shard, shards);
     t->step++;
-    update u = {t, rate, 1.0F / (float)count};
+    update u = {t, rate, 1.0F / (float)b->count};
     parallel_for((t->net.at.count + UPDATE_PART - 1) / UPDATE_PART, workers, update_part, &u);
     double loss = 0;
     for (int s = 0; s < SHARDS; s++)
         loss += shards[s].loss;
-    return loss / count;
+    return loss / b->count;
 }
 
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,

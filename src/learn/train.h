@@ -19,11 +19,12 @@ typedef struct trainer {
     double decay, stack_decay; /* stacks are measured on few GPUs each: what could be either is left to the GPU */
     double unknown_stack, unknown_gpu; /* shares of examples that are shown without their stack and GPU */
     double unknown_op;                 /* share of kernels that are shown without their operator */
+    double pair_weight;                /* of a pair beside a measured network */
 } trainer;
 
 /* A batch is cut into so many parts whatever the number of cores, and their gradients are added in order: the result does not depend on
  * the cores. */
-enum { SHARDS = 4, MAX_BATCH = 2048 };
+enum { SHARDS = 4, MAX_BATCH = 2048, MAX_PAIRS = 64 };
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
 /* Parameters by chance again, from another seed. */
@@ -32,8 +33,14 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed);
 /* From the averaged parameters, with new moments. */
 void trainer_go_on(trainer *t);
 
-/* One step on the examples `order[0 … count)`; gives the mean loss. */
-double trainer_step(trainer *t, const dataset *data, const int32_t *order, int32_t count, double rate);
+/* One step on the examples `order[0 … count)` and the pairs that begin with `pairs[0 … pair_count)`; gives the mean loss of the former. */
+typedef struct batch {
+    int32_t order[MAX_BATCH];
+    int32_t count;
+    int32_t pairs[MAX_PAIRS];
+    int32_t pair_count;
+} batch;
+double trainer_step(trainer *t, const dataset *data, const batch *b, double rate);
 
 /* log(predicted / measured) of each of `order[0 … count)`, by the averaged parameters; and what share of it is in kernels that are new
  * (novelty_of(); may be NULL). */

@@ -39,6 +39,8 @@ net_layout net_layout_of(int op_count, int stack_count, int gpu_count)
     next += WORK_GROUP_COUNT;
     at.gpu_host = next;
     next += (size_t)gpu_count;
+    at.machine_host = next;
+    next += stacks * (size_t)gpu_count;
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape s = net_group_shape((work_group)g);
         at.first[g] = next;
@@ -136,6 +138,14 @@ int net_host_gpu(const net *n, int gpu)
     return n->gpu_groups[gpu] & SEEN_IN_NETWORKS ? gpu : UNKNOWN;
 }
 
+double net_launch_us(const net *n, int stack, int gpu)
+{
+    const net_layout *at = &n->at;
+    const float *w = n->params;
+    return exp((double)w[at->stack_host + (size_t)stack] + (double)w[at->gpu_host + (size_t)gpu] +
+               (double)w[at->machine_host + (size_t)stack * (size_t)n->gpu_count + (size_t)gpu]);
+}
+
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 size_t net_pass_floats(work_group g, size_t count)
@@ -209,17 +219,40 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
     }
 }
 
-float net_factor(float head)
+head_bounds net_bounds(work_group g)
 {
-    return expf(head > MOST_HEAD ? MOST_HEAD : head < -MOST_HEAD ? -MOST_HEAD : head);
+    static const float FREE =
+        8; /* 3,000 times: unfit shapes and types slow convolutions and attention down by hundreds */
+    switch (g) {
+    case WORK_PRODUCT: /* bytes are those of whole matrices: experts that get few tokens read a part */
+        return (head_bounds){logf(50), logf(8), 16};
+    case WORK_ATTENTION:
+        return (head_bounds){FREE, FREE, 16};
+    case WORK_NORM:
+    case WORK_REDUCE:
+    case WORK_MOVE:
+    case WORK_WINDOW:
+    case WORK_FUSED: /* of those with much work, none is ten times slower than its bytes */
+        return (head_bounds){logf(16), logf(16), 6};
+    case WORK_POINTWISE:
+    case WORK_UPDATE: /* five times */
+        return (head_bounds){logf(8), logf(8), 6};
+    default:
+        return (head_bounds){FREE, FREE, 6};
+    }
 }
 
-double net_fixed_us(float head)
+float net_factor(float head, float most)
 {
-    return MOST_FIXED_US / (1 + (MOST_FIXED_US / FIXED_US - 1) * (double)net_factor(-head));
+    return expf(head > most ? most : head < LEAST_HEAD ? LEAST_HEAD : head);
 }
 
-double net_fixed_slope_us(double fixed_us)
+double net_fixed_us(float head, double most_us)
 {
-    return fixed_us * (1 - fixed_us / MOST_FIXED_US);
+    return most_us / (1 + (most_us / FIXED_US - 1) * (double)net_factor(-head, -LEAST_HEAD));
+}
+
+double net_fixed_slope_us(double fixed_us, double most_us)
+{
+    return fixed_us * (1 - fixed_us / most_us);
 }

@@ -37,13 +37,14 @@ group_shape net_group_shape(work_group g);
 
 /* Where in the array each part lies. */
 typedef struct net_layout {
-    size_t ops;         /* [op][OP_WIDTH] */
-    size_t stacks;      /* [stack][STACK_WIDTH] */
-    size_t gpus;        /* [gpu][GPU_WIDTH] */
-    size_t stack_fixed; /* [stack]: log of microseconds that every pass takes beside its kernels */
-    size_t stack_host;  /* [stack]: log of microseconds that the host needs for one kernel */
-    size_t group_host;  /* [group]: by what factor more, log */
-    size_t gpu_host;    /* [gpu]: the same for the hosts that its GPU was measured in */
+    size_t ops;          /* [op][OP_WIDTH] */
+    size_t stacks;       /* [stack][STACK_WIDTH] */
+    size_t gpus;         /* [gpu][GPU_WIDTH] */
+    size_t stack_fixed;  /* [stack]: log of microseconds that every pass takes beside its kernels */
+    size_t stack_host;   /* [stack]: log of microseconds that the host needs for one kernel */
+    size_t group_host;   /* [group]: by what factor more, log */
+    size_t gpu_host;     /* [gpu]: the same for the hosts that its GPU was measured in, added to it */
+    size_t machine_host; /* [stack][gpu]: the same for the host of both */
     size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
     size_t second[WORK_GROUP_COUNT], second_bias[WORK_GROUP_COUNT]; /* [first][second] */
     size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */
@@ -81,6 +82,8 @@ int net_op(const net *n, int op);
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Whose launches: GPUs that are known by single operators alone have no host. */
 int net_host_gpu(const net *n, int gpu);
+/* What the host takes for one kernel, but for the kernel's group, microseconds; `gpu` by net_host_gpu(). */
+double net_launch_us(const net *n, int stack, int gpu);
 /* Nor have stacks: timers of single operators do not wait for launches. What is the same for all of them is in stack_fixed. */
 bool net_has_host(const net *n, int stack);
 
@@ -109,13 +112,22 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
 /* From the three numbers to a time. */
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
-static const float MOST_HEAD = 8;
-float net_factor(float head); /* exp, within bounds */
 
-/* The fixed time: FIXED_US where the network says 0, and bounded, because nothing else bounds it where no kernel like it was measured. */
-static const double FIXED_US = 2, MOST_FIXED_US = 16;
-double net_fixed_us(float head);
-double net_fixed_slope_us(double fixed_us); /* by the head */
+/* What bounds it: how many times as long as on the ideal machine FLOPs and bytes take at most, as logarithms, and the fixed time. Nothing else does where no kernel like it was
+ * measured; and where only sums over many short kernels were, their time must not be taken for what the host takes to launch them. */
+typedef struct head_bounds {
+    float compute, memory;
+    double fixed_us;
+} head_bounds;
+head_bounds net_bounds(work_group g);
+
+static const float LEAST_HEAD = -8;
+float net_factor(float head, float most); /* exp, within bounds */
+
+/* FIXED_US where the network says 0. */
+static const double FIXED_US = 2;
+double net_fixed_us(float head, double most_us);
+double net_fixed_slope_us(double fixed_us, double most_us); /* by the head */
 
 /* A model's time is that of its kernels, unless the host is slower; and a fixed part. With this power the larger one of the two counts
  * almost alone, and the sum stays smooth where they are equal. */

@@ -44,27 +44,6 @@ static double least_us(const work *w, const ideal_time *ideal)
     return fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
 }
 
-/* Nor is a kernel slower than so many times what it takes on the ideal machine, and some microseconds. A product's bytes and FLOPs are those of whole matrices: without a
- * bound experts that get few tokens took a thousand times as long as the memory does. What computes no products is seldom thirty times slower than its bytes, but where training has
- * seen it in short kernels alone, as a loss in networks for images, it was hundreds of times slower. Convolutions and attention may be anything: unfit shapes and types
- * slow them down so. */
-typedef struct time_bound {
-    double compute_times, memory_times, short_us;
-} time_bound;
-
-static time_bound bound_in(work_group g)
-{
-    if (g == WORK_PRODUCT)
-        return (time_bound){50, 4, 100};
-    bool is_free = g < WORK_PRODUCT || g == WORK_ATTENTION || g == WORK_RESIZE;
-    return is_free ? (time_bound){INFINITY, INFINITY, 0} : (time_bound){40, 40, 10};
-}
-
-static double bounded_us(double ideal_us, float factor, double times, double short_us)
-{
-    return fmin(ideal_us * (double)factor, ideal_us > 0 ? times * ideal_us + short_us : 0);
-}
-
 /* Who it is that runs the kernels: numbers of the net. */
 typedef struct runner {
     int stack, unknown_stack, gpu;
@@ -118,14 +97,13 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     pass.pick_count = pick_columns(pass.input, count, picks);
     pass.picks = picks;
     net_forward(&v->net, g, &pass);
-    const time_bound most = bound_in(g);
+    const head_bounds most = net_bounds(g);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        t->compute_us =
-            bounded_us(t->ideal.compute_us, net_factor(heads[HEAD_COMPUTE]), most.compute_times, most.short_us);
-        t->memory_us = bounded_us(t->ideal.memory_us, net_factor(heads[HEAD_MEMORY]), most.memory_times, most.short_us);
-        t->fixed_us = net_fixed_us(heads[HEAD_FIXED]);
+        t->compute_us = t->ideal.compute_us * (double)net_factor(heads[HEAD_COMPUTE], most.compute);
+        t->memory_us = t->ideal.memory_us * (double)net_factor(heads[HEAD_MEMORY], most.memory);
+        t->fixed_us = net_fixed_us(heads[HEAD_FIXED], most.fixed_us);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         double least = least_us(&list->items[order[i]], &t->ideal);
         if (t->device_us < least) {
@@ -357,8 +335,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         const float *w = v.net.params;
         double each = where->is_operator || !net_has_host(&v.net, who.stack)
                           ? 0
-                          : exp((double)w[v.net.at.stack_host + (size_t)who.stack] +
-                                (double)w[v.net.at.gpu_host + (size_t)net_host_gpu(&v.net, who.gpu)]);
+                          : net_launch_us(&v.net, who.stack, net_host_gpu(&v.net, who.gpu));
         j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);

@@ -16,7 +16,7 @@
 #include "predict/predict.h"
 
 enum {
-    WEIGHTS_VERSION = 4,
+    WEIGHTS_VERSION = 5,
     WEIGHTS_NAME = 32,
     /* By the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,

@@ -101,9 +101,9 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
     figure(r, "GPU utilization", share_text(value, t->compute_share), "%s of %s TFLOP/s",
            number_digits(a, seconds > 0 ? (double)t->flops / seconds / 1e12 : 0),
            number_digits(b, t->peak_flops / 1e12));
-    figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s",
+    figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s%s",
            number_digits(a, seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0),
-           number_digits(b, t->bandwidth_bytes_s / 1e9));
+           number_digits(b, t->bandwidth_bytes_s / 1e9), t->dram_share > 100 ? "; the L2 cache serves a part" : "");
     if (t->occupancy > 0)
         figure(r, "occupancy", share_text(value, t->occupancy), "of the threads that fit, over the kernels' time");
     if (t->wave_efficiency > 0)

@@ -142,14 +142,15 @@ static void slopes(void **state)
     trainer_init(&t, &m.data, 3, &m.arena);
     t.unknown_stack = t.unknown_gpu = t.unknown_op = t.decay = 0;
     t.huber = 0.3;
-    int32_t order[EXAMPLES];
-    for (int i = 0; i < EXAMPLES; i++)
-        order[i] = i;
-    dataset_seen(&m.data, order, EXAMPLES, NULL, 0);
+    static batch all;
+    int32_t *order = all.order;
+    for (all.count = 0; all.count < EXAMPLES; all.count++)
+        order[all.count] = all.count;
+    dataset_seen(&m.data, &(lists){.networks = order, .network_count = EXAMPLES});
     size_t count = t.net.at.count;
     float *start = ARENA_ARRAY(&m.arena, float, count);
     memcpy(start, t.params, count * sizeof *start);
-    trainer_step(&t, &m.data, order, EXAMPLES, 0); /* a rate of 0 leaves the parameters and the gradient in place */
+    trainer_step(&t, &m.data, &all, 0); /* a rate of 0 leaves the parameters and the gradient in place */
     assert_memory_equal(start, t.params, count * sizeof *start);
     int checked = 0;
     for (size_t i = 0; i < count; i += 131) {
@@ -174,6 +175,57 @@ static void slopes(void **state)
     arena_free(&m.arena);
 }
 
+/* Two examples that nobody measured, the second with twice the batch of the first: microseconds that they are said to take. */
+static void say_pair(trainer *t, made *m, double us[2])
+{
+    float errors[2];
+    const int32_t pair[2] = {EXAMPLES - 2, EXAMPLES - 1};
+    for (int i = 0; i < 2; i++) {
+        m->data.items[pair[i]].is_unmeasured = false;
+        m->data.items[pair[i]].latency_us = 1;
+    }
+    trainer_errors(t, &m->data, pair, 2, errors, NULL);
+    for (int i = 0; i < 2; i++) {
+        m->data.items[pair[i]].is_unmeasured = true;
+        us[i] = exp((double)errors[i]);
+    }
+}
+
+static void halves_take_less(void **state)
+{
+    (void)state;
+    static made m;
+    make(&m);
+    m.data.count = EXAMPLES - 2;
+    m.data.pair_count = 1;
+    for (int k = 0; k < KERNELS; k++) { /* as if a half took five times as long */
+        sample *half = &m.samples[EXAMPLES - 2][k], *whole = &m.samples[EXAMPLES - 1][k];
+        whole->compute_us = 100;
+        whole->memory_us = 100;
+        half->compute_us = half->memory_us = 500;
+    }
+    trainer t;
+    trainer_init(&t, &m.data, 3, &m.arena);
+    static batch b;
+    for (b.count = 0; b.count < EXAMPLES - 2; b.count++)
+        b.order[b.count] = b.count;
+    int32_t pairs[1] = {EXAMPLES - 2};
+    dataset_seen(&m.data, &(lists){.networks = b.order, .network_count = b.count, .pairs = pairs, .pair_count = 1});
+    b.pairs[0] = pairs[0];
+    b.pair_count = 1;
+    double before[2], after[2];
+    say_pair(&t, &m, before);
+    assert_true(before[0] > 3 * before[1]);
+    m.data.items[EXAMPLES - 2].is_unmeasured = m.data.items[EXAMPLES - 1].is_unmeasured = true;
+    double loss = 0;
+    for (int step = 0; step < 400; step++)
+        loss = trainer_step(&t, &m.data, &b, 3e-3);
+    say_pair(&t, &m, after);
+    assert_true(after[0] < after[1]);
+    assert_true(isfinite(loss) && loss < 0.3); /* the measured ones are learned beside */
+    arena_free(&m.arena);
+}
+
 /* ---- the whole of it ---------------------------------------------------------------------------------------------- */
 
 static const void *learn_small(made *m, const char *checkpoint, const volatile int *stop, size_t *size)
@@ -194,11 +246,14 @@ static const void *learn_small(made *m, const char *checkpoint, const volatile i
 static void fixed_times_are_bounded(void **state)
 {
     (void)state;
-    assert_true(fabs(net_fixed_us(0) - FIXED_US) < 1e-9);
-    assert_true(net_fixed_us(50) <= MOST_FIXED_US && net_fixed_us(50) > 0.99 * MOST_FIXED_US);
-    assert_true(net_fixed_us(-50) > 0 && net_fixed_us(-50) < 0.01);
-    double rise = (net_fixed_us(1.01F) - net_fixed_us(0.99F)) / 0.02;
-    assert_true(fabs(net_fixed_slope_us(net_fixed_us(1)) / rise - 1) < 1e-3);
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        double most_us = net_bounds((work_group)g).fixed_us;
+        assert_true(fabs(net_fixed_us(0, most_us) - FIXED_US) < 1e-9);
+        assert_true(net_fixed_us(50, most_us) <= most_us && net_fixed_us(50, most_us) > 0.99 * most_us);
+        assert_true(net_fixed_us(-50, most_us) > 0 && net_fixed_us(-50, most_us) < 0.01);
+        double rise = (net_fixed_us(1.01F, most_us) - net_fixed_us(0.99F, most_us)) / 0.02;
+        assert_true(fabs(net_fixed_slope_us(net_fixed_us(1, most_us), most_us) / rise - 1) < 1e-3);
+    }
 }
 
 static void same_again(void **state)
@@ -308,7 +363,7 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "this program reads version 4");
+    refuse(&m, copy, size, "this program reads version 5");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
@@ -318,8 +373,10 @@ static void bad_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),   cmocka_unit_test(slopes),  cmocka_unit_test(fixed_times_are_bounded),
-        cmocka_unit_test(same_again), cmocka_unit_test(goes_on), cmocka_unit_test(bad_weights),
+        cmocka_unit_test(products),         cmocka_unit_test(slopes),
+        cmocka_unit_test(halves_take_less), cmocka_unit_test(fixed_times_are_bounded),
+        cmocka_unit_test(same_again),       cmocka_unit_test(goes_on),
+        cmocka_unit_test(bad_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
