@@ -182,6 +182,8 @@ const node *own_maker_of(const eager *e, value_id v, const char *op);
 str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
 /* The first node that reads the value; NULL if none, or if it is not whole. */
 const node *reader_of(const eager *e, value_id v);
+/* Does the node write a part of its first input that slices tell? */
+bool is_slice_assignment(const eager *e, const node *scatter);
 /* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);
 find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,

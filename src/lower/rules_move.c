@@ -222,10 +222,35 @@ void lower_gather(eager *e)
     set_result(e, 0, launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
+/* x[:, :, 1:, 1:] = y: exporters write the slices out as places of all elements, those of each dimension broadcast to the others. PyTorch has no
+ * places, and writes into x itself. (Training keeps the general way: autograd's copies of such slices are not lowered.) */
+bool is_slice_assignment(const eager *e, const node *scatter)
+{
+    if (e->trains || e->options->runtime != RUNTIME_EAGER || scatter->input_count != 3 ||
+        e->is_static[scatter->inputs[0]])
+        return false;
+    const node *places = own_maker_of(e, scatter->inputs[1], "Concat");
+    for (int i = 0; places && i < places->input_count; i++) {
+        const node *column = maker_of(e, places->inputs[i], "Unsqueeze");
+        const node *wide = column ? maker_of(e, column->inputs[0], "Expand") : NULL;
+        if (!wide)
+            return false;
+    }
+    return places != NULL;
+}
+
 /* x[index] = y on a copy of x. Where several parts are written one after the other, there is one copy. */
 void lower_scatter(eager *e)
 {
     tensor_id t = input_of(e, 0);
+    if (is_slice_assignment(e, e->node)) {
+        tensor_id part = input_of(e, 2);
+        extent whole = tensor_extent(e, t);
+        tensor_id made = view_as(e, "alias", t, &whole);
+        launch(e, "copy_", &part, 1, made, KERNEL_IN_PLACE);
+        set_result(e, 0, made);
+        return;
+    }
     if (!own_maker_of(e, e->node->inputs[0], "ScatterND"))
         t = clone(e, t);
     extent x = tensor_extent(e, t);
@@ -280,6 +305,9 @@ static void stack_channels_last(extent *x, int axis)
 void lower_concat(eager *e)
 {
     const node *n = e->node;
+    const node *reader = reader_of(e, n->outputs[0]);
+    if (reader && node_is(reader, "ScatterND") && is_slice_assignment(e, reader) && reader->inputs[1] == n->outputs[0])
+        return; /* the places */
     extent x = output_extent(e, 0);
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     int count = 0;

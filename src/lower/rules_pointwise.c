@@ -145,6 +145,11 @@ void lower_cast(eager *e)
         set_result(e, 0, cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
+    const node *reader = e->readers[e->node->outputs[0]] == 1 ? reader_of(e, e->node->outputs[0]) : NULL;
+    if (reader && node_is(reader, "ScatterND") && is_slice_assignment(e, reader)) {
+        set_result(e, 0, x); /* that operator wants types alike; writing into a slice casts on its way */
+        return;
+    }
     /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way
      * back. */
     if (e->low != DT_UNKNOWN && is_low(from)) {
