@@ -126,6 +126,15 @@ static bool is_same_formula(const calls *c, int32_t maker, int32_t reader)
            str_eq(scope_of(c, maker).path, scope_of(c, reader).path);
 }
 
+/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the name goes over to the result. */
+static bool is_cast_at_once(const calls *c, int32_t kernel_index)
+{
+    if (kernel_index + 1 >= c->count)
+        return false;
+    const kernel *k = &c->program->kernels.items[kernel_index], *next = k + 1;
+    return strcmp(next->op, "_to_copy") == 0 && next->layer == k->layer && next->inputs[0] == k->outputs[0];
+}
+
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
 static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
 {
@@ -154,6 +163,7 @@ static const struct {
     bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
 } KEPT[] = {
     {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
+    {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
     {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
     {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
     {"*", "comb_iter_*", false}, /* and what they read */
@@ -229,6 +239,11 @@ static bool follows_norm(const program *p, int32_t index)
     return index > 0 && strstr(k[-1].op, "norm") && k[-1].outputs[0] == k->inputs[0];
 }
 
+static bool is_batch_norm(const kernel *k)
+{
+    return (strcmp(k->op, "cudnn_batch_norm") == 0 || strcmp(k->op, "native_batch_norm") == 0) && k->input_count > 0;
+}
+
 /* A compiler writes over an input that it needs no more, where elements lie alike. */
 static bool is_fused(const kernel *k)
 {
@@ -300,7 +315,7 @@ static int32_t input_written_over(const builder *b, const int32_t *last_use, con
     return -1;
 }
 
-static void share(builder *b, const lower_options *options, arena *a)
+static void share(builder *b, const lower_options *options, const lifetime_rules *rules, arena *a)
 {
     const program *p = b->program;
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
@@ -326,11 +341,15 @@ static void share(builder *b, const lower_options *options, arena *a)
     }
     for (int32_t i = 0; options->runtime != RUNTIME_ENGINE && i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
+        bool is_norm = rules->norms_in_place && k->phase == PHASE_FORWARD && is_batch_norm(k) &&
+                       is_ours[p->tensors.items[k->inputs[0]].storage];
         if (options->runtime == RUNTIME_INDUCTOR
                 ? !is_fused(k)
-                : k->phase != PHASE_FORWARD || !writes_over_input(&b->calls, i, is_training))
+                : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(&b->calls, i, is_training)))
             continue;
-        int32_t over = input_written_over(b, last_use, is_ours, i);
+        if (rules->norms_in_place && strcmp(k->op, "add") == 0) /* a norm needs what it wrote: sums leave it alone */
+            continue;
+        int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
             b->shares[p->tensors.items[p->kernels.items[i].outputs[0]].storage] = b->shares[over];
     }
@@ -375,8 +394,8 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         until = until > kept ? until : kept;
         until = until > end ? until : end;
     }
-    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 &&
-        !is_same_formula(&b->calls, l->birth, kernel_index)) { /* the list of what is put together is a variable */
+    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 && !is_same_formula(&b->calls, l->birth, kernel_index) &&
+        !is_cast_at_once(&b->calls, kernel_index)) { /* the list of what is put together is a variable */
         int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -422,7 +441,8 @@ static void keep_operands(builder *b)
     for (int32_t i = 0; i < b->calls.count; i++) {
         for (int32_t j = 0; is_between_values(b, &kernels[i]) && j < kernels[i].input_count; j++) {
             lifetime *l = lifetime_of(b, kernels[i].inputs[j]);
-            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]);) {
+            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]) &&
+                                 !(l->birth > 0 && is_cast_at_once(&b->calls, l->birth - 1));) {
                 at = l->birth;
                 l = lifetime_of(b, kernels[at].inputs[0]);
             }
@@ -543,7 +563,8 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a)
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
+                       arena *a)
 {
     builder b = {.program = p, .items = arena_room(a, (size_t)p->storage_count + 1, sizeof(lifetime))};
     b.shares = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.shares);
@@ -554,7 +575,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
-    share(&b, options, a);
+    share(&b, options, rules, a);
     b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, a) : NULL;
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};
@@ -568,7 +589,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     keep_operands(&b);
     keep_shifted(&b);
     keep_casts(&b, options);
-    if (version < 111)
+    if (rules->version < 111)
         keep_scores(&b);
     keep_outputs(&b, net);
     return b.items;
