@@ -100,6 +100,17 @@ static int32_t returns_at(const calls *c, int32_t kernel_index)
     return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
 }
 
+/* The same for a list that a kernel puts together: vovnet.py has its own in the module around. */
+static int32_t list_ends_at(const calls *c, int32_t kernel_index)
+{
+    scope s = scope_of(c, kernel_index);
+    int depth = kernel_index < c->count ? depth_of(s) : 0;
+    str innermost = {0};
+    for (int i = 0; i < depth; i++)
+        innermost = next_part(&s);
+    return depth > 1 && str_is(innermost, "conv_mid") ? c->ends[kernel_index][depth - 2] : returns_at(c, kernel_index);
+}
+
 /* What code is written in one statement, as far as kernels tell: those of one operator, and sums and products in a row. */
 static bool is_arithmetic(const kernel *k)
 {
@@ -164,6 +175,8 @@ static const struct {
 } KEPT[] = {
     {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
     {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
+    {"act0", "", false},         /* split_attn.py: x, which is summed twice */
+    {"bn0", "", false},          /* the same, where the activation wrote over it */
     {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
     {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
     {"*", "comb_iter_*", false}, /* and what they read */
@@ -198,6 +211,8 @@ static int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
     if (shared >= MAX_DEPTH)
         return reader;
     str made_in = part_at(c, maker, shared), read_in = part_at(c, reader, shared);
+    if (shared == 0 && str_is(made_in, "pos_embed") && !read_in.len) /* xcit.py: pos_encoding */
+        return c->count - 1;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
         if (is_like(made_in, KEPT[i].made_in) && is_like(read_in, KEPT[i].read_in) &&
             (!KEPT[i].is_own || !part_at(c, maker, shared + 1).len))
@@ -396,7 +411,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
     if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 && !is_same_formula(&b->calls, l->birth, kernel_index) &&
         !is_cast_at_once(&b->calls, kernel_index)) { /* the list of what is put together is a variable */
-        int32_t returned = returns_at(&b->calls, kernel_index);
+        int32_t returned = list_ends_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
     if (until > l->death)
@@ -466,6 +481,16 @@ static int32_t next_call_end(const calls *c, int32_t kernel_index)
     return kernel_index;
 }
 
+/* The module behind the one at this depth that the kernel lies in, in the same code, returns behind the kernel that is told. */
+static int32_t next_call_at(const calls *c, int32_t kernel_index, int depth)
+{
+    int32_t next = c->ends[kernel_index][depth] + 1;
+    bool is_deeper;
+    if (next >= c->count || shared_depth(scope_of(c, kernel_index), scope_of(c, next), &is_deeper) < depth)
+        return kernel_index;
+    return c->ends[next][depth];
+}
+
 /* The kernel that made what this one reads first, if it is this operator's; -1: none. */
 static int32_t maker_of(const builder *b, int32_t kernel_index, const char *op)
 {
@@ -495,6 +520,23 @@ static void keep_shifted(builder *b)
         int32_t rolled = maker_of(b, padded, "roll"), end = next_call_end(&b->calls, i);
         keep(lifetime_of(b, kernels[padded].outputs[0]), end);
         keep(lifetime_of(b, kernels[rolled >= 0 ? rolled : padded].inputs[0]), end);
+    }
+}
+
+/* nfnet.py, out = conv2(act2(out)): the name stays with what the first convolution made until the second returns. */
+static void keep_activated(builder *b)
+{
+    const kernel *kernels = b->program->kernels.items;
+    for (int32_t i = 0; i < b->calls.count; i++) {
+        int32_t maker = strcmp(kernels[i].op, "gelu") == 0 ? maker_of(b, i, "convolution") : -1;
+        if (maker < 0)
+            continue;
+        scope own = scope_of(&b->calls, i);
+        bool is_deeper;
+        int shared = shared_depth(scope_of(&b->calls, maker), own, &is_deeper);
+        str name = part_at(&b->calls, i, shared);
+        if (str_is(name, "act2") || str_is(name, "act2b") || str_is(name, "act3"))
+            keep(lifetime_of(b, kernels[i].inputs[0]), next_call_at(&b->calls, i, shared));
     }
 }
 
@@ -588,6 +630,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     }
     keep_operands(&b);
     keep_shifted(&b);
+    keep_activated(&b);
     keep_casts(&b, options);
     if (rules->version < 111)
         keep_scores(&b);
