@@ -437,6 +437,20 @@ static bool is_local(const eager *e, locality local)
     return true;
 }
 
+/* Rotary embeddings compute in fp32. Code casts each operand back at once (type_as), not when attention reads it, which matters for what is
+ * alive meanwhile. */
+static void cast_back(eager *e)
+{
+    value_id made = e->node->outputs[0];
+    if (!e->autocasts || made == NO_VALUE || e->readers[made] != 1 || e->of_value[made] == NO_TENSOR ||
+        (!node_is(e->node, "Concat") && !node_is(e->node, "Add")))
+        return;
+    const node *reader = reader_of(e, made);
+    if (reader && node_is(reader, "ScaledDotProductAttention") && tensor_dtype(e, e->of_value[made]) == DT_FLOAT32 &&
+        (reader->inputs[0] == made || reader->inputs[1] == made))
+        e->of_value[made] = to_low(e, e->of_value[made]);
+}
+
 static void lower_node(eager *e)
 {
     lower_rule instead = e->instead[e->layer];
@@ -449,6 +463,7 @@ static void lower_node(eager *e)
     if (may_repeat && repeats_copied(e))
         return;
     l->rule(e);
+    cast_back(e);
     if (may_repeat)
         repeats_keep(e);
 }

@@ -100,6 +100,17 @@ static int32_t returns_at(const calls *c, int32_t kernel_index)
     return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
 }
 
+/* The same for a list that a kernel puts together: vovnet.py has its own in the module around. */
+static int32_t list_ends_at(const calls *c, int32_t kernel_index)
+{
+    scope s = scope_of(c, kernel_index);
+    int depth = kernel_index < c->count ? depth_of(s) : 0;
+    str innermost = {0};
+    for (int i = 0; i < depth; i++)
+        innermost = next_part(&s);
+    return depth > 1 && str_is(innermost, "conv_mid") ? c->ends[kernel_index][depth - 2] : returns_at(c, kernel_index);
+}
+
 /* What code is written in one statement, as far as kernels tell: those of one operator, and sums and products in a row. */
 static bool is_arithmetic(const kernel *k)
 {
@@ -124,6 +135,15 @@ static bool is_same_formula(const calls *c, int32_t maker, int32_t reader)
         return false;
     return is_arithmetic(&c->program->kernels.items[maker]) &&
            str_eq(scope_of(c, maker).path, scope_of(c, reader).path);
+}
+
+/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the name goes over to the result. */
+static bool is_cast_at_once(const calls *c, int32_t kernel_index)
+{
+    if (kernel_index + 1 >= c->count)
+        return false;
+    const kernel *k = &c->program->kernels.items[kernel_index], *next = k + 1;
+    return strcmp(next->op, "_to_copy") == 0 && next->layer == k->layer && next->inputs[0] == k->outputs[0];
 }
 
 /* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
@@ -154,6 +174,9 @@ static const struct {
     bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
 } KEPT[] = {
     {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
+    {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
+    {"act0", "", false},         /* split_attn.py: x, which is summed twice */
+    {"bn0", "", false},          /* the same, where the activation wrote over it */
     {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
     {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
     {"*", "comb_iter_*", false}, /* and what they read */
@@ -188,6 +211,8 @@ static int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
     if (shared >= MAX_DEPTH)
         return reader;
     str made_in = part_at(c, maker, shared), read_in = part_at(c, reader, shared);
+    if (shared == 0 && str_is(made_in, "pos_embed") && !read_in.len) /* xcit.py: pos_encoding */
+        return c->count - 1;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
         if (is_like(made_in, KEPT[i].made_in) && is_like(read_in, KEPT[i].read_in) &&
             (!KEPT[i].is_own || !part_at(c, maker, shared + 1).len))
@@ -227,6 +252,11 @@ static bool follows_norm(const program *p, int32_t index)
 {
     const kernel *k = &p->kernels.items[index];
     return index > 0 && strstr(k[-1].op, "norm") && k[-1].outputs[0] == k->inputs[0];
+}
+
+static bool is_batch_norm(const kernel *k)
+{
+    return (strcmp(k->op, "cudnn_batch_norm") == 0 || strcmp(k->op, "native_batch_norm") == 0) && k->input_count > 0;
 }
 
 /* A compiler writes over an input that it needs no more, where elements lie alike. */
@@ -300,7 +330,7 @@ static int32_t input_written_over(const builder *b, const int32_t *last_use, con
     return -1;
 }
 
-static void share(builder *b, const lower_options *options, arena *a)
+static void share(builder *b, const lower_options *options, const lifetime_rules *rules, arena *a)
 {
     const program *p = b->program;
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
@@ -326,11 +356,15 @@ static void share(builder *b, const lower_options *options, arena *a)
     }
     for (int32_t i = 0; options->runtime != RUNTIME_ENGINE && i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
+        bool is_norm = rules->norms_in_place && k->phase == PHASE_FORWARD && is_batch_norm(k) &&
+                       is_ours[p->tensors.items[k->inputs[0]].storage];
         if (options->runtime == RUNTIME_INDUCTOR
                 ? !is_fused(k)
-                : k->phase != PHASE_FORWARD || !writes_over_input(&b->calls, i, is_training))
+                : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(&b->calls, i, is_training)))
             continue;
-        int32_t over = input_written_over(b, last_use, is_ours, i);
+        if (rules->norms_in_place && strcmp(k->op, "add") == 0) /* a norm needs what it wrote: sums leave it alone */
+            continue;
+        int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
             b->shares[p->tensors.items[p->kernels.items[i].outputs[0]].storage] = b->shares[over];
     }
@@ -375,9 +409,9 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         until = until > kept ? until : kept;
         until = until > end ? until : end;
     }
-    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 &&
-        !is_same_formula(&b->calls, l->birth, kernel_index)) { /* the list of what is put together is a variable */
-        int32_t returned = returns_at(&b->calls, kernel_index);
+    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 && !is_same_formula(&b->calls, l->birth, kernel_index) &&
+        !is_cast_at_once(&b->calls, kernel_index)) { /* the list of what is put together is a variable */
+        int32_t returned = list_ends_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
     if (until > l->death)
@@ -422,7 +456,8 @@ static void keep_operands(builder *b)
     for (int32_t i = 0; i < b->calls.count; i++) {
         for (int32_t j = 0; is_between_values(b, &kernels[i]) && j < kernels[i].input_count; j++) {
             lifetime *l = lifetime_of(b, kernels[i].inputs[j]);
-            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]);) {
+            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]) &&
+                                 !(l->birth > 0 && is_cast_at_once(&b->calls, l->birth - 1));) {
                 at = l->birth;
                 l = lifetime_of(b, kernels[at].inputs[0]);
             }
@@ -444,6 +479,16 @@ static int32_t next_call_end(const calls *c, int32_t kernel_index)
             return c->ends[i][depth];
     }
     return kernel_index;
+}
+
+/* The module behind the one at this depth that the kernel lies in, in the same code, returns behind the kernel that is told. */
+static int32_t next_call_at(const calls *c, int32_t kernel_index, int depth)
+{
+    int32_t next = c->ends[kernel_index][depth] + 1;
+    bool is_deeper;
+    if (next >= c->count || shared_depth(scope_of(c, kernel_index), scope_of(c, next), &is_deeper) < depth)
+        return kernel_index;
+    return c->ends[next][depth];
 }
 
 /* The kernel that made what this one reads first, if it is this operator's; -1: none. */
@@ -475,6 +520,23 @@ static void keep_shifted(builder *b)
         int32_t rolled = maker_of(b, padded, "roll"), end = next_call_end(&b->calls, i);
         keep(lifetime_of(b, kernels[padded].outputs[0]), end);
         keep(lifetime_of(b, kernels[rolled >= 0 ? rolled : padded].inputs[0]), end);
+    }
+}
+
+/* nfnet.py, out = conv2(act2(out)): the name stays with what the first convolution made until the second returns. */
+static void keep_activated(builder *b)
+{
+    const kernel *kernels = b->program->kernels.items;
+    for (int32_t i = 0; i < b->calls.count; i++) {
+        int32_t maker = strcmp(kernels[i].op, "gelu") == 0 ? maker_of(b, i, "convolution") : -1;
+        if (maker < 0)
+            continue;
+        scope own = scope_of(&b->calls, i);
+        bool is_deeper;
+        int shared = shared_depth(scope_of(&b->calls, maker), own, &is_deeper);
+        str name = part_at(&b->calls, i, shared);
+        if (str_is(name, "act2") || str_is(name, "act2b") || str_is(name, "act3"))
+            keep(lifetime_of(b, kernels[i].inputs[0]), next_call_at(&b->calls, i, shared));
     }
 }
 
@@ -543,7 +605,8 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a)
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
+                       arena *a)
 {
     builder b = {.program = p, .items = arena_room(a, (size_t)p->storage_count + 1, sizeof(lifetime))};
     b.shares = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.shares);
@@ -554,7 +617,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
-    share(&b, options, a);
+    share(&b, options, rules, a);
     b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, a) : NULL;
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};
@@ -567,8 +630,9 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     }
     keep_operands(&b);
     keep_shifted(&b);
+    keep_activated(&b);
     keep_casts(&b, options);
-    if (version < 111)
+    if (rules->version < 111)
         keep_scores(&b);
     keep_outputs(&b, net);
     return b.items;

@@ -33,8 +33,14 @@ typedef struct lifetime {
 /* Of a tensor whose elements lie side by side, at most 4 TiB. */
 int64_t dense_bytes(const placed_tensor *t);
 
-/* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. `version` is
- * that of PyTorch: torch_version(). */
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, int version, arena *a);
+/* What the software does besides what the program tells. */
+typedef struct lifetime_rules {
+    int version;         /* of PyTorch: torch_version() */
+    bool norms_in_place; /* batch norms write over what they read; their way back starts from what they wrote */
+} lifetime_rules;
+
+/* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. */
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
+                       arena *a);
 
 #endif

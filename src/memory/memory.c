@@ -207,6 +207,22 @@ static int64_t bytes_beside(const player *p, const kernel *k)
     return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }
 
+/* A compiler's kernels are tried out when they are first called. Up to PyTorch 2.5 copies of what they write over are made for that, whatever
+ * room there is; later ones go to the host where memory would not be enough. */
+static int64_t bytes_tried(const player *p, const kernel *k)
+{
+    enum { SPARES_MEMORY = 206 };
+    int64_t bytes = 256000000; /* what triton's do_bench() clears caches with */
+    if (!p->is_first_step || p->question->version >= SPARES_MEMORY ||
+        p->question->options->runtime != RUNTIME_INDUCTOR || strncmp(k->op, "triton", 6) != 0)
+        return 0;
+    for (int32_t i = 0; i < k->output_count; i++) {
+        const placed_tensor *t = &p->program->tensors.items[k->outputs[i]];
+        bytes += p->lifetimes[t->storage].bytes == 0 && !t->is_number ? dense_bytes(t) : 0;
+    }
+    return bytes;
+}
+
 static void play_kernel(player *p, int32_t i)
 {
     const kernel *k = &p->program->kernels.items[i];
@@ -221,7 +237,7 @@ static void play_kernel(player *p, int32_t i)
     }
     if (!(k->flags & KERNEL_HIDDEN))
         hold_outputs(p, i);
-    int64_t beside = bytes_beside(p, k);
+    int64_t beside = bytes_beside(p, k) + bytes_tried(p, k);
     allocation indices = beside > 0 ? take(p, beside) : NO_ALLOCATION;
     p->live += beside;
     hold_products_workspace(p, k);
@@ -306,7 +322,8 @@ memory_use *memory_of(const memory_question *q, arena *a)
     memory_use *u = ARENA_NEW(a, memory_use);
     u->fits = true;
     u->failed_kernel = -1;
-    u->lifetimes = lifetimes_of(of, q->net, q->options, q->version, a);
+    lifetime_rules rules = {.version = q->version, .norms_in_place = q->norms_in_place};
+    u->lifetimes = lifetimes_of(of, q->net, q->options, &rules, a);
     u->of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     u->reserved_of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     int32_t tuned;

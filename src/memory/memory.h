@@ -20,6 +20,7 @@ typedef struct memory_question {
     int version;                        /* of PyTorch: torch_version() */
     bool autotunes; /* cuDNN tries convolutions out in the first pass; then the allocator gives back what it keeps */
     bool returns;   /* the step is a function that lets go of the outputs; else they stay until the next ones */
+    bool norms_in_place; /* batch norms write over what they read; their way back starts from what they wrote */
     int64_t limit_bytes; /* that the allocator may take; INT64_MAX: as much as it asks for */
 } memory_question;
 

@@ -85,6 +85,7 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
                          .version = torch_version(where->stack),
                          .autotunes = where->autotunes,
                          .returns = where->returns,
+                         .norms_in_place = where->norms_in_place,
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
     f.use = memory_of(&q, a);

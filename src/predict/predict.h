@@ -13,10 +13,11 @@
 typedef struct setting {
     const device *device;
     lower_options lower;
-    bool autotunes;   /* cuDNN tries its algorithms out (torch.backends.cudnn.benchmark) */
-    bool returns;     /* a pass is a function that lets go of its outputs, as in timm's benchmark; for memory alone */
-    bool is_operator; /* one by itself: its timer does not wait for the launch */
-    str stack;        /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
+    bool autotunes; /* cuDNN tries its algorithms out (torch.backends.cudnn.benchmark) */
+    bool returns;   /* a pass is a function that lets go of its outputs, as in timm's benchmark; for memory alone */
+    bool norms_in_place; /* batch norms write over what they read (InPlace-ABN); for memory alone */
+    bool is_operator;    /* one by itself: its timer does not wait for the launch */
+    str stack;           /* software, as the labels name it ("pt2.4-cu124"); empty or not known: 'unknown' */
 } setting;
 
 typedef enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LAUNCH, BOUND_NOTHING /* a view */ } kernel_bound;

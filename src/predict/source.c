@@ -55,6 +55,7 @@ static void follow_timm(setting *s, str name)
 {
     s->lower.autocast_backward = s->autotunes = s->returns = true;
     s->lower.norms = timm_norms(s, name);
+    s->norms_in_place = torch_version(s->stack) < 113 && str_starts(name, "tresnet_"); /* timm 0.6: InplaceAbn */
     s->lower.explicit_attention |= torch_version(s->stack) < 204 && str_starts(name, "volo_");
     if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
         s->lower.precision = PRECISION_TF32;

@@ -279,11 +279,11 @@ def inference_sums(report, folder):
 
 
 def predicted(folder, rows):
-    """The MiB that sooth predict computes for rows of (graph, batch, gpu, precision, mode, optimizer)."""
+    """The MiB that sooth predict computes for rows of (graph, batch, gpu, precision, mode, optimizer, tokens)."""
     asked, answered = os.path.join(folder, "zoo.csv"), os.path.join(folder, "zoo_answers.csv")
     with open(asked, "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow("graph batch gpu precision mode optimizer".split())
+        out.writerow("graph batch gpu precision mode optimizer seq".split())
         out.writerows(rows)
     subprocess.run([corpus.PROGRAM, "predict", "--queries", asked, "-o", answered], timeout=1800, check=True)
     return [float(row["memory_mib_pred"]) for row in csv.DictReader(open(answered))]
@@ -301,14 +301,30 @@ def predicted_language_model(folder, graph, batch, length):
     return predicted_one(folder, graph, "--gpu", "a100-sxm4-80gb", "--precision", "fp16", "--batch", batch, "--seq", length)["value"]
 
 
-GPT2 = "zoo:gpt2?layers={}&hidden={}&heads={}&ffn={}&vocab=50257&positions=1024&seq=512"
-# Networks whose name says which they are; the texts say "sequence 512". Images are of 224 x 224, for Inception of 299 x 299.
+def language_model(folder, name):
+    """The path of a config.json with these sizes, as Hugging Face publishes them: language models, which GPUMemNet's and CARMA's jobs train."""
+    kind, layers, hidden, heads, vocab, positions = TEXT[name]
+    config = {"bert": {"model_type": "bert", "architectures": ["BertForMaskedLM"], "num_hidden_layers": layers, "hidden_size": hidden,
+                       "num_attention_heads": heads, "intermediate_size": 4 * hidden, "vocab_size": vocab,
+                       "max_position_embeddings": positions, "type_vocab_size": 2},
+              "gpt2": {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_layer": layers, "n_embd": hidden, "n_head": heads,
+                       "n_positions": positions, "vocab_size": vocab}}[kind]
+    path = os.path.join(folder, name, "config.json")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        json.dump(config, file)
+    return path
+
+
+TEXT = {
+    "bert_base": ("bert", 12, 768, 12, 30522, 512), "bert_large": ("bert", 24, 1024, 16, 30522, 512),
+    "gpt2_large": ("gpt2", 36, 1280, 20, 50257, 1024), "gpt2_xl": ("gpt2", 48, 1600, 25, 50257, 1024),
+}
+TOKENS = 512
+# Networks whose name says which they are. Images are of 224 x 224, for Inception of 299 x 299.
 NAMED = {
     "vgg": "zoo:vgg16", "resnet": "zoo:resnet50", "resnet50": "zoo:resnet50", "mobilenet": "zoo:mobilenet_v2",
     "efficientnet": "timm/efficientnet_b0@224.onnx.gz", "inception": "timm/inception_v3@299.onnx.gz",
-    "bert_base": "zoo:bert?" + BERT.format(12, 768, 3072, 30522) + "&seq=512&head=classify",
-    "bert_large": "zoo:bert?layers=24&hidden=1024&heads=16&ffn=4096&vocab=30522&seq=512&head=classify",
-    "gpt2_large": GPT2.format(36, 1280, 20, 5120), "gpt2_xl": GPT2.format(48, 1600, 25, 6400),
 }
 
 
@@ -328,22 +344,23 @@ def carma_context(folder, rows):
 
 def named_jobs(report, folder):
     """Jobs of well-known networks in training. Which optimizer and precision is not recorded: the random networks of the same authors
-    have Adam and fp32. Not compared: Xception, XLNet and UNet (no graph of that size), CIFAR-100 (which variants for small images is not
-    told), jobs without a batch."""
+    have Adam and fp32. Texts are of 512 tokens by GPUMemNet's table; CARMA's ("on wiki") are taken to be. Not compared: Xception, XLNet and UNet
+    (no graph of that size), CIFAR-100 (which variants for small images is not told), jobs without a batch."""
     rows, left_out, jobs = [], 0, table("measured/memory/real_models_train_a100.csv")
     for row in jobs:
-        graph = NAMED.get(row["model"].lower())
+        name = row["model"].lower().removesuffix("_on_wiki")
+        graph = language_model(folder, name) if name in TEXT else NAMED.get(name)
         if not graph or not row["batch"] or row["data"].startswith("CIFAR"):
             left_out += 1
             continue
-        graph = graph if graph.startswith("zoo:") else str(corpus.MODELS / graph)
-        rows.append((row, (graph, row["batch"], "a100-sxm4-40gb", "fp32", "train", "adam")))
+        graph = graph if name in TEXT or graph.startswith("zoo:") else str(corpus.MODELS / graph)
+        rows.append((row, (graph, row["batch"], "a100-sxm4-40gb", "fp32", "train", "adam", TOKENS if name in TEXT else "")))
     errors = collections.defaultdict(list)
     context, ours = carma_context(folder, jobs)
     for (row, _), mib in zip(rows, predicted(folder, [asked for _, asked in rows])):
         kind = f"{row['source']}, {'images' if row['data'] == 'ImageNet' else 'text'}"
         if row["source"] == "carma":
-            errors["carma, with its own context"].append(error(mib - ours + context, float(row["max_gpu_mem_mib"])))
+            errors[f"{kind}, with its own context"].append(error(mib - ours + context, float(row["max_gpu_mem_mib"])))
         errors[kind].append(error(mib, float(row["max_gpu_mem_mib"])))
         report.detail(f"zoo\t{errors[kind][-1]:.1f} %\t{kind}: {row['model']} {row['batch']}: {row['max_gpu_mem_mib']}, computed {mib:.0f}")
     report.say(f"named networks in training on A100-40GB ({left_out} rows cannot be mapped):")
@@ -351,7 +368,8 @@ def named_jobs(report, folder):
         report.say(f"  {kind}: {figures(of)}, mean with its sign {statistics.mean(of):+.1f} %")
     report.say(f"  CARMA's context, by its jobs on small images: {context:.0f} MiB; GPUMemNet's, which Sooth has: {ours:.0f} MiB")
     report.check(mean(errors["gpumemnet, images"]) <= 10, "named CNNs in training (GPUMemNet): mean error at most 10 %")
-    report.check(mean(errors["carma, with its own context"]) <= 15, "named CNNs in training (CARMA): mean error at most 15 % with its own context")
+    report.check(mean(errors["gpumemnet, text"]) <= 15, "language models in training (GPUMemNet): mean error at most 15 %")
+    report.check(mean(errors["carma, images, with its own context"]) <= 15, "named CNNs in training (CARMA): mean error at most 15 % with its own context")
 
 
 LANGUAGE = {
@@ -383,7 +401,7 @@ def language_forward(report, folder):
             encoders.append(row)
         else:
             left_out += 1
-    asked = [(MIG_NETWORKS["bert-base"] + f"&seq={row['seq_len']}", row["batch"], "a100-sxm4-80gb", "fp32", "infer", "") for row in encoders]
+    asked = [(MIG_NETWORKS["bert-base"] + f"&seq={row['seq_len']}", row["batch"], "a100-sxm4-80gb", "fp32", "infer", "", "") for row in encoders]
     answers = [("BERT in fp32", row, mib) for row, mib in zip(encoders, predicted(folder, asked))]
     for row in sample(decoders, 5):
         graph = corpus.MODELS / "made/hf-config" / LANGUAGE[row["model"]] / "config.json"

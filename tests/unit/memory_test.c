@@ -217,6 +217,43 @@ static void softmax_kept_what_it_reads(void **state)
     sooth_free(model);
 }
 
+static void compiled_kernels_were_tried_on_copies(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:resnet50", 64);
+    lower_options options = {.precision = PRECISION_FP16, .runtime = RUNTIME_INDUCTOR};
+    int64_t now = use_with(model, &options, INT64_MAX, 206)->allocated,
+            before = use_with(model, &options, INT64_MAX, 205)->allocated;
+    int64_t map = (int64_t)64 * 256 * 56 * 56 * 2; /* sums are written over one */
+    assert_true(before >= now + map && before <= now + map + 256000512);
+    options.runtime = RUNTIME_EAGER;
+    assert_true(use_with(model, &options, INT64_MAX, 206)->allocated ==
+                use_with(model, &options, INT64_MAX, 205)->allocated);
+    sooth_free(model);
+}
+
+static void norms_in_place_keep_no_input(void **state)
+{
+    (void)state;
+    sooth_model *model = model_of("zoo:resnet50", 8);
+    model->fail.error = &error;
+    if (setjmp(model->fail.jump))
+        fail_msg("%s", error.message);
+    lower_options options = {.mode = MODE_TRAIN};
+    memory_question q = {.program = lower(model, &options, &room),
+                         .net = &model->net,
+                         .options = &options,
+                         .version = 112,
+                         .limit_bytes = INT64_MAX};
+    int64_t apart = memory_of(&q, &room)->saved;
+    q.norms_in_place = true;
+    int64_t in_place = memory_of(&q, &room)->saved;
+    /* Of a block whose convolutions write 1, 1 and 4 parts, 12 parts were kept: what convolutions wrote, and what norms and the sum in the
+     * place of the last did. In place, norms write over convolutions, the sum beside them: 10 parts. */
+    assert_true(in_place > apart * 0.8 && in_place < apart * 0.87);
+    sooth_free(model);
+}
+
 static void a_limit_is_kept(void **state)
 {
     (void)state;
@@ -318,6 +355,8 @@ int main(void)
         cmocka_unit_test(sequences_are_counted_for_attention),
         cmocka_unit_test(norms_of_sixteen_bits_need_less),
         cmocka_unit_test(softmax_kept_what_it_reads),
+        cmocka_unit_test(norms_in_place_keep_no_input),
+        cmocka_unit_test(compiled_kernels_were_tried_on_copies),
     };
     return cmocka_run_group_tests(tests, open_room, close_room);
 }
