@@ -89,12 +89,13 @@ class Model:
         self,
         batch: Optional[int] = None,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> "Model":
-        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape; `seq` and `past` are the tokens
-        of a language model and of its cache. Returns the model."""
+        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape (None: as the file or the batch
+        says; the batch replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
+        of its cache. Returns the model."""
         named = dict(dims or {})
         for name, value in (("seq", seq), ("past", past)):
             if value is not None:
@@ -111,7 +112,9 @@ class Model:
     @staticmethod
     def _options(wanted: Mapping[str, Any]) -> "c.Options":
         dims = (c.DimBinding * len(wanted["dims"]))(*((k.encode(), int(v)) for k, v in wanted["dims"].items()))
-        rows = [(ctypes.c_int64 * len(v))(*v) for v in wanted["shapes"].values()]
+        rows = [
+            (ctypes.c_int64 * len(v))(*(c.AS_IN_FILE if d is None else d for d in v)) for v in wanted["shapes"].values()
+        ]
         shapes = (c.ShapeBinding * len(rows))()
         for shape, name, row in zip(shapes, wanted["shapes"], rows):
             shape.input, shape.rank = name.encode(), len(row)
@@ -215,7 +218,7 @@ class Model:
         co2_g_per_kwh: Optional[float] = None,
         kernels: bool = False,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> Prediction:
@@ -252,7 +255,7 @@ class Model:
         *,
         by_estimate: bool = False,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
         **how: Any,
@@ -281,7 +284,7 @@ class Model:
         latency_ms: Optional[float] = None,
         count: int = 1,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
         **how: Any,

@@ -113,6 +113,9 @@ def dimensions_stay_as_they_were_bound():
     assert model.predict(batch=8).batch == 8
     assert model.predict(gpu="rtx-3090").batch == 8
     assert model.bind(batch=3).predict(kernels=True).kernels[0]["op"]
+    shaped = sooth.load("zoo:resnet18", batch=2, shapes={"input": [None, 3, 64, 64]})
+    assert shaped.inputs[0]["shape"] == [2, 3, 64, 64] and shaped.predict(batch=5).batch == 5
+    assert shaped.inputs[0]["shape"] == [5, 3, 64, 64]
 
 
 @test
