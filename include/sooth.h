@@ -334,7 +334,7 @@ typedef struct sooth_predict_options {
     const sooth_predictor *predictor; /* default: the one that ships */
     const char *
         precision; /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; "amp" is the same), "amp-bf16", "int8", "fp8" */
-    const char *layout;    /* "nchw" (default), "nhwc" */
+    const char *layout;    /* "nchw" (default), "nhwc"; files with their channels last run so: nhwc */
     const char *runtime;   /* "eager" (default), "inductor", "engine" */
     const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
