@@ -124,20 +124,25 @@ static bool has_given_batch(const binding *b, const sooth_shape_binding *given)
     return b->batch && given->rank && given->dims[0] == b->given_batch;
 }
 
-/* What a shape of the options makes a dimension with this name; NUM_UNKNOWN if none has it. */
+/* What the shapes of the options make a dimension with this name; NUM_UNKNOWN if none has it, or they differ. */
 static num named_in_shapes(const binding *b, str name)
 {
     const source *s = &b->model->source;
+    num found = NUM_UNKNOWN;
     for (int32_t k = 0; b->options && b->options->shape_count && k < s->main.inputs.count; k++) {
         const value *v = &s->values.items[s->main.inputs.items[k]];
         const sooth_shape_binding *given = shape_for(b->options, v->name);
         for (int i = 0; given && (size_t)v->rank == given->rank && i < v->rank; i++) {
             const char *text = num_text(&s->symbols, v->dims[i]);
-            if (text && str_is(name, text) && given->dims[i] >= 0)
-                return i == 0 && has_given_batch(b, given) ? b->batch : given->dims[i];
+            if (!text || !str_is(name, text) || given->dims[i] < 0)
+                continue;
+            num dim = i == 0 && has_given_batch(b, given) ? b->batch : given->dims[i];
+            if (found != NUM_UNKNOWN && found != dim)
+                return NUM_UNKNOWN; /* readers give the same name to what need not be the same */
+            found = dim;
         }
     }
-    return NUM_UNKNOWN;
+    return found;
 }
 
 /* What the options say of a name, or the source where they do not, or its symbol. */
