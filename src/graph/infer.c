@@ -2,6 +2,7 @@
 #include "graph/infer.h"
 #include "graph/bind.h"
 #include "graph/elaborate.h"
+#include "graph/shape.h"
 
 #include <stdio.h>
 
@@ -206,6 +207,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
             infer_merge_declared(model, n->outputs[i]);
+    rebatch_keep(&c);
     n->is_host = all_outputs_folded(net, n);
     if (is_stored_constant(net, n))
         net->nodes.count--;
