@@ -106,15 +106,20 @@ typedef struct sooth_dim_binding {
     int64_t value;
 } sooth_dim_binding;
 
+enum {
+    SOOTH_AS_IN_FILE = -1
+}; /* a dimension of a shape that stays what the file says, or what a batch or a name binds it to */
+
 typedef struct sooth_shape_binding {
-    const char *input; /* name of a graph input */
-    const int64_t *dims;
+    const char *input;   /* name of a graph input */
+    const int64_t *dims; /* binds the names that the file has for them as well */
     size_t rank;
 } sooth_shape_binding;
 
 /* All zero means: as the file says, all recovery passes on. */
 typedef struct sooth_options {
-    int64_t batch; /* 0 = as in the file. Binds the symbolic first dimension of the inputs, or replaces a fixed one */
+    int64_t
+        batch; /* 0 = as in the file and the shapes. Binds the symbolic first dimension of the inputs, or replaces a number there */
     const sooth_dim_binding *dims;
     size_t dim_count;
     const sooth_shape_binding *shapes;
@@ -329,7 +334,7 @@ typedef struct sooth_predict_options {
     const sooth_predictor *predictor; /* default: the one that ships */
     const char *
         precision; /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; "amp" is the same), "amp-bf16", "int8", "fp8" */
-    const char *layout;    /* "nchw" (default), "nhwc" */
+    const char *layout;    /* "nchw" (default), "nhwc"; files with their channels last run so: nhwc */
     const char *runtime;   /* "eager" (default), "inductor", "engine" */
     const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */

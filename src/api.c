@@ -44,26 +44,42 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
 }
 
 /* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores: a configuration beside
- * weights. */
-static const char *file_inside(sooth_model *model, const char *path)
+ * weights; and what exporters of other frameworks write under names of their own. The name is NULL where the path is the file itself. */
+static const char *file_inside(sooth_model *model, const char *path, const char **name)
 {
-    static const char *const NAMES[] = {"saved_model.pb", "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",
-                                        "config.json",    "model.safetensors", "model.safetensors.index.json"};
+    static const char *const NAMES[] = {"saved_model.pb",    "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",
+                                        "config.json",       "model.safetensors", "model.safetensors.index.json",
+                                        "model.onnx",        "model.json",        "__model__",
+                                        "inference.pdmodel", "inference.json",    "openvino_model.xml"};
+    static const char *const ENDINGS[] = {"", ".gz"};
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
         return path;
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        size_t length = strlen(path) + strlen(NAMES[i]) + 2;
-        char *inside = arena_room(&model->source_arena, length, 1);
-        snprintf(inside, length, "%s/%s", path, NAMES[i]);
-        if (stat(inside, &status) == 0)
-            return inside;
-    }
-    return path;
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        for (size_t k = 0; k < sizeof ENDINGS / sizeof *ENDINGS; k++) {
+            str inside = arena_printf(&model->source_arena, "%s/%s%s", path, NAMES[i], ENDINGS[k]);
+            *name = NAMES[i];
+            if (stat(inside.ptr, &status) == 0)
+                return inside.ptr;
+        }
+    *name = NULL;
+    fail_with(&model->fail, SOOTH_ERROR_INPUT,
+              "is a directory without saved_model.pb, Data/com.apple.CoreML/model.mlmodel, config.json or another file "
+              "that networks "
+              "are called by; give the file itself");
+}
+
+/* Errors of a file that was found in a directory say which one it is. */
+static void name_file(sooth_error *e, const char *name)
+{
+    sooth_error own = *e;
+    snprintf(e->message, sizeof e->message, "%s: %.*s", name, (int)(sizeof own.message - strlen(name) - 3),
+             own.message);
 }
 
 /* One half of a load that may fail at any point: the caller frees the model. */
-static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size)
+static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size,
+                               const char **name_inside)
 {
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
@@ -79,7 +95,7 @@ static sooth_status read_model(sooth_model *model, const char *path, const void 
     if (bytes)
         file_of_memory(model->map, bytes, size);
     else
-        file_open(model->map, file_inside(model, path), &model->fail);
+        file_open(model->map, file_inside(model, path, name_inside), &model->fail);
     file_inflate(model->map, &model->fail);
     size_blocks(model, model->map->size);
     front_read(&b, model->map->bytes, model->map->size);
@@ -101,8 +117,11 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
     arena_init(&model->source_arena, &model->fail, ARENA_CAP);
     arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
     size_blocks(model, 0);
-    sooth_status status = read_model(model, path, bytes, size);
+    const char *name_inside = NULL;
+    sooth_status status = read_model(model, path, bytes, size, &name_inside);
     if (status != SOOTH_OK) {
+        if (name_inside)
+            name_file(e, name_inside);
         sooth_free(model);
         return status;
     }

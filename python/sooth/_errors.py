@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 from . import _library
 
 
@@ -44,9 +46,12 @@ class SystemFailure(SoothError, OSError):
 _CLASSES = {c.code: c for c in (AnswerIsNo, UsageError, InputError, UnsupportedError, SystemFailure)}
 
 
-def check(status: int, error: "_library.Error", subject: str = "") -> None:
-    """Raises what the library reported; nothing if it did what it was asked for."""
+def check(status: int, error: "_library.Error", subject: str = "", names: Mapping[str, str] = {}) -> None:
+    """Raises what the library reported; nothing if it did what it was asked for. `names` are files under other names."""
     if status == _library.OK:
         return
     message = error.message.decode("utf-8", "replace")
-    raise _CLASSES.get(status, SoothError)(f"{subject}: {message}" if subject else message)
+    for file, name in names.items():
+        message = message.replace(file, name)
+    is_named = not subject or message.startswith(f"{subject}: ")
+    raise _CLASSES.get(status, SoothError)(message if is_named else f"{subject}: {message}")

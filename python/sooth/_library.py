@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Optional
 
 _NAME = "libsooth.so.0"
+AS_IN_FILE = -1  # SOOTH_AS_IN_FILE
 
 
 class Error(ctypes.Structure):

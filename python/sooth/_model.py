@@ -72,16 +72,21 @@ def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
 class Model:
     """A network that was read. Made by :func:`load`."""
 
-    def __init__(self, path: "str | os.PathLike[str]") -> None:
-        self.path = os.fspath(path)
+    def __init__(self, path: "str | os.PathLike[str]", name: Optional[str] = None) -> None:
+        """`name` is what it is called where the file is a temporary one."""
+        self._file = os.fspath(path)
+        self.path = name or self._file
         self._lock = threading.RLock()
         error, handle = c.Error(), ctypes.c_void_p()
         status = _lib.sooth_load_file(c.encoded(path), ctypes.byref(handle), ctypes.byref(error))
-        check(status, error, self.path)
+        self._check(status, error)
         self._handle = handle
         self._finalizer = weakref.finalize(self, _lib.sooth_free, handle)
         self._bound: Optional[dict[str, Any]] = None
         self._structure: Optional[dict[str, Any]] = None
+
+    def _check(self, status: int, error: "c.Error") -> None:
+        check(status, error, self.path, {self._file: self.path})
 
     # ---- dimensions ------------------------------------------------------------------------------------------------
 
@@ -89,12 +94,13 @@ class Model:
         self,
         batch: Optional[int] = None,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> "Model":
-        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape; `seq` and `past` are the tokens
-        of a language model and of its cache. Returns the model."""
+        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape (None: as the file or the batch
+        says; the batch replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
+        of its cache. Returns the model."""
         named = dict(dims or {})
         for name, value in (("seq", seq), ("past", past)):
             if value is not None:
@@ -104,14 +110,16 @@ class Model:
             options = self._options(wanted)
             error = c.Error()
             self._bound = self._structure = None
-            check(_lib.sooth_bind(self._handle, ctypes.byref(options), ctypes.byref(error)), error, self.path)
+            self._check(_lib.sooth_bind(self._handle, ctypes.byref(options), ctypes.byref(error)), error)
             self._bound = wanted
         return self
 
     @staticmethod
     def _options(wanted: Mapping[str, Any]) -> "c.Options":
         dims = (c.DimBinding * len(wanted["dims"]))(*((k.encode(), int(v)) for k, v in wanted["dims"].items()))
-        rows = [(ctypes.c_int64 * len(v))(*v) for v in wanted["shapes"].values()]
+        rows = [
+            (ctypes.c_int64 * len(v))(*(c.AS_IN_FILE if d is None else d for d in v)) for v in wanted["shapes"].values()
+        ]
         shapes = (c.ShapeBinding * len(rows))()
         for shape, name, row in zip(shapes, wanted["shapes"], rows):
             shape.input, shape.rank = name.encode(), len(row)
@@ -150,6 +158,7 @@ class Model:
                 self.bind()
             if self._structure is None:
                 self._structure = _report(_lib.sooth_report, self._handle)
+                self._structure["model"]["file"] = self.path
             return self._structure
 
     @property
@@ -180,7 +189,7 @@ class Model:
         error, data, size = c.Error(), ctypes.c_void_p(), ctypes.c_size_t()
         with self._lock:
             status = _lib.sooth_write_onnx(self._handle, ctypes.byref(data), ctypes.byref(size), ctypes.byref(error))
-        check(status, error, self.path)
+        self._check(status, error)
         return c.take_bytes(data, size.value)
 
     # ---- questions -------------------------------------------------------------------------------------------------
@@ -215,7 +224,7 @@ class Model:
         co2_g_per_kwh: Optional[float] = None,
         kernels: bool = False,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> Prediction:
@@ -237,13 +246,14 @@ class Model:
             options = self._predict_options(device, how)
             error, handle = c.Error(), ctypes.c_void_p()
             status = _lib.sooth_predict(self._handle, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
-            check(status, error, self.path)
+            self._check(status, error)
             try:
                 one = (ctypes.c_void_p * 1)(handle)
                 told = _report(_lib.sooth_prediction_report, one, 1, kernels=kernels)
             finally:
                 _lib.sooth_prediction_free(handle)
         told = told[0] if isinstance(told, list) else told
+        told["model"]["file"] = self.path
         return Prediction(told, self, dict(self._bound or {}), gpu, how)
 
     def largest_batch(
@@ -252,7 +262,7 @@ class Model:
         *,
         by_estimate: bool = False,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
         **how: Any,
@@ -269,7 +279,7 @@ class Model:
             status = _lib.sooth_largest_batch(
                 self._handle, ctypes.byref(bound), ctypes.byref(where), 0, ctypes.byref(batch), ctypes.byref(error)
             )
-            check(status, error, self.path)
+            self._check(status, error)
             self._bound = {**wanted, "batch": batch.value or 1}
             return batch.value
 
@@ -281,7 +291,7 @@ class Model:
         latency_ms: Optional[float] = None,
         count: int = 1,
         dims: Optional[Mapping[str, int]] = None,
-        shapes: Optional[Mapping[str, Sequence[int]]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
         seq: Optional[int] = None,
         past: Optional[int] = None,
         **how: Any,
@@ -304,11 +314,16 @@ class Model:
                 ctypes.byref(work), 1, ctypes.byref(where), ctypes.byref(handle), ctypes.byref(error)
             )
             if status not in (c.OK, c.ANSWER_NO):
-                check(status, error, self.path)
+                self._check(status, error)
             try:
                 told = _report(_lib.sooth_mig_plan_report, handle)
             finally:
                 _lib.sooth_mig_plan_free(handle)
+            for work_told in told["workloads"]:
+                work_told["model"] = self.path
+            for key in ("reason", "nearest"):
+                if isinstance(told.get(key), str):
+                    told[key] = told[key].replace(self._file, self.path)
         return MigPlan(told, status == c.OK)
 
     def __repr__(self) -> str:

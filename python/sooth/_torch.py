@@ -27,7 +27,7 @@ def _by_torch_export(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     with torch.no_grad():
         program = torch.export.export(module, args, kwargs)
     torch.export.save(program, path)
-    return load(path)
+    return Model(path, type(module).__name__)
 
 
 def _by_onnx(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], directory: str) -> Model:
@@ -37,7 +37,7 @@ def _by_onnx(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], directo
     given: Any = args + (kwargs,) if kwargs else args
     with torch.no_grad():
         torch.onnx.export(module, given, path, dynamo=False)
-    return load(path)
+    return Model(path, type(module).__name__)
 
 
 def export(module: Any, example_inputs: Any) -> Model:

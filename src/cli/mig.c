@@ -198,7 +198,7 @@ static int answer(mig_job *j)
     for (size_t i = 0; i < j->count; i++) {
         workload_args *w = &j->workloads[i];
         workloads[i] = (sooth_mig_workload){.model = w->file.model,
-                                            .dims = w->dims.options.shape_count ? NULL : &w->dims.options,
+                                            .dims = &w->dims.options,
                                             .options = w->options,
                                             .latency_ms = w->latency_ms,
                                             .count = (size_t)w->count,

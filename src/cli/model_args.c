@@ -118,6 +118,16 @@ bool model_read_dim(str argument, str *name, int64_t *value)
     return options_number(argument.ptr + equals, argument.len - equals, value);
 }
 
+/* "N", "?" or "-1" where a shape leaves a dimension to the file, --batch and --dim. */
+static bool is_open_dim(const char *s, size_t length)
+{
+    static const char *const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    bool is_name = length > 0 && strchr(LETTERS, s[0]);
+    for (size_t i = 0; i < length; i++)
+        is_name &= strchr(LETTERS, s[i]) || (s[i] >= '0' && s[i] <= '9');
+    return is_name || (length == 1 && s[0] == '?') || (length == 2 && memcmp(s, "-1", 2) == 0);
+}
+
 /* Numbers with commas between them; none at all is a scalar. */
 static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
 {
@@ -126,7 +136,10 @@ static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
         return true;
     while (*rank < MOST_DIMS) {
         size_t length = strcspn(s, ",");
-        if (!options_number(s, length, &dims[(*rank)++]))
+        int64_t *dim = &dims[(*rank)++];
+        if (is_open_dim(s, length))
+            *dim = SOOTH_AS_IN_FILE;
+        else if (!options_number(s, length, dim))
             return false;
         s += length;
         if (!*s++)
@@ -184,7 +197,8 @@ static int parse(const char *command, const model_args *args, model_dims *d)
                  (!args->past || add_dim(d, STR("past"), args->past));
     for (size_t i = 0; has_memory && i < args->shapes.count; i++) {
         if (!parse_shape(args->shapes.items[i], &d->shapes[i], d->shape_dims + i * MOST_DIMS))
-            return cli_usage(command, "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224, not '%.60s'",
+            return cli_usage(command,
+                             "--shape takes INPUT=N,N,... as in --shape x=1,3,224,224 or x=?,3,224,224, not '%.60s'",
                              args->shapes.items[i]);
         has_memory = d->shapes[i].input != NULL;
         d->options.shape_count++;
@@ -219,23 +233,28 @@ void model_dims_free(model_dims *d)
     *d = (model_dims){0};
 }
 
-/* Does the bound model leave the first dimension of an input open? */
-static bool has_open_batch(const sooth_model *model)
+/* The batch to take where the bound model leaves the first dimension of an input open: that of the first input, or 1; 0: it leaves
+ * none open. */
+static int64_t batch_where_open(const sooth_model *model)
 {
+    int64_t batch = 1;
+    bool is_open = false;
     for (size_t i = 0; i < sooth_input_count(model); i++) {
         sooth_value v = sooth_value_at(model, sooth_input(model, i));
-        if (v.rank > 0 && v.dims[0] < 0)
-            return true;
+        is_open |= v.rank > 0 && v.dims[0] < 0;
+        if (i == 0 && v.rank > 0 && v.dims[0] > 0)
+            batch = v.dims[0];
     }
-    return false;
+    return is_open ? batch : 0;
 }
 
 sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error *error)
 {
     sooth_status status = sooth_bind(model, options, error);
-    if (status != SOOTH_OK || options->batch || !has_open_batch(model))
+    int64_t batch = status == SOOTH_OK && !options->batch ? batch_where_open(model) : 0;
+    if (!batch)
         return status;
-    options->batch = 1;
+    options->batch = batch;
     if (sooth_bind(model, options, error) == SOOTH_OK)
         return SOOTH_OK;
     options->batch = 0; /* a shape that was given says otherwise: what is open stays open */

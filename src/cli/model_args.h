@@ -33,7 +33,8 @@ typedef struct model_args {
          .help = "binds a symbolic dimension; may be repeated"},                                                       \
     {                                                                                                                  \
         .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
-        .help = "sets the shape of an input; may be repeated"                                                          \
+        .help =                                                                                                        \
+            "sets the shape of an input ('?': as in the file); --batch\nreplaces the first dimension; may be repeated" \
     }
 #define MODEL_OPTIONS(args)                                                                                            \
     {.name = "batch",                                                                                                  \

@@ -23,7 +23,7 @@ typedef struct predict_args {
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->layout,                                                                                   \
          .argument = "nchw|nhwc",                                                                                      \
-         .help = "of images in memory; nchw if not given"},                                                            \
+         .help = "of images in memory; nchw if the file does not have nhwc"},                                          \
         {.name = "runtime",                                                                                            \
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->runtime,                                                                                  \

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const size_t ARENA_CAP = (size_t)8 << 30;
-enum { MESSAGE_ROOM = 256 };
+enum { MESSAGE_ROOM = 800 }; /* of a sooth_error, and what stands before it */
 
 /* The columns that are looked at. */
 typedef enum column {

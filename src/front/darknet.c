@@ -38,6 +38,7 @@ typedef struct darknet {
         int32_t count, capacity;
     } options;
     value_id input;
+    bool ends_within_line; /* without a newline, before or right behind a '=' */
 } darknet;
 
 /* One run over the layers. */
@@ -121,6 +122,7 @@ bool darknet_sniff(const uint8_t *bytes, size_t size)
 static void read_sections(darknet *d, arena *a, str rest)
 {
     str line;
+    const char *end = rest.ptr + rest.len;
     if (rest.len >= 3 && memcmp(rest.ptr, "\xef\xbb\xbf", 3) == 0)
         rest = (str){rest.ptr + 3, rest.len - 3};
     for (int32_t number = 1; next_line(&rest, &line); number++) {
@@ -132,11 +134,16 @@ static void read_sections(darknet *d, arena *a, str rest)
                           MAX_SECTIONS, number);
             section *s = ARENA_PUSH(a, &d->sections);
             *s = (section){.type = section_name(line), .first = d->options.count, .line = number};
+            if (!memchr(line.ptr, ']', line.len))
+                fail_with(d->fail, SOOTH_ERROR_INPUT,
+                          "'%.*s' at line %d does not end with ']': the file is cut off, or the line to be corrected",
+                          line.len < 60 ? (int)line.len : 60, line.ptr, number);
             if (s->type.len == 0)
                 section_fail(d, s, "a section has no name");
             continue;
         }
         const char *equals = memchr(line.ptr, '=', line.len);
+        d->ends_within_line = rest.len == 0 && line.ptr + line.len == end && (!equals || equals + 1 == end);
         if (!equals || d->options.count >= MAX_OPTIONS) /* Darknet itself only warns of it */
             continue;
         size_t length = (size_t)(equals - line.ptr);
@@ -691,6 +698,17 @@ static value_id read_input(builder *b, const darknet *d)
     return grow_input(b, STR("input"), DT_FLOAT32, 2, (const num[]){1, inputs});
 }
 
+/* Sections that say nothing are nearly always the place where a file was cut off. */
+static bool needs_options(str type)
+{
+    static const char *const TYPES[] = {"convolutional", "conv",   "connected", "maxpool",
+                                        "yolo",          "region", "detection", "upsample"};
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (str_is(type, TYPES[i]))
+            return true;
+    return false;
+}
+
 void darknet_read(builder *b, const uint8_t *bytes, size_t size)
 {
     darknet *d = ARENA_NEW(b->arena, darknet);
@@ -699,6 +717,11 @@ void darknet_read(builder *b, const uint8_t *bytes, size_t size)
     if (d->sections.count < 2)
         fail_with(d->fail, SOOTH_ERROR_INPUT, "the configuration has no layer behind [net]; give the whole file");
     grow_begin(b, "darknet");
+    const section *last = &d->sections.items[d->sections.count - 1];
+    if (d->ends_within_line || (last->count == 0 && needs_options(last->type)))
+        *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
+            b->arena, "the file ends inside section [%.*s] at line %d: it may have been cut off, and layers be missing",
+            STR_ARG(last->type), last->line);
     d->input = read_input(b, d);
     grow_layers(b, write_network, d);
 }

@@ -62,6 +62,7 @@ void hdf5_open(hdf5 *h, const uint8_t *bytes, size_t size, arena *a, fail *f)
             f, SOOTH_ERROR_UNSUPPORTED,
             "an HDF5 file of superblock version %llu with addresses of %llu bytes; save the model again with Keras",
             (unsigned long long)version, (unsigned long long)offset_bytes);
+    h->end = is_old ? number_at(h, (version == 0 ? 24 : 28) + 2 * 8, 8) : number_at(h, 12 + 2 * 8, 8);
     /* base, free space, end, driver; then the entry of the root: name, header. Version 1 has four bytes more before them. */
     h->root = is_old ? number_at(h, (version == 0 ? 24 : 28) + 4 * 8 + 8, 8) : number_at(h, 12 + 3 * 8, 8);
 }

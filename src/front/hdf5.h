@@ -22,6 +22,7 @@ typedef struct hdf5 {
     arena *arena;
     fail *fail;
     uint64_t root; /* of the root group's object header */
+    uint64_t end;  /* of the file, as it was written */
     int32_t visits;
 } hdf5;
 

@@ -124,6 +124,15 @@ str onnx_value_name(const onnx_writer *o, value_id id)
 
 /* ---- types ---------------------------------------------------------------------------------------------------------- */
 
+/* The name of an open dimension: the file's, or that of the network which the value is of; NULL where it has none or is computed. */
+static const char *dim_name(const onnx_writer *o, const value *v, int i)
+{
+    if (v->is_declared || !o->net)
+        return v->is_declared ? num_text(&o->s->symbols, v->dims[i]) : NULL;
+    const char *text = num_symbolic(v->dims[i]) ? num_text(&o->net->nums, v->dims[i]) : NULL;
+    return text && !strpbrk(text, "*+-/() ") ? text : NULL;
+}
+
 static void put_tensor_type(onnx_writer *o, const value *v)
 {
     wire_writer *w = o->w;
@@ -132,7 +141,7 @@ static void put_tensor_type(onnx_writer *o, const value *v)
     if (v->rank >= 0) {
         size_t shape = wire_begin(w, 2);
         for (int i = 0; i < v->rank; i++) {
-            const char *symbol = v->is_declared ? num_text(&o->s->symbols, v->dims[i]) : NULL;
+            const char *symbol = dim_name(o, v, i);
             size_t dim = wire_begin(w, 1);
             if (dim_known(v->dims[i]))
                 wire_put_int(w, 1, v->dims[i]);
@@ -327,8 +336,11 @@ static void put_node(onnx_writer *o, uint32_t field, const node *n)
         return;
     }
     str *inputs = ARENA_ARRAY(o->arena, str, (size_t)n->input_count + 1);
-    for (int32_t i = 0; i < n->input_count; i++)
+    for (int32_t i = 0; i < n->input_count; i++) {
         inputs[i] = onnx_layout_input(o, field, n, i);
+        if (n->inputs[i] != NO_VALUE)
+            (str_eq(inputs[i], onnx_value_name(o, n->inputs[i])) ? o->is_read : o->is_replaced)[n->inputs[i]] = true;
+    }
     size_t message = wire_begin(w, field);
     for (int32_t i = 0; i < n->input_count; i++)
         wire_put_str(w, 1, inputs[i]);
@@ -378,11 +390,33 @@ static void leave_out_one(onnx_writer *o, arena *a, const graph *g, value_id v, 
     *(value_id *)ARENA_PUSH(a, &o->left_out) = v;
 }
 
+/* What nodes of a graph and of those inside it read, and its outputs. */
+static void mark_used(onnx_writer *o, const graph *g)
+{
+    for (int32_t i = 0; i < g->outputs.count; i++)
+        o->is_used[g->outputs.items[i]] = true;
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        for (int32_t k = 0; k < n->input_count; k++)
+            if (n->inputs[k] != NO_VALUE)
+                o->is_used[n->inputs[k]] = true;
+        for (int32_t k = 0; k < n->attr_count; k++)
+            if (n->attrs[k].kind == ATTR_GRAPH)
+                mark_used(o, n->attrs[k].graph);
+    }
+}
+
+/* A constant that is not written: nobody reads it. Readers leave such behind where they put weights into another order. */
+static bool is_unused_constant(const onnx_writer *o, value_id v)
+{
+    return o->s->values.items[v].tensor && !o->is_used[v] && o->s->main.nodes.count;
+}
+
 /* Weights, and the values of Constant nodes, of a graph and those inside it. */
 static void leave_out(onnx_writer *o, arena *a, const graph *g)
 {
     for (value_id v = g->first_value; v < g->end_value; v++)
-        if (o->owner[v] == g && o->s->values.items[v].tensor)
+        if (o->owner[v] == g && o->s->values.items[v].tensor && !is_unused_constant(o, v))
             leave_out_one(o, a, g, v, o->s->values.items[v].tensor);
     for (int32_t i = 0; i < g->nodes.count; i++) {
         const node *n = &g->nodes.items[i];
@@ -482,10 +516,14 @@ static void put_graph(onnx_writer *o, const graph *g)
     wire_put_str(w, 2, g->name.len ? g->name : STR("graph"));
     for (value_id v = g->first_value; v < g->end_value; v++) {
         const value *constant = &o->s->values.items[v];
+        if (o->owner[v] != g || !constant->tensor || o->without[v] || is_unused_constant(o, v))
+            continue;
+        /* Sizes and axes that a node with its channels first has in another order, and nobody as they were. */
+        if (o->is_replaced[v] && !o->is_read[v] && constant->rank <= 1 && dtype_is_integer(constant->tensor->dtype) &&
+            !is_output(g, v))
+            continue;
         bool is_plain = constant->is_constant_node || onnx_layout_is_data(o, v);
         onnx_label label = {onnx_value_name(o, v), is_plain ? STR(ONNX_CONSTANT) : (str){0}};
-        if (o->owner[v] != g || !constant->tensor || o->without[v])
-            continue;
         num dims[MAX_RANK];
         const value declared = {.rank = constant->tensor->rank, .dims = (num *)constant->tensor->dims};
         tensor t = *constant->tensor;
@@ -494,7 +532,7 @@ static void put_graph(onnx_writer *o, const graph *g)
         put_constant(w, 5, 15, &t, label);
     }
     for (int32_t i = 0; i < g->inputs.count; i++) {
-        if (!o->without[g->inputs.items[i]])
+        if (!o->without[g->inputs.items[i]] && !is_unused_constant(o, g->inputs.items[i]))
             put_value_info(o, 11, g->inputs.items[i]);
         o->border[g->inputs.items[i]] = g;
     }
@@ -643,6 +681,12 @@ static bool write_all(onnx_writer *o, arena *scratch)
     claim_values(o, &o->s->main);
     o->without = ARENA_ARRAY(scratch, const tensor *, (size_t)o->s->values.count);
     o->renamed = ARENA_ARRAY(scratch, str, (size_t)o->s->values.count);
+    o->is_used = ARENA_ARRAY(scratch, bool, (size_t)o->s->values.count);
+    mark_used(o, &o->s->main);
+    for (int32_t i = 0; i < o->s->functions.count; i++)
+        mark_used(o, &o->s->functions.items[i].graph);
+    o->is_read = ARENA_ARRAY(scratch, bool, (size_t)o->s->values.count);
+    o->is_replaced = ARENA_ARRAY(scratch, bool, (size_t)o->s->values.count);
     leave_out(o, scratch, &o->s->main);
     leave_out_unmade(o, scratch, &o->s->main);
     make_names_unique(o);

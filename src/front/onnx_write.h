@@ -21,6 +21,9 @@ typedef struct onnx_writer {
     str *renamed;           /* of those whose name another graph has too; else empty */
     names nodes;            /* names of the nodes so far → how many have it */
     uint8_t *layout;        /* of each value: onnx_layout.c */
+    bool *is_used;          /* of each value: a node reads it, or it is an output */
+    bool *is_read;          /* of each value: by a node so far, under its name */
+    bool *is_replaced;      /* of each value: a node so far has something else instead, in another layout */
     int8_t *turned_rank;    /* of those that are needed with the channels in another place */
 } onnx_writer;
 

@@ -30,9 +30,11 @@ static void rule_im2col(torch_call *c)
                     torch_arg_sizes(c, 2, dilation, 2, 1) && torch_arg_sizes(c, 3, padding, 2, 0) &&
                     torch_arg_sizes(c, 4, stride, 2, 1);
     for (int i = 0; i < 2 && is_known; i++) {
-        num size = torch_dim(t, x, 2 + i), room = size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+        num size = torch_dim(t, x, 2 + i);
         is_known = dim_known(size) && size < MAX_PLACES && kernel[i] > 0 && kernel[i] < MAX_PLACES && stride[i] > 0 &&
-                   dilation[i] > 0 && dilation[i] < MAX_PLACES && padding[i] < MAX_PLACES && room >= 0;
+                   dilation[i] > 0 && dilation[i] < MAX_PLACES && padding[i] >= 0 && padding[i] < MAX_PLACES;
+        num room = is_known ? size + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 : -1;
+        is_known = room >= 0;
         windows[i] = is_known ? room / stride[i] + 1 : 0;
         is_known = is_known && kernel[i] * windows[i] <= MAX_PLACES;
     }

@@ -1,4 +1,5 @@
 #include "graph/bind.h"
+#include "graph/suggest.h"
 
 #include <stdio.h>
 
@@ -66,15 +67,23 @@ static void check_shape(sooth_model *model, const sooth_shape_binding *shape)
 {
     const source *s = &model->source;
     fail *f = &model->fail;
-    bool found = false;
-    for (int32_t k = 0; k < s->main.inputs.count && !found; k++)
-        found = str_is(s->values.items[s->main.inputs.items[k]].name, shape->input);
+    const value *found = NULL;
+    for (int32_t k = 0; k < s->main.inputs.count && !found; k++) {
+        const value *v = &s->values.items[s->main.inputs.items[k]];
+        found = str_is(v->name, shape->input) ? v : NULL;
+    }
     if (!found)
         fail_with(f, SOOTH_ERROR_USAGE, "no input is called '%.100s'; 'sooth inspect' shows the inputs", shape->input);
     for (size_t k = 0; k < shape->rank; k++)
-        if (shape->dims[k] < 0)
+        if (shape->dims[k] < SOOTH_AS_IN_FILE)
             fail_with(f, SOOTH_ERROR_USAGE, "dimension %zu of input '%.100s' cannot be %lld", k, shape->input,
                       (long long)shape->dims[k]);
+    for (size_t k = 1; k < shape->rank && (size_t)found->rank != shape->rank; k++)
+        if (shape->dims[k] < 0)
+            fail_with(
+                f, SOOTH_ERROR_USAGE,
+                "dimension %zu of input '%.100s' needs a number: the file has no shape with %zu dimensions for it", k,
+                shape->input, shape->rank);
     if (shape->rank > MAX_RANK)
         fail_with(f, SOOTH_ERROR_USAGE, "input '%.100s' cannot have %zu dimensions", shape->input, shape->rank);
 }
@@ -109,6 +118,33 @@ static bool is_number(str s, num *number)
     return s.len > 0;
 }
 
+/* Is it one of the shapes whose first dimension the batch replaces? */
+static bool has_given_batch(const binding *b, const sooth_shape_binding *given)
+{
+    return b->batch && given->rank && given->dims[0] == b->given_batch;
+}
+
+/* What the shapes of the options make a dimension with this name; NUM_UNKNOWN if none has it, or they differ. */
+static num named_in_shapes(const binding *b, str name)
+{
+    const source *s = &b->model->source;
+    num found = NUM_UNKNOWN;
+    for (int32_t k = 0; b->options && b->options->shape_count && k < s->main.inputs.count; k++) {
+        const value *v = &s->values.items[s->main.inputs.items[k]];
+        const sooth_shape_binding *given = shape_for(b->options, v->name);
+        for (int i = 0; given && (size_t)v->rank == given->rank && i < v->rank; i++) {
+            const char *text = num_text(&s->symbols, v->dims[i]);
+            if (!text || !str_is(name, text) || given->dims[i] < 0)
+                continue;
+            num dim = i == 0 && has_given_batch(b, given) ? b->batch : given->dims[i];
+            if (found != NUM_UNKNOWN && found != dim)
+                return NUM_UNKNOWN; /* readers give the same name to what need not be the same */
+            found = dim;
+        }
+    }
+    return found;
+}
+
 /* What the options say of a name, or the source where they do not, or its symbol. */
 static num named(const binding *b, str name)
 {
@@ -117,11 +153,14 @@ static num named(const binding *b, str name)
     for (size_t i = 0; o && i < o->dim_count; i++)
         if (str_is(name, o->dims[i].name))
             return o->dims[i].value;
+    num shaped = named_in_shapes(b, name);
+    if (shaped != NUM_UNKNOWN)
+        return shaped;
     for (int32_t i = 0; i < from->defaults.count; i++)
         if (str_eq(name, from->defaults.items[i].name))
             return from->defaults.items[i].value;
     num symbol = num_symbol(&b->model->net.nums, name);
-    return symbol == b->batch_symbol && symbol != NUM_UNKNOWN ? o->batch : symbol;
+    return symbol == b->batch_symbol && symbol != NUM_UNKNOWN ? b->batch : symbol;
 }
 
 num bind_dim(const binding *b, num dim)
@@ -143,49 +182,78 @@ num bind_dim(const binding *b, num dim)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------- */
 
-/* The batch is the first dimension of the first input that has one and was not given a shape. */
+/* The batch is the first dimension of the first input that has one: an open one is bound, a number of the file or of a shape
+ * that the options give is replaced, in all other inputs that begin with the same too. */
 static void bind_batch(binding *b)
 {
     const source *s = &b->model->source;
     network *net = &b->model->net;
-    bool is_given = false;
+    bool is_given = false, is_bound = false;
     b->batch_symbol = NUM_UNKNOWN;
-    if (!b->options || !b->options->batch)
-        return;
-    for (int32_t i = 0; i < s->main.inputs.count; i++) {
+    b->given_batch = NO_DIM;
+    for (int32_t i = 0; b->batch && i < s->main.inputs.count; i++) {
         const value *v = &s->values.items[s->main.inputs.items[i]];
         const sooth_shape_binding *given = shape_for(b->options, v->name);
-        is_given |= given && given->rank && given->dims[0] == b->options->batch;
-        if (v->is_initializer || v->rank < 1 || given)
+        if (given && given->rank && !is_given) {
+            b->given_batch = given->dims[0];
+            is_given = true;
+        }
+        if (v->is_initializer || v->rank < 1 ||
+            (given && (given->rank != (size_t)v->rank || !has_given_batch(b, given))))
             continue;
         num dim = bind_dim(b, v->dims[0]);
         if (num_symbolic(dim)) {
-            b->batch_symbol = dim;
+            if (!b->at_file_batch)
+                b->batch_symbol = dim;
             return;
         }
-        if (!dim_known(v->dims[0]))
-            continue;
-        if (v->dims[0] > 0 && v->dims[0] != b->options->batch) {
+        bool is_fixed = dim_known(v->dims[0]);
+        if (is_fixed && v->dims[0] > 0 && v->dims[0] != b->batch && !is_bound && !b->at_file_batch) {
             net->batch_from = v->dims[0];
-            net->batch_to = b->options->batch;
+            net->batch_to = b->batch;
         }
-        return;
+        if (is_fixed && !given)
+            return;
+        is_bound |= given != NULL;
     }
-    if (!is_given)
+    if (b->batch && !is_given)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
                   "no input has a first dimension left that a batch of %lld could bind; use --shape or --dim alone",
-                  (long long)b->options->batch);
+                  (long long)b->batch);
+}
+
+int64_t bind_batch_of_shapes(const sooth_model *model, const sooth_options *options)
+{
+    const source *s = &model->source;
+    const value *first = s->main.inputs.count ? &s->values.items[s->main.inputs.items[0]] : NULL;
+    const sooth_shape_binding *given = first ? shape_for(options, first->name) : NULL;
+    bool replaces = given && given->rank > 1 && (size_t)first->rank == given->rank && dim_known(first->dims[0]) &&
+                    given->dims[0] > 0 && given->dims[0] != first->dims[0];
+    return replaces ? given->dims[0] : 0;
+}
+
+/* A dimension of an input whose shape the options give. */
+static num given_dim(const binding *b, const value *declared, const sooth_shape_binding *given, int i)
+{
+    bool same_rank = (size_t)declared->rank == given->rank;
+    if (i == 0 && has_given_batch(b, given) && !b->at_file_batch)
+        return b->batch;
+    if (i == 0 && has_given_batch(b, given) && same_rank && dim_known(declared->dims[0]))
+        return declared->dims[0];
+    if (given->dims[i] >= 0)
+        return given->dims[i];
+    return same_rank ? bind_dim(b, declared->dims[i]) : NUM_UNKNOWN;
 }
 
 static void check_contradiction(const binding *b, const value *declared, const sooth_shape_binding *given)
 {
     for (int i = 0; i < declared->rank && (size_t)declared->rank == given->rank; i++) {
-        num other = bind_dim(b, declared->dims[i]);
-        if (!dim_known(declared->dims[i]) && dim_known(other) && other != given->dims[i])
+        num other = bind_dim(b, declared->dims[i]), dim = given_dim(b, declared, given, i);
+        if (!dim_known(declared->dims[i]) && dim_known(other) && other != dim)
             fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
                       "dimension '%s' of input '%.*s' is given twice, as %lld and as %lld; give it once",
-                      num_text(&b->model->source.symbols, declared->dims[i]), STR_ARG(declared->name),
-                      (long long)given->dims[i], (long long)other);
+                      num_text(&b->model->source.symbols, declared->dims[i]), STR_ARG(declared->name), (long long)dim,
+                      (long long)other);
     }
 }
 
@@ -200,11 +268,13 @@ static void bind_input(binding *b, value_id id)
     if (given) {
         check_contradiction(b, declared, given);
         v->rank = (int8_t)given->rank;
-        v->dims = arena_copy(net->arena, given->dims, given->rank, sizeof *given->dims);
+        v->dims = ARENA_ARRAY(net->arena, num, given->rank);
         bool same_rank = declared->rank == v->rank;
-        for (int i = 0; i < v->rank; i++)
+        for (int i = 0; i < v->rank; i++) {
+            v->dims[i] = given_dim(b, declared, given, i);
             if (same_rank && dim_known(declared->dims[i]) && declared->dims[i] != v->dims[i])
                 b->overrides = true;
+        }
         return;
     }
     v->rank = declared->rank;
@@ -242,22 +312,43 @@ static void add_remedy(network *net, const char *option)
         net->remedy = arena_printf(net->arena, "%s and %s", net->remedy, option).ptr;
 }
 
+/* Do files of this framework have channels last where they do not say? */
+static bool is_channels_last(const binding *b)
+{
+    static const char *const FORMATS[] = {"tensorflow", "keras", "tflite", "tfjs"};
+    for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++)
+        if (str_starts(b->model->source.format, FORMATS[i]))
+            return true;
+    return false;
+}
+
 /* The option of the program that binds a dimension alone; NULL: --dim does. */
 static const char *own_option(const binding *b, str name, num batch)
 {
-    return named(b, name) == batch ? "--batch 8"
-           : str_is(name, "seq")   ? "--seq 8"
-           : str_is(name, "past")  ? "--past 8"
-                                   : NULL;
+    return named(b, name) == batch ? "--batch" : str_is(name, "seq") ? "--seq" : str_is(name, "past") ? "--past" : NULL;
 }
 
-static void note_name(const binding *b, str name, num batch)
+/* Is it the name that readers make for a dimension without one ("x[2]")? */
+static bool is_made_name(const value *input, int axis, const char *text)
+{
+    char end[16];
+    snprintf(end, sizeof end, "[%d]", axis);
+    str name = str_of(text);
+    return str_ends(name, end) && str_eq((str){name.ptr, name.len - strlen(end)}, input->name);
+}
+
+/* A name that an open dimension of an input consists of. */
+static void note_name(const binding *b, const value *declared, int axis, str name, num batch)
 {
     network *net = &b->model->net;
     const char *own = own_option(b, name, batch);
-    const char *any = arena_printf(net->arena, "--dim '%.*s=8'", STR_ARG(name)).ptr;
-    network_note(net, "dimension '%.*s' is not bound: use %s%s%s", STR_ARG(name), own ? own : "", own ? " or " : "",
-                 any);
+    bool is_batch = own && strcmp(own, "--batch") == 0;
+    long long size = is_batch ? 1 : suggest_dim(declared, axis, name, is_channels_last(b));
+    const char *any = arena_printf(net->arena, "--dim '%.*s=%lld'", STR_ARG(name), size).ptr;
+    if (own)
+        own = arena_printf(net->arena, "%s %lld", own, size).ptr;
+    network_note(net, "dimension '%.*s' is not bound: use %s%s%s, for example", STR_ARG(name), own ? own : "",
+                 own ? " or " : "", any);
     add_remedy(net, own ? own : any);
 }
 
@@ -268,14 +359,17 @@ static void note_nameless(const binding *b, const value *declared)
     str shape = {"", 0};
     for (int i = 0; i < declared->rank; i++) {
         num dim = bind_dim(b, declared->dims[i]);
-        str text = num_known(dim) ? arena_printf(net->arena, "%lld", (long long)dim) : STR("?");
-        shape = arena_printf(net->arena, "%s%s%s", shape.ptr, i ? "," : "", text.ptr);
+        const char *text = num_text(&b->model->source.symbols, declared->dims[i]);
+        if (!num_known(dim))
+            dim = suggest_dim(declared, i, str_of(text && !is_made_name(declared, i, text) ? text : ""),
+                              is_channels_last(b));
+        shape = arena_printf(net->arena, "%s%s%lld", shape.ptr, i ? "," : "", (long long)dim);
     }
     const char *option = arena_printf(net->arena, "--shape '%.*s=%s'", STR_ARG(declared->name),
-                                      declared->rank < 0 ? "N,N,..." : shape.ptr)
+                                      declared->rank < 0 ? suggest_shape(declared, is_channels_last(b)) : shape.ptr)
                              .ptr;
-    network_note(net, "the shape of input '%.*s' is not complete: use %s%s", STR_ARG(declared->name), option,
-                 declared->rank < 0 ? "" : " with numbers for '?'");
+    network_note(net, "the shape of input '%.*s' is not %s: use %s, for example", STR_ARG(declared->name),
+                 declared->rank < 0 ? "known" : "complete", option);
     add_remedy(net, option);
 }
 
@@ -286,20 +380,24 @@ void bind_note_unbound(const binding *b)
     num batch = first && first->rank > 0 ? first->dims[0] : NUM_UNKNOWN;
     for (int32_t i = 0; i < net->inputs.count; i++) {
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
-        if (shape_for(b->options, declared->name))
-            continue;
+        const sooth_shape_binding *given = shape_for(b->options, declared->name);
+        if (given && given->rank != (size_t)declared->rank)
+            continue; /* check_shape saw to it that nothing but the batch is open */
         bool is_nameless = declared->rank < 0 && declared->kind == VALUE_TENSOR;
         for (int k = 0; k < declared->rank; k++) {
             num dim = bind_dim(b, declared->dims[k]);
             const char *text = num_text(&b->model->source.symbols, declared->dims[k]);
-            is_nameless |= !text && !num_known(dim);
-            if (!text || !num_symbolic(dim))
+            if (given && given->dims[k] >= 0)
+                continue;
+            bool has_name = text && (dim == batch || !is_made_name(declared, k, text));
+            is_nameless |= !has_name && !num_known(dim);
+            if (!has_name || !num_symbolic(dim))
                 continue;
             str rest = str_of(text), part;
             num number;
             while (next_part(&rest, &part))
                 if (!is_number(part, &number) && num_symbolic(named(b, part)))
-                    note_name(b, part, batch);
+                    note_name(b, declared, k, part, batch);
         }
         if (is_nameless)
             note_nameless(b, declared);

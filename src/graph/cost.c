@@ -7,11 +7,12 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
-/* Weight standardization: a norm whose data are weights themselves has the weights and a scale to train, but neither an offset nor statistics of
- * its own. */
+/* Weight standardization: a norm of channels whose data are weights themselves has the weights and a scale to train, but neither an offset
+ * nor statistics of its own. A layer norm of learned tokens has an offset like any other. */
 static bool is_norm_of_weights(const network *net, const node *n)
 {
-    return n->op->kind == OP_NORM && n->inputs[0] != NO_VALUE && net->values.items[n->inputs[0]].is_weight;
+    return n->op->kind == OP_NORM && !node_is(n, "LayerNormalization") && n->inputs[0] != NO_VALUE &&
+           net->values.items[n->inputs[0]].is_weight;
 }
 
 /* A layer's weights are parameters wherever they are stored. What pointwise work and copies read may also be a constant that the
@@ -20,7 +21,9 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
 {
     if (!is_trainable_slot(n, i))
         return false;
-    bool may_be_plain = n->op->kind == OP_POINTWISE || n->op->kind == OP_MOVE || n->op->kind == OP_VIEW;
+    bool is_data_of_norm = i == 0 && n->op->kind == OP_NORM && node_is(n, "LayerNormalization");
+    bool may_be_plain =
+        n->op->kind == OP_POINTWISE || n->op->kind == OP_MOVE || n->op->kind == OP_VIEW || is_data_of_norm;
     if (!may_be_plain)
         return !is_norm_of_weights(net, n) || i <= 1;
     bool is_scalar = true;

@@ -2,6 +2,7 @@
 #include "graph/infer.h"
 #include "graph/bind.h"
 #include "graph/elaborate.h"
+#include "graph/shape.h"
 
 #include <stdio.h>
 
@@ -206,6 +207,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
             infer_merge_declared(model, n->outputs[i]);
+    rebatch_keep(&c);
     n->is_host = all_outputs_folded(net, n);
     if (is_stored_constant(net, n))
         net->nodes.count--;
@@ -334,19 +336,45 @@ static void run(sooth_model *model)
         infer_nodes(model, &model->source.main, &top);
 }
 
-/* A rule complained under dimensions that the user gave. If it does not under those of the file, they are to blame. */
-static void check_fit(sooth_model *model, binding *b)
+static void begin_and_run(binding *b)
 {
+    begin(b);
+    run(b->model);
+}
+
+/* A rule complained under dimensions that the user gave. If it does not under those of the file, they are to blame. */
+static void check_fit(binding *b)
+{
+    sooth_model *model = b->model;
     char complaint[256];
     snprintf(complaint, sizeof complaint, "%s", model->net.complaint);
     binding as_in_file = {.model = model};
-    begin(&as_in_file);
-    run(model);
+    begin_and_run(&as_in_file);
     if (!model->net.complaint)
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "the dimensions given do not fit the network: %s", complaint);
-    *b = (binding){.model = model, .options = b->options};
+    *b = (binding){.model = model, .options = b->options, .batch = b->batch, .at_file_batch = b->at_file_batch};
+    begin_and_run(b);
+}
+
+/* The whole network with this batch (0: none is given). Where it replaces one that the file fixes, first as the file has it:
+ * shape_rebatch.c compares. */
+static void run_at_batch(binding *b, int64_t batch)
+{
+    network *net = &b->model->net;
+    *b = (binding){.model = b->model, .options = b->options, .batch = batch};
     begin(b);
-    run(model);
+    if (net->batch_from) {
+        binding first = {.model = b->model, .options = b->options, .batch = batch, .at_file_batch = true};
+        begin_and_run(&first);
+        if (net->complaint)
+            check_fit(&first);
+        value_list values = net->values;
+        *b = (binding){.model = b->model, .options = b->options, .batch = batch};
+        begin(b);
+        net->file_shapes = values.items;
+        net->file_shape_count = values.count;
+    }
+    run(b->model);
 }
 
 void infer_network(sooth_model *model, const sooth_options *options)
@@ -356,22 +384,15 @@ void infer_network(sooth_model *model, const sooth_options *options)
     if (options)
         bind_check(model, options);
     binding b = {.model = model, .options = options};
-    begin(&b);
-    if (net->batch_from) { /* first as the file has it: shape_rebatch.c compares */
-        sooth_options as_in_file = *options;
-        as_in_file.batch = 0;
-        binding first = {.model = model, .options = &as_in_file};
-        begin(&first);
-        run(model);
-        value_list values = net->values;
-        b = (binding){.model = model, .options = options};
-        begin(&b);
-        net->file_shapes = values.items;
-        net->file_shape_count = values.count;
+    run_at_batch(&b, options ? options->batch : 0);
+    int64_t batch = net->complaint && !b.batch ? bind_batch_of_shapes(model, options) : 0;
+    if (batch) { /* the shape that was given may differ by the batch, which the file has fixed inside, too */
+        run_at_batch(&b, batch);
+        if (net->complaint)
+            run_at_batch(&b, 0);
     }
-    run(model);
     if (net->complaint && !net->batch_from && options)
-        check_fit(model, &b);
+        check_fit(&b);
     model->binding = NULL;
     for (int32_t i = 0; i < model->source.main.outputs.count; i++) {
         value_id id = model->source.main.outputs.items[i];

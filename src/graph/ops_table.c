@@ -325,7 +325,7 @@ static const op_info TABLE[] = {
      shape_batch_norm, NULL, cost_pointwise, 2},
     {"GroupNormalization", "", 3, 3, 1, 1, OP_NORM, MEM_NEW, SAVE_INPUTS, 0x6, shape_same, NULL, cost_pointwise, 8},
     {"InstanceNormalization", "", 3, 3, 1, 1, OP_NORM, MEM_NEW, SAVE_INPUTS, 0x6, shape_same, NULL, cost_pointwise, 8},
-    {"LayerNormalization", "", 2, 3, 1, 3, OP_NORM, MEM_NEW, SAVE_INPUTS, 0x6,
+    {"LayerNormalization", "", 2, 3, 1, 3, OP_NORM, MEM_NEW, SAVE_INPUTS, 0x7,
      shape_layer_norm, NULL, cost_pointwise, 8},
     {"LpNormalization", "", 1, 1, 1, 1, OP_NORM, MEM_NEW, SAVE_INPUTS | SAVE_OUTPUT, 0,
      shape_same, NULL, cost_pointwise, 3},

@@ -246,8 +246,33 @@ static void try_sloped_layer_norm(pass_context *p, node *inverse)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
+/* As OpenVINO writes it: mean and deviation in one operator, then scale and bias. */
+static void try_scaled_layer_norm(pass_context *p, node *n)
+{
+    int32_t given;
+    int count = node_attr_ints(n, "axes", &given) ? last_axes(p, n) : 0;
+    if (!count)
+        return;
+    pass_group g = {.count = 0};
+    group_add(&g, n);
+    value_id output = n->outputs[0];
+    value_id inputs[3] = {n->inputs[0], NO_VALUE, NO_VALUE};
+    inputs[1] = affine(p, &g, &output, "Mul", count);
+    inputs[2] = affine(p, &g, &output, "Add", count);
+    if (count > 1 && inputs[1] == NO_VALUE)
+        return;
+    double epsilon = node_attr_real(n, "epsilon", 1e-5);
+    node *made = pass_replace_group(p, &g, n, "LayerNormalization", inputs, inputs[2] == NO_VALUE ? 2 : 3, output);
+    if (!made)
+        return;
+    pass_attr_int(p, made, "axis", -count);
+    pass_attr_real(p, made, "epsilon", epsilon);
+}
+
 void pass_layer_norm(pass_context *p)
 {
+    PASS_FOR_EACH (p, n, "MeanVarianceNormalization")
+        try_scaled_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Reciprocal")
         try_sloped_layer_norm(p, n);
     PASS_FOR_EACH (p, n, "Reciprocal")

@@ -56,6 +56,8 @@ void rebatch_target(infer *c, int input, num *dims, int rank);
 /* Is something that has the new batch in front joined along another axis? Then all inputs have to have it. */
 bool rebatch_joins(infer *c, int axis);
 num rebatch_joined(infer *c, value_id id); /* the first dimension of such an input */
+/* Outputs that no rule knows stay what the file declares, if the batch has changed nothing that the node reads. */
+void rebatch_keep(infer *c);
 
 /* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
 void shape_shape(infer *c);

@@ -171,3 +171,33 @@ num rebatch_joined(infer *c, value_id id)
     complain(c, "one of its inputs keeps a batch of %lld", (long long)old);
     return NUM_UNKNOWN;
 }
+
+/* Is an input what it was at the file's batch, as far as anything is known of it? */
+static bool is_as_before(const infer *c, value_id id)
+{
+    const value *now = id == NO_VALUE ? NULL : &c->net->values.items[id], *before = now ? at_file_batch(c, id) : NULL;
+    if (!now)
+        return true;
+    if (!before || before->rank != now->rank || !value_shape_known(now))
+        return false;
+    int64_t count = product(now->dims, 0, now->rank);
+    return memcmp(before->dims, now->dims, (size_t)now->rank * sizeof(num)) == 0 && !before->ints == !now->ints &&
+           (!now->ints || memcmp(before->ints, now->ints, (size_t)count * sizeof(num)) == 0);
+}
+
+void rebatch_keep(infer *c)
+{
+    if (!is_rebatching(c))
+        return;
+    for (int32_t i = 0; i < c->node->input_count; i++)
+        if (!is_as_before(c, c->node->inputs[i]))
+            return;
+    for (int32_t i = 0; i < c->node->output_count; i++) {
+        value *v = c->node->outputs[i] == NO_VALUE ? NULL : &c->net->values.items[c->node->outputs[i]];
+        const value *before = v && !value_shape_known(v) ? at_file_batch(c, c->node->outputs[i]) : NULL;
+        if (!before)
+            continue;
+        v->rank = before->rank;
+        v->dims = arena_copy(c->arena, before->dims, (size_t)before->rank, sizeof(num));
+    }
+}

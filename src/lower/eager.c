@@ -273,6 +273,8 @@ static const struct lowering {
     {"Mean", lower_variadic, NULL, NULL, NOT_LOCAL},
     {"LRN", lower_response_norm, NULL, NULL, NOT_LOCAL},
     {"InstanceNormalization", lower_instance_norm, NULL, NULL, NOT_LOCAL},
+    {"MeanVarianceNormalization", lower_mean_variance_norm, NULL, NULL, NOT_LOCAL},
+    {"Col2Im", lower_fold, NULL, NULL, NOT_LOCAL},
     {"SimplifiedLayerNormalization", lower_layer_norm, NULL, NULL, NOT_LOCAL},
     {"SkipLayerNormalization", lower_skip_norm, NULL, NULL, NOT_LOCAL},
     {"SkipSimplifiedLayerNormalization", lower_skip_norm, NULL, NULL, NOT_LOCAL},

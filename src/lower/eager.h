@@ -265,6 +265,8 @@ void lower_as_one(eager *e); /* rules_other.c */
 void lower_variadic(eager *e);
 void lower_response_norm(eager *e);
 void lower_instance_norm(eager *e);
+void lower_mean_variance_norm(eager *e);
+void lower_fold(eager *e);
 void lower_skip_norm(eager *e);
 void lower_packed_product(eager *e);
 void lower_contrib_attention(eager *e);

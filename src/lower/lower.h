@@ -24,6 +24,9 @@ typedef enum lower_layout {
     LAYOUT_NHWC, /* input and weights of four dimensions in channels_last */
 } lower_layout;
 
+/* Has the file most convolutions with their channels last? They run so in either layout, and what is around them had better, too. */
+bool lower_keeps_channels_last(const network *net);
+
 typedef enum lower_runtime {
     RUNTIME_EAGER,    /* PyTorch, operator by operator */
     RUNTIME_INDUCTOR, /* torch.compile: pointwise work and reductions are fused, products are library calls */

@@ -94,6 +94,38 @@ void lower_instance_norm(eager *e)
     set_result(e, 0, normalised(e, "native_group_norm", inputs, 3, &y));
 }
 
+/* Without weights: over the last axes a layer norm, else (over what lies behind the channels) a norm of each channel. */
+void lower_mean_variance_norm(eager *e)
+{
+    tensor_id t = to_float(e, input_of(e, 0));
+    extent y = tensor_extent(e, t);
+    int32_t count = 0;
+    const int64_t *axes = node_attr_ints(e->node, "axes", &count);
+    bool is_reduced[MAX_PLACED_RANK] = {false}, is_last = count > 0;
+    for (int32_t i = 0; axes && i < count; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + y.rank : axes[i];
+        if (axis >= 0 && axis < y.rank)
+            is_reduced[axis] = true;
+    }
+    for (int i = 0; i < y.rank; i++)
+        is_last &= is_reduced[i] == (i >= y.rank - count);
+    bool is_map = y.rank == 4 && is_reduced[2] && is_reduced[3] && !is_reduced[1];
+    if (is_map && extent_suggests_channels_last(&y))
+        extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
+    set_result(e, 0, normalised(e, is_last && !is_map ? "native_layer_norm" : "native_group_norm", &t, 1, &y));
+}
+
+/* F.fold: windows that lie side by side (N, C * kernel, windows) summed into the map. */
+void lower_fold(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent y = output_extent(e, 0);
+    extent_contiguous(&y);
+    set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &y));
+}
+
 /* ---- ONNX Runtime's own ------------------------------------------------------------------------------------------- */
 
 /* The sum with a residual, and a bias of it, then a norm. Outputs: the result, nothing, nothing, the sum. */

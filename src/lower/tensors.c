@@ -104,6 +104,17 @@ bool has_channels_last(const node *n)
     return may_have && node_attr_int(n, "channels_last", 0) != 0;
 }
 
+bool lower_keeps_channels_last(const network *net)
+{
+    int32_t last = 0, first = 0;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        if (n->op && n->op->kind == OP_CONV)
+            *(has_channels_last(n) ? &last : &first) += 1;
+    }
+    return last > first;
+}
+
 static bool has_shape_of(const value *x, const value *y)
 {
     bool same = x->rank == y->rank;

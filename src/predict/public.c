@@ -132,6 +132,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     setting where = setting_default();
     where.device = slice_of(options->device, options->mig, &answer->arena, &model->fail);
     read_options(&where, options, &model->fail);
+    bool keeps_last = where.lower.layout == LAYOUT_NCHW && lower_keeps_channels_last(&model->net);
+    if (keeps_last)
+        where.lower.layout = LAYOUT_NHWC;
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
     double tdp = options->device->numbers[DEVICE_TDP_W];
     double limit = options->power_limit_w;
@@ -145,6 +148,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
+    if (keeps_last && options->layout)
+        *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
+            "The file has its channels last and runs so: nhwc.";
     return SOOTH_OK;
 }
 

@@ -7,8 +7,11 @@ against the frameworks' own; operators as Netron and the frameworks count them; 
     tensorflow.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
 import collections
+import gzip
+import pathlib
 import subprocess
 import sys
+import tempfile
 
 import corpus
 
@@ -230,6 +233,17 @@ def check_counts(report, only):
         files.check_counts(SAME[name], CALLED, is_flat)
 
 
+def check_cut(report):
+    """A file that lost its last bytes says so; the whole one does not."""
+    with tempfile.TemporaryDirectory() as directory:
+        for lost in (0, 20000):
+            path = pathlib.Path(directory) / "resnet50.h5"
+            content = gzip.decompress((corpus.MODELS / "made/keras/resnet50.keras3.15.1.h5.gz").read_bytes())
+            path.write_bytes(content[:len(content) - lost])
+            notes = corpus.Inspection(path, "--batch", "1").json.get("notes", [])
+            report.check(any("is cut off" in note for note in notes) == bool(lost), f".h5 without its last {lost} bytes", notes)
+
+
 def main():
     corpus.require("models/oracle/tf_shapes.jsonl.gz", "models/oracle/made.jsonl.gz", "models/oracle/netron.jsonl.gz", "models/tflite")
     only = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -239,6 +253,7 @@ def main():
     check_stored(report, only)
     check_made(report, only)
     check_counts(report, only)
+    check_cut(report)
     report.end()
 
 

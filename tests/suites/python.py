@@ -37,7 +37,8 @@ for name in names:
     prediction = model.predict(gpu="rtx-3090")
     answers.append({"name": name, "params": model.totals["params"], "truth": sum(p.numel() for p in network.parameters()),
                     "unknown": model.structure["unknown_operators"], "macs": model.totals["macs"], "ms": prediction.latency_ms,
-                    "batch": prediction.batch, "training": network.training})
+                    "batch": prediction.batch, "training": network.training, "file": prediction.data["model"]["file"],
+                    "class": type(network).__name__})
 print(json.dumps(answers))
 """
 TORCH_NETWORKS = {"torchvision": ["resnet18", "mobilenet_v3_small", "efficientnet_b0", "vit_b_16"],
@@ -113,6 +114,9 @@ def dimensions_stay_as_they_were_bound():
     assert model.predict(batch=8).batch == 8
     assert model.predict(gpu="rtx-3090").batch == 8
     assert model.bind(batch=3).predict(kernels=True).kernels[0]["op"]
+    shaped = sooth.load("zoo:resnet18", batch=2, shapes={"input": [None, 3, 64, 64]})
+    assert shaped.inputs[0]["shape"] == [2, 3, 64, 64] and shaped.predict(batch=5).batch == 5
+    assert shaped.inputs[0]["shape"] == [5, 3, 64, 64]
 
 
 @test
@@ -260,6 +264,7 @@ def exported(library):
     done = subprocess.run([PYTHON, "-c", TORCH_SCRIPT, library, *TORCH_NETWORKS[library]], capture_output=True, env=env, timeout=900)
     assert done.returncode == 0, done.stderr.decode()[-600:]
     for answer in json.loads(done.stdout.decode().splitlines()[-1]):
+        assert answer["file"] == answer["class"], answer  # not the temporary file
         assert answer["params"] == answer["truth"], answer
         assert not answer["unknown"] and answer["macs"] > 0 and answer["ms"] > 0 and answer["batch"] == 2 and not answer["training"], answer
 
