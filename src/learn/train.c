@@ -34,9 +34,9 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
                    .decay = 1e-4,
                    .stack_decay = 0.01,
                    .unknown_stack = 0.08,
-                   .unknown_gpu = 0.25,
+                   .unknown_gpu = 0.4,
                    .pair_weight = 0.5,
-                   .unknown_op = 0.15};
+                   .unknown_op = 0.05};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
