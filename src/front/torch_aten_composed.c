@@ -223,7 +223,7 @@ static void rule_embedding_bag(torch_call *c)
     torch *t = c->torch;
     value_id table = torch_arg_tensor(c, 0), indices = torch_arg_tensor(c, 1), offsets = torch_arg_tensor(c, 2);
     num rows = torch_dim(t, indices, 0), bags = torch_dim(t, offsets, 0), mode = torch_arg_int(c, 4, SUM);
-    if (torch_arg_bool(c, 7, false) && dim_known(bags))
+    if (torch_arg_bool(c, 7, false) && dim_known(bags) && bags > 0)
         bags--;
     bool is_even = torch_rank(t, indices) == 1 && torch_rank(t, offsets) == 1 && torch_rank(t, table) == 2 &&
                    dim_known(rows) && dim_known(bags) && bags > 0 && rows > 0;
@@ -643,7 +643,7 @@ static void rule_multinomial(torch_call *c)
     value_id x = torch_arg_tensor(c, 0);
     int rank = torch_rank(t, x);
     const num dims[2] = {rank == 2 ? torch_dim(t, x, 0) : torch_arg_int(c, 1, 1), torch_arg_int(c, 1, 1)};
-    torch_return_foreign(c, DT_INT64, rank, dims);
+    torch_return_foreign(c, DT_INT64, rank == 1 || rank == 2 ? rank : RANK_UNKNOWN, dims);
 }
 
 static void rule_max_unpool(torch_call *c)

@@ -248,12 +248,15 @@ static void rule_as_real(torch_call *c)
     num dims[MAX_RANK];
     value_id x = torch_arg_tensor(c, 0);
     int rank = dims_of(t, x, dims);
-    if (rank < 0 || rank >= MAX_RANK - 1 || torch_at(t, x)->dtype == DT_COMPLEX64) {
-        dims[rank < 0 ? 0 : rank] = 2;
-        torch_return_foreign(c, DT_FLOAT32, rank < 0 || rank >= MAX_RANK - 1 ? RANK_UNKNOWN : rank + 1, dims);
+    if (rank < 0 || rank >= MAX_RANK - 1) {
+        torch_return_foreign(c, DT_FLOAT32, RANK_UNKNOWN, NULL);
         return;
     }
     dims[rank] = 2;
+    if (torch_at(t, x)->dtype == DT_COMPLEX64) {
+        torch_return_foreign(c, DT_FLOAT32, rank + 1, dims);
+        return;
+    }
     torch_return(c, torch_expand(t, torch_unsqueeze(t, x, rank), dims, rank + 1));
 }
 
