@@ -757,5 +757,6 @@ void keras_layer(keras_call *c)
             ROWS[i].map(c, ROWS[i].canonical);
             return;
         }
-    keras_foreign(c);
+    if (!keras_more(c))
+        keras_foreign(c);
 }

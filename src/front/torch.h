@@ -269,5 +269,7 @@ const torch_op *torch_ops_index(size_t *count);
 const torch_op *torch_ops_window(size_t *count);
 const torch_op *torch_ops_recurrent(size_t *count);
 const torch_op *torch_ops_fused(size_t *count);
+const torch_op *torch_ops_special(size_t *count);
+const torch_op *torch_ops_composed(size_t *count);
 
 #endif

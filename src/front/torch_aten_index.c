@@ -37,8 +37,9 @@ static void rule_scatter(torch_call *c)
     torch *t = c->torch;
     value_id x = torch_arg_tensor(c, 0), indices = torch_arg_tensor(c, 2);
     num axis = torch_arg_int(c, 1, 0);
-    value_id source = torch_operand(t, c->args[3], torch_at(t, x)->dtype);
-    if (c->args[3].kind != TORCH_TENSOR && torch_rank(t, indices) >= 0)
+    const torch_value given = c->args[3].kind == TORCH_NONE ? c->args[4] : c->args[3];
+    value_id source = torch_operand(t, given, torch_at(t, x)->dtype);
+    if (given.kind != TORCH_TENSOR && torch_rank(t, indices) >= 0)
         source = torch_expand(t, source, torch_at(t, indices)->dims, torch_rank(t, indices));
     torch_node n = torch_begin(t, "ScatterElements");
     torch_in(&n, x);
@@ -189,7 +190,7 @@ static const torch_op OPS[] = {
     {"index", "input indices", rule_index, NULL},
     {"index_select", "input dim index", rule_index_select, NULL},
     {"nonzero", "input", rule_nonzero, NULL},
-    {"scatter", "input dim index src", rule_scatter, NULL},
+    {"scatter", "input dim index src value", rule_scatter, NULL},
     {"scatter_add", "input dim index src", rule_scatter, NULL},
     {"sort", "input dim descending", rule_sort, NULL},
     {"topk", "input k dim largest sorted", rule_topk, NULL},

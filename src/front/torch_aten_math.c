@@ -441,8 +441,10 @@ static void rule_variance(torch_call *c)
     if (str_starts(name, "std"))
         result = torch_emit1(t, "Sqrt", result);
     torch_return(c, result);
-    if (str_ends(name, "_mean"))
-        torch_return(c, mean);
+    if (!str_ends(name, "_mean"))
+        return;
+    bool is_dropped = !torch_arg_bool(c, 3, false) && torch_rank(t, result) >= 0;
+    torch_return(c, is_dropped ? torch_reshape(t, mean, torch_at(t, result)->dims, torch_rank(t, result)) : mean);
 }
 
 static void rule_cumsum(torch_call *c)
@@ -498,7 +500,6 @@ static const torch_op OPS[] = {
     {"hardswish", "input", rule_unary, "HardSwish"},
     {"hardtanh", "input min_val max_val", rule_hardtanh, NULL},
     {"leaky_relu", "input negative_slope", rule_alpha, "LeakyRelu"},
-    {"log_sigmoid", "input", rule_unary, "LogSigmoid"},
     {"mish", "input", rule_unary, "Mish"},
     {"prelu", "input weight", rule_prelu, NULL},
     {"_prelu_kernel", "input weight", rule_prelu, NULL},

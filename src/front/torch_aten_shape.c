@@ -523,13 +523,14 @@ static void rule_roll(torch_call *c)
 
 static void rule_flip(torch_call *c)
 {
+    static const num BEFORE_ALL = -((num)1 << 40); /* below, numbers are symbols */
     torch *t = c->torch;
     value_id x = torch_arg_tensor(c, 0);
     num axes[MAX_RANK];
     int count = torch_arg_ints(c, 1, axes);
     for (int i = 0; i < count; i++)
         if (num_known(axes[i]))
-            x = torch_slice(t, x, axes[i], -1, -INT64_MAX, -1);
+            x = torch_slice(t, x, axes[i], -1, BEFORE_ALL, -1);
     torch_return(c, x);
 }
 

@@ -149,7 +149,7 @@ static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t coun
 /* A number that is not plain has no place in a file: the network has it, the source only knows that there is one. */
 static value_id const_nums(torch *t, const num *ints, int rank, int count, bool joker)
 {
-    uint64_t plain[MAX_RANK] = {0};
+    uint64_t *plain = ARENA_ARRAY(t->arena, uint64_t, (size_t)count);
     int symbolic = 0;
     for (int i = 0; i < count; i++) {
         symbolic += !num_known(ints[i]);

@@ -353,9 +353,12 @@ static void note_name(const binding *b, const value *declared, int axis, str nam
 }
 
 /* An input whose dimensions have no names to bind them by. */
-static void note_nameless(const binding *b, const value *declared)
+static void note_nameless(const binding *b, const value *declared, dtype type)
 {
     network *net = &b->model->net;
+    value typed = *declared;
+    if (typed.dtype == DT_UNKNOWN) /* operators may have said what they want */
+        typed.dtype = type;
     str shape = {"", 0};
     for (int i = 0; i < declared->rank; i++) {
         num dim = bind_dim(b, declared->dims[i]);
@@ -366,7 +369,7 @@ static void note_nameless(const binding *b, const value *declared)
         shape = arena_printf(net->arena, "%s%s%lld", shape.ptr, i ? "," : "", (long long)dim);
     }
     const char *option = arena_printf(net->arena, "--shape '%.*s=%s'", STR_ARG(declared->name),
-                                      declared->rank < 0 ? suggest_shape(declared, is_channels_last(b)) : shape.ptr)
+                                      declared->rank < 0 ? suggest_shape(&typed, is_channels_last(b)) : shape.ptr)
                              .ptr;
     network_note(net, "the shape of input '%.*s' is not %s: use %s, for example", STR_ARG(declared->name),
                  declared->rank < 0 ? "known" : "complete", option);
@@ -400,6 +403,6 @@ void bind_note_unbound(const binding *b)
                     note_name(b, declared, k, part, batch);
         }
         if (is_nameless)
-            note_nameless(b, declared);
+            note_nameless(b, declared, net->values.items[net->inputs.items[i]].dtype);
     }
 }

@@ -16,10 +16,32 @@ static int find_label(const char *names, int count, char c)
     return -1;
 }
 
-/* "ab,bc->ac": the three terms; false if it is of another form. */
-static bool read_terms(str equation, char terms[3][MAX_PLACED_RANK], int ranks[3])
+static bool is_letter(char c)
 {
-    int at = LEFT;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* How many dimensions "..." stands for in each term, at most ten: what the letters leave of the operands' ranks. */
+static void count_dots(str equation, const int operand_ranks[2], int dots[3])
+{
+    int letters[3] = {0}, at = LEFT;
+    for (size_t i = 0; i < equation.len; i++) {
+        letters[at] += is_letter(equation.ptr[i]);
+        at += (equation.ptr[i] == ',' || equation.ptr[i] == '>') && at < RESULT;
+    }
+    dots[RESULT] = 0;
+    for (int i = LEFT; i <= RIGHT; i++) {
+        dots[i] = operand_ranks[i] - letters[i];
+        dots[i] = dots[i] < 0 ? 0 : dots[i] > 10 ? 10 : dots[i];
+        dots[RESULT] = dots[i] > dots[RESULT] ? dots[i] : dots[RESULT];
+    }
+}
+
+/* "ab,bc->ac", "...ab,bc->...ac": the three terms; false if it is of another form. */
+static bool read_terms(str equation, const int operand_ranks[2], char terms[3][MAX_PLACED_RANK], int ranks[3])
+{
+    int at = LEFT, dots[3];
+    count_dots(equation, operand_ranks, dots);
     memset(ranks, 0, 3 * sizeof *ranks);
     for (size_t i = 0; i < equation.len; i++) {
         char c = equation.ptr[i];
@@ -30,9 +52,13 @@ static bool read_terms(str equation, char terms[3][MAX_PLACED_RANK], int ranks[3
         } else if (c == '-' && at == RIGHT && i + 1 < equation.len && equation.ptr[i + 1] == '>') {
             at = RESULT;
             i++;
-        } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) && ranks[at] < MAX_PLACED_RANK &&
-                   find_label(terms[at], ranks[at], c) < 0) {
+        } else if (is_letter(c) && ranks[at] < MAX_PLACED_RANK && find_label(terms[at], ranks[at], c) < 0) {
             terms[at][ranks[at]++] = c;
+        } else if (c == '.' && i + 2 < equation.len && equation.ptr[i + 1] == '.' && equation.ptr[i + 2] == '.' &&
+                   find_label(terms[at], ranks[at], '9') < 0 && ranks[at] + dots[at] <= MAX_PLACED_RANK) {
+            for (int k = 10 - dots[at]; k < 10; k++) /* the last ones belong together */
+                terms[at][ranks[at]++] = (char)('0' + k);
+            i += 2;
         } else {
             return false;
         }
@@ -125,9 +151,10 @@ void lower_einsum(eager *e)
     char terms[3][MAX_PLACED_RANK];
     int ranks[3];
     const node *n = e->node;
-    bool is_pair = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE &&
-                   read_terms(node_attr_string(n, "equation", ""), terms, ranks) && ranks[LEFT] == input_rank(e, 0) &&
-                   ranks[RIGHT] == input_rank(e, 1);
+    bool has_both = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
+    const int operand_ranks[2] = {has_both ? input_rank(e, 0) : 0, has_both ? input_rank(e, 1) : 0};
+    bool is_pair = has_both && read_terms(node_attr_string(n, "equation", ""), operand_ranks, terms, ranks) &&
+                   ranks[LEFT] == operand_ranks[LEFT] && ranks[RIGHT] == operand_ranks[RIGHT];
     labels all = {.count = 0};
     for (int i = 0; is_pair && i < ranks[RESULT]; i++)
         all.names[all.count++] = terms[RESULT][i];

@@ -225,11 +225,19 @@ void lower_matmul(eager *e)
 {
     int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* behind scale and zero point */
     bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
-    if (!are_matrices(e, 0, at) || is_rotated) {
+    bool has_both = input_of(e, 0) != NO_TENSOR && input_of(e, at) != NO_TENSOR;
+    bool has_vector = has_both && node_is(e->node, "MatMul") && (input_rank(e, 0) == 1 || input_rank(e, at) == 1);
+    if ((!are_matrices(e, 0, at) && !has_vector) || is_rotated) {
         lower_unknown(e);
         return;
     }
     tensor_id a = input_of(e, 0), b = input_of(e, at);
+    if (has_vector) { /* a row in front, a column behind: views */
+        if (input_rank(e, 0) == 1)
+            a = reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
+        if (input_rank(e, at) == 1)
+            b = reshape(e, b, 2, (const int64_t[]){tensor_at(e, b)->dims[0], 1});
+    }
     if (node_is(e->node, "FusedMatMul")) {
         a = node_attr_int(e->node, "transA", 0) ? transpose_last(e, a) : a;
         b = node_attr_int(e->node, "transB", 0) ? transpose_last(e, b) : b;
@@ -238,6 +246,10 @@ void lower_matmul(eager *e)
     a = exact ? a : to_low(e, a);
     b = exact ? b : to_low(e, b);
     tensor_id y = matmul(e, a, b, false);
+    if (has_vector) {
+        extent x = output_extent(e, 0);
+        y = reshape(e, y, x.rank, x.dims);
+    }
     e->out->tensors.items[y].keeps_float = exact;
     set_result(e, 0, y);
 }
