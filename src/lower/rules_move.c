@@ -137,6 +137,9 @@ void lower_expand(eager *e)
         lower_unknown(e);
         return;
     }
+    /* A number in a new shape, as exporters write a bias that is zero: a constant like any other. */
+    if (tensor_at(e, input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
+        return;
     set_result(e, 0, expand(e, input_of(e, 0), x.rank, x.dims));
 }
 
