@@ -56,7 +56,7 @@ def check_labels(report, folder):
                 strange.add(f"{path.name}: latency {row['latency_ms']}")
             graph = row["graph"] if row["graph"].startswith("zoo:") else str((folder / row["graph"]).resolve())
             if row["mode"] != "train":  # the gradients of every operator are lowering's own business
-                queries.add((row["precision"], row["layout"], row["batch"], f"mode={row['mode']}", graph))
+                queries.add((row["precision"], row["layout"], row["batch"], f"mode={row['mode']}", f"runtime={row['runtime']}", graph))
     report.check(not strange, "every row has a GPU and a latency", sorted(strange))
     queries = sorted(queries)
     faults = [f"{' '.join(query)}: {fault}" for query, fault in zip(queries, corpus.parallel(fault_of, queries)) if fault]
