@@ -136,7 +136,8 @@ static void read_sections(darknet *d, arena *a, str rest)
             *s = (section){.type = section_name(line), .first = d->options.count, .line = number};
             if (!memchr(line.ptr, ']', line.len))
                 fail_with(d->fail, SOOTH_ERROR_INPUT,
-                          "'%.*s' at line %d does not end with ']': the file is cut off, or the line to be corrected",
+                          "'%.*s' at line %d does not end with ']'; correct the configuration, or get the file again "
+                          "if it was cut off",
                           line.len < 60 ? (int)line.len : 60, line.ptr, number);
             if (s->type.len == 0)
                 section_fail(d, s, "a section has no name");

@@ -671,9 +671,9 @@ void keras_read(builder *b, const uint8_t *bytes, size_t size)
         str config;
         hdf5_open(&h, bytes, size, b->arena, f);
         if (h.end > size)
-            *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
-                arena_printf(b->arena, "the file is cut off: %llu bytes of %llu are there; what is read is not in the rest",
-                             (unsigned long long)size, (unsigned long long)h.end);
+            *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
+                b->arena, "the file is cut off: %llu bytes of %llu are there; what is read is not in the rest",
+                (unsigned long long)size, (unsigned long long)h.end);
         if (!hdf5_root_text(&h, "model_config", &config)) {
             read_weights(b, &h);
             return;

@@ -332,6 +332,11 @@ static void dialect_attr(parser *p, draft *d, str name)
         text_add_attr(p, d, name, NULL, kind);
         return;
     }
+    if (!str_contains(kind, "hlo")) { /* of another dialect: shardings, with arrows and letters inside */
+        text_skip_brackets(p);
+        text_add_attr(p, d, name, NULL, kind);
+        return;
+    }
     if (str_ends(kind, ".conv")) {
         const char *from = p->at + 1;
         text_skip_brackets(p);

@@ -33,8 +33,8 @@ MERGED = "Freezing or converting merges constants of equal contents, and all wei
 ZERO_BIAS = "The weights of these files are zero, and their converters left out biases that are zero"
 EXPLAINED = ((".frozen.", MERGED), (".mobile.", MERGED), (".optimized.", MERGED), (".dynamo.opset18.", ZERO_BIAS), ("coreml/", MERGED), ("openvino/", ZERO_BIAS),
              ("tflite/", ZERO_BIAS))
-# Another network: told in the line below the table.
-OTHER_NETWORK = {"openvino/bert_base": "queries, keys and values, whose weights are all zero, became one product: six in a layer, not eight"}
+# Another network than it is called.
+NOT_THE_SAME = {"openvino/bert_base": "queries, keys and values are one product: all weights of the file were zero when it was converted"}
 # Who has kernels of his own, and which.
 SOFTMAX = "Keras's networks end with a softmax"
 POOL = "No pool that keeps a map of 7 × 7 as it is"
@@ -107,15 +107,13 @@ def main():
     for (path, line), (figures, why) in zip(tasks, corpus.parallel(measure, tasks)):
         if "--files" in sys.argv:
             print(f"{line['file']:60} {figures or why}")
-        if figures is None:
+        other = next((why for part, why in NOT_THE_SAME.items() if line["file"].startswith(part)), None)
+        if figures is None or other:
+            why = other or why
             unread[line["file"].split("/")[0], why.rsplit(": ", 1)[-1]] += 1
             report.detail(f"{line['file']}: {why}")
             continue
         name = line["file"].split("/")[0]
-        other = next((why for part, why in OTHER_NETWORK.items() if line["file"].startswith(part)), None)
-        if other:
-            unread[name, other] += 1
-            continue
         groups[line["network"], line["macs"]][name, explanation(line["file"]), own_kernels(line["file"])].append(figures)
     table = ["| network | format | files | parameters | MACs | kernels | latency |", "| --- | --- | --- | --- | --- | --- | --- |"]
     notes = []
