@@ -127,25 +127,27 @@ static dataset make_dataset(arena *a)
 static void run(double limit_ms, arena *a)
 {
     static double times[MAX_STEPS];
-    static int32_t order[BATCHES][EXAMPLES];
+    static batch batches[BATCHES];
     dataset d = make_dataset(a);
     trainer t;
     trainer_init(&t, &d, 1, a);
     /* Examples of both kinds are mixed, so that the parts of a batch weigh about the same. */
-    for (int32_t b = 0; b < BATCHES; b++)
+    for (int32_t b = 0; b < BATCHES; b++) {
+        int32_t *order = batches[b].order;
+        batches[b].count = EXAMPLES;
         for (int32_t i = 0; i < EXAMPLES; i++)
-            order[b][i] = b * EXAMPLES + i;
-    for (int32_t b = 0; b < BATCHES; b++)
+            order[i] = b * EXAMPLES + i;
         for (int32_t i = EXAMPLES - 1; i > 0; i--) {
-            int32_t j = (int32_t)(trainer_random(&t) % (uint64_t)(i + 1)), swapped = order[b][i];
-            order[b][i] = order[b][j];
-            order[b][j] = swapped;
+            int32_t j = (int32_t)(trainer_random(&t) % (uint64_t)(i + 1)), swapped = order[i];
+            order[i] = order[j];
+            order[j] = swapped;
         }
+    }
     double first_loss = 0, last_loss = 0;
     int steps = 0;
     for (double began = now_ms(); steps < MAX_STEPS && (steps < LEAST_STEPS || now_ms() - began < limit_ms); steps++) {
         double start = now_ms();
-        last_loss = trainer_step(&t, &d, order[steps % BATCHES], EXAMPLES, 2e-3);
+        last_loss = trainer_step(&t, &d, &batches[steps % BATCHES], 2e-3);
         times[steps] = now_ms() - start;
         first_loss = steps ? first_loss : last_loss;
     }

@@ -52,6 +52,7 @@ class Predictor(torch.nn.Module):
         self.stack_host = torch.nn.Parameter(torch.full((stacks,), 5.0).log())
         self.group_host = torch.nn.Parameter(torch.zeros(len(shape["groups"])))
         self.gpu_host = torch.nn.Parameter(torch.zeros(gpus))
+        self.machine_host = torch.nn.Parameter(torch.zeros(stacks, gpus))
         width = shape["features"] + op + stack + gpu
         self.groups = torch.nn.ModuleList(Group(width, first, second) for _, first, second in shape["groups"])
 
@@ -66,7 +67,8 @@ class Predictor(torch.nn.Module):
             if len(g["op"]):
                 factors = net(torch.cat((g["features"], self.ops[g["op"]], vectors[g["example"]]), 1))
                 device = device.index_add(0, g["example"], (factors * g["ideal"]).sum(1))
-        host = (batch["launches"] * self.group_host.exp()).sum(1) * (self.stack_host[stack] + self.gpu_host[gpu]).exp()
+        each = (self.stack_host[stack] + self.gpu_host[gpu] + self.machine_host[stack, gpu]).exp()
+        host = (batch["launches"] * self.group_host.exp()).sum(1) * each
         larger, smaller = torch.maximum(device, host), torch.minimum(device, host)
         joint = larger * (1 + (smaller / larger) ** POWER) ** (1 / POWER)
         error = ((joint + self.stack_fixed[stack].exp()) / batch["latency"]).log() / HUBER
