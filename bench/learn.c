@@ -96,18 +96,22 @@ static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], traine
 
 static dataset make_dataset(arena *a)
 {
+    static const measured_row a_network = {.where.is_operator = false}, an_operator = {.where.is_operator = true};
     trainer chance = {.random = 1};
     dataset d = {
         .items = ARENA_ARRAY(a, example, (size_t)BATCHES * EXAMPLES), .stack_count = STACKS, .gpu_count = GPUS};
     for (int b = 0; b < BATCHES; b++) {
-        for (int i = 0; i < NETWORK_ROWS; i++)
-            make_example(&d.items[d.count++], NETWORK_KERNELS, &chance, a);
+        for (int i = 0; i < NETWORK_ROWS; i++) {
+            make_example(&d.items[d.count], NETWORK_KERNELS, &chance, a);
+            d.items[d.count++].row = &a_network;
+        }
         for (int i = 0; i < OPERATOR_ROWS; i++) {
             int kernels[WORK_GROUP_COUNT] = {0}, group = 0;
             for (int rest = i % 100; rest >= OPERATOR_KERNELS[group]; group++)
                 rest -= OPERATOR_KERNELS[group];
             kernels[group] = 1;
-            make_example(&d.items[d.count++], kernels, &chance, a);
+            make_example(&d.items[d.count], kernels, &chance, a);
+            d.items[d.count++].row = &an_operator;
         }
     }
     d.mean = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
