@@ -85,6 +85,8 @@ static const hf_family FAMILIES[] = {
     {"roberta", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
     {"xlm-roberta", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
     {"camembert", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
+    {"data2vec-text", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
+    {"ernie", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
     {"electra", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"distilbert", hf_encoder, LM_POST, LM_LAYER, BERT, 0},
     {"albert", hf_encoder, LM_POST, LM_LAYER, BERT | HF_POOLER, 0},
@@ -345,6 +347,12 @@ static const struct {
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 vocab_size 30522 "
      "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 type_vocab_size 2"},
     {"camembert",
+     "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 vocab_size 30522 "
+     "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 type_vocab_size 2"},
+    {"data2vec-text",
+     "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 vocab_size 30522 "
+     "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 type_vocab_size 2"},
+    {"ernie",
      "hidden_size 768 num_hidden_layers 12 num_attention_heads 12 intermediate_size 3072 vocab_size 30522 "
      "max_position_embeddings 512 hidden_act gelu tie_word_embeddings 1 type_vocab_size 2"},
     {"distilbert",

@@ -280,7 +280,6 @@ static const struct lowering {
     {"DynamicQuantizeLinear", lower_as_one, "mul", NULL, NOT_LOCAL},
     {"GlobalLpPool", lower_as_one, "mean", NULL, NOT_LOCAL},
     {"GroupNorm", lower_as_one, "native_group_norm", NULL, NOT_LOCAL},
-    {"Hardmax", lower_as_one, "argmax", NULL, NOT_LOCAL},
     {"ImageScaler", lower_as_one, "mul", NULL, NOT_LOCAL},
     {"LpPool", lower_as_one, "mean", NULL, NOT_LOCAL},
     {"MaxUnpool", lower_as_one, "scatter", NULL, NOT_LOCAL},
