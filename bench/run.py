@@ -95,7 +95,7 @@ def bench_nas(build):
 
 
 def bench_learn(build, seconds):
-    print("a step of training on made-up rows of the real shape: 64 rows of networks with 150 kernels, 640 of operators; fastest step")
+    print("a step of training on made-up rows of the real shape: 32 rows of networks with 150 kernels, 320 of operators; fastest step")
     done = subprocess.run([build / "bench/learn", str(seconds)], capture_output=True, text=True, check=True)
     (steps, fastest, median, *_), shape = (line.split() for line in done.stdout.splitlines())
     threads = len(os.sched_getaffinity(0))
