@@ -60,8 +60,8 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
             bits[k] |= of_row;
         }
     size_t picked = 0;
-    for (uint16_t k = 0; k < KERNEL_WIDTH; k++) {
-        picks[picked] = k;
+    for (int k = 0; k < KERNEL_WIDTH; k++) {
+        picks[picked] = (uint16_t)k;
         picked += (bits[k] << 1) != 0; /* without the sign */
     }
     return picked;
