@@ -23,7 +23,7 @@ typedef struct scope {
 static scope scope_of(const calls *c, int32_t kernel_index)
 {
     node_id layer = c->program->kernels.items[kernel_index].layer;
-    if (layer < 0 || layer >= c->net->nodes.count)
+    if (!c->net || layer < 0 || layer >= c->net->nodes.count)
         return (scope){{"", 0}, '/'};
     str name = c->net->nodes.items[layer].name;
     if (!name.len || !memchr(name.ptr, '/', name.len))
