@@ -17,6 +17,11 @@ static void keep_names(arena *a, program *p)
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
+    if (model->net.nodes.count == 0)
+        fail_with(&model->fail, SOOTH_ERROR_INPUT,
+                  "there are no operators in this file, so nothing runs that could be predicted: name the file with "
+                  "the graph, or "
+                  "the config.json of a language model");
     if (!l || !l->program || lower_options_key(&l->options) != lower_options_key(options)) {
         lowered_release(l);
         model->lowered = l = calloc(1, sizeof *l);

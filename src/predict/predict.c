@@ -38,10 +38,33 @@ static size_t group_floats(work_group g, size_t count)
 
 /* What no kernel is faster than, whatever was learned where nothing like it was measured: clocks are seldom a quarter above those of the
  * data sheet, and to start and end takes its time. Bytes may be in the cache, and the compute time of what has no products is a guess, so these bound nothing. */
-static double least_us(const work *w, const ideal_time *ideal)
+static double least_us(const work *w, const ideal_time *ideal, const device_view *view)
 {
-    static const double START_US = 1;
-    return fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
+    static const double START_US = 1, CACHES = 8;
+    double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
+    bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_ATTENTION; /* and much more than the cache holds */
+    return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
+}
+
+/* Nor is a convolution or attention slower than so many times what it takes on the ideal machine, and some microseconds, where nothing like it was measured: on a GPU that ran none of its kind, and of kinds
+ * that were never so slow anywhere. (Of measured ones depthwise convolutions in 16 bits with large windows are 440 times slower, gradients of short ones 1,200 times.) The other kinds have net_bounds(). */
+static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
+{
+    double ideal_us = ideal->compute_us + ideal->memory_us;
+    switch (w->group) {
+    case WORK_ATTENTION:
+        return 25 * ideal_us + 30;
+    case WORK_DEPTHWISE:
+        return w->product_dtype == DT_FLOAT32 ? 25 * ideal_us + 400 : gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
+    case WORK_CONV:
+    case WORK_GROUPED:
+        return gpu_ran_kind ? INFINITY : 20 * ideal_us + 40;
+    case WORK_CONV_BACKWARD:
+    case WORK_DEPTHWISE_BACKWARD:
+        return gpu_ran_kind ? INFINITY : 15 * ideal_us + 60;
+    default:
+        return INFINITY;
+    }
 }
 
 /* Who it is that runs the kernels: numbers of the net. */
@@ -74,8 +97,8 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
     net_pass pass = net_pass_at(&v->net, g, count, room + units);
-    net_bias_of(&v->net, g, net_stack_in(&v->net, who.stack, who.unknown_stack, g), net_gpu_in(&v->net, who.gpu, g),
-                room);
+    int gpu = net_gpu_in(&v->net, who.gpu, g);
+    net_bias_of(&v->net, g, net_stack_in(&v->net, who.stack, who.unknown_stack, g), gpu, room);
     pass.first_bias = room;
     pass.width = KERNEL_WIDTH;
     for (size_t i = 0; i < count; i++) {
@@ -105,10 +128,17 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         t->memory_us = t->ideal.memory_us * (double)net_factor(heads[HEAD_MEMORY], most.memory);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED], most.fixed_us);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
-        double least = least_us(&list->items[order[i]], &t->ideal);
+        double least = least_us(&list->items[order[i]], &t->ideal, view);
         if (t->device_us < least) {
             t->fixed_us += least - t->device_us;
             t->device_us = least;
+        }
+        double down = most_us(&list->items[order[i]], &t->ideal, gpu != UNKNOWN) / t->device_us;
+        if (down < 1) {
+            t->compute_us *= down;
+            t->memory_us *= down;
+            t->fixed_us *= down;
+            t->device_us *= down;
         }
     }
 }

@@ -120,7 +120,23 @@ def check_page(title, *arguments):
     check(f"{title}: coordinates are numbers", [v for v in numbers if not re.fullmatch(r"-?\d+(\.\d+)?", v)])
 
 
+GROWING = [("zoo:resnet50", []), ("zoo:resnet50", ["--layout", "nhwc"]), ("zoo:resnet50", ["--mode", "train"]), ("zoo:mobilenet_v2", ["--precision", "fp32"]),
+           ("zoo:bert_base", ["--precision", "fp32"]), ("zoo:vit_b_16", ["--runtime", "inductor"])]
+GPUS = "a100-sxm4-40gb,h100-sxm5-80gb,b200-sxm-180gb,l40,rtx-4090,rtx-3090,t4,p100-sxm2-16gb,v100-sxm2-16gb,a2"
+
+
+def check_growth():
+    """A larger batch takes no less time, but for chance, wherever nothing was measured too."""
+    for network, options in GROWING:
+        rows = strict_json(sooth(network, "--gpu", GPUS, "--batch", "1,2,4,8,16,32", "--format", "json", *options))
+        times = {(row["gpu"], row["batch"]): row["latency_ms"]["value"] for row in rows}
+        wrong = [(gpu, batch, times[gpu, batch], times[gpu, 2 * batch]) for gpu, batch in times
+                 if batch < 32 and times[gpu, batch] > 1.1 * times[gpu, 2 * batch]]
+        check(f"{network} {' '.join(options)}: a larger batch is not faster", wrong)
+
+
 def main():
+    check_growth()
     with tempfile.TemporaryDirectory() as directory:
         hostile = os.path.join(directory, "hostile.onnx")
         onnxtext.write(HOSTILE, hostile)
