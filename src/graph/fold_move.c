@@ -215,7 +215,8 @@ static void fold_joined(infer *c, const joined *j)
         int64_t length = j->new_axis ? 1 : v->dims[j->axis];
         num elements = value_elements(c->net, v);
         bool known = value_data(c, j->ids[i], as_int, &ints, &reals, &count);
-        if ((!known && !as_int) || length > whole - offset)
+        /* Parts that do not fit together are the shape rule's to complain of. */
+        if ((!known && !as_int) || length > whole - offset || (elements > 0 && length * inner <= 0))
             return;
         for (int64_t k = 0; k < elements; k++) {
             int64_t row = k / (length * inner), rest = k % (length * inner);

@@ -55,7 +55,9 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     case WORK_ATTENTION:
         return 25 * ideal_us + 30;
     case WORK_DEPTHWISE:
-        return w->product_dtype == DT_FLOAT32 ? 25 * ideal_us + 400 : gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
+        if (w->product_dtype == DT_FLOAT32) /* the longer, the nearer */
+            return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
+        return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
     case WORK_CONV:
     case WORK_GROUPED:
         return gpu_ran_kind ? INFINITY : 20 * ideal_us + 40;
