@@ -42,7 +42,9 @@ static double least_us(const work *w, const ideal_time *ideal, const device_view
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_ATTENTION; /* and much more than the cache holds */
+    bool reads_once =
+        w->group ==
+        WORK_PRODUCT; /* and much more than the cache holds; attention may look at a window of its keys alone */
     return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
 }
 
@@ -53,7 +55,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     double ideal_us = ideal->compute_us + ideal->memory_us;
     switch (w->group) {
     case WORK_ATTENTION:
-        return 25 * ideal_us + 30;
+        return 40 * ideal_us + 60;
     case WORK_DEPTHWISE:
         if (w->product_dtype == DT_FLOAT32) /* the longer, the nearer */
             return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
