@@ -29,7 +29,7 @@ void text_skip(parser *p)
 char text_peek(parser *p)
 {
     text_skip(p);
-    return p->at < p->end ? *p->at : '\0';
+    return p->at < p->end ? *p->at : (char)0;
 }
 
 bool text_accept(parser *p, const char *text)
@@ -365,7 +365,7 @@ void text_dense(parser *p, draft *d, str name)
     const char *from = p->at;
     text_skip_brackets(p);
     d->literal = (str){from + 1, (size_t)(p->at - from) - 2};
-    if (d->literal.len <= 8 * MAX_INTS) {
+    if (d->literal.len <= (size_t)8 * MAX_INTS) {
         const char *behind = p->at;
         p->at = from;
         text_bracketed_ints(p, &ints);

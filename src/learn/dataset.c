@@ -96,7 +96,7 @@ static void ask_for_pair(builder *b, const measured_row *r)
         *a = (asked){.row = *r};
         a->row.batch = batch << i;
         a->row.latency_ms = NAN;
-        if (other % 2) {
+        if (other % 2 && b->device_count > 0) {
             a->row.where.device = b->devices[other / 2 % (uint64_t)b->device_count];
             a->row.where.stack = STR("");
             a->row.gpu = a->row.where.device->texts[DEVICE_NAME];

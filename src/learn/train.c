@@ -297,7 +297,7 @@ static void slope_pair(const shard *s, int g, int32_t i, float *heads)
     int32_t from = half->first_of_group[g], count = half->first_of_group[g + 1] - from;
     for (int32_t k = 0; k < count; k++) {
         const sample *x = &half->samples[from + k], *y = &whole->samples[from + k];
-        float *heads_x = heads + k * HEADS, *heads_y = heads + (count + k) * HEADS;
+        float *heads_x = heads + (ptrdiff_t)k * HEADS, *heads_y = heads_x + (ptrdiff_t)count * HEADS;
         double half_us = sample_us(x, heads_x, &bounds), whole_us = sample_us(y, heads_y, &bounds);
         double most_us = MOST_OF_HALF * whole_us + SHORT_US, least_us = LEAST_OF_HALF * whole_us;
         double slope = s->pair_weight * whole_us * y->count / s->device_us[i + 1];
@@ -320,7 +320,7 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
         int32_t count = e->first_of_group[g + 1] - e->first_of_group[g];
         if (e->is_unmeasured) {
             slope_pair(s, g, i++, heads);
-            heads += 2 * count * HEADS;
+            heads += (ptrdiff_t)2 * count * HEADS;
             continue;
         }
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS)
