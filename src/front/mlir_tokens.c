@@ -29,7 +29,9 @@ void text_skip(parser *p)
 char text_peek(parser *p)
 {
     text_skip(p);
-    return p->at < p->end ? *p->at : (char)0;
+    if (p->at < p->end)
+        return *p->at;
+    return '\0';
 }
 
 bool text_accept(parser *p, const char *text)
