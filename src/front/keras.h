@@ -40,8 +40,8 @@ void keras_read_config(builder *b, const json_node *model, const char *format, s
 void keras_layer(keras_call *c);
 bool keras_recurrent(keras_call *c); /* keras_recurrent.c: false if it is none */
 bool keras_operator(keras_call *c);  /* keras_ops.c: joins, attention, keras.ops; false if it is none */
-bool keras_more(
-    keras_call *c); /* keras_more.c: sums over labels, grouped attention, single elements; false if it is none */
+bool keras_compound(
+    keras_call *c); /* keras_compound.c: sums over labels, grouped attention, single elements; false if it is none */
 void keras_foreign(keras_call *c);
 
 /* ---- keras_settings.c: what layers ask ------------------------------------------------------------------------- */

@@ -757,6 +757,6 @@ void keras_layer(keras_call *c)
             ROWS[i].map(c, ROWS[i].canonical);
             return;
         }
-    if (!keras_more(c))
+    if (!keras_compound(c))
         keras_foreign(c);
 }

@@ -259,18 +259,6 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
 /* Features are logarithms, shares and flags: all have changes of about 1 where they change at all. */
 static const double LEAST_SPREAD = 0.2;
 
-/* Both are made of the same kernels in the same order. */
-static bool is_pair(const example *a, const example *b)
-{
-    if (!a || !b || !a->samples || !b->samples || a->sample_count != b->sample_count)
-        return false;
-    for (int32_t i = 0; i < a->sample_count; i++)
-        if (a->samples[i].kin != b->samples[i].kin || a->samples[i].op != b->samples[i].op ||
-            a->samples[i].group != b->samples[i].group || a->samples[i].count != b->samples[i].count)
-            return false;
-    return true;
-}
-
 /* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
 static void standardize(dataset *d, arena *a)
 {
@@ -392,6 +380,18 @@ static void identify(dataset *d, example *e, const measured_row *r, arena *a)
     e->architecture = architecture_hash(r, a);
 }
 
+/* Both are made of the same kernels in the same order. */
+static bool is_pair(const example *a, const example *b)
+{
+    if (!a || !b || !a->samples || !b->samples || a->sample_count != b->sample_count)
+        return false;
+    for (int32_t i = 0; i < a->sample_count; i++)
+        if (a->samples[i].kin != b->samples[i].kin || a->samples[i].op != b->samples[i].op ||
+            a->samples[i].group != b->samples[i].group || a->samples[i].count != b->samples[i].count)
+            return false;
+    return true;
+}
+
 static void add_pairs(dataset *d, const builder *b, arena *a)
 {
     for (size_t i = 0; i + 1 < b->asked_count; i += 2) {
@@ -417,17 +417,20 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     size_t all = 0;
     for (int t = 0; t < table_count; t++)
         all += (size_t)tables[t]->rows.count;
+    size_t networks = 0;
     b.rows = ARENA_ARRAY(a, measured_row *, 3 * all + 1);
-    b.asked = ARENA_ARRAY(a, asked, 2 * all + 1);
     for (int t = 0; t < table_count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             measured_row *r = &tables[t]->rows.items[i];
             if (!r->reason && r->where.device && r->latency_ms > 0) {
                 b.rows[b.row_count++] = r;
-                if (r->graph.len)
-                    note_device(&b, r->where.device);
+                if (!r->graph.len)
+                    continue;
+                note_device(&b, r->where.device);
+                networks++;
             }
         }
+    b.asked = ARENA_ARRAY(a, asked, 2 * networks + 1);
     for (size_t i = 0, measured = b.row_count; i < measured; i++)
         if (b.rows[i]->graph.len)
             ask_for_pair(&b, b.rows[i]);

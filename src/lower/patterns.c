@@ -342,21 +342,8 @@ static bool is_range_along(const eager *e, value_id v, int axis, int rank)
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1 && i + rank - x->rank != axis)
             return false;
-    const node *n = maker_of(e, v, NULL);
-    while (n && (node_is(n, "Reshape") || node_is(n, "Transpose") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze")))
-        n = maker_of(e, n->inputs[0], NULL);
-    return e->is_static[v] || (n && node_is(n, "Range"));
-}
-
-/* Equal slices may share an index. */
-static bool only_scatters_read(const eager *e, value_id index)
-{
-    int readers = 0;
-    for (int32_t i = 0; i < e->net->nodes.count; i++) {
-        const node *n = &e->net->nodes.items[i];
-        readers += is_whole(n) && node_is(n, "ScatterND") && n->inputs[1] == index;
-    }
-    return readers == e->readers[index];
+    const node *shaped = maker_of(e, v, "Reshape");
+    return e->is_static[v] || maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
 }
 
 /* An index for each axis and element, as exporters write a slice that is assigned to: from ranges, or constants where that is little. */
@@ -369,7 +356,7 @@ static bool writes_slice(const eager *e, const node *scatter)
     if (e->is_static[index])
         return true;
     const node *joined = maker_of(e, index, "Concat");
-    if (!joined || joined->input_count != rank || !only_scatters_read(e, index))
+    if (!joined || joined->input_count != rank)
         return false;
     for (int i = 0; i < rank; i++) {
         const node *behind = maker_of(e, joined->inputs[i], "Unsqueeze");
@@ -395,7 +382,8 @@ void find_slice_write(eager *e, const node *scatter)
 {
     if (!is_whole(scatter) || !writes_slice(e, scatter))
         return;
-    const node *index = maker_of(e, scatter->inputs[1], "Concat"), *cast = own_maker_of(e, scatter->inputs[2], "Cast");
+    const node *index = own_maker_of(e, scatter->inputs[1], "Concat");
+    const node *cast = own_maker_of(e, scatter->inputs[2], "Cast");
     if (index)
         absorb(e, index);
     if (cast)

@@ -1,4 +1,4 @@
-/* keras_more.c: layers of Keras that sum over labels or share heads, and operators of keras.ops on single elements. */
+/* keras_compound.c: layers of Keras that sum over labels or share heads, and operators of keras.ops on single elements. */
 #include "front/keras.h"
 
 enum { MAX_LABELS = 16 };
@@ -190,7 +190,7 @@ static const struct {
     {"Tan", "Tan"},
 };
 
-bool keras_more(keras_call *c)
+bool keras_compound(keras_call *c)
 {
     if (str_is(c->class_name, "EinsumDense"))
         map_einsum_dense(c);
