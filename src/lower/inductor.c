@@ -344,6 +344,8 @@ static operand copied(inductor *c, const operand *x)
     operand made = {.at = x->at};
     extent_contiguous(&made.at);
     made.box = make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
+    const box *from = &c->boxes.items[x->box];
+    c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* those of the call stay with it */
     return made;
 }
 

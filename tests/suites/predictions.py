@@ -135,8 +135,17 @@ def check_growth():
         check(f"{network} {' '.join(options)}: a larger batch is not faster", wrong)
 
 
+def check_work():
+    """A compiler fuses kernels and copies weights; the arithmetic stays what it was."""
+    for network in ("zoo:resnet50", "zoo:vit_b_16", "zoo:bert_base"):
+        eager, compiled = (strict_json(sooth(network, "--batch", "8", "--runtime", runtime, "--format", "json"))["flops"]
+                           for runtime in ("eager", "inductor"))
+        check(f"{network}: as many FLOPs compiled as in eager mode", [] if math.isclose(eager, compiled, rel_tol=0.02) else [(eager, compiled)])
+
+
 def main():
     check_growth()
+    check_work()
     with tempfile.TemporaryDirectory() as directory:
         hostile = os.path.join(directory, "hostile.onnx")
         onnxtext.write(HOSTILE, hostile)
