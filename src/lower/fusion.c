@@ -367,6 +367,40 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
+/* A library's convolution takes maps without holes alone, and copies others itself: slices of channels that the compiler
+ * passes as they lie. */
+static void emit_hidden_copy(fusion *f, tensor_id seen, const kernel *call)
+{
+    extent x = extent_of(&f->out->tensors.items[seen]);
+    bool last = extent_suggests_channels_last(&x);
+    if (strcmp(call->op, "convolution") != 0 || (last ? extent_is_channels_last(&x) : extent_is_contiguous(&x)))
+        return;
+    if (last)
+        extent_channels_last(&x);
+    else
+        extent_contiguous(&x);
+    placed_tensor made = f->out->tensors.items[seen];
+    made.strides = arena_copy(f->arena, x.strides, (size_t)x.rank + 1, sizeof *x.strides);
+    made.storage = f->out->storage_count++;
+    made.value = NO_VALUE;
+    *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, 2);
+    held[0] = seen;
+    held[1] = f->out->tensors.count - 1;
+    int64_t bytes = extent_elements(&x) * dtype_bits(made.dtype) / 8;
+    *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = (kernel){.op = "clone",
+                                                                 .layer = call->layer,
+                                                                 .flags = KERNEL_HIDDEN,
+                                                                 .phase = call->phase,
+                                                                 .input_count = 1,
+                                                                 .output_count = 1,
+                                                                 .inputs = held,
+                                                                 .outputs = held + 1,
+                                                                 .bytes_read = bytes,
+                                                                 .bytes_written = bytes,
+                                                                 .repeat = call->repeat};
+}
+
 static void emit_call(fusion *f, const fuse_node *n)
 {
     kernel *k = ARENA_PUSH(f->arena, &f->out->kernels);
@@ -382,6 +416,8 @@ static void emit_call(fusion *f, const fuse_node *n)
     k->inputs = held;
     k->outputs = held + n->read_count;
     k->output_count = 1;
+    if (n->read_count > 0)
+        emit_hidden_copy(f, held[0], n->call);
 }
 
 static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
