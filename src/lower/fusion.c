@@ -484,20 +484,47 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     return count;
 }
 
+/* What a group writes for others, in as many elements as its loops have; its first buffer if there is no such. */
+static int32_t written_by(const joiner *j, int32_t g)
+{
+    int64_t loops = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
+    int32_t found = node_at(j, j->groups[g].first)->writes[0];
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->write_count; i++) {
+            int32_t b = node_at(j, n)->writes[i];
+            if (j->f->buffers.items[b].elements == loops && is_read_outside(j, b, g))
+                found = b;
+        }
+    return found;
+}
+
+/* Two maps of which one has its channels last: whoever makes one of the other goes against its order. */
+static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
+{
+    tensor_id x = whole(f, read), y = whole(f, written);
+    extent from = extent_of(&f->out->tensors.items[x]), to = extent_of(&f->out->tensors.items[y]);
+    bool are_maps = from.rank == 4 && to.rank == 4 && from.dims[1] > 1 && from.dims[2] > 1 && to.dims[1] > 1;
+    return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
+}
+
 /* A buffer much smaller than the loops is loaded by each of them from a cache, in whatever order. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
     kernel_loops loops = {.reduced = j->groups[g].reduced};
     int64_t count = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
+    int32_t written = written_by(j, g);
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
             const fuse_read *r = &node_at(j, n)->reads[i];
             const fuse_buffer *b = &j->f->buffers.items[r->buffer];
             if (b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g)
                 continue;
-            if (r->at.is_scattered)
-                loops.scattered += r->times;
-            else if (!r->is_in_order && b->elements > count / 2)
+            bool is_scattered = r->at.is_scattered && !r->at.is_narrow;
+            loops.loads += r->times;
+            loops.scattered += is_scattered ? r->times : 0;
+            loops.gathered += is_scattered && r->at.is_gathered ? r->times : 0;
+            if (r->at.is_scattered ? is_scattered && lies_otherwise(j->f, r->buffer, written)
+                                   : !r->is_in_order && b->elements > count / 2)
                 loops.turned += r->times;
         }
     return loops;
