@@ -367,6 +367,21 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
+/* What a library call reads: of a buffer that is a part of a joined one, the part. */
+static tensor_id seen_by_call(fusion *f, const fuse_read *r)
+{
+    tensor_id all = whole(f, r->buffer), seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
+    const placed_tensor *x = &f->out->tensors.items[seen], *y = &f->out->tensors.items[all];
+    if (x->storage == y->storage)
+        return seen;
+    if (x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0)
+        return all;
+    placed_tensor made = *x;
+    made.storage = y->storage;
+    *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+    return f->out->tensors.count - 1;
+}
+
 /* A library's convolution takes maps without holes alone, and copies others itself: slices of channels that the compiler
  * passes as they lie. */
 static void emit_hidden_copy(fusion *f, tensor_id seen, const kernel *call)
@@ -408,7 +423,7 @@ static void emit_call(fusion *f, const fuse_node *n)
     tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + 1);
     k->bytes_read = 0;
     for (int i = 0; i < n->read_count; i++) {
-        held[i] = placed(f, n->reads[i].tensor, &f->buffers.items[n->reads[i].buffer].layout);
+        held[i] = seen_by_call(f, &n->reads[i]);
         k->bytes_read = add_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
     }
     held[n->read_count] = whole(f, n->writes[0]);
@@ -507,6 +522,18 @@ static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
     return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
 }
 
+/* Does the group load the same before its node n's read i? */
+static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
+{
+    const fuse_read *r = &node_at(j, n)->reads[i];
+    uint64_t hash = access_hash(&r->at);
+    for (int32_t m = j->groups[g].first; m != NO_ITEM && m <= n; m = j->next[m])
+        for (int k = 0; k < (m == n ? i : node_at(j, m)->read_count); k++)
+            if (node_at(j, m)->reads[k].buffer == r->buffer && access_hash(&node_at(j, m)->reads[k].at) == hash)
+                return true;
+    return false;
+}
+
 /* A buffer much smaller than the loops is loaded by each of them from a cache, in whatever order. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
@@ -517,7 +544,7 @@ static kernel_loops loops_of(const joiner *j, int32_t g)
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
             const fuse_read *r = &node_at(j, n)->reads[i];
             const fuse_buffer *b = &j->f->buffers.items[r->buffer];
-            if (b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g)
+            if ((b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g) || is_loaded_before(j, g, n, i))
                 continue;
             bool is_scattered = r->at.is_scattered && !r->at.is_narrow;
             loops.loads += r->times;
@@ -575,6 +602,36 @@ static void emit_group(const joiner *j, int32_t g)
     k.fused = ops;
     if (k.output_count > 0)
         *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
+}
+
+/* Differs in one dimension; what is stacked, or was joined under a view, does not tell which one. */
+static bool is_part(const placed_tensor *part, const placed_tensor *all)
+{
+    int differ = 0;
+    for (int i = 0; i < all->rank && part->rank == all->rank; i++)
+        differ += part->dims[i] != all->dims[i];
+    return part->rank == all->rank && differ == 1;
+}
+
+/* The parts of a joined buffer lie in its memory, with the other parts in between. */
+static void place_parts(fusion *f)
+{
+    for (int32_t i = 0; i < f->nodes.count; i++) {
+        const fuse_node *n = &f->nodes.items[i];
+        if (n->kind != FUSE_JOIN)
+            continue;
+        for (int k = 0; k < n->read_count; k++) {
+            fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
+            placed_tensor made = f->out->tensors.items[part->tensor];
+            const placed_tensor *all = &f->out->tensors.items[whole(f, n->writes[0])];
+            if (!is_part(&made, all))
+                continue;
+            made.strides = all->strides;
+            made.storage = all->storage;
+            *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+            part->placed = f->out->tensors.count;
+        }
+    }
 }
 
 /* Groups after all that they read from. */
@@ -675,5 +732,6 @@ void fuse_and_emit(fusion *f)
         ;
     j.may_turn = true;
     join_round(&j);
+    place_parts(f);
     emit_all(&j);
 }
