@@ -620,10 +620,11 @@ static void place_parts(fusion *f)
         const fuse_node *n = &f->nodes.items[i];
         if (n->kind != FUSE_JOIN)
             continue;
+        tensor_id joined = whole(f, n->writes[0]); /* may move the tensors, once */
         for (int k = 0; k < n->read_count; k++) {
             fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
             placed_tensor made = f->out->tensors.items[part->tensor];
-            const placed_tensor *all = &f->out->tensors.items[whole(f, n->writes[0])];
+            const placed_tensor *all = &f->out->tensors.items[joined];
             if (!is_part(&made, all))
                 continue;
             made.strides = all->strides;
