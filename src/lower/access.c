@@ -99,13 +99,19 @@ access access_compose(arena *a, const access *at, const access *of)
     }
     access x = known ? keep(a, made, count) : access_scattered(a, elements_of(at));
     x.part = at->part * 31 + of->part;
+    x.is_gathered = at->is_gathered || of->is_gathered;
+    x.is_narrow = at->is_narrow || of->is_narrow || (at->is_scattered && access_repeated(of) > 1);
     return x;
 }
 
 access access_join(arena *a, const access *outer, const access *inner)
 {
-    if (outer->is_scattered || inner->is_scattered || outer->count + inner->count > MAX_PIECES)
-        return access_scattered(a, mul_wrapping(elements_of(outer), elements_of(inner)));
+    if (outer->is_scattered || inner->is_scattered || outer->count + inner->count > MAX_PIECES) {
+        access all = access_scattered(a, mul_wrapping(elements_of(outer), elements_of(inner)));
+        all.is_gathered = outer->is_gathered || inner->is_gathered;
+        all.is_narrow = outer->is_narrow || inner->is_narrow;
+        return all;
+    }
     piece all[MAX_PIECES + 1] = {{0, 0}};
     memcpy(all, outer->pieces, (size_t)outer->count * sizeof *all);
     memcpy(all + outer->count, inner->pieces, (size_t)inner->count * sizeof *all);

@@ -16,6 +16,8 @@ typedef struct access {
     int16_t count;
     int16_t outer_count; /* those before the loops of a reduction; all of them if there is none */
     bool is_scattered;   /* windows, borders, lookups: the elements are not told by strides */
+    bool is_gathered;    /* of those: neighbours in the loop need not be neighbours in memory */
+    bool is_narrow;      /* of those: what is read there is read again and again, such as the numbers of a norm */
     int32_t part;        /* reads of different slices with equal strides differ in this */
 } access;
 

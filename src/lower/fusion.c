@@ -367,6 +367,55 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
+/* What a library call reads: of a buffer that is a part of a joined one, the part. */
+static tensor_id seen_by_call(fusion *f, const fuse_read *r)
+{
+    tensor_id all = whole(f, r->buffer), seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
+    const placed_tensor *x = &f->out->tensors.items[seen], *y = &f->out->tensors.items[all];
+    if (x->storage == y->storage)
+        return seen;
+    if (x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0)
+        return all;
+    placed_tensor made = *x;
+    made.storage = y->storage;
+    *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+    return f->out->tensors.count - 1;
+}
+
+/* A library's convolution takes maps without holes alone, and copies others itself: slices of channels that the compiler
+ * passes as they lie. */
+static void emit_hidden_copy(fusion *f, tensor_id seen, const kernel *call)
+{
+    extent x = extent_of(&f->out->tensors.items[seen]);
+    bool last = extent_suggests_channels_last(&x);
+    if (strcmp(call->op, "convolution") != 0 || (last ? extent_is_channels_last(&x) : extent_is_contiguous(&x)))
+        return;
+    if (last)
+        extent_channels_last(&x);
+    else
+        extent_contiguous(&x);
+    placed_tensor made = f->out->tensors.items[seen];
+    made.strides = arena_copy(f->arena, x.strides, (size_t)x.rank + 1, sizeof *x.strides);
+    made.storage = f->out->storage_count++;
+    made.value = NO_VALUE;
+    *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, 2);
+    held[0] = seen;
+    held[1] = f->out->tensors.count - 1;
+    int64_t bytes = extent_elements(&x) * dtype_bits(made.dtype) / 8;
+    *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = (kernel){.op = "clone",
+                                                                 .layer = call->layer,
+                                                                 .flags = KERNEL_HIDDEN,
+                                                                 .phase = call->phase,
+                                                                 .input_count = 1,
+                                                                 .output_count = 1,
+                                                                 .inputs = held,
+                                                                 .outputs = held + 1,
+                                                                 .bytes_read = bytes,
+                                                                 .bytes_written = bytes,
+                                                                 .repeat = call->repeat};
+}
+
 static void emit_call(fusion *f, const fuse_node *n)
 {
     kernel *k = ARENA_PUSH(f->arena, &f->out->kernels);
@@ -374,7 +423,7 @@ static void emit_call(fusion *f, const fuse_node *n)
     tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + 1);
     k->bytes_read = 0;
     for (int i = 0; i < n->read_count; i++) {
-        held[i] = placed(f, n->reads[i].tensor, &f->buffers.items[n->reads[i].buffer].layout);
+        held[i] = seen_by_call(f, &n->reads[i]);
         k->bytes_read = add_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
     }
     held[n->read_count] = whole(f, n->writes[0]);
@@ -382,6 +431,8 @@ static void emit_call(fusion *f, const fuse_node *n)
     k->inputs = held;
     k->outputs = held + n->read_count;
     k->output_count = 1;
+    if (n->read_count > 0)
+        emit_hidden_copy(f, held[0], n->call);
 }
 
 static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
@@ -448,20 +499,59 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     return count;
 }
 
+/* What a group writes for others, in as many elements as its loops have; its first buffer if there is no such. */
+static int32_t written_by(const joiner *j, int32_t g)
+{
+    int64_t loops = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
+    int32_t found = node_at(j, j->groups[g].first)->writes[0];
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
+        for (int i = 0; i < node_at(j, n)->write_count; i++) {
+            int32_t b = node_at(j, n)->writes[i];
+            if (j->f->buffers.items[b].elements == loops && is_read_outside(j, b, g))
+                found = b;
+        }
+    return found;
+}
+
+/* Two maps of which one has its channels last: whoever makes one of the other goes against its order. */
+static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
+{
+    tensor_id x = whole(f, read), y = whole(f, written);
+    extent from = extent_of(&f->out->tensors.items[x]), to = extent_of(&f->out->tensors.items[y]);
+    bool are_maps = from.rank == 4 && to.rank == 4 && from.dims[1] > 1 && from.dims[2] > 1 && to.dims[1] > 1;
+    return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
+}
+
+/* Does the group load the same before its node n's read i? */
+static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
+{
+    const fuse_read *r = &node_at(j, n)->reads[i];
+    uint64_t hash = access_hash(&r->at);
+    for (int32_t m = j->groups[g].first; m != NO_ITEM && m <= n; m = j->next[m])
+        for (int k = 0; k < (m == n ? i : node_at(j, m)->read_count); k++)
+            if (node_at(j, m)->reads[k].buffer == r->buffer && access_hash(&node_at(j, m)->reads[k].at) == hash)
+                return true;
+    return false;
+}
+
 /* A buffer much smaller than the loops is loaded by each of them from a cache, in whatever order. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
     kernel_loops loops = {.reduced = j->groups[g].reduced};
     int64_t count = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
+    int32_t written = written_by(j, g);
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
             const fuse_read *r = &node_at(j, n)->reads[i];
             const fuse_buffer *b = &j->f->buffers.items[r->buffer];
-            if (b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g)
+            if ((b->writer != NO_FUSE_NODE && group_of(j, b->writer) == g) || is_loaded_before(j, g, n, i))
                 continue;
-            if (r->at.is_scattered)
-                loops.scattered += r->times;
-            else if (!r->is_in_order && b->elements > count / 2)
+            bool is_scattered = r->at.is_scattered && !r->at.is_narrow;
+            loops.loads += r->times;
+            loops.scattered += is_scattered ? r->times : 0;
+            loops.gathered += is_scattered && r->at.is_gathered ? r->times : 0;
+            if (r->at.is_scattered ? is_scattered && lies_otherwise(j->f, r->buffer, written)
+                                   : !r->is_in_order && b->elements > count / 2)
                 loops.turned += r->times;
         }
     return loops;
@@ -512,6 +602,37 @@ static void emit_group(const joiner *j, int32_t g)
     k.fused = ops;
     if (k.output_count > 0)
         *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
+}
+
+/* Differs in one dimension; what is stacked, or was joined under a view, does not tell which one. */
+static bool is_part(const placed_tensor *part, const placed_tensor *all)
+{
+    int differ = 0;
+    for (int i = 0; i < all->rank && part->rank == all->rank; i++)
+        differ += part->dims[i] != all->dims[i];
+    return part->rank == all->rank && differ == 1;
+}
+
+/* The parts of a joined buffer lie in its memory, with the other parts in between. */
+static void place_parts(fusion *f)
+{
+    for (int32_t i = 0; i < f->nodes.count; i++) {
+        const fuse_node *n = &f->nodes.items[i];
+        if (n->kind != FUSE_JOIN)
+            continue;
+        tensor_id joined = whole(f, n->writes[0]); /* may move the tensors, once */
+        for (int k = 0; k < n->read_count; k++) {
+            fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
+            placed_tensor made = f->out->tensors.items[part->tensor];
+            const placed_tensor *all = &f->out->tensors.items[joined];
+            if (!is_part(&made, all))
+                continue;
+            made.strides = all->strides;
+            made.storage = all->storage;
+            *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
+            part->placed = f->out->tensors.count;
+        }
+    }
 }
 
 /* Groups after all that they read from. */
@@ -612,5 +733,6 @@ void fuse_and_emit(fusion *f)
         ;
     j.may_turn = true;
     join_round(&j);
+    place_parts(f);
     emit_all(&j);
 }

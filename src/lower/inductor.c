@@ -238,7 +238,7 @@ int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype typ
 }
 
 int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int times)
+                       int times, bool is_gathered)
 {
     read_list l = {.count = 0};
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
@@ -246,6 +246,7 @@ int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype typ
         int64_t read = extent_elements(&in[i].at), made = mul_wrapping(extent_elements(out), times);
         access at = access_scattered(c->arena, read < made ? read : made);
         at.part = in[i].part;
+        at.is_gathered = is_gathered;
         read_operand(c, &l, &in[i], &at, NULL, times);
     }
     return finish_formula(c, op, out, type, in, count, &l, 2 * times);

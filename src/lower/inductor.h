@@ -91,9 +91,10 @@ operand operand_broadcast(const operand *x, const extent *to,
 /* A formula over operands that broadcast to `out`. */
 int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
                        int op_total);
-/* A formula that reads its operands otherwise than element by element, `times` loads for each. */
+/* A formula that reads its operands otherwise than element by element, `times` loads for each; gathered: neighbours may
+ * come from anywhere. */
 int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int times);
+                       int times, bool is_gathered);
 /* A loop over all of `full`, summed up over the dimensions that are told; outputs of the type, in the shape `out`. The
  * boxes of the outputs are numbered on from the result. */
 int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,

@@ -153,7 +153,7 @@ static void lower_scattered(inductor *c, int times)
     int count = gather_operands(c, in);
     for (int i = 0; i < count; i++) /* each tap is a lookup of its own */
         mark_reuse(c, in[i].box, times);
-    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times));
+    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times, !is_op(c->k, "constant_pad_nd")));
 }
 
 static void lower_pool(inductor *c)
@@ -171,7 +171,7 @@ static void lower_pool(inductor *c)
     }
     extent out = output_extent(c);
     x = operand_of(c, c->k->inputs[0]);
-    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps));
+    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps, false));
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void lower_reduction(inductor *c)
     find_reduced(&x.at, &out, is_reduced);
     int64_t reduced = count_reduced(&x.at, is_reduced);
     if (reduced <= MAX_UNROLLED && extent_elements(&out) != 1)
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)reduced));
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)reduced, false));
     else
         finish(c, make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
@@ -317,7 +317,7 @@ static void lower_softmax(inductor *c)
     if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
         /* Written out: each element looks at all of its row. */
         extent out = output_extent(c);
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis]));
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
         return;
     }
     normalise(c, &x.at, &x, is_reduced, 2, -1);
@@ -393,7 +393,7 @@ static void lower_join(inductor *c)
     }
     if (count <= MAX_JOINED && !is_shared &&
         ((any_formula && feeds_formulas(c, c->k->outputs[0], 8)) || (all_formulas && !has_sums))) {
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, 1));
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, 1, false));
         return;
     }
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);

@@ -122,8 +122,10 @@ typedef struct kernel_window {
 
 /* What the body of a compiler's loops loads for each element. */
 typedef struct kernel_loops {
-    int32_t scattered; /* loads from where no formula of strides leads: gathers, nearest neighbours */
-    int32_t turned;    /* of the others, loads that go through memory in another order than the loops do */
+    int32_t loads;     /* all of them: a vector of a few numbers counts as much as a map */
+    int32_t scattered; /* of those from where no formula of strides leads: windows, parts of a concatenation, gathers */
+    int32_t gathered;  /* of the scattered ones, those whose neighbours need not be neighbours: lookups */
+    int32_t turned;    /* loads that go through memory in another order than the loops do */
     int64_t reduced;   /* elements that become one; 1: pointwise */
 } kernel_loops;
 

@@ -409,6 +409,30 @@ static void work_window(writer *o)
         o->w->threads = (double)out->dims[2] * (double)out->dims[3];
 }
 
+/* Elements along the dimension that lies together in memory: of a map with channels last, its channels. */
+static double innermost(const placed_tensor *t)
+{
+    int at = -1;
+    for (int i = t->rank - 1; i >= 0; i--)
+        if (t->dims[i] > 1 && t->strides[i] > 0 && (at < 0 || t->strides[i] < t->strides[at]))
+            at = i;
+    return at < 0 ? 1 : (double)t->dims[at];
+}
+
+/* Up to so many bytes a thread can load and store at once: as many as divide what lies together in the output, and in each large input.
+ * Compilers see no further than that where they divide an index by a size. */
+static void put_vectors(writer *o, const placed_tensor *out)
+{
+    float least = 7;
+    for (int32_t i = 0; i < o->k->input_count; i++) {
+        operand x = operand_at(o, i);
+        if (x.elements * 8 >= o->w->elements)
+            least = fminf(least, alignment(innermost(x.tensor) * dtype_bits(x.tensor->dtype) / 8));
+    }
+    put(o, alignment(innermost(out) * dtype_bits(out->dtype) / 8));
+    put(o, least);
+}
+
 /* Pointwise work, copies and everything else: sizes along the dimensions, of the output and of the operands. */
 static void work_plain(writer *o)
 {
@@ -422,13 +446,19 @@ static void work_plain(writer *o)
     put(o, (float)out->rank);
     float elements = lg(o, o->w->elements);
     put(o, in ? lg(o, o->main.elements) - elements : 0);
-    for (int32_t i = 0; i < 3; i++) {
+    bool is_fused = o->w->group == WORK_FUSED;
+    for (int32_t i = 0; i < (is_fused ? 2 : 3); i++) {
         bool is_there = i < k->input_count;
         const operand *x = &o->operands[i];
         put(o, is_there ? lg(o, x->elements) - elements : -20);
         put(o, is_there ? lg(o, x->lay.inner) : 0);
         put(o, is_there ? (float)dtype_bits(x->tensor->dtype) / 32 : 0);
         put_flag(o, is_there && x->lay.lie == LIE_STRIDED);
+    }
+    if (is_fused) {
+        put_vectors(o, out);
+        put(o, lg(o, (double)k->loops.gathered + 1));
+        put(o, lg(o, (double)k->loops.loads + 1));
     }
     put(o, (float)k->fused_count);
     put(o, lg(o, (double)k->flops) - elements);
@@ -519,6 +549,7 @@ static uint64_t signature(const program *p, const kernel *k)
     hash = hash_mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
     hash = hash_mix(hash,
                     (uint64_t)k->loops.scattered << 32 ^ (uint64_t)k->loops.turned << 16 ^ (uint64_t)k->loops.reduced);
+    hash = hash_mix(hash, (uint64_t)k->loops.gathered << 32 ^ (uint64_t)k->loops.loads);
     if (k->window)
         for (int i = 0; i < k->window->rank; i++)
             hash = hash_mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |

@@ -94,6 +94,8 @@ static void print_json(const program *p, const kernel *k)
     printf("],\"fused\":[");
     for (int i = 0; i < k->fused_count; i++)
         printf("%s\"%s\"", i ? "," : "", k->fused[i]);
+    if (k->loops.reduced)
+        printf("],\"loops\":[%d,%d,%d,%d", k->loops.loads, k->loops.scattered, k->loops.gathered, k->loops.turned);
     printf("],\"macs\":%lld,\"flops\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld,\"repeat\":%lld}\n",
            (long long)k->macs, (long long)k->flops, (long long)k->bytes_read, (long long)k->bytes_written,
            (long long)k->repeat);

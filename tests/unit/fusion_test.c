@@ -223,7 +223,7 @@ static void loads(void **state)
     read_buffer(&b, x, ACCESS(a, {ROWS * COLUMNS, 1}));
     read_buffer(&b, few, ACCESS(a, {ROWS, 0}, {COLUMNS, 1})); /* in the cache, in whatever order */
     const kernel_loops *l = &fuse(&b, a, y)->kernels.items[0].loops;
-    assert_true(l->scattered == 0 && l->turned == 0 && l->reduced == 1);
+    assert_true(l->loads == 2 && l->scattered == 0 && l->gathered == 0 && l->turned == 0 && l->reduced == 1);
     b = (bench){0};
     x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE);
     y = add_loop(&b, a, ROWS * COLUMNS, 1);
@@ -231,7 +231,15 @@ static void loads(void **state)
     read_buffer(&b, x, access_scattered(a, ROWS * COLUMNS));
     b.f.nodes.items[0].reads[1].times = 3;
     l = &fuse(&b, a, y)->kernels.items[0].loops;
-    assert_true(l->scattered == 3 && l->turned == 1);
+    assert_true(l->loads == 4 && l->scattered == 3 && l->gathered == 0 && l->turned == 1);
+    b = (bench){0};
+    x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE);
+    y = add_loop(&b, a, ROWS * COLUMNS, 1);
+    access anywhere = access_scattered(a, ROWS * COLUMNS), row = ACCESS(a, {ROWS * COLUMNS, 1});
+    anywhere.is_gathered = true;
+    read_buffer(&b, x, access_compose(a, &anywhere, &row)); /* stays so through what it is read by */
+    l = &fuse(&b, a, y)->kernels.items[0].loops;
+    assert_true(l->loads == 1 && l->scattered == 1 && l->gathered == 1 && l->turned == 0);
 }
 
 int main(void)
