@@ -28,7 +28,7 @@ static bool fill_example(example *e, const work_list *list, const setting *where
                       .group = (uint8_t)w->group,
                       .count = (float)w->count,
                       .kin = w->kin,
-                      .compute_us = (float)ideal.compute_us,
+                      .compute_us = (float)ideal.steady_us,
                       .memory_us = (float)ideal.memory_us};
         features_of(w, &view, &ideal, s->features);
         e->host_count[w->group] += s->count;

@@ -11,7 +11,7 @@ typedef struct sample {
     bool is_new; /* training has not seen its like (kin) in networks; see dataset_seen() */
     float count;
     uint32_t kin;                /* see work.h */
-    float compute_us, memory_us; /* of the ideal machine, one run */
+    float compute_us, memory_us; /* of the ideal machine at its base clock, one run */
     float features[FEATURE_COUNT];
 } sample;
 

@@ -32,11 +32,11 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
     *t = (trainer){.huber = 0.03,
                    .decay = 1e-4,
-                   .stack_decay = 0.01,
-                   .unknown_stack = 0.08,
+                   .stack_decay = 0.3,
+                   .unknown_stack = 0.1,
                    .unknown_gpu = 0.4,
                    .pair_weight = 0.5,
-                   .unknown_op = 0.05};
+                   .unknown_op = 0.08};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;

@@ -23,11 +23,12 @@ device_view view_device(const setting *where);
 /* The ideal machine: FLOPs at the peak of the units that can do them, bytes at the memory's rate. Microseconds. */
 typedef struct ideal_time {
     double compute_us, memory_us, peak_flops;
+    double steady_us; /* compute_us at the base clock: what is learned is relative to it */
 } ideal_time;
 /* One number of both, for shares of kernels in a program. */
 static inline double ideal_total(const ideal_time *t)
 {
-    return t->compute_us > t->memory_us ? t->compute_us : t->memory_us;
+    return t->steady_us > t->memory_us ? t->steady_us : t->memory_us;
 }
 ideal_time ideal_of(const work *w, const device_view *d);
 

@@ -128,7 +128,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
         const float *heads = pass.heads + i * HEADS;
-        t->compute_us = t->ideal.compute_us * (double)net_factor(heads[HEAD_COMPUTE], most.compute);
+        t->compute_us = t->ideal.steady_us * (double)net_factor(heads[HEAD_COMPUTE], most.compute);
         t->memory_us = t->ideal.memory_us * (double)net_factor(heads[HEAD_MEMORY], most.memory);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED], most.fixed_us);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;

@@ -255,6 +255,7 @@ static void work_product(writer *o)
     put(o, (float)k->fused_count);
     put_flag(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
     put_flag(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
+    put_flag(o, a->dtype == DT_FLOAT8E4M3FN || a->dtype == DT_FLOAT8E5M2); /* as wide as int8, with other kernels */
 }
 
 static double window_at(const int64_t *values, int rank, int from_end)
