@@ -216,6 +216,14 @@ typedef enum sooth_format {
     SOOTH_FORMAT_MIG_PARTED, /* layouts of slices alone: a configuration (YAML) for NVIDIA's mig-parted */
 } sooth_format;
 
+/* What was asked for beside other predictions and has none, as on a GPU without the units: a row that says why. */
+typedef struct sooth_refusal {
+    const char *gpu, *mig; /* mig is "" for the whole GPU */
+    int64_t batch;         /* 0: none was settled on */
+    const char *reason;
+    size_t before; /* index of the prediction that it stands before; their count: it comes last */
+} sooth_refusal;
+
 /* All zero means: the table, every layer, no colours. */
 typedef struct sooth_report_options {
     sooth_format format;
@@ -229,6 +237,8 @@ typedef struct sooth_report_options {
     bool layers;    /* of a prediction: every layer in the table, not only the costliest; CSV of layers */
     bool kernels;   /* of a prediction: the kernels in launch order too; CSV of kernels */
     bool memory;    /* of a prediction: memory over time too, in table and JSON */
+    const sooth_refusal *refusals; /* of a comparison, in its order; table, JSON and CSV of totals have them */
+    size_t refusal_count;
 } sooth_report_options;
 
 /* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
@@ -494,7 +504,7 @@ SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *predictio
  * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 
-/* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are
+/* What `sooth predict` prints: of one prediction everything; of several (`count`), or where others were refused (options->refusals), a comparison, in JSON an array. The formats are
  * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */
 SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
                                                const sooth_report_options *options, char **text, size_t *size,

@@ -54,7 +54,7 @@ static const char *name_of(arena *a, const kernel *k)
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
 
-static void name_layers(sooth_prediction *answer, const network *net)
+static void name_layers(sooth_prediction *answer, const network *net, lower_mode mode)
 {
     answer->layer_count = net->nodes.count + OUTSIDE_COUNT;
     answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
@@ -65,7 +65,7 @@ static void name_layers(sooth_prediction *answer, const network *net)
     }
     for (int i = 0; i < OUTSIDE_COUNT; i++) {
         sooth_predicted_layer *l = &answer->layers[net->nodes.count + i];
-        l->name = OUTSIDE[i];
+        l->name = i == PHASE_FORWARD && mode != MODE_TRAIN ? "(outside the layers)" : OUTSIDE[i];
         l->op = "";
     }
 }
@@ -304,7 +304,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);
-    name_layers(answer, &model->net);
+    name_layers(answer, &model->net, where->lower.mode);
     busy_means busy = {0};
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);

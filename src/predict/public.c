@@ -139,8 +139,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     double tdp = options->device->numbers[DEVICE_TDP_W];
     double limit = options->power_limit_w;
     if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of this GPU take %.0f to %.0f W",
-                  limit, LEAST_POWER_SHARE * tdp, tdp);
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of %.*s take %.0f to %.0f W", limit,
+                  STR_ARG(options->device->texts[DEVICE_NAME]), LEAST_POWER_SHARE * tdp, tdp);
     const char *refusal = setting_refusal(&where);
     if (refusal)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s: %s", STR_ARG(where.device->texts[DEVICE_NAME]),
