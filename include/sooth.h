@@ -443,6 +443,8 @@ typedef struct sooth_predicted_layer {
     double energy_j;     /* its part; these sum to the total */
     int64_t
         peak_bytes; /* of what it made, at the peak of memory; weights and their gradients not counted. 0 without memory */
+    double
+        device_ms; /* that its kernels are busy. More than latency_ms where the host is behind: it launches others meanwhile */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);

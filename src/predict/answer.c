@@ -99,6 +99,7 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
     layer->bytes = add(layer->bytes, k->bytes_read, k->repeat);
     layer->bytes = add(layer->bytes, k->bytes_written, k->repeat);
     layer->ideal_ms += ideal_ms;
+    layer->device_ms += us / 1e3;
     layer->kernel_count++;
     *(f->compute_us > f->memory_us ? &totals->ideal_compute_ms : &totals->ideal_memory_ms) += ideal_ms;
     busy->occupancy += f->occupancy * us;
@@ -283,6 +284,34 @@ static void fill_memory(sooth_prediction *answer, const network *net, const sett
     }
 }
 
+/* Why utilizations above 100 % are no mistake: what is counted and what the units compute are not always the same. */
+static void note_utilization(sooth_prediction *answer)
+{
+    bool is_winograd = false, is_other_unit = false, is_clock = false;
+    for (int32_t i = 0; i < answer->kernel_count; i++) {
+        const launched_kernel *l = &answer->kernels[i];
+        const kernel_figures *f = answer->times->kernels[l->index].figures;
+        if (!(answer->layers[l->layer].compute_share > 100) || !answer->program->kernels.items[l->index].macs)
+            continue;
+        if (f->algorithm && strncmp(f->algorithm, "Winograd", strlen("Winograd")) == 0)
+            is_winograd = true;
+        else if (f->peak_flops > answer->totals.peak_flops)
+            is_other_unit = true;
+        else
+            is_clock = true;
+    }
+    if (!is_winograd && !is_other_unit && !is_clock)
+        return;
+    const char *counted = "FLOPs are those of the direct convolution, and Winograd's algorithm needs fewer";
+    const char *unit = "convolutions run in tf32, which has a higher peak than fp32";
+    const char *clock = "the clock may be higher than that of the data sheet";
+    add_note(answer,
+             arena_printf(&answer->arena, "Utilization above 100 %% is no mistake: %s%s%s%s%s.",
+                          is_winograd ? counted : "", is_winograd && (is_other_unit || is_clock) ? "; " : "",
+                          is_other_unit ? unit : "", is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
+                 .ptr);
+}
+
 /* Has the file weights in blocks of a few bits? */
 static bool has_packed_weights(const network *net)
 {
@@ -318,6 +347,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->totals.arithmetic = runs.products;
     if (runs.note)
         add_note(answer, runs.note);
+    note_utilization(answer);
     if (times->stack_note)
         add_note(answer, times->stack_note);
     if (where->lower.runtime != RUNTIME_ENGINE && has_packed_weights(&model->net))

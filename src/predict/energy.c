@@ -37,15 +37,17 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
             v.is_known = true;
         }
     double bytes_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9;
-    v.base_w = base * own_w;
     v.busy_w = scale * c[POWER_BUSY] * own_w;
     v.unit_w[UNIT_VECTOR] = scale * c[POWER_VECTOR] * own_w;
     v.unit_w[UNIT_TENSOR] = scale * c[POWER_TENSOR] * own_w;
     v.unit_w[UNIT_TENSOR_8] = scale * c[POWER_TENSOR_8] * own_w;
     v.dram_w = scale * c[on_package ? POWER_HBM : POWER_GDDR] * 1e-12 * bytes_s;
     v.l2_w = scale * c[POWER_L2] * 1e-12 * bytes_s;
+    cap =
+        fmin(cap, 1); /* some boards were measured a percent above their limit, but it is the limit that a user knows */
     v.default_cap_w = cap * own_w;
     v.cap_w = fmin(cap * v.limit_w, v.default_cap_w);
+    v.base_w = fmin(base * own_w, v.cap_w);
     return v;
 }
 
@@ -188,7 +190,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     e.high_j = e.energy_j * exp(half_j);
     e.power_w = seconds > 0 ? e.energy_j / seconds : 0;
     e.low_w = e.power_w * exp(-half_mean_w);
-    e.high_w = fmin(e.power_w * exp(half_mean_w), fmax(v.limit_w, e.power_w));
+    e.high_w = fmin(e.power_w * exp(half_mean_w), v.limit_w);
     e.interval_kind = interval_name(v.is_known, kind);
     return e;
 }

@@ -78,6 +78,7 @@ static void layer_rows(text *out, const sooth_prediction *p, const sooth_predict
         text_csv_real(out, l.ideal_ms);
         text_csv_number(out, (int64_t)l.kernel_count);
         text_csv_real(out, l.energy_j);
+        text_csv_real(out, l.device_ms);
         text_puts(out, "\n");
     }
 }
@@ -114,7 +115,7 @@ void predict_csv(predict_report *r)
         r->options.kernels ? "gpu,batch,name,op,layer,latency_ms,flops,bytes,device_us,bound,phase,algorithm,shape,"
                              "dtype,hidden,energy_j\n"
         : r->options.layers
-            ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j\n"
+            ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j,device_ms\n"
             : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
               "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
               "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g,"

@@ -174,6 +174,7 @@ static void layers(json *j, const sooth_prediction *p)
         json_pair_real(j, "utilization", l.compute_share);
         json_pair_string(j, "bound", l.bound);
         json_pair_real(j, "ideal_ms", l.ideal_ms);
+        json_pair_real(j, "device_ms", l.device_ms);
         json_pair_number(j, "kernels", (int64_t)l.kernel_count);
         json_close(j, '}');
     }

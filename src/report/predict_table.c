@@ -239,9 +239,9 @@ static void memory_course(predict_report *r, const sooth_prediction *p)
 static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     static const grid_column columns[] = {
-        {"layer", CELL_LEFT, 0},        {"operator", CELL_LEFT, 0}, {"ms", CELL_RIGHT, 0},
-        {"share", CELL_RIGHT, 0},       {"FLOPs", CELL_RIGHT, 2},   {"bytes", CELL_RIGHT, 3},
-        {"utilization", CELL_RIGHT, 1}, {"mJ", CELL_RIGHT, 4},      {"bound by", CELL_LEFT, 0}};
+        {"layer", CELL_LEFT, 0},   {"operator", CELL_LEFT, 0}, {"ms", CELL_RIGHT, 0},    {"share", CELL_RIGHT, 0},
+        {"GPU ms", CELL_RIGHT, 5}, {"FLOPs", CELL_RIGHT, 2},   {"bytes", CELL_RIGHT, 3}, {"utilization", CELL_RIGHT, 1},
+        {"mJ", CELL_RIGHT, 4},     {"bound by", CELL_LEFT, 0}};
     size_t count, most = r->options.top ? r->options.top : MOST_LAYERS;
     const size_t *order = predict_costliest(r, p, &count);
     bool all = r->options.layers;
@@ -256,6 +256,7 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
         grid_add(&g, l.op);
         grid_add(&g, number_digits(room, l.latency_ms));
         grid_add(&g, share_text(room, t->latency_ms.value > 0 ? 100 * l.latency_ms / t->latency_ms.value : 0));
+        grid_add(&g, number_digits(room, l.device_ms));
         grid_add(&g, number_short(room, l.flops));
         grid_add(&g, number_bytes(room, l.bytes));
         grid_add(&g, share_text(room, l.compute_share));
@@ -269,6 +270,10 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
     if (!all && count > shown)
         text_printf(r->out, "  and %zu others that take %s ms together (--layers shows them)\n", count - shown,
                     number_digits(room, fmax(left_ms, 0)));
+    if (t->host_ms > t->device_ms)
+        text_puts(r->out, "  GPU ms: how long its kernels run; ms: its part of the latency, of which the host's "
+                          "launches make up more than the "
+                          "kernels.\n");
 }
 
 static void kernels(predict_report *r, const sooth_prediction *p)
