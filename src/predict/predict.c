@@ -318,7 +318,7 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* What to tell a user whose software is not among those that were measured; NULL if there is nothing to tell. */
-static const char *stack_note(const net *n, str asked, int used, arena *a)
+static const char *stack_note(const net *n, str asked, int used, bool is_engine, arena *a)
 {
     if (!asked.len || str_is(asked, "unknown") || str_eq(n->stacks[used], asked))
         return NULL;
@@ -329,18 +329,23 @@ static const char *stack_note(const net *n, str asked, int used, arena *a)
                    STR_ARG(asked), STR_ARG(n->stacks[used]))
             .ptr;
     nearest near = nearest_to(asked);
-    str known = {"", 0};
+    str known = {"", 0},
+        parts = {"", 0}; /* with networks; with single operators, which is all there is of engines' versions */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
+        str *list = net_has_host(n, i) ? &known : &parts;
         nearest_try(&near, n->stacks[i]);
-        if (net_has_host(n, i))
-            known = arena_printf(a, "%s%s%.*s", known.ptr, known.len ? ", " : "", STR_ARG(n->stacks[i]));
+        *list = arena_printf(a, "%s%s%.*s", list->ptr, list->len ? ", " : "", STR_ARG(n->stacks[i]));
     }
+    if (is_engine && parts.len)
+        parts = arena_printf(a, "; single operators with %s", parts.ptr);
+    else
+        parts = STR("");
     str meant = near.best.len ? arena_printf(a, " Did you mean %.*s?", STR_ARG(near.best)) : STR("");
     return arena_printf(
                a,
                "The software '%.*s' is not known, nor a version near it: as if none were given.%s Networks were "
-               "measured with %s.",
-               STR_ARG(asked), meant.ptr, known.ptr)
+               "measured with %s%s.",
+               STR_ARG(asked), meant.ptr, known.ptr, parts.ptr)
         .ptr;
 }
 
@@ -382,7 +387,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             time_by_weights(&v, &list, who, &view, times, a);
         }
         if (isnan(slice.launch_us))
-            r->stack_note = stack_note(&v.net, where->stack, who.stack, a);
+            r->stack_note = stack_note(&v.net, where->stack, who.stack, where->lower.runtime == RUNTIME_ENGINE, a);
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     uint32_t groups = 0;

@@ -63,7 +63,8 @@ void sooth_predictor_free(sooth_predictor *predictor)
 
 static bool set_part(setting *where, setting_part part, const char *name, fail *f)
 {
-    if (!name || setting_set(where, part, str_of(name)))
+    bool is_choice = !name || strcmp(name, SETTING_NOT_NOTED) != 0;
+    if (!name || (is_choice && setting_set(where, part, str_of(name))))
         return true;
     nearest near = nearest_to(str_of(name));
     const char *choice;
