@@ -125,8 +125,10 @@ const char *sooth_predict_choice(const char *part, size_t index)
 /* Of the board's power: what drivers take as the lowest limit. */
 static const double LEAST_POWER_SHARE = 0.2;
 
-/* Apart from its callers, because what setjmp's own function changes is lost at a jump. */
-static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options)
+/* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true where only the model can
+ * be what fails. */
+static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
+                         bool *is_settled)
 {
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
@@ -148,11 +150,22 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
                   refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
+    *is_settled = true;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     if (keeps_last && options->layout)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "The file has its channels last and runs so: nhwc.";
     return SOOTH_OK;
+}
+
+/* What the file left open may be why the model cannot be lowered. */
+static void add_file_notes(sooth_error *e, const sooth_model *model)
+{
+    for (int32_t i = 0; i < model->source.notes.count; i++) {
+        size_t used = strlen(e->message);
+        snprintf(e->message + used, sizeof e->message - used, "; of the file: %.*s",
+                 STR_ARG(model->source.notes.items[i]));
+    }
 }
 
 static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, sooth_prediction **result,
@@ -164,7 +177,10 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
     answer->arena.block_bytes = (size_t)128 * 1024;
-    sooth_status status = make(answer, model, options);
+    bool is_settled = false;
+    sooth_status status = make(answer, model, options, &is_settled);
+    if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
+        add_file_notes(e, model);
     model->fail.error = NULL;
     answer->arena.fail = NULL; /* the model may go before the prediction, which allocates nothing more */
     if (status == SOOTH_OK)
