@@ -435,7 +435,7 @@ typedef struct sooth_predicted_layer {
     const char *name, *op; /* as in sooth_layer */
     const char
         *bound; /* what most of its time is limited by: "compute", "memory", "launch", "none" (nothing is launched) */
-    double latency_ms;    /* its part, the host's waiting included */
+    double latency_ms;    /* its part: while its kernels run, and while the GPU waits for the host to launch them */
     double ideal_ms;      /* on a GPU that reaches its peaks */
     double compute_share; /* as of the totals */
     int64_t flops, bytes;
@@ -443,8 +443,7 @@ typedef struct sooth_predicted_layer {
     double energy_j;     /* its part; these sum to the total */
     int64_t
         peak_bytes; /* of what it made, at the peak of memory; weights and their gradients not counted. 0 without memory */
-    double
-        device_ms; /* that its kernels are busy. More than latency_ms where the host is behind: it launches others meanwhile */
+    double device_ms; /* while its kernels run; the rest of latency_ms is waiting */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
@@ -464,7 +463,7 @@ typedef struct sooth_predicted_kernel {
     bool is_hidden;    /* launched by the operator before it (bias of a convolution, copy into another layout) */
     bool op_known;     /* false: an operator without a rule, named as in the file */
     int64_t repeat;    /* how often it runs in a pass; the figures are of all runs */
-    double latency_ms; /* its part, the host's waiting included */
+    double latency_ms; /* its part: while it runs, and while the GPU waits for the host to launch it */
     double energy_j;   /* its part, of all runs; these sum to the total */
     double device_us, host_us;    /* busy on the device, launching on the host */
     double compute_us, memory_us; /* on a GPU that reaches its peaks */

@@ -83,8 +83,9 @@ double energy_joint_ms(double device_ms, double host_ms)
 }
 
 /* Kernels that are slowed down by `more_us` each: the latency grows unless the host was slower anyway. */
-static void slow_down(prediction *times, const double *more_us, int32_t count)
+static void slow_down(prediction *times, const program *p, const double *more_us)
 {
+    int32_t count = p->kernels.count;
     double more_ms = 0;
     for (int32_t i = 0; i < count; i++)
         more_ms += more_us[i] / 1e3;
@@ -92,8 +93,13 @@ static void slow_down(prediction *times, const double *more_us, int32_t count)
         return;
     double grown =
         energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
-    for (int32_t i = 0; i < count; i++)
-        times->kernels[i].share_ms += grown * more_us[i] / (more_ms * 1e3);
+    /* Kernels that run longer leave less time to wait for the host in. */
+    double waiting_ms = times->latency_ms - times->device_ms;
+    double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
+    for (int32_t i = 0; i < count; i++) {
+        double before_ms = (p->kernels.items[i].repeat * times->kernels[i].device_us - more_us[i]) / 1e3;
+        times->kernels[i].share_ms = before_ms + more_us[i] / 1e3 + left * (times->kernels[i].share_ms - before_ms);
+    }
     double factor = 1 + grown / times->latency_ms;
     times->device_ms += more_ms;
     times->latency_ms *= factor;
@@ -174,7 +180,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         by_kind_us[energy_kind_of(k)] += runs * us;
     }
     if (is_lowered)
-        slow_down(times, more_us, count);
+        slow_down(times, p, more_us);
     for (int32_t i = 0; i < count; i++) {
         e.kernels_j[i] += v.base_w * times->kernels[i].share_ms * 1e-3;
         e.energy_j += e.kernels_j[i];

@@ -271,9 +271,8 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
         text_printf(r->out, "  and %zu others that take %s ms together (--layers shows them)\n", count - shown,
                     number_digits(room, fmax(left_ms, 0)));
     if (t->host_ms > t->device_ms)
-        text_puts(r->out, "  GPU ms: how long its kernels run; ms: its part of the latency, of which the host's "
-                          "launches make up more than the "
-                          "kernels.\n");
+        text_puts(r->out,
+                  "  GPU ms: while its kernels run; the rest of ms the GPU waits for the host to launch them\n");
 }
 
 static void kernels(predict_report *r, const sooth_prediction *p)
