@@ -152,6 +152,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     *is_settled = true;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
+    if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
+        *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
+            "The optimizer counts in training alone: --mode train.";
     if (keeps_last && options->layout)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "The file has its channels last and runs so: nhwc.";

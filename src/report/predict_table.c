@@ -83,8 +83,8 @@ static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
            number_digits(a, t->power_w.low), number_digits(b, t->power_w.high), dot,
            number_digits(c, t->power_limit_w));
     if (isfinite(t->co2_g)) {
-        snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
-        figure(r, "CO2", value, "%s g for 1,000 samples", number_digits(b, 1e3 * t->co2_g / (double)t->batch));
+        snprintf(value, sizeof value, "%s mg", number_digits(a, 1e3 * t->co2_g));
+        figure(r, "CO2", value, "%s mg for 1,000 samples", number_digits(b, 1e6 * t->co2_g / (double)t->batch));
     }
 }
 
