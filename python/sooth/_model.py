@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import operator
 import os
 import threading
 import weakref
@@ -63,6 +64,8 @@ def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterato
 @contextlib.contextmanager
 def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
     """The GPU of that name, alias or path, among those that the program knows too: SOOTH_GPUS may name more than the library has."""
+    if not isinstance(gpu, (str, os.PathLike, type(None))):
+        raise TypeError(f"one GPU's name, not {gpu!r}; ask once for each")
     with _open_gpus() as known:
         error, device = c.Error(), ctypes.c_void_p()
         check(_lib.sooth_gpus_find(known, c.encoded(gpu or DEFAULT_GPU), ctypes.byref(device), ctypes.byref(error)), error)
@@ -117,11 +120,17 @@ class Model:
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> dict[str, Any]:
+        try:
+            samples = 0 if batch is None else operator.index(batch)
+        except TypeError:
+            raise TypeError(f"a batch is one whole number, not {batch!r}; ask once for each") from None
+        if samples < 1 and batch is not None:
+            raise ValueError(f"a batch is at least 1, not {batch}")
         named = dict(dims or {})
         for name, value in (("seq", seq), ("past", past)):
             if value is not None:
                 named[name] = value
-        return {"batch": batch or 0, "dims": named, "shapes": {k: list(v) for k, v in (shapes or {}).items()}}
+        return {"batch": samples, "dims": named, "shapes": {k: list(v) for k, v in (shapes or {}).items()}}
 
     def _bind(self, wanted: dict[str, Any]) -> None:
         if self._bound == wanted:
@@ -148,8 +157,6 @@ class Model:
     def _bind_for(self, batch: Optional[int], **dimensions: Any) -> dict[str, Any]:
         """Binds for one question: to what it gives, else to what bind() gave, else as the file says, and an open batch to 1.
         What other questions gave does not count. Returns the dimensions."""
-        if batch is not None and batch < 1:
-            raise ValueError(f"a batch is at least 1, not {batch}")
         asked = self._dimensions(batch, **dimensions)
         wanted: dict[str, Any] = {key: {**self._given[key], **asked[key]} for key in ("dims", "shapes")}
         wanted["batch"] = asked["batch"] or self._given["batch"]

@@ -212,6 +212,21 @@ def failures_are_exceptions():
 
 
 @test
+def arguments_of_another_type():
+    import sooth
+    model = sooth.load("zoo:resnet18")
+    for bad, kind, part in ((lambda: model.predict(batch="8"), TypeError, "one whole number"),
+                            (lambda: model.predict(batch=[1, 8]), TypeError, "ask once for each"),
+                            (lambda: model.bind(batch=0), ValueError, "at least 1"),
+                            (lambda: model.predict(gpu=["t4", "a100"]), TypeError, "ask once for each")):
+        try:
+            bad()
+            raise AssertionError(f"no {kind.__name__}")
+        except kind as error:
+            assert part in str(error), error
+
+
+@test
 def pictures_and_tables_for_notebooks():
     import sooth
     prediction = sooth.load("zoo:resnet18").predict(gpu="a100")
