@@ -37,17 +37,15 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
             v.is_known = true;
         }
     double bytes_s = n[DEVICE_BANDWIDTH_GB_S] * 1e9;
+    v.base_w = base * own_w;
     v.busy_w = scale * c[POWER_BUSY] * own_w;
     v.unit_w[UNIT_VECTOR] = scale * c[POWER_VECTOR] * own_w;
     v.unit_w[UNIT_TENSOR] = scale * c[POWER_TENSOR] * own_w;
     v.unit_w[UNIT_TENSOR_8] = scale * c[POWER_TENSOR_8] * own_w;
     v.dram_w = scale * c[on_package ? POWER_HBM : POWER_GDDR] * 1e-12 * bytes_s;
     v.l2_w = scale * c[POWER_L2] * 1e-12 * bytes_s;
-    cap =
-        fmin(cap, 1); /* some boards were measured a percent above their limit, but it is the limit that a user knows */
     v.default_cap_w = cap * own_w;
     v.cap_w = fmin(cap * v.limit_w, v.default_cap_w);
-    v.base_w = fmin(base * own_w, v.cap_w);
     return v;
 }
 
@@ -152,6 +150,9 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
+    /* Some boards were measured a percent above their limit; but the limit is what a user knows, and nothing told is above it. */
+    v.cap_w = fmin(v.cap_w, v.limit_w);
+    v.base_w = fmin(v.base_w, v.cap_w);
     int32_t count = p->kernels.count;
     energy e = {.limit_w = v.limit_w,
                 .waiting_w = v.base_w,
