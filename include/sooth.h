@@ -216,6 +216,14 @@ typedef enum sooth_format {
     SOOTH_FORMAT_MIG_PARTED, /* layouts of slices alone: a configuration (YAML) for NVIDIA's mig-parted */
 } sooth_format;
 
+/* What was asked for beside other predictions and has none, as on a GPU without the units: a row that says why. */
+typedef struct sooth_refusal {
+    const char *gpu, *mig; /* mig is "" for the whole GPU */
+    int64_t batch;         /* 0: none was settled on */
+    const char *reason;
+    size_t before; /* index of the prediction that it stands before; their count: it comes last */
+} sooth_refusal;
+
 /* All zero means: the table, every layer, no colours. */
 typedef struct sooth_report_options {
     sooth_format format;
@@ -229,6 +237,8 @@ typedef struct sooth_report_options {
     bool layers;    /* of a prediction: every layer in the table, not only the costliest; CSV of layers */
     bool kernels;   /* of a prediction: the kernels in launch order too; CSV of kernels */
     bool memory;    /* of a prediction: memory over time too, in table and JSON */
+    const sooth_refusal *refusals; /* of a comparison, in its order; table, JSON and CSV of totals have them */
+    size_t refusal_count;
 } sooth_report_options;
 
 /* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
@@ -425,7 +435,7 @@ typedef struct sooth_predicted_layer {
     const char *name, *op; /* as in sooth_layer */
     const char
         *bound; /* what most of its time is limited by: "compute", "memory", "launch", "none" (nothing is launched) */
-    double latency_ms;    /* its part, the host's waiting included */
+    double latency_ms;    /* its part: while its kernels run, and while the GPU waits for the host to launch them */
     double ideal_ms;      /* on a GPU that reaches its peaks */
     double compute_share; /* as of the totals */
     int64_t flops, bytes;
@@ -433,6 +443,7 @@ typedef struct sooth_predicted_layer {
     double energy_j;     /* its part; these sum to the total */
     int64_t
         peak_bytes; /* of what it made, at the peak of memory; weights and their gradients not counted. 0 without memory */
+    double device_ms; /* while its kernels run; the rest of latency_ms is waiting */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
@@ -452,7 +463,7 @@ typedef struct sooth_predicted_kernel {
     bool is_hidden;    /* launched by the operator before it (bias of a convolution, copy into another layout) */
     bool op_known;     /* false: an operator without a rule, named as in the file */
     int64_t repeat;    /* how often it runs in a pass; the figures are of all runs */
-    double latency_ms; /* its part, the host's waiting included */
+    double latency_ms; /* its part: while it runs, and while the GPU waits for the host to launch it */
     double energy_j;   /* its part, of all runs; these sum to the total */
     double device_us, host_us;    /* busy on the device, launching on the host */
     double compute_us, memory_us; /* on a GPU that reaches its peaks */
@@ -494,7 +505,7 @@ SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *predictio
  * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 
-/* What `sooth predict` prints: of one prediction everything; of several (`count`) a comparison, in JSON an array. The formats are
+/* What `sooth predict` prints: of one prediction everything; of several (`count`), or where others were refused (options->refusals), a comparison, in JSON an array. The formats are
  * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */
 SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
                                                const sooth_report_options *options, char **text, size_t *size,

@@ -52,6 +52,8 @@ class ReportOptions(ctypes.Structure):
         ("layers", ctypes.c_bool),
         ("kernels", ctypes.c_bool),
         ("memory", ctypes.c_bool),
+        ("refusals", ctypes.c_void_p),
+        ("refusal_count", ctypes.c_size_t),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import operator
 import os
 import threading
 import weakref
@@ -63,6 +64,8 @@ def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterato
 @contextlib.contextmanager
 def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
     """The GPU of that name, alias or path, among those that the program knows too: SOOTH_GPUS may name more than the library has."""
+    if not isinstance(gpu, (str, os.PathLike, type(None))):
+        raise TypeError(f"one GPU's name, not {gpu!r}; ask once for each")
     with _open_gpus() as known:
         error, device = c.Error(), ctypes.c_void_p()
         check(_lib.sooth_gpus_find(known, c.encoded(gpu or DEFAULT_GPU), ctypes.byref(device), ctypes.byref(error)), error)
@@ -82,8 +85,10 @@ class Model:
         self._check(status, error)
         self._handle = handle
         self._finalizer = weakref.finalize(self, _lib.sooth_free, handle)
-        self._bound: Optional[dict[str, Any]] = None
-        self._structure: Optional[dict[str, Any]] = None
+        self._given = self._dimensions()  # by bind()
+        self._bound: Optional[dict[str, Any]] = None  # what the library has now: a question may give others
+        self._structure: Optional[dict[str, Any]] = None  # with what bind() gave
+        self._is_batch_open: dict[str, bool] = {}  # by the other dimensions
 
     def _check(self, status: int, error: "c.Error") -> None:
         check(status, error, self.path, {self._file: self.path})
@@ -100,19 +105,40 @@ class Model:
     ) -> "Model":
         """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape (None: as the file or the batch
         says; the batch replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
-        of its cache. Returns the model."""
+        of its cache. They hold until the next bind(): questions that give others do not change them. Returns the model."""
+        with self._lock:
+            wanted = self._dimensions(batch, dims, shapes, seq, past)
+            self._bind(wanted)
+            self._given, self._structure = wanted, None
+        return self
+
+    @staticmethod
+    def _dimensions(
+        batch: Optional[int] = None,
+        dims: Optional[Mapping[str, int]] = None,
+        shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
+        seq: Optional[int] = None,
+        past: Optional[int] = None,
+    ) -> dict[str, Any]:
+        try:
+            samples = 0 if batch is None else operator.index(batch)
+        except TypeError:
+            raise TypeError(f"a batch is one whole number, not {batch!r}; ask once for each") from None
+        if samples < 1 and batch is not None:
+            raise ValueError(f"a batch is at least 1, not {batch}")
         named = dict(dims or {})
         for name, value in (("seq", seq), ("past", past)):
             if value is not None:
                 named[name] = value
-        wanted = {"batch": batch or 0, "dims": named, "shapes": {k: list(v) for k, v in (shapes or {}).items()}}
-        with self._lock:
-            options = self._options(wanted)
-            error = c.Error()
-            self._bound = self._structure = None
-            self._check(_lib.sooth_bind(self._handle, ctypes.byref(options), ctypes.byref(error)), error)
-            self._bound = wanted
-        return self
+        return {"batch": samples, "dims": named, "shapes": {k: list(v) for k, v in (shapes or {}).items()}}
+
+    def _bind(self, wanted: dict[str, Any]) -> None:
+        if self._bound == wanted:
+            return
+        options, error = self._options(wanted), c.Error()
+        self._bound = None
+        self._check(_lib.sooth_bind(self._handle, ctypes.byref(options), ctypes.byref(error)), error)
+        self._bound = wanted
 
     @staticmethod
     def _options(wanted: Mapping[str, Any]) -> "c.Options":
@@ -128,25 +154,25 @@ class Model:
             batch=wanted["batch"], dims=dims, dim_count=len(dims), shapes=shapes, shape_count=len(shapes)
         )
 
-    def _bind_if_needed(self, batch: Optional[int], kwargs: Mapping[str, Any]) -> None:
-        """Binds anew where dimensions are given; where none ever were, as the file says, and an open batch to 1."""
-        given = {k: kwargs[k] for k in ("dims", "shapes", "seq", "past") if kwargs.get(k) is not None}
-        if batch is not None and batch < 1:
-            raise ValueError(f"a batch is at least 1, not {batch}")
-        if batch is not None or given:
-            before = self._bound or {}
-            merged = {"dims": dict(before.get("dims", {})), "shapes": dict(before.get("shapes", {}))}
-            merged["dims"].update(given.get("dims", {}))
-            merged["shapes"].update(given.get("shapes", {}))
-            for name in ("seq", "past"):
-                if name in given:
-                    merged["dims"][name] = given[name]
-            self.bind(batch=batch or before.get("batch") or None, **merged)
-        elif self._bound is None:
-            self.bind()
-        first = (self.inputs or [{}])[0].get("shape") or []
-        if first and not isinstance(first[0], int) and self._bound is not None and not self._bound["batch"]:
-            self.bind(batch=1, dims=self._bound["dims"], shapes=self._bound["shapes"])
+    def _bind_for(self, batch: Optional[int], **dimensions: Any) -> dict[str, Any]:
+        """Binds for one question: to what it gives, else to what bind() gave, else as the file says, and an open batch to 1.
+        What other questions gave does not count. Returns the dimensions."""
+        asked = self._dimensions(batch, **dimensions)
+        wanted: dict[str, Any] = {key: {**self._given[key], **asked[key]} for key in ("dims", "shapes")}
+        wanted["batch"] = asked["batch"] or self._given["batch"]
+        self._bind(wanted)
+        if not wanted["batch"] and self._has_open_batch():
+            wanted = {**wanted, "batch": 1}
+            self._bind(wanted)
+        return wanted
+
+    def _has_open_batch(self) -> bool:
+        key = repr(self._bound)
+        if key not in self._is_batch_open:
+            inputs = _report(_lib.sooth_report, self._handle)["inputs"]
+            shape = (inputs or [{}])[0].get("shape") or []
+            self._is_batch_open[key] = bool(shape) and not isinstance(shape[0], int)
+        return self._is_batch_open[key]
 
     # ---- structure -------------------------------------------------------------------------------------------------
 
@@ -154,9 +180,8 @@ class Model:
     def structure(self) -> dict[str, Any]:
         """All that ``sooth inspect --format json`` tells."""
         with self._lock:
-            if self._bound is None:
-                self.bind()
             if self._structure is None:
+                self._bind(self._given)
                 self._structure = _report(_lib.sooth_report, self._handle)
                 self._structure["model"]["file"] = self.path
             return self._structure
@@ -229,7 +254,8 @@ class Model:
         past: Optional[int] = None,
     ) -> Prediction:
         """How long a pass (or a step of training) takes on a GPU, with its memory and energy as far as the library tells
-        them. An argument that is not given is the library's default; dimensions that are not given stay as bound."""
+        them. An argument that is not given is the library's default; dimensions that are not given are those of bind(),
+        else as the file has them (an open batch is 1), whatever other calls gave."""
         how = {
             "precision": precision,
             "layout": layout,
@@ -242,7 +268,7 @@ class Model:
             "co2_g_per_kwh": co2_g_per_kwh,
         }
         with self._lock, _found(gpu) as device:
-            self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
+            bound = self._bind_for(batch, dims=dims, shapes=shapes, seq=seq, past=past)
             options = self._predict_options(device, how)
             error, handle = c.Error(), ctypes.c_void_p()
             status = _lib.sooth_predict(self._handle, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
@@ -254,7 +280,7 @@ class Model:
                 _lib.sooth_prediction_free(handle)
         told = told[0] if isinstance(told, list) else told
         told["model"]["file"] = self.path
-        return Prediction(told, self, dict(self._bound or {}), gpu, how)
+        return Prediction(told, self, bound, gpu, how)
 
     def largest_batch(
         self,
@@ -268,19 +294,17 @@ class Model:
         **how: Any,
     ) -> int:
         """The largest batch that fits into the GPU's memory, the upper end of the interval too (or, `by_estimate`, the estimate
-        alone); 0 if not even one sample does. `how` is as in :meth:`predict`. The model is left bound to it."""
+        alone); 0 if not even one sample does. `how` is as in :meth:`predict`."""
         with self._lock, _found(gpu) as device:
-            self._bind_if_needed(None, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
-            wanted = {**(self._bound or {"dims": {}, "shapes": {}}), "batch": 0}
+            wanted = {**self._bind_for(None, dims=dims, shapes=shapes, seq=seq, past=past), "batch": 0}
             bound, where = self._options(wanted), self._predict_options(device, how)
             where.by_estimate = by_estimate
             error, batch = c.Error(), ctypes.c_int64()
-            self._bound = self._structure = None
+            self._bound = None
             status = _lib.sooth_largest_batch(
                 self._handle, ctypes.byref(bound), ctypes.byref(where), 0, ctypes.byref(batch), ctypes.byref(error)
             )
             self._check(status, error)
-            self._bound = {**wanted, "batch": batch.value or 1}
             return batch.value
 
     def mig(
@@ -299,8 +323,7 @@ class Model:
         """The smallest slice (MIG) of the GPU that the model fits into and is fast enough in; `count` instances of it.
         `how` is as in :meth:`predict`. Where there is none, the plan says why (``plan.possible`` is False)."""
         with self._lock, _found(gpu) as device:
-            self._bind_if_needed(batch, {"dims": dims, "shapes": shapes, "seq": seq, "past": past})
-            bound = self._options(self._bound or {"batch": 0, "dims": {}, "shapes": {}})
+            bound = self._options(self._bind_for(batch, dims=dims, shapes=shapes, seq=seq, past=past))
             work = c.MigWorkload(
                 model=self._handle,
                 dims=ctypes.pointer(bound),

@@ -33,7 +33,13 @@ class Rows(list):
 
     def frame(self) -> "pandas.DataFrame":
         """The rows as a frame; needs pandas."""
-        import pandas
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "a frame needs pandas, which is not installed: `pip install pandas`, or take the rows as they are "
+                "(`layers` and `kernels` are lists of dicts)"
+            ) from error
 
         return pandas.DataFrame(list(self))
 

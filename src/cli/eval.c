@@ -119,28 +119,26 @@ static void evaluate_tables(job *j, sooth_gpus *gpus)
     j->report.has_weights = with != NULL;
 }
 
-static void write_report(job *j)
+/* Not one row with an answer is no evaluation: the reasons are told. */
+static int check_answers(job *j)
 {
-    eval_report *r = &j->report;
-    r->evaluation = &j->evaluation;
-    r->tables = j->paths;
-    r->out = &j->out;
-    r->scratch = &j->scratch;
-    (j->as_json ? eval_json : eval_table)(r);
-}
-
-/* Not one row with an answer is no evaluation: the first reason is told. */
-static int check_answers(const job *j)
-{
+    enum { MOST_TOLD = 10 };
     const evaluation *e = &j->evaluation;
     for (size_t i = 0; i < e->count; i++)
         if (!e->rows[i].reason)
             return SOOTH_OK;
     if (!e->count)
         return cli_fail(SOOTH_ERROR_INPUT, j->paths[0], "has no rows");
-    return cli_fail(SOOTH_ERROR_INPUT, j->paths[e->rows[0].table],
-                    "none of %zu rows can be predicted; the first (line %d): %s", e->count, (int)e->rows[0].row->line,
-                    e->rows[0].reason);
+    size_t count;
+    const eval_reason *reasons = eval_reasons(&j->report, &count);
+    cli_fail(SOOTH_ERROR_INPUT, "eval", "%s",
+             e->count == 1 ? "the row cannot be predicted" : "none of the rows can be predicted");
+    for (size_t i = 0; i < count && i < MOST_TOLD; i++)
+        cli_fail(SOOTH_ERROR_INPUT, j->paths[reasons[i].first->table], "%zu row%s, first in line %d: %s",
+                 reasons[i].rows, reasons[i].rows == 1 ? "" : "s", (int)reasons[i].first->row->line, reasons[i].text);
+    if (count > MOST_TOLD)
+        cli_fail(SOOTH_ERROR_INPUT, "eval", "and %zu more reasons", count - MOST_TOLD);
+    return SOOTH_ERROR_INPUT;
 }
 
 static int run_job(job *j, sooth_gpus *gpus)
@@ -148,10 +146,15 @@ static int run_job(job *j, sooth_gpus *gpus)
     if (setjmp(j->fail.jump))
         return cli_fail(j->error.code, j->subject, "%s", j->error.message);
     evaluate_tables(j, gpus);
+    eval_report *r = &j->report;
+    r->evaluation = &j->evaluation;
+    r->tables = j->paths;
+    r->out = &j->out;
+    r->scratch = &j->scratch;
     int code = check_answers(j);
     if (code != SOOTH_OK)
         return code;
-    write_report(j);
+    (j->as_json ? eval_json : eval_table)(r);
     code = cli_write(j->output, j->out.bytes, j->out.size);
     if (code == SOOTH_OK && j->predictions) {
         j->out.size = 0;

@@ -42,9 +42,16 @@ static bool set(const char *command, const option *o, const char *value)
     case OPTION_FLAG:
         *(bool *)o->target = true;
         return true;
-    case OPTION_TEXT:
-        *(const char **)o->target = value;
+    case OPTION_TEXT: {
+        const char **target = o->target;
+        if (*target && strstr(o->argument, ",...")) { /* of a list, the first half would be lost without a word */
+            cli_usage(command, "--%s is given twice; several have commas between them: --%s %.60s,%.60s", o->name,
+                      o->name, *target, value);
+            return false;
+        }
+        *target = value;
         return true;
+    }
     case OPTION_CHOICE:
         return set_choice(command, o, value);
     case OPTION_LIST: {

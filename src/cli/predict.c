@@ -41,6 +41,9 @@ typedef struct question {
     size_t batch_count;
     sooth_prediction **predictions; /* free() */
     size_t prediction_count;
+    sooth_refusal *refusals; /* free() */
+    sooth_error *reasons;    /* free(); of the refusals */
+    size_t refusal_count;
 } question;
 
 static size_t count_parts(const char *list)
@@ -91,37 +94,73 @@ static int read_batches(question *q, const char *list)
 
 /* ---- answering ------------------------------------------------------------------------------------------------------- */
 
-static int predict_on(question *q, model_file *file, const sooth_gpu *gpu)
+/* One that cannot be is no reason to leave out the others: it is told beside them. A machine that fails is. */
+static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_error *why)
+{
+    if (why->code != SOOTH_ANSWER_NO && why->code != SOOTH_ERROR_USAGE && why->code != SOOTH_ERROR_UNSUPPORTED)
+        return model_failed(q->path, why);
+    q->reasons[q->refusal_count] = *why;
+    q->refusals[q->refusal_count] = (sooth_refusal){.gpu = sooth_gpu_text(gpu, "name"),
+                                                    .mig = q->where.mig ? q->where.mig : "",
+                                                    .batch = batch,
+                                                    .reason = q->reasons[q->refusal_count].message,
+                                                    .before = q->prediction_count};
+    q->refusal_count++;
+    return SOOTH_OK;
+}
+
+/* Nothing is left to tell but why; once where it is the same for all. */
+static int refuse_all(const question *q)
+{
+    for (size_t i = 0; i < q->refusal_count; i++) {
+        const sooth_error *why = &q->reasons[i];
+        bool is_told = false;
+        for (size_t k = 0; k < i && !is_told; k++)
+            is_told = strcmp(q->reasons[k].message, why->message) == 0;
+        if (is_told)
+            continue;
+        if (why->code == SOOTH_ERROR_USAGE)
+            cli_usage("predict", "%s", why->message);
+        else
+            model_failed(q->path, why);
+    }
+    return q->reasons[0].code;
+}
+
+static int predict_on(question *q, model_file *file, const sooth_gpu *gpu, int64_t batch)
 {
     sooth_error error;
     q->where.device = gpu;
-    sooth_status status = sooth_predict(file->model, &q->where, &q->predictions[q->prediction_count], &error);
-    if (status == SOOTH_OK)
-        q->prediction_count++;
-    return status == SOOTH_OK            ? SOOTH_OK
-           : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
-                                         : model_failed(q->path, &error);
+    if (sooth_predict(file->model, &q->where, &q->predictions[q->prediction_count], &error) != SOOTH_OK)
+        return refuse(q, gpu, batch, &error);
+    if (q->asks_fit && !(sooth_prediction_memory(q->predictions[q->prediction_count]).capacity_mib > 0)) {
+        sooth_prediction_free(q->predictions[q->prediction_count]);
+        error.code = SOOTH_ERROR_UNSUPPORTED;
+        snprintf(error.message, sizeof error.message, "how much memory %s has is not known",
+                 sooth_gpu_text(gpu, "name"));
+        return refuse(q, gpu, batch, &error);
+    }
+    q->prediction_count++;
+    return SOOTH_OK;
 }
 
 /* Each GPU with the largest batch that fits into its memory. */
 static int predict_largest(question *q, model_file *file)
 {
-    for (size_t g = 0; g < q->gpu_count; g++) {
+    int code = SOOTH_OK;
+    for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++) {
         int64_t batch;
         sooth_error error;
         q->where.device = q->gpus[g];
-        int code = SOOTH_OK;
-        if (sooth_largest_batch(file->model, &q->dims.options, &q->where, 0, &batch, &error) != SOOTH_OK)
-            code = model_failed(q->path, &error);
-        else if (batch == 0)
-            code = cli_fail(SOOTH_ANSWER_NO, q->path, "not even one sample fits into the memory of %s",
-                            sooth_gpu_text(q->gpus[g], "name"));
-        if (code == SOOTH_OK)
-            code = predict_on(q, file, q->gpus[g]);
-        if (code != SOOTH_OK)
-            return code;
+        sooth_status status = sooth_largest_batch(file->model, &q->dims.options, &q->where, 0, &batch, &error);
+        if (status == SOOTH_OK && batch == 0) {
+            error.code = status = SOOTH_ANSWER_NO;
+            snprintf(error.message, sizeof error.message, "not even one sample fits into the memory of %s",
+                     sooth_gpu_text(q->gpus[g], "name"));
+        }
+        code = status == SOOTH_OK ? predict_on(q, file, q->gpus[g], batch) : refuse(q, q->gpus[g], 0, &error);
     }
-    return SOOTH_OK;
+    return code;
 }
 
 static int predict_all(question *q, model_file *file)
@@ -134,7 +173,7 @@ static int predict_all(question *q, model_file *file)
         dims.batch = q->batches[b];
         int code = model_bind(file->model, &dims, &error) == SOOTH_OK ? SOOTH_OK : model_failed(q->path, &error);
         for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++)
-            code = predict_on(q, file, q->gpus[g]);
+            code = predict_on(q, file, q->gpus[g], dims.batch);
         if (code != SOOTH_OK)
             return code;
     }
@@ -146,13 +185,20 @@ static int write_answer(const question *q)
     sooth_error error;
     char *text;
     size_t size;
+    sooth_report_options report = q->report;
+    report.refusals = q->refusals;
+    report.refusal_count = q->refusal_count;
     sooth_status status = sooth_prediction_report((const sooth_prediction *const *)q->predictions, q->prediction_count,
-                                                  &q->report, &text, &size, &error);
+                                                  &report, &text, &size, &error);
     int code = status == SOOTH_OK            ? cli_write(q->output, text, size)
                : status == SOOTH_ERROR_USAGE ? cli_usage("predict", "%s", error.message)
                                              : model_failed(q->path, &error);
     free(text);
-    return code;
+    if (code != SOOTH_OK || !q->refusal_count)
+        return code;
+    for (size_t i = 0; i < q->refusal_count && report.format != SOOTH_FORMAT_TABLE; i++)
+        model_failed(q->path, &q->reasons[i]); /* people see it in the table; programs have readers as well */
+    return SOOTH_ANSWER_NO;
 }
 
 /* The answer to --fits of one prediction as a line; false if it is no. */
@@ -174,30 +220,31 @@ static int write_fits(const question *q)
     FILE *out = open_memstream(&lines, &size);
     if (!out)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
-    int code = SOOTH_OK;
-    for (size_t i = 0; i < q->prediction_count && code != SOOTH_ERROR_UNSUPPORTED; i++) {
-        if (!(sooth_prediction_memory(q->predictions[i]).capacity_mib > 0))
-            code = cli_fail(SOOTH_ERROR_UNSUPPORTED, sooth_prediction_totals_of(q->predictions[i]).gpu,
-                            "how much memory the GPU has is not known");
-        else if (!write_fit(out, q, q->predictions[i]))
-            code = SOOTH_ANSWER_NO;
+    bool fits = !q->refusal_count;
+    for (size_t i = 0, r = 0; i < q->prediction_count + q->refusal_count; i++) {
+        const sooth_refusal *no = r < q->refusal_count && q->refusals[r].before == i - r ? &q->refusals[r++] : NULL;
+        if (no)
+            fprintf(out, "%s%s%s, batch %" PRId64 ": no answer: %s\n", no->gpu, *no->mig ? " " : "", no->mig, no->batch,
+                    no->reason);
+        else if (!write_fit(out, q, q->predictions[i - r]))
+            fits = false;
     }
-    bool is_complete = fclose(out) == 0;
-    int written = SOOTH_OK;
-    if (!is_complete)
-        written = cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
-    else if (code != SOOTH_ERROR_UNSUPPORTED)
+    int written = fclose(out) == 0 ? SOOTH_OK : cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
+    if (written == SOOTH_OK)
         written = q->report.format == SOOTH_FORMAT_TABLE ? cli_write(q->output, lines, size) : write_answer(q);
     free(lines);
-    return written == SOOTH_OK ? code : written;
+    return written != SOOTH_OK ? written : fits ? SOOTH_OK : SOOTH_ANSWER_NO;
 }
 
 static int answer(question *q, const model_args *dimensions)
 {
     if (q->gpu_count * q->batch_count > MOST_PREDICTIONS)
         return cli_usage("predict", "at most %d predictions at a time; --queries answers any number", MOST_PREDICTIONS);
-    q->predictions = calloc(q->gpu_count * q->batch_count + 1, sizeof *q->predictions);
-    if (!q->predictions)
+    size_t most = q->gpu_count * q->batch_count + 1;
+    q->predictions = calloc(most, sizeof *q->predictions);
+    q->refusals = calloc(most, sizeof *q->refusals);
+    q->reasons = calloc(most, sizeof *q->reasons);
+    if (!q->predictions || !q->refusals || !q->reasons)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;
     int code = model_dims_read("predict", dimensions, &q->dims); /* told before a large file is read */
@@ -205,7 +252,12 @@ static int answer(question *q, const model_args *dimensions)
         code = model_load(q->path, &file);
     if (code == SOOTH_OK) {
         code = predict_all(q, &file);
-        if (code == SOOTH_OK)
+        for (size_t i = 0; i < q->refusal_count && q->prediction_count && !q->asks_batch; i++)
+            if (!q->refusals[i].batch) /* that of the file, as of the others */
+                q->refusals[i].batch = sooth_prediction_totals_of(q->predictions[0]).batch;
+        if (code == SOOTH_OK && !q->prediction_count)
+            code = refuse_all(q);
+        else if (code == SOOTH_OK)
             code = q->asks_fit ? write_fits(q) : write_answer(q);
         model_close(&file);
     }
@@ -222,6 +274,8 @@ static int ask(question *q, const predict_args *args, sooth_gpus *gpus)
         code = find_gpus(q, gpus, args->gpus ? args->gpus : DEFAULT_GPU);
     if (code == SOOTH_OK)
         code = answer(q, &args->dimensions);
+    free(q->reasons);
+    free(q->refusals);
     free(q->predictions);
     free(q->batches);
     free(q->gpus);

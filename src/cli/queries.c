@@ -197,6 +197,8 @@ static const char *read_query(queries *q, query *x)
     x->options.runtime = text_or(q, RUNTIME, given->runtime);
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
+    if (str_is(field(q, OPTIMIZER), "unknown")) /* so say measured rows where nobody wrote it down */
+        x->options.optimizer = given->optimizer;
     x->options.stack = text_or(q, STACK, given->stack);
     x->options.source = text_or(q, SOURCE, NULL);
     x->options.name = text_or(q, NAME, NULL);

@@ -149,9 +149,16 @@ static void check_paths(builder *b, const json_node *manifest)
         }
 }
 
+/* Are these numbers that a graph may compute a shape from? */
+static bool may_set_shapes(dtype type, int rank, const int64_t *dims)
+{
+    return type == DT_INT32 && (rank == 0 || (rank <= 2 && dims[0] <= MAX_RANK && dims[rank - 1] <= MAX_RANK));
+}
+
 static void declare_weights(emitter *e, const json_node *manifest)
 {
     int32_t count = 0;
+    bool may_lack_shapes = false;
     for (const json_node *group = json_first(manifest); group; group = group->next)
         for (const json_node *n = json_first(json_get(group, "weights")); n && count < MAX_WEIGHTS;
              n = n->next, count++) {
@@ -162,8 +169,15 @@ static void declare_weights(emitter *e, const json_node *manifest)
                 continue;
             int rank = keras_ints(shape, dims, MAX_RANK);
             e->name = name;
-            emit_weight(e, name, dtype_named(json_text(json_get(n, "dtype"))), rank, dims);
+            dtype type = dtype_named(json_text(json_get(n, "dtype")));
+            emit_weight(e, name, type, rank, dims);
+            may_lack_shapes |= may_set_shapes(type, rank, dims);
         }
+    if (may_lack_shapes)
+        *(str *)ARENA_PUSH(e->b->arena, &e->b->source->notes) =
+            STR("constants that shapes are computed from lie in the shards of weights, which are not read; the model "
+                "that it "
+                "was converted from (a SavedModel, Keras) has them");
 }
 
 void tfjs_read(builder *b, const uint8_t *bytes, size_t size)

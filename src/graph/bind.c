@@ -337,13 +337,42 @@ static bool is_made_name(const value *input, int axis, const char *text)
     return str_ends(name, end) && str_eq((str){name.ptr, name.len - strlen(end)}, input->name);
 }
 
+/* Sizes that were suggested, so that a dimension of several inputs has one. */
+typedef struct suggestions {
+    struct suggestion {
+        str name;
+        long long size;
+    } * items;
+    int32_t count, capacity;
+} suggestions;
+
+/* A dimension with this name (may be empty) at this place; `is_new` is false where it was asked for before. */
+static long long suggest(const binding *b, suggestions *made, const value *declared, int axis, str name, bool *is_new)
+{
+    *is_new = true;
+    for (int32_t i = 0; i < made->count && name.len; i++)
+        if (str_eq(made->items[i].name, name)) {
+            *is_new = false;
+            return made->items[i].size;
+        }
+    long long size = suggest_dim(declared, axis, name, is_channels_last(b));
+    if (name.len)
+        *(struct suggestion *)ARENA_PUSH(b->model->net.arena, made) = (struct suggestion){name, size};
+    return size;
+}
+
 /* A name that an open dimension of an input consists of. */
-static void note_name(const binding *b, const value *declared, int axis, str name, num batch)
+static void note_name(const binding *b, suggestions *made, const value *declared, int axis, str name, num batch)
 {
     network *net = &b->model->net;
     const char *own = own_option(b, name, batch);
     bool is_batch = own && strcmp(own, "--batch") == 0;
-    long long size = is_batch ? 1 : suggest_dim(declared, axis, name, is_channels_last(b));
+    bool is_new;
+    long long size = suggest(b, made, declared, axis, name, &is_new);
+    if (!is_new)
+        return;
+    if (is_batch)
+        size = made->items[made->count - 1].size = 1;
     const char *any = arena_printf(net->arena, "--dim '%.*s=%lld'", STR_ARG(name), size).ptr;
     if (own)
         own = arena_printf(net->arena, "%s %lld", own, size).ptr;
@@ -353,7 +382,7 @@ static void note_name(const binding *b, const value *declared, int axis, str nam
 }
 
 /* An input whose dimensions have no names to bind them by. */
-static void note_nameless(const binding *b, const value *declared, dtype type)
+static void note_nameless(const binding *b, suggestions *made, const value *declared, dtype type)
 {
     network *net = &b->model->net;
     value typed = *declared;
@@ -363,9 +392,9 @@ static void note_nameless(const binding *b, const value *declared, dtype type)
     for (int i = 0; i < declared->rank; i++) {
         num dim = bind_dim(b, declared->dims[i]);
         const char *text = num_text(&b->model->source.symbols, declared->dims[i]);
+        bool is_new;
         if (!num_known(dim))
-            dim = suggest_dim(declared, i, str_of(text && !is_made_name(declared, i, text) ? text : ""),
-                              is_channels_last(b));
+            dim = suggest(b, made, declared, i, str_of(text && !is_made_name(declared, i, text) ? text : ""), &is_new);
         shape = arena_printf(net->arena, "%s%s%lld", shape.ptr, i ? "," : "", (long long)dim);
     }
     const char *option = arena_printf(net->arena, "--shape '%.*s=%s'", STR_ARG(declared->name),
@@ -381,6 +410,7 @@ void bind_note_unbound(const binding *b)
     network *net = &b->model->net;
     const value *first = net->inputs.count ? &net->values.items[net->inputs.items[0]] : NULL;
     num batch = first && first->rank > 0 ? first->dims[0] : NUM_UNKNOWN;
+    suggestions made = {0};
     for (int32_t i = 0; i < net->inputs.count; i++) {
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         const sooth_shape_binding *given = shape_for(b->options, declared->name);
@@ -400,9 +430,9 @@ void bind_note_unbound(const binding *b)
             num number;
             while (next_part(&rest, &part))
                 if (!is_number(part, &number) && num_symbolic(named(b, part)))
-                    note_name(b, declared, k, part, batch);
+                    note_name(b, &made, declared, k, part, batch);
         }
         if (is_nameless)
-            note_nameless(b, declared, net->values.items[net->inputs.items[i]].dtype);
+            note_nameless(b, &made, declared, net->values.items[net->inputs.items[i]].dtype);
     }
 }

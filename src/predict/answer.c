@@ -54,7 +54,7 @@ static const char *name_of(arena *a, const kernel *k)
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
 
-static void name_layers(sooth_prediction *answer, const network *net)
+static void name_layers(sooth_prediction *answer, const network *net, lower_mode mode)
 {
     answer->layer_count = net->nodes.count + OUTSIDE_COUNT;
     answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
@@ -65,7 +65,7 @@ static void name_layers(sooth_prediction *answer, const network *net)
     }
     for (int i = 0; i < OUTSIDE_COUNT; i++) {
         sooth_predicted_layer *l = &answer->layers[net->nodes.count + i];
-        l->name = OUTSIDE[i];
+        l->name = i == PHASE_FORWARD && mode != MODE_TRAIN ? "(outside the layers)" : OUTSIDE[i];
         l->op = "";
     }
 }
@@ -99,6 +99,7 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
     layer->bytes = add(layer->bytes, k->bytes_read, k->repeat);
     layer->bytes = add(layer->bytes, k->bytes_written, k->repeat);
     layer->ideal_ms += ideal_ms;
+    layer->device_ms += us / 1e3;
     layer->kernel_count++;
     *(f->compute_us > f->memory_us ? &totals->ideal_compute_ms : &totals->ideal_memory_ms) += ideal_ms;
     busy->occupancy += f->occupancy * us;
@@ -283,6 +284,34 @@ static void fill_memory(sooth_prediction *answer, const network *net, const sett
     }
 }
 
+/* Why utilizations above 100 % are no mistake: what is counted and what the units compute are not always the same. */
+static void note_utilization(sooth_prediction *answer)
+{
+    bool is_winograd = false, is_other_unit = false, is_clock = false;
+    for (int32_t i = 0; i < answer->kernel_count; i++) {
+        const launched_kernel *l = &answer->kernels[i];
+        const kernel_figures *f = answer->times->kernels[l->index].figures;
+        if (!(answer->layers[l->layer].compute_share > 100) || !answer->program->kernels.items[l->index].macs)
+            continue;
+        if (f->algorithm && strncmp(f->algorithm, "Winograd", strlen("Winograd")) == 0)
+            is_winograd = true;
+        else if (f->peak_flops > answer->totals.peak_flops)
+            is_other_unit = true;
+        else
+            is_clock = true;
+    }
+    if (!is_winograd && !is_other_unit && !is_clock)
+        return;
+    const char *counted = "FLOPs are those of the direct convolution, and Winograd's algorithm needs fewer";
+    const char *unit = "convolutions run in tf32, which has a higher peak than fp32";
+    const char *clock = "the clock may be higher than that of the data sheet";
+    add_note(answer,
+             arena_printf(&answer->arena, "Utilization above 100 %% is no mistake: %s%s%s%s%s.",
+                          is_winograd ? counted : "", is_winograd && (is_other_unit || is_clock) ? "; " : "",
+                          is_other_unit ? unit : "", is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
+                 .ptr);
+}
+
 /* Has the file weights in blocks of a few bits? */
 static bool has_packed_weights(const network *net)
 {
@@ -304,7 +333,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);
-    name_layers(answer, &model->net);
+    name_layers(answer, &model->net, where->lower.mode);
     busy_means busy = {0};
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);
@@ -318,6 +347,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->totals.arithmetic = runs.products;
     if (runs.note)
         add_note(answer, runs.note);
+    note_utilization(answer);
     if (times->stack_note)
         add_note(answer, times->stack_note);
     if (where->lower.runtime != RUNTIME_ENGINE && has_packed_weights(&model->net))

@@ -81,8 +81,9 @@ double energy_joint_ms(double device_ms, double host_ms)
 }
 
 /* Kernels that are slowed down by `more_us` each: the latency grows unless the host was slower anyway. */
-static void slow_down(prediction *times, const double *more_us, int32_t count)
+static void slow_down(prediction *times, const program *p, const double *more_us)
 {
+    int32_t count = p->kernels.count;
     double more_ms = 0;
     for (int32_t i = 0; i < count; i++)
         more_ms += more_us[i] / 1e3;
@@ -90,8 +91,13 @@ static void slow_down(prediction *times, const double *more_us, int32_t count)
         return;
     double grown =
         energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
-    for (int32_t i = 0; i < count; i++)
-        times->kernels[i].share_ms += grown * more_us[i] / (more_ms * 1e3);
+    /* Kernels that run longer leave less time to wait for the host in. */
+    double waiting_ms = times->latency_ms - times->device_ms;
+    double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
+    for (int32_t i = 0; i < count; i++) {
+        double before_ms = (p->kernels.items[i].repeat * times->kernels[i].device_us - more_us[i]) / 1e3;
+        times->kernels[i].share_ms = before_ms + more_us[i] / 1e3 + left * (times->kernels[i].share_ms - before_ms);
+    }
     double factor = 1 + grown / times->latency_ms;
     times->device_ms += more_ms;
     times->latency_ms *= factor;
@@ -144,6 +150,9 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
+    /* Some boards were measured a percent above their limit; but the limit is what a user knows, and nothing told is above it. */
+    v.cap_w = fmin(v.cap_w, v.limit_w);
+    v.base_w = fmin(v.base_w, v.cap_w);
     int32_t count = p->kernels.count;
     energy e = {.limit_w = v.limit_w,
                 .waiting_w = v.base_w,
@@ -172,7 +181,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         by_kind_us[energy_kind_of(k)] += runs * us;
     }
     if (is_lowered)
-        slow_down(times, more_us, count);
+        slow_down(times, p, more_us);
     for (int32_t i = 0; i < count; i++) {
         e.kernels_j[i] += v.base_w * times->kernels[i].share_ms * 1e-3;
         e.energy_j += e.kernels_j[i];
@@ -188,7 +197,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     e.high_j = e.energy_j * exp(half_j);
     e.power_w = seconds > 0 ? e.energy_j / seconds : 0;
     e.low_w = e.power_w * exp(-half_mean_w);
-    e.high_w = fmin(e.power_w * exp(half_mean_w), fmax(v.limit_w, e.power_w));
+    e.high_w = fmin(e.power_w * exp(half_mean_w), v.limit_w);
     e.interval_kind = interval_name(v.is_known, kind);
     return e;
 }

@@ -177,7 +177,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
 /* A program's time by what its kernels and its launches take. */
 typedef struct joint_time {
     double device_ms, host_ms, fixed_ms;
-    double device_share, host_share; /* of the latency */
+    double waiting_ms; /* of the device for the host */
     double latency_ms;
 } joint_time;
 
@@ -186,10 +186,8 @@ static void join(joint_time *j)
     double larger = fmax(j->device_ms, j->host_ms), smaller = fmin(j->device_ms, j->host_ms);
     double power = larger > 0 ? pow(smaller / larger, OVERLAP_POWER) : 0;
     double joint = larger * pow(1 + power, 1.0 / OVERLAP_POWER);
-    double of_larger = 1 / (1 + power);
     j->latency_ms = joint + j->fixed_ms;
-    j->device_share = joint * (j->device_ms >= j->host_ms ? of_larger : 1 - of_larger);
-    j->host_share = joint - j->device_share;
+    j->waiting_ms = joint - j->device_ms;
 }
 
 double predict_joint_ms(double device_ms, double host_ms)
@@ -318,7 +316,7 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* What to tell a user whose software is not among those that were measured; NULL if there is nothing to tell. */
-static const char *stack_note(const net *n, str asked, int used, arena *a)
+static const char *stack_note(const net *n, str asked, int used, bool is_engine, arena *a)
 {
     if (!asked.len || str_is(asked, "unknown") || str_eq(n->stacks[used], asked))
         return NULL;
@@ -329,18 +327,23 @@ static const char *stack_note(const net *n, str asked, int used, arena *a)
                    STR_ARG(asked), STR_ARG(n->stacks[used]))
             .ptr;
     nearest near = nearest_to(asked);
-    str known = {"", 0};
+    str known = {"", 0},
+        parts = {"", 0}; /* with networks; with single operators, which is all there is of engines' versions */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
+        str *list = net_has_host(n, i) ? &known : &parts;
         nearest_try(&near, n->stacks[i]);
-        if (net_has_host(n, i))
-            known = arena_printf(a, "%s%s%.*s", known.ptr, known.len ? ", " : "", STR_ARG(n->stacks[i]));
+        *list = arena_printf(a, "%s%s%.*s", list->ptr, list->len ? ", " : "", STR_ARG(n->stacks[i]));
     }
+    if (is_engine && parts.len)
+        parts = arena_printf(a, "; single operators with %s", parts.ptr);
+    else
+        parts = STR("");
     str meant = near.best.len ? arena_printf(a, " Did you mean %.*s?", STR_ARG(near.best)) : STR("");
     return arena_printf(
                a,
                "The software '%.*s' is not known, nor a version near it: as if none were given.%s Networks were "
-               "measured with %s.",
-               STR_ARG(asked), meant.ptr, known.ptr)
+               "measured with %s%s.",
+               STR_ARG(asked), meant.ptr, known.ptr, parts.ptr)
         .ptr;
 }
 
@@ -382,7 +385,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             time_by_weights(&v, &list, who, &view, times, a);
         }
         if (isnan(slice.launch_us))
-            r->stack_note = stack_note(&v.net, where->stack, who.stack, a);
+            r->stack_note = stack_note(&v.net, where->stack, who.stack, where->lower.runtime == RUNTIME_ENGINE, a);
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     uint32_t groups = 0;
@@ -415,9 +418,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
-        /* Kernels of a loop that never runs are there, but take nothing. */
-        times[i].share_ms = (j.device_ms > 0 ? j.device_share * times[i].device_us / (j.device_ms * 1e3) : 0) +
-                            (j.host_ms > 0 ? j.host_share * figures[i].host_us / (j.host_ms * 1e3) : 0) +
+        /* What it runs for, and its part of the waiting by what its launch takes. Kernels of a loop that never runs are there, but
+         * take nothing. */
+        times[i].share_ms = times[i].device_us / 1e3 +
+                            (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);
     }
     /* Of views. Learned launches have the views before them in. */

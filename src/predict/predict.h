@@ -40,7 +40,7 @@ typedef struct kernel_figures {
 
 typedef struct kernel_time {
     double device_us; /* of one run; 0 for views */
-    double share_ms;  /* its part of the latency: all runs, the host's waiting included. These sum to the latency */
+    double share_ms;  /* its part of the latency: all runs, and waiting for the host. These sum to the latency */
     const kernel_figures *figures; /* one of the prediction's */
 } kernel_time;
 

@@ -63,7 +63,8 @@ void sooth_predictor_free(sooth_predictor *predictor)
 
 static bool set_part(setting *where, setting_part part, const char *name, fail *f)
 {
-    if (!name || setting_set(where, part, str_of(name)))
+    bool is_choice = !name || strcmp(name, SETTING_NOT_NOTED) != 0;
+    if (!name || (is_choice && setting_set(where, part, str_of(name))))
         return true;
     nearest near = nearest_to(str_of(name));
     const char *choice;
@@ -124,8 +125,10 @@ const char *sooth_predict_choice(const char *part, size_t index)
 /* Of the board's power: what drivers take as the lowest limit. */
 static const double LEAST_POWER_SHARE = 0.2;
 
-/* Apart from its callers, because what setjmp's own function changes is lost at a jump. */
-static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options)
+/* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true where only the model can
+ * be what fails. */
+static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
+                         bool *is_settled)
 {
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
@@ -139,19 +142,33 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     double tdp = options->device->numbers[DEVICE_TDP_W];
     double limit = options->power_limit_w;
     if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of this GPU take %.0f to %.0f W",
-                  limit, LEAST_POWER_SHARE * tdp, tdp);
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of %.*s take %.0f to %.0f W", limit,
+                  STR_ARG(options->device->texts[DEVICE_NAME]), LEAST_POWER_SHARE * tdp, tdp);
     const char *refusal = setting_refusal(&where);
     if (refusal)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s: %s", STR_ARG(where.device->texts[DEVICE_NAME]),
                   refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
+    *is_settled = true;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
+    if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
+        *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
+            "The optimizer counts in training alone: --mode train.";
     if (keeps_last && options->layout)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "The file has its channels last and runs so: nhwc.";
     return SOOTH_OK;
+}
+
+/* What the file left open may be why the model cannot be lowered. */
+static void add_file_notes(sooth_error *e, const sooth_model *model)
+{
+    for (int32_t i = 0; i < model->source.notes.count; i++) {
+        size_t used = strlen(e->message);
+        snprintf(e->message + used, sizeof e->message - used, "; of the file: %.*s",
+                 STR_ARG(model->source.notes.items[i]));
+    }
 }
 
 static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, sooth_prediction **result,
@@ -163,7 +180,10 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
     answer->arena.block_bytes = (size_t)128 * 1024;
-    sooth_status status = make(answer, model, options);
+    bool is_settled = false;
+    sooth_status status = make(answer, model, options, &is_settled);
+    if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
+        add_file_notes(e, model);
     model->fail.error = NULL;
     answer->arena.fail = NULL; /* the model may go before the prediction, which allocates nothing more */
     if (status == SOOTH_OK)

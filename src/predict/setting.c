@@ -26,7 +26,6 @@ static const choice OPTIMIZERS[] = {
     {"sgd-nesterov", OPTIMIZER_NESTEROV},
     {"adam", OPTIMIZER_ADAM},
     {"adamw", OPTIMIZER_ADAMW},
-    {"unknown", OPTIMIZER_MOMENTUM}, /* measured rows say so where nobody wrote it down */
     {NULL, 0},
 };
 
@@ -49,6 +48,7 @@ static const struct {
     {"inference", SETTING_MODE, MODE_INFER},
     {"training", SETTING_MODE, MODE_TRAIN},
     {"momentum", SETTING_OPTIMIZER, OPTIMIZER_MOMENTUM},
+    {SETTING_NOT_NOTED, SETTING_OPTIMIZER, OPTIMIZER_MOMENTUM},
     {"nesterov", SETTING_OPTIMIZER, OPTIMIZER_NESTEROV},
 };
 

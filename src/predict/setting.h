@@ -16,6 +16,9 @@ typedef enum setting_part {
 /* Autocast to fp16, nchw, eager PyTorch 2, inference; neither device nor stack. */
 setting setting_default(void);
 
+/* What tables of measured rows have for an optimizer that nobody wrote down: setting_set takes it for the default, but it is no name that
+ * a user may ask for. */
+#define SETTING_NOT_NOTED "unknown"
 /* Sets one part by its name; an empty one changes nothing. False: there is no such name. */
 bool setting_set(setting *s, setting_part part, str name);
 /* Sets the stack, and how its version of the framework launches what others launch otherwise. The text must outlive the

@@ -30,6 +30,41 @@ const str *eval_groups(const eval_report *r, eval_by by, size_t *count)
     return names;
 }
 
+static int compare_reasons(const void *a, const void *b)
+{
+    const eval_row *x = *(const eval_row *const *)a, *y = *(const eval_row *const *)b;
+    int c = strcmp(x->reason, y->reason);
+    return c ? c : (x > y) - (x < y);
+}
+
+static int commonest_first(const void *a, const void *b)
+{
+    const eval_reason *x = a, *y = b;
+    if (x->rows != y->rows)
+        return x->rows < y->rows ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+const eval_reason *eval_reasons(const eval_report *r, size_t *count)
+{
+    const evaluation *e = r->evaluation;
+    const eval_row **rows = ARENA_ARRAY(r->scratch, const eval_row *, e->count + 1);
+    eval_reason *reasons = ARENA_ARRAY(r->scratch, eval_reason, e->count + 1);
+    size_t n = 0;
+    *count = 0;
+    for (size_t i = 0; i < e->count; i++)
+        if (e->rows[i].reason)
+            rows[n++] = &e->rows[i];
+    qsort(rows, n, sizeof *rows, compare_reasons);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || strcmp(rows[i]->reason, rows[i - 1]->reason) != 0)
+            reasons[(*count)++] = (eval_reason){rows[i]->reason, 0, rows[i]};
+        reasons[*count - 1].rows++;
+    }
+    qsort(reasons, *count, sizeof *reasons, commonest_first);
+    return reasons;
+}
+
 static int compare_errors(const void *a, const void *b)
 {
     const eval_row *x = *(const eval_row *const *)a, *y = *(const eval_row *const *)b;

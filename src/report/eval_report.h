@@ -26,4 +26,12 @@ const str *eval_groups(const eval_report *r, eval_by by, size_t *count);
 /* The rows with the largest errors, the worst first. */
 const eval_row **eval_worst(const eval_report *r, size_t most, size_t *count);
 
+/* Why rows have no answer, the commonest first. */
+typedef struct eval_reason {
+    const char *text;
+    size_t rows;
+    const eval_row *first;
+} eval_reason;
+const eval_reason *eval_reasons(const eval_report *r, size_t *count);
+
 #endif

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST_WORST = 20, MOST_REASONS = 20 };
 
@@ -144,54 +143,21 @@ static void worst(eval_report *r)
 
 /* ---- rows without an answer -------------------------------------------------------------------------------------- */
 
-typedef struct reason_count {
-    const char *reason;
-    size_t rows;
-    const eval_row *first;
-} reason_count;
-
-static int compare_reasons(const void *a, const void *b)
-{
-    const eval_row *x = *(const eval_row *const *)a, *y = *(const eval_row *const *)b;
-    int c = strcmp(x->reason, y->reason);
-    return c ? c : (x > y) - (x < y);
-}
-
-static int compare_counts(const void *a, const void *b)
-{
-    const reason_count *x = a, *y = b;
-    if (x->rows != y->rows)
-        return x->rows < y->rows ? 1 : -1;
-    return strcmp(x->reason, y->reason);
-}
-
 static void skipped(eval_report *r)
 {
-    const evaluation *e = r->evaluation;
-    const eval_row **rows = ARENA_ARRAY(r->scratch, const eval_row *, e->count + 1);
-    reason_count *counts = ARENA_ARRAY(r->scratch, reason_count, e->count + 1);
-    size_t n = 0, reasons = 0;
-    for (size_t i = 0; i < e->count; i++)
-        if (e->rows[i].reason)
-            rows[n++] = &e->rows[i];
-    if (!n)
+    size_t count;
+    const eval_reason *reasons = eval_reasons(r, &count);
+    if (!count)
         return;
-    qsort(rows, n, sizeof *rows, compare_reasons);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp(rows[i]->reason, rows[i - 1]->reason) != 0)
-            counts[reasons++] = (reason_count){rows[i]->reason, 0, rows[i]};
-        counts[reasons - 1].rows++;
-    }
-    qsort(counts, reasons, sizeof *counts, compare_counts);
     title(r, "skipped");
-    for (size_t i = 0; i < reasons && i < MOST_REASONS; i++) {
-        text_printf(r->out, "  %zu row%s, first in line %d: ", counts[i].rows, counts[i].rows == 1 ? "" : "s",
-                    (int)counts[i].first->row->line);
-        text_name(r->out, counts[i].reason, SIZE_MAX, r->options.ascii);
+    for (size_t i = 0; i < count && i < MOST_REASONS; i++) {
+        text_printf(r->out, "  %zu row%s, first in line %d: ", reasons[i].rows, reasons[i].rows == 1 ? "" : "s",
+                    (int)reasons[i].first->row->line);
+        text_name(r->out, reasons[i].text, SIZE_MAX, r->options.ascii);
         text_puts(r->out, "\n");
     }
-    if (reasons > MOST_REASONS)
-        text_printf(r->out, "  and %zu more reasons: --format json lists every row\n", reasons - MOST_REASONS);
+    if (count > MOST_REASONS)
+        text_printf(r->out, "  and %zu more reasons: --format json lists every row\n", count - MOST_REASONS);
 }
 
 void eval_table(eval_report *r)

@@ -42,6 +42,23 @@ static void totals_row(text *out, const sooth_prediction *p, const sooth_predict
     for (size_t i = 0, count; sooth_prediction_unknown(p, i, &count); i++)
         unknown += (int64_t)count;
     text_csv_number(out, unknown);
+    text_puts(out, ",\n"); /* no error */
+}
+
+static void refused_row(text *out, const sooth_prediction_totals *others, const sooth_refusal *no)
+{
+    enum { BEFORE_MIG = 9, AFTER_MIG = 13 }; /* figures, all empty */
+    text_csv(out, others->file);
+    text_csv_text(out, no->gpu);
+    text_csv_number(out, no->batch > 0 ? no->batch : -1);
+    text_csv_text(out, others->precision);
+    text_csv_text(out, others->layout);
+    text_csv_text(out, others->runtime);
+    text_csv_text(out, others->mode);
+    text_repeat(out, ",", BEFORE_MIG);
+    text_csv_text(out, no->mig);
+    text_repeat(out, ",", AFTER_MIG);
+    text_csv_text(out, no->reason);
     text_puts(out, "\n");
 }
 
@@ -61,6 +78,7 @@ static void layer_rows(text *out, const sooth_prediction *p, const sooth_predict
         text_csv_real(out, l.ideal_ms);
         text_csv_number(out, (int64_t)l.kernel_count);
         text_csv_real(out, l.energy_j);
+        text_csv_real(out, l.device_ms);
         text_puts(out, "\n");
     }
 }
@@ -97,18 +115,25 @@ void predict_csv(predict_report *r)
         r->options.kernels ? "gpu,batch,name,op,layer,latency_ms,flops,bytes,device_us,bound,phase,algorithm,shape,"
                              "dtype,hidden,energy_j\n"
         : r->options.layers
-            ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j\n"
+            ? "gpu,batch,name,op,latency_ms,flops,bytes,utilization,bound,ideal_ms,kernels,energy_j,device_ms\n"
             : "model,gpu,batch,precision,layout,runtime,mode,latency_ms,latency_ms_low,latency_ms_high,"
               "throughput_per_s,utilization_compute,utilization_dram,utilization_occupancy,flops,bytes,mig,energy_j,"
               "energy_j_low,energy_j_high,power_w,energy_j_per_1000,co2_g,"
-              "memory_mib,memory_mib_low,memory_mib_high,fits,fits_upper,arithmetic,unknown_operators\n");
-    for (size_t i = 0; i < r->count; i++) {
-        sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
+              "memory_mib,memory_mib_low,memory_mib_high,fits,fits_upper,arithmetic,unknown_operators,error\n");
+    sooth_prediction_totals first = sooth_prediction_totals_of(r->predictions[0]);
+    for (size_t i = 0; i < r->count + r->options.refusal_count; i++) {
+        compared row = predict_compared(r, i);
+        if (row.refusal) {
+            if (!r->options.kernels && !r->options.layers)
+                refused_row(r->out, &first, row.refusal);
+            continue;
+        }
+        sooth_prediction_totals t = sooth_prediction_totals_of(row.prediction);
         if (r->options.kernels)
-            kernel_rows(r, r->predictions[i], &t);
+            kernel_rows(r, row.prediction, &t);
         else if (r->options.layers)
-            layer_rows(r->out, r->predictions[i], &t);
+            layer_rows(r->out, row.prediction, &t);
         else
-            totals_row(r->out, r->predictions[i], &t);
+            totals_row(r->out, row.prediction, &t);
     }
 }

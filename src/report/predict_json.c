@@ -174,6 +174,7 @@ static void layers(json *j, const sooth_prediction *p)
         json_pair_real(j, "utilization", l.compute_share);
         json_pair_string(j, "bound", l.bound);
         json_pair_real(j, "ideal_ms", l.ideal_ms);
+        json_pair_real(j, "device_ms", l.device_ms);
         json_pair_number(j, "kernels", (int64_t)l.kernel_count);
         json_close(j, '}');
     }
@@ -290,14 +291,30 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
     json_close(j, '}');
 }
 
+static void refused(json *j, const sooth_refusal *no)
+{
+    json_open(j, '{', true);
+    json_pair_string(j, "gpu", no->gpu);
+    json_pair_number(j, "batch", no->batch > 0 ? no->batch : -1);
+    json_pair_text(j, "mig", no->mig);
+    json_pair_string(j, "error", no->reason);
+    json_close(j, '}');
+}
+
 void predict_json(predict_report *r)
 {
     json writer = {.out = r->out}, *j = &writer;
-    if (r->count > 1)
+    size_t rows = r->count + r->options.refusal_count;
+    if (rows > 1)
         json_open(j, '[', false);
-    for (size_t i = 0; i < r->count; i++)
-        one(r, j, r->predictions[i]);
-    if (r->count > 1)
+    for (size_t i = 0; i < rows; i++) {
+        compared row = predict_compared(r, i);
+        if (row.refusal)
+            refused(j, row.refusal);
+        else
+            one(r, j, row.prediction);
+    }
+    if (rows > 1)
         json_close(j, ']');
     text_puts(r->out, "\n");
 }

@@ -7,6 +7,15 @@
 
 static const size_t SCRATCH_CAP = (size_t)1 << 30;
 
+compared predict_compared(const predict_report *r, size_t index)
+{
+    size_t passed = 0;
+    for (; passed < r->options.refusal_count && r->options.refusals[passed].before + passed <= index; passed++)
+        if (r->options.refusals[passed].before + passed == index)
+            return (compared){.refusal = &r->options.refusals[passed]};
+    return (compared){.prediction = index - passed < r->count ? r->predictions[index - passed] : NULL};
+}
+
 bound_shares predict_bounds(const sooth_prediction *p)
 {
     bound_shares shares = {0};
@@ -77,6 +86,7 @@ static const char *misuse(const sooth_report_options *o, size_t count)
 {
     if (count == 0)
         return "there is no prediction to report";
+    count += o->refusal_count;
     if (o->format < SOOTH_FORMAT_TABLE || o->format > SOOTH_FORMAT_MEMORY_SVG || o->format == SOOTH_FORMAT_DOT ||
         o->format == SOOTH_FORMAT_SVG)
         return "predictions are written as table, JSON, CSV, trace, HTML or the picture of memory";

@@ -13,6 +13,13 @@ typedef struct predict_report {
     arena *scratch;
 } predict_report;
 
+/* Row `index` of a comparison: predictions, and between them what was refused. One of the two is NULL; both after the last. */
+typedef struct compared {
+    const sooth_prediction *prediction;
+    const sooth_refusal *refusal;
+} compared;
+compared predict_compared(const predict_report *r, size_t index);
+
 /* Shares of the latency by what bounds the kernels. */
 typedef struct bound_shares {
     double compute_ms, memory_ms, launch_ms;

@@ -83,8 +83,8 @@ static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
            number_digits(a, t->power_w.low), number_digits(b, t->power_w.high), dot,
            number_digits(c, t->power_limit_w));
     if (isfinite(t->co2_g)) {
-        snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
-        figure(r, "CO2", value, "%s g for 1,000 samples", number_digits(b, 1e3 * t->co2_g / (double)t->batch));
+        snprintf(value, sizeof value, "%s mg", number_digits(a, 1e3 * t->co2_g));
+        figure(r, "CO2", value, "%s mg for 1,000 samples", number_digits(b, 1e6 * t->co2_g / (double)t->batch));
     }
 }
 
@@ -239,9 +239,9 @@ static void memory_course(predict_report *r, const sooth_prediction *p)
 static void layers(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     static const grid_column columns[] = {
-        {"layer", CELL_LEFT, 0},        {"operator", CELL_LEFT, 0}, {"ms", CELL_RIGHT, 0},
-        {"share", CELL_RIGHT, 0},       {"FLOPs", CELL_RIGHT, 2},   {"bytes", CELL_RIGHT, 3},
-        {"utilization", CELL_RIGHT, 1}, {"mJ", CELL_RIGHT, 4},      {"bound by", CELL_LEFT, 0}};
+        {"layer", CELL_LEFT, 0},   {"operator", CELL_LEFT, 0}, {"ms", CELL_RIGHT, 0},    {"share", CELL_RIGHT, 0},
+        {"GPU ms", CELL_RIGHT, 5}, {"FLOPs", CELL_RIGHT, 2},   {"bytes", CELL_RIGHT, 3}, {"utilization", CELL_RIGHT, 1},
+        {"mJ", CELL_RIGHT, 4},     {"bound by", CELL_LEFT, 0}};
     size_t count, most = r->options.top ? r->options.top : MOST_LAYERS;
     const size_t *order = predict_costliest(r, p, &count);
     bool all = r->options.layers;
@@ -256,6 +256,7 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
         grid_add(&g, l.op);
         grid_add(&g, number_digits(room, l.latency_ms));
         grid_add(&g, share_text(room, t->latency_ms.value > 0 ? 100 * l.latency_ms / t->latency_ms.value : 0));
+        grid_add(&g, number_digits(room, l.device_ms));
         grid_add(&g, number_short(room, l.flops));
         grid_add(&g, number_bytes(room, l.bytes));
         grid_add(&g, share_text(room, l.compute_share));
@@ -269,6 +270,9 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
     if (!all && count > shown)
         text_printf(r->out, "  and %zu others that take %s ms together (--layers shows them)\n", count - shown,
                     number_digits(room, fmax(left_ms, 0)));
+    if (t->host_ms > t->device_ms)
+        text_puts(r->out,
+                  "  GPU ms: while its kernels run; the rest of ms the GPU waits for the host to launch them\n");
 }
 
 static void kernels(predict_report *r, const sooth_prediction *p)
@@ -345,15 +349,32 @@ static void compared_note(predict_report *r, size_t first, const char *note)
     note_line(r, all ? "" : whose.ptr, note);
 }
 
+/* Why rows are empty; once for a GPU that has the same reason with every batch. */
+static void refusals(predict_report *r)
+{
+    const sooth_refusal *all = r->options.refusals;
+    for (size_t i = 0; i < r->options.refusal_count; i++) {
+        bool is_told = false;
+        for (size_t k = 0; k < i && !is_told; k++)
+            is_told = strcmp(all[k].gpu, all[i].gpu) == 0 && strcmp(all[k].reason, all[i].reason) == 0;
+        if (!is_told)
+            note_line(r, strstr(all[i].reason, all[i].gpu) ? "no answer" : all[i].gpu, all[i].reason);
+    }
+}
+
 static void compared_notes(predict_report *r)
 {
-    bool any = false;
-    for (size_t i = 0; i < r->count && !any; i++) {
+    bool any = r->options.refusal_count > 0;
+    text_puts(r->out, any ? "\n" : "");
+    refusals(r);
+    bool is_open = false;
+    for (size_t i = 0; i < r->count && !is_open; i++) {
         sooth_memory m = sooth_prediction_memory(r->predictions[i]);
-        any = m.known && m.fits && !m.fits_upper;
-        if (any)
-            text_printf(r->out, "\n  perhaps: %s\n", memory_verdict(&m));
+        is_open = m.known && m.fits && !m.fits_upper;
+        if (is_open)
+            text_printf(r->out, "%s  perhaps: %s\n", any ? "" : "\n", memory_verdict(&m));
     }
+    any = any || is_open;
     for (size_t i = 0; i < r->count; i++) {
         const char *note;
         for (size_t n = 0; (note = sooth_prediction_note(r->predictions[i], n)); n++) {
@@ -367,6 +388,43 @@ static void compared_notes(predict_report *r)
             any = true;
         }
     }
+}
+
+static void compared_row(grid *g, const sooth_prediction *p, bool has_co2)
+{
+    sooth_prediction_totals t = sooth_prediction_totals_of(p);
+    bound_shares bounds = predict_bounds(p);
+    char room[NUMBER_ROOM];
+    grid_printf(g, "%s%s%s", t.gpu, *t.mig ? " " : "", t.mig);
+    grid_printf(g, "%" PRId64, t.batch);
+    grid_add(g, number_digits(room, t.latency_ms.value));
+    grid_add(g, number_digits(room, t.latency_ms.low));
+    grid_add(g, number_digits(room, t.latency_ms.high));
+    grid_add(g, number_digits(room, t.throughput_per_s));
+    grid_add(g, number_digits(room, t.energy_j.value));
+    grid_add(g, number_digits(room, t.power_w.value));
+    if (has_co2)
+        grid_add(g, number_digits(room, 1e3 * t.co2_g));
+    grid_add(g, share_text(room, t.compute_share));
+    grid_add(g, share_text(room, t.dram_share));
+    grid_add(g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");
+    double most = fmax(bounds.compute_ms, fmax(bounds.memory_ms, bounds.launch_ms));
+    grid_add(g, most == bounds.launch_ms ? "launch" : most == bounds.memory_ms ? "memory" : "compute");
+    sooth_memory m = sooth_prediction_memory(p);
+    grid_add(g, m.known ? number_grouped(room, (int64_t)round(m.total_mib.value)) : "");
+    grid_add(g, !m.known || !(m.capacity_mib > 0) ? "" : m.fits_upper ? "yes" : m.fits ? "perhaps" : "no");
+}
+
+static void refused_row(grid *g, const sooth_refusal *no)
+{
+    grid_printf(g, "%s%s%s", no->gpu, *no->mig ? " " : "", no->mig);
+    if (no->batch > 0)
+        grid_printf(g, "%" PRId64, no->batch);
+    else
+        grid_add(g, "none");
+    grid_add(g, "no answer");
+    for (size_t c = 3; c < g->column_count; c++)
+        grid_add(g, "");
 }
 
 static void comparison(predict_report *r)
@@ -405,28 +463,12 @@ static void comparison(predict_report *r)
         if (c != CO2 || has_co2)
             columns[column_count++] = all[c];
     grid_begin(&g, r->out, r->scratch, &r->options, columns, column_count);
-    for (size_t i = 0; i < r->count; i++) {
-        sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
-        bound_shares bounds = predict_bounds(r->predictions[i]);
-        char room[NUMBER_ROOM];
-        grid_printf(&g, "%s%s%s", t.gpu, *t.mig ? " " : "", t.mig);
-        grid_printf(&g, "%" PRId64, t.batch);
-        grid_add(&g, number_digits(room, t.latency_ms.value));
-        grid_add(&g, number_digits(room, t.latency_ms.low));
-        grid_add(&g, number_digits(room, t.latency_ms.high));
-        grid_add(&g, number_digits(room, t.throughput_per_s));
-        grid_add(&g, number_digits(room, t.energy_j.value));
-        grid_add(&g, number_digits(room, t.power_w.value));
-        if (has_co2)
-            grid_add(&g, number_digits(room, 1e3 * t.co2_g));
-        grid_add(&g, share_text(room, t.compute_share));
-        grid_add(&g, share_text(room, t.dram_share));
-        grid_add(&g, t.occupancy > 0 ? share_text(room, t.occupancy) : "");
-        double most = fmax(bounds.compute_ms, fmax(bounds.memory_ms, bounds.launch_ms));
-        grid_add(&g, most == bounds.launch_ms ? "launch" : most == bounds.memory_ms ? "memory" : "compute");
-        sooth_memory m = sooth_prediction_memory(r->predictions[i]);
-        grid_add(&g, m.known ? number_grouped(room, (int64_t)round(m.total_mib.value)) : "");
-        grid_add(&g, !m.known || !(m.capacity_mib > 0) ? "" : m.fits_upper ? "yes" : m.fits ? "perhaps" : "no");
+    for (size_t i = 0; i < r->count + r->options.refusal_count; i++) {
+        compared row = predict_compared(r, i);
+        if (row.refusal)
+            refused_row(&g, row.refusal);
+        else
+            compared_row(&g, row.prediction, has_co2);
     }
     grid_write(&g);
     compared_notes(r);
@@ -434,7 +476,7 @@ static void comparison(predict_report *r)
 
 void predict_table(predict_report *r)
 {
-    if (r->count > 1) {
+    if (r->count + r->options.refusal_count > 1) {
         comparison(r);
         return;
     }

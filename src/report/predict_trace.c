@@ -78,7 +78,7 @@ static void timeline(predict_report *r, json *j, int64_t process, const sooth_pr
     double now_us = 0, host_us = 0, layer_start_us = 0;
     for (size_t i = 0; i < count; i++) {
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
-        double whole_us = k.latency_ms * 1e3, busy_us = fmin(k.device_us, whole_us);
+        double whole_us = k.latency_ms * 1e3, busy_us = fmin(k.device_us, whole_us); /* rounding */
         double start_us = now_us + whole_us - busy_us;
         /* The host runs ahead of the device; a launch ends at the latest when its kernel begins. */
         double launch_us = fmin(k.host_us, fmax(start_us - host_us, 0));

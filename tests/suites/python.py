@@ -112,11 +112,37 @@ def dimensions_stay_as_they_were_bound():
     model = sooth.load("zoo:resnet18")
     assert model.predict().batch == 1
     assert model.predict(batch=8).batch == 8
-    assert model.predict(gpu="rtx-3090").batch == 8
+    assert model.predict(gpu="rtx-3090").batch == 1  # another question
+    assert model.largest_batch("t4") > 1 and model.predict().batch == 1
+    assert model.mig(batch=4)["workloads"][0]["batch"] == 4 and model.mig()["workloads"][0]["batch"] == 1
+    assert model.predict(shapes={"input": [2, 3, 64, 64]}).latency_ms < model.predict(batch=2).latency_ms
     assert model.bind(batch=3).predict(kernels=True).kernels[0]["op"]
+    assert model.predict(batch=5).batch == 5 and model.predict().batch == 3
     shaped = sooth.load("zoo:resnet18", batch=2, shapes={"input": [None, 3, 64, 64]})
     assert shaped.inputs[0]["shape"] == [2, 3, 64, 64] and shaped.predict(batch=5).batch == 5
-    assert shaped.inputs[0]["shape"] == [5, 3, 64, 64]
+    assert shaped.inputs[0]["shape"] == [2, 3, 64, 64] and shaped.predict().batch == 2
+    try:
+        shaped.predict(dims={"nothing": 3})
+    except sooth.UsageError as error:
+        assert "nothing" in str(error)
+    assert shaped.predict().batch == 2 and shaped.inputs[0]["shape"] == [2, 3, 64, 64]
+
+
+@test
+def a_frame_without_pandas_says_what_to_do():
+    import sooth
+    prediction = sooth.load("zoo:resnet18").predict()
+    before = sys.modules.get("pandas")
+    sys.modules["pandas"] = None  # as if it were not installed
+    try:
+        prediction.frame
+        raise AssertionError("a frame without pandas")
+    except ImportError as error:
+        assert "pip install pandas" in str(error) and "layers" in str(error), error
+    finally:
+        sys.modules.pop("pandas")
+        if before is not None:
+            sys.modules["pandas"] = before
 
 
 @test
@@ -129,7 +155,8 @@ def a_language_model_by_its_configuration():
         model = sooth.load(directory)
     assert model.bind(batch=1, seq=8).totals["macs"] > model.bind(batch=1, seq=1, past=8).totals["macs"] > 0
     assert model.predict(gpu="h100", seq=1, past=100).latency_ms > 0
-    assert model.inputs[2]["shape"] == [1, 4, 100, 16]
+    assert model.inputs[2]["shape"] == [1, 4, 8, 16]
+    assert model.bind(batch=1, seq=1, past=100).inputs[2]["shape"] == [1, 4, 100, 16]
 
 
 @test
@@ -150,7 +177,7 @@ def what_fits_and_what_to_know():
     model = sooth.load("zoo:resnet50")
     surely = model.largest_batch("t4", mode="train")
     at_most = model.largest_batch("t4", mode="train", by_estimate=True)
-    assert 1 < surely < at_most and model.predict("t4").batch == at_most
+    assert 1 < surely < at_most and model.predict("t4").batch == 1
     assert model.predict("t4", batch=surely, mode="train").fits is True
     barely = model.predict("t4", batch=at_most, mode="train")
     assert barely.fits is False and barely.data["fits"] is True
@@ -182,6 +209,21 @@ def failures_are_exceptions():
                 assert part in str(error) and isinstance(error, sooth.SoothError), error
             else:
                 raise AssertionError(f"no {kind.__name__}")
+
+
+@test
+def arguments_of_another_type():
+    import sooth
+    model = sooth.load("zoo:resnet18")
+    for bad, kind, part in ((lambda: model.predict(batch="8"), TypeError, "one whole number"),
+                            (lambda: model.predict(batch=[1, 8]), TypeError, "ask once for each"),
+                            (lambda: model.bind(batch=0), ValueError, "at least 1"),
+                            (lambda: model.predict(gpu=["t4", "a100"]), TypeError, "ask once for each")):
+        try:
+            bad()
+            raise AssertionError(f"no {kind.__name__}")
+        except kind as error:
+            assert part in str(error), error
 
 
 @test
