@@ -5,8 +5,6 @@
 #include "predict/setting.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
@@ -198,15 +196,18 @@ static void set_weights(fitter *f)
         f->rows[i].weight = f->rows[i].run.is_own ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
 }
 
-/* Where a run took longer than predicted, kernels did, up to so many times; beyond that the device waited for the host. Of a step of training
- * some time is the host's alone: input, bookkeeping. */
-static double stretch_of(double measured_ms, double predicted_ms, bool is_training)
+/* How many times longer kernels took than predicted in a run of `measured_ms`. Where it took less than predicted, they need not: the host
+ * was faster, if only they fit in. Where it took more, the host has its part of that as it has of the predicted time; beyond
+ * so many times the device waited. */
+static double stretch_of(const fit_row *r, double measured_ms)
 {
-    static const double MOST_STRETCH = 5, HOST_STEP_MS = 4;
-    double stretch = measured_ms / predicted_ms;
-    if (stretch > 1 && is_training)
-        stretch = fmax((measured_ms - HOST_STEP_MS) / predicted_ms, 1);
-    return fmin(stretch, MOST_STRETCH);
+    static const double MOST_STRETCH = 5;
+    if (r->row->kernels)
+        return fmin(measured_ms / r->device_ms, MOST_STRETCH);
+    double longer = measured_ms / r->latency_ms;
+    if (longer <= 1)
+        return fmin(measured_ms / r->device_ms, 1);
+    return pow(fmin(longer, MOST_STRETCH), fmin(r->device_ms / r->latency_ms, 1));
 }
 
 static void keep_rows(fitter *f, size_t all)
@@ -223,9 +224,8 @@ static void keep_rows(fitter *f, size_t all)
             continue;
         }
         double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
-        double predicted_ms = r->row->kernels ? r->device_ms : r->latency_ms;
         r->us = measured_ms * 1e3;
-        r->stretch = stretch_of(measured_ms, predicted_ms, r->row->where.lower.mode != MODE_INFER);
+        r->stretch = stretch_of(r, measured_ms);
         f->rows[f->count++] = *r;
         if (&f->rows[f->count - 1] != r)
             r->works = NULL;
@@ -308,16 +308,37 @@ typedef struct fit_job {
     const fitter *f;
     energy_kept kept; /* apart */
     int which;        /* fold or GPU; -1: none is */
+    int source;       /* where sources are */
     parameters p;
     sensor sensor;
     double *residuals, *moved;
 } fit_job;
 
+/* The fit may not see the row. */
 static bool is_kept(const fit_job *j, const fit_row *r)
 {
-    const int of[ENERGY_KEPT_COUNT] = {
-        [ENERGY_KEPT_SHAPE] = r->shape_fold, [ENERGY_KEPT_NETWORK] = r->network_fold, [ENERGY_KEPT_GPU] = r->gpu};
-    return of[j->kept] == j->which;
+    if (j->which < 0)
+        return false;
+    switch (j->kept) {
+    case ENERGY_KEPT_SHAPE:
+        return r->shape_fold == j->which;
+    case ENERGY_KEPT_NETWORK:
+        return r->network_fold == j->which;
+    case ENERGY_KEPT_GPU:
+        return r->gpu == j->which;
+    case ENERGY_KEPT_SOURCE:
+        return r->source == j->source;
+    default:
+        return r->source == j->source || r->gpu == j->which;
+    }
+}
+
+/* The fit is asked about the row. */
+static bool is_asked(const fit_job *j, const fit_row *r)
+{
+    if (j->kept == ENERGY_KEPT_SOURCE || j->kept == ENERGY_KEPT_BOTH)
+        return r->source == j->source && r->gpu == j->which;
+    return is_kept(j, r);
 }
 
 /* Residuals of the rows of one GPU (all: -1), weighted; those that are large count linearly (Huber). */
@@ -582,16 +603,17 @@ static int by_error(const void *a, const void *b)
     return (x->error > y->error) - (x->error < y->error);
 }
 
-/* The error that 90 % of the weight stay below. */
-static double half_width(const apart_row *rows, size_t count, energy_kept kept, power_work_kind kind, arena *a)
+/* The error that 90 % of the weight stay below, of rows of a kind (POWER_WORK_KINDS: of any) and not of the source `without`; negative: there
+ * is no such row. */
+static double width_of(const apart_row *rows, size_t count, energy_kept kept, int kind, int without, arena *a)
 {
-    static const double UNKNOWN_HALF = 0.5;
     weighted *list = ARENA_ARRAY(a, weighted, count + 1);
     size_t n = 0;
     double all = 0, sum = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
-        if (r->kept != kept || !r->row->run.is_own || r->row->kind != kind)
+        if (r->kept != kept || !r->row->run.is_own || (kind != POWER_WORK_KINDS && (int)r->row->kind != kind) ||
+            r->row->source == without)
             continue;
         list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
         all += r->row->weight;
@@ -602,20 +624,43 @@ static double half_width(const apart_row *rows, size_t count, energy_kept kept, 
         if (sum >= 0.9 * all)
             return list[i].error;
     }
-    return UNKNOWN_HALF;
+    return -1;
+}
+
+/* Half of the 90 % interval. Where no other source has a known GPU with work of the kind, what holds for new GPUs does; where none
+ * has the kind at all, what holds for any. */
+static double half_width(const apart_row *rows, size_t count, bool is_new, int kind, int without, arena *a)
+{
+    static const double UNKNOWN_HALF = 0.5;
+    double half = is_new ? -1 : width_of(rows, count, ENERGY_KEPT_SOURCE, kind, without, a);
+    if (half < 0)
+        half = width_of(rows, count, ENERGY_KEPT_BOTH, kind, without, a);
+    if (half < 0)
+        half = width_of(rows, count, ENERGY_KEPT_BOTH, POWER_WORK_KINDS, without, a);
+    return half < 0 ? UNKNOWN_HALF : half;
+}
+
+/* Whether sources were kept apart: the interval is then that of the other sources, as whoever asks is none of them. */
+static bool is_of_others(energy_kept kept)
+{
+    return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
 }
 
 static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows, size_t count, int source,
                          energy_kept kept, bool is_sound)
 {
+    bool is_new = kept == ENERGY_KEPT_GPU || kept == ENERGY_KEPT_BOTH;
+    double halves[POWER_WORK_KINDS];
+    for (int k = 0; k < POWER_WORK_KINDS; k++)
+        halves[k] =
+            is_of_others(kept) ? half_width(rows, count, is_new, k, source, f->arena) : fit->model.intervals[is_new][k];
     scored *power = ARENA_ARRAY(f->arena, scored, count + 1), *joules = ARENA_ARRAY(f->arena, scored, count + 1);
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
         if (r->row->source != source || r->kept != kept || r->row->run.is_own != is_sound)
             continue;
-        double half = fit->model.intervals[kept == ENERGY_KEPT_GPU][r->row->kind],
-               wide = hypot(half, r->row->latency_half);
+        double half = halves[r->row->kind], wide = hypot(half, r->row->latency_half);
         power[n] = (scored){r->row->row->power_w, r->power_w, r->power_w * exp(-half), r->power_w * exp(half)};
         joules[n++] = (scored){r->row->row->energy_j, r->energy_j, r->energy_j * exp(-wide), r->energy_j * exp(wide)};
     }
@@ -632,12 +677,12 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
     power_model m = model_of(f, &j->p);
     m.coefficients[POWER_CLOCK] = clock[0];
     m.coefficients[POWER_CLOCK_BOUND] = clock[1];
-    if (j->kept == ENERGY_KEPT_GPU) /* nothing is known of it */
+    if (j->kept == ENERGY_KEPT_GPU || j->kept == ENERGY_KEPT_BOTH) /* nothing is known of it */
         m.gpus[j->which].name = STR("");
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++) {
         const fit_row *r = &f->rows[i];
-        if (!is_kept(j, r))
+        if (!is_asked(j, r))
             continue;
         power_view v = power_view_of(&m, f->gpus[r->gpu], 0);
         double latency_ms, own_w = measured_power(r, &v, exp(j->p.of[ZEROS]));
@@ -651,22 +696,42 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
 
 const char *energy_kept_name(energy_kept kept)
 {
-    static const char *const NAMES[] = {"shape", "network", "GPU"};
+    static const char *const NAMES[] = {"shape", "network", "GPU", "source", "both"};
     return NAMES[kept];
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
+/* One fit without each GPU of the source; where another source has that GPU, one with it as well. */
+static size_t source_jobs(const fitter *f, int source, fit_job *into)
+{
+    bool here[POWER_MAX_GPUS] = {0}, elsewhere[POWER_MAX_GPUS] = {0};
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i].run.is_own)
+            (f->rows[i].source == source ? here : elsewhere)[f->rows[i].gpu] = true;
+    size_t n = 0;
+    for (int g = 0; g < f->gpu_count; g++) {
+        if (here[g])
+            into[n++] = (fit_job){.f = f, .kept = ENERGY_KEPT_BOTH, .source = source, .which = g};
+        if (here[g] && elsewhere[g])
+            into[n++] = (fit_job){.f = f, .kept = ENERGY_KEPT_SOURCE, .source = source, .which = g};
+    }
+    return n;
+}
+
 static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apart, void *context)
 {
-    const size_t counts[ENERGY_KEPT_COUNT] = {
+    const size_t counts[] = {
         [ENERGY_KEPT_SHAPE] = FOLDS, [ENERGY_KEPT_NETWORK] = FOLDS, [ENERGY_KEPT_GPU] = (size_t)f->gpu_count};
-    fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count);
+    size_t pairs = (size_t)(f->source_count * f->gpu_count);
+    fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count + 2 * pairs);
     job[0] = (fit_job){.f = f, .which = -1};
     size_t jobs = 1;
-    for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
+    for (int kept = 0; kept <= ENERGY_KEPT_GPU; kept++)
         for (size_t i = 0; i < counts[kept]; i++)
             job[jobs++] = (fit_job){.f = f, .kept = (energy_kept)kept, .which = (int)i};
+    for (int s = 0; s < f->source_count; s++)
+        jobs += source_jobs(f, s, job + jobs);
     parallel_for(jobs, workers, fit_one, job);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
@@ -676,11 +741,10 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
         n += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], rows + n);
     for (int g = 0; g < 2; g++)
         for (int k = 0; k < POWER_WORK_KINDS; k++)
-            fit->model.intervals[g][k] =
-                half_width(rows, n, g ? ENERGY_KEPT_GPU : ENERGY_KEPT_NETWORK, (power_work_kind)k, f->arena);
+            fit->model.intervals[g][k] = half_width(rows, n, g == 1, k, -1, f->arena);
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
-            for (int sound = 1; sound >= 0; sound--)
+            for (int sound = 1; sound >= is_of_others((energy_kept)kept); sound--) /* a sensor is of its source alone */
                 score_source(fit, f, rows, n, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < n && apart; i++)
         apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->run.is_own, rows[i].power_w,
@@ -713,59 +777,4 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
     if (f->count < FEWEST_ROWS)
         fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and an answer; %d are needed",
                   f->count, FEWEST_ROWS);
-}
-
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
-
-typedef struct lines {
-    char *text;
-    size_t used, room;
-} lines;
-
-static void put(lines *l, arena *a, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void put(lines *l, arena *a, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    size_t size = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
-    if (l->used + size + 1 > l->room) {
-        size_t room = 2 * l->room + sizeof line;
-        char *text = arena_room(a, room, 1);
-        memcpy(text, l->text, l->used);
-        l->text = text;
-        l->room = room;
-    }
-    memcpy(l->text + l->used, line, size + 1);
-    l->used += size;
-}
-
-str energy_fit_text(const energy_fit *fit, arena *a)
-{
-    const power_model *m = &fit->model;
-    lines l = {arena_room(a, 1024, 1), 0, 1024};
-    put(&l, a,
-        "# Coefficients of power: what src/predict/energy.h says of them. Made by tools/energy.sh (`sooth learn "
-        "--energy`) from\n"
-        "# %zu measured rows; doc/energy.md tells which, and how far off they are on rows that were kept apart.\n\n",
-        fit->row_count);
-    for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
-        put(&l, a, "%-15s = %-9.4g # fitted: %s\n", power_coefficients()[i].name, m->coefficients[i],
-            power_coefficients()[i].summary);
-    put(&l, a,
-        "\n# Of GPUs that were measured: base and cap as shares of the power limit, between them a factor on all "
-        "else.\n");
-    for (int i = 0; i < m->gpu_count; i++)
-        put(&l, a, "gpu %-18.*s = %.4f %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base,
-            m->gpus[i].scale, m->gpus[i].cap);
-    put(&l, a,
-        "\n# Half the width of the 90 %% interval of power, as a logarithm: rows of networks, shapes or GPUs kept "
-        "apart.\n");
-    for (int g = 0; g < 2; g++)
-        for (int k = 0; k < POWER_WORK_KINDS; k++)
-            put(&l, a, "interval %-5s %-12s = %.4f # fitted\n", g ? "new" : "known",
-                power_work_kind_name((power_work_kind)k), m->intervals[g][k]);
-    return (str){l.text, l.used};
 }
