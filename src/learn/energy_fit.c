@@ -603,23 +603,27 @@ static int by_error(const void *a, const void *b)
     return (x->error > y->error) - (x->error < y->error);
 }
 
-/* The error that 90 % of the weight stay below, of rows of a kind (POWER_WORK_KINDS: of any) and not of the source `without`; negative: there
- * is no such row. */
+/* The error that 90 % of the weight stay below, of rows of a kind (POWER_WORK_KINDS: of any) and not of the source `without`; negative: fewer
+ * than two sources have such rows, and one does not tell how far sources lie apart. */
 static double width_of(const apart_row *rows, size_t count, energy_kept kept, int kind, int without, arena *a)
 {
     weighted *list = ARENA_ARRAY(a, weighted, count + 1);
     size_t n = 0;
     double all = 0, sum = 0;
+    bool has[MAX_SOURCES] = {0};
+    int sources = 0;
     for (size_t i = 0; i < count; i++) {
         const apart_row *r = &rows[i];
         if (r->kept != kept || !r->row->run.is_own || (kind != POWER_WORK_KINDS && (int)r->row->kind != kind) ||
             r->row->source == without)
             continue;
+        sources += !has[r->row->source];
+        has[r->row->source] = true;
         list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
         all += r->row->weight;
     }
     qsort(list, n, sizeof *list, by_error);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && sources > 1; i++) {
         sum += list[i].weight;
         if (sum >= 0.9 * all)
             return list[i].error;
@@ -627,14 +631,12 @@ static double width_of(const apart_row *rows, size_t count, energy_kept kept, in
     return -1;
 }
 
-/* Half of the 90 % interval. Where no other source has a known GPU with work of the kind, what holds for new GPUs does; where none
- * has the kind at all, what holds for any. */
+/* Half of the 90 % interval. Where too few sources have the kind of work, or have it on GPUs that others measured, what holds for new GPUs
+ * and any kind does. */
 static double half_width(const apart_row *rows, size_t count, bool is_new, int kind, int without, arena *a)
 {
     static const double UNKNOWN_HALF = 0.5;
-    double half = is_new ? -1 : width_of(rows, count, ENERGY_KEPT_SOURCE, kind, without, a);
-    if (half < 0)
-        half = width_of(rows, count, ENERGY_KEPT_BOTH, kind, without, a);
+    double half = width_of(rows, count, is_new ? ENERGY_KEPT_BOTH : ENERGY_KEPT_SOURCE, kind, without, a);
     if (half < 0)
         half = width_of(rows, count, ENERGY_KEPT_BOTH, POWER_WORK_KINDS, without, a);
     return half < 0 ? UNKNOWN_HALF : half;
