@@ -7,8 +7,8 @@ Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv,
     power_w        mean power of the GPUs that the row counts
     power_limit_w  that they were told to keep; empty: their own
     idle_gpus      how many of them only wait (a pipeline of which one GPU works at a time)
-(and, for tools/labels.py, `gpus`: how many there were, `sees`: it is asked about images) and the graphs that the rows
-name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
+    gpus           how many there were
+(and, for tools/labels.py, `sees`: it is asked about images) and the graphs that the rows name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
 Needs Python 3 alone.
 """
 import argparse
@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 import onnxtext  # noqa: E402  (it lies beside the tests, which need it most)
 
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig", "latency_ms",
-           "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus")
+           "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus", "gpus")
 
 
 class Folder:

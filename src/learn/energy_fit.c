@@ -1,6 +1,7 @@
 /* energy_fit.c: fitting the coefficients of power, and how far off they are on rows that were kept apart. */
 #include "learn/energy_fit.h"
 #include "base/threads.h"
+#include "learn/energy_interval.h"
 #include "learn/energy_sensor.h"
 #include "predict/setting.h"
 
@@ -15,7 +16,7 @@ enum {
     OF_GPU = 3, /* base, scale, cap */
     MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
     FOLDS = 6,
-    MAX_SOURCES = 32,
+    MAX_SOURCES = INTERVAL_MAX_SOURCES,
     MOST_STEPS = 40,
 };
 
@@ -196,18 +197,13 @@ static void set_weights(fitter *f)
         f->rows[i].weight = f->rows[i].run.is_own ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
 }
 
-/* How many times longer kernels took than predicted in a run of `measured_ms`. Where it took less than predicted, they need not: the host
- * was faster, if only they fit in. Where it took more, the host has its part of that as it has of the predicted time; beyond
- * so many times the device waited. */
-static double stretch_of(const fit_row *r, double measured_ms)
+double energy_stretch(double measured_ms, double latency_ms, double device_ms)
 {
     static const double MOST_STRETCH = 5;
-    if (r->row->kernels)
-        return fmin(measured_ms / r->device_ms, MOST_STRETCH);
-    double longer = measured_ms / r->latency_ms;
+    double longer = measured_ms / latency_ms;
     if (longer <= 1)
-        return fmin(measured_ms / r->device_ms, 1);
-    return pow(fmin(longer, MOST_STRETCH), fmin(r->device_ms / r->latency_ms, 1));
+        return fmin(measured_ms / device_ms, 1);
+    return pow(fmin(longer, MOST_STRETCH), fmin(device_ms / latency_ms, 1));
 }
 
 static void keep_rows(fitter *f, size_t all)
@@ -225,7 +221,7 @@ static void keep_rows(fitter *f, size_t all)
         }
         double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
         r->us = measured_ms * 1e3;
-        r->stretch = stretch_of(r, measured_ms);
+        r->stretch = energy_stretch(measured_ms, r->row->kernels ? r->device_ms : r->latency_ms, r->device_ms);
         f->rows[f->count++] = *r;
         if (&f->rows[f->count - 1] != r)
             r->works = NULL;
@@ -593,54 +589,13 @@ typedef struct apart_row {
     energy_kept kept;
 } apart_row;
 
-typedef struct weighted {
-    double error, weight;
-} weighted;
-
-static int by_error(const void *a, const void *b)
-{
-    const weighted *x = a, *y = b;
-    return (x->error > y->error) - (x->error < y->error);
-}
-
-/* The error that 90 % of the weight stay below, of rows of a kind (POWER_WORK_KINDS: of any) and not of the source `without`; negative: fewer
- * than two sources have such rows, and one does not tell how far sources lie apart. */
-static double width_of(const apart_row *rows, size_t count, energy_kept kept, int kind, int without, arena *a)
-{
-    weighted *list = ARENA_ARRAY(a, weighted, count + 1);
-    size_t n = 0;
-    double all = 0, sum = 0;
-    bool has[MAX_SOURCES] = {0};
-    int sources = 0;
-    for (size_t i = 0; i < count; i++) {
-        const apart_row *r = &rows[i];
-        if (r->kept != kept || !r->row->run.is_own || (kind != POWER_WORK_KINDS && (int)r->row->kind != kind) ||
-            r->row->source == without)
-            continue;
-        sources += !has[r->row->source];
-        has[r->row->source] = true;
-        list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
-        all += r->row->weight;
-    }
-    qsort(list, n, sizeof *list, by_error);
-    for (size_t i = 0; i < n && sources > 1; i++) {
-        sum += list[i].weight;
-        if (sum >= 0.9 * all)
-            return list[i].error;
-    }
-    return -1;
-}
-
-/* Half of the 90 % interval. Where too few sources have the kind of work, or have it on GPUs that others measured, what holds for new GPUs
- * and any kind does. */
-static double half_width(const apart_row *rows, size_t count, bool is_new, int kind, int without, arena *a)
-{
-    static const double UNKNOWN_HALF = 0.5;
-    double half = width_of(rows, count, is_new ? ENERGY_KEPT_BOTH : ENERGY_KEPT_SOURCE, kind, without, a);
-    if (half < 0)
-        half = width_of(rows, count, ENERGY_KEPT_BOTH, POWER_WORK_KINDS, without, a);
-    return half < 0 ? UNKNOWN_HALF : half;
-}
+/* All rows of all fits that did not see something of them. */
+typedef struct apart_rows {
+    apart_row *items;
+    size_t count;
+    interval_row *of_others; /* those that intervals rest on */
+    size_t of_others_count;
+} apart_rows;
 
 /* Whether sources were kept apart: the interval is then that of the other sources, as whoever asks is none of them. */
 static bool is_of_others(energy_kept kept)
@@ -648,18 +603,38 @@ static bool is_of_others(energy_kept kept)
     return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
 }
 
-static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows, size_t count, int source,
-                         energy_kept kept, bool is_sound)
+static void collect_intervals(apart_rows *all, arena *a)
 {
+    all->of_others = ARENA_ARRAY(a, interval_row, all->count + 1);
+    for (size_t i = 0; i < all->count; i++) {
+        const apart_row *r = &all->items[i];
+        if (r->row->run.is_own && is_of_others(r->kept))
+            all->of_others[all->of_others_count++] =
+                (interval_row){.error = fabs(log(r->power_w / r->row->row->power_w)),
+                               .weight = r->row->weight,
+                               .source = r->row->source,
+                               .kind = r->row->kind,
+                               .is_new = r->kept == ENERGY_KEPT_BOTH};
+    }
+}
+
+static double half_of(const apart_rows *all, bool is_new, int kind, int without, arena *a)
+{
+    return interval_half(all->of_others, all->of_others_count, is_new, (power_work_kind)kind, without, a);
+}
+
+static void score_source(energy_fit *fit, const fitter *f, const apart_rows *all, int source, energy_kept kept,
+                         bool is_sound)
+{
+    size_t count = all->count;
     bool is_new = kept == ENERGY_KEPT_GPU || kept == ENERGY_KEPT_BOTH;
     double halves[POWER_WORK_KINDS];
     for (int k = 0; k < POWER_WORK_KINDS; k++)
-        halves[k] =
-            is_of_others(kept) ? half_width(rows, count, is_new, k, source, f->arena) : fit->model.intervals[is_new][k];
+        halves[k] = is_of_others(kept) ? half_of(all, is_new, k, source, f->arena) : fit->model.intervals[is_new][k];
     scored *power = ARENA_ARRAY(f->arena, scored, count + 1), *joules = ARENA_ARRAY(f->arena, scored, count + 1);
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        const apart_row *r = &rows[i];
+        const apart_row *r = &all->items[i];
         if (r->row->source != source || r->kept != kept || r->row->run.is_own != is_sound)
             continue;
         double half = halves[r->row->kind], wide = hypot(half, r->row->latency_half);
@@ -737,20 +712,21 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
     parallel_for(jobs, workers, fit_one, job);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
-    apart_row *rows = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1);
-    size_t n = 0;
+    apart_rows all = {.items = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1)};
     for (size_t i = 1; i < jobs; i++)
-        n += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], rows + n);
+        all.count += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], all.items + all.count);
+    collect_intervals(&all, f->arena);
     for (int g = 0; g < 2; g++)
         for (int k = 0; k < POWER_WORK_KINDS; k++)
-            fit->model.intervals[g][k] = half_width(rows, n, g == 1, k, -1, f->arena);
+            fit->model.intervals[g][k] = half_of(&all, g == 1, k, -1, f->arena);
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
             for (int sound = 1; sound >= is_of_others((energy_kept)kept); sound--) /* a sensor is of its source alone */
-                score_source(fit, f, rows, n, s, (energy_kept)kept, sound);
-    for (size_t i = 0; i < n && apart; i++)
-        apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->run.is_own, rows[i].power_w,
-              rows[i].energy_j);
+                score_source(fit, f, &all, s, (energy_kept)kept, sound);
+    for (size_t i = 0; i < all.count && apart; i++) {
+        const apart_row *r = &all.items[i];
+        apart(context, energy_kept_name(r->kept), r->row->row, r->row->run.is_own, r->power_w, r->energy_j);
+    }
 }
 
 void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,

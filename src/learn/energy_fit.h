@@ -47,6 +47,11 @@ typedef void (*energy_apart)(void *context, const char *why, const measured_row 
 void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,
                      size_t workers, energy_apart apart, void *context, arena *a);
 
+/* How many times longer kernels took than predicted in a run of `measured_ms`. Where it took less than predicted, they need not: the host
+ * was faster, if only they fit in. Where it took more, the host has its part of that as it has of the predicted time; beyond
+ * so many times the device waited. */
+double energy_stretch(double measured_ms, double latency_ms, double device_ms);
+
 /* The text of a file that power_model_read reads. */
 str energy_fit_text(const energy_fit *fit, arena *a);
 

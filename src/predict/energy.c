@@ -53,6 +53,7 @@ power_work power_work_of(const power_view *v, const kernel *k, const kernel_time
 {
     const kernel_figures *f = t->figures;
     power_work w = {.device_us = t->device_us, .compute_us = f->compute_us, .memory_us = f->memory_us, .active = 1};
+    /* Schedulers, caches and clocks are busy for a few multiprocessors too. */
     if (f->blocks > 0 && f->blocks < v->sms)
         w.active = sqrt(f->blocks / v->sms);
     if (k->macs > 0 && f->peak_flops > 1.5 * v->vector_peak)

@@ -94,7 +94,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w);
 /* What the model looks at of a kernel: times of one run. */
 typedef struct power_work {
     double device_us, compute_us, memory_us;
-    double active; /* share of the multiprocessors that have a block */
+    double active; /* of what busy multiprocessors draw: the root of the share of them that have a block */
     power_unit unit;
 } power_work;
 power_work power_work_of(const power_view *v, const kernel *k, const kernel_time *t);
