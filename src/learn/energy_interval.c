@@ -1,6 +1,7 @@
 /* energy_interval.c: quantiles of the errors of sources kept apart. */
 #include "learn/energy_interval.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct weighted {
@@ -42,8 +43,14 @@ static double width_of(const interval_row *rows, size_t count, bool is_new, int 
 double interval_half(const interval_row *rows, size_t count, bool is_new, power_work_kind kind, int without, arena *a)
 {
     static const double UNKNOWN_HALF = 0.5;
-    double half = width_of(rows, count, is_new, (int)kind, without, a);
-    if (half < 0)
-        half = width_of(rows, count, true, POWER_WORK_KINDS, without, a);
-    return half < 0 ? UNKNOWN_HALF : half;
+    double any = width_of(rows, count, true, POWER_WORK_KINDS, without, a);
+    double known = width_of(rows, count, false, (int)kind, without, a);
+    if (any < 0)
+        any = UNKNOWN_HALF;
+    if (known < 0)
+        known = any;
+    if (!is_new)
+        return known;
+    double new = width_of(rows, count, true, (int)kind, without, a);
+    return fmax(new < 0 ? any : new, known);
 }

@@ -2,7 +2,7 @@
  *
  * Whoever asks has another machine and other software than the rows: the errors that count are those of sources kept apart, every source
  * weighing alike. One source does not tell how far sources lie apart, so a kind of work that fewer than two have takes the interval of any
- * kind, on GPUs that were not measured. */
+ * kind, on GPUs that were not measured; and of a GPU that was not measured no less is allowed for than of one that was. */
 #ifndef SOOTH_LEARN_ENERGY_INTERVAL_H
 #define SOOTH_LEARN_ENERGY_INTERVAL_H
 

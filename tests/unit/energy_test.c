@@ -271,11 +271,11 @@ static void intervals_rest_on_several_sources(void **state)
 {
     (void)state;
     enum { MANY = 1024, FEW = 8 };
-    static interval_row rows[MANY + 2 * FEW];
+    static interval_row rows[2 * (MANY + 2 * FEW)];
     static sooth_error error;
     static fail f = {.error = &error};
     static arena a;
-    arena_init(&a, &f, 1 << 20);
+    arena_init(&a, &f, 1 << 22);
     size_t n = 0;
     for (int i = 0; i < MANY; i++)
         rows[n++] = (interval_row){0.1, 1.0 / MANY, 0, POWER_WORK_PRODUCT, true};
@@ -292,6 +292,14 @@ static void intervals_rest_on_several_sources(void **state)
         assert_near(interval_half(rows, n, false, POWER_WORK_PRODUCT, -1, &a), 0.7, 1e-9);
         /* Without the second only errors of 0.1 and 0.05 are left. */
         assert_near(interval_half(rows, n, true, POWER_WORK_PRODUCT, 1, &a), 0.1, 1e-9);
+        /* On a known GPU both are further off than on new ones, which cannot be. */
+        for (size_t i = 0; i < n; i++) {
+            rows[n + i] = rows[i];
+            rows[n + i].is_new = false;
+            rows[n + i].error += 1;
+        }
+        assert_near(interval_half(rows, 2 * n, false, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
+        assert_near(interval_half(rows, 2 * n, true, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
         /* Nothing is known of one source. */
         assert_near(interval_half(rows, MANY, true, POWER_WORK_PRODUCT, -1, &a), 0.5, 1e-9);
     } else
