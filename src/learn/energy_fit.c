@@ -248,8 +248,7 @@ static power_model model_of(const fitter *f, const parameters *p)
     for (int i = 0; i < FITTED; i++)
         m.coefficients[i] = limited(exp(p->of[i]), info[i].least, info[i].most);
     for (int g = 0; g < f->gpu_count; g++) {
-        bool on_package = str_starts(f->gpus[g]->texts[DEVICE_MEMORY_TYPE], "HBM");
-        double base = m.coefficients[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR];
+        double base = m.coefficients[power_base_of(f->gpus[g])];
         m.gpus[m.gpu_count++] =
             (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[SHARED + OF_GPU * g]), 0.02, 0.7),
                         limited(exp(p->of[SHARED + OF_GPU * g + 1]), 0.2, 5),
@@ -365,10 +364,13 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
 static void prior_of(int parameter, double *mean, double *spread)
 {
     static const double MEANS[SHARED] = {
-        [POWER_BASE_HBM] = 0.17, [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,  [POWER_HALF_BUSY] = 0.1,
-        [POWER_SMALL] = 30,      [POWER_VECTOR] = 0.6,     [POWER_TENSOR] = 0.8, [POWER_TENSOR_8] = 0.8,
-        [POWER_HBM] = 60,        [POWER_GDDR] = 90,        [POWER_L2] = 20,      [POWER_CAP] = 0.985,
-        [ZEROS] = 0.5,
+        [POWER_BASE_HBM] = 0.17,  [POWER_BASE_HBM3] = 0.17,
+        [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,
+        [POWER_HALF_BUSY] = 0.1,  [POWER_SMALL] = 30,
+        [POWER_VECTOR] = 0.6,     [POWER_TENSOR] = 0.8,
+        [POWER_TENSOR_8] = 0.8,   [POWER_HBM] = 60,
+        [POWER_GDDR] = 90,        [POWER_L2] = 20,
+        [POWER_CAP] = 0.985,      [ZEROS] = 0.5,
     };
     if (parameter < SHARED) {
         *mean = log(MEANS[parameter]);

@@ -153,13 +153,16 @@ def systems(report, folder):
             report.say(f"left out: {r['platform']}: {float(r['power']):.0f} W, which {gpus} {gpu} and a host of {host} W cannot draw")
             continue
         inside.append(power["low"] <= measured <= power["high"])
-        lines.append(f"{r['model']} {gpu} x{gpus} {r['platform'][:24]}: {float(r['power']):.0f} W, host {host} W, GPU {measured:.0f} W; "
+        lines.append(f"{r['model']} {gpu} x{gpus} {r['platform'][:34]}: {float(r['power']):.0f} W, host {host} W, GPU {measured:.0f} W; "
                      f"predicted {power['value']:.0f} W, {power['low']:.0f} to {power['high']:.0f}")
     for line, ok in zip(lines, inside):
         report.say(("in      " if ok else "outside ") + line)
     report.say(f"MLPerf systems: {sum(inside)} of {len(inside)} rows within the interval")
-    report.check(sum(inside) >= 0.8 * len(inside), "MLPerf: power of systems less their hosts' lies in the interval for 80 %",
-                 [l for l, ok in zip(lines, inside) if not ok])
+    # MaxQ systems run under caps that are not told; they may draw less.
+    for what, capped, least in (("at their own limit", False, 90), ("under caps that are not told", True, 60)):
+        some = [ok for line, ok in zip(lines, inside) if ("MaxQ" in line) == capped]
+        report.check(100 * sum(some) >= least * len(some), f"MLPerf, systems {what}: {sum(some)} of {len(some)} in the interval, at least {least} %",
+                     [line for line, ok in zip(lines, inside) if not ok])
 
 
 def main():

@@ -18,7 +18,8 @@
     "interval known convolutions = 0.1\ninterval known products = 0.2\ninterval known other = 0.3\n"                   \
     "interval new convolutions = 0.4\ninterval new products = 0.5\ninterval new other = 0.6\n"
 #define COEFFICIENTS                                                                                                   \
-    "base_hbm = 0.1\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nsmall_us = 40\nvector = 0.9\ntensor = "            \
+    "base_hbm = 0.1\nbase_hbm3 = 0.15\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nsmall_us = 40\nvector = "        \
+    "0.9\ntensor = "                                                                                                   \
     "0.8\ntensor_8 = 0.7\n"                                                                                            \
     "hbm_pj_byte = 20\ngddr_pj_byte = 90\nl2_pj_byte = 10\ncap = 0.98\nclock_exponent = 3\nclock_bound = 0.5\n"
 
@@ -94,6 +95,15 @@ static void power_is_physics(void **state)
     assert_int_equal(sooth_gpus_find(gpus, "a100-sxm4-40gb", &gpu, &error), SOOTH_OK);
     power_view v = power_view_of(&m, gpu, 0), low = power_view_of(&m, gpu, 200);
     assert_near(v.base_w, 40, 1e-9);
+    static const struct {
+        const char *gpu;
+        double base_w;
+    } BASES[] = {{"h100-sxm5-80gb", 0.15 * 700}, {"h200-sxm-141gb", 0.15 * 700}, {"a100-sxm4-80gb", 40}, {"t4", 14}};
+    for (size_t i = 0; i < sizeof BASES / sizeof *BASES; i++) { /* HBM3, HBM3e, HBM2e, GDDR */
+        const sooth_gpu *other;
+        assert_int_equal(sooth_gpus_find(gpus, BASES[i].gpu, &other, &error), SOOTH_OK);
+        assert_near(power_view_of(&m, other, 0).base_w, BASES[i].base_w, 1e-9);
+    }
     assert_near(v.cap_w, 392, 1e-9);
     assert_near(low.cap_w, 196, 1e-9);
     power_work nothing = {.device_us = 10, .active = 1}, little = {10, 0.1, 0.5, 1, UNIT_TENSOR};
