@@ -7,8 +7,8 @@ Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv,
     power_w        mean power of the GPUs that the row counts
     power_limit_w  that they were told to keep; empty: their own
     idle_gpus      how many of them only wait (a pipeline of which one GPU works at a time)
-(and, for tools/labels.py, `gpus`: how many there were, `sees`: it is asked about images) and the graphs that the rows
-name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
+    gpus           how many there were
+(and, for tools/labels.py, `sees`: it is asked about images) and the graphs that the rows name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
 Needs Python 3 alone.
 """
 import argparse
@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 import onnxtext  # noqa: E402  (it lies beside the tests, which need it most)
 
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig", "latency_ms",
-           "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus")
+           "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus", "gpus")
 
 
 class Folder:
@@ -79,18 +79,16 @@ class Text:
     def transpose(self, x, *axes):
         return self.node("Transpose", [x], f"perm=[{','.join(map(str, axes))}]")
 
-    def split(self, x, parts):
-        """Along the first axis."""
-        self.count += 1
-        names = [f"v{self.count}p{i}" for i in range(parts)]
-        self.lines.append(f"{', '.join(names)} = Split({x}) axis=0 num_outputs={parts}")
-        return names
-
     def linear(self, x, inputs, outputs):
         return self.node("MatMul", [x, self.weight(inputs, outputs)])
 
     def norm(self, x, width):
         return self.node("LayerNormalization", [x, self.weight(width), self.weight(width)], "axis=-1")
+
+    def sequence_norm(self, x, width, steps):
+        """A batch norm over samples and steps."""
+        x = self.node("BatchNormalization", [self.reshape(x, -1, width)] + [self.weight(width) for _ in range(4)])
+        return self.reshape(x, steps, -1, width)
 
     def done(self, inputs, output):
         return "\n".join([f"input {i}" for i in inputs] + self.lines + [f"output {output}"]) + "\n"
@@ -127,12 +125,11 @@ def shufflenet_v2():
     return t.done(["x float32[N,3,32,32]"], x)
 
 
-SPEECH_STEPS, SPEECH_KEPT = 600, 60  # of a step of training; a tenth of the speech stands for all of it
+SPEECH_STEPS = 600  # of an LSTM: the 12.3 s of a mean sentence
 
 
 def deepspeech2():
-    """Two convolutions and five bidirectional LSTMs of 1024: what they see at once as one product for all steps, then the steps one after
-    the other. The cell is one kernel of four gates; recurrent weights are inputs, because their gradient is not computed step by step."""
+    """Two convolutions, five bidirectional LSTMs of 1024 with batch norms between them, whose directions are added."""
     t = Text()
     x = "x"
     for inputs, height, width, stride in ((1, 41, 11, 2), (32, 21, 11, 1)):
@@ -140,21 +137,16 @@ def deepspeech2():
         x = t.node("Conv", [x, t.weight(32, inputs, height, width), t.weight(32)], attributes)
         x = t.node("BatchNormalization", [x] + [t.weight(32) for _ in range(4)])
         x = t.node("Clip", [x])
-    width, recurrent = 32 * 41, [f"r{layer}" for layer in range(5)]
-    x = t.transpose(t.reshape(x, 0, width, SPEECH_KEPT), 2, 0, 1)
-    for weights in recurrent:
-        ways = []
-        for _ in range(2):
-            state, states = None, []
-            for gates in t.split(t.linear(x, width, 4096), SPEECH_KEPT):
-                if state:
-                    gates = t.node("Add", [gates, t.node("MatMul", [state, weights])])
-                state = t.node("Tanh", [t.node("ReduceSum", [t.reshape(gates, 1, -1, 4, 1024), t.ints(2)], "keepdims=0")])
-                states.append(state)
-            ways.append(t.node("Concat", states, "axis=0"))
-        x, width = t.node("Add", ways), 1024
-    x = t.linear(t.norm(x, width), width, 29)
-    return t.done([f"x float32[N,1,161,{2 * SPEECH_KEPT}]"] + [f"{r} float32[1024,4096]" for r in recurrent], x)
+    width, units = 32 * 41, 1024
+    x = t.transpose(t.reshape(x, 0, width, SPEECH_STEPS), 2, 0, 1)
+    for index in range(5):
+        if index:
+            x = t.sequence_norm(x, width, SPEECH_STEPS)
+        weights = [t.weight(2, 4 * units, width), t.weight(2, 4 * units, units), t.weight(2, 8 * units)]
+        both = t.node("LSTM", [x] + weights, f'hidden_size={units} direction="bidirectional"')
+        x, width = t.node("ReduceSum", [both, t.ints(1)], "keepdims=0"), units
+    x = t.linear(t.sequence_norm(x, width, SPEECH_STEPS), width, 29)
+    return t.done([f"x float32[N,1,161,{2 * SPEECH_STEPS}]"], x)
 
 
 def neural_filtering():
@@ -244,21 +236,89 @@ def cached_step(m, layers, past, tokens):
     return t.done(inputs, x)
 
 
-def image_step(m, layers, tokens):
-    """N images or videos of so many tokens each, all of which see each other."""
-    t = Text()
+# Of a transformer that makes pictures: how queries and keys are treated, tokens of a text that are looked at beside, attention that is linear.
+Picture = collections.namedtuple("Picture", "sizes text cross passes side frames norms turns linear second skip", defaults=(1, False, False, False, 0, 0))
 
-    def attention(t, q, k, v):
-        q, v = (t.transpose(t.reshape(y, 0, tokens, m.heads, m.width), 0, 2, 1, 3) for y in (q, v))
-        k = t.transpose(t.reshape(k, 0, tokens, m.heads, m.width), 0, 2, 3, 1)
-        q = t.node("Mul", [q, t.real(m.width ** -0.5)])  # written so, it is PyTorch's own attention
-        scores = t.node("Softmax", [t.node("MatMul", [q, k])], "axis=-1")
-        return t.reshape(t.transpose(t.node("MatMul", [scores, v]), 0, 2, 1, 3), 0, tokens, m.heads * m.width)
 
-    x = "x"
-    for _ in range(layers):
-        x = layer(t, x, m, tokens, attention)
-    return t.done([f"x float32[N,{tokens},{m.hidden}]"], x)
+class PictureLayers:
+    """Layers of one, for N passes over so many tokens each, as Diffusers writes them in PyTorch."""
+
+    def __init__(self, picture, tokens, layers):
+        self.p, self.m, self.tokens, self.layers, self.t = picture, picture.sizes, tokens, layers, Text()
+
+    def modulated(self, x):
+        """A norm without weights of its own, a scale and a shift of the step's."""
+        t, m = self.t, self.m
+        y = t.node("LayerNormalization", [x, t.weight(m.hidden)], "axis=-1")
+        return t.node("Add", [t.node("Mul", [y, "scale"]), "shift"])
+
+    def added(self, x, y):
+        return self.t.node("Add", [x, self.t.node("Mul", [y, "gate"])])
+
+    def turned(self, x):
+        """Rotary positions: pairs are swapped, and both products added."""
+        t, m = self.t, self.m
+        first = t.node("Slice", [x, t.ints(0), t.ints(m.width // 2), t.ints(3)])
+        other = t.node("Neg", [t.node("Slice", [x, t.ints(m.width // 2), t.ints(m.width), t.ints(3)])])
+        swapped = t.node("Concat", [other, first], "axis=3")
+        return t.node("Add", [t.node("Mul", [x, "cosine"]), t.node("Mul", [swapped, "sine"])])
+
+    def heads(self, x, tokens, special=True):
+        t, m = self.t, self.m
+        x = t.reshape(x, 0, tokens, m.heads, m.width)
+        if special and self.p.norms:
+            x = t.norm(x, m.width)
+        x = t.transpose(x, 0, 2, 1, 3)
+        return self.turned(x) if special and self.p.turns else x
+
+    def attention(self, y, beside=None, beside_tokens=0):
+        """Of all tokens to each other, or to those of a text."""
+        t, m = self.t, self.m
+        q, k, v = (t.linear(x, m.hidden, m.heads * m.width) for x in (y, beside or y, beside or y))
+        seen = beside_tokens or self.tokens
+        q, k, v = self.heads(q, self.tokens, not beside), self.heads(k, seen, not beside), self.heads(v, seen, False)
+        if self.p.linear and not beside:
+            q, k = (t.node("Relu", [x]) for x in (q, k))
+            z = t.node("MatMul", [q, t.node("MatMul", [t.transpose(k, 0, 1, 3, 2), v])])
+        else:
+            q = t.node("Mul", [q, t.real(m.width ** -0.5)])  # written so, it is PyTorch's own attention
+            z = t.node("MatMul", [t.node("Softmax", [t.node("MatMul", [q, t.transpose(k, 0, 1, 3, 2)])], "axis=-1"), v])
+        return t.linear(t.reshape(t.transpose(z, 0, 2, 1, 3), 0, -1, m.heads * m.width), m.heads * m.width, m.hidden)
+
+    def inner(self, y):
+        t, m = self.t, self.m
+        if not self.p.linear:
+            return t.linear(t.node("Gelu", [t.linear(y, m.hidden, m.ffn)]), m.ffn, m.hidden)
+        side = round(self.tokens ** 0.5)  # SANA's has a depthwise convolution between
+        y = t.reshape(t.transpose(y, 0, 2, 1), 0, m.hidden, side, side)
+        y = t.node("Conv", [y, t.weight(2 * m.ffn, m.hidden, 1, 1), t.weight(2 * m.ffn)], "kernel_shape=[1,1]")
+        y = t.node("Mul", [t.node("Sigmoid", [y]), y])
+        attributes = f"kernel_shape=[3,3] pads=[1,1,1,1] group={2 * m.ffn}"
+        y = t.node("Conv", [y, t.weight(2 * m.ffn, 1, 3, 3), t.weight(2 * m.ffn)], attributes)
+        half, gate = (t.node("Slice", [y, t.ints(i * m.ffn), t.ints((i + 1) * m.ffn), t.ints(1)]) for i in range(2))
+        y = t.node("Mul", [half, t.node("Mul", [t.node("Sigmoid", [gate]), gate])])
+        y = t.node("Conv", [y, t.weight(m.hidden, m.ffn, 1, 1)], "kernel_shape=[1,1]")
+        return t.transpose(t.reshape(y, 0, m.hidden, -1), 0, 2, 1)
+
+    def text(self):
+        t, m, x = self.t, self.m, "x"
+        for index in range(self.layers):
+            if index < self.p.skip:  # what an earlier layer made is joined to it
+                x = t.linear(t.norm(t.node("Concat", [x, "x"], "axis=-1"), 2 * m.hidden), 2 * m.hidden, m.hidden)
+            y = self.modulated(x)
+            x = self.added(x, self.attention(y))
+            if index < self.p.second:
+                x = self.added(x, self.attention(self.modulated(x)))
+            if self.p.cross:
+                x = t.node("Add", [x, self.attention(t.norm(x, m.hidden) if self.p.turns else x, "text", self.p.cross)])
+            x = self.added(x, self.inner(self.modulated(x)))
+        inputs = [f"x float32[N,{self.tokens},{m.hidden}]"]
+        inputs += [f"{name} float32[N,1,{m.hidden}]" for name in ("scale", "shift", "gate")]
+        if self.p.cross:
+            inputs.append(f"text float32[N,{self.p.cross},{m.hidden}]")
+        if self.p.turns:
+            inputs += [f"{name} float32[1,1,{self.tokens},{m.width}]" for name in ("cosine", "sine")]
+        return t.done(inputs, x)
 
 
 # ---- Zeus: training under power limits --------------------------------------------------------------------------------
@@ -282,8 +342,6 @@ def zeus(folder):
     for r in folder.read("zeus_training_power.csv"):
         gpu = ZEUS_GPUS[r["device"]]
         step_s = float(r["time_per_epoch_s"]) * int(r["batch"]) / ZEUS_SAMPLES[r["dataset"]]
-        if r["model"] == "deepspeech2":
-            step_s *= SPEECH_KEPT / SPEECH_STEPS
         power = float(r["average_power_w"])
         yield {"name": f"{r['model']}-{r['dataset']}", "graph": zeus_graph(folder, r["model"], r["dataset"]), "batch": r["batch"],
                "gpu": gpu, "precision": "tf32" if gpu == "a40" else "fp32", "mode": "train",
@@ -378,19 +436,21 @@ def serving(folder):
                "sees": r["task"] in ("image-chat", "video-chat")}
 
 
-# Layers, hidden size, heads, inner size; tokens of a text beside; passes of a step (guidance needs two); what frames and sides
-# of a picture are divided by.
+# Tokens of a text among the others, and beside them; passes of a step (guidance needs two); what the sides of a picture are divided by,
+# and its frames after the decoder's 4; norms of queries and keys, rotary positions, linear attention; of four layers how many have a second
+# attention (13 of 24) or are joined to an earlier one (half).
 DIFFUSION = {
-    "SANA1.5_1.6B": (sizes(20, 2240, 70, 70, 32, 5600), 300, 2, 32), "SANA1.5_4.8B": (sizes(60, 2240, 70, 70, 32, 5600), 300, 2, 32),
-    "PixArt-Sigma": (sizes(28, 1152, 16, 16, 72, 4608, gated=False), 0, 2, 16),
-    "HunyuanDiT": (sizes(40, 1408, 16, 16, 88, 6144, gated=False), 0, 2, 16),
-    "FLUX.1-dev": (sizes(57, 3072, 24, 24, 128, 15360, gated=False), 512, 1, 16),
-    "stable-diffusion-3.5-large": (sizes(38, 2432, 38, 38, 64, 9728, gated=False), 333, 2, 16),
-    "stable-diffusion-3.5-medium": (sizes(24, 1536, 24, 24, 64, 6144, gated=False), 333, 2, 16),
-    "Wan2.1": (sizes(40, 5120, 40, 40, 128, 13824, gated=False), 0, 2, 16),
-    "HunyuanVideo": (sizes(60, 3072, 24, 24, 128, 12288, gated=False), 256, 1, 16),
-    "CogVideoX-2b": (sizes(30, 1920, 30, 30, 64, 7680, gated=False), 226, 2, 16),
-    "CogVideoX1.5-5B": (sizes(42, 3072, 48, 48, 64, 12288, gated=False), 226, 2, 16),
+    "SANA1.5_1.6B": Picture(sizes(20, 2240, 70, 70, 32, 5600), 0, 300, 2, 32, linear=True),
+    "SANA1.5_4.8B": Picture(sizes(60, 2240, 70, 70, 32, 5600), 0, 300, 2, 32, linear=True),
+    "PixArt-Sigma": Picture(sizes(28, 1152, 16, 16, 72, 4608), 0, 300, 2, 16),
+    "HunyuanDiT": Picture(sizes(40, 1408, 16, 16, 88, 6144), 0, 333, 2, 16, norms=True, turns=True, skip=2),
+    "FLUX.1-dev": Picture(sizes(57, 3072, 24, 24, 128, 12288), 512, 0, 1, 16, norms=True, turns=True),
+    "stable-diffusion-3.5-large": Picture(sizes(38, 2432, 38, 38, 64, 9728), 333, 0, 2, 16, norms=True),
+    "stable-diffusion-3.5-medium": Picture(sizes(24, 1536, 24, 24, 64, 6144), 333, 0, 2, 16, norms=True, second=2),
+    "Wan2.1": Picture(sizes(40, 5120, 40, 40, 128, 13824), 0, 512, 2, 16, norms=True, turns=True),
+    "HunyuanVideo": Picture(sizes(60, 3072, 24, 24, 128, 12288), 256, 0, 1, 16, norms=True, turns=True),
+    "CogVideoX-2b": Picture(sizes(30, 1920, 30, 30, 64, 7680), 226, 0, 2, 16, norms=True),
+    "CogVideoX1.5-5B": Picture(sizes(42, 3072, 48, 48, 64, 12288), 226, 0, 2, 16, frames=2, norms=True, turns=True),
 }
 VIDEOS = {"Wan2.1": (480, 832), "HunyuanVideo": (720, 1280), "CogVideoX-2b": (480, 720), "CogVideoX1.5-5B": (768, 1360)}
 
@@ -398,18 +458,17 @@ VIDEOS = {"Wan2.1": (480, 832), "HunyuanVideo": (720, 1280), "CogVideoX-2b": (48
 def diffusion(folder):
     for r in folder.read("mlenergy_diffusion.csv"):
         name = next(n for n in DIFFUSION if n in r["model"])
-        m, text, passes, side = DIFFUSION[name]
+        p = DIFFUSION[name]
         height, width = VIDEOS.get(name) or (int(r["height"]), int(r["width"]))
-        frames = (int(r["frames"]) - 1) // 4 + 1 if r["frames"] else 1
-        tokens = frames * (height // side) * (width // side) + text
+        frames = -(-((int(r["frames"]) - 1) // 4 + 1) // p.frames) if r["frames"] else 1
+        tokens = frames * (height // p.side) * (width // p.side) + p.text
         gpus, outputs = int(r["n_gpus"]), int(r["batch"])
-        layers = min(LAYERS, m.layers)
         power = float(r["avg_power_w"]) / gpus
-        pass_s = float(r["batch_latency_s"]) / int(r["steps"]) * gpus * layers / m.layers
-        yield {"name": name.lower(), "graph": folder.graph(f"{name}-{tokens}".lower(), lambda: image_step(m, layers, tokens)),
-               "batch": outputs * passes, "gpu": MLENERGY_GPUS[r["device"]], "precision": "bf16", "runtime": "eager",
-               "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power, "source": "mlenergy-diffusion",
-               "gpus": gpus}
+        pass_s = float(r["batch_latency_s"]) / int(r["steps"]) * gpus * LAYERS / p.sizes.layers
+        graph = folder.graph(f"{name}-{tokens}".lower(), lambda: PictureLayers(p, tokens, LAYERS).text())
+        yield {"name": name.lower(), "graph": graph, "batch": outputs * p.passes, "gpu": MLENERGY_GPUS[r["device"]],
+               "precision": "bf16", "runtime": "eager", "latency_ms": pass_s * 1e3, "energy_j": power * pass_s, "power_w": power,
+               "source": "mlenergy-diffusion", "gpus": gpus}
 
 
 SOURCES = {"zeus": zeus, "generation": generation, "mlenergy-llm": serving, "mlenergy-diffusion": diffusion}

@@ -367,7 +367,7 @@ def mig(tables):
 ENERGY_STACKS = {"zeus": "zeus-pt1.x", "generation": "hf-pt2.x", "mlenergy-llm": "vllm-mlenergy"}
 BOARD_LIMITS_W = {"v100-pcie-32gb": "250", "p100-pcie-16gb": "250", "a40": "300", "quadro-rtx-6000": "260"}
 # What the graphs do not have, or the GPU waits for; doc/labels.md.
-NOT_THE_GPU = {"ncf-movielens-1m": "the input pipeline", "deepspeech2-librispeech": "a tenth of the speech, scaled",
+NOT_THE_GPU = {"ncf-movielens-1m": "the input pipeline", "deepspeech2-librispeech": "its samples are counted by its times",
                "mixtral-8x7b": "experts one after the other"}
 
 

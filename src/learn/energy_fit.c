@@ -1,12 +1,11 @@
 /* energy_fit.c: fitting the coefficients of power, and how far off they are on rows that were kept apart. */
 #include "learn/energy_fit.h"
 #include "base/threads.h"
+#include "learn/energy_interval.h"
 #include "learn/energy_sensor.h"
 #include "predict/setting.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
@@ -17,7 +16,7 @@ enum {
     OF_GPU = 3, /* base, scale, cap */
     MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
     FOLDS = 6,
-    MAX_SOURCES = 32,
+    MAX_SOURCES = INTERVAL_MAX_SOURCES,
     MOST_STEPS = 40,
 };
 
@@ -198,15 +197,13 @@ static void set_weights(fitter *f)
         f->rows[i].weight = f->rows[i].run.is_own ? SOURCE_WEIGHT / rows[f->rows[i].source] : 0;
 }
 
-/* Where a run took longer than predicted, kernels did, up to so many times; beyond that the device waited for the host. Of a step of training
- * some time is the host's alone: input, bookkeeping. */
-static double stretch_of(double measured_ms, double predicted_ms, bool is_training)
+double energy_stretch(double measured_ms, double latency_ms, double device_ms)
 {
-    static const double MOST_STRETCH = 5, HOST_STEP_MS = 4;
-    double stretch = measured_ms / predicted_ms;
-    if (stretch > 1 && is_training)
-        stretch = fmax((measured_ms - HOST_STEP_MS) / predicted_ms, 1);
-    return fmin(stretch, MOST_STRETCH);
+    static const double MOST_STRETCH = 5;
+    double longer = measured_ms / latency_ms;
+    if (longer <= 1)
+        return fmin(measured_ms / device_ms, 1);
+    return pow(fmin(longer, MOST_STRETCH), fmin(device_ms / latency_ms, 1));
 }
 
 static void keep_rows(fitter *f, size_t all)
@@ -223,9 +220,8 @@ static void keep_rows(fitter *f, size_t all)
             continue;
         }
         double measured_ms = r->row->latency_ms > 0 ? r->row->latency_ms : r->latency_ms;
-        double predicted_ms = r->row->kernels ? r->device_ms : r->latency_ms;
         r->us = measured_ms * 1e3;
-        r->stretch = stretch_of(measured_ms, predicted_ms, r->row->where.lower.mode != MODE_INFER);
+        r->stretch = energy_stretch(measured_ms, r->row->kernels ? r->device_ms : r->latency_ms, r->device_ms);
         f->rows[f->count++] = *r;
         if (&f->rows[f->count - 1] != r)
             r->works = NULL;
@@ -252,8 +248,7 @@ static power_model model_of(const fitter *f, const parameters *p)
     for (int i = 0; i < FITTED; i++)
         m.coefficients[i] = limited(exp(p->of[i]), info[i].least, info[i].most);
     for (int g = 0; g < f->gpu_count; g++) {
-        bool on_package = str_starts(f->gpus[g]->texts[DEVICE_MEMORY_TYPE], "HBM");
-        double base = m.coefficients[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR];
+        double base = m.coefficients[power_base_of(f->gpus[g])];
         m.gpus[m.gpu_count++] =
             (power_gpu){f->gpus[g]->texts[DEVICE_NAME], limited(base * exp(p->of[SHARED + OF_GPU * g]), 0.02, 0.7),
                         limited(exp(p->of[SHARED + OF_GPU * g + 1]), 0.2, 5),
@@ -308,16 +303,37 @@ typedef struct fit_job {
     const fitter *f;
     energy_kept kept; /* apart */
     int which;        /* fold or GPU; -1: none is */
+    int source;       /* where sources are */
     parameters p;
     sensor sensor;
     double *residuals, *moved;
 } fit_job;
 
+/* The fit may not see the row. */
 static bool is_kept(const fit_job *j, const fit_row *r)
 {
-    const int of[ENERGY_KEPT_COUNT] = {
-        [ENERGY_KEPT_SHAPE] = r->shape_fold, [ENERGY_KEPT_NETWORK] = r->network_fold, [ENERGY_KEPT_GPU] = r->gpu};
-    return of[j->kept] == j->which;
+    if (j->which < 0)
+        return false;
+    switch (j->kept) {
+    case ENERGY_KEPT_SHAPE:
+        return r->shape_fold == j->which;
+    case ENERGY_KEPT_NETWORK:
+        return r->network_fold == j->which;
+    case ENERGY_KEPT_GPU:
+        return r->gpu == j->which;
+    case ENERGY_KEPT_SOURCE:
+        return r->source == j->source;
+    default:
+        return r->source == j->source || r->gpu == j->which;
+    }
+}
+
+/* The fit is asked about the row. */
+static bool is_asked(const fit_job *j, const fit_row *r)
+{
+    if (j->kept == ENERGY_KEPT_SOURCE || j->kept == ENERGY_KEPT_BOTH)
+        return r->source == j->source && r->gpu == j->which;
+    return is_kept(j, r);
 }
 
 /* Residuals of the rows of one GPU (all: -1), weighted; those that are large count linearly (Huber). */
@@ -348,10 +364,13 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
 static void prior_of(int parameter, double *mean, double *spread)
 {
     static const double MEANS[SHARED] = {
-        [POWER_BASE_HBM] = 0.17, [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,  [POWER_HALF_BUSY] = 0.1,
-        [POWER_SMALL] = 30,      [POWER_VECTOR] = 0.6,     [POWER_TENSOR] = 0.8, [POWER_TENSOR_8] = 0.8,
-        [POWER_HBM] = 60,        [POWER_GDDR] = 90,        [POWER_L2] = 20,      [POWER_CAP] = 0.985,
-        [ZEROS] = 0.5,
+        [POWER_BASE_HBM] = 0.17,  [POWER_BASE_HBM3] = 0.17,
+        [POWER_BASE_GDDR] = 0.25, [POWER_BUSY] = 0.12,
+        [POWER_HALF_BUSY] = 0.1,  [POWER_SMALL] = 30,
+        [POWER_VECTOR] = 0.6,     [POWER_TENSOR] = 0.8,
+        [POWER_TENSOR_8] = 0.8,   [POWER_HBM] = 60,
+        [POWER_GDDR] = 90,        [POWER_L2] = 20,
+        [POWER_CAP] = 0.985,      [ZEROS] = 0.5,
     };
     if (parameter < SHARED) {
         *mean = log(MEANS[parameter]);
@@ -572,50 +591,55 @@ typedef struct apart_row {
     energy_kept kept;
 } apart_row;
 
-typedef struct weighted {
-    double error, weight;
-} weighted;
+/* All rows of all fits that did not see something of them. */
+typedef struct apart_rows {
+    apart_row *items;
+    size_t count;
+    interval_row *of_others; /* those that intervals rest on */
+    size_t of_others_count;
+} apart_rows;
 
-static int by_error(const void *a, const void *b)
+/* Whether sources were kept apart: the interval is then that of the other sources, as whoever asks is none of them. */
+static bool is_of_others(energy_kept kept)
 {
-    const weighted *x = a, *y = b;
-    return (x->error > y->error) - (x->error < y->error);
+    return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
 }
 
-/* The error that 90 % of the weight stay below. */
-static double half_width(const apart_row *rows, size_t count, energy_kept kept, power_work_kind kind, arena *a)
+static void collect_intervals(apart_rows *all, arena *a)
 {
-    static const double UNKNOWN_HALF = 0.5;
-    weighted *list = ARENA_ARRAY(a, weighted, count + 1);
-    size_t n = 0;
-    double all = 0, sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        const apart_row *r = &rows[i];
-        if (r->kept != kept || !r->row->run.is_own || r->row->kind != kind)
-            continue;
-        list[n++] = (weighted){fabs(log(r->power_w / r->row->row->power_w)), r->row->weight};
-        all += r->row->weight;
+    all->of_others = ARENA_ARRAY(a, interval_row, all->count + 1);
+    for (size_t i = 0; i < all->count; i++) {
+        const apart_row *r = &all->items[i];
+        if (r->row->run.is_own && is_of_others(r->kept))
+            all->of_others[all->of_others_count++] =
+                (interval_row){.error = fabs(log(r->power_w / r->row->row->power_w)),
+                               .weight = r->row->weight,
+                               .source = r->row->source,
+                               .kind = r->row->kind,
+                               .is_new = r->kept == ENERGY_KEPT_BOTH};
     }
-    qsort(list, n, sizeof *list, by_error);
-    for (size_t i = 0; i < n; i++) {
-        sum += list[i].weight;
-        if (sum >= 0.9 * all)
-            return list[i].error;
-    }
-    return UNKNOWN_HALF;
 }
 
-static void score_source(energy_fit *fit, const fitter *f, const apart_row *rows, size_t count, int source,
-                         energy_kept kept, bool is_sound)
+static double half_of(const apart_rows *all, bool is_new, int kind, int without, arena *a)
 {
+    return interval_half(all->of_others, all->of_others_count, is_new, (power_work_kind)kind, without, a);
+}
+
+static void score_source(energy_fit *fit, const fitter *f, const apart_rows *all, int source, energy_kept kept,
+                         bool is_sound)
+{
+    size_t count = all->count;
+    bool is_new = kept == ENERGY_KEPT_GPU || kept == ENERGY_KEPT_BOTH;
+    double halves[POWER_WORK_KINDS];
+    for (int k = 0; k < POWER_WORK_KINDS; k++)
+        halves[k] = is_of_others(kept) ? half_of(all, is_new, k, source, f->arena) : fit->model.intervals[is_new][k];
     scored *power = ARENA_ARRAY(f->arena, scored, count + 1), *joules = ARENA_ARRAY(f->arena, scored, count + 1);
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        const apart_row *r = &rows[i];
+        const apart_row *r = &all->items[i];
         if (r->row->source != source || r->kept != kept || r->row->run.is_own != is_sound)
             continue;
-        double half = fit->model.intervals[kept == ENERGY_KEPT_GPU][r->row->kind],
-               wide = hypot(half, r->row->latency_half);
+        double half = halves[r->row->kind], wide = hypot(half, r->row->latency_half);
         power[n] = (scored){r->row->row->power_w, r->power_w, r->power_w * exp(-half), r->power_w * exp(half)};
         joules[n++] = (scored){r->row->row->energy_j, r->energy_j, r->energy_j * exp(-wide), r->energy_j * exp(wide)};
     }
@@ -632,12 +656,12 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
     power_model m = model_of(f, &j->p);
     m.coefficients[POWER_CLOCK] = clock[0];
     m.coefficients[POWER_CLOCK_BOUND] = clock[1];
-    if (j->kept == ENERGY_KEPT_GPU) /* nothing is known of it */
+    if (j->kept == ENERGY_KEPT_GPU || j->kept == ENERGY_KEPT_BOTH) /* nothing is known of it */
         m.gpus[j->which].name = STR("");
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++) {
         const fit_row *r = &f->rows[i];
-        if (!is_kept(j, r))
+        if (!is_asked(j, r))
             continue;
         power_view v = power_view_of(&m, f->gpus[r->gpu], 0);
         double latency_ms, own_w = measured_power(r, &v, exp(j->p.of[ZEROS]));
@@ -651,40 +675,60 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
 
 const char *energy_kept_name(energy_kept kept)
 {
-    static const char *const NAMES[] = {"shape", "network", "GPU"};
+    static const char *const NAMES[] = {"shape", "network", "GPU", "source", "both"};
     return NAMES[kept];
 }
 
 /* ---- all ----------------------------------------------------------------------------------------------------------- */
 
+/* One fit without each GPU of the source; where another source has that GPU, one with it as well. */
+static size_t source_jobs(const fitter *f, int source, fit_job *into)
+{
+    bool here[POWER_MAX_GPUS] = {0}, elsewhere[POWER_MAX_GPUS] = {0};
+    for (size_t i = 0; i < f->count; i++)
+        if (f->rows[i].run.is_own)
+            (f->rows[i].source == source ? here : elsewhere)[f->rows[i].gpu] = true;
+    size_t n = 0;
+    for (int g = 0; g < f->gpu_count; g++) {
+        if (here[g])
+            into[n++] = (fit_job){.f = f, .kept = ENERGY_KEPT_BOTH, .source = source, .which = g};
+        if (here[g] && elsewhere[g])
+            into[n++] = (fit_job){.f = f, .kept = ENERGY_KEPT_SOURCE, .source = source, .which = g};
+    }
+    return n;
+}
+
 static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apart, void *context)
 {
-    const size_t counts[ENERGY_KEPT_COUNT] = {
+    const size_t counts[] = {
         [ENERGY_KEPT_SHAPE] = FOLDS, [ENERGY_KEPT_NETWORK] = FOLDS, [ENERGY_KEPT_GPU] = (size_t)f->gpu_count};
-    fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count);
+    size_t pairs = (size_t)(f->source_count * f->gpu_count);
+    fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count + 2 * pairs);
     job[0] = (fit_job){.f = f, .which = -1};
     size_t jobs = 1;
-    for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
+    for (int kept = 0; kept <= ENERGY_KEPT_GPU; kept++)
         for (size_t i = 0; i < counts[kept]; i++)
             job[jobs++] = (fit_job){.f = f, .kept = (energy_kept)kept, .which = (int)i};
+    for (int s = 0; s < f->source_count; s++)
+        jobs += source_jobs(f, s, job + jobs);
     parallel_for(jobs, workers, fit_one, job);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
-    apart_row *rows = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1);
-    size_t n = 0;
+    apart_rows all = {.items = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1)};
     for (size_t i = 1; i < jobs; i++)
-        n += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], rows + n);
+        all.count += predict_apart(f, &job[i], &fit->model.coefficients[POWER_CLOCK], all.items + all.count);
+    collect_intervals(&all, f->arena);
     for (int g = 0; g < 2; g++)
         for (int k = 0; k < POWER_WORK_KINDS; k++)
-            fit->model.intervals[g][k] =
-                half_width(rows, n, g ? ENERGY_KEPT_GPU : ENERGY_KEPT_NETWORK, (power_work_kind)k, f->arena);
+            fit->model.intervals[g][k] = half_of(&all, g == 1, k, -1, f->arena);
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
-            for (int sound = 1; sound >= 0; sound--)
-                score_source(fit, f, rows, n, s, (energy_kept)kept, sound);
-    for (size_t i = 0; i < n && apart; i++)
-        apart(context, energy_kept_name(rows[i].kept), rows[i].row->row, rows[i].row->run.is_own, rows[i].power_w,
-              rows[i].energy_j);
+            for (int sound = 1; sound >= is_of_others((energy_kept)kept); sound--) /* a sensor is of its source alone */
+                score_source(fit, f, &all, s, (energy_kept)kept, sound);
+    for (size_t i = 0; i < all.count && apart; i++) {
+        const apart_row *r = &all.items[i];
+        apart(context, energy_kept_name(r->kept), r->row->row, r->row->run.is_own, r->power_w, r->energy_j);
+    }
 }
 
 void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,
@@ -713,59 +757,4 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
     if (f->count < FEWEST_ROWS)
         fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and an answer; %d are needed",
                   f->count, FEWEST_ROWS);
-}
-
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
-
-typedef struct lines {
-    char *text;
-    size_t used, room;
-} lines;
-
-static void put(lines *l, arena *a, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void put(lines *l, arena *a, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    size_t size = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
-    if (l->used + size + 1 > l->room) {
-        size_t room = 2 * l->room + sizeof line;
-        char *text = arena_room(a, room, 1);
-        memcpy(text, l->text, l->used);
-        l->text = text;
-        l->room = room;
-    }
-    memcpy(l->text + l->used, line, size + 1);
-    l->used += size;
-}
-
-str energy_fit_text(const energy_fit *fit, arena *a)
-{
-    const power_model *m = &fit->model;
-    lines l = {arena_room(a, 1024, 1), 0, 1024};
-    put(&l, a,
-        "# Coefficients of power: what src/predict/energy.h says of them. Made by tools/energy.sh (`sooth learn "
-        "--energy`) from\n"
-        "# %zu measured rows; doc/energy.md tells which, and how far off they are on rows that were kept apart.\n\n",
-        fit->row_count);
-    for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
-        put(&l, a, "%-15s = %-9.4g # fitted: %s\n", power_coefficients()[i].name, m->coefficients[i],
-            power_coefficients()[i].summary);
-    put(&l, a,
-        "\n# Of GPUs that were measured: base and cap as shares of the power limit, between them a factor on all "
-        "else.\n");
-    for (int i = 0; i < m->gpu_count; i++)
-        put(&l, a, "gpu %-18.*s = %.4f %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base,
-            m->gpus[i].scale, m->gpus[i].cap);
-    put(&l, a,
-        "\n# Half the width of the 90 %% interval of power, as a logarithm: rows of networks, shapes or GPUs kept "
-        "apart.\n");
-    for (int g = 0; g < 2; g++)
-        for (int k = 0; k < POWER_WORK_KINDS; k++)
-            put(&l, a, "interval %-5s %-12s = %.4f # fitted\n", g ? "new" : "known",
-                power_work_kind_name((power_work_kind)k), m->intervals[g][k]);
-    return (str){l.text, l.used};
 }

@@ -14,13 +14,21 @@ static double positive(double x, double otherwise)
     return x > 0 ? x : otherwise;
 }
 
+power_coefficient power_base_of(const device *d)
+{
+    str memory = d->texts[DEVICE_MEMORY_TYPE];
+    if (!str_starts(memory, "HBM"))
+        return POWER_BASE_GDDR;
+    return memory.len > 3 && memory.ptr[3] >= '3' ? POWER_BASE_HBM3 : POWER_BASE_HBM;
+}
+
 power_view power_view_of(const power_model *m, const device *d, double limit_w)
 {
     const double *c = m->coefficients, *n = d->numbers;
     double vector = positive(device_vector_flops(d, STR("fp32")), 1e12);
     double own_w = positive(n[DEVICE_TDP_W], WATTS_PER_TFLOP * vector / 1e12);
     bool on_package = str_starts(d->texts[DEVICE_MEMORY_TYPE], "HBM");
-    double base = c[on_package ? POWER_BASE_HBM : POWER_BASE_GDDR], scale = 1, cap = c[POWER_CAP];
+    double base = c[power_base_of(d)], scale = 1, cap = c[POWER_CAP];
     power_view v = {.limit_w = limit_w > 0 ? limit_w : own_w,
                     .half_busy = c[POWER_HALF_BUSY],
                     .small_us = c[POWER_SMALL],
@@ -53,8 +61,9 @@ power_work power_work_of(const power_view *v, const kernel *k, const kernel_time
 {
     const kernel_figures *f = t->figures;
     power_work w = {.device_us = t->device_us, .compute_us = f->compute_us, .memory_us = f->memory_us, .active = 1};
+    /* Schedulers, caches and clocks are busy for a few multiprocessors too. */
     if (f->blocks > 0 && f->blocks < v->sms)
-        w.active = f->blocks / v->sms;
+        w.active = sqrt(f->blocks / v->sms);
     if (k->macs > 0 && f->peak_flops > 1.5 * v->vector_peak)
         w.unit = f->peak_flops > 1.5 * v->tensor_peak ? UNIT_TENSOR_8 : UNIT_TENSOR;
     return w;

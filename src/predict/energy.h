@@ -20,7 +20,8 @@
 #include "predict/predict.h"
 
 typedef enum power_coefficient {
-    POWER_BASE_HBM,  /* share of the limit: clocks up, nothing runs; memory on the package */
+    POWER_BASE_HBM,  /* share of the limit: clocks up, nothing runs; memory on the package, up to HBM2e */
+    POWER_BASE_HBM3, /* the same, HBM3 and later */
     POWER_BASE_GDDR, /* the same, memory on the board */
     POWER_BUSY,      /* share of the limit: a block on every multiprocessor, whatever it does */
     POWER_HALF_BUSY, /* of the peaks that a short kernel reaches, at which multiprocessors draw half of that */
@@ -88,13 +89,16 @@ typedef struct power_view {
     bool is_known; /* the GPU was measured */
 } power_view;
 
+/* The coefficient that a device without a base of its own has it from. */
+power_coefficient power_base_of(const device *d);
+
 /* limit_w 0: the device's own. A device without a known limit draws what GPUs of its peak do. */
 power_view power_view_of(const power_model *m, const device *d, double limit_w);
 
 /* What the model looks at of a kernel: times of one run. */
 typedef struct power_work {
     double device_us, compute_us, memory_us;
-    double active; /* share of the multiprocessors that have a block */
+    double active; /* of what busy multiprocessors draw: the root of the share of them that have a block */
     power_unit unit;
 } power_work;
 power_work power_work_of(const power_view *v, const kernel *k, const kernel_time *t);

@@ -10,7 +10,9 @@ extern const char shipped_energy[];
 const power_coefficient_info *power_coefficients(void)
 {
     static const power_coefficient_info ALL[POWER_COEFFICIENT_COUNT] = {
-        [POWER_BASE_HBM] = {"base_hbm", "share of the power limit: clocks up, nothing runs, HBM", 0.01, 0.6},
+        [POWER_BASE_HBM] = {"base_hbm", "share of the power limit: clocks up, nothing runs, HBM up to HBM2e", 0.01,
+                            0.6},
+        [POWER_BASE_HBM3] = {"base_hbm3", "the same, HBM3 and later", 0.01, 0.6},
         [POWER_BASE_GDDR] = {"base_gddr", "the same, GDDR", 0.01, 0.6},
         [POWER_BUSY] = {"busy", "share of the limit: a block on every multiprocessor", 0.001, 1},
         [POWER_HALF_BUSY] = {"half_busy", "of the peaks, at which multiprocessors draw half of that", 0.001, 10},

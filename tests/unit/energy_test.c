@@ -1,5 +1,7 @@
-/* energy_test.c: the reader of coefficients, the physics of power, what a limit does, and what a slow sensor shows. */
+/* energy_test.c: the reader of coefficients, the physics of power, what a limit does, what a slow sensor shows, and what intervals rest on. */
 #include "device/device.h"
+#include "learn/energy_fit.h"
+#include "learn/energy_interval.h"
 #include "learn/energy_sensor.h"
 #include "predict/energy.h"
 #include "sooth.h"
@@ -16,7 +18,8 @@
     "interval known convolutions = 0.1\ninterval known products = 0.2\ninterval known other = 0.3\n"                   \
     "interval new convolutions = 0.4\ninterval new products = 0.5\ninterval new other = 0.6\n"
 #define COEFFICIENTS                                                                                                   \
-    "base_hbm = 0.1\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nsmall_us = 40\nvector = 0.9\ntensor = "            \
+    "base_hbm = 0.1\nbase_hbm3 = 0.15\nbase_gddr = 0.2\nbusy = 0.3\nhalf_busy = 0.05\nsmall_us = 40\nvector = "        \
+    "0.9\ntensor = "                                                                                                   \
     "0.8\ntensor_8 = 0.7\n"                                                                                            \
     "hbm_pj_byte = 20\ngddr_pj_byte = 90\nl2_pj_byte = 10\ncap = 0.98\nclock_exponent = 3\nclock_bound = 0.5\n"
 
@@ -92,6 +95,15 @@ static void power_is_physics(void **state)
     assert_int_equal(sooth_gpus_find(gpus, "a100-sxm4-40gb", &gpu, &error), SOOTH_OK);
     power_view v = power_view_of(&m, gpu, 0), low = power_view_of(&m, gpu, 200);
     assert_near(v.base_w, 40, 1e-9);
+    static const struct {
+        const char *gpu;
+        double base_w;
+    } BASES[] = {{"h100-sxm5-80gb", 0.15 * 700}, {"h200-sxm-141gb", 0.15 * 700}, {"a100-sxm4-80gb", 40}, {"t4", 14}};
+    for (size_t i = 0; i < sizeof BASES / sizeof *BASES; i++) { /* HBM3, HBM3e, HBM2e, GDDR */
+        const sooth_gpu *other;
+        assert_int_equal(sooth_gpus_find(gpus, BASES[i].gpu, &other, &error), SOOTH_OK);
+        assert_near(power_view_of(&m, other, 0).base_w, BASES[i].base_w, 1e-9);
+    }
     assert_near(v.cap_w, 392, 1e-9);
     assert_near(low.cap_w, 196, 1e-9);
     power_work nothing = {.device_us = 10, .active = 1}, little = {10, 0.1, 0.5, 1, UNIT_TENSOR};
@@ -235,13 +247,89 @@ static void a_sensor_is_found_again(void **state)
     assert_near(sensor_reading(&found, &(sensor_run){.run_s = 1, .is_own = true}, 500, 120), 500, 1e-9);
 }
 
+/* A quarter of the multiprocessors draws half of what all of them do; more blocks than there is room for draw no more. */
+static void few_blocks_draw_less(void **state)
+{
+    (void)state;
+    power_view v = {.sms = 100, .vector_peak = 1e13, .tensor_peak = 1e14};
+    kernel k = {0};
+    static const double BLOCKS[] = {25, 100, 400, 0}, ACTIVE[] = {0.5, 1, 1, 1};
+    for (size_t i = 0; i < sizeof BLOCKS / sizeof *BLOCKS; i++) {
+        kernel_figures figures = {.blocks = BLOCKS[i], .peak_flops = 1e13};
+        kernel_time t = {.figures = &figures, .device_us = 10};
+        assert_near(power_work_of(&v, &k, &t).active, ACTIVE[i], 1e-12);
+    }
+}
+
+static void kernels_fill_a_measured_run(void **state)
+{
+    (void)state;
+    /* The device alone: as much longer or shorter as the run, up to five times. */
+    assert_near(energy_stretch(20, 10, 10), 2, 1e-12);
+    assert_near(energy_stretch(5, 10, 10), 0.5, 1e-12);
+    assert_near(energy_stretch(1000, 10, 10), 5, 1e-12);
+    /* A host that was faster than predicted leaves kernels as they are, unless they do not fit in. */
+    assert_near(energy_stretch(6, 10, 4), 1, 1e-12);
+    assert_near(energy_stretch(3, 10, 4), 0.75, 1e-12);
+    /* One that was slower, and that most of the time is waited for, hardly makes them longer. */
+    assert_near(energy_stretch(40, 10, 5), 2, 1e-12);
+    assert_true(energy_stretch(40, 10, 0.1) < 1.02);
+}
+
+/* Two sources have products, one of them with many rows, the other with errors of 0.2 to 0.9; a third has convolutions. */
+static void intervals_rest_on_several_sources(void **state)
+{
+    (void)state;
+    enum { MANY = 1024, FEW = 8 };
+    static interval_row rows[2 * (MANY + 2 * FEW)];
+    static sooth_error error;
+    static fail f = {.error = &error};
+    static arena a;
+    arena_init(&a, &f, 1 << 22);
+    size_t n = 0;
+    for (int i = 0; i < MANY; i++)
+        rows[n++] = (interval_row){0.1, 1.0 / MANY, 0, POWER_WORK_PRODUCT, true};
+    for (int i = 0; i < FEW; i++)
+        rows[n++] = (interval_row){0.2 + 0.1 * i, 1.0 / FEW, 1, POWER_WORK_PRODUCT, true};
+    for (int i = 0; i < FEW; i++)
+        rows[n++] = (interval_row){0.05, 1.0 / FEW, 2, POWER_WORK_CONVOLUTION, true};
+    if (setjmp(f.jump) == 0) {
+        /* Sources weigh alike: 0.9 of both is 0.8 of the second, seven of its eight. */
+        assert_near(interval_half(rows, n, true, POWER_WORK_PRODUCT, -1, &a), 0.8, 1e-9);
+        /* One source has convolutions: all three count, of which 0.9 is 0.7 of the second, six of its eight. */
+        assert_near(interval_half(rows, n, true, POWER_WORK_CONVOLUTION, -1, &a), 0.7, 1e-9);
+        /* No row is of a known GPU. */
+        assert_near(interval_half(rows, n, false, POWER_WORK_PRODUCT, -1, &a), 0.7, 1e-9);
+        /* Without the second only errors of 0.1 and 0.05 are left. */
+        assert_near(interval_half(rows, n, true, POWER_WORK_PRODUCT, 1, &a), 0.1, 1e-9);
+        /* On a known GPU both are further off than on new ones, which cannot be. */
+        for (size_t i = 0; i < n; i++) {
+            rows[n + i] = rows[i];
+            rows[n + i].is_new = false;
+            rows[n + i].error += 1;
+        }
+        assert_near(interval_half(rows, 2 * n, false, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
+        assert_near(interval_half(rows, 2 * n, true, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
+        /* Nothing is known of one source. */
+        assert_near(interval_half(rows, MANY, true, POWER_WORK_PRODUCT, -1, &a), 0.5, 1e-9);
+    } else
+        fail_msg("%s", error.message);
+    arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_read),          cmocka_unit_test(faults_are_told_with_their_line),
-        cmocka_unit_test(power_is_physics),        cmocka_unit_test(a_measured_gpu_has_numbers_of_its_own),
-        cmocka_unit_test(predictions_add_up),      cmocka_unit_test(runs_are_as_long_as_the_collector_makes_them),
+        cmocka_unit_test(texts_are_read),
+        cmocka_unit_test(faults_are_told_with_their_line),
+        cmocka_unit_test(power_is_physics),
+        cmocka_unit_test(a_measured_gpu_has_numbers_of_its_own),
+        cmocka_unit_test(predictions_add_up),
+        cmocka_unit_test(runs_are_as_long_as_the_collector_makes_them),
         cmocka_unit_test(a_sensor_is_found_again),
+        cmocka_unit_test(few_blocks_draw_less),
+        cmocka_unit_test(kernels_fill_a_measured_run),
+        cmocka_unit_test(intervals_rest_on_several_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
