@@ -424,6 +424,33 @@ def is_step_calibration(name):
     return zlib.crc32(family(name).encode()) % 2 == 0
 
 
+def runs_both(small, large):
+    """Does the batch that ran, and does the next larger one?"""
+    return [answer["fits"] and not answer["limit"] for answer in (small, large)]
+
+
+SHIFT_MIB = 300
+
+
+def step_margins(report, rows, questions, answers):
+    """How near the steps are: the same questions with SHIFT_MIB more and less room. The contexts of two versions of the software, or what cuDNN loads
+    for one network more than for another, differ by as much."""
+    shifted = [ask(questions, "timm", f"room={mib}") for mib in (SHIFT_MIB, -SHIFT_MIB)]
+    total, kept, right = (collections.Counter() for _ in range(3))
+    for i, row in enumerate(rows):
+        pairs = [of[2 * i:2 * i + 2] for of in (answers, *shifted)]
+        if not all(small and large for small, large in pairs):
+            continue
+        runs = [runs_both(*pair) for pair in pairs]
+        for key in ("all", f"{row['mode']}, {row['runtime']}"):
+            total[key] += 1
+            kept[key] += runs[0] == runs[1] == runs[2]
+            right[key] += runs[0] == runs[1] == runs[2] == [True, False]
+    for key in total:
+        report.say(f"  {key}: {100 - 100 * kept[key] / total[key]:.1f} % of {total[key]} are answered otherwise with {SHIFT_MIB} MiB more or less; of the "
+                   f"others {100 * right[key] / kept[key]:.1f} % are right")
+
+
 def batch_steps(report, count):
     """Where a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step did not. The first
     batch is the largest of the set, which is also its most frequent one in every set. context_unlazy_mib, context_autotuned_mib and
@@ -452,7 +479,7 @@ def batch_steps(report, count):
         small, large = answers[2 * i], answers[2 * i + 1]
         if not small or not large:
             continue
-        runs = [answer["fits"] and not answer["limit"] for answer in (small, large)]
+        runs = runs_both(small, large)
         half = "families used for calibration" if is_step_calibration(row["name"]) else "families not used for calibration"
         for key in ("all", half, f"{row['mode']}, {row['runtime']}", f"{row['mode']}, {row['runtime']}, {half}",
                     " ".join(row[key] for key in ("gpu", "precision", "layout", "runtime", "stack", "mode"))):
@@ -475,6 +502,8 @@ def batch_steps(report, count):
     for reason, n in limits.items():
         if reason:
             report.say(f"  of these {n} are no matter of memory: {reason}")
+    if ALL:
+        step_margins(report, rows, questions, answers)
     report.check(right["all"] >= 0.90 * both["all"], "batch steps: both sides right for 90 % (the goal is 95 %)")
 
 

@@ -1,8 +1,8 @@
 /* memory.c: prints what memory a program needs, part by part. For tests.
  *
- *     memory [timm] < QUESTIONS
+ *     memory [timm] [room=MIB] < QUESTIONS
  *
- * `timm`: as timm's benchmark runs them (src/predict/source.c).
+ * `timm`: as timm's benchmark runs them (src/predict/source.c). `room`: as if the device had so many MiB more (less if negative).
  * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
  * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
  * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
@@ -67,7 +67,12 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
 
 int main(int argc, char **argv)
 {
-    bool is_timm = argc > 1 && strcmp(argv[1], "timm") == 0;
+    static bool is_timm; /* static: the jump leaves them alone */
+    static double room_mib;
+    for (int i = 1; i < argc; i++) {
+        is_timm |= strcmp(argv[i], "timm") == 0;
+        room_mib += strncmp(argv[i], "room=", 5) == 0 ? atof(argv[i] + 5) : 0;
+    }
     static answerer w;
     static sooth_error error;
     w.gpus.fail.error = &error;
@@ -93,6 +98,10 @@ int main(int argc, char **argv)
             fprintf(stderr, "memory: not understood: %s", line);
             return 2;
         }
+        device resized = *where.device;
+        resized.numbers[DEVICE_USABLE_MIB] += room_mib;
+        resized.numbers[DEVICE_MEMORY_GIB] += room_mib / 1024;
+        where.device = &resized;
         setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
         setting_settle(&where);
         const char *file = strrchr(path, '/');
