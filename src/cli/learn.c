@@ -63,7 +63,7 @@ static void show_loading(void *context, size_t done, size_t all)
 
 static void show_epoch(void *context, const learn_report *r)
 {
-    static const char *const STAGES[] = {"GPUs apart", "families apart", "networks apart", "all rows"};
+    static const char *const STAGES[] = {"GPUs apart", "for new GPUs", "families apart", "networks apart", "all rows"};
     const job *j = context;
     if (j->quiet)
         return;

@@ -16,7 +16,9 @@ typedef struct checkpoint_header {
     int32_t stage, epoch, since_best, also_reserved;
 } checkpoint_header;
 
-static const char MAGIC[16] = "sooth training3";
+enum { PARTS = 6 };
+
+static const char MAGIC[16] = "sooth training4";
 
 static checkpoint_header header_of(const trainer *t, const residuals *r, int stage, int epoch)
 {
@@ -44,9 +46,9 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, in
     if (!file)
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(errno));
     checkpoint_header h = header_of(t, r, stage, epoch);
-    const float *parts[] = {t->params, t->first_moment, t->second_moment, t->average, t->best};
+    const float *parts[PARTS] = {t->params, t->first_moment, t->second_moment, t->average, t->best, t->new_gpu};
     bool good = fwrite(&h, sizeof h, 1, file) == 1;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < PARTS; i++)
         good = good && fwrite(parts[i], sizeof(float), t->net.at.count, file) == t->net.at.count;
     size_t count = (size_t)r->count;
     good = good && (count == 0 || fwrite(r->items, sizeof *r->items, count, file) == count);
@@ -69,8 +71,8 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int
     bool good = fread(&h, sizeof h, 1, file) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
                 h.params == expected.params && h.data == expected.data && h.stacks == expected.stacks &&
                 h.gpus == expected.gpus && h.stage >= 0 && h.stage < 16 && h.epoch >= 0 && h.residual_count < 1u << 28;
-    float *parts[] = {t->params, t->first_moment, t->second_moment, t->average, t->best};
-    for (int i = 0; i < 5; i++)
+    float *parts[PARTS] = {t->params, t->first_moment, t->second_moment, t->average, t->best, t->new_gpu};
+    for (int i = 0; i < PARTS; i++)
         good = good && fread(parts[i], sizeof(float), h.params, file) == h.params;
     for (uint32_t i = 0; good && i < h.residual_count; i++)
         good = fread(ARENA_PUSH(a, r), sizeof(residual), 1, file) == 1;

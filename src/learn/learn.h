@@ -1,8 +1,8 @@
-/* learn.h: from measured rows to weights: four trainings of the same networks.
+/* learn.h: from measured rows to weights: five trainings of the same networks.
  *
- * The first keeps GPUs apart, the second whole families, the third architectures and shapes: their errors there say how wide intervals must be.
- * The fourth goes on where the third ended, with every row; its weights are the result. After a kill, the work goes on from its last
- * checkpoint. */
+ * The first keeps GPUs apart; the second is the same with every row, and its weights are those for new GPUs. The third keeps whole families apart, the fourth architectures
+ * and shapes; the fifth goes on where the fourth ended, with every row, and its weights are those for known GPUs. Errors on what is kept apart say how wide intervals
+ * must be. After a kill, the work goes on from its last checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
 
@@ -11,6 +11,7 @@
 
 typedef enum learn_stage {
     STAGE_GPUS,     /* GPUs kept apart */
+    STAGE_NEW_GPU,  /* every row, for GPUs that none of them is of */
     STAGE_FAMILIES, /* families of architectures */
     STAGE_NETWORKS, /* architectures and operator shapes */
     STAGE_ALL,

@@ -30,13 +30,7 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
-    *t = (trainer){.huber = 0.03,
-                   .decay = 1e-4,
-                   .stack_decay = 0.3,
-                   .unknown_stack = 0.1,
-                   .unknown_gpu = 0.4,
-                   .pair_weight = 0.5,
-                   .unknown_op = 0.08};
+    *t = (trainer){.huber = 0.03, .decay = 1e-4, .pair_weight = 0.5};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
@@ -49,6 +43,7 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     t->second_moment = ARENA_ARRAY(a, float, n->at.count);
     t->average = ARENA_ARRAY(a, float, n->at.count);
     t->best = ARENA_ARRAY(a, float, n->at.count);
+    t->new_gpu = ARENA_ARRAY(a, float, n->at.count);
     t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
     n->params = t->params;
     n->stack_groups = data->stack_groups;

@@ -10,6 +10,7 @@ typedef struct trainer {
     float *params, *first_moment, *second_moment,
         *average;      /* [net.at.count]; average: of the parameters over the last steps */
     float *best;       /* the average where it did best on rows kept apart */
+    float *new_gpu;    /* what was learned for new GPUs, once it is */
     double best_error; /* INFINITY: nobody looked yet */
     int since_best;    /* looks */
     float *gradients;  /* [SHARDS][net.at.count] */

@@ -100,9 +100,10 @@ static void time_group(const weights_view *v, const work_list *list, const int32
 {
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
-    net_pass pass = net_pass_at(&v->net, g, count, room + units);
     int gpu = net_gpu_in(&v->net, who.gpu, g);
-    net_bias_of(&v->net, g, net_stack_in(&v->net, who.stack, who.unknown_stack, g), gpu, room);
+    const net *n = gpu == UNKNOWN ? &v->new_gpu : &v->net;
+    net_pass pass = net_pass_at(n, g, count, room + units);
+    net_bias_of(n, g, net_stack_in(n, who.stack, who.unknown_stack, g), gpu, room);
     pass.first_bias = room;
     pass.width = KERNEL_WIDTH;
     for (size_t i = 0; i < count; i++) {
@@ -112,18 +113,18 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         if (w->like != order[i]) { /* it stands before this one */
             memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, view, input);
-            net_clamp(&v->net, g, input);
+            net_clamp(n, g, input);
             continue;
         }
         features_of(w, view, &times[order[i]].ideal, input);
-        net_clamp(&v->net, g, input);
-        int op = net_op(&v->net, w->op);
-        memcpy(input + FEATURE_COUNT, v->net.params + v->net.at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
+        net_clamp(n, g, input);
+        int op = net_op(n, w->op);
+        memcpy(input + FEATURE_COUNT, n->params + n->at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
     }
     uint16_t picks[KERNEL_WIDTH];
     pass.pick_count = pick_columns(pass.input, count, picks);
     pass.picks = picks;
-    net_forward(&v->net, g, &pass);
+    net_forward(n, g, &pass);
     const head_bounds most = net_bounds(g);
     for (size_t i = 0; i < count; i++) {
         work_time *t = &times[order[i]];
@@ -369,13 +370,14 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         weights_open(with, &v);
         who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
         who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
-        const float *w = v.net.params;
-        double each = where->is_operator || !net_has_host(&v.net, who.stack)
-                          ? 0
-                          : net_launch_us(&v.net, who.stack, net_host_gpu(&v.net, who.gpu));
-        j.fixed_ms = exp((double)w[v.net.at.stack_fixed + (size_t)who.stack]) / 1e3;
+        int host_gpu = net_host_gpu(&v.net, who.gpu);
+        const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;
+        const float *w = host->params;
+        double each =
+            where->is_operator || !net_has_host(host, who.stack) ? 0 : net_launch_us(host, who.stack, host_gpu);
+        j.fixed_ms = exp((double)w[host->at.stack_fixed + (size_t)who.stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host_us[g] = each * exp((double)w[v.net.at.group_host + (size_t)g]);
+            host_us[g] = each * exp((double)w[host->at.group_host + (size_t)g]);
         if (where->device->whole) {
             slice = (slice_setting){.where = where, .is_measured = slice_is_measured(where)};
             slice_read_shipped(&slice.constants, a->fail);

@@ -27,7 +27,7 @@ size_t weights_size(const weights_header *h)
         return 0;
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
     size_t marks = (size_t)h->stack_count + h->gpu_count + h->op_count;
-    size_t floats = marks + at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
+    size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
     return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
 }
 
@@ -56,8 +56,10 @@ void weights_open(const predictor *p, weights_view *view)
     n->gpu_groups = n->stack_groups + n->stack_count;
     n->op_seen = n->gpu_groups + n->gpu_count;
     n->params = (const float *)(const void *)(n->op_seen + n->op_count);
-    n->low = n->params + h->param_count;
+    n->low = n->params + 2 * (size_t)h->param_count;
     n->high = n->low + RANGE_FLOATS;
+    view->new_gpu = *n;
+    view->new_gpu.params += h->param_count;
     view->intervals = n->high + RANGE_FLOATS;
     view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
     view->seen_count = h->seen_count;

@@ -5,7 +5,8 @@
  *   weights_header
  *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first ones are the unknown (net.h)
  *   what training saw: uint32 [stack], [gpu], [op], as in net.h
- *   parameters: float [param_count], in the layout of net.h; first layers take features as they are, not standardized
+ *   parameters: float [2][param_count], in the layout of net.h, for what training saw of a GPU and for new GPUs; first layers take features as they are, not
+ *   standardized
  *   ranges: float [2][group][feature]: the least and the greatest that training saw of each feature
  *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
  *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks */
@@ -16,7 +17,7 @@
 #include "predict/predict.h"
 
 enum {
-    WEIGHTS_VERSION = 5,
+    WEIGHTS_VERSION = 6,
     WEIGHTS_NAME = 32,
     /* By the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,
@@ -63,6 +64,7 @@ struct predictor {
 
 typedef struct weights_view {
     net net;
+    net new_gpu; /* the same but for its parameters: for kernels of kinds that training did not see on the GPU */
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;

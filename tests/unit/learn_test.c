@@ -285,6 +285,9 @@ static void same_again(void **state)
         assert_int_equal(net_op(&v.net, 1), 1);
         assert_int_equal(net_op(&v.net, KERNELS + 1), UNKNOWN);
         assert_true(weights_seen(&v, 11) && !weights_seen(&v, 5));
+        assert_memory_not_equal(v.net.params, v.new_gpu.params, v.net.at.count * sizeof(float));
+        for (size_t i = 0; i < v.net.at.count; i++) /* both were learned */
+            assert_true(isfinite(v.net.params[i]) && isfinite(v.new_gpu.params[i]));
     } else {
         fail_msg("%s", m.error.message);
     }
@@ -363,7 +366,7 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "this program reads version 5");
+    refuse(&m, copy, size, "this program reads version 6");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
