@@ -273,9 +273,9 @@ static int epochs_of(const lessons *l, learn_stage stage)
     switch (stage) {
     case STAGE_GPUS:
     case STAGE_NEW_GPU:
-        return (epochs + 4) / 5;
+        return (epochs + 3) / 4;
     case STAGE_FAMILIES:
-        return (2 * epochs + 4) / 5;
+        return (epochs + 1) / 2;
     case STAGE_ALL:
         return l->goes_on ? (epochs + 2) / 3 : epochs;
     default:
@@ -287,10 +287,10 @@ static int epochs_of(const lessons *l, learn_stage stage)
 static void choose_hidden(trainer *t, learn_stage stage)
 {
     bool is_new_gpu = stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
-    t->unknown_gpu = is_new_gpu ? 0.4 : 0.15;
+    t->unknown_gpu = is_new_gpu ? 0.4 : 0.25;
     t->unknown_stack = is_new_gpu ? 0.15 : 0.08;
-    t->stack_decay = is_new_gpu ? 1 : 0.1;
-    t->unknown_op = is_new_gpu ? 0.05 : 0.1;
+    t->stack_decay = is_new_gpu ? 1 : 0.01;
+    t->unknown_op = is_new_gpu ? 0.05 : 0.15;
 }
 
 /* The rate rises over the first steps and then falls to nothing along a cosine. What goes on from good parameters must not lose them. */
