@@ -84,7 +84,8 @@ typedef struct device_field_info {
 const device_field_info *device_fields(void); /* DEVICE_FIELD_COUNT rows */
 
 typedef struct sooth_gpu {
-    str file;                           /* where it came from, for people */
+    str file;      /* where it came from, for people */
+    bool is_other; /* has the name of a GPU that ships, and other numbers: nothing was measured on it */
     str texts[DEVICE_FIRST_NUMBER];     /* empty: not given */
     double numbers[DEVICE_FIELD_COUNT]; /* by field; NAN: not known */
     str origins[DEVICE_FIELD_COUNT];    /* empty: not given */

@@ -7,6 +7,7 @@
 #include "device/mig.h"
 
 #include <dirent.h>
+#include <math.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,10 +77,24 @@ static str file_text(device_list *list, const char *path)
     return text;
 }
 
+/* A copy of a GPU's file with another clock is another GPU, though it may keep the name. */
+static bool is_other(const device_list *list, const device *d)
+{
+    for (int32_t i = 0; i < list->devices.count; i++) {
+        const device *known = list->devices.items[i];
+        for (int n = DEVICE_FIRST_NUMBER;
+             str_eq(known->texts[DEVICE_NAME], d->texts[DEVICE_NAME]) && n < DEVICE_FIELD_COUNT; n++)
+            if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
+                return true;
+    }
+    return false;
+}
+
 device *device_list_read_file(device_list *list, const char *path, const char *prefix)
 {
     str text = file_text(list, path);
     device *d = read_text(list, arena_str(&list->arena, str_of(path)), text, prefix);
+    d->is_other = is_other(list, d);
     mig_attach(list->slices, d, prefix, &list->fail);
     return d;
 }

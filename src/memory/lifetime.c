@@ -229,6 +229,7 @@ typedef struct builder {
     tensor_id *weights;   /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
     int32_t *made_at;     /* by storage: the first kernel that writes it; -1: none */
     const bool *is_given; /* by storage: an input of the network; NULL: what no kernel writes is */
+    const uint8_t *bits;  /* by storage: of the widest form that kernels read; NULL: that of the file */
     calls calls;
 } builder;
 
@@ -392,6 +393,8 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         return;
     if (l->read < 0) { /* met for the first time */
         l->bytes = dense_bytes(t);
+        if (b->bits && t->is_weight && !t->packed_bytes)
+            l->bytes = l->bytes / dtype_bits(t->dtype) * b->bits[t->storage];
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
         if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
             l->birth = kernel_index; /* a compiler has the parts of it written there at once */
@@ -605,6 +608,19 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
+/* An engine keeps weights in 8 bits where products read them so, and in no other form. */
+static uint8_t *find_bits(const program *p, arena *a)
+{
+    uint8_t *bits = ARENA_ARRAY(a, uint8_t, (size_t)p->storage_count + 1);
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int32_t j = 0; j < p->kernels.items[i].input_count; j++) {
+            const placed_tensor *t = &p->tensors.items[p->kernels.items[i].inputs[j]];
+            uint8_t own = (uint8_t)dtype_bits(t->dtype);
+            bits[t->storage] = own > bits[t->storage] ? own : bits[t->storage];
+        }
+    return bits;
+}
+
 lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
                        arena *a)
 {
@@ -618,6 +634,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
     share(&b, options, rules, a);
+    b.bits = options->runtime == RUNTIME_ENGINE ? find_bits(p, a) : NULL;
     b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, a) : NULL;
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};

@@ -1,6 +1,7 @@
 /* mig_plan.c: the public functions that plan slices for models. Every profile is asked what it would mean for every workload; the search
  * (mig_search.c) lays out what will do. */
 #include "plan/mig_plan.h"
+#include "base/note.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_p
         int32_t i = 0;
         while (i < to->notes.count && strcmp(to->notes.items[i], note) != 0)
             i++;
-        if (i == to->notes.count)
+        if (i == to->notes.count && !note_is_of_layers(note))
             *(const char **)ARENA_PUSH(&plan->arena, &to->notes) = keep(plan, note);
     }
 }

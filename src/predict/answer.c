@@ -1,4 +1,5 @@
 #include "predict/answer.h"
+#include "base/note.h"
 #include "device/mig.h"
 
 #include "graph/ops.h"
@@ -306,9 +307,9 @@ static void note_utilization(sooth_prediction *answer)
     const char *unit = "convolutions run in tf32, which has a higher peak than fp32";
     const char *clock = "the clock may be higher than that of the data sheet";
     add_note(answer,
-             arena_printf(&answer->arena, "Utilization above 100 %% is no mistake: %s%s%s%s%s.",
-                          is_winograd ? counted : "", is_winograd && (is_other_unit || is_clock) ? "; " : "",
-                          is_other_unit ? unit : "", is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
+             arena_printf(&answer->arena, "%s is no mistake: %s%s%s%s%s.", LAYERS_NOTE, is_winograd ? counted : "",
+                          is_winograd && (is_other_unit || is_clock) ? "; " : "", is_other_unit ? unit : "",
+                          is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
                  .ptr);
 }
 

@@ -37,7 +37,7 @@ power_view power_view_of(const power_model *m, const device *d, double limit_w)
                     .sms = positive(n[DEVICE_SMS], 1),
                     .tensor_peak = positive(device_peak_flops(d, STR("fp16")), 0),
                     .vector_peak = vector};
-    for (int i = 0; i < m->gpu_count && !v.is_known; i++)
+    for (int i = 0; i < m->gpu_count && !v.is_known && !d->is_other; i++)
         if (str_eq(m->gpus[i].name, d->texts[DEVICE_NAME])) {
             base = m->gpus[i].base;
             scale = m->gpus[i].scale;

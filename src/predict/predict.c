@@ -49,7 +49,7 @@ static double least_us(const work *w, const ideal_time *ideal, const device_view
 }
 
 /* Nor is a convolution or attention slower than so many times what it takes on the ideal machine, and some microseconds, where nothing like it was measured: on a GPU that ran none of its kind, and of kinds
- * that were never so slow anywhere. (Of measured ones depthwise convolutions in 16 bits with large windows are 440 times slower, gradients of short ones 1,200 times.) The other kinds have net_bounds(). */
+ * that were hardly ever so slow anywhere. (Of measured ones depthwise convolutions in 16 bits with large windows are 440 times slower, gradients of short ones 1,200 times.) The other kinds have net_bounds(). */
 static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
 {
     double ideal_us = ideal->compute_us + ideal->memory_us;
@@ -61,6 +61,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
             return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
         return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
     case WORK_CONV:
+        return gpu_ran_kind ? 30 * ideal_us + 80 : 20 * ideal_us + 40;
     case WORK_GROUPED:
         return gpu_ran_kind ? INFINITY : 20 * ideal_us + 40;
     case WORK_CONV_BACKWARD:
@@ -369,7 +370,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     if (with) {
         weights_open(with, &v);
         who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
-        who.gpu = net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
+        who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         int host_gpu = net_host_gpu(&v.net, who.gpu);
         const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;
         const float *w = host->params;
