@@ -491,7 +491,7 @@ SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *
 /* The operators that a compiler fused into a kernel, under PyTorch's names; NULL after the last. */
 SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
 
-/* The largest batch of at most `most` (0: 65,536) with which the model fits into the GPU's memory under the options, the upper end of the interval too
+/* The largest batch of at most `most` (0: 1,048,576) with which the model fits into the GPU's memory under the options, the upper end of the interval too
  * (or the value alone: by_estimate), and nothing else stops it; 0 if not even one sample does. `dims` are as of sooth_bind, but for its batch; NULL: as the file has them. The model is bound anew, in the end to the batch
  * that was found (or to 1). SOOTH_ERROR_UNSUPPORTED: its batch is fixed, or the GPU's memory is not known. */
 SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims,

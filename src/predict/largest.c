@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const int64_t MOST = 65536;
+static const int64_t MOST = 1 << 20; /* more samples than any GPU has room for */
 
 typedef struct search {
     sooth_model *model;

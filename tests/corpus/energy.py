@@ -158,11 +158,9 @@ def systems(report, folder):
     for line, ok in zip(lines, inside):
         report.say(("in      " if ok else "outside ") + line)
     report.say(f"MLPerf systems: {sum(inside)} of {len(inside)} rows within the interval")
-    # MaxQ systems run under caps that are not told; they may draw less.
-    for what, capped, least in (("at their own limit", False, 90), ("under caps that are not told", True, 60)):
-        some = [ok for line, ok in zip(lines, inside) if ("MaxQ" in line) == capped]
-        report.check(100 * sum(some) >= least * len(some), f"MLPerf, systems {what}: {sum(some)} of {len(some)} in the interval, at least {least} %",
-                     [line for line, ok in zip(lines, inside) if not ok])
+    # Most are MaxQ systems, which run under caps that are not told; the others are one workstation.
+    report.check(sum(inside) >= 0.75 * len(inside), f"MLPerf systems: {sum(inside)} of {len(inside)} in the interval, at least 75 %",
+                 [line for line, ok in zip(lines, inside) if not ok])
 
 
 def main():
