@@ -702,7 +702,7 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
 {
     const size_t counts[] = {
         [ENERGY_KEPT_SHAPE] = FOLDS, [ENERGY_KEPT_NETWORK] = FOLDS, [ENERGY_KEPT_GPU] = (size_t)f->gpu_count};
-    size_t pairs = (size_t)(f->source_count * f->gpu_count);
+    size_t pairs = (size_t)f->source_count * (size_t)f->gpu_count;
     fit_job *job = ARENA_ARRAY(f->arena, fit_job, 1 + FOLDS + FOLDS + (size_t)f->gpu_count + 2 * pairs);
     job[0] = (fit_job){.f = f, .which = -1};
     size_t jobs = 1;
@@ -723,7 +723,8 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
             fit->model.intervals[g][k] = half_of(&all, g == 1, k, -1, f->arena);
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
-            for (int sound = 1; sound >= is_of_others((energy_kept)kept); sound--) /* a sensor is of its source alone */
+            for (int sound = 1; sound >= (is_of_others((energy_kept)kept) ? 1 : 0);
+                 sound--) /* a sensor is of its source */
                 score_source(fit, f, &all, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < all.count && apart; i++) {
         const apart_row *r = &all.items[i];

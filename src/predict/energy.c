@@ -104,7 +104,7 @@ static void slow_down(prediction *times, const program *p, const double *more_us
     double waiting_ms = times->latency_ms - times->device_ms;
     double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
     for (int32_t i = 0; i < count; i++) {
-        double before_ms = (p->kernels.items[i].repeat * times->kernels[i].device_us - more_us[i]) / 1e3;
+        double before_ms = ((double)p->kernels.items[i].repeat * times->kernels[i].device_us - more_us[i]) / 1e3;
         times->kernels[i].share_ms = before_ms + more_us[i] / 1e3 + left * (times->kernels[i].share_ms - before_ms);
     }
     double factor = 1 + grown / times->latency_ms;
