@@ -42,9 +42,8 @@ static double least_us(const work *w, const ideal_time *ideal, const device_view
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    bool reads_once =
-        w->group ==
-        WORK_PRODUCT; /* and much more than the cache holds; attention may look at a window of its keys alone */
+    /* And much more than the cache holds; attention may look at a window of its keys alone. */
+    bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_CONV;
     return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
 }
 

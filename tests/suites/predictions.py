@@ -143,8 +143,16 @@ def check_work():
         check(f"{network}: as many FLOPs compiled as in eager mode", [] if math.isclose(eager, compiled, rel_tol=0.02) else [(eager, compiled)])
 
 
+def check_bytes():
+    """Where activations are many times what the L2 cache holds, memory carries them, also where nobody measured."""
+    for precision in ("int8", "fp16"):
+        p = strict_json(sooth("zoo:resnet50", "--gpu", "t4", "--batch", "128", "--runtime", "engine", "--precision", precision, "--format", "json"))
+        check(f"{precision} in an engine: no more bytes than memory carries", [] if p["utilization"]["dram"] < 105 else [p["utilization"]])
+
+
 def main():
     check_growth()
+    check_bytes()
     check_work()
     with tempfile.TemporaryDirectory() as directory:
         hostile = os.path.join(directory, "hostile.onnx")
