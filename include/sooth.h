@@ -504,6 +504,8 @@ SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *predictio
 /* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that other software
  * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
+/* The same of the figures of single layers, where these are shown; NULL if there is nothing to know. */
+SOOTH_API const char *sooth_prediction_layers_note(const sooth_prediction *prediction);
 
 /* What `sooth predict` prints: of one prediction everything; of several (`count`), or where others were refused (options->refusals), a comparison, in JSON an array. The formats are
  * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */

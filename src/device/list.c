@@ -80,14 +80,11 @@ static str file_text(device_list *list, const char *path)
 /* A copy of a GPU's file with another clock is another GPU, though it may keep the name. */
 static bool is_other(const device_list *list, const device *d)
 {
-    for (int32_t i = 0; i < list->devices.count; i++) {
-        const device *known = list->devices.items[i];
-        for (int n = DEVICE_FIRST_NUMBER;
-             str_eq(known->texts[DEVICE_NAME], d->texts[DEVICE_NAME]) && n < DEVICE_FIELD_COUNT; n++)
-            if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
-                return true;
-    }
-    return false;
+    const device *known = device_list_find(list, d->texts[DEVICE_NAME]);
+    for (int n = DEVICE_FIRST_NUMBER; known && n < DEVICE_FIELD_COUNT; n++)
+        if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
+            return true;
+    return known && known->is_other; /* the one that it is like took the place of one that ships */
 }
 
 device *device_list_read_file(device_list *list, const char *path, const char *prefix)

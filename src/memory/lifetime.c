@@ -393,8 +393,8 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         return;
     if (l->read < 0) { /* met for the first time */
         l->bytes = dense_bytes(t);
-        if (b->bits && t->is_weight && !t->packed_bytes)
-            l->bytes = l->bytes / dtype_bits(t->dtype) * b->bits[t->storage];
+        if (b->bits && t->is_weight && !t->packed_bytes && dtype_bits(t->dtype) > 0) /* texts have none */
+            l->bytes = l->bytes * b->bits[t->storage] / dtype_bits(t->dtype);
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
         if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
             l->birth = kernel_index; /* a compiler has the parts of it written there at once */

@@ -1,7 +1,6 @@
 /* mig_plan.c: the public functions that plan slices for models. Every profile is asked what it would mean for every workload; the search
  * (mig_search.c) lays out what will do. */
 #include "plan/mig_plan.h"
-#include "base/note.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +34,7 @@ static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_p
         int32_t i = 0;
         while (i < to->notes.count && strcmp(to->notes.items[i], note) != 0)
             i++;
-        if (i == to->notes.count && !note_is_of_layers(note))
+        if (i == to->notes.count)
             *(const char **)ARENA_PUSH(&plan->arena, &to->notes) = keep(plan, note);
     }
 }

@@ -1,5 +1,4 @@
 #include "predict/answer.h"
-#include "base/note.h"
 #include "device/mig.h"
 
 #include "graph/ops.h"
@@ -306,11 +305,11 @@ static void note_utilization(sooth_prediction *answer)
     const char *counted = "FLOPs are those of the direct convolution, and Winograd's algorithm needs fewer";
     const char *unit = "convolutions run in tf32, which has a higher peak than fp32";
     const char *clock = "the clock may be higher than that of the data sheet";
-    add_note(answer,
-             arena_printf(&answer->arena, "%s is no mistake: %s%s%s%s%s.", LAYERS_NOTE, is_winograd ? counted : "",
-                          is_winograd && (is_other_unit || is_clock) ? "; " : "", is_other_unit ? unit : "",
-                          is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
-                 .ptr);
+    answer->layers_note =
+        arena_printf(&answer->arena, "Utilization of layers above 100 %% is no mistake: %s%s%s%s%s.",
+                     is_winograd ? counted : "", is_winograd && (is_other_unit || is_clock) ? "; " : "",
+                     is_other_unit ? unit : "", is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
+            .ptr;
 }
 
 /* Has the file weights in blocks of a few bits? */

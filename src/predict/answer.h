@@ -41,6 +41,7 @@ struct sooth_prediction {
         const char **items;
         int32_t count, capacity;
     } notes;
+    const char *layers_note; /* what to know beside the figures of single layers; NULL: nothing */
 };
 
 /* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */

@@ -382,6 +382,11 @@ const char *sooth_prediction_note(const sooth_prediction *prediction, size_t ind
     return index < (size_t)prediction->notes.count ? prediction->notes.items[index] : NULL;
 }
 
+const char *sooth_prediction_layers_note(const sooth_prediction *prediction)
+{
+    return prediction->layers_note;
+}
+
 const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count)
 {
     if (index >= (size_t)prediction->unknown.count)

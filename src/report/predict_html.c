@@ -100,6 +100,13 @@ static void keys(text *t)
 
 /* ---- sections -------------------------------------------------------------------------------------------------------- */
 
+static void note_line(text *o, const char *note)
+{
+    text_puts(o, "<p class=\"note\">");
+    text_xml(o, note);
+    text_puts(o, "</p>\n");
+}
+
 static void head(page *g)
 {
     text *o = g->out;
@@ -122,11 +129,10 @@ static void head(page *g)
     text_xml(o, t->stack);
     text_puts(o, "</p>\n");
     const char *note;
-    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++) {
-        text_puts(o, "<p class=\"note\">");
-        text_xml(o, note);
-        text_puts(o, "</p>\n");
-    }
+    for (size_t i = 0; (note = sooth_prediction_note(g->p, i)); i++)
+        note_line(o, note);
+    if ((note = sooth_prediction_layers_note(g->p)))
+        note_line(o, note);
 }
 
 static void cards(page *g)

@@ -276,6 +276,8 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
     const char *note;
     for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
         json_string(j, note);
+    if ((note = sooth_prediction_layers_note(p)))
+        json_string(j, note);
     json_close(j, ']');
     json_key(j, "unknown_operators");
     json_open(j, '[', false);

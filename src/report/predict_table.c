@@ -1,6 +1,5 @@
 /* predict_table.c: `sooth predict` for people: of one prediction the figures, where the time goes, the costliest layers and what it
  * rests on; of several a comparison. */
-#include "base/note.h"
 #include "report/grid.h"
 #include "report/predict_memory.h"
 
@@ -319,6 +318,8 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
     const char *note;
     for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)
         note_line(r, "", note);
+    if ((note = sooth_prediction_layers_note(p)))
+        note_line(r, "", note);
 }
 
 /* ---- several --------------------------------------------------------------------------------------------------------- */
@@ -379,7 +380,7 @@ static void compared_notes(predict_report *r)
     for (size_t i = 0; i < r->count; i++) {
         const char *note;
         for (size_t n = 0; (note = sooth_prediction_note(r->predictions[i], n)); n++) {
-            bool is_told = note_is_of_layers(note);
+            bool is_told = false;
             for (size_t k = 0; k < i && !is_told; k++)
                 is_told = has_note(r->predictions[k], note);
             if (is_told)
