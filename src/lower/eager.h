@@ -189,6 +189,7 @@ find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find
 void absorb(eager *e, const node *n);
 void replace_rule(eager *e, const node *n, lower_rule rule);
 void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
+void find_differential(eager *e, const node *last);
 void find_multihead(eager *e, const node *core);
 
 /* Layers like one before (repeats.c). The second copies what that one launched, if there is one; else, after the rule, the third keeps it. */

@@ -410,8 +410,10 @@ void find_at_sum(eager *e, const node *add)
 
 void find_at_product(eager *e, const node *product)
 {
-    if (has_both(product))
-        find_attention_steps(e, product);
+    if (!has_both(product))
+        return;
+    find_attention_steps(e, product);
+    find_differential(e, product);
 }
 
 void find_at_quotient(eager *e, const node *n)

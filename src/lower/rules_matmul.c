@@ -304,8 +304,9 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     q = to_low(e, q);
     k = to_low(e, k);
     v = to_low(e, v);
-    bool is_flash = bias == NO_TENSOR && is_low(tensor_dtype(e, q));
     int64_t width = tensor_at(e, v)->dims[3];
+    /* Flash attention takes no values that are wider or narrower than the keys. */
+    bool is_flash = bias == NO_TENSOR && is_low(tensor_dtype(e, q)) && tensor_at(e, q)->dims[3] == width;
     if (is_flash) {
         q = aligned_heads(e, q);
         k = aligned_heads(e, k);
