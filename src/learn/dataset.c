@@ -410,6 +410,12 @@ static void add_pairs(dataset *d, const builder *b, arena *a)
     }
 }
 
+/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
+static bool is_of_another_program(const measured_row *r)
+{
+    return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
+}
+
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context)
 {
@@ -422,6 +428,8 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     for (int t = 0; t < table_count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             measured_row *r = &tables[t]->rows.items[i];
+            if (!r->reason && is_of_another_program(r))
+                refuse(r, "its norms ran in an extension that its graph does not tell of");
             if (!r->reason && r->where.device && r->latency_ms > 0) {
                 b.rows[b.row_count++] = r;
                 if (!r->graph.len)

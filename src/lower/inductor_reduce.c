@@ -145,8 +145,10 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
     split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
     int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES] = {0};
     for (int i = 0; i < output_count; i++) {
-        tensor_id t = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type ? c->k->outputs[0]
-                                                                                         : new_tensor(c, out, type);
+        extent result = extent_of(tensor_at(c, c->k->outputs[0]));
+        bool is_result = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type &&
+                         extent_elements(&result) == extent_elements(out);
+        tensor_id t = is_result ? c->k->outputs[0] : new_tensor(c, out, type);
         int32_t b = add_box(c, t);
         writes[i] = add_buffer(c, t, node);
         c->boxes.items[b].buffer = writes[i];

@@ -327,6 +327,22 @@ static void convolutions(void **state)
 }
 
 /* The steps are counted, not written out; the weights are those of the state alone. */
+/* Of NeuSight's convolutions a timer adds the more the later a row stands among those of its GPU. */
+static void timers_that_drift(void **state)
+{
+    measured_rows *t = read_table(*state,
+                                  "op,device,dtype,direction,N,C,H,W,K,R,S,latency_ms,source_split,torch\n"
+                                  "conv2d,Tesla T4,fp32,fwd,1,8,5,5,8,3,3,0.5,train,2.1.0\n"
+                                  "conv2d,Tesla V100-PCIE-32GB,fp32,fwd,1,8,5,5,8,3,3,0.4,train,2.1.0\n"
+                                  "conv2d,Tesla T4,fp32,fwd,1,8,6,6,8,3,3,0.5,train,2.1.0\n",
+                                  NULL);
+    assert_non_null(t);
+    const measured_row *row = t->rows.items;
+    assert_true(fabs(row[0].timer_us - (89 + 332 * 0.25 + 100 * 0.0625)) < 1e-9);
+    assert_true(fabs(row[1].timer_us - (55 + 153 * 0.5 + 115 * 0.25)) < 1e-9);
+    assert_true(fabs(row[2].timer_us - (89 + 332 * 0.75 + 100 * 0.5625)) < 1e-9);
+}
+
 static void recurrent_layers(void **state)
 {
     measured_rows *r =
