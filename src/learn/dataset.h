@@ -12,6 +12,7 @@ typedef struct sample {
     float count;
     uint32_t kin;                /* see work.h */
     float compute_us, memory_us; /* of the ideal machine at its base clock, one run */
+    float correction;            /* by the trees of forests.h, a logarithm; nothing while the networks are trained */
     float features[FEATURE_COUNT];
 } sample;
 

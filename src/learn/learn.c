@@ -1,6 +1,7 @@
 /* learn.c: the five trainings, what the intervals follow from, and the file of weights. */
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
+#include "learn/forests.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -503,7 +504,15 @@ static void take_in_scales(const trainer *t, float *params)
     }
 }
 
-static const void *make_weights(lessons *l, size_t *size)
+/* `of` nothing: puts nothing, also where there is no address. */
+static void put_bytes(char **next, const void *bytes, size_t count)
+{
+    if (count > 0)
+        memcpy(*next, bytes, count);
+    *next += count;
+}
+
+static const void *make_weights(lessons *l, const forest_set *forests, size_t *size)
 {
     const net *n = &l->trainer.net;
     uint32_t seen_count;
@@ -516,7 +525,9 @@ static const void *make_weights(lessons *l, size_t *size)
                         .stack_count = (uint32_t)n->stack_count,
                         .gpu_count = (uint32_t)n->gpu_count,
                         .param_count = (uint32_t)n->at.count,
-                        .seen_count = seen_count};
+                        .seen_count = seen_count,
+                        .forest_count = forests->count,
+                        .tree_count = forests->tree_count};
     *size = weights_size(&h);
     h.bytes = (uint32_t)*size;
     char *bytes = arena_alloc(l->arena, *size, 1), *next = bytes + sizeof h;
@@ -535,8 +546,11 @@ static const void *make_weights(lessons *l, size_t *size)
     float *intervals = ARENA_ARRAY(l->arena, float, (size_t)INTERVAL_KINDS *(size_t)n->stack_count);
     calibrate(l, intervals);
     put_floats(&next, intervals, (size_t)INTERVAL_KINDS * (size_t)n->stack_count);
-    memcpy(next, seen, seen_count * sizeof *seen);
+    put_bytes(&next, seen, seen_count * sizeof *seen);
     free(seen);
+    put_bytes(&next, forests->items, forests->count * sizeof *forests->items);
+    put_bytes(&next, forests->edges, (size_t)forests->count * FOREST_WIDTH * FOREST_EDGES * sizeof *forests->edges);
+    put_bytes(&next, forests->trees, forests->tree_count * sizeof *forests->trees);
     memcpy(bytes, &h, sizeof h);
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
     h.checksum = weights_checksum(bytes + after, *size - after);
@@ -573,6 +587,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
         for (int done = 0; done <= stage; done++)
             l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
+    forest_set forests = {.count = 0};
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
         if (keeps_apart((learn_stage)stage) && l.apart_count == 0)
@@ -585,10 +600,16 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l);
         dataset_seen(data, &l.seen);
+        forests = (forest_set){.count = 0};
+        forests_apply(&forests, &l.trainer, data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
+        if (stage == STAGE_NETWORKS || stage == STAGE_ALL) { /* what the others tell is of networks and of new GPUs */
+            forests = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
+            forests_apply(&forests, &l.trainer, data);
+        }
         if (keeps_apart((learn_stage)stage))
             keep_residuals(&l, (learn_stage)stage);
     }
-    return make_weights(&l, size);
+    return make_weights(&l, &forests, size);
 }

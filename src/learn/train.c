@@ -198,6 +198,8 @@ static void add_times(const shard *s, int g, const net_pass *p)
         const example *e = &s->data->items[s->order[i]];
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
             double us = sample_us(&e->samples[k], heads, &most) * e->samples[k].count;
+            if (e->samples[k].correction != 0)
+                us *= exp((double)e->samples[k].correction);
             s->device_us[i] += us;
             s->new_us[i] += e->samples[k].is_new ? us : 0;
         }

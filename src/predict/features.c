@@ -136,12 +136,19 @@ static double tiles(const work *w, struct tile t)
     return w->gemm[0] * round_up(w->gemm[1] / t.m) * round_up(w->gemm[2] / t.n);
 }
 
+enum { REUSE_OF_CACHE = WORK_FEATURES + 2 };
+
+void features_forget_reuse(float features[FEATURE_COUNT])
+{
+    for (int i = 0; i < 2; i++)
+        features[WORK_REUSE + i] = features[REUSE_OF_CACHE + i] = 0;
+}
+
 void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT])
 {
-    enum { OF_DEVICE = WORK_FEATURES + 2 };
     for (int i = 0; i < 2; i++) {
         features[WORK_REUSE + i] = w->features[WORK_REUSE + i];
-        features[OF_DEVICE + i] = clamp_to(w->reuse[i] - d->l2_log2, 8);
+        features[REUSE_OF_CACHE + i] = clamp_to(w->reuse[i] - d->l2_log2, 8);
     }
 }
 

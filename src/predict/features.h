@@ -35,5 +35,7 @@ ideal_time ideal_of(const work *w, const device_view *d);
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);
 /* Makes the features of a work those of another that does the same but finds its inputs elsewhere. */
 void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT]);
+/* Takes out what of its inputs may be in a cache. */
+void features_forget_reuse(float features[FEATURE_COUNT]);
 
 #endif

@@ -28,6 +28,14 @@ static void time_by_physics(work_time *t)
     t->algorithm.blocks = 0;
 }
 
+static void scale_time(work_time *t, double factor)
+{
+    t->compute_us *= factor;
+    t->memory_us *= factor;
+    t->fixed_us *= factor;
+    t->device_us *= factor;
+}
+
 /* ---- what was learned -------------------------------------------------------------------------------------------- */
 
 /* `room` of time_group() for so many kernels. */
@@ -103,7 +111,9 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     int gpu = net_gpu_in(&v->net, who.gpu, g);
     const net *n = gpu == UNKNOWN ? &v->new_gpu : &v->net;
     net_pass pass = net_pass_at(n, g, count, room + units);
-    net_bias_of(n, g, net_stack_in(n, who.stack, who.unknown_stack, g), gpu, room);
+    int stack = net_stack_in(n, who.stack, who.unknown_stack, g);
+    const forest *trees = gpu == UNKNOWN ? NULL : forest_find(&v->forests, g, gpu, stack);
+    net_bias_of(n, g, stack, gpu, room);
     pass.first_bias = room;
     pass.width = KERNEL_WIDTH;
     for (size_t i = 0; i < count; i++) {
@@ -133,18 +143,17 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         t->memory_us = t->ideal.memory_us * (double)net_factor(heads[HEAD_MEMORY], most.memory);
         t->fixed_us = net_fixed_us(heads[HEAD_FIXED], most.fixed_us);
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
+        if (trees)
+            scale_time(t, exp((double)forest_correction(&v->forests, trees, pass.input + i * KERNEL_WIDTH, stack,
+                                                        net_op(n, list->items[order[i]].op))));
         double least = least_us(&list->items[order[i]], &t->ideal, view);
         if (t->device_us < least) {
             t->fixed_us += least - t->device_us;
             t->device_us = least;
         }
         double down = most_us(&list->items[order[i]], &t->ideal, gpu != UNKNOWN) / t->device_us;
-        if (down < 1) {
-            t->compute_us *= down;
-            t->memory_us *= down;
-            t->fixed_us *= down;
-            t->device_us *= down;
-        }
+        if (down < 1)
+            scale_time(t, down);
     }
 }
 

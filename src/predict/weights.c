@@ -14,13 +14,15 @@ uint32_t weights_checksum(const void *bytes, size_t size)
     return h;
 }
 
-enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT };
+enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT, FOREST_FLOATS = FOREST_WIDTH * FOREST_EDGES };
+enum { MAX_FORESTS = WORK_GROUP_COUNT * MAX_GPUS };
 
 size_t weights_size(const weights_header *h)
 {
     if (h->stack_count < UNKNOWN_STACKS || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
         h->group_count != WORK_GROUP_COUNT || h->feature_count != FEATURE_COUNT || h->op_count < 1 ||
-        h->op_count > (uint32_t)work_op_count() || h->seen_count > (1u << 24))
+        h->op_count > (uint32_t)work_op_count() || h->seen_count > (1u << 24) || h->forest_count > MAX_FORESTS ||
+        h->tree_count > (1u << 20))
         return 0;
     net_layout at = net_layout_of((int)h->op_count, (int)h->stack_count, (int)h->gpu_count);
     if (at.count != h->param_count)
@@ -28,7 +30,9 @@ size_t weights_size(const weights_header *h)
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
     size_t marks = (size_t)h->stack_count + h->gpu_count + h->op_count;
     size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
-    return sizeof *h + names + (floats + h->seen_count) * sizeof(float);
+    size_t forests =
+        h->forest_count * (sizeof(forest) + FOREST_FLOATS * sizeof(float)) + h->tree_count * sizeof(forest_tree);
+    return sizeof *h + names + (floats + h->seen_count) * sizeof(float) + forests;
 }
 
 static str name_at(const char *names, size_t index)
@@ -63,6 +67,25 @@ void weights_open(const predictor *p, weights_view *view)
     view->intervals = n->high + RANGE_FLOATS;
     view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
     view->seen_count = h->seen_count;
+    forest_set *f = &view->forests;
+    *f = (forest_set){.items = (const forest *)(const void *)(view->seen + h->seen_count),
+                      .count = h->forest_count,
+                      .tree_count = h->tree_count};
+    f->edges = (const float *)(const void *)(f->items + f->count);
+    f->trees = (const forest_tree *)(const void *)(f->edges + (size_t)f->count * FOREST_FLOATS);
+}
+
+/* Do all trees lie where they are said to, and do they ask for features that there are? */
+static bool forests_are_sound(const forest_set *set)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (set->items[i].first > set->tree_count || set->items[i].count > set->tree_count - set->items[i].first)
+            return false;
+    for (uint32_t i = 0; i < set->tree_count; i++)
+        for (int node = 0; node < FOREST_NODES; node++)
+            if (set->trees[i].feature[node] >= FOREST_WIDTH)
+                return false;
+    return true;
 }
 
 const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
@@ -86,7 +109,12 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
         fail_with(f, SOOTH_ERROR_INPUT, "%sthe checksum of the weights is wrong: the file is damaged", prefix);
     if ((uintptr_t)bytes.ptr % alignof(weights_header) != 0)
         bytes.ptr = arena_copy(a, bytes.ptr, bytes.len, 1);
-    return (const predictor *)(const void *)bytes.ptr;
+    const predictor *p = (const predictor *)(const void *)bytes.ptr;
+    weights_view view;
+    weights_open(p, &view);
+    if (!forests_are_sound(&view.forests))
+        fail_with(f, SOOTH_ERROR_INPUT, "%sweights whose trees do not fit together: %s", prefix, learn);
+    return p;
 }
 
 /* The weights that ship, taken in by shipped.S; they were checked when they were made, and a test checks them again. */

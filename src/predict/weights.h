@@ -9,15 +9,16 @@
  *   standardized
  *   ranges: float [2][group][feature]: the least and the greatest that training saw of each feature
  *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
- *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks */
+ *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks
+ *   forests: forest [forest_count], their edges, forest_tree [tree_count], as in forest.h */
 #ifndef SOOTH_PREDICT_WEIGHTS_H
 #define SOOTH_PREDICT_WEIGHTS_H
 
-#include "predict/net.h"
+#include "predict/forest.h"
 #include "predict/predict.h"
 
 enum {
-    WEIGHTS_VERSION = 6,
+    WEIGHTS_VERSION = 7,
     WEIGHTS_NAME = 32,
     /* By the share of the time in kernels that training has not seen. */
     NOVELTY_BINS = 4,
@@ -53,7 +54,7 @@ static inline bool interval_kind_knows_gpu(int kind)
 typedef struct weights_header {
     char magic[16];                    /* "sooth weights" */
     uint32_t version, bytes, checksum; /* of the whole file; of all that follows this field */
-    uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count;
+    uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count, forest_count, tree_count;
 } weights_header;
 
 /* What a predictor is: the file's own bytes, nothing else. */
@@ -68,6 +69,7 @@ typedef struct weights_view {
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;
+    forest_set forests;
 } weights_view;
 
 /* Bytes of a file with these counts; 0 if that cannot be. */

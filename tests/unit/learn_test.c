@@ -351,6 +351,32 @@ static void refuse(made *m, const void *bytes, size_t size, const char *expected
         fail_msg("'%s' does not say '%s'", m->error.message, expected);
 }
 
+/* The same weights with one tree behind them that asks for a feature, whose checksum is right. */
+static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, uint32_t first, const char *expected)
+{
+    enum { EDGES = FOREST_WIDTH * FOREST_EDGES * sizeof(float) };
+    size_t all = size + sizeof(forest) + EDGES + sizeof(forest_tree);
+    char *copy = arena_alloc(&m->arena, all, 1);
+    memcpy(copy, bytes, size);
+    weights_header h;
+    memcpy(&h, copy, sizeof h);
+    h.forest_count = h.tree_count = 1;
+    h.bytes = (uint32_t)all;
+    forest f = {.group = WORK_PRODUCT, .gpu = 1, .first = first, .count = 1};
+    memcpy(copy + size, &f, sizeof f);
+    copy[size + sizeof f + EDGES] = (char)feature;
+    memcpy(copy, &h, sizeof h);
+    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
+    h.checksum = weights_checksum(copy + after, all - after);
+    memcpy(copy, &h, sizeof h);
+    if (expected)
+        refuse(m, copy, all, expected);
+    else if (setjmp(m->fail.jump) == 0)
+        assert_non_null(predictor_read((str){copy, all}, "", &m->arena, &m->fail));
+    else
+        fail_msg("%s", m->error.message);
+}
+
 static void bad_weights(void **state)
 {
     (void)state;
@@ -366,10 +392,13 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "this program reads version 6");
+    refuse(&m, copy, size, "this program reads version 7");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
+    with_tree(&m, bytes, size, FOREST_WIDTH - 1, 0, NULL);
+    with_tree(&m, bytes, size, FOREST_WIDTH, 0, "trees do not fit together");
+    with_tree(&m, bytes, size, 0, 1, "trees do not fit together");
     arena_free(&m.arena);
 }
 

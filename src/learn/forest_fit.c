@@ -1,0 +1,220 @@
+/* forest_fit.c: gradient boosting over histograms, level by level. */
+#include "learn/forest_fit.h"
+#include "base/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BINS = FOREST_EDGES + 1 };
+
+/* How much of what a leaf could correct it does; how far off a row counts at most, so that rows that are far off do not decide alone; what pulls leaves towards nothing, in
+ * rows; how few rows may share a leaf. Tried on products kept apart, with the features that each tree may see and the rows that it sees. */
+static const float SHRINK = 0.15F, MOST_OFF = 0.1F, PULL = 4;
+static const float LEAST_ROWS = 12;
+enum { FEATURES_OF_TEN = 5, ROWS_OF_TEN = 8 };
+
+/* ---- bins -------------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Between values that differ; the last edges are infinite where there are few. */
+static void edges_of(float *sorted, size_t count, float *edges)
+{
+    qsort(sorted, count, sizeof *sorted, by_value);
+    size_t made = 0, from = 0;
+    for (size_t i = 1; i < count && made < FOREST_EDGES; i++) {
+        if (sorted[i] <= sorted[i - 1])
+            continue;
+        /* As many as are due to a bin of those that are left. */
+        if ((i - from) * (FOREST_EDGES + 1 - made) >= count - from || count - i <= FOREST_EDGES - made) {
+            edges[made++] = sorted[i - 1] + (sorted[i] - sorted[i - 1]) / 2;
+            from = i;
+        }
+    }
+    while (made < FOREST_EDGES)
+        edges[made++] = INFINITY;
+}
+
+bool forest_edges(const float *inputs, size_t count, float *edges)
+{
+    float *column = malloc((count + 1) * sizeof *column);
+    if (!column)
+        return false;
+    for (size_t f = 0; f < FOREST_WIDTH; f++) {
+        for (size_t i = 0; i < count; i++)
+            column[i] = inputs[i * FOREST_WIDTH + f];
+        edges_of(column, count, edges + f * FOREST_EDGES);
+    }
+    free(column);
+    return true;
+}
+
+size_t forest_tree_count(size_t rows)
+{
+    size_t count = rows / 60;
+    return count < 100 ? 100 : count > 1000 ? 1000 : count;
+}
+
+/* ---- one tree ---------------------------------------------------------------------------------------------------- */
+
+typedef struct sums {
+    float slope, weight;
+} sums;
+
+typedef struct grower {
+    const forest_rows *rows;
+    forest_tree *tree;
+    uint32_t number; /* of the tree */
+    float *left;     /* by row: of the target, what the trees before left */
+    sums *row_sums;  /* by row: what it adds to a histogram; nothing where the tree does not see it */
+    uint8_t *node;   /* by row: where it stands in the level */
+    int depth;
+    /* By feature, of the level's nodes: the best split. */
+    float (*gain)[FOREST_LEAVES];
+    uint8_t (*bin)[FOREST_LEAVES];
+    sums *histograms; /* [worker][FOREST_LEAVES][BINS] */
+} grower;
+
+static uint32_t chance(uint32_t a, uint32_t b)
+{
+    uint32_t h = a * 0x9e3779b1u ^ (b + 0x7f4a7c15u) * 0x85ebca77u;
+    h = (h ^ (h >> 16)) * 0x7feb352du;
+    h = (h ^ (h >> 15)) * 0x846ca68bu;
+    return h ^ (h >> 16);
+}
+
+static bool sees_feature(const grower *g, size_t feature)
+{
+    return chance(g->number, (uint32_t)feature) % 10 < FEATURES_OF_TEN;
+}
+
+static float score(sums s)
+{
+    return s.slope * s.slope / (s.weight + PULL);
+}
+
+/* The best place to cut each node of the level in two by one feature. */
+static void split_by(void *context, size_t feature, size_t worker)
+{
+    grower *g = context;
+    size_t nodes = (size_t)1 << g->depth;
+    for (size_t n = 0; n < nodes; n++)
+        g->gain[feature][n] = 0;
+    if (!sees_feature(g, feature))
+        return;
+    sums *histogram = g->histograms + worker * FOREST_LEAVES * BINS;
+    memset(histogram, 0, nodes * BINS * sizeof *histogram);
+    const uint8_t *bins = g->rows->bins + feature * g->rows->count;
+    for (size_t i = 0; i < g->rows->count; i++) {
+        sums *at = &histogram[(size_t)g->node[i] * BINS + bins[i]];
+        at->slope += g->row_sums[i].slope;
+        at->weight += g->row_sums[i].weight;
+    }
+    for (size_t n = 0; n < nodes; n++) {
+        const sums *of = histogram + n * BINS;
+        sums all = {0, 0}, low = {0, 0};
+        for (int b = 0; b < BINS; b++) {
+            all.slope += of[b].slope;
+            all.weight += of[b].weight;
+        }
+        for (int b = 0; b + 1 < BINS; b++) {
+            low.slope += of[b].slope;
+            low.weight += of[b].weight;
+            sums high = {all.slope - low.slope, all.weight - low.weight};
+            if (of[b].weight <= 0 || low.weight < LEAST_ROWS || high.weight < LEAST_ROWS)
+                continue;
+            float gain = score(low) + score(high) - score(all);
+            if (gain > g->gain[feature][n]) {
+                g->gain[feature][n] = gain;
+                g->bin[feature][n] = (uint8_t)b;
+            }
+        }
+    }
+}
+
+/* Where nothing is gained, all rows go to the first of the two. */
+static void choose_splits(grower *g)
+{
+    size_t nodes = (size_t)1 << g->depth;
+    for (size_t n = 0; n < nodes; n++) {
+        size_t best = 0;
+        for (size_t f = 1; f < FOREST_WIDTH; f++)
+            if (g->gain[f][n] > g->gain[best][n])
+                best = f;
+        bool gains = g->gain[best][n] > 0;
+        g->tree->feature[nodes - 1 + n] = gains ? (uint8_t)best : 0;
+        g->tree->bin[nodes - 1 + n] = gains ? g->bin[best][n] : FOREST_EDGES;
+    }
+}
+
+static void send_rows(grower *g)
+{
+    size_t nodes = (size_t)1 << g->depth;
+    for (size_t i = 0; i < g->rows->count; i++) {
+        size_t n = g->node[i], at = nodes - 1 + n;
+        uint8_t bin = g->rows->bins[(size_t)g->tree->feature[at] * g->rows->count + i];
+        g->node[i] = (uint8_t)(2 * n + (bin > g->tree->bin[at]));
+    }
+}
+
+static void fill_leaves(grower *g)
+{
+    sums leaves[FOREST_LEAVES] = {{0, 0}};
+    for (size_t i = 0; i < g->rows->count; i++) {
+        leaves[g->node[i]].slope += g->row_sums[i].slope;
+        leaves[g->node[i]].weight += g->row_sums[i].weight;
+    }
+    for (size_t n = 0; n < FOREST_LEAVES; n++)
+        g->tree->leaves[n] = (int16_t)lrintf(SHRINK * leaves[n].slope / (leaves[n].weight + PULL) / FOREST_UNIT);
+}
+
+static void grow(grower *g)
+{
+    for (size_t i = 0; i < g->rows->count; i++) {
+        float off = g->left[i] > MOST_OFF ? MOST_OFF : g->left[i] < -MOST_OFF ? -MOST_OFF : g->left[i];
+        float weight = chance(~g->number, (uint32_t)i) % 10 < ROWS_OF_TEN ? g->rows->weight[i] : 0;
+        g->row_sums[i] = (sums){off * weight, weight};
+        g->node[i] = 0;
+    }
+    size_t workers = threads_available();
+    for (g->depth = 0; g->depth < FOREST_DEPTH; g->depth++) {
+        parallel_for(FOREST_WIDTH, workers, split_by, g);
+        choose_splits(g);
+        send_rows(g);
+    }
+    fill_leaves(g);
+    for (size_t i = 0; i < g->rows->count; i++)
+        g->left[i] -= (float)g->tree->leaves[g->node[i]] * FOREST_UNIT;
+}
+
+bool forest_fit(const forest_rows *rows, forest_tree *trees, size_t count)
+{
+    grower g = {.rows = rows,
+                .left = malloc((rows->count + 1) * sizeof *g.left),
+                .row_sums = malloc((rows->count + 1) * sizeof *g.row_sums),
+                .node = malloc(rows->count + 1),
+                .gain = malloc(FOREST_WIDTH * sizeof *g.gain),
+                .bin = malloc(FOREST_WIDTH * sizeof *g.bin),
+                .histograms = malloc(threads_available() * FOREST_LEAVES * BINS * sizeof *g.histograms)};
+    bool worked = g.left && g.row_sums && g.node && g.gain && g.bin && g.histograms;
+    if (worked) {
+        memcpy(g.left, rows->target, rows->count * sizeof *g.left);
+        memset(trees, 0, count * sizeof *trees);
+        for (size_t i = 0; i < count; i++) {
+            g.tree = &trees[i];
+            g.number = (uint32_t)i;
+            grow(&g);
+        }
+    }
+    free(g.left);
+    free(g.row_sums);
+    free(g.node);
+    free(g.gain);
+    free(g.bin);
+    free(g.histograms);
+    return worked;
+}
