@@ -462,6 +462,7 @@ int main(void)
         TEST(types_of_serving_frameworks),
         TEST(causal_attention),
         TEST(convolutions),
+        TEST(timers_that_drift),
         TEST(recurrent_layers),
         TEST(a_layer_is_two_rows),
         TEST(the_same_share_of_shapes),
