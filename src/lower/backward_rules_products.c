@@ -204,12 +204,14 @@ void back_batch_norm(backward *b)
     back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
 }
 
-/* What a layer norm gives lies as the gradient does. */
+/* What a layer norm gives lies as the gradient does. A group norm that took contiguous memory alone takes gradients so, too. */
 void back_norm(backward *b)
 {
     str op = arena_printf(b->e->arena, "%s_backward", b->k.op);
     bool is_layer_norm = strcmp(b->k.op, "native_layer_norm") == 0;
-    back_normalised(b, op.ptr, b->dy, is_layer_norm ? b->dy : b->k.inputs[0]);
+    bool copies = b->e->options->contiguous_norms && strcmp(b->k.op, "native_group_norm") == 0;
+    tensor_id dy = copies ? contiguous(b->e, b->dy) : b->dy;
+    back_normalised(b, op.ptr, dy, is_layer_norm ? dy : b->k.inputs[0]);
 }
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */

@@ -75,6 +75,7 @@ typedef struct lower_options {
     bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
     lower_norms norms;
     lower_steps steps;
+    bool contiguous_norms; /* PyTorch up to 2.14: a GPU's group norm knows no channels last: it copies what is given, and gives contiguous memory */
 } lower_options;
 
 typedef int32_t tensor_id;
@@ -85,7 +86,8 @@ static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
            (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
-           (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45;
+           (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45 |
+           (uint64_t)o->contiguous_norms << 47;
 }
 
 /* A tensor on the device. */

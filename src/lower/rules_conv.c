@@ -320,6 +320,8 @@ void lower_layer_norm(eager *e)
 void lower_group_norm(eager *e)
 {
     tensor_id t = for_norm(e, input_of(e, 0));
+    if (e->options->contiguous_norms)
+        t = contiguous(e, t);
     extent y = tensor_extent(e, t);
     if (extent_suggests_channels_last(&y))
         extent_channels_last(&y);

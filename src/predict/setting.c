@@ -120,6 +120,7 @@ void setting_set_stack(setting *s, str stack)
     s->lower.explicit_attention = s->lower.single_updates = str_starts(stack, "pt1.");
     int version = torch_version(stack);
     s->lower.steps = version < 200 || version > 209 ? STEPS_NEWEST : version < 205 ? STEPS_HALF : STEPS_FLOAT;
+    s->lower.contiguous_norms = version < 215;
 }
 
 /* PyTorch before 1.12 computes products and convolutions of fp32 in TF32; later versions do it for convolutions alone. */
