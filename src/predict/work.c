@@ -125,6 +125,13 @@ static operand operand_at(const writer *o, int32_t i)
     return i < OPERANDS ? o->operands[i] : operand_of(&o->p->tensors.items[o->k->inputs[i]]);
 }
 
+/* A convolution that writes channels last has copied what it reads into that layout before (a hidden kernel). */
+static bool runs_channels_last(const writer *o)
+{
+    return strncmp(o->k->op, "convolution", 11) == 0 && o->k->output_count > 0 &&
+           lay_of(&o->p->tensors.items[o->k->outputs[0]]).lie == LIE_CHANNELS_LAST;
+}
+
 static void measure_operands(writer *o)
 {
     double most = -1;
@@ -139,6 +146,8 @@ static void measure_operands(writer *o)
             most = n;
         }
     }
+    if (o->main.tensor && o->main.lay.lie == LIE_CONTIGUOUS && runs_channels_last(o))
+        o->main.lay.lie = LIE_CHANNELS_LAST;
 }
 
 static void put(writer *o, float x)

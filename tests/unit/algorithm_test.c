@@ -229,6 +229,32 @@ static void means_are_launched_as_recorded(void **state)
     }
 }
 
+/* What is contiguous is copied before. */
+static void convolutions_run_in_the_layout_that_they_write(void **state)
+{
+    (void)state;
+    scene *s = open_scene("zoo:resnet18", "a100", &(lower_options){.precision = PRECISION_FP16, .layout = LAYOUT_NHWC});
+    int seen = 0;
+    for (int32_t i = 0; i < s->program->kernels.count; i++) {
+        const kernel *k = &s->program->kernels.items[i];
+        if (strcmp(k->op, "convolution") != 0)
+            continue;
+        placed_tensor *x = &s->program->tensors.items[k->inputs[0]];
+        const int64_t strides[] = {x->dims[1] * x->dims[2] * x->dims[3], x->dims[2] * x->dims[3], x->dims[3], 1};
+        x->strides = arena_copy(&s->arena, strides, 4, sizeof *strides);
+    }
+    s->works = work_of_program(s->program, &s->arena);
+    for (int32_t i = 0; i < s->program->kernels.count; i++) {
+        const work *w = work_at(s, i);
+        if (!w || w->group != WORK_CONV)
+            continue;
+        assert_true(w->features[WORK_INPUT_CHANNELS_LAST] == 1);
+        seen++;
+    }
+    assert_int_equal(seen, 20);
+    close_scene(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +265,7 @@ int main(void)
         cmocka_unit_test(products_fill_rounds),
         cmocka_unit_test(means_are_launched_as_recorded),
         cmocka_unit_test(numbers_of_a_work_lie_where_they_are_looked_for),
+        cmocka_unit_test(convolutions_run_in_the_layout_that_they_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
