@@ -186,7 +186,7 @@ static const struct lowering {
     {"ConvTranspose", lower_conv, NULL, find_col2im, NOT_LOCAL},
     {"MaxPool", lower_pool, NULL, NULL, LOCAL},
     {"AveragePool", lower_pool, NULL, NULL, LOCAL_IF_NOT_PADDED},
-    {"GlobalAveragePool", lower_global_pool, NULL, NULL, NOT_LOCAL},
+    {"GlobalAveragePool", lower_global_pool, NULL, find_variance, NOT_LOCAL},
     {"GlobalMaxPool", lower_global_pool, NULL, NULL, NOT_LOCAL},
     {"BatchNormalization", lower_batch_norm, NULL, NULL, LOCAL},
     {"LayerNormalization", lower_layer_norm, NULL, NULL, LOCAL},

@@ -56,6 +56,12 @@ void replace_rule(eager *e, const node *n, lower_rule rule)
     e->instead[n - e->net->nodes.items] = rule;
 }
 
+/* Its result is what it is given. */
+static void lower_to_input(eager *e)
+{
+    set_result(e, 0, input_of(e, 0));
+}
+
 /* ---- addcmul: b + 1 * (w * x) ------------------------------------------------------------------------------------ */
 
 static const node *unit_product(const eager *e, const node *add, int side)
@@ -119,6 +125,13 @@ typedef struct variance {
     const node *mean, *sub, *square, *outer, *times, *last;
 } variance;
 
+/* The mean of a map's places is a pool to a recovery pass. */
+static const node *mean_of(const eager *e, value_id v)
+{
+    const node *mean = maker_of(e, v, "ReduceMean");
+    return mean ? mean : maker_of(e, v, "GlobalAveragePool");
+}
+
 static bool read_variance(eager *e, const node *outer, variance *v)
 {
     *v = (variance){.outer = outer, .last = outer};
@@ -127,7 +140,7 @@ static bool read_variance(eager *e, const node *outer, variance *v)
         return false;
     value_id difference = v->square->inputs[0];
     v->sub = e->readers[difference] == 2 ? maker_of(e, difference, "Sub") : NULL;
-    v->mean = v->sub ? own_maker_of(e, v->sub->inputs[1], "ReduceMean") : NULL;
+    v->mean = v->sub && e->readers[v->sub->inputs[1]] == 1 ? mean_of(e, v->sub->inputs[1]) : NULL;
     if (!v->mean || v->mean->inputs[0] != v->sub->inputs[0])
         return false;
     double x;
@@ -146,12 +159,62 @@ static void lower_variance(eager *e)
 {
     const node *times = node_is(e->node, "Div") ? maker_of(e, e->node->inputs[0], "Mul") : NULL;
     variance v;
-    read_variance(e, times ? maker_of(e, times->inputs[0], "ReduceMean") : e->node, &v);
+    read_variance(e, times ? mean_of(e, times->inputs[0]) : e->node, &v);
     tensor_id t = tensor_of(e, v.sub->inputs[0]);
+    if (e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) && maker_of(e, v.sub->inputs[0], "Cast")) {
+        t = cast(e, t, DT_FLOAT32); /* left to it by find_instance_deviation() */
+        e->out->tensors.items[t].keeps_float = true;
+    }
     extent x = output_extent(e, 0);
     tensor_id made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &x);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     set_result(e, 0, made);
+}
+
+/* The only reader of a node's result, if it is that operator. */
+static const node *next_of(const eager *e, const node *n, const char *op)
+{
+    const node *next = n && e->readers[n->outputs[0]] == 1 ? reader_of(e, n->outputs[0]) : NULL;
+    return next && node_is(next, op) ? next : NULL;
+}
+
+/* With a parameter that the code casts to the type of what it meets. */
+static void lower_with_cast(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    set_result(e, 0, binary(e, aten_name(e), x, cast(e, input_of(e, 1), tensor_dtype(e, x))));
+}
+
+static void lower_expand_cast(eager *e)
+{
+    extent x = output_extent(e, 0);
+    set_result(e, 0, expand(e, to_low(e, input_of(e, 0)), x.rank, x.dims));
+}
+
+static void replace_if(eager *e, const node *n, lower_rule rule)
+{
+    if (n && n->input_count == 2)
+        replace_rule(e, n, rule);
+}
+
+/* std = x.float().var() … .to(x.dtype), and x goes on: x.float() is x itself where an fp32 export is traced, so that all behind it read
+ * the cast in the file. EvoNorm B0: x / max(left, x * v + std) * weight + bias, with parameters in the type of x. */
+static void find_instance_deviation(eager *e, const variance *v)
+{
+    const node *cast = maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
+    if (cast && e->readers[cast->outputs[0]] > 2)
+        back = next_of(e, next_of(e, next_of(e, v->last, "Add"), "Sqrt"), "Cast");
+    if (!back)
+        return;
+    replace_rule(e, cast, lower_to_input);
+    const node *sum = next_of(e, next_of(e, back, "Expand"), "Add"), *max = next_of(e, sum, "Max");
+    const node *div = next_of(e, max, "Div"), *scale = next_of(e, div, "Mul");
+    if (!div)
+        return;
+    replace_if(e, own_maker_of(e, sum->inputs[0], "Mul"), lower_with_cast);
+    replace_if(e, own_maker_of(e, max->inputs[0], "Expand"), lower_expand_cast);
+    replace_if(e, scale, lower_with_cast);
+    replace_if(e, next_of(e, scale, "Add"), lower_with_cast);
 }
 
 void find_variance(eager *e, const node *outer)
@@ -166,6 +229,7 @@ void find_variance(eager *e, const node *outer)
     if (v.times)
         absorb(e, v.times);
     replace_rule(e, v.last, lower_variance);
+    find_instance_deviation(e, &v);
 }
 
 /* ---- sums in place ----------------------------------------------------------------------------------------------- */
@@ -185,11 +249,6 @@ static void find_sum_in_place(eager *e, const node *add)
 }
 
 /* A group norm without bias: the export adds a zero. */
-static void lower_zero_bias(eager *e)
-{
-    set_result(e, 0, input_of(e, 0));
-}
-
 static void find_zero_bias(eager *e, const node *add)
 {
     const node *norm = own_maker_of(e, add->inputs[0], "GroupNormalization");
@@ -199,7 +258,7 @@ static void find_zero_bias(eager *e, const node *add)
         is_one = b->dims[i] == 1;
     bool has_bias = norm && norm->input_count > 2 && norm->inputs[2] != NO_VALUE;
     if (norm && !has_bias && is_one)
-        replace_rule(e, add, lower_zero_bias);
+        replace_rule(e, add, lower_to_input);
 }
 
 /* ---- sums that begin with zero ----------------------------------------------------------------------------------- */

@@ -203,6 +203,7 @@ void lower_global_pool(eager *e)
     const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
     tensor_id made = launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
     last_kernel(e)->flops = extent_elements(&from);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
         !strstr(e->node->name.ptr, "ReduceMean")) {
         extent_channels_last(&y); /* the module restrides what it got */

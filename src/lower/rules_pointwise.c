@@ -137,6 +137,14 @@ void lower_pow(eager *e)
     set_result(e, 0, unary(e, "pow", x));
 }
 
+/* x.square().float(): autocast squares in fp32 already, and all that is left of the cast is that exact code begins. */
+static bool casts_square(eager *e)
+{
+    const node *square = own_maker_of(e, e->node->inputs[0], "Mul");
+    return square && square->input_count == 2 && square->inputs[0] == square->inputs[1] &&
+           is_low(tensor_dtype(e, tensor_of(e, square->inputs[0])));
+}
+
 void lower_cast(eager *e)
 {
     tensor_id x = input_of(e, 0);
@@ -152,6 +160,8 @@ void lower_cast(eager *e)
         e->out->tensors.items[x].keeps_float = true;
     } else if (tensor_at(e, x)->keeps_float) {
         x = cast(e, x, e->low);
+    } else if (e->low != DT_UNKNOWN && casts_square(e)) {
+        e->out->tensors.items[x].keeps_float = true;
     }
     set_result(e, 0, x);
 }
