@@ -185,10 +185,25 @@ static void lower_with_cast(eager *e)
     set_result(e, 0, binary(e, aten_name(e), x, cast(e, input_of(e, 1), tensor_dtype(e, x))));
 }
 
-static void lower_expand_cast(eager *e)
+/* The deviation of the batch, which the file has the running one of. (The update of that one is a few numbers: left out.) */
+static tensor_id batch_deviation(eager *e, tensor_id x)
 {
-    extent x = output_extent(e, 0);
-    set_result(e, 0, expand(e, to_low(e, input_of(e, 0)), x.rank, x.dims));
+    extent kept = {.rank = 4, .dims = {1, tensor_at(e, x)->dims[1], 1, 1}};
+    extent_contiguous(&kept);
+    tensor_id t = to_float(e, x), made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &kept);
+    made = unary(e, "sqrt", unary(e, "add", made));
+    return cast(e, made, tensor_dtype(e, x));
+}
+
+/* The left one of EvoNorm B0's two deviations. */
+static void lower_left_deviation(eager *e)
+{
+    extent y = output_extent(e, 0);
+    const node *max = reader_of(e, e->node->outputs[0]), *div = max ? reader_of(e, max->outputs[0]) : NULL;
+    const node *x = div ? maker_of(e, div->inputs[0], "Cast") : NULL;
+    bool is_computed = e->trains && x && e->of_value[x->inputs[0]] != NO_TENSOR && y.rank == 4;
+    tensor_id t = is_computed ? batch_deviation(e, e->of_value[x->inputs[0]]) : to_low(e, input_of(e, 0));
+    set_result(e, 0, expand(e, t, y.rank, y.dims));
 }
 
 static void replace_if(eager *e, const node *n, lower_rule rule)
@@ -212,7 +227,7 @@ static void find_instance_deviation(eager *e, const variance *v)
     if (!div)
         return;
     replace_if(e, own_maker_of(e, sum->inputs[0], "Mul"), lower_with_cast);
-    replace_if(e, own_maker_of(e, max->inputs[0], "Expand"), lower_expand_cast);
+    replace_if(e, own_maker_of(e, max->inputs[0], "Expand"), lower_left_deviation);
     replace_if(e, scale, lower_with_cast);
     replace_if(e, next_of(e, scale, "Add"), lower_with_cast);
 }
