@@ -62,6 +62,20 @@ static void lower_to_input(eager *e)
     set_result(e, 0, input_of(e, 0));
 }
 
+/* The only reader of a node's result, if it is that operator. */
+static const node *next_of(const eager *e, const node *n, const char *op)
+{
+    const node *next = n && e->readers[n->outputs[0]] == 1 ? reader_of(e, n->outputs[0]) : NULL;
+    return next && node_is(next, op) ? next : NULL;
+}
+
+/* With a parameter that the code casts to the type of what it meets. */
+static void lower_with_cast(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    set_result(e, 0, binary(e, aten_name(e), x, cast(e, input_of(e, 1), tensor_dtype(e, x))));
+}
+
 /* ---- addcmul: b + 1 * (w * x) ------------------------------------------------------------------------------------ */
 
 static const node *unit_product(const eager *e, const node *add, int side)
@@ -107,6 +121,61 @@ static void lower_rsqrt(eager *e)
     set_result(e, 0, unary(e, "rsqrt", to_float(e, tensor_of(e, root->inputs[0]))));
 }
 
+static void lower_low_rsqrt(eager *e)
+{
+    const node *root = maker_of(e, e->node->inputs[e->node->input_count - 1], "Sqrt");
+    set_result(e, 0, unary(e, "rsqrt", tensor_of(e, root->inputs[0])));
+}
+
+static void lower_low_pow(eager *e)
+{
+    set_result(e, 0, unary(e, "pow", to_low(e, input_of(e, 0))));
+}
+
+/* The square below the root. */
+static const node *square_of(const eager *e, const node *inverse)
+{
+    const node *root = maker_of(e, inverse->inputs[inverse->input_count - 1], "Sqrt");
+    const node *sum = root ? own_maker_of(e, root->inputs[0], "Add") : NULL;
+    const node *mean = sum ? own_maker_of(e, sum->inputs[0], "ReduceMean") : NULL;
+    return mean ? own_maker_of(e, mean->inputs[0], "Pow") : NULL;
+}
+
+/* What was squared, times the inverse root: the map is cast once for both. */
+static void lower_low_quotient(eager *e)
+{
+    const node *square = square_of(e, maker_of(e, e->node->inputs[1], NULL));
+    tensor_id x = input_of(e, 0), squared = tensor_of(e, square->outputs[0]);
+    for (int32_t i = e->out->kernels.count - 1; i >= 0; i--) {
+        const kernel *k = &e->out->kernels.items[i];
+        if (k->output_count == 1 && k->outputs[0] == squared) {
+            x = k->inputs[0];
+            break;
+        }
+    }
+    set_result(e, 0, binary(e, "mul", x, input_of(e, 1)));
+}
+
+/* timm's norm by the root mean square of a map's channels is made of these very steps; with fast norms they run in 16 bits, the weight
+ * too. */
+static bool find_low_norm(eager *e, const node *inverse)
+{
+    const node *square = square_of(e, inverse), *quotient = next_of(e, inverse, "Mul");
+    if (!square || !quotient || e->options->norms == NORMS_FLOAT || e->low == DT_UNKNOWN)
+        return false;
+    const value *from = &e->net->values.items[square->outputs[0]], *to = &e->net->values.items[inverse->outputs[0]];
+    if (from->rank != 4 || to->rank != 4 || to->dims[1] != 1 || from->dims[2] != to->dims[2] ||
+        from->dims[3] != to->dims[3] || quotient->inputs[0] != square->inputs[0])
+        return false;
+    replace_rule(e, square, lower_low_pow);
+    replace_rule(e, inverse, lower_low_rsqrt);
+    replace_rule(e, quotient, lower_low_quotient);
+    const node *scale = next_of(e, quotient, "Mul");
+    if (scale && scale->input_count == 2 && e->is_static[scale->inputs[1]])
+        replace_rule(e, scale, lower_with_cast);
+    return true;
+}
+
 static void find_rsqrt(eager *e, const node *n)
 {
     double x;
@@ -115,7 +184,8 @@ static void find_rsqrt(eager *e, const node *n)
     if (!root)
         return;
     absorb(e, root);
-    replace_rule(e, n, lower_rsqrt);
+    if (!find_low_norm(e, n))
+        replace_rule(e, n, lower_rsqrt);
 }
 
 /* ---- var --------------------------------------------------------------------------------------------------------- */
@@ -169,20 +239,6 @@ static void lower_variance(eager *e)
     tensor_id made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &x);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     set_result(e, 0, made);
-}
-
-/* The only reader of a node's result, if it is that operator. */
-static const node *next_of(const eager *e, const node *n, const char *op)
-{
-    const node *next = n && e->readers[n->outputs[0]] == 1 ? reader_of(e, n->outputs[0]) : NULL;
-    return next && node_is(next, op) ? next : NULL;
-}
-
-/* With a parameter that the code casts to the type of what it meets. */
-static void lower_with_cast(eager *e)
-{
-    tensor_id x = input_of(e, 0);
-    set_result(e, 0, binary(e, aten_name(e), x, cast(e, input_of(e, 1), tensor_dtype(e, x))));
 }
 
 /* The deviation of the batch, which the file has the running one of. (The update of that one is a few numbers: left out.) */

@@ -4,7 +4,7 @@
  *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
  *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
  *         mode=infer|train|train-forward  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
- *         attention=fused|explicit|half|float  updates=joint|single  backward=plain|autocast  norms=any|contiguous
+ *         attention=fused|explicit|half|float  updates=joint|single  backward=plain|autocast  norms=any|contiguous|low
  *
  * One line per kernel. Views begin with ".", kernels that another operator launches with "+"; at the end is how often it runs, if not
  * once. Exit code as of sooth. */
@@ -26,7 +26,7 @@ static const struct {
     {"attention", {"fused", "explicit", "half", "float"}},
     {"updates", {"joint", "single"}},
     {"backward", {"plain", "autocast"}},
-    {"norms", {"any", "contiguous"}},
+    {"norms", {"any", "contiguous", "low"}},
 };
 enum { KEY_COUNT = sizeof KEYS / sizeof *KEYS };
 
@@ -181,7 +181,8 @@ int main(int argc, char **argv)
                              .steps = chosen[3] < 2 ? STEPS_NEWEST : (lower_steps)(chosen[3] - 1),
                              .single_updates = chosen[4] == 1,
                              .autocast_backward = chosen[5] == 1,
-                             .contiguous_norms = chosen[6] == 1};
+                             .contiguous_norms = chosen[6] == 1,
+                             .norms = chosen[6] == 2 ? NORMS_LOW : NORMS_FLOAT};
     sooth_status worst = SOOTH_OK;
     for (int i = first; i < argc; i++) {
         sooth_status status = run(argv[i], &options, atoll(argv[3]), as_json);
