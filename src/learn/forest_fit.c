@@ -9,9 +9,9 @@ enum { BINS = FOREST_EDGES + 1 };
 
 /* How much of what a leaf could correct it does; how far off a row counts at most, so that rows that are far off do not decide alone; what pulls leaves towards nothing, in
  * rows; how few rows may share a leaf. Tried on products kept apart, with the features that each tree may see and the rows that it sees. */
-static const float SHRINK = 0.15F, MOST_OFF = 0.1F, PULL = 4;
-static const float LEAST_ROWS = 12;
-enum { FEATURES_OF_TEN = 5, ROWS_OF_TEN = 8 };
+static const float SHRINK = 0.2F, MOST_OFF = 0.05F, PULL = 1;
+static const float LEAST_ROWS = 6;
+enum { FEATURES_OF_TEN = 4, ROWS_OF_TEN = 8 };
 
 /* ---- bins -------------------------------------------------------------------------------------------------------- */
 

@@ -5,16 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of these groups there are tables of single kernels with more leaps than the networks follow. */
-static const work_group GROUPS[] = {WORK_PRODUCT, WORK_CONV, WORK_ATTENTION};
-enum { GROUPS_COUNT = sizeof GROUPS / sizeof *GROUPS, LEAST_ROWS = 300 };
+enum { LEAST_ROWS = 300, ANY_GPU = -1 };
 
 /* Where so little of a row's time is the kernel's, the row says little about it. */
 static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const example *e, work_group g, int gpu)
 {
-    return e->sample_count == 1 && e->samples[0].group == (uint8_t)g && e->gpu == gpu;
+    return e->sample_count == 1 && e->samples[0].group == (uint8_t)g && (gpu == ANY_GPU || e->gpu == gpu);
 }
 
 static int stack_of(const trainer *t, const example *e, work_group g)
@@ -36,13 +34,29 @@ typedef struct gathered {
     size_t count;
 } gathered;
 
-/* Rows of one group and GPU; false: no memory. */
-static bool gather(gathered *rows, forest *f, const trainer *t, const dataset *data, const int32_t *order,
-                   int32_t count, const float *errors)
+static void release(gathered *rows)
+{
+    free(rows->inputs);
+    free(rows->target);
+    free(rows->weight);
+}
+
+/* The rows that forests are grown on. */
+typedef struct ground {
+    const trainer *t;
+    const dataset *data;
+    const int32_t *order;
+    int32_t count;
+    const float *errors; /* by place in the order */
+} ground;
+
+/* Rows of one group and GPU, none if they are few; false: no memory. */
+static bool gather(gathered *rows, const ground *from, work_group g, int gpu, uint32_t *stacks)
 {
     size_t room = 0;
-    for (int32_t i = 0; i < count; i++)
-        room += belongs(&data->items[order[i]], (work_group)f->group, (int)f->gpu);
+    for (int32_t i = 0; i < from->count; i++)
+        room += belongs(&from->data->items[from->order[i]], g, gpu);
+    *rows = (gathered){.count = 0};
     if (room < LEAST_ROWS)
         return true;
     rows->inputs = malloc(room * FOREST_WIDTH * sizeof *rows->inputs);
@@ -50,17 +64,17 @@ static bool gather(gathered *rows, forest *f, const trainer *t, const dataset *d
     rows->weight = malloc(room * sizeof *rows->weight);
     if (!rows->inputs || !rows->target || !rows->weight)
         return false;
-    for (int32_t i = 0; i < count; i++) {
-        const example *e = &data->items[order[i]];
-        if (!belongs(e, (work_group)f->group, (int)f->gpu))
+    for (int32_t i = 0; i < from->count; i++) {
+        const example *e = &from->data->items[from->order[i]];
+        if (!belongs(e, g, gpu))
             continue;
-        int stack = stack_of(t, e, (work_group)f->group);
-        f->stacks[stack / 32] |= 1u << stack % 32;
-        forest_input(e->samples[0].features, stack, net_op(&t->net, e->samples[0].op),
-                     rows->inputs + rows->count * FOREST_WIDTH);
-        rows->weight[rows->count] = kernel_share(t, e, errors[i]);
-        rows->target[rows->count] = -errors[i] / rows->weight[rows->count];
-        rows->count++;
+        int stack = stack_of(from->t, e, g);
+        stacks[stack / 32] |= 1u << stack % 32;
+        size_t at = rows->count++;
+        forest_input(e->samples[0].features, stack, net_op(&from->t->net, e->samples[0].op),
+                     rows->inputs + at * FOREST_WIDTH);
+        rows->weight[at] = kernel_share(from->t, e, from->errors[i]);
+        rows->target[at] = -from->errors[i] / rows->weight[at];
     }
     return true;
 }
@@ -81,64 +95,60 @@ static bool fit(const gathered *rows, const float *edges, forest_tree *trees, si
     return worked;
 }
 
-static void release(gathered *rows)
-{
-    free(rows->inputs);
-    free(rows->target);
-    free(rows->weight);
-}
-
-/* Trees of a set as it grows. */
+/* A set as it grows. */
 typedef struct growing {
-    forest items[GROUPS_COUNT * MAX_GPUS];
-    float *edges[GROUPS_COUNT * MAX_GPUS];
-    forest_tree *trees[GROUPS_COUNT * MAX_GPUS];
+    forest items[FOREST_GROUPS * MAX_GPUS];
+    forest_tree *trees[FOREST_GROUPS * MAX_GPUS];
     uint32_t count, tree_count;
 } growing;
 
-static void add_forest(growing *set, forest f, const gathered *rows, arena *a)
+/* False: no memory. */
+static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, const float *edges, arena *a)
 {
-    f.first = set->tree_count;
-    f.count = (uint32_t)forest_tree_count(rows->count);
-    float *edges = set->edges[set->count] = ARENA_ARRAY(a, float, (size_t)FOREST_WIDTH *FOREST_EDGES);
-    forest_tree *trees = set->trees[set->count] = ARENA_ARRAY(a, forest_tree, f.count);
-    if (!forest_edges(rows->inputs, rows->count, edges) || !fit(rows, edges, trees, f.count))
-        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "no memory for the trees");
-    set->items[set->count++] = f;
-    set->tree_count += f.count;
+    forest f = {.kind = kind, .gpu = (uint32_t)gpu, .first = set->tree_count};
+    gathered rows;
+    bool worked = gather(&rows, from, FOREST_GROUP[kind], gpu, f.stacks);
+    if (worked && rows.count) {
+        f.count = (uint32_t)forest_tree_count(rows.count);
+        forest_tree *trees = set->trees[set->count] = ARENA_ARRAY(a, forest_tree, f.count);
+        worked = fit(&rows, edges, trees, f.count);
+        set->items[set->count++] = f;
+        set->tree_count += f.count;
+    }
+    release(&rows);
+    return worked;
 }
 
-static forest_set join(const growing *from, arena *a)
+/* Those of all GPUs, so that all forests of a group have the same edges; false: no memory. */
+static bool find_edges(const ground *from, uint32_t kind, float *edges)
 {
-    enum { FLOATS = FOREST_WIDTH * FOREST_EDGES };
-    forest *items = ARENA_ARRAY(a, forest, (size_t)from->count + 1);
-    float *edges = ARENA_ARRAY(a, float, (size_t)from->count *FLOATS + 1);
-    forest_tree *trees = ARENA_ARRAY(a, forest_tree, (size_t)from->tree_count + 1);
-    for (uint32_t i = 0; i < from->count; i++) {
-        items[i] = from->items[i];
-        memcpy(edges + (size_t)i * FLOATS, from->edges[i], FLOATS * sizeof *edges);
-        memcpy(trees + items[i].first, from->trees[i], items[i].count * sizeof *trees);
-    }
-    return (forest_set){items, from->count, from->tree_count, edges, trees};
+    uint32_t stacks[(MAX_STACKS + 31) / 32] = {0};
+    gathered rows;
+    bool worked = gather(&rows, from, FOREST_GROUP[kind], ANY_GPU, stacks) &&
+                  (rows.count == 0 || forest_edges(rows.inputs, rows.count, edges));
+    release(&rows);
+    return worked;
 }
 
 forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count, arena *a)
 {
     growing *set = ARENA_NEW(a, growing);
     float *errors = ARENA_ARRAY(a, float, (size_t)count + 1);
+    float *edges = arena_alloc(a, FOREST_EDGES_BYTES, 1);
     trainer_errors(t, data, order, count, errors, NULL);
-    for (int k = 0; k < GROUPS_COUNT; k++)
-        for (int gpu = 1; gpu < data->gpu_count; gpu++) {
-            gathered rows = {.count = 0};
-            forest f = {.group = (uint32_t)GROUPS[k], .gpu = (uint32_t)gpu};
-            bool worked = gather(&rows, &f, t, data, order, count, errors);
-            if (worked && rows.count)
-                add_forest(set, f, &rows, a);
-            release(&rows);
-            if (!worked)
-                fail_with(a->fail, SOOTH_ERROR_SYSTEM, "no memory for the trees");
-        }
-    return join(set, a);
+    const ground from = {t, data, order, count, errors};
+    for (uint32_t kind = 0; kind < FOREST_GROUPS; kind++) {
+        float *own = edges + (size_t)kind * FOREST_WIDTH * FOREST_EDGES;
+        bool worked = find_edges(&from, kind, own);
+        for (int gpu = 1; worked && gpu < data->gpu_count; gpu++)
+            worked = grow_one(set, &from, kind, gpu, own, a);
+        if (!worked)
+            fail_with(a->fail, SOOTH_ERROR_SYSTEM, "no memory for the trees");
+    }
+    forest_tree *trees = ARENA_ARRAY(a, forest_tree, (size_t)set->tree_count + 1);
+    for (uint32_t i = 0; i < set->count; i++)
+        memcpy(trees + set->items[i].first, set->trees[i], set->items[i].count * sizeof *trees);
+    return (forest_set){set->items, set->count, set->tree_count, edges, trees};
 }
 
 void forests_apply(const forest_set *set, const trainer *t, dataset *data)

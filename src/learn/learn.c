@@ -549,7 +549,7 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     put_bytes(&next, seen, seen_count * sizeof *seen);
     free(seen);
     put_bytes(&next, forests->items, forests->count * sizeof *forests->items);
-    put_bytes(&next, forests->edges, (size_t)forests->count * FOREST_WIDTH * FOREST_EDGES * sizeof *forests->edges);
+    put_bytes(&next, forests->edges, FOREST_EDGES_BYTES);
     put_bytes(&next, forests->trees, forests->tree_count * sizeof *forests->trees);
     memcpy(bytes, &h, sizeof h);
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;

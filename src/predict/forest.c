@@ -47,7 +47,7 @@ const forest *forest_find(const forest_set *set, work_group g, int gpu, int stac
 {
     for (uint32_t i = 0; i < set->count; i++) {
         const forest *f = &set->items[i];
-        if (f->group == (uint32_t)g && f->gpu == (uint32_t)gpu)
+        if (FOREST_GROUP[f->kind] == g && f->gpu == (uint32_t)gpu)
             return f->stacks[stack / 32] >> stack % 32 & 1 ? f : NULL;
     }
     return NULL;
@@ -58,6 +58,6 @@ float forest_correction(const forest_set *set, const forest *f, const float feat
     float input[FOREST_WIDTH];
     uint8_t bins[FOREST_WIDTH];
     forest_input(features, stack, op, input);
-    forest_bins(set->edges + (size_t)(f - set->items) * FOREST_WIDTH * FOREST_EDGES, input, bins);
+    forest_bins(set->edges + (size_t)f->kind * FOREST_WIDTH * FOREST_EDGES, input, bins);
     return forest_log(set->trees + f->first, f->count, bins);
 }

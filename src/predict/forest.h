@@ -13,8 +13,13 @@ enum {
     FOREST_NODES = (1 << FOREST_DEPTH) - 1,
     FOREST_LEAVES = 1 << FOREST_DEPTH,
     FOREST_WIDTH = FEATURE_COUNT + 2, /* of a kernel, then the numbers of its stack and operator */
-    FOREST_EDGES = 63,                /* between the bins of a feature */
+    FOREST_EDGES = 127,               /* between the bins of a feature */
+    FOREST_GROUPS = 3,
+    FOREST_EDGES_BYTES = FOREST_GROUPS * FOREST_WIDTH * FOREST_EDGES * (int)sizeof(float),
 };
+
+/* Of these groups there are tables of single kernels with more leaps than the networks follow. */
+static const work_group FOREST_GROUP[FOREST_GROUPS] = {WORK_PRODUCT, WORK_CONV, WORK_ATTENTION};
 
 typedef struct forest_tree {
     uint8_t feature[FOREST_NODES + 1]; /* by node; the children of i are 2i + 1 and 2i + 2 */
@@ -26,7 +31,7 @@ static const float FOREST_UNIT = 1.0F / 65536;
 
 /* One for each group of kernels and GPU of which enough was measured. */
 typedef struct forest {
-    uint32_t group, gpu;
+    uint32_t kind, gpu;                      /* kind: in FOREST_GROUP */
     uint32_t first, count;                   /* of its trees */
     uint32_t stacks[(MAX_STACKS + 31) / 32]; /* bits: those whose kernels it was grown on */
 } forest;
@@ -35,7 +40,7 @@ typedef struct forest {
 typedef struct forest_set {
     const forest *items;
     uint32_t count, tree_count;
-    const float *edges; /* [count][FOREST_WIDTH][FOREST_EDGES] */
+    const float *edges; /* [FOREST_GROUPS][FOREST_WIDTH][FOREST_EDGES] */
     const forest_tree *trees;
 } forest_set;
 

@@ -14,8 +14,8 @@ uint32_t weights_checksum(const void *bytes, size_t size)
     return h;
 }
 
-enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT, FOREST_FLOATS = FOREST_WIDTH * FOREST_EDGES };
-enum { MAX_FORESTS = WORK_GROUP_COUNT * MAX_GPUS };
+enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT, FOREST_FLOATS = FOREST_GROUPS * FOREST_WIDTH * FOREST_EDGES };
+enum { MAX_FORESTS = FOREST_GROUPS * MAX_GPUS };
 
 size_t weights_size(const weights_header *h)
 {
@@ -30,8 +30,8 @@ size_t weights_size(const weights_header *h)
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
     size_t marks = (size_t)h->stack_count + h->gpu_count + h->op_count;
     size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
-    size_t forests =
-        h->forest_count * (sizeof(forest) + FOREST_FLOATS * sizeof(float)) + h->tree_count * sizeof(forest_tree);
+    size_t forests = h->forest_count * sizeof(forest) + h->tree_count * sizeof(forest_tree);
+    floats += FOREST_FLOATS;
     return sizeof *h + names + (floats + h->seen_count) * sizeof(float) + forests;
 }
 
@@ -72,14 +72,15 @@ void weights_open(const predictor *p, weights_view *view)
                       .count = h->forest_count,
                       .tree_count = h->tree_count};
     f->edges = (const float *)(const void *)(f->items + f->count);
-    f->trees = (const forest_tree *)(const void *)(f->edges + (size_t)f->count * FOREST_FLOATS);
+    f->trees = (const forest_tree *)(const void *)(f->edges + FOREST_FLOATS);
 }
 
 /* Do all trees lie where they are said to, and do they ask for features that there are? */
 static bool forests_are_sound(const forest_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
-        if (set->items[i].first > set->tree_count || set->items[i].count > set->tree_count - set->items[i].first)
+        if (set->items[i].kind >= FOREST_GROUPS || set->items[i].first > set->tree_count ||
+            set->items[i].count > set->tree_count - set->items[i].first)
             return false;
     for (uint32_t i = 0; i < set->tree_count; i++)
         for (int node = 0; node < FOREST_NODES; node++)

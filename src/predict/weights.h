@@ -54,7 +54,8 @@ static inline bool interval_kind_knows_gpu(int kind)
 typedef struct weights_header {
     char magic[16];                    /* "sooth weights" */
     uint32_t version, bytes, checksum; /* of the whole file; of all that follows this field */
-    uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count, forest_count, tree_count;
+    uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count, forest_count,
+        tree_count;
 } weights_header;
 
 /* What a predictor is: the file's own bytes, nothing else. */

@@ -352,19 +352,17 @@ static void refuse(made *m, const void *bytes, size_t size, const char *expected
 }
 
 /* The same weights with one tree behind them that asks for a feature, whose checksum is right. */
-static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, uint32_t first, const char *expected)
+static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, forest f, const char *expected)
 {
-    enum { EDGES = FOREST_WIDTH * FOREST_EDGES * sizeof(float) };
-    size_t all = size + sizeof(forest) + EDGES + sizeof(forest_tree);
+    size_t all = size + sizeof f + sizeof(forest_tree);
     char *copy = arena_alloc(&m->arena, all, 1);
-    memcpy(copy, bytes, size);
+    memcpy(copy, bytes, size - FOREST_EDGES_BYTES); /* there were no trees, so edges are the last */
     weights_header h;
     memcpy(&h, copy, sizeof h);
     h.forest_count = h.tree_count = 1;
     h.bytes = (uint32_t)all;
-    forest f = {.group = WORK_PRODUCT, .gpu = 1, .first = first, .count = 1};
-    memcpy(copy + size, &f, sizeof f);
-    copy[size + sizeof f + EDGES] = (char)feature;
+    memcpy(copy + size - FOREST_EDGES_BYTES, &f, sizeof f);
+    copy[size + sizeof f] = (char)feature;
     memcpy(copy, &h, sizeof h);
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
     h.checksum = weights_checksum(copy + after, all - after);
@@ -396,9 +394,10 @@ static void bad_weights(void **state)
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "another set of features");
-    with_tree(&m, bytes, size, FOREST_WIDTH - 1, 0, NULL);
-    with_tree(&m, bytes, size, FOREST_WIDTH, 0, "trees do not fit together");
-    with_tree(&m, bytes, size, 0, 1, "trees do not fit together");
+    with_tree(&m, bytes, size, FOREST_WIDTH - 1, (forest){.count = 1}, NULL);
+    with_tree(&m, bytes, size, FOREST_WIDTH, (forest){.count = 1}, "trees do not fit together");
+    with_tree(&m, bytes, size, 0, (forest){.first = 1, .count = 1}, "trees do not fit together");
+    with_tree(&m, bytes, size, 0, (forest){.kind = FOREST_GROUPS, .count = 1}, "trees do not fit together");
     arena_free(&m.arena);
 }
 
