@@ -192,7 +192,7 @@ static int train(job *j, int count, char **operands)
 int learn_main(int argc, char **argv)
 {
     static job j;
-    int64_t epochs = 40, seed = 1, networks = 32, operators = 320, patience = 30;
+    int64_t epochs = 60, seed = 1, networks = 32, operators = 320, patience = 30;
     const char *rate = "0.002", *apart = "0";
     learn_energy_args power = {0};
     bool is_power = false;
@@ -209,7 +209,7 @@ int learn_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "times that each training sees the networks (40)"},
+         .help = "times that the longest training sees the networks (60)"},
         {.name = "seed",
          .kind = OPTION_NUMBER,
          .target = &seed,

@@ -152,13 +152,19 @@ static void split(lessons *l, learn_stage stage)
     }
 }
 
+static bool is_for_new_gpus(learn_stage stage)
+{
+    return stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
+}
+
 /* Stacks and GPUs that the training does not see: those of the rows kept apart become what they would be for a user. */
-static void hide_unseen(lessons *l)
+static void hide_unseen(lessons *l, learn_stage stage)
 {
     dataset *d = l->data;
     bool stack_seen[MAX_STACKS] = {false}, gpu_seen[MAX_GPUS] = {false};
-    for (int32_t i = 0; i < d->count; i++) {
-        d->items[i].stack = l->stack[i];
+    for (int32_t i = 0; i < d->count + 2 * d->pair_count; i++) {
+        d->items[i].stack =
+            is_for_new_gpus(stage) ? net_stack_major(d->stacks, d->stack_count, l->stack[i]) : l->stack[i];
         d->items[i].gpu = l->gpu[i];
     }
     for (int32_t i = 0; i < l->seen.network_count + l->seen.operator_count; i++) {
@@ -274,9 +280,9 @@ static int epochs_of(const lessons *l, learn_stage stage)
     switch (stage) {
     case STAGE_GPUS:
     case STAGE_NEW_GPU:
-        return (epochs + 3) / 4;
+        return (epochs + 9) / 10;
     case STAGE_FAMILIES:
-        return (epochs + 1) / 2;
+        return (epochs + 2) / 3;
     case STAGE_ALL:
         return l->goes_on ? (epochs + 2) / 3 : epochs;
     default:
@@ -287,7 +293,7 @@ static int epochs_of(const lessons *l, learn_stage stage)
 /* How much is hidden by chance. For new GPUs, what could be a GPU's or a version's own must be left to what is told of the GPU: a version is measured on few GPUs. */
 static void choose_hidden(trainer *t, learn_stage stage)
 {
-    bool is_new_gpu = stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
+    bool is_new_gpu = is_for_new_gpus(stage);
     t->unknown_gpu = is_new_gpu ? 0.4 : 0.25;
     t->unknown_stack = is_new_gpu ? 0.15 : 0.08;
     t->stack_decay = is_new_gpu ? 1 : 0.01;
@@ -358,7 +364,8 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
             return false;
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            if (r.bounded_error < l->trainer.best_error) {
+            /* With every row nobody can tell which epoch is the best for new GPUs: it is the last one here as well. */
+            if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
                 l->trainer.since_best = 0;
@@ -560,22 +567,22 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
 
 const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f)
 {
-    size_t count = (size_t)data->count;
+    size_t count = (size_t)data->count, all = count + 2 * (size_t)data->pair_count;
     lessons l = {.data = data,
                  .options = options,
                  .seen = {.networks = ARENA_ARRAY(a, int32_t, count),
                           .operators = ARENA_ARRAY(a, int32_t, count),
                           .pairs = ARENA_ARRAY(a, int32_t, (size_t)data->pair_count + 1)},
                  .apart = ARENA_ARRAY(a, int32_t, count),
-                 .stack = ARENA_ARRAY(a, int, count),
-                 .gpu = ARENA_ARRAY(a, int, count),
-                 .is_family_apart = ARENA_ARRAY(a, bool, count + 2 * (size_t)data->pair_count),
+                 .stack = ARENA_ARRAY(a, int, all),
+                 .gpu = ARENA_ARRAY(a, int, all),
+                 .is_family_apart = ARENA_ARRAY(a, bool, all),
                  .errors = ARENA_ARRAY(a, float, 2 * count * STAGE_COUNT),
                  .started = now_seconds(),
                  .arena = a};
     if (options->networks + options->operators > MAX_BATCH || options->networks < 1 || options->operators < 1)
         fail_with(f, SOOTH_ERROR_USAGE, "a step has 1 to %d rows", MAX_BATCH);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < all; i++) {
         l.stack[i] = data->items[i].stack;
         l.gpu[i] = data->items[i].gpu;
     }
@@ -598,7 +605,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
             trainer_go_on(&l.trainer);
         else if (epoch == 0)
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
-        hide_unseen(&l);
+        hide_unseen(&l, (learn_stage)stage);
         dataset_seen(data, &l.seen);
         forests = (forest_set){.count = 0};
         forests_apply(&forests, &l.trainer, data);

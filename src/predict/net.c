@@ -96,6 +96,27 @@ int net_stack_find(const net *n, str name, int otherwise)
     return best;
 }
 
+static bool is_cuda_build(str name)
+{
+    for (size_t i = 0; i + 3 <= name.len; i++)
+        if (memcmp(name.ptr + i, "-cu", 3) == 0)
+            return true;
+    return false;
+}
+
+int net_stack_major(const str *names, int count, int stack)
+{
+    size_t kind, other_kind;
+    double version = version_of(names[stack], &kind);
+    for (int i = UNKNOWN_STACKS; i < stack && i < count && is_cuda_build(names[stack]); i++) {
+        double other = version_of(names[i], &other_kind);
+        if (is_cuda_build(names[i]) && floor(other) == floor(version) && kind == other_kind &&
+            memcmp(names[i].ptr, names[stack].ptr, kind) == 0)
+            return i;
+    }
+    return stack;
+}
+
 int net_gpu_find(const net *n, str name)
 {
     for (int i = 1; i < n->gpu_count; i++)

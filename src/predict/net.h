@@ -71,6 +71,9 @@ _Static_assert((int)WORK_GROUP_COUNT < 31, "groups and SEEN_IN_NETWORKS share a 
 
 /* The stack of that name; of the same kind and the nearest version if the name is not known; else `otherwise`. */
 int net_stack_find(const net *n, str name, int otherwise);
+/* The stack that stands for all builds of one framework with the same major version ("pt2.4-cu124"); itself where it is none of such. For new GPUs they are one: most versions were measured on GPUs of one
+ * generation alone, and what is the generation's would be taken for the version's. */
+int net_stack_major(const str *names, int count, int stack);
 int net_gpu_find(const net *n, str name);
 
 /* Whose vector serves kernels of a group: that of the stack, GPU or operator itself, or of the nearest of which training saw such kernels.

@@ -84,6 +84,12 @@ typedef struct runner {
     int stack, unknown_stack, gpu;
 } runner;
 
+/* New GPUs have parameters of their own, for major versions alone. */
+static int stack_on(const weights_view *v, int stack, int gpu)
+{
+    return gpu == UNKNOWN ? net_stack_major(v->net.stacks, v->net.stack_count, stack) : stack;
+}
+
 /* Columns that are not zero in all rows; returns how many. */
 static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNEL_WIDTH])
 {
@@ -111,7 +117,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     int gpu = net_gpu_in(&v->net, who.gpu, g);
     const net *n = gpu == UNKNOWN ? &v->new_gpu : &v->net;
     net_pass pass = net_pass_at(n, g, count, room + units);
-    int stack = net_stack_in(n, who.stack, who.unknown_stack, g);
+    int stack = stack_on(v, net_stack_in(n, who.stack, who.unknown_stack, g), gpu);
     const forest *trees = gpu == UNKNOWN ? NULL : forest_find(&v->forests, g, gpu, stack);
     net_bias_of(n, g, stack, gpu, room);
     pass.first_bias = room;
@@ -382,9 +388,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         int host_gpu = net_host_gpu(&v.net, who.gpu);
         const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;
         const float *w = host->params;
+        int host_stack = stack_on(&v, who.stack, host_gpu);
         double each =
-            where->is_operator || !net_has_host(host, who.stack) ? 0 : net_launch_us(host, who.stack, host_gpu);
-        j.fixed_ms = exp((double)w[host->at.stack_fixed + (size_t)who.stack]) / 1e3;
+            where->is_operator || !net_has_host(host, who.stack) ? 0 : net_launch_us(host, host_stack, host_gpu);
+        j.fixed_ms = exp((double)w[host->at.stack_fixed + (size_t)host_stack]) / 1e3;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             host_us[g] = each * exp((double)w[host->at.group_host + (size_t)g]);
         if (where->device->whole) {
@@ -455,7 +462,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     if (with) {
         double novelty = novelty_of(new_ideal_us, all_ideal_us, new_us, j.device_ms * 1e3);
         bool gpu_known = net_gpu_known(&v.net, who.gpu, groups);
-        half = weights_interval(&v, interval_class_of(where, groups), gpu_known, novelty, who.stack);
+        half = weights_interval(&v, interval_class_of(where, groups), gpu_known, novelty,
+                                stack_on(&v, who.stack, gpu_known ? who.gpu : UNKNOWN));
         r->interval_kind = interval_kind_name(gpu_known, novelty);
         if (slice.where && slice.is_measured) {
             half = slice.constants.values[SLICE_INTERVAL];

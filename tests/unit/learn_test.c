@@ -340,6 +340,21 @@ static void goes_on(void **state)
     arena_free(&n.arena);
 }
 
+/* For new GPUs builds of one framework are one by their major version; others stay what they are. */
+static void major_versions(void **state)
+{
+    (void)state;
+    const char *const names[] = {"pt2.x", "pt2.4-cu124", "pt1.13-cu117", "pt2.9.1-cu130", "vllm-0.22.0", "vllm-0.24.0"};
+    static str stacks[MAX_STACKS];
+    int count = UNKNOWN_STACKS;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        stacks[count++] = str_of(names[i]);
+    const int expected[] = {0, 1, 2, 1, 4, 5};
+    for (int i = UNKNOWN_STACKS; i < count; i++)
+        assert_int_equal(net_stack_major(stacks, count, i) - UNKNOWN_STACKS, expected[i - UNKNOWN_STACKS]);
+    assert_int_equal(net_stack_major(stacks, count, UNKNOWN), UNKNOWN);
+}
+
 static void refuse(made *m, const void *bytes, size_t size, const char *expected)
 {
     if (setjmp(m->fail.jump) == 0) {
@@ -407,7 +422,7 @@ int main(void)
         cmocka_unit_test(products),         cmocka_unit_test(slopes),
         cmocka_unit_test(halves_take_less), cmocka_unit_test(fixed_times_are_bounded),
         cmocka_unit_test(same_again),       cmocka_unit_test(goes_on),
-        cmocka_unit_test(bad_weights),
+        cmocka_unit_test(bad_weights),      cmocka_unit_test(major_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
