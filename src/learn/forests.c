@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_ROWS = 300, ANY_GPU = -1 };
+enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 
 /* Where so little of a row's time is the kernel's, the row says little about it. */
 static const float LEAST_SHARE = 0.05F;
