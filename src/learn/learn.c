@@ -594,7 +594,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
         for (int done = 0; done <= stage; done++)
             l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
-    forest_set forests = {.count = 0};
+    const forest_set none = {.count = 0};
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
         if (keeps_apart((learn_stage)stage) && l.apart_count == 0)
@@ -607,16 +607,16 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l, (learn_stage)stage);
         dataset_seen(data, &l.seen);
-        forests = (forest_set){.count = 0};
-        forests_apply(&forests, &l.trainer, data);
+        forests_apply(&none, &l.trainer, data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
-        if (stage == STAGE_NETWORKS || stage == STAGE_ALL) { /* what the others tell is of networks and of new GPUs */
-            forests = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
-            forests_apply(&forests, &l.trainer, data);
+        if (stage == STAGE_NETWORKS) { /* what the others tell is of networks and of new GPUs */
+            forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
+            forests_apply(&grown, &l.trainer, data);
         }
         if (keeps_apart((learn_stage)stage))
             keep_residuals(&l, (learn_stage)stage);
     }
+    forest_set forests = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
     return make_weights(&l, &forests, size);
 }

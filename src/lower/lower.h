@@ -75,7 +75,8 @@ typedef struct lower_options {
     bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
     lower_norms norms;
     lower_steps steps;
-    bool contiguous_norms; /* PyTorch up to 2.14: a GPU's group norm knows no channels last: it copies what is given, and gives contiguous memory */
+    bool
+        contiguous_norms; /* PyTorch up to 2.14: a GPU's group norm knows no channels last: it copies what is given, and gives contiguous memory */
 } lower_options;
 
 typedef int32_t tensor_id;
