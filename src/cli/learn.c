@@ -75,6 +75,13 @@ static void show_epoch(void *context, const learn_report *r)
     fprintf(stderr, "  %.0f s, %.0f s left\n", r->seconds, r->seconds_left);
 }
 
+static void show_trees(void *context, int done, int all)
+{
+    const job *j = context;
+    if (!j->quiet && isatty(STDERR_FILENO))
+        fprintf(stderr, "\rtrees of %d of %d groups of kernels on GPUs%s", done, all, done == all ? "\n" : "");
+}
+
 /* One row kept apart, with what the training that did not see it says. */
 static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
@@ -298,6 +305,7 @@ int learn_main(int argc, char **argv)
     j.options.checkpoint = j.checkpoint;
     j.options.apart = write_apart;
     j.options.progress = show_epoch;
+    j.options.growing = show_trees;
     j.options.context = &j;
     j.options.stop = &stop;
     return train(&j, argc - 1, argv + 1);

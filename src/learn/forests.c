@@ -130,7 +130,8 @@ static bool find_edges(const ground *from, uint32_t kind, float *edges)
     return worked;
 }
 
-forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count, arena *a)
+forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count,
+                        const forests_watch *watch, arena *a)
 {
     growing *set = ARENA_NEW(a, growing);
     float *errors = ARENA_ARRAY(a, float, (size_t)count + 1);
@@ -140,8 +141,12 @@ forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *or
     for (uint32_t kind = 0; kind < FOREST_GROUPS; kind++) {
         float *own = edges + (size_t)kind * FOREST_WIDTH * FOREST_EDGES;
         bool worked = find_edges(&from, kind, own);
-        for (int gpu = 1; worked && gpu < data->gpu_count; gpu++)
+        for (int gpu = 1; worked && gpu < data->gpu_count && !(watch->stop && *watch->stop); gpu++) {
             worked = grow_one(set, &from, kind, gpu, own, a);
+            if (watch->progress)
+                watch->progress(watch->context, (int)kind * (data->gpu_count - 1) + gpu,
+                                FOREST_GROUPS * (data->gpu_count - 1));
+        }
         if (!worked)
             fail_with(a->fail, SOOTH_ERROR_SYSTEM, "no memory for the trees");
     }

@@ -595,6 +595,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         for (int done = 0; done <= stage; done++)
             l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
     const forest_set none = {.count = 0};
+    const forests_watch watch = {options->growing, options->context, options->stop};
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
         if (keeps_apart((learn_stage)stage) && l.apart_count == 0)
@@ -611,12 +612,16 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage == STAGE_NETWORKS) { /* what the others tell is of networks and of new GPUs */
-            forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
+            forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
+            if (options->stop && *options->stop)
+                return NULL;
             forests_apply(&grown, &l.trainer, data);
         }
         if (keeps_apart((learn_stage)stage))
             keep_residuals(&l, (learn_stage)stage);
     }
-    forest_set forests = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, a);
+    forest_set forests = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
+    if (options->stop && *options->stop)
+        return NULL;
     return make_weights(&l, &forests, size);
 }

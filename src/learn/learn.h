@@ -40,6 +40,7 @@ typedef struct learn_options {
     const char *leave_families;
     double leave_share; /* of architectures and of operator shapes that no training sees: those of row_is_left */
     void (*progress)(void *context, const learn_report *report); /* NULL: none */
+    void (*growing)(void *context, int done, int all);           /* of trees, after a training; NULL: none */
     /* A row that a training kept apart, and why, when that training is done; kind as in weights.h. NULL: none. */
     void (*apart)(void *context, const char *why, const example *e, int kind, double error);
     void *context;
