@@ -312,8 +312,9 @@ static void see(dataset *d, const int32_t *order, int32_t count)
         const example *e = &d->items[order[i]];
         if (e->row->graph.len) {
             d->gpu_groups[e->gpu] |= SEEN_IN_NETWORKS;
-            d->stack_groups[e->stack] |= SEEN_IN_NETWORKS;
-            d->stack_groups[e->unknown_stack] |= SEEN_IN_NETWORKS;
+            uint32_t runs = SEEN_IN_NETWORKS | 1u << (SEEN_RUNTIMES + (int)e->row->where.lower.runtime);
+            d->stack_groups[e->stack] |= runs;
+            d->stack_groups[e->unknown_stack] |= runs;
         }
         for (int32_t k = 0; k < e->sample_count; k++) {
             mark_seen(d, e, &e->samples[k]);

@@ -180,7 +180,7 @@ static void hide_unseen(lessons *l, learn_stage stage)
     for (int32_t i = 0; i < l->apart_count; i++) {
         example *e = &d->items[l->apart[i]];
         if (e->stack >= UNKNOWN_STACKS && !stack_seen[e->stack])
-            e->stack = net_stack_find(n, d->stacks[e->stack], e->unknown_stack);
+            e->stack = net_stack_find(n, d->stacks[e->stack], e->unknown_stack, ANY_RUNTIME);
         if (!gpu_seen[e->gpu])
             e->gpu = UNKNOWN;
     }

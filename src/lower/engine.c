@@ -357,6 +357,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;
     out->unknown_count = in->unknown_count;
+    out->is_engine = true;
     for (tensor_id t = 0; t < out->tensors.count; t++) /* engines count in 32 bits */
         if (out->tensors.items[t].dtype == DT_INT64)
             out->tensors.items[t].dtype = DT_INT32;

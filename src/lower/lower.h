@@ -166,6 +166,7 @@ typedef struct program {
     } like; /* by kernel, maybe not up to the last: the number, from 1, of one before it that does the same on other tensors; 0: none known */
     int32_t storage_count;
     int32_t unknown_count; /* kernels without a rule */
+    bool is_engine;        /* its kernels are those of an inference engine */
 } program;
 
 /* Lowers the bound network. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape is not known, with

@@ -78,13 +78,22 @@ static double version_of(str name, size_t *kind_length)
     return major + minor / 1000;
 }
 
-int net_stack_find(const net *n, str name, int otherwise)
+static bool runs_in(const net *n, int stack, int runtime)
+{
+    uint32_t seen = runtime == ANY_RUNTIME ? 0 : n->stack_groups[stack];
+    return seen & SEEN_IN_NETWORKS ? seen >> (SEEN_RUNTIMES + runtime) & 1
+                                   : runtime == ANY_RUNTIME || runtime == (int)RUNTIME_ENGINE;
+}
+
+int net_stack_find(const net *n, str name, int otherwise, int runtime)
 {
     int best = otherwise;
     double least = 0.5; /* versions of another major number are no help */
     size_t kind, other_kind;
     double version = version_of(name, &kind);
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
+        if (!runs_in(n, i, runtime))
+            continue;
         if (str_eq(n->stacks[i], name))
             return i;
         double away = fabs(version_of(n->stacks[i], &other_kind) - version);

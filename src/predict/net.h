@@ -60,17 +60,20 @@ typedef struct net {
     str gpus[MAX_GPUS];     /* names; the first is "unknown" */
     const float *params;
     /* What training saw: vectors that it never moved say nothing, so others stand in for them. */
-    const uint32_t *stack_groups; /* [stack]: bit g: with kernels of group g; and SEEN_IN_NETWORKS */
+    const uint32_t *stack_groups; /* [stack]: bit g: with kernels of group g; SEEN_IN_NETWORKS, and how they ran */
     const uint32_t *gpu_groups;   /* [gpu]: the same */
     const uint32_t *op_seen;      /* [op]: 0 or 1 */
     const float *low, *high;      /* [group][FEATURE_COUNT]: of the kernels that training saw */
 } net;
 
 static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* not by single operators alone */
-_Static_assert((int)WORK_GROUP_COUNT < 31, "groups and SEEN_IN_NETWORKS share a word");
+enum { SEEN_RUNTIMES = 31 - LOWER_RUNTIMES };      /* the bit of the first runtime that its networks ran in */
+_Static_assert((int)WORK_GROUP_COUNT <= SEEN_RUNTIMES, "groups, runtimes and SEEN_IN_NETWORKS share a word");
 
-/* The stack of that name; of the same kind and the nearest version if the name is not known; else `otherwise`. */
-int net_stack_find(const net *n, str name, int otherwise);
+/* The stack of that name; of the same kind and the nearest version if the name is not known; else `otherwise`. Only those that run networks in the runtime count, but for ANY_RUNTIME; of
+ * engines also those whose operators were measured alone. */
+enum { ANY_RUNTIME = -1 };
+int net_stack_find(const net *n, str name, int otherwise, int runtime);
 /* The stack that stands for all builds of one framework with the same major version ("pt2.4-cu124"); itself where it is none of such. For new GPUs they are one: most versions were measured on GPUs of one
  * generation alone, and what is the generation's would be taken for the version's. */
 int net_stack_major(const str *names, int count, int stack);

@@ -46,10 +46,13 @@ static size_t group_floats(work_group g, size_t count)
 
 /* What no kernel is faster than, whatever was learned where nothing like it was measured: clocks are seldom a quarter above those of the
  * data sheet, and to start and end takes its time. Bytes may be in the cache, and the compute time of what has no products is a guess, so these bound nothing. */
-static double least_us(const work *w, const ideal_time *ideal, const device_view *view)
+static double least_us(const work *w, const ideal_time *ideal, const device_view *view, double pass_bytes)
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
+    /* A pass that touches far more than the cache holds finds no weight of the pass before in it. Of experts, which are one batch, some may not be read. */
+    if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
+        least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
     /* And much more than the cache holds; attention may look at a window of its keys alone. */
     bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_CONV;
     return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
@@ -110,7 +113,7 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
 
 /* The kernels of one group, which follow one another in `order`; `places` gets by work where in it each stands. */
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
-                       const device_view *view, work_time *times, int32_t *places, float *room)
+                       const device_view *view, double pass_bytes, work_time *times, int32_t *places, float *room)
 {
     work_group g = list->items[order[0]].group;
     size_t units = net_group_shape(g).first;
@@ -152,7 +155,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         if (trees)
             scale_time(t, exp((double)forest_correction(&v->forests, trees, pass.input + i * KERNEL_WIDTH, stack,
                                                         net_op(n, list->items[order[i]].op))));
-        double least = least_us(&list->items[order[i]], &t->ideal, view);
+        double least = least_us(&list->items[order[i]], &t->ideal, view, pass_bytes);
         if (t->device_us < least) {
             t->fixed_us += least - t->device_us;
             t->device_us = least;
@@ -183,9 +186,13 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
         most = floats > most ? floats : most;
     }
     float *room = arena_room(a, most, sizeof *room);
+    double pass_bytes = 0;
+    for (int32_t i = 0; i < list->count; i++)
+        pass_bytes += list->items[i].bytes * list->items[i].count;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         if (first[g + 1] > first[g])
-            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, times, places, room);
+            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, pass_bytes, times,
+                       places, room);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -338,16 +345,18 @@ static const char *stack_note(const net *n, str asked, int used, bool is_engine,
         return NULL;
     asked.len = asked.len < 60 ? asked.len : 60;
     if (used >= UNKNOWN_STACKS)
-        return arena_printf(
-                   a, "Nothing was measured with the software '%.*s': %.*s, the nearest version, stands in for it.",
-                   STR_ARG(asked), STR_ARG(n->stacks[used]))
+        return arena_printf(a,
+                            "Nothing was measured with the software '%.*s' in this runtime: %.*s, the nearest version, "
+                            "stands in for it.",
+                            STR_ARG(asked), STR_ARG(n->stacks[used]))
             .ptr;
     nearest near = nearest_to(asked);
     str known = {"", 0},
         parts = {"", 0}; /* with networks; with single operators, which is all there is of engines' versions */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
         str *list = net_has_host(n, i) ? &known : &parts;
-        nearest_try(&near, n->stacks[i]);
+        if (!str_eq(n->stacks[i], asked)) /* known in another runtime */
+            nearest_try(&near, n->stacks[i]);
         *list = arena_printf(a, "%s%s%.*s", list->ptr, list->len ? ", " : "", STR_ARG(n->stacks[i]));
     }
     if (is_engine && parts.len)
@@ -355,11 +364,11 @@ static const char *stack_note(const net *n, str asked, int used, bool is_engine,
     else
         parts = STR("");
     str meant = near.best.len ? arena_printf(a, " Did you mean %.*s?", STR_ARG(near.best)) : STR("");
-    return arena_printf(
-               a,
-               "The software '%.*s' is not known, nor a version near it: as if none were given.%s Networks were "
-               "measured with %s%s.",
-               STR_ARG(asked), meant.ptr, known.ptr, parts.ptr)
+    return arena_printf(a,
+                        "The software '%.*s' is not known in this runtime, nor a version near it: as if none were "
+                        "given.%s Networks were "
+                        "measured with %s%s.",
+                        STR_ARG(asked), meant.ptr, known.ptr, parts.ptr)
         .ptr;
 }
 
@@ -383,7 +392,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         host_us[g] = LAUNCH_US;
     if (with) {
         weights_open(with, &v);
-        who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack);
+        who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack,
+                                   where->is_operator ? ANY_RUNTIME : (int)where->lower.runtime);
         who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
         int host_gpu = net_host_gpu(&v.net, who.gpu);
         const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;

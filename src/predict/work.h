@@ -57,7 +57,8 @@ typedef struct work {
         like; /* the first work of the list that does the same, maybe with its inputs elsewhere; itself if there is none */
     double count; /* how often it runs */
     double flops, macs, bytes;
-    double gemm[4]; /* batch, m, n, k; 0 if it is no product */
+    double weight_bytes; /* of the bytes, those of weights */
+    double gemm[4];      /* batch, m, n, k; 0 if it is no product */
     double elements;
     double operands; /* elements that are read and written */
     double threads;  /* that it has work for; 0: as many as there are */

@@ -271,9 +271,13 @@ static void same_again(void **state)
         weights_view v;
         weights_open(p, &v);
         int eager = net_unknown_stack(RUNTIME_EAGER), engine = net_unknown_stack(RUNTIME_ENGINE);
-        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), eager), UNKNOWN_STACKS);
-        assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126"), eager), UNKNOWN_STACKS); /* the nearest version */
-        assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111"), eager), eager);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), eager, ANY_RUNTIME), UNKNOWN_STACKS);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126"), eager, ANY_RUNTIME),
+                         UNKNOWN_STACKS); /* the nearest version */
+        assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111"), eager, ANY_RUNTIME), eager);
+        /* Its networks ran in eager PyTorch alone. */
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), eager, RUNTIME_EAGER), UNKNOWN_STACKS);
+        assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), engine, RUNTIME_ENGINE), engine);
         assert_int_equal(net_gpu_find(&v.net, STR("t4")), UNKNOWN);
         /* Groups 0, 3, 6 … have kernels; nobody ran an engine. */
         assert_int_equal(net_stack_in(&v.net, UNKNOWN_STACKS, engine, WORK_CONV), UNKNOWN_STACKS);
