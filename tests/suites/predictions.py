@@ -150,6 +150,26 @@ def check_bytes():
         check(f"{precision} in an engine: no more bytes than memory carries", [] if p["utilization"]["dram"] < 105 else [p["utilization"]])
 
 
+LLAMA_8B = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "torch_dtype": "bfloat16"}
+
+
+def check_decoding(directory):
+    """Steps of decoding in an engine: no leaps between the sizes that tiles have, and weights come from memory."""
+    config = os.path.join(directory, "config.json")
+    pathlib.Path(config).write_text(json.dumps(LLAMA_8B))
+    batches = [1, 2, 4, 8, 16, 24, 32, 40, 48, 63, 64, 65, 96, 127, 128, 129]
+    for stack in ([], ["--stack", "vllm-0.24.0"]):
+        rows = strict_json(sooth(config, "--gpu", "l40s,h100-sxm5-80gb,b200-sxm-180gb,a100-sxm4-80gb", "--batch", ",".join(map(str, batches)), "--seq", "1",
+                                 "--past", "512", "--runtime", "engine", "--precision", "bf16", "--format", "json", *stack))
+        times = {(row["gpu"], row["batch"]): row["latency_ms"]["value"] for row in rows}
+        wrong = [(gpu, a, times[gpu, a], b, times[gpu, b]) for gpu in {g for g, _ in times} for a, b in zip(batches, batches[1:])
+                 if times[gpu, a] > 1.1 * times[gpu, b]]
+        check(f"a step of decoding {' '.join(stack)}: a larger batch is not faster", wrong)
+        check(f"a step of decoding {' '.join(stack)}: weights are read no faster than memory does",
+              [(row["gpu"], row["utilization"]["dram"]) for row in rows if row["batch"] == 1 and row["utilization"]["dram"] > 103])
+
+
 def main():
     check_growth()
     check_bytes()
@@ -157,6 +177,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         hostile = os.path.join(directory, "hostile.onnx")
         onnxtext.write(HOSTILE, hostile)
+        check_decoding(directory)
         check_json("resnet50", "zoo:resnet50", "--batch", "32")
         check_json("resnet18 in fp32 on a T4", "zoo:resnet18", "--precision", "fp32", "--gpu", "t4", "--layout", "nhwc")
         check_json("training", "zoo:resnet18", "--mode", "train", "--batch", "4")
