@@ -129,8 +129,10 @@ static bool same_graph(const measured_row *a, const measured_row *b)
 static void lower_rows(builder *b, size_t i, sooth_model *model, arena *a)
 {
     const measured_row *first = b->rows[i];
-    const program *p = lower(model, &first->where.lower, a);
-    work_list list = work_of_program(p, a);
+    program p = *lower(model, &first->where.lower, a);
+    /* Networks of engines are few and their prompts had to be assumed: what they say of products is learned for what engines fuse into them, so that bare ones stay what tables of operators say. */
+    p.is_engine = false;
+    work_list list = work_of_program(&p, a);
     for (; i < b->row_count; i++) {
         const measured_row *r = b->rows[i];
         if (!same_graph(r, first) || r->batch != first->batch ||
