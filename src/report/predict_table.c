@@ -67,7 +67,8 @@ static void figure(predict_report *r, const char *name, const char *value, const
     text_printf(r->out, "  %-16s  ", name);
     style(r, "1");
     size_t width = strlen(value);
-    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT, r->options.ascii); /* of a number no part is left out */
+    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT,
+              r->options.ascii); /* of a number no part is left out */
     style(r, "0");
     text_printf(r->out, "  %s\n", note);
 }
