@@ -85,6 +85,7 @@ def covered(rows):
 
 SETS = [
     ("timm inference, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "gpu"),
+    ("timm inference, eager, architectures not seen, by layout", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "layout"),
     ("timm inference, compiled (inductor), architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "inductor", "gpu"),
     ("timm training, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["mode"] == "train", "gpu"),
     ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "series"),
@@ -96,6 +97,7 @@ SETS = [
     ("other networks on a GPU not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "gpu", "source"),
     ("NAS-Bench-201, TITAN RTX not seen, batch 256", lambda r: r["source"].startswith("nasbench201") and r["apart"] == "gpu" and r["gpu"] == "titan-rtx" and r["batch"] == "256", None),
     ("operators, shapes not seen", lambda r: r["apart"] == "shape", "operator"),
+    ("products in bf16 on the A100, shapes not seen, by software", lambda r: r["apart"] == "shape" and r["name"] == "gemm" and r["source"] == "aiconfigurator" and r["precision"] == "bf16" and r["gpu"].startswith("a100") and not r["stack"].endswith("_wo"), "stack"),
     ("products and convolutions, shapes not seen, by GPU", lambda r: r["apart"] == "shape" and r["name"] in ("gemm", "linear", "bmm", "conv2d") and r["source"] in ("neusight", "aiconfigurator"), "operator and GPU"),
 ]
 
