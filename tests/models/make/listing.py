@@ -1,0 +1,44 @@
+"""What the scripts that make models share: the list of a format, and the archive of its files."""
+import json
+import pathlib
+import zipfile
+
+FORMATS = pathlib.Path(__file__).resolve().parent.parent / "formats"
+DTYPES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
+          "byte": "uint8"}
+
+
+def tensor(dtype, shape):
+    """A tensor as the lists write it; dtype may be empty."""
+    dtype = str(dtype).rpartition(".")[2]
+    return DTYPES.get(dtype, dtype) + "[" + ",".join(str(dim) for dim in shape) + "]"
+
+
+def lines(entries):
+    """One line for each entry and each of its values, so that a change is easy to see."""
+    out = []
+    for entry in entries:
+        parts = []
+        for key, value in entry.items():
+            if key == "values" and value:
+                rows = [f"    {json.dumps(name)}: {json.dumps(text)}" for name, text in value.items()]
+                parts.append('"values": {\n' + ",\n".join(rows) + "}")
+            else:
+                parts.append(f"{json.dumps(key)}: {json.dumps(value)}")
+        out.append("  {" + ", ".join(parts) + "}")
+    return ",\n".join(out)
+
+
+def write(name, origin, entries, directory=None):
+    """The list formats/NAME.json; with a directory, its files become the archive formats/NAME.zip."""
+    FORMATS.mkdir(exist_ok=True)
+    (FORMATS / f"{name}.json").write_text(f'{{"origin": {json.dumps(origin)},\n "models": [\n{lines(entries)}\n]}}\n')
+    if directory is None:
+        return
+    with zipfile.ZipFile(FORMATS / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(pathlib.Path(directory).rglob("*")):
+            if path.is_file():
+                info = zipfile.ZipInfo(str(path.relative_to(directory)))  # without the time: the same files make the same archive
+                info.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(info, path.read_bytes(), compresslevel=9)
+    print(f"{name}: {len(entries)} models, {(FORMATS / f'{name}.zip').stat().st_size} bytes")
