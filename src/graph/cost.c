@@ -101,12 +101,18 @@ static void add_to_totals(network *net, const node *n)
 
 /* Sums that keep their symbols; what is not known at all is left out, as in the totals. */
 typedef struct symbolic_sums {
-    num macs, flops, activation_bytes;
+    num_sum *macs, *flops, *activation_bytes;
 } symbolic_sums;
 
-static num add_expression(network *net, num sum, num x)
+static void add_expression(network *net, num_sum *sum, num x)
 {
-    return x == NUM_UNKNOWN ? sum : num_add(&net->nums, sum, x);
+    if (x != NUM_UNKNOWN)
+        num_sum_add(&net->nums, sum, x);
+}
+
+static const char *text_of(network *net, const num_sum *sum)
+{
+    return num_text(&net->nums, num_sum_end(&net->nums, sum));
 }
 
 /* What is computed from constants alone is a weight too. */
@@ -130,7 +136,8 @@ static void mark_weights(network *net)
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
-    symbolic_sums sums = {0};
+    num_table *nums = &net->nums;
+    const symbolic_sums sums = {num_sum_begin(nums), num_sum_begin(nums), num_sum_begin(nums)};
     mark_weights(net);
     uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
@@ -143,11 +150,11 @@ void cost_network(sooth_model *model)
         count_weights(net, n, seen);
         count_activations(net, n);
         add_to_totals(net, n);
-        sums.macs = add_expression(net, sums.macs, n->macs);
-        sums.flops = add_expression(net, sums.flops, n->flops);
-        sums.activation_bytes = add_expression(net, sums.activation_bytes, n->activation_bytes);
+        add_expression(net, sums.macs, n->macs);
+        add_expression(net, sums.flops, n->flops);
+        add_expression(net, sums.activation_bytes, n->activation_bytes);
     }
-    net->totals.macs_text = num_text(&net->nums, sums.macs);
-    net->totals.flops_text = num_text(&net->nums, sums.flops);
-    net->totals.activation_bytes_text = num_text(&net->nums, sums.activation_bytes);
+    net->totals.macs_text = text_of(net, sums.macs);
+    net->totals.flops_text = text_of(net, sums.flops);
+    net->totals.activation_bytes_text = text_of(net, sums.activation_bytes);
 }

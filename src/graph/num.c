@@ -2,19 +2,28 @@
  *
  * An expression is a sum of terms; a term is a coefficient times atoms; an atom is a named symbol or a function that
  * is not a polynomial, such as floor(a/b), told apart by its text. The sizes are capped: an expression that
- * outgrows them is NUM_UNKNOWN. */
+ * outgrows them is NUM_UNKNOWN.
+ *
+ * A network asks for the same few sums and products again and again. The table remembers what an operation on two numbers
+ * gave, so that a text is made only for what is new. */
 #include "graph/num.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { MAX_TERMS = 12, MAX_ATOMS = 8, MAX_TEXT = 240 };
+enum { LEAST_REMEMBERED = 128, MOST_REMEMBERED = 8192 };
 
 typedef struct term {
     int64_t coefficient;
     int32_t atom_count;
     int32_t atoms[MAX_ATOMS]; /* indices of expressions that are single atoms, ascending */
 } term;
+
+typedef enum operation { OP_NONE, OP_ADD, OP_MUL, OP_FLOORDIV, OP_MIN, OP_MAX } operation;
+
+/* What an operation gave. A later one may take its place. */
+struct num_remembered {
+    num a, b, result;
+    operation operation; /* OP_NONE: free */
+};
 
 struct num_expression {
     const char *text;
@@ -29,6 +38,12 @@ typedef struct poly {
     bool overflow;
     term terms[MAX_TERMS];
 } poly;
+
+static void clear(poly *p)
+{
+    p->count = 0;
+    p->overflow = false;
+}
 
 void num_table_init(num_table *t, arena *a)
 {
@@ -53,6 +68,46 @@ const char *num_text(const num_table *t, num a)
     num_expression *e = expression_of(t, a);
     return e ? e->text : NULL;
 }
+
+/* ---- what was computed before ---------------------------------------------------------------------------------- */
+
+static num_remembered *place_of(const num_table *t, operation operation, num a, num b)
+{
+    uint64_t hash = ((uint64_t)a * 0x9E3779B97F4A7C15u ^ (uint64_t)b) * 0xC2B2AE3D27D4EB4Fu + operation;
+    return &t->remembered[(hash ^ hash >> 32) & (uint64_t)(t->remembered_count - 1)];
+}
+
+/* The table of results is there from the first symbolic operation on, and grows while new ones keep coming. */
+static num_remembered *remembered(num_table *t, operation operation, num a, num b)
+{
+    if (t->remembered_new >= t->remembered_count && t->remembered_count < MOST_REMEMBERED) {
+        int32_t before = t->remembered_count;
+        const num_remembered *old = t->remembered;
+        t->remembered_count = before ? before * 4 : LEAST_REMEMBERED;
+        t->remembered = ARENA_ARRAY(t->arena, num_remembered, (size_t)t->remembered_count);
+        t->remembered_new = 0;
+        for (int32_t i = 0; i < before; i++)
+            if (old[i].operation)
+                *place_of(t, old[i].operation, old[i].a, old[i].b) = old[i];
+    }
+    return place_of(t, operation, a, b);
+}
+
+static inline bool is_that(const num_remembered *r, operation operation, num a, num b)
+{
+    return r->a == a && r->b == b && r->operation == operation;
+}
+
+static num remember(num_table *t, num_remembered *r, operation operation, num a, num b, num result)
+{
+    if (result != NUM_UNKNOWN) { /* a number that only looks like an expression may become one */
+        *r = (num_remembered){a, b, result, operation};
+        t->remembered_new++;
+    }
+    return result;
+}
+
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static void grow_buckets(num_table *t)
 {
@@ -111,8 +166,7 @@ num num_symbol(num_table *t, str name)
 
 static void load(const num_table *t, num a, poly *p)
 {
-    p->overflow = false;
-    p->count = 0;
+    clear(p);
     if (num_known(a)) {
         if (a != 0)
             p->terms[p->count++] = (term){.coefficient = a};
@@ -161,6 +215,58 @@ static void add_term(poly *p, const term *x)
     p->count++;
 }
 
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+typedef struct text {
+    char bytes[2 * MAX_TEXT + 64];
+    size_t len;
+} text;
+
+static void append(text *to, const char *bytes, size_t len)
+{
+    memcpy(to->bytes + to->len, bytes, len);
+    to->len += len;
+}
+
+static void append_number(text *to, uint64_t number)
+{
+    char digits[20];
+    size_t first = sizeof digits;
+    do
+        digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    append(to, digits + first, sizeof digits - first);
+}
+
+static uint64_t magnitude(int64_t a)
+{
+    return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
+}
+
+/* False if it is too long. */
+static bool write_poly(const num_table *t, const poly *p, text *to)
+{
+    to->len = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        const term *x = &p->terms[i];
+        bool bare = x->atom_count && (x->coefficient == 1 || x->coefficient == -1);
+        if (x->coefficient < 0 || i)
+            append(to, x->coefficient < 0 ? "-" : "+", 1);
+        if (!bare)
+            append_number(to, magnitude(x->coefficient));
+        for (int32_t k = 0; k < x->atom_count; k++) {
+            const num_expression *atom = t->expressions.items[x->atoms[k]];
+            if (to->len + atom->text_len + 2 > MAX_TEXT)
+                return false;
+            append(to, "*", k || !bare);
+            append(to, atom->text, atom->text_len);
+        }
+        if (to->len > MAX_TEXT)
+            return false;
+    }
+    return true;
+}
+
 static num store(num_table *t, const poly *p)
 {
     if (p->overflow)
@@ -169,30 +275,21 @@ static num store(num_table *t, const poly *p)
         return 0;
     if (p->count == 1 && p->terms[0].atom_count == 0)
         return num_known(p->terms[0].coefficient) ? p->terms[0].coefficient : NUM_UNKNOWN;
-    char text[MAX_TEXT + 64];
-    size_t len = 0;
-    for (int32_t i = 0; i < p->count; i++) {
-        const term *x = &p->terms[i];
-        bool bare = x->atom_count && (x->coefficient == 1 || x->coefficient == -1);
-        len += (size_t)snprintf(text + len, sizeof text - len, "%s", x->coefficient < 0 ? "-" : i ? "+" : "");
-        if (!bare)
-            len += (size_t)snprintf(
-                text + len, sizeof text - len, "%llu",
-                (unsigned long long)(x->coefficient < 0 ? 0 - (uint64_t)x->coefficient : (uint64_t)x->coefficient));
-        for (int32_t k = 0; k < x->atom_count; k++) {
-            const num_expression *atom = t->expressions.items[x->atoms[k]];
-            if (len + atom->text_len + 2 > MAX_TEXT)
-                return NUM_UNKNOWN;
-            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", k || !bare ? "*" : "", atom->text);
-        }
-        if (len > MAX_TEXT)
-            return NUM_UNKNOWN;
-    }
-    return intern(t, text, len, p->terms, p->count);
+    text written;
+    return write_poly(t, p, &written) ? intern(t, written.bytes, written.len, p->terms, p->count) : NUM_UNKNOWN;
 }
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
 num num_add_symbolic(num_table *t, num a, num b)
 {
+    if (a == NUM_UNKNOWN || b == NUM_UNKNOWN)
+        return NUM_UNKNOWN;
+    if ((a == 0 && expression_of(t, b)) || (b == 0 && expression_of(t, a)))
+        return a + b;
+    num_remembered *r = remembered(t, OP_ADD, a, b);
+    if (is_that(r, OP_ADD, a, b))
+        return r->result;
     poly p, q;
     load(t, a, &p);
     load(t, b, &q);
@@ -200,7 +297,7 @@ num num_add_symbolic(num_table *t, num a, num b)
         return NUM_UNKNOWN;
     for (int32_t i = 0; i < q.count; i++)
         add_term(&p, &q.terms[i]);
-    return store(t, &p);
+    return remember(t, r, OP_ADD, a, b, store(t, &p));
 }
 
 static bool multiply_terms(const term *a, const term *b, term *result)
@@ -221,7 +318,15 @@ num num_mul_symbolic(num_table *t, num a, num b)
 {
     if (a == 0 || b == 0)
         return 0;
-    poly p, q, r = {.count = 0};
+    if (a == NUM_UNKNOWN || b == NUM_UNKNOWN)
+        return NUM_UNKNOWN;
+    if ((a == 1 && expression_of(t, b)) || (b == 1 && expression_of(t, a)))
+        return a == 1 ? b : a;
+    num_remembered *r = remembered(t, OP_MUL, a, b);
+    if (is_that(r, OP_MUL, a, b))
+        return r->result;
+    poly p, q, product;
+    clear(&product);
     load(t, a, &p);
     load(t, b, &q);
     if (p.overflow || q.overflow)
@@ -231,9 +336,9 @@ num num_mul_symbolic(num_table *t, num a, num b)
             term x;
             if (!multiply_terms(&p.terms[i], &q.terms[k], &x))
                 return NUM_UNKNOWN;
-            add_term(&r, &x);
+            add_term(&product, &x);
         }
-    return store(t, &r);
+    return remember(t, r, OP_MUL, a, b, store(t, &product));
 }
 
 /* a / b for terms, if it is exact. */
@@ -254,22 +359,31 @@ static bool divide_terms(const term *a, const term *b, term *result)
     return k == b->atom_count;
 }
 
-/* A function of two numbers that is not a polynomial becomes an atom named by its text. */
-static num function_atom(num_table *t, const char *format, num a, num b)
+/* False if it is not known. */
+static bool write_operand(const num_table *t, num a, text *to)
 {
-    char left[MAX_TEXT + 1], right[MAX_TEXT + 1], text[2 * MAX_TEXT + 16];
-    const num operands[2] = {a, b};
-    char *texts[2] = {left, right};
-    for (int i = 0; i < 2; i++) {
-        if (num_known(operands[i]))
-            snprintf(texts[i], MAX_TEXT + 1, "%lld", (long long)operands[i]);
-        else if (num_text(t, operands[i]))
-            snprintf(texts[i], MAX_TEXT + 1, "%s", num_text(t, operands[i]));
-        else
-            return NUM_UNKNOWN;
+    const num_expression *e = expression_of(t, a);
+    if (num_known(a)) {
+        append(to, "-", a < 0);
+        append_number(to, magnitude(a));
+    } else if (e) {
+        append(to, e->text, e->text_len);
     }
-    int n = snprintf(text, sizeof text, format, left, right);
-    return n < 0 || n > MAX_TEXT ? NUM_UNKNOWN : intern(t, text, (size_t)n, NULL, 0);
+    return num_known(a) || e;
+}
+
+/* A function of two numbers that is not a polynomial becomes an atom named by its text. */
+static num function_atom(num_table *t, const char *before, num a, const char *between, num b, const char *after)
+{
+    text written = {.len = 0};
+    append(&written, before, strlen(before));
+    if (!write_operand(t, a, &written))
+        return NUM_UNKNOWN;
+    append(&written, between, strlen(between));
+    if (!write_operand(t, b, &written))
+        return NUM_UNKNOWN;
+    append(&written, after, strlen(after));
+    return written.len > MAX_TEXT ? NUM_UNKNOWN : intern(t, written.bytes, written.len, NULL, 0);
 }
 
 static int64_t floor_division(int64_t a, int64_t b)
@@ -278,21 +392,18 @@ static int64_t floor_division(int64_t a, int64_t b)
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-num num_floordiv(num_table *t, num a, num b)
+/* b is not 0; one of both is not a plain number. */
+static num floordiv_symbolic(num_table *t, num a, num b)
 {
-    if (b == 0)
-        return NUM_UNKNOWN;
-    if (num_known(a) && num_known(b))
-        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and dividing is slow */
-    if (a == b && num_symbolic(a))
-        return 1;
-    poly p, q, quotient = {.count = 0}, rest = {.count = 0};
+    poly p, q, quotient, rest;
+    clear(&quotient);
+    clear(&rest);
     load(t, a, &p);
     load(t, b, &q);
     if (p.overflow || q.overflow)
         return NUM_UNKNOWN;
     if (q.count != 1)
-        return function_atom(t, "floor((%s)/(%s))", a, b);
+        return function_atom(t, "floor((", a, ")/(", b, "))");
     /* floor((x*b + r)/b) = x + floor(r/b): what divides exactly is taken out. */
     for (int32_t i = 0; i < p.count; i++) {
         term x;
@@ -312,7 +423,25 @@ num num_floordiv(num_table *t, num a, num b)
         return whole;
     if (num_known(part) && num_known(b) && b > 0 && part > 0 && part < b)
         return whole;
-    return num_add(t, whole, function_atom(t, num_known(b) ? "floor((%s)/%s)" : "floor((%s)/(%s))", part, b));
+    return num_add(t, whole,
+                   num_known(b) ? function_atom(t, "floor((", part, ")/", b, ")")
+                                : function_atom(t, "floor((", part, ")/(", b, "))"));
+}
+
+num num_floordiv(num_table *t, num a, num b)
+{
+    if (b == 0 || a == NUM_UNKNOWN || b == NUM_UNKNOWN)
+        return NUM_UNKNOWN;
+    if (num_known(a) && num_known(b))
+        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and dividing is slow */
+    if (a == b && num_symbolic(a))
+        return 1;
+    num_remembered *r = remembered(t, OP_FLOORDIV, a, b);
+    if (is_that(r, OP_FLOORDIV, a, b))
+        return r->result;
+    num result = floordiv_symbolic(t, a, b);
+    /* It may have asked for sums, and so moved the table. */
+    return remember(t, remembered(t, OP_FLOORDIV, a, b), OP_FLOORDIV, a, b, result);
 }
 
 num num_ceildiv(num_table *t, num a, num b)
@@ -325,16 +454,74 @@ num num_mod(num_table *t, num a, num b)
     return num_sub(t, a, num_mul(t, b, num_floordiv(t, a, b)));
 }
 
+static num smaller_or_larger(num_table *t, operation operation, const char *before, num a, num b)
+{
+    num_remembered *r = remembered(t, operation, a, b);
+    if (is_that(r, operation, a, b))
+        return r->result;
+    return remember(t, r, operation, a, b, function_atom(t, before, a, ",", b, ")"));
+}
+
 num num_min(num_table *t, num a, num b)
 {
     if (num_known(a) && num_known(b))
         return a < b ? a : b;
-    return a == b ? a : function_atom(t, "min(%s,%s)", a, b);
+    return a == b ? a : smaller_or_larger(t, OP_MIN, "min(", a, b);
 }
 
 num num_max(num_table *t, num a, num b)
 {
     if (num_known(a) && num_known(b))
         return a > b ? a : b;
-    return a == b ? a : function_atom(t, "max(%s,%s)", a, b);
+    return a == b ? a : smaller_or_larger(t, OP_MAX, "max(", a, b);
+}
+
+/* ---- long sums --------------------------------------------------------------------------------------------------- */
+
+struct num_sum {
+    poly total;
+};
+
+num_sum *num_sum_begin(num_table *t)
+{
+    num_sum *sum = arena_room(t->arena, 1, sizeof *sum);
+    clear(&sum->total);
+    return sum;
+}
+
+/* Is the text surely short enough? */
+static bool is_short(const num_table *t, const poly *p)
+{
+    enum { SIGN_AND_DIGITS = 21 };
+    size_t len = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        len += SIGN_AND_DIGITS;
+        for (int32_t k = 0; k < p->terms[i].atom_count; k++)
+            len += 2 + t->expressions.items[p->terms[i].atoms[k]]->text_len;
+    }
+    return len <= MAX_TEXT;
+}
+
+void num_sum_add(num_table *t, num_sum *sum, num x)
+{
+    poly *total = &sum->total;
+    const num_expression *e = expression_of(t, x);
+    if (total->overflow || x == 0)
+        return;
+    if (num_known(x))
+        add_term(total, &(term){.coefficient = x});
+    else if (!e)
+        total->overflow = true;
+    for (int32_t i = 0; e && i < e->term_count; i++)
+        add_term(total, &e->terms[i]);
+    text written;
+    if (!is_short(t, total) && !write_poly(t, total, &written))
+        total->overflow = true;
+    if (total->count == 1 && total->terms[0].atom_count == 0 && !num_known(total->terms[0].coefficient))
+        total->overflow = true;
+}
+
+num num_sum_end(num_table *t, const num_sum *sum)
+{
+    return store(t, &sum->total);
 }

@@ -29,6 +29,7 @@ static inline bool dim_known(num a)
 }
 
 typedef struct num_expression num_expression;
+typedef struct num_remembered num_remembered;
 typedef struct num_table {
     arena *arena;
     struct {
@@ -37,6 +38,9 @@ typedef struct num_table {
     } expressions;
     int32_t *buckets; /* hash of the text → expression + 1 */
     int32_t bucket_count;
+    num_remembered *remembered; /* results of symbolic operations, by hash; NULL before the first */
+    int32_t remembered_count;
+    int32_t remembered_new; /* entered since it grew */
 } num_table;
 
 void num_table_init(num_table *t, arena *a);
@@ -75,13 +79,22 @@ num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */
 num num_min(num_table *t, num a, num b);
 num num_max(num_table *t, num a, num b);
 
-/* 1 for none. */
+/* A sum of many numbers, whose partial sums are not kept. Adding gives what num_add gives for one after the other. */
+typedef struct num_sum num_sum;
+num_sum *num_sum_begin(num_table *t); /* 0; lives as long as the table */
+void num_sum_add(num_table *t, num_sum *sum, num x);
+num num_sum_end(num_table *t, const num_sum *sum);
+
+/* 1 for none. Plain numbers are multiplied first: that is one symbolic product in most shapes. */
 static inline num num_product(num_table *t, const num *items, int count)
 {
-    num product = 1;
+    num plain = 1, open = 1;
     for (int i = 0; i < count; i++)
-        product = num_mul(t, product, items[i]);
-    return product;
+        if (num_known(items[i]))
+            plain = num_mul(t, plain, items[i]);
+        else
+            open = open == 1 ? items[i] : num_mul(t, open, items[i]);
+    return open == 1 ? plain : num_mul(t, plain, open);
 }
 
 #endif

@@ -141,6 +141,62 @@ static void texts_are_readable(void **state)
                         num_text(t, num_floordiv(t, num_add(t, f->h, 1), 2)));
 }
 
+/* A sum that is not kept on the way is what adding one by one gives, until it is too long for both. */
+static void long_sums_are_sums(void **state)
+{
+    fixture *f = *state;
+    num_table *t = &f->table;
+    num_sum *long_sum = num_sum_begin(t);
+    num sum = 0, factor = f->n;
+    assert_true(num_sum_end(t, long_sum) == 0);
+    for (int i = 0; i < 40; i++) {
+        num x = i % 3 == 0 ? i - 5 : i % 3 == 1 ? num_mul(t, factor, i) : num_sub(t, f->h, num_mul(t, f->n, i));
+        if (i % 5 == 4 && i < 36)
+            factor = num_mul(t, factor, i % 2 ? f->h : f->n);
+        sum = num_add(t, sum, x);
+        num_sum_add(t, long_sum, x);
+        assert_true(num_sum_end(t, long_sum) == sum);
+    }
+    assert_true(num_symbolic(sum));
+    num_sum_add(t, long_sum, NUM_UNKNOWN);
+    num_sum_add(t, long_sum, 1);
+    assert_true(num_sum_end(t, long_sum) == NUM_UNKNOWN);
+
+    num_sum *wide = num_sum_begin(t);
+    sum = 0;
+    for (int i = 0; i < 20; i++) {
+        char name[40];
+        int len = snprintf(name, sizeof name, "a_name_of_thirty_characters_%02d", i);
+        num x = num_symbol(t, (str){name, (size_t)len});
+        sum = num_add(t, sum, x);
+        num_sum_add(t, wide, x);
+        assert_true(num_sum_end(t, wide) == sum);
+    }
+    assert_true(sum == NUM_UNKNOWN);
+}
+
+/* More operations than are remembered at once: each gives the same number again. */
+static void operations_give_the_same_again(void **state)
+{
+    enum { COUNT = 20000 };
+    fixture *f = *state;
+    num_table *t = &f->table;
+    static num sums[COUNT], products[COUNT], halves[COUNT];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < COUNT; i++) {
+            num sum = num_add(t, f->n, i), product = num_mul(t, i, f->h), half = num_floordiv(t, sum, 2);
+            assert_true(round == 0 || (sums[i] == sum && products[i] == product && halves[i] == half));
+            sums[i] = sum;
+            products[i] = product;
+            halves[i] = half;
+        }
+    assert_string_equal(num_text(t, sums[COUNT - 1]), "N+19999");
+    assert_string_equal(num_text(t, products[COUNT - 1]), "19999*height");
+    assert_string_equal(num_text(t, halves[COUNT - 1]), "floor((N+1)/2)+9999");
+    assert_string_equal(num_text(t, num_min(t, f->n, -3)), "min(N,-3)");
+    assert_string_equal(num_text(t, num_max(t, num_floordiv(t, f->h, f->n), f->n)), "max(floor((height)/(N)),N)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +206,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(division_takes_out_what_is_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_stays_unknown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(texts_are_readable, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_sums_are_sums, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(operations_give_the_same_again, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("num", tests, NULL, NULL);
 }
