@@ -83,8 +83,9 @@ $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)
 
 # Where floats are summed by the hundred thousand, the compiler may use its widest loops; products of matrices have multiplication and
 # addition in one instruction.
-$(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += -O3
-$(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += -O3 -ffp-contract=fast
+HOT_CFLAGS ?= -O3
+$(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
+$(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects
@@ -157,6 +158,13 @@ $(BUILD)/tests/models/%.onnx.gz: tests/models/%.txt tests/tools/onnxtext.py
 .PHONY: asan
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory test BUILD=build-asan SANITIZE=address,undefined CFLAGS='-O1 -g'
+
+.PHONY: coverage
+coverage: ## what of src/ the tests reach in a clone with nothing beside it, by room
+	@tools/deps.sh test
+	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests BUILD=build-coverage LDFLAGS=--coverage HOT_CFLAGS= WARNINGS= \
+	    CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
+	@tests/tools/coverage.py build-coverage $(TESTS)
 
 .PHONY: valgrind
 valgrind: ## unit and text tests under valgrind

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs every test suite and sums up.
 
-    tests/run.py [--build DIR] [--jobs N] [--quick] [NAME…]
+    tests/run.py [--build DIR] [--jobs N] [--quick] [--alone] [NAME…]
 
 A suite is a program that prints TAP ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why"): the cmocka programs
 in DIR/tests and the executables in tests/suites and tests/corpus. NAME runs only the suites whose names contain it; --quick leaves out
-those that walk the whole corpus. The last line is "N passed, N failed", with ", N skipped" where something was skipped.
+those that walk the whole corpus; --alone runs as a clone with nothing beside it does. The last line is "N passed, N failed", with ", N skipped" where something was skipped.
 """
 import argparse
 import concurrent.futures
@@ -44,6 +44,7 @@ def main():
     options.add_argument("--build", default="build")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--quick", action="store_true")
+    options.add_argument("--alone", action="store_true")
     options.add_argument("names", nargs="*")
     options = options.parse_args()
     build = (TOP / options.build).resolve()
@@ -57,6 +58,10 @@ def main():
         suites = [s for s in suites if any(name in title(s) for name in options.names)]
 
     env = dict(os.environ, SOOTH_BUILD=str(build), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
+    if options.alone:
+        env["SOOTH_SHARED"] = str(build / "nothing")
+        for name in ("SOOTH_ONNX_PYTHON", "SOOTH_TORCH_PYTHON"):
+            env.pop(name, None)
     passed = failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         # The corpus suites are the long ones: they begin first, so that the cores are busy until the end.

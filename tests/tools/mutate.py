@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Changes one token of src/ at random and tells whether the tests notice; many times over.
+
+    tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--coverage FILE] [--directory DIR]
+
+The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early `return` removed. A
+line with something to change is drawn first, all being equally likely, then the change in it. A change that does not compile is
+drawn anew. Everything happens in copies of the tree under DIR (a temporary directory), with nothing beside them: your tree is
+only read. Suites run in the order of what they noticed before for the time that they take, and stop at the first failure.
+
+--room R draws from src/R alone. FILE of --results has one line of JSON for each change; a run that is started again with the same seed
+goes on behind what is there. FILE of --coverage is the coverage.json of `make coverage`: what no test reaches counts as not
+noticed without running anything, if the source is still the same.
+"""
+import argparse
+import collections
+import hashlib
+import json
+import os
+import pathlib
+import queue
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+TOKENS = re.compile(
+    r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#(?:\\\n|[^\n])*)"
+    r"|(?P<word>[A-Za-z_]\w*)|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)"
+    r"|(?P<sign><<=|>>=|\.\.\.|->|\+\+|--|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|.)", re.M | re.S)
+SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "&&": "||", "||": "&&", "0": "1",
+         "1": "0", "!": ""}
+# What looks at the build and not at what it computes.
+LEFT_OUT = {"interface"}
+COMPILE_TIMEOUT_S, MEMORY_LIMIT, FILE_LIMIT = 120, 12 << 30, 2 << 30
+
+
+def changes_of(text):
+    """(offset, length, replacement) of everything that can be changed."""
+    tokens = [t for t in TOKENS.finditer(text) if t.lastgroup != "skip" and not t[0].isspace()]
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1][0] if at else ";"
+        if token.lastgroup in ("sign", "number") and token[0] in SWAPS:
+            yield token.start(), len(token[0]), SWAPS[token[0]]
+        elif token[0] in ("break", "continue", "return") and before in (";", "{", "}", ")", "else", ":"):
+            end = next((t.end() for t in tokens[at:] if t[0] == ";"), None)
+            # The last statement of a function is no early return.
+            if end and not re.match(r"\s*\n\}", text[end:]):
+                yield token.start(), end - token.start(), ";"
+
+
+class Change:
+    def __init__(self, path, offset, length, replacement):
+        text = (TOP / path).read_text()
+        self.path, self.offset, self.length, self.replacement = path, offset, length, replacement
+        self.line = text.count("\n", 0, offset) + 1
+        self.said = f"{' '.join(text[offset:offset + length].split())} -> {replacement or 'nothing'}"
+        self.code = text.splitlines()[self.line - 1].strip()
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+
+    def key(self):
+        return f"{self.path}:{self.offset}:{self.replacement}:{self.digest[:12]}"
+
+    def apply(self, tree):
+        text = (TOP / self.path).read_text()
+        (tree / self.path).write_text(text[:self.offset] + self.replacement + text[self.offset + self.length:])
+
+
+def draw(rng, room):
+    """Changes without end, each once."""
+    lines = collections.defaultdict(list)
+    for path in sorted((TOP / "src" / room if room else TOP / "src").rglob("*.c")):
+        text, name = path.read_text(), str(path.relative_to(TOP))
+        for offset, length, replacement in changes_of(text):
+            lines[name, text.count("\n", 0, offset)].append((offset, length, replacement))
+    places, seen = sorted(lines), set()
+    while places:
+        place = rng.choice(places)
+        chosen = rng.choice(lines[place])
+        if (place[0], chosen) not in seen:
+            seen.add((place[0], chosen))
+            yield Change(place[0], *chosen)
+
+
+class Tree:
+    """A copy with its own build, in which every program takes the code from one shared library."""
+
+    def __init__(self, directory):
+        self.top = directory
+        self.build = directory / "build"
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
+        for name in filter(None, names):
+            if (TOP / name).is_file():
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(TOP / name, directory / name)
+        flags = ["WARNINGS=-w", "CFLAGS=-O1 -fvisibility=default -fno-semantic-interposition"]
+        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all", "unit-tests", *flags], cwd=directory, check=True)
+        self.objects = sorted(str(p.relative_to(directory)) for p in (self.build / "obj/src").rglob("*.o"))
+        self.compiler = (self.build / "flags").read_text().split(" -lz")[0].replace("-MMD -MP", "").split()
+        self.library = [o for o in self.objects if "/cli/" not in o]
+        self.program = [o for o in self.objects if "/cli/" in o]
+        self.link_library()
+        for test in sorted((self.build / "tests").glob("*_test")) + sorted((self.build / "tests/tools").iterdir()):
+            # A test of failing allocations wraps the calls inside of the library: it takes the objects themselves.
+            if test.is_file() and os.access(test, os.X_OK) and test.name != "oom_test":
+                kind = "tools" if test.parent.name == "tools" else "unit"
+                self.link(test, [f"build/obj/tests/{kind}/{test.name}.o"], ["-lcmocka"] if kind == "unit" else [])
+        self.link(self.build / "sooth", self.program, [])
+
+    def run_compiler(self, *arguments):
+        return subprocess.run([self.compiler[0], *arguments], cwd=self.top, stderr=subprocess.DEVNULL,
+                              timeout=COMPILE_TIMEOUT_S).returncode == 0
+
+    def link_library(self):
+        (self.build / "libsooth.so").unlink(missing_ok=True)
+        if not self.run_compiler("-shared", "-Wl,-soname,libsooth.so.0", "-o", "build/libsooth.so", *self.library, "-lz", "-lm", "-pthread"):
+            raise SystemExit("mutate.py: the library does not link")
+
+    def link(self, program, objects, libraries):
+        program.unlink(missing_ok=True)
+        if not self.run_compiler("-o", str(program), *objects, "-Lbuild", "-lsooth", f"-Wl,-rpath,{self.build}", *libraries, "-lz", "-lm",
+                                 "-pthread"):
+            raise SystemExit(f"mutate.py: {program} does not link")
+
+    def compile(self, path):
+        extra = ["-O3"] if path.startswith("src/predict/") or path == "src/learn/train.c" else []
+        return self.run_compiler(*self.compiler[1:], *extra, "-c", "-o", "build/obj/" + path[:-2] + ".o", path)
+
+    def relink(self, path):
+        if "/cli/" in path:
+            self.link(self.build / "sooth", self.program, [])
+        else:
+            self.link_library()
+
+    def suites(self):
+        found = [p for p in sorted((self.build / "tests").glob("*_test")) if p.name != "oom_test"]
+        found += sorted(p for p in (self.top / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.stem not in LEFT_OUT)
+        # The text tests apart by file: some take much longer than others.
+        found = [(p.stem, [str(p)]) for p in found if p.stem != "cases"]
+        cases = str(self.top / "tests/suites/cases.py")
+        found += [("cases/" + p.stem, [cases, str(p)]) for p in sorted((self.top / "tests/cases").glob("*.test"))]
+        return dict(found)
+
+    def run_suite(self, command, timeout_s):
+        """Whether it passes; ended at the first test that fails."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SOOTH_")}
+        env.update(SOOTH_BUILD=str(self.build), SOOTH_SHARED=str(self.top / "nothing"), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8",
+                   PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+        suite = subprocess.Popen(command, cwd=self.top, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit)
+        late = threading.Timer(timeout_s, os.killpg, (suite.pid, signal.SIGKILL))
+        late.start()
+        try:
+            for line in suite.stdout:
+                if line.startswith(b"not ok"):
+                    return False
+            return suite.wait() == 0
+        finally:
+            late.cancel()
+            try:
+                os.killpg(suite.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            suite.wait()
+
+
+class Runner:
+    def __init__(self, options, results):
+        self.options, self.results = options, results
+        self.lock = threading.Lock()
+        self.seconds = {}
+        self.noticed_by = collections.Counter((r["path"].split("/")[1], r["suite"]) for r in results.values() if r.get("suite"))
+        self.coverage = json.loads(pathlib.Path(options.coverage).read_text()) if options.coverage else {}
+
+    def unreached(self, change):
+        file = self.coverage.get(change.path)
+        return bool(file) and file["sha256"] == change.digest and change.line in file["missed"]
+
+    def time_suites(self, tree):
+        """How long each takes, and that each passes before anything is changed."""
+        kept = {}
+        for name, command in tree.suites().items():
+            began = time.monotonic()
+            if tree.run_suite(command, 900):
+                kept[name] = time.monotonic() - began
+            else:
+                print(f"# {name} fails without a change: left out", flush=True)
+        self.seconds = kept
+
+    def order(self, path):
+        room = path.split("/")[1]
+        stem = re.split(r"[_.]", path.split("/")[-1])[0]
+
+        def worth(name):
+            hint = 3 if stem in name or (room in name and len(room) > 3) else 0
+            return (self.noticed_by[room, name] + hint + 0.2) / (self.seconds[name] + 0.2)
+        return sorted(self.seconds, key=worth, reverse=True)
+
+    def test(self, tree, change):
+        """None if it does not compile, else the row of results."""
+        began = time.monotonic()
+        row = {"key": change.key(), "path": change.path, "line": change.line, "change": change.said, "code": change.code}
+        if self.unreached(change):
+            return dict(row, noticed=False, reached=False, seconds=0)
+        change.apply(tree.top)
+        try:
+            if not tree.compile(change.path):
+                return None
+            tree.relink(change.path)
+            suites = tree.suites()
+            for name in self.order(change.path):
+                if not tree.run_suite(suites[name], 10 + 5 * self.seconds[name]):
+                    self.noticed_by[change.path.split("/")[1], name] += 1
+                    return dict(row, noticed=True, suite=name, seconds=round(time.monotonic() - began, 1))
+            return dict(row, noticed=False, seconds=round(time.monotonic() - began, 1))
+        finally:
+            shutil.copy2(TOP / change.path, tree.top / change.path)
+            tree.compile(change.path)
+
+    def work(self, tree, changes, done):
+        while True:
+            with self.lock:
+                if len(done) >= self.options.count:
+                    return
+                change = next(changes, None)
+                if change is None:
+                    return
+                if change.key() in self.results:
+                    if self.results[change.key()].get("compiles", True):
+                        done.append(self.results[change.key()])
+                    continue
+            row = self.test(tree, change)
+            with self.lock:
+                if self.options.results:
+                    with open(self.options.results, "a") as file:
+                        file.write(json.dumps(row or {"key": change.key(), "path": change.path, "compiles": False}) + "\n")
+                if row is None or len(done) >= self.options.count:
+                    continue
+                done.append(row)
+                how = f"noticed by {row['suite']}" if row["noticed"] else "SURVIVED" if row.get("reached", True) else "SURVIVED, not reached"
+                print(f"{len(done)}: {row['path']}:{row['line']}: {row['change']}: {how} ({row['seconds']} s)\n    {row['code']}", flush=True)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--count", type=int, default=40)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--room", default="")
+    options.add_argument("--results")
+    options.add_argument("--coverage")
+    options.add_argument("--directory")
+    options = options.parse_args()
+    results = {}
+    if options.results and os.path.exists(options.results):
+        with open(options.results) as file:
+            results = {row["key"]: row for row in map(json.loads, file)}
+    runner = Runner(options, results)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="sooth-mutate-", dir=options.directory))
+    try:
+        trees = []
+        for job in range(options.jobs):
+            (directory / f"job{job}" / "tree").mkdir(parents=True)
+            trees.append(Tree(directory / f"job{job}" / "tree"))
+        runner.time_suites(trees[0])
+        print(f"# {len(runner.seconds)} suites, {sum(runner.seconds.values()):.0f} s in all", flush=True)
+        changes, done, broken = draw(random.Random(options.seed), options.room), [], queue.Queue()
+
+        def job(tree):
+            try:
+                runner.work(tree, changes, done)
+            except BaseException as error:
+                broken.put(error)
+        threads = [threading.Thread(target=job, args=(tree,)) for tree in trees]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if not broken.empty():
+            raise broken.get()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    noticed = sum(row["noticed"] for row in done)
+    print("\nnot noticed:")
+    for row in sorted((r for r in done if not r["noticed"]), key=lambda r: (r["path"], r["line"])):
+        print(f"  {row['path']}:{row['line']}: {row['change']}" + ", not reached" * (not row.get("reached", True)) + f"\n      {row['code']}")
+    print(f"{noticed} of {len(done)} changes noticed ({100 * noticed / max(len(done), 1):.0f} %)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
