@@ -100,8 +100,8 @@ uninstall_leaves_nothing() {
     MAKEFLAGS= make -s uninstall BUILD="$build" DESTDIR="$work/image" prefix=/usr && [ -z "$(find "$work/image" ! -type d)" ]
 }
 
-# Sanitized builds link the sanitizers' own symbols: what is exported is looked at in plain builds.
-sanitized=$(grep -o 'fsanitize=[a-z,-]*' "$build/flags" | head -1)
+# Sanitized builds, and those that count lines, link symbols of their own: what is exported is looked at in plain builds.
+sanitized=$(grep -oE 'fsanitize=[a-z,-]*|-coverage' "$build/flags" | head -1)
 check "only sooth_ symbols are exported" only_sooth_symbols_are_exported
 check "the exported symbols are those that sooth.h declares" exported_is_what_the_header_declares
 check "symbols are versioned" symbols_are_versioned
