@@ -91,7 +91,9 @@ static void answer_memory(eval_row *row, const program *p, const network *net, a
     if (!(row->row->memory_mib > 0))
         return;
     work_list works = work_of_program(p, a);
-    footprint f = footprint_of(p, net, &row->row->where, workspaces_of(p, &works, &row->row->where, a), a);
+    const setting *where = &row->row->where;
+    const lifetime *lifetimes = lifetimes_of(p, net, &where->lower, footprint_rules(where), a, a);
+    footprint f = footprint_of(p, lifetimes, where, workspaces_of(p, &works, where, a), a);
     row->memory_mib = f.value_mib;
     row->memory_low_mib = f.low_mib;
     row->memory_high_mib = f.high_mib;

@@ -1,223 +1,126 @@
 #include "memory/lifetime.h"
+#include "memory/modules.h"
 
-/* ---- modules ------------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------------------------------ */
 
-/* Deeper modules count as their caller's own code. */
-enum { MAX_DEPTH = 12 };
+/* What the rules below ask about a kernel's operator. */
+typedef enum op_traits {
+    OP_ARITHMETIC = 1 << 0,
+    OP_RECTIFIER = 1 << 1,
+    OP_GATED = 1 << 2, /* silu, hardswish */
+    OP_ADD = 1 << 3,
+    OP_NORM = 1 << 4, /* any norm */
+    OP_BATCH_NORM = 1 << 5,
+    OP_FUSED = 1 << 6, /* by a compiler */
+    OP_CAT = 1 << 7,
+    OP_SOFTMAX = 1 << 8,
+    OP_BMM = 1 << 9,
+    OP_ATTENTION = 1 << 10,
+    OP_CLONE = 1 << 11,
+    OP_CAST = 1 << 12,
+    OP_ROLL = 1 << 13,
+    OP_PAD = 1 << 14,
+    OP_GELU = 1 << 15,
+    OP_CONVOLUTION = 1 << 16,
+    OP_WHERE = 1 << 17,
+    OP_LEAKY_BACKWARD = 1 << 18,
+} op_traits;
 
-/* By kernel of the forward pass: how long the call of the module at each depth lasts. */
-typedef struct calls {
-    const program *program;
-    const network *net;
-    int32_t count;
-    int32_t (*ends)[MAX_DEPTH];
-} calls;
-
-/* The modules that the kernel's node lies in, from the outside: of "/layer1/layer1.0/conv1/Conv" all but the last part; of a name without
- * strokes, "layer1.0.conv1", all parts. */
-typedef struct scope {
-    str path;
-    char mark;
-} scope;
-
-static scope scope_of(const calls *c, int32_t kernel_index)
+static uint32_t traits_of(const char *op)
 {
-    node_id layer = c->program->kernels.items[kernel_index].layer;
-    if (!c->net || layer < 0 || layer >= c->net->nodes.count)
-        return (scope){{"", 0}, '/'};
-    str name = c->net->nodes.items[layer].name;
-    if (!name.len || !memchr(name.ptr, '/', name.len))
-        return (scope){name, '.'};
-    while (name.ptr[name.len - 1] != '/')
-        name.len--;
-    return (scope){name, '/'};
-}
-
-/* Takes the outermost part off. */
-static str next_part(scope *s)
-{
-    while (s->path.len && *s->path.ptr == s->mark)
-        s->path = (str){s->path.ptr + 1, s->path.len - 1};
-    const char *end = s->path.len ? memchr(s->path.ptr, s->mark, s->path.len) : NULL;
-    str part = {s->path.ptr, end ? (size_t)(end - s->path.ptr) : s->path.len};
-    s->path = (str){s->path.ptr + part.len, s->path.len - part.len};
-    return part;
-}
-
-static int depth_of(scope s)
-{
-    int depth = 0;
-    while (depth < MAX_DEPTH && next_part(&s).len)
-        depth++;
-    return depth;
-}
-
-/* How many leading parts two scopes share; `is_deeper`: the second has more. */
-static int shared_depth(scope a, scope b, bool *is_deeper)
-{
-    for (int depth = 0;; depth++) {
-        str x = next_part(&a), y = next_part(&b);
-        *is_deeper = y.len > 0;
-        if (!x.len || !y.len || !str_eq(x, y) || depth == MAX_DEPTH)
-            return depth;
-    }
-}
-
-static calls find_calls(const program *p, const network *net, arena *a)
-{
-    calls c = {.program = p, .net = net};
-    while (net && c.count < p->kernels.count && p->kernels.items[c.count].phase == PHASE_FORWARD)
-        c.count++;
-    c.ends = arena_room(a, (size_t)c.count + 1, sizeof *c.ends);
-    scope after = {{"", 0}, '/'};
-    for (int32_t i = c.count - 1; i >= 0; i--) {
-        scope own = scope_of(&c, i);
-        bool is_deeper;
-        int shared = i + 1 < c.count ? shared_depth(own, after, &is_deeper) : 0;
-        for (int d = 0; d < MAX_DEPTH; d++)
-            c.ends[i][d] = d < shared ? c.ends[i + 1][d] : i;
-        after = own;
-    }
-    return c;
-}
-
-/* What `maker` made is read by `reader`: the module that got it as an argument returns behind this kernel. */
-static int32_t held_until(const calls *c, int32_t maker, int32_t reader)
-{
-    if (reader >= c->count || maker < 0)
-        return reader;
-    bool is_deeper;
-    int shared = shared_depth(scope_of(c, maker), scope_of(c, reader), &is_deeper);
-    return is_deeper && shared < MAX_DEPTH ? c->ends[reader][shared] : reader;
-}
-
-/* The innermost module that the kernel lies in returns behind this kernel. */
-static int32_t returns_at(const calls *c, int32_t kernel_index)
-{
-    if (kernel_index >= c->count)
-        return kernel_index;
-    int depth = depth_of(scope_of(c, kernel_index));
-    return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
-}
-
-/* The same for a list that a kernel puts together: vovnet.py has its own in the module around. */
-static int32_t list_ends_at(const calls *c, int32_t kernel_index)
-{
-    scope s = scope_of(c, kernel_index);
-    int depth = kernel_index < c->count ? depth_of(s) : 0;
-    str innermost = {0};
-    for (int i = 0; i < depth; i++)
-        innermost = next_part(&s);
-    return depth > 1 && str_is(innermost, "conv_mid") ? c->ends[kernel_index][depth - 2] : returns_at(c, kernel_index);
-}
-
-/* What code is written in one statement, as far as kernels tell: those of one operator, and sums and products in a row. */
-static bool is_arithmetic(const kernel *k)
-{
-    static const char *const OPS[] = {"add", "sub", "mul", "div", "pow", "sigmoid", "_to_copy"};
+    /* Arithmetic that code writes into one statement, and activations that networks run in place. */
+    static const struct {
+        const char *op;
+        uint32_t traits;
+    } OPS[] = {
+        {"add", OP_ARITHMETIC | OP_ADD},
+        {"sub", OP_ARITHMETIC},
+        {"mul", OP_ARITHMETIC},
+        {"div", OP_ARITHMETIC},
+        {"pow", OP_ARITHMETIC},
+        {"sigmoid", OP_ARITHMETIC},
+        {"_to_copy", OP_ARITHMETIC | OP_CAST},
+        {"relu", OP_RECTIFIER},
+        {"hardtanh", OP_RECTIFIER},
+        {"leaky_relu", OP_RECTIFIER},
+        {"silu", OP_GATED},
+        {"hardswish", OP_GATED},
+        {"cudnn_batch_norm", OP_BATCH_NORM},
+        {"native_batch_norm", OP_BATCH_NORM},
+        {"cat", OP_CAT},
+        {"_softmax", OP_SOFTMAX},
+        {"bmm", OP_BMM},
+        {"clone", OP_CLONE},
+        {"roll", OP_ROLL},
+        {"constant_pad_nd", OP_PAD},
+        {"gelu", OP_GELU},
+        {"convolution", OP_CONVOLUTION},
+        {"where", OP_WHERE},
+        {"leaky_relu_backward", OP_LEAKY_BACKWARD},
+    };
+    uint32_t traits = strstr(op, "norm") ? OP_NORM : 0;
+    if (strncmp(op, "triton", strlen("triton")) == 0)
+        traits |= OP_FUSED;
+    if (strncmp(op, "_scaled_dot_product", strlen("_scaled_dot_product")) == 0)
+        traits |= OP_ATTENTION;
     for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
-        if (strcmp(k->op, OPS[i]) == 0)
-            return true;
-    return false;
+        if (strcmp(op, OPS[i].op) == 0)
+            return traits | OPS[i].traits;
+    return traits;
 }
 
-static bool is_same_statement(const calls *c, int32_t x, int32_t y)
+/* By kernel. A program has few operators, and most kernels of one point to the same text. */
+static uint32_t *find_traits(const program *p, arena *a)
 {
-    const kernel *a = &c->program->kernels.items[x], *b = &c->program->kernels.items[y];
-    return (a->layer >= 0 && a->layer == b->layer) ||
-           (is_arithmetic(a) && is_arithmetic(b) && str_eq(scope_of(c, x).path, scope_of(c, y).path));
+    enum { KNOWN = 64 };
+    struct {
+        const char *op;
+        uint32_t traits;
+    } known[KNOWN] = {0};
+    uint32_t *traits = arena_room(a, (size_t)p->kernels.count + 1, sizeof *traits);
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const char *op = p->kernels.items[i].op;
+        size_t at = ((uintptr_t)op >> 2 ^ (uintptr_t)op >> 8) % KNOWN;
+        if (known[at].op != op) {
+            known[at].op = op;
+            known[at].traits = traits_of(op);
+        }
+        traits[i] = known[at].traits;
+    }
+    return traits;
 }
 
-/* torch.cat([x, a * cos + b * sin]): what was computed on the way has no name. */
-static bool is_same_formula(const calls *c, int32_t maker, int32_t reader)
+/* ---- statements ----------------------------------------------------------------------------------------------------- */
+
+/* The kernels of a statement, as far as the program shows: those of one operator, and sums and products in a row. */
+typedef struct statement {
+    int32_t first, last;
+} statement;
+
+static bool is_same_code(const calls *c, int32_t x, int32_t y)
 {
-    if (maker < 0 || reader >= c->count)
-        return false;
-    return is_arithmetic(&c->program->kernels.items[maker]) &&
-           str_eq(scope_of(c, maker).path, scope_of(c, reader).path);
+    const scope *a = scope_at(c, x), *b = scope_at(c, y);
+    return a == b || str_eq(a->path, b->path);
 }
 
-/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the name goes over to the result. */
-static bool is_cast_at_once(const calls *c, int32_t kernel_index)
+static bool is_same_statement(const calls *c, const uint32_t *traits, int32_t x, int32_t y)
 {
-    if (kernel_index + 1 >= c->count)
-        return false;
-    const kernel *k = &c->program->kernels.items[kernel_index], *next = k + 1;
-    return strcmp(next->op, "_to_copy") == 0 && next->layer == k->layer && next->inputs[0] == k->outputs[0];
+    const kernel *kernels = c->program->kernels.items;
+    return (kernels[x].layer >= 0 && kernels[x].layer == kernels[y].layer) ||
+           (traits[x] & traits[y] & OP_ARITHMETIC && is_same_code(c, x, y));
 }
 
-/* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
-static int32_t statement_end(const calls *c, int32_t maker, int32_t reader)
+/* By kernel of the forward pass. */
+static statement *find_statements(const calls *c, const uint32_t *traits, arena *a)
 {
-    /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns. */
-    enum { TO_RESULT = 2 };
-    int32_t begin = reader, end = reader;
-    if (reader >= c->count)
-        return reader;
-    const kernel *k = &c->program->kernels.items[reader];
-    if (strcmp(k->op, "_softmax") == 0 && reader + TO_RESULT < c->count && strcmp(k[TO_RESULT].op, "where") == 0)
-        return reader + TO_RESULT;
-    while (end + 1 < c->count && is_same_statement(c, end, end + 1))
-        end++;
-    while (begin > 0 && begin > maker && is_same_statement(c, begin - 1, begin))
-        begin--;
-    return maker < begin ? end : reader;
-}
-
-/* ---- variables ----------------------------------------------------------------------------------------------------- */
-
-/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though it needs them no
- * more. Files do not tell; these are classes of timm, by the names of the modules that make and read the value ("*": a name that begins so,
- * or any). */
-static const struct {
-    const char *made_in, *read_in;
-    bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
-} KEPT[] = {
-    {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
-    {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
-    {"act0", "", false},         /* split_attn.py: x, which is summed twice */
-    {"bn0", "", false},          /* the same, where the activation wrote over it */
-    {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
-    {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
-    {"*", "comb_iter_*", false}, /* and what they read */
-    {"cell_*", "*", true},       /* the same: every cell */
-    {"reduction_cell_*", "*", true},
-};
-
-static bool is_like(str name, const char *pattern)
-{
-    size_t length = strlen(pattern);
-    return length && pattern[length - 1] == '*' ? name.len >= length - 1 && memcmp(name.ptr, pattern, length - 1) == 0
-                                                : str_is(name, pattern);
-}
-
-/* The module at this depth that the kernel lies in; empty: its node belongs to the one around it. */
-static str part_at(const calls *c, int32_t kernel_index, int depth)
-{
-    scope s = scope_of(c, kernel_index);
-    str part = next_part(&s);
-    while (depth-- > 0)
-        part = next_part(&s);
-    return part;
-}
-
-/* What `maker` made has a name until the function returns in which `reader` or its module is called; then behind which kernel that is. */
-static int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
-{
-    bool is_deeper;
-    if (reader >= c->count)
-        return reader;
-    int shared = shared_depth(scope_of(c, maker), scope_of(c, reader), &is_deeper);
-    if (shared >= MAX_DEPTH)
-        return reader;
-    str made_in = part_at(c, maker, shared), read_in = part_at(c, reader, shared);
-    if (shared == 0 && str_is(made_in, "pos_embed") && !read_in.len) /* xcit.py: pos_encoding */
-        return c->count - 1;
-    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
-        if (is_like(made_in, KEPT[i].made_in) && is_like(read_in, KEPT[i].read_in) &&
-            (!KEPT[i].is_own || !part_at(c, maker, shared + 1).len))
-            return shared > 0 ? c->ends[reader][shared - 1] : c->count - 1;
-    return reader;
+    statement *statements = arena_room(a, (size_t)c->count + 1, sizeof *statements);
+    for (int32_t first = 0, last; first < c->count; first = last + 1) {
+        for (last = first; last + 1 < c->count && is_same_statement(c, traits, last, last + 1);)
+            last++;
+        for (int32_t i = first; i <= last; i++)
+            statements[i] = (statement){first, last};
+    }
+    return statements;
 }
 
 /* ---- storages ------------------------------------------------------------------------------------------------------ */
@@ -230,76 +133,66 @@ typedef struct builder {
     int32_t *made_at;     /* by storage: the first kernel that writes it; -1: none */
     const bool *is_given; /* by storage: an input of the network; NULL: what no kernel writes is */
     const uint8_t *bits;  /* by storage: of the widest form that kernels read; NULL: that of the file */
+    const uint32_t *traits;      /* by kernel: of its operator */
+    const statement *statements; /* by kernel of the forward pass */
     calls calls;
 } builder;
 
+/* torch.cat([x, a * cos + b * sin]): what was computed on the way has no name. */
+static bool is_same_formula(const builder *b, int32_t maker, int32_t reader)
+{
+    return maker >= 0 && reader < b->calls.count && b->traits[maker] & OP_ARITHMETIC &&
+           is_same_code(&b->calls, maker, reader);
+}
+
+/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the name goes over to the result. */
+static bool is_cast_at_once(const builder *b, int32_t kernel_index)
+{
+    if (kernel_index + 1 >= b->calls.count)
+        return false;
+    const kernel *k = &b->program->kernels.items[kernel_index], *next = k + 1;
+    return b->traits[kernel_index + 1] & OP_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
+}
+
+/* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
+static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
+{
+    /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns. */
+    enum { TO_RESULT = 2 };
+    if (reader >= b->calls.count)
+        return reader;
+    if (b->traits[reader] & OP_SOFTMAX && reader + TO_RESULT < b->calls.count &&
+        b->traits[reader + TO_RESULT] & OP_WHERE)
+        return reader + TO_RESULT;
+    return maker < b->statements[reader].first ? b->statements[reader].last : reader;
+}
+
 /* ---- in place ------------------------------------------------------------------------------------------------------- */
+
+/* Layers of a norm and an activation are made to work in place; networks without norms have activations of their own. */
+static bool follows_norm(const builder *b, int32_t index)
+{
+    const kernel *k = &b->program->kernels.items[index];
+    return index > 0 && b->traits[index - 1] & OP_NORM && k[-1].outputs[0] == k->inputs[0];
+}
 
 /* Programs write each result into memory of its own, because files do not tell. Networks of convolutions write activations over their
  * input where nobody needs that any more, and sums that an activation follows over the branch. (PyTorch's traces of 625 networks in
  * training: 22,369 of 24,473 times relu, 851 of 882 times hardswish, 5,393 of 6,305 times silu, which copies its input before;
  * 4,826 of 6,672 sums before a relu.) */
-static bool is_rectifier(const kernel *k)
+static bool writes_over_input(const builder *b, int32_t index, bool is_training)
 {
-    static const char *const OPS[] = {"relu", "hardtanh", "leaky_relu"};
-    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
-        if (strcmp(k->op, OPS[i]) == 0)
-            return true;
-    return false;
-}
-
-/* Layers of a norm and an activation are made to work in place; networks without norms have activations of their own. */
-static bool follows_norm(const program *p, int32_t index)
-{
+    const program *p = b->program;
     const kernel *k = &p->kernels.items[index];
-    return index > 0 && strstr(k[-1].op, "norm") && k[-1].outputs[0] == k->inputs[0];
-}
-
-static bool is_batch_norm(const kernel *k)
-{
-    return (strcmp(k->op, "cudnn_batch_norm") == 0 || strcmp(k->op, "native_batch_norm") == 0) && k->input_count > 0;
-}
-
-/* A compiler writes over an input that it needs no more, where elements lie alike. */
-static bool is_fused(const kernel *k)
-{
-    return strncmp(k->op, "triton", 6) == 0 && k->output_count > 0;
-}
-
-/* Does the second kernel lie in the module whose code calls the first? */
-static bool is_within(const calls *c, int32_t first, int32_t second)
-{
-    if (first >= c->count || second >= c->count)
+    if (b->traits[index] & OP_RECTIFIER)
         return true;
-    scope outer = scope_of(c, first);
-    int own = outer.mark == '.' && outer.path.len > 0; /* the kernel's own name, in names without strokes */
-    bool is_deeper;
-    return shared_depth(outer, scope_of(c, second), &is_deeper) >= depth_of(outer) - own;
-}
-
-/* An activation is free to write over what the code around it made, not over what that code was given. */
-static bool is_made_beside(const calls *c, int32_t maker, int32_t index)
-{
-    if (index >= c->count || maker < 0)
-        return true;
-    scope own = scope_of(c, index);
-    bool is_deeper;
-    return shared_depth(scope_of(c, maker), own, &is_deeper) >= depth_of(own) - 1;
-}
-
-static bool writes_over_input(const calls *c, int32_t index, bool is_training)
-{
-    const program *p = c->program;
-    const kernel *k = &p->kernels.items[index];
-    if (is_rectifier(k))
-        return true;
-    if (strcmp(k->op, "silu") == 0 || strcmp(k->op, "hardswish") == 0)
-        return !is_training && p->tensors.items[k->outputs[0]].rank == 4 && follows_norm(p, index);
-    if (strcmp(k->op, "add") != 0 || index + 1 >= p->kernels.count)
+    if (b->traits[index] & OP_GATED)
+        return !is_training && p->tensors.items[k->outputs[0]].rank == 4 && follows_norm(b, index);
+    if (!(b->traits[index] & OP_ADD) || index + 1 >= p->kernels.count)
         return false;
     const kernel *next = k + 1;
-    return is_rectifier(next) && next->input_count == 1 && next->inputs[0] == k->outputs[0] &&
-           is_within(c, index, index + 1);
+    return b->traits[index + 1] & OP_RECTIFIER && next->input_count == 1 && next->inputs[0] == k->outputs[0] &&
+           is_within(&b->calls, index, index + 1);
 }
 
 /* No device has as much; sums over all storages cannot overflow. */
@@ -331,7 +224,7 @@ static int32_t input_written_over(const builder *b, const int32_t *last_use, con
     return -1;
 }
 
-static void share(builder *b, const lower_options *options, const lifetime_rules *rules, arena *a)
+static void share(builder *b, const lower_options *options, lifetime_rules rules, arena *a)
 {
     const program *p = b->program;
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
@@ -344,9 +237,9 @@ static void share(builder *b, const lower_options *options, const lifetime_rules
     }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        for (int32_t j = 0; j < k->input_count && strcmp(k->op, "leaky_relu_backward") != 0; j++)
-            last_use[p->tensors.items[k->inputs[j]].storage] =
-                i; /* that one reads the result of one that worked in place */
+        /* leaky_relu_backward reads the result of one that worked in place */
+        for (int32_t j = 0; j < k->input_count && !(b->traits[i] & OP_LEAKY_BACKWARD); j++)
+            last_use[p->tensors.items[k->inputs[j]].storage] = i;
         for (int32_t j = 0; j < k->output_count; j++) {
             const placed_tensor *t = &p->tensors.items[k->outputs[j]];
             is_ours[t->storage] |= !t->is_weight && last_use[t->storage] < 0;
@@ -357,13 +250,14 @@ static void share(builder *b, const lower_options *options, const lifetime_rules
     }
     for (int32_t i = 0; options->runtime != RUNTIME_ENGINE && i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        bool is_norm = rules->norms_in_place && k->phase == PHASE_FORWARD && is_batch_norm(k) &&
-                       is_ours[p->tensors.items[k->inputs[0]].storage];
+        bool is_norm = rules.norms_in_place && k->phase == PHASE_FORWARD && b->traits[i] & OP_BATCH_NORM &&
+                       k->input_count > 0 && is_ours[p->tensors.items[k->inputs[0]].storage];
+        /* A compiler writes over an input that it needs no more, where elements lie alike. */
         if (options->runtime == RUNTIME_INDUCTOR
-                ? !is_fused(k)
-                : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(&b->calls, i, is_training)))
+                ? !(b->traits[i] & OP_FUSED && k->output_count > 0)
+                : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        if (rules->norms_in_place && strcmp(k->op, "add") == 0) /* a norm needs what it wrote: sums leave it alone */
+        if (rules.norms_in_place && b->traits[i] & OP_ADD) /* a norm needs what it wrote: sums leave it alone */
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
@@ -407,13 +301,12 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     l->read = kernel_index;
     int32_t until = held_until(&b->calls, l->birth, kernel_index);
     if (!is_made && l->birth >= 0) {
-        int32_t kept = kept_until(&b->calls, l->birth, kernel_index),
-                end = statement_end(&b->calls, l->birth, kernel_index);
+        int32_t kept = kept_until(&b->calls, l->birth, kernel_index), end = statement_end(b, l->birth, kernel_index);
         until = until > kept ? until : kept;
         until = until > end ? until : end;
     }
-    if (!is_made && l->birth >= 0 && strcmp(k->op, "cat") == 0 && !is_same_formula(&b->calls, l->birth, kernel_index) &&
-        !is_cast_at_once(&b->calls, kernel_index)) { /* the list of what is put together is a variable */
+    if (!is_made && l->birth >= 0 && b->traits[kernel_index] & OP_CAT && !is_same_formula(b, l->birth, kernel_index) &&
+        !is_cast_at_once(b, kernel_index)) { /* the list of what is put together is a variable */
         int32_t returned = list_ends_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -437,18 +330,19 @@ static void keep(lifetime *l, int32_t until)
 }
 
 /* A product of two values, attention. */
-static bool is_between_values(const builder *b, const kernel *k)
+static bool is_between_values(const builder *b, int32_t index)
 {
-    if (k->input_count < 2 || strcmp(k->op, "bmm") != 0)
-        return strncmp(k->op, "_scaled_dot_product", 19) == 0;
+    const kernel *k = &b->program->kernels.items[index];
+    if (k->input_count < 2 || !(b->traits[index] & OP_BMM))
+        return b->traits[index] & OP_ATTENTION;
     const placed_tensor *tensors = b->program->tensors.items;
     return b->weights[tensors[k->inputs[0]].storage] == NO_TENSOR &&
            b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
 }
 
-static bool is_copy(const kernel *k)
+static bool is_copy(const builder *b, int32_t index)
 {
-    return k->input_count == 1 && (strcmp(k->op, "clone") == 0 || strcmp(k->op, "_to_copy") == 0);
+    return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (OP_CLONE | OP_CAST);
 }
 
 /* Operands of such products have names of their own (q, k, v), which last until the function returns. Casts and copies that the operator makes
@@ -457,10 +351,10 @@ static void keep_operands(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
     for (int32_t i = 0; i < b->calls.count; i++) {
-        for (int32_t j = 0; is_between_values(b, &kernels[i]) && j < kernels[i].input_count; j++) {
+        for (int32_t j = 0; is_between_values(b, i) && j < kernels[i].input_count; j++) {
             lifetime *l = lifetime_of(b, kernels[i].inputs[j]);
-            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(&kernels[l->birth]) &&
-                                 !(l->birth > 0 && is_cast_at_once(&b->calls, l->birth - 1));) {
+            for (int32_t at = i; l->birth >= 0 && l->birth < at && is_copy(b, l->birth) &&
+                                 !(l->birth > 0 && is_cast_at_once(b, l->birth - 1));) {
                 at = l->birth;
                 l = lifetime_of(b, kernels[at].inputs[0]);
             }
@@ -469,45 +363,12 @@ static void keep_operands(builder *b)
     }
 }
 
-/* The module that the code around this kernel calls next returns behind the kernel that is told. */
-static int32_t next_call_end(const calls *c, int32_t kernel_index)
-{
-    scope own = scope_of(c, kernel_index);
-    int depth = depth_of(own);
-    for (int32_t i = kernel_index + 1; i < c->count && depth < MAX_DEPTH; i++) {
-        bool is_deeper;
-        if (shared_depth(own, scope_of(c, i), &is_deeper) < depth)
-            break;
-        if (is_deeper)
-            return c->ends[i][depth];
-    }
-    return kernel_index;
-}
-
-/* The module behind the one at this depth that the kernel lies in, in the same code, returns behind the kernel that is told. */
-static int32_t next_call_at(const calls *c, int32_t kernel_index, int depth)
-{
-    int32_t next = c->ends[kernel_index][depth] + 1;
-    bool is_deeper;
-    if (next >= c->count || shared_depth(scope_of(c, kernel_index), scope_of(c, next), &is_deeper) < depth)
-        return kernel_index;
-    return c->ends[next][depth];
-}
-
-/* The kernel that made what this one reads first, if it is this operator's; -1: none. */
-static int32_t maker_of(const builder *b, int32_t kernel_index, const char *op)
+/* The kernel that made what this one reads first, if it is such an operator; -1: none. */
+static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
 {
     const kernel *k = &b->program->kernels.items[kernel_index];
     int32_t maker = k->input_count > 0 ? lifetime_of(b, k->inputs[0])->birth : -1;
-    return maker >= 0 && strcmp(b->program->kernels.items[maker].op, op) == 0 ? maker : -1;
-}
-
-static bool has_kernel(const calls *c, const char *op)
-{
-    for (int32_t i = 0; i < c->count; i++)
-        if (strcmp(c->program->kernels.items[i].op, op) == 0)
-            return true;
-    return false;
+    return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
 /* Attention in windows, every second time shifted ones (Swin): a function is given norm1(x), rolls, pads, cuts it into windows and gives these to a
@@ -515,12 +376,14 @@ static bool has_kernel(const calls *c, const char *op)
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
-    int32_t count = has_kernel(&b->calls, "roll") ? b->calls.count : 0;
-    for (int32_t i = 0; i < count; i++) {
-        int32_t padded = strcmp(kernels[i].op, "clone") == 0 ? maker_of(b, i, "constant_pad_nd") : -1;
+    bool has_rolls = false;
+    for (int32_t i = 0; i < b->calls.count && !has_rolls; i++)
+        has_rolls = b->traits[i] & OP_ROLL;
+    for (int32_t i = 0; has_rolls && i < b->calls.count; i++) {
+        int32_t padded = b->traits[i] & OP_CLONE ? maker_of(b, i, OP_PAD) : -1;
         if (padded < 0)
             continue;
-        int32_t rolled = maker_of(b, padded, "roll"), end = next_call_end(&b->calls, i);
+        int32_t rolled = maker_of(b, padded, OP_ROLL), end = next_call_end(&b->calls, i);
         keep(lifetime_of(b, kernels[padded].outputs[0]), end);
         keep(lifetime_of(b, kernels[rolled >= 0 ? rolled : padded].inputs[0]), end);
     }
@@ -531,13 +394,12 @@ static void keep_activated(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
     for (int32_t i = 0; i < b->calls.count; i++) {
-        int32_t maker = strcmp(kernels[i].op, "gelu") == 0 ? maker_of(b, i, "convolution") : -1;
+        int32_t maker = b->traits[i] & OP_GELU ? maker_of(b, i, OP_CONVOLUTION) : -1;
         if (maker < 0)
             continue;
-        scope own = scope_of(&b->calls, i);
-        bool is_deeper;
-        int shared = shared_depth(scope_of(&b->calls, maker), own, &is_deeper);
-        str name = part_at(&b->calls, i, shared);
+        const scope *own = scope_at(&b->calls, i);
+        int shared = shared_depth(scope_at(&b->calls, maker), own);
+        str name = part_at(&b->calls, own, shared);
         if (str_is(name, "act2") || str_is(name, "act2b") || str_is(name, "act3"))
             keep(lifetime_of(b, kernels[i].inputs[0]), next_call_at(&b->calls, i, shared));
     }
@@ -556,20 +418,19 @@ static void keep_casts(builder *b, const lower_options *options)
         end--;
     for (int32_t i = 0; casts && i <= end && p->kernels.items[i].phase == PHASE_FORWARD; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (k->input_count != 1 || strcmp(k->op, "_to_copy") != 0 || !p->tensors.items[k->inputs[0]].is_weight)
+        if (k->input_count != 1 || !(b->traits[i] & OP_CAST) || !p->tensors.items[k->inputs[0]].is_weight)
             continue;
         lifetime *l = &b->items[b->shares[p->tensors.items[k->outputs[0]].storage]];
         l->death = l->death > end ? l->death : end;
     }
 }
 
-/* Until PyTorch 1.11 autograd kept what a softmax reads, besides what it writes. */
 static void keep_scores(builder *b)
 {
     const program *p = b->program;
     for (int32_t i = 0; i < p->kernels.count && p->kernels.items[i].phase == PHASE_FORWARD; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (strcmp(k->op, "_softmax") != 0 || k->input_count < 1 || k->output_count < 1)
+        if (!(b->traits[i] & OP_SOFTMAX) || k->input_count < 1 || k->output_count < 1)
             continue;
         lifetime *read = &b->items[b->shares[p->tensors.items[k->inputs[0]].storage]];
         const lifetime *made = &b->items[b->shares[p->tensors.items[k->outputs[0]].storage]];
@@ -621,21 +482,28 @@ static uint8_t *find_bits(const program *p, arena *a)
     return bits;
 }
 
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
-                       arena *a)
+lifetime_rules lifetime_rules_of(int version, bool norms_in_place)
+{
+    return (lifetime_rules){.keeps_scores = version < 111, .norms_in_place = norms_in_place};
+}
+
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, lifetime_rules rules,
+                       arena *a, arena *scratch)
 {
     builder b = {.program = p, .items = arena_room(a, (size_t)p->storage_count + 1, sizeof(lifetime))};
-    b.shares = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.shares);
-    b.weights = arena_room(a, (size_t)p->storage_count + 1, sizeof *b.weights);
+    b.shares = arena_room(scratch, (size_t)p->storage_count + 1, sizeof *b.shares);
+    b.weights = arena_room(scratch, (size_t)p->storage_count + 1, sizeof *b.weights);
     for (int32_t i = 0; i < p->storage_count; i++)
         b.weights[i] = NO_TENSOR;
     for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* the first of a storage is the whole */
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
-    b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, a);
-    share(&b, options, rules, a);
-    b.bits = options->runtime == RUNTIME_ENGINE ? find_bits(p, a) : NULL;
-    b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, a) : NULL;
+    b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, scratch);
+    b.traits = find_traits(p, scratch);
+    b.statements = find_statements(&b.calls, b.traits, scratch);
+    share(&b, options, rules, scratch);
+    b.bits = options->runtime == RUNTIME_ENGINE ? find_bits(p, scratch) : NULL;
+    b.is_given = net && options->runtime == RUNTIME_INDUCTOR ? find_given(p, net, scratch) : NULL;
     for (int32_t i = 0; i < p->storage_count; i++)
         b.items[i] = (lifetime){.read = BEFORE_ALL, .birth = BEFORE_ALL, .death = INT32_MAX, .layer = NO_NODE};
     for (int32_t i = 0; i < p->kernels.count; i++) {
@@ -649,7 +517,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     keep_shifted(&b);
     keep_activated(&b);
     keep_casts(&b, options);
-    if (rules->version < 111)
+    if (rules.keeps_scores)
         keep_scores(&b);
     keep_outputs(&b, net);
     return b.items;

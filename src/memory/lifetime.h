@@ -35,12 +35,22 @@ int64_t dense_bytes(const placed_tensor *t);
 
 /* What the software does besides what the program tells. */
 typedef struct lifetime_rules {
-    int version;         /* of PyTorch: torch_version() */
+    bool keeps_scores;   /* autograd keeps what a softmax reads, besides what it writes: PyTorch before 1.11 */
     bool norms_in_place; /* batch norms write over what they read; their way back starts from what they wrote */
 } lifetime_rules;
 
-/* One for each storage of the program. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel reads. */
-lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, const lifetime_rules *rules,
-                       arena *a);
+enum { LIFETIME_RULES = 4 };
+static inline int lifetime_rules_key(lifetime_rules rules)
+{
+    return rules.keeps_scores | rules.norms_in_place << 1;
+}
+
+/* For a version of PyTorch: torch_version(). */
+lifetime_rules lifetime_rules_of(int version, bool norms_in_place);
+
+/* One for each storage of the program, in `a`. `net` gives the modules by the names of its nodes; NULL: nobody holds what no kernel
+ * reads. No device goes in. `scratch` gets what is needed on the way. */
+lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, lifetime_rules rules,
+                       arena *a, arena *scratch);
 
 #endif

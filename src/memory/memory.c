@@ -322,8 +322,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
     memory_use *u = ARENA_NEW(a, memory_use);
     u->fits = true;
     u->failed_kernel = -1;
-    lifetime_rules rules = {.version = q->version, .norms_in_place = q->norms_in_place};
-    u->lifetimes = lifetimes_of(of, q->net, q->options, &rules, a);
+    u->lifetimes = q->lifetimes;
     u->of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     u->reserved_of_kernel = ARENA_ARRAY(a, int64_t, kernels);
     int32_t tuned;

@@ -13,14 +13,13 @@ typedef struct kernel_workspace {
 
 typedef struct memory_question {
     const program *program;
-    const network *net; /* that it was lowered from; NULL: modules and outputs are not known */
+    const lifetime *lifetimes; /* of the program */
     const lower_options *options;
     const kernel_workspace *workspaces; /* by kernel; NULL: none */
     int64_t product_workspace_bytes;    /* that the library for matrix products keeps from its first call on */
     int version;                        /* of PyTorch: torch_version() */
     bool autotunes; /* cuDNN tries convolutions out in the first pass; then the allocator gives back what it keeps */
     bool returns;   /* the step is a function that lets go of the outputs; else they stay until the next ones */
-    bool norms_in_place; /* batch norms write over what they read; their way back starts from what they wrote */
     int64_t limit_bytes; /* that the allocator may take; INT64_MAX: as much as it asks for */
 } memory_question;
 
@@ -33,7 +32,7 @@ typedef struct memory_use {
     int32_t peak_kernel;
     int64_t *of_kernel; /* by kernel, in the last step */
     int64_t *reserved_of_kernel;
-    const lifetime *lifetimes; /* by storage */
+    const lifetime *lifetimes; /* by storage: those of the question */
     /* Without rounding, workspaces and cache, in the last step: before it, and the peak and the end of each phase. */
     int64_t live_before, live_peak[PHASE_UPDATE + 1], live_end[PHASE_UPDATE + 1];
     int64_t saved; /* kept by autograd for the way back, parameters not counted */

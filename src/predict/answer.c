@@ -266,11 +266,14 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
 
 /* ---- memory --------------------------------------------------------------------------------------------------------- */
 
-static void fill_memory(sooth_prediction *answer, const network *net, const setting *where)
+static void fill_memory(sooth_prediction *answer, sooth_model *model, const setting *where)
 {
     const program *p = answer->program;
+    const network *net = &model->net;
+    const lifetime *lifetimes = lowered_lifetimes(answer->lowered, model, footprint_rules(where), &answer->arena);
     footprint *f = ARENA_NEW(&answer->arena, footprint);
-    *f = footprint_of(p, net, where, workspaces_of(p, &answer->lowered->works, where, &answer->arena), &answer->arena);
+    *f = footprint_of(p, lifetimes, where, workspaces_of(p, &answer->lowered->works, where, &answer->arena),
+                      &answer->arena);
     answer->memory = f;
     for (int32_t i = 0; i < p->storage_count; i++) {
         const lifetime *l = &f->use->lifetimes[i];
@@ -339,7 +342,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_totals(answer, times, where, &busy);
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
-        fill_memory(answer, &model->net, where);
+        fill_memory(answer, model, where);
     for (int32_t i = 0; i < model->source.notes.count;
          i++) /* how the network was built, where the file left something open */
         add_note(answer, arena_printf(&answer->arena, "Of the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);

@@ -70,8 +70,13 @@ static int64_t largest_live(const memory_use *u)
     return most;
 }
 
-footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
-                       arena *a)
+lifetime_rules footprint_rules(const setting *where)
+{
+    return lifetime_rules_of(torch_version(where->stack), where->norms_in_place);
+}
+
+footprint footprint_of(const program *p, const lifetime *lifetimes, const setting *where,
+                       const kernel_workspace *workspaces, arena *a)
 {
     memory_constants c = memory_constants_for(where->device);
     bool is_training = where->lower.mode != MODE_INFER;
@@ -79,13 +84,12 @@ footprint footprint_of(const program *p, const network *net, const setting *wher
     /* By PyTorch's allocator for what ours holds, as long as there is room. */
     double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
     memory_question q = {.program = p,
-                         .net = net,
+                         .lifetimes = lifetimes,
                          .options = &where->lower,
                          .workspaces = workspaces,
                          .version = torch_version(where->stack),
                          .autotunes = where->autotunes,
                          .returns = where->returns,
-                         .norms_in_place = where->norms_in_place,
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
     f.use = memory_of(&q, a);

@@ -18,9 +18,12 @@ typedef struct footprint {
     const memory_use *use;
 } footprint;
 
-/* `net` is the network that the program was lowered from; `workspaces` are those of workspaces_of() or NULL. Everything is in `a`. */
-footprint footprint_of(const program *p, const network *net, const setting *where, const kernel_workspace *workspaces,
-                       arena *a);
+/* For lifetimes_of(). */
+lifetime_rules footprint_rules(const setting *where);
+
+/* `lifetimes` are the program's under footprint_rules(); `workspaces` are those of workspaces_of() or NULL. Everything is in `a`. */
+footprint footprint_of(const program *p, const lifetime *lifetimes, const setting *where,
+                       const kernel_workspace *workspaces, arena *a);
 
 /* By kernel; `works` are those of the program. */
 kernel_workspace *workspaces_of(const program *p, const work_list *works, const setting *where, arena *a);

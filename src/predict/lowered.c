@@ -42,6 +42,17 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
     return l;
 }
 
+const lifetime *lowered_lifetimes(lowered *l, sooth_model *model, lifetime_rules rules, arena *scratch)
+{
+    const lifetime **own = &l->lifetimes[lifetime_rules_key(rules)];
+    if (!*own) {
+        l->arena.fail = &model->fail;
+        *own = lifetimes_of(l->program, &model->net, &l->options, rules, &l->arena, scratch);
+        l->arena.fail = NULL;
+    }
+    return *own;
+}
+
 void lowered_release(lowered *l)
 {
     if (!l || atomic_fetch_sub(&l->holders, 1) > 1)

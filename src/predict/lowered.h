@@ -4,6 +4,7 @@
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H
 
+#include "memory/lifetime.h"
 #include "predict/work.h"
 
 #include <stdatomic.h>
@@ -12,13 +13,16 @@ typedef struct lowered {
     atomic_int holders;
     lower_options options;
     arena arena;
-    const program *program; /* nothing in it lies in the model */
-    work_list works;        /* what its kernels do */
+    const program *program;                    /* nothing in it lies in the model */
+    work_list works;                           /* what its kernels do */
+    const lifetime *lifetimes[LIFETIME_RULES]; /* by lifetime_rules_key(); NULL: not asked for yet */
 } lowered;
 
 /* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through
  * the model. */
 lowered *lowered_get(sooth_model *model, const lower_options *options);
+/* Of the model's program, computed when they are first asked for. `scratch` gets what is needed on the way. Fails through the model. */
+const lifetime *lowered_lifetimes(lowered *l, sooth_model *model, lifetime_rules rules, arena *scratch);
 void lowered_release(lowered *l); /* NULL is allowed */
 
 #endif

@@ -291,6 +291,14 @@ def generated():
     yield from language_models()
 
 
+def sum_of_terms(count):
+    """x + x + x + …, all in the code of one module: one statement for the rules about memory."""
+    shape = data(2, data(1, number(1, 1) + data(2, data(1, number(1, 4)))))
+    nodes = b"".join(data(1, data(1, f"v{i}" if i else "x") + data(1, "x") + data(2, f"v{i + 1}") + data(3, f"/sum/Add_{i}") + data(4, "Add"))
+                     for i in range(count))
+    return number(1, 8) + data(7, nodes + data(11, data(1, "x") + shape) + data(12, data(1, f"v{count}"))) + data(8, number(2, 17))
+
+
 def run(arguments, limit_s):
     """The finished process, or what is wrong."""
     def limits():
@@ -346,6 +354,8 @@ def results():
             if (TESTS / "hostile" / name).is_file():
                 wrong = wrong or judge(path, limit_s, (0, 2, 3, 4), "--gpu", "a100", "--precision", "amp", command="predict")
             yield name, wrong
+        pathlib.Path(path).write_bytes(sum_of_terms(40000))
+        yield "predict: a sum of 40,000 terms", judge(path, LIMIT_S, (0,), "--gpu", "a100", command="predict")
 
 
 if __name__ == "__main__":

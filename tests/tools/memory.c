@@ -58,7 +58,8 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
     if (setjmp(w->model->fail.jump) == 0) {
         const program *p = lower(w->model, &where->lower, &a);
         work_list works = work_of_program(p, &a);
-        footprint f = footprint_of(p, &w->model->net, where, workspaces_of(p, &works, where, &a), &a);
+        const lifetime *lifetimes = lifetimes_of(p, &w->model->net, &where->lower, footprint_rules(where), &a, &a);
+        footprint f = footprint_of(p, lifetimes, where, workspaces_of(p, &works, where, &a), &a);
         print(&f);
     }
     arena_free(&a);

@@ -146,8 +146,12 @@ static const memory_use *use_with(sooth_model *model, const lower_options *optio
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     program *p = lower(model, options, &room);
-    memory_question q = {
-        .program = p, .net = &model->net, .options = options, .version = version, .limit_bytes = limit};
+    lifetime_rules rules = lifetime_rules_of(version, false);
+    memory_question q = {.program = p,
+                         .lifetimes = lifetimes_of(p, &model->net, options, rules, &room, &room),
+                         .options = options,
+                         .version = version,
+                         .limit_bytes = limit};
     return memory_of(&q, &room);
 }
 
@@ -240,13 +244,16 @@ static void norms_in_place_keep_no_input(void **state)
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     lower_options options = {.mode = MODE_TRAIN};
-    memory_question q = {.program = lower(model, &options, &room),
-                         .net = &model->net,
+    const program *p = lower(model, &options, &room);
+    lifetime_rules rules = lifetime_rules_of(112, false);
+    memory_question q = {.program = p,
+                         .lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room),
                          .options = &options,
                          .version = 112,
                          .limit_bytes = INT64_MAX};
     int64_t apart = memory_of(&q, &room)->saved;
-    q.norms_in_place = true;
+    rules.norms_in_place = true;
+    q.lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room);
     int64_t in_place = memory_of(&q, &room)->saved;
     /* Of a block whose convolutions write 1, 1 and 4 parts, 12 parts were kept: what convolutions wrote, and what norms and the sum in the
      * place of the last did. In place, norms write over convolutions, the sum beside them: 10 parts. */

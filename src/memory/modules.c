@@ -1,0 +1,282 @@
+#include "memory/modules.h"
+
+/* ---- names ---------------------------------------------------------------------------------------------------------- */
+
+/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though it needs them no
+ * more. Files do not say so; these are classes of timm, by the names of the modules that make and read the value ("*": a name that begins so,
+ * or any). */
+static const struct {
+    const char *made_in, *read_in;
+    bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
+} KEPT[] = {
+    {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
+    {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
+    {"act0", "", false},         /* split_attn.py: x, which is summed twice */
+    {"bn0", "", false},          /* the same, where the activation wrote over it */
+    {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
+    {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
+    {"*", "comb_iter_*", false}, /* and what they read */
+    {"cell_*", "*", true},       /* the same: every cell */
+    {"reduction_cell_*", "*", true},
+};
+enum { KEPT_COUNT = sizeof KEPT / sizeof *KEPT, KEPT_TO_END = KEPT_COUNT };
+
+static bool is_like(str name, const char *pattern)
+{
+    size_t length = strlen(pattern);
+    return length && pattern[length - 1] == '*' ? name.len >= length - 1 && memcmp(name.ptr, pattern, length - 1) == 0
+                                                : str_is(name, pattern);
+}
+
+static module_kind kind_of(str name)
+{
+    module_kind kind = {0};
+    for (int i = 0; i < KEPT_COUNT; i++) {
+        kind.made_in |= (uint16_t)(is_like(name, KEPT[i].made_in) << i);
+        kind.read_in |= (uint16_t)(is_like(name, KEPT[i].read_in) << i);
+    }
+    /* xcit.py: pos_encoding, which the network's own code reads */
+    kind.made_in |= (uint16_t)(str_is(name, "pos_embed") << KEPT_TO_END);
+    kind.read_in |= (uint16_t)((name.len == 0) << KEPT_TO_END);
+    return kind;
+}
+
+/* Modules by the one around them and their names. */
+typedef struct module_table {
+    calls *calls;
+    arena *arena;
+    int32_t *slots;   /* 0: free */
+    int32_t *parents; /* by module */
+    uint32_t capacity, parents_capacity;
+    size_t part_ends[MAX_PARTS]; /* of the newest scope, in its path */
+} module_table;
+
+static uint64_t hash_module(int32_t parent, str name)
+{
+    uint64_t hash = ((uint64_t)(uint32_t)parent << 32 ^ name.len) * 0x9e3779b97f4a7c15u;
+    if (name.len < 8)
+        return (hash ^ str_short(name)) * 0xc2b2ae3d27d4eb4fu;
+    for (size_t i = 0; i + 8 < name.len; i += 8) {
+        hash = (hash ^ str_eight(name.ptr + i)) * 0xc2b2ae3d27d4eb4fu;
+        hash ^= hash >> 29;
+    }
+    return (hash ^ str_eight(name.ptr + name.len - 8)) * 0xc2b2ae3d27d4eb4fu;
+}
+
+static uint32_t slot_of(const module_table *t, int32_t parent, str name)
+{
+    uint32_t at = (uint32_t)(hash_module(parent, name) >> 32) & (t->capacity - 1);
+    for (; t->slots[at]; at = (at + 1) & (t->capacity - 1))
+        if (t->parents[t->slots[at]] == parent && str_eq(t->calls->names.items[t->slots[at]], name))
+            break;
+    return at;
+}
+
+static int32_t add_module(module_table *t, int32_t parent, str name)
+{
+    int32_t number = t->calls->names.count;
+    *(str *)ARENA_PUSH_ROOM(t->arena, &t->calls->names) = name;
+    *(module_kind *)ARENA_PUSH_ROOM(t->arena, &t->calls->kinds) = kind_of(name);
+    t->parents[number] = parent;
+    return number;
+}
+
+static void grow_table(module_table *t)
+{
+    enum { FIRST = 256 };
+    int32_t count = t->calls->names.count;
+    t->capacity = t->capacity ? 2 * t->capacity : FIRST;
+    t->slots = ARENA_ARRAY(t->arena, int32_t, t->capacity);
+    int32_t *parents = arena_room(t->arena, t->capacity, sizeof *parents);
+    if (count)
+        memcpy(parents, t->parents, (size_t)count * sizeof *parents);
+    t->parents = parents;
+    for (int32_t i = 1; i < count; i++)
+        t->slots[slot_of(t, parents[i], t->calls->names.items[i])] = i;
+}
+
+static int32_t find_module(module_table *t, int32_t parent, str name)
+{
+    if (2 * (uint32_t)t->calls->names.count >= t->capacity)
+        grow_table(t);
+    uint32_t at = slot_of(t, parent, name);
+    if (!t->slots[at])
+        t->slots[at] = add_module(t, parent, name);
+    return t->slots[at];
+}
+
+/* ---- scopes --------------------------------------------------------------------------------------------------------- */
+
+static str path_of(const network *net, node_id layer, bool *is_dotted)
+{
+    *is_dotted = false;
+    if (layer < 0 || layer >= net->nodes.count)
+        return (str){"", 0};
+    str name = net->nodes.items[layer].name;
+    size_t length = name.len;
+    while (length && name.ptr[length - 1] != '/')
+        length--;
+    *is_dotted = !length && name.len;
+    return length ? (str){name.ptr, length} : name;
+}
+
+static size_t common_prefix(str a, str b)
+{
+    size_t length = a.len < b.len ? a.len : b.len, i = 0;
+    while (i + 8 <= length && str_eight(a.ptr + i) == str_eight(b.ptr + i))
+        i += 8;
+    while (i < length && a.ptr[i] == b.ptr[i])
+        i++;
+    return i;
+}
+
+/* The scope of a path, which often is that of the kernel before or begins as that one does. */
+static int32_t find_scope(module_table *t, str path, bool is_dotted)
+{
+    calls *c = t->calls;
+    const scope *last = c->scopes.count ? &c->scopes.items[c->scopes.count - 1] : NULL;
+    size_t common = last && last->is_dotted == is_dotted ? common_prefix(path, last->path) : 0;
+    if (last && common == path.len && common == last->path.len)
+        return c->scopes.count - 1;
+    scope s = {.path = path, .is_dotted = is_dotted};
+    size_t at = 0;
+    while (common && s.count < last->count && t->part_ends[s.count] < common) { /* the mark after it is the same, too */
+        s.modules[s.count] = last->modules[s.count];
+        at = t->part_ends[s.count++];
+    }
+    for (char mark = is_dotted ? '.' : '/'; s.count < MAX_PARTS; s.count++) {
+        while (at < path.len && path.ptr[at] == mark)
+            at++;
+        if (at == path.len)
+            break;
+        size_t end = at + 1;
+        while (end < path.len && path.ptr[end] != mark)
+            end++;
+        int32_t around = s.count ? s.modules[s.count - 1] : 0;
+        s.modules[s.count] = find_module(t, around, (str){path.ptr + at, end - at});
+        t->part_ends[s.count] = at = end;
+    }
+    *(scope *)ARENA_PUSH_ROOM(t->arena, &c->scopes) = s;
+    return c->scopes.count - 1;
+}
+
+static bool has_same_modules(const scope *a, const scope *b)
+{
+    return a == b || memcmp(a->modules, b->modules, sizeof a->modules) == 0;
+}
+
+calls find_calls(const program *p, const network *net, arena *a)
+{
+    calls c = {.program = p};
+    module_table table = {.calls = &c, .arena = a};
+    grow_table(&table);
+    add_module(&table, 0, (str){"", 0}); /* number 0: no module */
+    while (net && c.count < p->kernels.count && p->kernels.items[c.count].phase == PHASE_FORWARD)
+        c.count++;
+    c.scope_of = arena_room(a, (size_t)c.count + 1, sizeof *c.scope_of);
+    c.last_alike = arena_room(a, (size_t)c.count + 1, sizeof *c.last_alike);
+    c.ends = arena_room(a, (size_t)c.count + 1, sizeof *c.ends);
+    for (int32_t i = 0; i < c.count; i++) {
+        node_id layer = p->kernels.items[i].layer;
+        bool is_dotted;
+        if (i > 0 && layer == p->kernels.items[i - 1].layer) {
+            c.scope_of[i] = c.scope_of[i - 1];
+        } else {
+            str path = path_of(net, layer, &is_dotted);
+            c.scope_of[i] = find_scope(&table, path, is_dotted);
+        }
+    }
+    for (int32_t i = c.count - 1; i >= 0; i--) {
+        const scope *own = scope_at(&c, i), *after = i + 1 < c.count ? scope_at(&c, i + 1) : own;
+        int shared = i + 1 == c.count ? 0 : own == after ? depth_of(own) : shared_depth(own, after);
+        for (int d = 0; d < MAX_DEPTH; d++)
+            c.ends[i][d] = d < shared ? c.ends[i + 1][d] : i;
+        c.last_alike[i] = i + 1 < c.count && has_same_modules(own, after) ? c.last_alike[i + 1] : i;
+    }
+    return c;
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------ */
+
+int32_t held_until(const calls *c, int32_t maker, int32_t reader)
+{
+    if (reader >= c->count || maker < 0)
+        return reader;
+    const scope *to = scope_at(c, reader);
+    int shared = shared_depth(scope_at(c, maker), to);
+    return shared < MAX_DEPTH && to->modules[shared] ? c->ends[reader][shared] : reader;
+}
+
+int32_t returns_at(const calls *c, int32_t kernel_index)
+{
+    if (kernel_index >= c->count)
+        return kernel_index;
+    int depth = depth_of(scope_at(c, kernel_index));
+    return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
+}
+
+/* vovnet.py has its list in the module around. */
+int32_t list_ends_at(const calls *c, int32_t kernel_index)
+{
+    if (kernel_index >= c->count)
+        return kernel_index;
+    const scope *s = scope_at(c, kernel_index);
+    int depth = depth_of(s);
+    return depth > 1 && str_is(part_at(c, s, depth - 1), "conv_mid") ? c->ends[kernel_index][depth - 2]
+                                                                     : returns_at(c, kernel_index);
+}
+
+int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
+{
+    if (reader >= c->count)
+        return reader;
+    const scope *from = scope_at(c, maker), *to = scope_at(c, reader);
+    int shared = shared_depth(from, to);
+    if (shared >= MAX_DEPTH)
+        return reader;
+    unsigned rules = c->kinds.items[from->modules[shared]].made_in & c->kinds.items[to->modules[shared]].read_in;
+    if (!rules)
+        return reader;
+    if (shared == 0 && rules & 1u << KEPT_TO_END)
+        return c->count - 1;
+    for (int i = 0; i < KEPT_COUNT; i++)
+        if (rules & 1u << i && (!KEPT[i].is_own || !from->modules[shared + 1]))
+            return shared > 0 ? c->ends[reader][shared - 1] : c->count - 1;
+    return reader;
+}
+
+bool is_within(const calls *c, int32_t first, int32_t second)
+{
+    if (first >= c->count || second >= c->count)
+        return true;
+    const scope *outer = scope_at(c, first);
+    return shared_depth(outer, scope_at(c, second)) >= depth_of(outer) - outer->is_dotted;
+}
+
+bool is_made_beside(const calls *c, int32_t maker, int32_t index)
+{
+    if (index >= c->count || maker < 0)
+        return true;
+    const scope *own = scope_at(c, index);
+    return shared_depth(scope_at(c, maker), own) >= depth_of(own) - 1;
+}
+
+int32_t next_call_end(const calls *c, int32_t kernel_index)
+{
+    const scope *own = scope_at(c, kernel_index);
+    int depth = depth_of(own);
+    int32_t next = c->last_alike[kernel_index] + 1;
+    if (depth == MAX_DEPTH || next >= c->count || shared_depth(own, scope_at(c, next)) < depth)
+        return kernel_index;
+    return c->ends[next][depth];
+}
+
+int32_t next_call_at(const calls *c, int32_t kernel_index, int depth)
+{
+    if (depth >= MAX_DEPTH)
+        return kernel_index;
+    int32_t next = c->ends[kernel_index][depth] + 1;
+    if (next >= c->count || shared_depth(scope_at(c, kernel_index), scope_at(c, next)) < depth)
+        return kernel_index;
+    return c->ends[next][depth];
+}

@@ -1,0 +1,90 @@
+/* modules.h: which modules of the network's code call the kernels of the forward pass, by the names of the nodes, and how long each
+ * call lasts. Names are parsed once; afterwards modules are compared by number. */
+#ifndef SOOTH_MEMORY_MODULES_H
+#define SOOTH_MEMORY_MODULES_H
+
+#include "lower/lower.h"
+
+/* Deeper modules count as their caller's own code. */
+enum { MAX_DEPTH = 12, MAX_PARTS = MAX_DEPTH + 1 };
+
+/* The modules around a kernel, outermost first: of "/layer1/layer1.0/conv1/Conv" all parts but the last; of a name without strokes,
+ * "layer1.0.conv1", all parts. Two scopes have equal modules at a depth if all parts up to there are equal. */
+typedef struct scope {
+    str path;                   /* as the node's name has it */
+    bool is_dotted;             /* the kernel's own name is the last part */
+    int8_t count;               /* of the parts, MAX_PARTS at most */
+    int32_t modules[MAX_PARTS]; /* numbers from 1; 0 after the last */
+} scope;
+
+/* What the rules about variables ask of a module's own name; bit i belongs to the rule i. */
+typedef struct module_kind {
+    uint16_t made_in, read_in;
+} module_kind;
+
+typedef struct calls {
+    const program *program;
+    int32_t count;              /* kernels of the forward pass; 0 if modules are not known */
+    int32_t *scope_of;          /* by kernel */
+    int32_t *last_alike;        /* by kernel: the last of those in a row in the same modules */
+    int32_t (*ends)[MAX_DEPTH]; /* by kernel: the last kernel of the call of the module at each depth */
+    struct {
+        scope *items;
+        int32_t count, capacity;
+    } scopes;
+    struct {
+        str *items;
+        int32_t count, capacity;
+    } names; /* by module: its own name; the first is empty */
+    struct {
+        module_kind *items;
+        int32_t count, capacity;
+    } kinds; /* by module */
+} calls;
+
+/* `net` may be NULL: modules are not known. Everything is in `a`. */
+calls find_calls(const program *p, const network *net, arena *a);
+
+static inline const scope *scope_at(const calls *c, int32_t kernel_index)
+{
+    return &c->scopes.items[c->scope_of[kernel_index]];
+}
+
+/* How many leading modules two scopes share, MAX_DEPTH at most. */
+static inline int shared_depth(const scope *a, const scope *b)
+{
+    int depth = 0;
+    while (depth < MAX_DEPTH && a->modules[depth] && a->modules[depth] == b->modules[depth])
+        depth++;
+    return depth;
+}
+
+static inline int depth_of(const scope *s)
+{
+    return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
+}
+
+/* The module at this depth; empty: the node belongs to the one around it. */
+static inline str part_at(const calls *c, const scope *s, int depth)
+{
+    return c->names.items[depth < MAX_PARTS ? s->modules[depth] : 0];
+}
+
+/* What `maker` made is read by `reader`: the module that got it as an argument returns after this kernel. */
+int32_t held_until(const calls *c, int32_t maker, int32_t reader);
+/* The innermost module around the kernel returns after this kernel. */
+int32_t returns_at(const calls *c, int32_t kernel_index);
+/* The same for a list that a kernel puts together. */
+int32_t list_ends_at(const calls *c, int32_t kernel_index);
+/* What `maker` made has a name until the function returns in which `reader` or its module is called; then after which kernel that is. */
+int32_t kept_until(const calls *c, int32_t maker, int32_t reader);
+/* Does the second kernel lie in the module whose code calls the first? */
+bool is_within(const calls *c, int32_t first, int32_t second);
+/* An activation is free to write over what the code around it made, not over what that code was given. */
+bool is_made_beside(const calls *c, int32_t maker, int32_t index);
+/* The module that the code around this kernel calls next returns after this kernel. */
+int32_t next_call_end(const calls *c, int32_t kernel_index);
+/* The module after the one at this depth around the kernel, in the same code, returns after this kernel. */
+int32_t next_call_at(const calls *c, int32_t kernel_index, int depth);
+
+#endif
