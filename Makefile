@@ -51,6 +51,8 @@ PROGRAM := $(if $(CLI_SOURCES),$(BUILD)/sooth)
 .PHONY: all
 all: $(LIB_A) $(LIB_SO) $(PROGRAM) $(BUILD)/sooth.pc
 
+CODE := $(shell cat src/learn/*.[ch] src/predict/*.[ch] | cksum | cut -d ' ' -f 1)
+
 # Objects depend on the flags they were compiled with, so that switching the compiler rebuilds. Goals that build nothing
 # leave the list alone.
 FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS)
@@ -59,8 +61,9 @@ $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEX
 # The objects' list is a prerequisite too: a source that was removed must leave the libraries.
 $(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' ] || \
     echo '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' >$(BUILD)/objects)
+$(shell [ "$$(cat $(BUILD)/code 2>/dev/null)" = '$(CODE)' ] || echo '$(CODE)' >$(BUILD)/code)
 endif
-$(BUILD)/flags $(BUILD)/objects: ;
+$(BUILD)/flags $(BUILD)/objects $(BUILD)/code: ;
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -86,6 +89,10 @@ $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)
 HOT_CFLAGS ?= -O3
 $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
+
+# A training does not go on from the state of another program: what it is built from is part of its checkpoints.
+$(BUILD)/obj/src/learn/checkpoint.o: ALL_CFLAGS += -DSOOTH_CODE=$(CODE)u
+$(BUILD)/obj/src/learn/checkpoint.o: $(BUILD)/code
 
 # One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "base/commit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,21 +59,6 @@ static int write_failed(const char *subject, int error)
     return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be written: %s", strerror(error));
 }
 
-/* Everything, or errno. */
-static int write_all(int file, const void *bytes, size_t size)
-{
-    for (const char *at = bytes; size > 0;) {
-        ssize_t n = write(file, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        at += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 /* A new name beside the file, open for writing; -1 where none can be made, or where the path is no plain file (a pipe, a link)
  * that could be replaced. */
 static int open_beside(const char *path, char *name, size_t room)
@@ -105,12 +91,10 @@ int cli_write(const char *path, const void *bytes, size_t size)
     if (file < 0)
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened for writing: %s", strerror(errno));
     int error = write_all(file, bytes, size);
-    if (close(file) != 0 && !error)
+    if (replaces)
+        error = commit_file(file, name, path, error);
+    else if (close(file) != 0 && !error)
         error = errno;
-    if (replaces && !error && rename(name, path) != 0)
-        error = errno;
-    if (replaces && error)
-        unlink(name);
     return error ? write_failed(path, error) : SOOTH_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "learn/learn.h"
 #include "cli/learn_energy.h"
 #include "cli/learn_tables.h"
+#include "cli/lock.h"
 #include "cli/predict_args.h"
 #include "learn/slices.h"
 #include "predict/setting.h"
@@ -196,6 +197,18 @@ static int train(job *j, int count, char **operands)
     return code;
 }
 
+/* `power`: fit the coefficients of power; NULL: all else. */
+static int locked(job *j, int count, char **operands, const learn_energy_args *power)
+{
+    output_lock lock;
+    int code = lock_take(&lock, j->output);
+    if (code != SOOTH_OK)
+        return code;
+    code = power ? learn_energy(power, count, operands) : train(j, count, operands);
+    lock_release(&lock);
+    return code;
+}
+
 int learn_main(int argc, char **argv)
 {
     static job j;
@@ -209,7 +222,8 @@ int learn_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &j.output,
          .argument = "FILE",
-         .help = "where the weights go; FILE.checkpoint holds the work until it is done"},
+         .help = "where the weights go; FILE.checkpoint holds the work until it is done, and\nFILE.lock keeps a second "
+                 "training from it"},
         {.name = "epochs",
          .kind = OPTION_NUMBER,
          .target = &epochs,
@@ -289,7 +303,7 @@ int learn_main(int argc, char **argv)
         power.output = j.output;
         power.apart = j.apart_path;
         power.quiet = j.quiet;
-        return learn_energy(&power, argc - 1, argv + 1);
+        return locked(&j, argc - 1, argv + 1, &power);
     }
     j.options.epochs = (int)epochs;
     j.options.seed = (uint64_t)seed;
@@ -308,5 +322,5 @@ int learn_main(int argc, char **argv)
     j.options.growing = show_trees;
     j.options.context = &j;
     j.options.stop = &stop;
-    return train(&j, argc - 1, argv + 1);
+    return locked(&j, argc - 1, argv + 1, NULL);
 }

@@ -1,90 +1,218 @@
 /* checkpoint.c: writing and reading the state of a training. */
 #include "learn/checkpoint.h"
+#include "base/commit.h"
 #include "predict/weights.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
+#include <zlib.h>
+
+#ifndef SOOTH_CODE /* the Makefile gives it */
+#define SOOTH_CODE 0
+#endif
 
 typedef struct checkpoint_header {
     char magic[16];
-    uint32_t stacks, gpus, residual_count, reserved;
-    uint64_t params, data; /* how many; what the features' means are, as a hash: another data set has others */
+    uint32_t checksum; /* CRC-32 of all that follows this field */
+    uint32_t stacks, gpus, residual_count;
+    uint64_t params; /* how many */
+    training_identity of;
     int64_t step;
     uint64_t random;
     double best_error;
-    int32_t stage, epoch, since_best, also_reserved;
+    int32_t stage, epoch, since_best, reserved;
 } checkpoint_header;
 
 enum { PARTS = 6 };
 
-static const char MAGIC[16] = "sooth training4";
+static const char MAGIC[16] = "sooth training5";
+#define ELSE "remove it or name another file with -o"
 
-static checkpoint_header header_of(const trainer *t, const residuals *r, int stage, int epoch)
+uint64_t checkpoint_code(void)
+{
+    return SOOTH_CODE;
+}
+
+typedef struct parts {
+    float *items[PARTS]; /* [params] each */
+    size_t bytes;        /* of each */
+} parts;
+
+static parts parts_of(const trainer *t)
+{
+    return (parts){{t->params, t->first_moment, t->second_moment, t->average, t->best, t->new_gpu},
+                   t->net.at.count * sizeof(float)};
+}
+
+static checkpoint_header header_of(const trainer *t, const residuals *r, const training_identity *identity)
 {
     checkpoint_header h = {.stacks = (uint32_t)t->net.stack_count,
                            .gpus = (uint32_t)t->net.gpu_count,
                            .residual_count = (uint32_t)r->count,
                            .params = t->net.at.count,
-                           .data = weights_checksum(t->mean, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT * sizeof(float)),
+                           .of = *identity,
                            .step = t->step,
                            .random = t->random,
                            .best_error = t->best_error,
-                           .since_best = t->since_best,
-                           .stage = stage,
-                           .epoch = epoch};
+                           .since_best = t->since_best};
     memcpy(h.magic, MAGIC, sizeof h.magic);
     return h;
 }
 
-void checkpoint_write(const char *path, const trainer *t, const residuals *r, int stage, int epoch, fail *f)
+static uint32_t checksum_of(const checkpoint_header *h, const trainer *t, const residual *r)
+{
+    const parts p = parts_of(t);
+    size_t after = offsetof(checkpoint_header, checksum) + sizeof h->checksum;
+    uLong sum = crc32_z(0, (const Bytef *)h + after, sizeof *h - after);
+    for (int i = 0; i < PARTS; i++)
+        sum = crc32_z(sum, (const Bytef *)p.items[i], p.bytes);
+    if (h->residual_count)
+        sum = crc32_z(sum, (const Bytef *)r, h->residual_count * sizeof *r);
+    return (uint32_t)sum;
+}
+
+void checkpoint_write(const char *path, const trainer *t, const residuals *r, const training_identity *identity,
+                      training_place at, fail *f)
 {
     char other[4096];
     if (snprintf(other, sizeof other, "%s.new", path) >= (int)sizeof other)
         fail_with(f, SOOTH_ERROR_USAGE, "the path is too long");
-    FILE *file = fopen(other, "wb");
-    if (!file)
+    int file = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0)
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(errno));
-    checkpoint_header h = header_of(t, r, stage, epoch);
-    const float *parts[PARTS] = {t->params, t->first_moment, t->second_moment, t->average, t->best, t->new_gpu};
-    bool good = fwrite(&h, sizeof h, 1, file) == 1;
-    for (int i = 0; i < PARTS; i++)
-        good = good && fwrite(parts[i], sizeof(float), t->net.at.count, file) == t->net.at.count;
-    size_t count = (size_t)r->count;
-    good = good && (count == 0 || fwrite(r->items, sizeof *r->items, count, file) == count);
-    good = fclose(file) == 0 && good;
-    if (!good || rename(other, path) != 0) {
-        int error = errno;
-        unlink(other);
+    checkpoint_header h = header_of(t, r, identity);
+    h.stage = at.stage;
+    h.epoch = at.epoch;
+    h.checksum = checksum_of(&h, t, r->items);
+    const parts p = parts_of(t);
+    int error = write_all(file, &h, sizeof h);
+    for (int i = 0; i < PARTS && !error; i++)
+        error = write_all(file, p.items[i], p.bytes);
+    if (!error)
+        error = write_all(file, r->items, (size_t)r->count * sizeof *r->items);
+    error = commit_file(file, other, path, error);
+    if (error)
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(error));
-    }
 }
 
-bool checkpoint_read(const char *path, trainer *t, residuals *r, int *stage, int *epoch, arena *a, fail *f)
+/* All of it: 0. Errno, or -1 where the file ends before. */
+static int read_all(int file, void *bytes, size_t size)
 {
-    if (access(path, F_OK) != 0)
-        return false;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be read: %s", strerror(errno));
-    checkpoint_header h, expected = header_of(t, r, 0, 0);
-    bool good = fread(&h, sizeof h, 1, file) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
-                h.params == expected.params && h.data == expected.data && h.stacks == expected.stacks &&
-                h.gpus == expected.gpus && h.stage >= 0 && h.stage < 16 && h.epoch >= 0 && h.residual_count < 1u << 28;
-    float *parts[PARTS] = {t->params, t->first_moment, t->second_moment, t->average, t->best, t->new_gpu};
-    for (int i = 0; i < PARTS; i++)
-        good = good && fread(parts[i], sizeof(float), h.params, file) == h.params;
-    for (uint32_t i = 0; good && i < h.residual_count; i++)
-        good = fread(ARENA_PUSH(a, r), sizeof(residual), 1, file) == 1;
-    fclose(file);
-    if (!good)
+    for (char *at = bytes; size > 0;) {
+        ssize_t n = read(file, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : -1;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+_Noreturn static void fail_to_read(int error, fail *f)
+{
+    if (error < 0)
+        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint is cut or damaged: " ELSE);
+    fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be read: %s", strerror(error));
+}
+
+/* Is it of this training? */
+static void compare(const checkpoint_header *h, const checkpoint_header *own, fail *f)
+{
+    if (memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
+        fail_with(f, SOOTH_ERROR_INPUT, "no checkpoint of a training by this version: " ELSE);
+    if (h->of.code != own->of.code)
+        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint is of a program that was built from other sources: " ELSE);
+    if (h->of.data != own->of.data || h->stacks != own->stacks || h->gpus != own->gpus || h->params != own->params)
+        fail_with(f, SOOTH_ERROR_INPUT, "no checkpoint of a training on these rows: " ELSE);
+    if (h->of.seed != own->of.seed)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "no checkpoint of a training on these rows: remove it or name another file with -o");
+                  "the checkpoint is of a training with --seed %llu, not %llu: go on with that seed, " ELSE,
+                  (unsigned long long)h->of.seed, (unsigned long long)own->of.seed);
+    if (h->of.rate != own->of.rate)
+        fail_with(f, SOOTH_ERROR_INPUT,
+                  "the checkpoint is of a training with --rate %g, not %g: go on with that rate, " ELSE, h->of.rate,
+                  own->of.rate);
+    if (h->of.options != own->of.options)
+        fail_with(f, SOOTH_ERROR_INPUT,
+                  "the checkpoint is of a training with other options: go on with the same ones, " ELSE);
+}
+
+/* The header, and 0 if the file is as long as that says; else as read_all(). */
+static int read_header(const char *path, checkpoint_header *h)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno;
+    int error = read_all(file, h, sizeof *h);
+    off_t end = lseek(file, 0, SEEK_END);
+    close(file);
+    if (error <= 0 && memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
+        return 0; /* whoever compares it tells what it is not */
+    if (error)
+        return error;
+    uint64_t parts_bytes = h->params < 1u << 28 ? h->params * PARTS * sizeof(float) : 0;
+    return end >= 0 && (uint64_t)end == sizeof *h + parts_bytes + h->residual_count * sizeof(residual) ? 0 : -1;
+}
+
+static int read_rest(const char *path, const checkpoint_header *h, const trainer *t, residual *r)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno;
+    checkpoint_header again;
+    const parts p = parts_of(t);
+    int error = read_all(file, &again, sizeof again);
+    for (int i = 0; i < PARTS && !error; i++)
+        error = read_all(file, p.items[i], p.bytes);
+    if (!error)
+        error = read_all(file, r, h->residual_count * sizeof *r);
+    close(file);
+    return error;
+}
+
+/* The checksum tells damage. This tells a state that no training has. */
+static bool is_sound(const checkpoint_header *h, const trainer *t, const residual *r)
+{
+    const parts p = parts_of(t);
+    for (int i = 0; i < PARTS; i++)
+        for (size_t k = 0; k < t->net.at.count; k++)
+            if (!isfinite(p.items[i][k]))
+                return false;
+    for (uint32_t i = 0; i < h->residual_count; i++)
+        if (r[i].kind < 0 || r[i].kind >= INTERVAL_KINDS || r[i].stack < 0 || r[i].stack >= t->net.stack_count ||
+            !isfinite(r[i].error))
+            return false;
+    return h->stage >= 0 && h->stage < 16 && h->epoch >= 0 && h->step >= 0 && h->since_best >= 0 &&
+           !isnan(h->best_error);
+}
+
+bool checkpoint_read(const char *path, trainer *t, residuals *r, const training_identity *identity, training_place *at,
+                     arena *a, fail *f)
+{
+    checkpoint_header h = {.checksum = 0}, own = header_of(t, r, identity);
+    int error = read_header(path, &h);
+    if (error == ENOENT)
+        return false;
+    if (error)
+        fail_to_read(error, f);
+    compare(&h, &own, f);
+    /* Room comes first: nothing is open where it is not there. */
+    ARENA_RESERVE(a, r, h.residual_count);
+    error = read_rest(path, &h, t, r->items);
+    if (error)
+        fail_to_read(error, f);
+    if (checksum_of(&h, t, r->items) != h.checksum || !is_sound(&h, t, r->items))
+        fail_to_read(-1, f);
+    r->count = (int32_t)h.residual_count;
     t->step = h.step;
     t->random = h.random;
     t->best_error = h.best_error;
     t->since_best = h.since_best;
-    *stage = h.stage;
-    *epoch = h.epoch;
+    *at = (training_place){h.stage, h.epoch};
     return true;
 }

@@ -288,6 +288,53 @@ static void standardize(dataset *d, arena *a)
     }
 }
 
+uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
+{
+    const char *p = bytes;
+    for (; size > 0;) {
+        uint64_t word = 0;
+        size_t n = size < sizeof word ? size : sizeof word;
+        memcpy(&word, p, n);
+        h = (h ^ word ^ n << 56) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+        p += n;
+        size -= n;
+    }
+    return h;
+}
+
+/* All that a training sees of an example; not what a training itself writes there. */
+static uint64_t hash_example(uint64_t h, const example *e)
+{
+    const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->sample_count, e->is_unmeasured};
+    const float times[] = {e->latency_us, e->timer_us, e->weight};
+    h = dataset_hash(h, numbers, sizeof numbers);
+    h = dataset_hash(h, times, sizeof times);
+    h = dataset_hash(h, &e->architecture, sizeof e->architecture);
+    h = dataset_hash(h, e->row->family.ptr, e->row->family.len);
+    for (int32_t k = 0; k < e->sample_count; k++) {
+        const sample *s = &e->samples[k];
+        const uint32_t kernel[] = {(uint32_t)s->op, s->group, s->kin};
+        const float sizes[] = {s->count, s->compute_us, s->memory_us};
+        h = dataset_hash(h, kernel, sizeof kernel);
+        h = dataset_hash(h, sizes, sizeof sizes);
+        h = dataset_hash(h, s->features, sizeof s->features);
+    }
+    return h;
+}
+
+static uint64_t hash_all(const dataset *d)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < d->stack_count; i++)
+        h = dataset_hash(h, d->stacks[i].ptr, d->stacks[i].len);
+    for (int i = 0; i < d->gpu_count; i++)
+        h = dataset_hash(h, d->gpus[i].ptr, d->gpus[i].len);
+    for (int32_t i = 0; i < d->count + 2 * d->pair_count; i++)
+        h = hash_example(h, &d->items[i]);
+    return h;
+}
+
 /* Any example may be shown without its stack and its GPU, so what stands for them is seen with it. */
 static void mark_seen(dataset *d, const example *e, const sample *s)
 {
@@ -476,6 +523,7 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     add_pairs(d, &b, a);
     weigh(d);
     standardize(d, a);
+    d->identity = hash_all(d);
     d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
     d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);

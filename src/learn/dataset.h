@@ -41,6 +41,7 @@ typedef struct dataset {
     int stack_count;
     str gpus[MAX_GPUS];
     int gpu_count;
+    uint64_t identity;   /* hash of all of it: a training on other data has another one */
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
     float *low, *high;   /* the same, of those last given to dataset_seen() */
     uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, of those too */
@@ -50,6 +51,8 @@ typedef struct dataset {
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
                        void *context);
+/* The hash of bytes after those that gave `h`. */
+uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size);
 /* Lists of examples that a training is of; of pairs, the first of each. */
 typedef struct lists {
     int32_t *networks, *operators, *pairs;

@@ -28,6 +28,7 @@ typedef struct lessons {
     bool goes_on; /* the last training has one before it that kept networks apart */
     float *errors;
     double started;
+    training_identity identity;
     arena *arena;
 } lessons;
 
@@ -362,6 +363,9 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
         r.loss = train_epoch(l, stage, epoch);
         if (o->stop && *o->stop)
             return false;
+        if (!isfinite(r.loss))
+            fail_with(l->arena->fail, SOOTH_ERROR_INPUT,
+                      "the training ran away: its loss is no number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
             /* With every row nobody can tell which epoch is the best for new GPUs: it is the last one here as well. */
@@ -375,7 +379,8 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
         }
         report_epoch(l, &r);
         if (o->checkpoint)
-            checkpoint_write(o->checkpoint, &l->trainer, &l->residuals, stage, epoch + 1, l->arena->fail);
+            checkpoint_write(o->checkpoint, &l->trainer, &l->residuals, &l->identity,
+                             (training_place){(int)stage, epoch + 1}, l->arena->fail);
     }
     if (l->trainer.best_error < INFINITY)
         memcpy(l->trainer.average, l->trainer.best, bytes);
@@ -562,7 +567,28 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
     h.checksum = weights_checksum(bytes + after, *size - after);
     memcpy(bytes, &h, sizeof h);
+    weights_view made;
+    weights_open((const predictor *)(const void *)bytes, &made);
+    const char *wrong = weights_wrong(&made);
+    if (wrong)
+        fail_with(l->arena->fail, SOOTH_ERROR_INPUT, "the training gave %s; try a smaller --rate", wrong);
     return bytes;
+}
+
+static uint64_t hash_list(uint64_t h, const char *list)
+{
+    return dataset_hash(h, list ? list : "", list ? strlen(list) + 1 : 1);
+}
+
+static training_identity identity_of(const dataset *data, const learn_options *o)
+{
+    const double numbers[] = {o->epochs, o->patience, o->networks, o->operators, o->leave_share};
+    return (training_identity){
+        .code = checkpoint_code(),
+        .data = data->identity,
+        .seed = o->seed,
+        .rate = o->rate,
+        .options = hash_list(hash_list(dataset_hash(0, numbers, sizeof numbers), o->leave_gpus), o->leave_families)};
 }
 
 const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f)
@@ -590,8 +616,12 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     trainer_init(&l.trainer, data, options->seed, a);
     split(&l, STAGE_NETWORKS);
     l.goes_on = l.apart_count > 0;
-    int stage = 0, epoch = 0;
-    if (options->checkpoint && checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &stage, &epoch, a, f))
+    l.identity = identity_of(data, options);
+    training_place at = {0, 0};
+    if (options->checkpoint)
+        checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &l.identity, &at, a, f);
+    int stage = at.stage, epoch = at.epoch;
+    if (stage > 0 || epoch > 0)
         for (int done = 0; done <= stage; done++)
             l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
     const forest_set none = {.count = 0};

@@ -30,7 +30,7 @@ static void fill(trainer *t, size_t at, size_t count, float limit)
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
-    *t = (trainer){.huber = 0.03, .decay = 1e-4, .pair_weight = 0.5};
+    *t = (trainer){.huber = 0.03, .decay = 1e-4, .pair_weight = 0.5, .fail = a->fail};
     net *n = &t->net;
     n->op_count = work_op_count();
     n->stack_count = data->stack_count;
@@ -113,6 +113,7 @@ typedef struct shard {
     float *errors;   /* log(predicted / measured); may be NULL */
     float *novelty;  /* the same */
     double loss;
+    bool has_no_memory;
     /* Totals by example, microseconds. */
     double *device_us, *latency_us, *new_us;
     float *slope; /* of the loss by the device time of the example */
@@ -471,8 +472,15 @@ static void run_one_shard(void *context, size_t item, size_t worker)
 {
     (void)worker;
     shard *s = (shard *)context + item;
-    if (!run_shard(s))
-        s->loss = NAN;
+    s->has_no_memory = !run_shard(s);
+}
+
+static bool is_short_of_memory(const shard *shards, size_t count)
+{
+    bool is_short = false;
+    for (size_t i = 0; i < count; i++)
+        is_short |= shards[i].has_no_memory;
+    return is_short;
 }
 
 /* ---- the update -------------------------------------------------------------------------------------------------- */
@@ -556,6 +564,8 @@ double trainer_step(trainer *t, const dataset *data, const batch *b, double rate
     }
     size_t workers = threads_available();
     parallel_for(SHARDS, workers, run_one_shard, shards);
+    if (is_short_of_memory(shards, SHARDS))
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for a step of the training");
     t->step++;
     update u = {t, rate, 1.0F / (float)b->count};
     parallel_for((t->net.at.count + UPDATE_PART - 1) / UPDATE_PART, workers, update_part, &u);
@@ -574,7 +584,7 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
     size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
     shard *shards = calloc(parts + 1, sizeof *shards);
     if (!shards)
-        return;
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
     for (size_t i = 0; i < parts; i++) {
         int32_t from = (int32_t)i * AT_ONCE, rest = count - from;
         shards[i] = (shard){.data = data,
@@ -586,5 +596,8 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
                             .novelty = novelty ? novelty + from : NULL};
     }
     parallel_for(parts, threads_available(), run_one_shard, shards);
+    bool is_short = is_short_of_memory(shards, parts);
     free(shards);
+    if (is_short)
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
 }

@@ -21,6 +21,7 @@ typedef struct trainer {
     double unknown_stack, unknown_gpu; /* shares of examples that are shown without their stack and GPU */
     double unknown_op;                 /* share of kernels that are shown without their operator */
     double pair_weight;                /* of a pair beside a measured network */
+    fail *fail;                        /* where there is no memory for a step */
 } trainer;
 
 /* A batch is cut into so many parts whatever the number of cores, and their gradients are added in order: the result does not depend on

@@ -75,18 +75,86 @@ void weights_open(const predictor *p, weights_view *view)
     f->trees = (const forest_tree *)(const void *)(f->edges + FOREST_FLOATS);
 }
 
-/* Do all trees lie where they are said to, and do they ask for features that there are? */
+/* ---- are the numbers sound? --------------------------------------------------------------------------------------- */
+
+/* Far beyond what training makes of any table, and small enough that no layer overflows. */
+static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F, MOST_INTERVAL = 30;
+/* Of logarithms of microseconds: nine seconds for one launch. */
+static const float MOST_LOG_US = 16;
+
+/* Written so that what is no number is outside. */
+static bool all_within(const float *x, size_t count, float most)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(x[i] >= -most && x[i] <= most))
+            return false;
+    return true;
+}
+
+static bool params_are_sound(const net *n)
+{
+    const net_layout *at = &n->at;
+    return all_within(n->params, at->stack_fixed, MOST_PARAMETER) &&
+           all_within(n->params + at->stack_fixed, at->first[0] - at->stack_fixed, MOST_LOG_US) &&
+           all_within(n->params + at->first[0], at->count - at->first[0], MOST_PARAMETER);
+}
+
+static bool ranges_are_sound(const net *n)
+{
+    if (!all_within(n->low, RANGE_FLOATS, MOST_FEATURE) || !all_within(n->high, RANGE_FLOATS, MOST_FEATURE))
+        return false;
+    for (size_t i = 0; i < RANGE_FLOATS; i++)
+        if (n->low[i] > n->high[i])
+            return false;
+    return true;
+}
+
+/* Not negative; 0 where too few rows were kept apart. */
+static bool intervals_are_sound(const weights_view *v)
+{
+    size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
+    for (size_t i = 0; i < count; i++)
+        if (!(v->intervals[i] >= 0 && v->intervals[i] <= MOST_INTERVAL))
+            return false;
+    return true;
+}
+
+static bool seen_are_sorted(const weights_view *v)
+{
+    for (uint32_t i = 1; i < v->seen_count; i++)
+        if (v->seen[i] <= v->seen[i - 1])
+            return false;
+    return true;
+}
+
+/* Do all trees lie where they are said to, and do they ask for features that there are? Edges ascend; the last ones may be infinite. */
 static bool forests_are_sound(const forest_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
         if (set->items[i].kind >= FOREST_GROUPS || set->items[i].first > set->tree_count ||
             set->items[i].count > set->tree_count - set->items[i].first)
             return false;
+    for (size_t i = 0; i < FOREST_FLOATS; i++)
+        if (!(set->edges[i] >= -MOST_FEATURE) || (i % FOREST_EDGES > 0 && !(set->edges[i] >= set->edges[i - 1])))
+            return false;
     for (uint32_t i = 0; i < set->tree_count; i++)
         for (int node = 0; node < FOREST_NODES; node++)
             if (set->trees[i].feature[node] >= FOREST_WIDTH)
                 return false;
     return true;
+}
+
+const char *weights_wrong(const weights_view *v)
+{
+    if (!params_are_sound(&v->net) || !params_are_sound(&v->new_gpu))
+        return "weights with parameters that are no numbers or absurd";
+    if (!ranges_are_sound(&v->net))
+        return "weights whose ranges of features cannot be";
+    if (!intervals_are_sound(v))
+        return "weights whose intervals cannot be";
+    if (!seen_are_sorted(v))
+        return "weights whose list of kernels is not in order";
+    return forests_are_sound(&v->forests) ? NULL : "weights whose trees do not fit together";
 }
 
 const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
@@ -113,8 +181,9 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     const predictor *p = (const predictor *)(const void *)bytes.ptr;
     weights_view view;
     weights_open(p, &view);
-    if (!forests_are_sound(&view.forests))
-        fail_with(f, SOOTH_ERROR_INPUT, "%sweights whose trees do not fit together: %s", prefix, learn);
+    const char *wrong = weights_wrong(&view);
+    if (wrong)
+        fail_with(f, SOOTH_ERROR_INPUT, "%s%s: %s", prefix, wrong, learn);
     return p;
 }
 

@@ -76,6 +76,8 @@ typedef struct weights_view {
 /* Bytes of a file with these counts; 0 if that cannot be. */
 size_t weights_size(const weights_header *h);
 void weights_open(const predictor *p, weights_view *view);
+/* What is wrong with the numbers, which are anybody's: not finite, absurd, out of order. NULL if they are sound. */
+const char *weights_wrong(const weights_view *v);
 uint32_t weights_checksum(const void *bytes, size_t size);
 
 /* The share of a program that is new: of its time on the ideal machine or of the time that is predicted, whichever is larger. What is predicted

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -310,6 +311,66 @@ static void count_epochs(void *context, const learn_report *r)
         halt = 1;
 }
 
+/* The training does not go on from the file, and says why. */
+static void refuse_checkpoint(made *m, const learn_options *options, const char *expected)
+{
+    size_t size;
+    if (setjmp(m->fail.jump) == 0) {
+        learn(&m->data, options, &size, &m->arena, &m->fail);
+        fail_msg("went on from a checkpoint of another training: %s", expected);
+    }
+    assert_int_equal(m->error.code, SOOTH_ERROR_INPUT);
+    if (!strstr(m->error.message, expected))
+        fail_msg("'%s' does not say '%s'", m->error.message, expected);
+}
+
+/* One byte of the file, `from_end` bytes before its end, becomes another; again, and it is as it was. */
+static void flip(const char *path, long from_end)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -from_end, SEEK_END), 0);
+    int c = fgetc(file);
+    assert_int_equal(fseek(file, -from_end, SEEK_END), 0);
+    fputc(c ^ 0x40, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Whatever differs is refused: the same state under another seed, rate, option or data is no state of that training. */
+static void refuse_to_go_on(made *m, learn_options options, const char *path)
+{
+    learn_options other = options;
+    other.seed = 6;
+    refuse_checkpoint(m, &other, "a training with --seed 5, not 6");
+    other = options;
+    other.rate = 2e-3;
+    refuse_checkpoint(m, &other, "a training with --rate 0.001, not 0.002");
+    other = options;
+    other.epochs = 7;
+    refuse_checkpoint(m, &other, "other options");
+    other = options;
+    other.leave_gpus = "t4";
+    refuse_checkpoint(m, &other, "other options");
+    m->data.identity ^= 1;
+    refuse_checkpoint(m, &options, "no checkpoint of a training on these rows");
+    m->data.identity ^= 1;
+    flip(path, 100);
+    refuse_checkpoint(m, &options, "cut or damaged");
+    flip(path, 100);
+}
+
+static void refuse_cut(made *m, const learn_options *options, const char *path)
+{
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(truncate(path, status.st_size - 8), 0);
+    refuse_checkpoint(m, options, "cut or damaged");
+    assert_int_equal(truncate(path, 50), 0);
+    refuse_checkpoint(m, options, "cut or damaged");
+    assert_int_equal(truncate(path, 10), 0);
+    refuse_checkpoint(m, options, "no checkpoint of a training");
+}
+
 static void goes_on(void **state)
 {
     (void)state;
@@ -335,10 +396,12 @@ static void goes_on(void **state)
     epochs_left = 4;
     assert_null(learn(&n.data, &options, &other_size, &n.arena, &n.fail));
     halt = 0;
+    refuse_to_go_on(&n, options, path);
     const void *resumed = learn(&n.data, &options, &other_size, &n.arena, &n.fail);
     assert_non_null(resumed);
     assert_int_equal(size, other_size);
     assert_memory_equal(whole, resumed, size);
+    refuse_cut(&n, &options, path);
     unlink(path);
     arena_free(&m.arena);
     arena_free(&n.arena);
@@ -394,6 +457,59 @@ static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, 
         fail_msg("%s", m->error.message);
 }
 
+/* The same weights with another number at `at`, whose checksum is right. */
+static void with_number(made *m, const void *bytes, size_t size, size_t at, uint32_t number, const char *expected)
+{
+    char *copy = arena_copy(&m->arena, bytes, size, 1);
+    memcpy(copy + at, &number, sizeof number);
+    size_t after = offsetof(weights_header, checksum) + sizeof(uint32_t);
+    uint32_t checksum = weights_checksum(copy + after, size - after);
+    memcpy(copy + offsetof(weights_header, checksum), &checksum, sizeof checksum);
+    refuse(m, copy, size, expected);
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Every kind of number in the file: what is no number, infinite, absurd or out of order is refused. */
+static void absurd_numbers(void **state)
+{
+    (void)state;
+    static made m;
+    make(&m);
+    size_t size;
+    const char *bytes = learn_small(&m, NULL, NULL, &size);
+    weights_view v;
+    weights_open((const predictor *)(const void *)bytes, &v);
+    const net_layout *at = &v.net.at;
+    const float *const params[] = {v.net.params, v.new_gpu.params};
+    const size_t logs[] = {at->stack_fixed, at->group_host, at->machine_host};
+    for (int set = 0; set < 2; set++) {
+        size_t first = (size_t)((const char *)params[set] - bytes);
+        const size_t any[] = {0, at->stack_host, at->first[0], at->count - 1};
+        for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(NAN), "no numbers or absurd");
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(-INFINITY), "no numbers or absurd");
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(3e4F), "no numbers or absurd");
+        }
+        for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+            with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "no numbers or absurd");
+    }
+    size_t low = (size_t)((const char *)v.net.low - bytes), intervals = (size_t)((const char *)v.intervals - bytes);
+    with_number(&m, bytes, size, low, bits_of(NAN), "ranges of features");
+    with_number(&m, bytes, size, low, bits_of(1e5F), "ranges of features"); /* above the highest */
+    with_number(&m, bytes, size, intervals, bits_of(-1), "intervals");
+    with_number(&m, bytes, size, intervals, bits_of(INFINITY), "intervals");
+    assert_true(v.seen_count > 1);
+    with_number(&m, bytes, size, (size_t)((const char *)v.seen - bytes), v.seen[1], "not in order");
+    with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - bytes), bits_of(NAN), "trees");
+    arena_free(&m.arena);
+}
+
 static void bad_weights(void **state)
 {
     (void)state;
@@ -426,7 +542,8 @@ int main(void)
         cmocka_unit_test(products),         cmocka_unit_test(slopes),
         cmocka_unit_test(halves_take_less), cmocka_unit_test(fixed_times_are_bounded),
         cmocka_unit_test(same_again),       cmocka_unit_test(goes_on),
-        cmocka_unit_test(bad_weights),      cmocka_unit_test(major_versions),
+        cmocka_unit_test(bad_weights),      cmocka_unit_test(absurd_numbers),
+        cmocka_unit_test(major_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
