@@ -255,8 +255,9 @@ sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error 
     if (!batch)
         return status;
     options->batch = batch;
-    if (sooth_bind(model, options, error) == SOOTH_OK)
-        return SOOTH_OK;
+    status = sooth_bind(model, options, error);
+    if (status == SOOTH_OK || status == SOOTH_ERROR_SYSTEM)
+        return status;
     options->batch = 0; /* a shape that was given says otherwise: what is open stays open */
     return sooth_bind(model, options, error);
 }

@@ -105,7 +105,7 @@ options_result options_parse(const char *command, const option *options, size_t 
         list->items = calloc((size_t)*argc, sizeof *list->items);
         if (!list->items) {
             cli_fail(SOOTH_ERROR_SYSTEM, command, "out of memory");
-            return OPTIONS_WRONG;
+            return OPTIONS_NO_MEMORY;
         }
     }
     int operands = 1;
@@ -179,6 +179,9 @@ bool options_done(const char *command, const option *options, size_t count, int 
         return true;
     case OPTIONS_WRONG:
         *code = SOOTH_ERROR_USAGE;
+        return true;
+    case OPTIONS_NO_MEMORY:
+        *code = SOOTH_ERROR_SYSTEM;
         return true;
     case OPTIONS_OK:
         break;

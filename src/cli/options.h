@@ -43,9 +43,10 @@ typedef struct option {
         .help = "what `sooth learn` has written, instead of what comes with the program"                               \
     }
 
-typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG } options_result;
+typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_NO_MEMORY } options_result;
 
-/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG: the error has been printed. */
+/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG, OPTIONS_NO_MEMORY: the
+ * error has been printed. */
 options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
 void options_help(const option *options, size_t count);
 

@@ -28,7 +28,8 @@ typedef struct eval_worker {
     fail fail;
     sooth_error error;
     arena scratch;
-    sooth_model *model; /* that is loaded */
+    sooth_model *model;  /* that is loaded */
+    sooth_error trouble; /* of the system, not of a row: nothing is known of the rows that had it */
 } eval_worker;
 
 typedef struct eval_run {
@@ -42,9 +43,17 @@ typedef struct eval_run {
     atomic_size_t done;
 } eval_run;
 
-static void refuse(eval_run *run, eval_row *row, size_t worker, const char *reason)
+static void note_trouble(eval_worker *w, const sooth_error *e)
 {
-    row->reason = arena_str(&run->out->texts[worker], str_of(reason)).ptr;
+    if (w->trouble.code == SOOTH_OK)
+        w->trouble = *e;
+}
+
+static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_error *why)
+{
+    if (why->code == SOOTH_ERROR_SYSTEM)
+        note_trouble(&run->workers[worker], why);
+    row->reason = arena_str(&run->out->texts[worker], str_of(why->message)).ptr;
 }
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
@@ -150,7 +159,7 @@ static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, soo
     model->fail.error = NULL;
     arena_free(&a);
     for (size_t i = first; i < end && error.code != SOOTH_OK; i++)
-        refuse(run, &rows[job->rows[i]], worker, error.message);
+        refuse(run, &rows[job->rows[i]], worker, &error);
     return end;
 }
 
@@ -161,6 +170,8 @@ static void answer_graph(eval_run *run, const eval_job *job, size_t worker)
     const char *path = rows[job->rows[0]].row->graph.ptr;
     sooth_model **held = &run->workers[worker].model;
     if (sooth_load_file(path, held, &error) != SOOTH_OK) {
+        if (error.code == SOOTH_ERROR_SYSTEM && row_has_graph(rows[job->rows[0]].row))
+            note_trouble(&run->workers[worker], &error);
         str reason = arena_printf(&run->out->texts[worker], "%s: %s", path, error.message);
         for (size_t i = 0; i < job->count; i++)
             rows[job->rows[i]].reason = reason.ptr;
@@ -171,7 +182,7 @@ static void answer_graph(eval_run *run, const eval_job *job, size_t worker)
     for (size_t i = 0; i < job->count;) {
         int64_t batch = rows[job->rows[i]].row->batch;
         if (batch != bound && sooth_bind(model, &(sooth_options){.batch = batch}, &error) != SOOTH_OK) {
-            refuse(run, &rows[job->rows[i++]], worker, error.message);
+            refuse(run, &rows[job->rows[i++]], worker, &error);
             bound = 0;
             continue;
         }
@@ -201,10 +212,12 @@ static void answer_job(void *context, size_t item, size_t worker)
     const eval_job *job = &run->jobs[item];
     eval_row *rows = run->out->rows;
     eval_worker *w = &run->workers[worker];
-    if (setjmp(w->fail.jump)) { /* no memory: whatever has no answer yet gets none */
+    if (setjmp(w->fail.jump)) { /* whatever has no answer yet gets none */
+        if (w->error.code == SOOTH_ERROR_SYSTEM)
+            note_trouble(w, &w->error);
         for (size_t i = 0; i < job->count; i++)
             if (isnan(rows[job->rows[i]].latency_ms) && !rows[job->rows[i]].reason)
-                rows[job->rows[i]].reason = "there was not enough memory";
+                rows[job->rows[i]].reason = "it needs too much memory";
     } else if (rows[job->rows[0]].row->kernels) {
         for (size_t i = 0; i < job->count; i++)
             answer_operator(run, &rows[job->rows[i]], worker);
@@ -395,6 +408,9 @@ void evaluate(evaluation *into, measured_rows *const *tables, int table_count, c
         into->worker_count = i + 1;
     }
     parallel_for(jobs, workers, answer_job, &run);
+    for (size_t i = 0; i < workers; i++)
+        if (run.workers[i].trouble.code != SOOTH_OK)
+            fail_with(a->fail, run.workers[i].trouble.code, "%s", run.workers[i].trouble.message);
     add_regression(into, a);
     add_constant(into, false, a);
     add_constant(into, true, a);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- what both kinds share --------------------------------------------------------------------------------------- */
 
@@ -127,6 +128,11 @@ static str graph_path(table_reader *t, str graph)
     memcpy(joined, t->path, folder);
     memcpy(joined + folder, graph.ptr, graph.len);
     return table_text(t, (str){joined, folder + graph.len});
+}
+
+bool row_has_graph(const measured_row *row)
+{
+    return str_starts(row->graph, "zoo:") || access(row->graph.ptr, R_OK) == 0;
 }
 
 /* From memory that the driver must copy first: torchvision's rows in fp16, whose input is half as large, are so much faster where the

@@ -1,8 +1,6 @@
 #include "memory/constants.h"
 #include "device/lines.h"
 
-#include <assert.h>
-
 static const char *const NAMES[MEMORY_CONSTANT_COUNT] = {
     [CONTEXT_TRAIN_MIB] = "context_train_mib",
     [CONTEXT_INFER_MIB] = "context_infer_mib",
@@ -60,12 +58,17 @@ bool memory_constants_read(memory_constants *c, str text, str compute_capability
     return good;
 }
 
-memory_constants memory_constants_for(const device *d)
+memory_constants memory_constants_in(str text, const device *d, fail *f)
 {
     memory_constants c = {{0}};
-    bool good = memory_constants_read(&c, str_of(memory_shipped_text), d->texts[DEVICE_COMPUTE_CAPABILITY],
-                                      d->texts[DEVICE_NAME]);
-    assert(good); /* what ships is tested */
-    (void)good;
+    if (!memory_constants_read(&c, text, d->texts[DEVICE_COMPUTE_CAPABILITY], d->texts[DEVICE_NAME]))
+        fail_with(f, SOOTH_ERROR_SYSTEM,
+                  "data/memory.txt inside this program is damaged: a line cannot be understood or a number is missing; "
+                  "build it anew");
     return c;
+}
+
+memory_constants memory_constants_for(const device *d, fail *f)
+{
+    return memory_constants_in(str_of(memory_shipped_text), d, f);
 }

@@ -24,8 +24,10 @@ typedef struct memory_constants {
     double of[MEMORY_CONSTANT_COUNT];
 } memory_constants;
 
-/* Those that hold for the device. */
-memory_constants memory_constants_for(const device *d);
+/* Those that hold for the device. Fails if what is inside the library is damaged. */
+memory_constants memory_constants_for(const device *d, fail *f);
+/* The same of another text. */
+memory_constants memory_constants_in(str text, const device *d, fail *f);
 
 /* The same from a text; false if a line is not understood or a number is missing. */
 bool memory_constants_read(memory_constants *c, str text, str compute_capability, str name);

@@ -78,7 +78,7 @@ lifetime_rules footprint_rules(const setting *where)
 footprint footprint_of(const program *p, const lifetime *lifetimes, const setting *where,
                        const kernel_workspace *workspaces, arena *a)
 {
-    memory_constants c = memory_constants_for(where->device);
+    memory_constants c = memory_constants_for(where->device, a->fail);
     bool is_training = where->lower.mode != MODE_INFER;
     footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where, a)};
     /* By PyTorch's allocator for what ours holds, as long as there is room. */

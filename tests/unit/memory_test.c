@@ -280,11 +280,18 @@ static void constants_that_ship_are_sound(void **state)
     (void)state;
     device hopper = {.texts[DEVICE_COMPUTE_CAPABILITY] = STR("9.0")},
            any = {.texts[DEVICE_COMPUTE_CAPABILITY] = STR("1.2")};
-    assert_true(memory_constants_for(&hopper).of[PRODUCT_WORKSPACE_KIB] == 32768);
-    assert_true(memory_constants_for(&any).of[PRODUCT_WORKSPACE_KIB] == 8320);
+    assert_true(memory_constants_for(&hopper, &failure).of[PRODUCT_WORKSPACE_KIB] == 32768);
+    assert_true(memory_constants_for(&any, &failure).of[PRODUCT_WORKSPACE_KIB] == 8320);
     memory_constants c;
     assert_false(memory_constants_read(&c, STR("context_train_mib = 1\n"), STR(""), STR("")));
     assert_false(memory_constants_read(&c, STR("no_such_name = 1\n"), STR(""), STR("")));
+    /* A damaged text inside the library is an error, not the end of the program that uses it. */
+    if (setjmp(failure.jump) == 0) {
+        memory_constants_in(STR("context_train_mib = many\n"), &any, &failure);
+        fail_msg("damaged constants were taken");
+    }
+    assert_int_equal(error.code, SOOTH_ERROR_SYSTEM);
+    assert_non_null(strstr(error.message, "data/memory.txt inside this program is damaged"));
 }
 
 static void versions_are_read(void **state)
