@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Tables of how far off predictions are, from the rows that `sooth learn --apart OUT.csv` kept apart.
 
-    accuracy.py OUT.csv [--markdown]
+    accuracy.py OUT.csv [--markdown | --write]
+
+--write puts the tables into doc/accuracy.md, with the identity of data/weights.bin; tests/suites/documents.py compares that with the weights
+that ship.
 
 Each row was predicted by a training that had not seen its architecture, its family, its operator shape or its GPU (column `apart`).
 Coverage is measured across halves: intervals are calibrated on one half of the architectures and shapes, as `sooth learn` does it, and
@@ -10,7 +13,10 @@ import argparse
 import collections
 import csv
 import gzip
+import hashlib
 import math
+import pathlib
+import re
 
 
 NOVELTY_BINS = 4  # as in src/predict/weights.h
@@ -119,14 +125,11 @@ def key_of(row, by):
     return row[by]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table")
-    parser.add_argument("--markdown", action="store_true")
-    options = parser.parse_args()
-    rows = list(read(options.table))
-    covered(rows)
-    head = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", "Spearman", "in interval %"]
+HEAD = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", "Spearman", "in interval %"]
+
+
+def tables(rows):
+    """Title and rows of each table that there are rows for."""
     for title, chosen, by in SETS:
         mine = [r for r in rows if chosen(r)]
         if not mine:
@@ -137,14 +140,42 @@ def main():
             for r in mine:
                 groups[key_of(r, by)].append(r)
             lines += [line(name, group) for name, group in sorted(groups.items()) if len(group) >= 4]
-        print(f"\n{'### ' if options.markdown else ''}{title}\n")
-        if options.markdown:
-            print("| " + " | ".join(head) + " |\n|" + " --- |" + " ---: |" * (len(head) - 1))
-            for cells in lines:
-                print("| " + " | ".join(cells) + " |")
+        yield title, lines
+
+
+def markdown(title, lines):
+    return "\n".join([f"### {title}", "", "| " + " | ".join(HEAD) + " |", "|" + " --- |" + " ---: |" * (len(HEAD) - 1)]
+                     + ["| " + " | ".join(cells) + " |" for cells in lines])
+
+
+def write(text):
+    """Replaces the tables of doc/accuracy.md."""
+    top = pathlib.Path(__file__).resolve().parent.parent
+    page = top / "doc/accuracy.md"
+    weights = hashlib.sha256((top / "data/weights.bin").read_bytes()).hexdigest()[:12]
+    block = f"<!-- tables of weights {weights} -->\n\n{text}\n<!-- /tables -->"
+    page.write_text(re.sub(r"<!-- tables of weights \w+ -->.*?<!-- /tables -->", lambda _: block, page.read_text(), flags=re.S))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table")
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    rows = list(read(options.table))
+    covered(rows)
+    if options.markdown or options.write:
+        text = "\n\n".join(markdown(title, lines) for title, lines in tables(rows))
+        if options.write:
+            write(text)
         else:
-            for cells in [head] + lines:
-                print(f"{cells[0]:52}" + "".join(f"{c:>14}" for c in cells[1:]))
+            print(text)
+        return
+    for title, lines in tables(rows):
+        print(f"\n{title}\n")
+        for cells in [HEAD] + lines:
+            print(f"{cells[0]:52}" + "".join(f"{c:>14}" for c in cells[1:]))
 
 
 if __name__ == "__main__":

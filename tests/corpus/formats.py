@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One network in every format that has it: the same parameters, multiply-adds, kernels and, nearly, predictions.
 
-    formats.py              checks, and compares the table with the one in README.md
-    formats.py --write      writes the table into README.md
+    formats.py              checks, and compares the table with the one in doc/formats.md
+    formats.py --write      writes the table into doc/formats.md
     formats.py --files      prints a line for each file
 
 The setting is one in which it does not matter how a file is written: an inference engine (which folds batch norms, and runs bias, activation
@@ -16,7 +16,7 @@ import sys
 
 import corpus
 
-README = corpus.TOP / "README.md"
+PAGE = corpus.TOP / "doc/formats.md"
 BEGIN, END = "<!-- formats -->\n", "<!-- /formats -->\n"
 GPU, BATCH = "a100-sxm4-40gb", 8
 SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime", "engine"]
@@ -147,12 +147,12 @@ def main():
         report.say(line)
     for (directory, why), count in sorted(unread.items()):
         report.say(f"not in the table: {count} of {directory}: {why}")
-    readme = README.read_text()
-    before, _, rest = readme.partition(BEGIN)
+    page = PAGE.read_text()
+    before, _, rest = page.partition(BEGIN)
     if "--write" in sys.argv:
-        README.write_text(before + BEGIN + text + END + rest.partition(END)[2])
+        PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2])
     else:
-        report.check(rest.partition(END)[0] == text, "README.md has this table", ["tests/corpus/formats.py --write puts it there"])
+        report.check(rest.partition(END)[0] == text, "doc/formats.md has this table", ["tests/corpus/formats.py --write puts it there"])
     report.end()
 
 

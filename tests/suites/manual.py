@@ -57,7 +57,7 @@ def main():
     spelled = {"hf-config": "config.json", "tfjs": "tensorflow.js"}
     formats = [spelled.get(page.stem, page.stem) for page in (TOP / "doc/formats").glob("*.md")]
     unknown_file = sooth("inspect", str(pathlib.Path(__file__)))
-    for where, text in {"inspect --help": help_text, "the manual": manual, "the README": (TOP / "README.md").read_text(),
+    for where, text in {"inspect --help": help_text, "the manual": manual, "doc/formats.md": (TOP / "doc/formats.md").read_text(),
                         "doc/design.md": (TOP / "doc/design.md").read_text(),
                         "the refusal of an unknown file": unknown_file}.items():
         check(f"{where} names every format", [name for name in formats if name not in text.lower()])

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""The documents say what the program does.
+
+    documents.py            checks
+    documents.py --write    writes the blocks anew that a command fills
+
+Blocks marked `console` in README.md and doc/*.md hold commands after "$ " and their output; "..." stands for any text, as in
+tests/cases. In those marked `console predicted` what changes with the predictor is not compared. Blocks marked `c` are compiled and linked
+with the library. Commands that begin with `make` belong to this very run or take long: their targets must exist.
+
+The accuracy table of the README is a summary of the tables in doc/accuracy.md, which `tools/accuracy.py --write` fills after a training. They
+name the weights that they are about, so that a table of other weights than those that ship is noticed.
+"""
+import hashlib
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build")
+
+spec = importlib.util.spec_from_file_location("cases", TOP / "tests/suites/cases.py")
+cases = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cases)
+
+
+def target_exists(command):
+    target = [word for word in command.split()[1:] if "=" not in word]
+    return not target or re.search(rf"^{re.escape(target[0])}:", (TOP / "Makefile").read_text(), re.M) is not None
+
+
+def console_case(block):
+    case = cases.Case("README")
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            case.steps.append(["run", line[2:], [], 0])
+        elif case.steps:
+            case.steps[-1][2].append(line)
+    return case
+
+
+def run_console(case):
+    for step in list(case.steps):
+        if step[1].startswith("make"):
+            if not target_exists(step[1]):
+                return [f"$ {step[1]}", "there is no such target"]
+            case.steps.remove(step)
+    with tempfile.TemporaryDirectory() as directory:
+        return cases.run(case, directory) if case.steps else None
+
+
+def masked(lines):
+    """Without what changes with the predictor: numbers, bars, widths, which layers are the costliest and what bounds them, which
+    figures there are."""
+    kept = []
+    for line in lines:
+        line = re.sub(r"[─█▏▎▍▌▋▊▉]+", " ", re.sub(r"\d[\d.,]*( [KMGTP])?\b", "#", line))
+        line = " ".join(line.split())
+        if line.count("#") > 3 and line.split()[-1] in ("compute", "memory", "launch"):
+            line = "a row"
+        if not line.startswith(("occupancy", "wave efficiency")):
+            kept.append(re.sub(r"(rests on:).*", r"\1", line))
+    return kept
+
+
+def predicted(command):
+    """Exit code and lines."""
+    env = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}", LC_ALL="C.UTF-8")
+    done = subprocess.run(["sh", "-c", command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60)
+    return done.returncode, cases.trimmed([line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines()])
+
+
+def run_predicted(case):
+    for _, command, expected, _ in case.steps:
+        code, lines = predicted(command)
+        if code or masked(cases.trimmed(expected)) != masked(lines):
+            return [f"$ {command}", f"exit code {code}"] + lines
+    return None
+
+
+def run_program(source):
+    """Compiles the example with the shared library, runs it over a network of the zoo."""
+    sanitize = re.findall(r"-fsanitize=\S+", (BUILD / "flags").read_text())[:1]
+    with tempfile.TemporaryDirectory() as directory:
+        pathlib.Path(directory, "example.c").write_text(source)
+        program = os.path.join(directory, "example")
+        built = subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-Wall", "-Wextra", "-Werror", *sanitize, "-o", program,
+                                program + ".c", f"-I{TOP}/include", f"-L{BUILD}", "-lsooth", f"-Wl,-rpath,{BUILD}"],
+                               capture_output=True, text=True)
+        if built.returncode:
+            return built.stderr.splitlines()
+        ran = subprocess.run([program, "zoo:resnet50"], capture_output=True, text=True, timeout=60)
+    if ran.returncode or not ran.stdout.strip():
+        return [f"exit code {ran.returncode}", ran.stdout, ran.stderr]
+    return None
+
+
+def write_console(text):
+    """The page with what the commands print now. Blocks of `make` and those with "..." stay as they are."""
+    def anew(block):
+        case, lines = console_case(block[2]), []
+        if "..." in block[2] or any(step[1].startswith("make") for step in case.steps):
+            return block[0]
+        for _, command, _, _ in case.steps:
+            lines += ["$ " + command] + predicted(command)[1]
+        return block[1] + "\n".join(lines) + "\n```"
+    return re.sub(r"^(```console(?: predicted)?\n)(.*?)^```", anew, text, flags=re.M | re.S)
+
+
+# Row of the README, and the tables of doc/accuracy.md whose first rows it shows.
+SUMMARY = [
+    ("new networks of known families, eager PyTorch (timm, four GPUs)", ["timm inference, eager, architectures not seen"]),
+    ("the same, compiled (three GPUs)", ["timm inference, compiled (inductor), architectures not seen"]),
+    ("the same, training (RTX 3090)", ["timm training, eager, architectures not seen"]),
+    ("families never seen, eager", ["timm inference, eager, families not seen"]),
+    ("families never seen, compiled", ["timm inference, compiled, families not seen"]),
+    ("a GPU never seen (RTX 4090)", ["timm on a GPU not seen"]),
+    ("single operators, shapes never seen (eight sources)", ["operators, shapes not seen"]),
+]
+
+
+def summary():
+    """The README's table of accuracy."""
+    tables = (TOP / "doc/accuracy.md").read_text()
+    lines = ["", "| not seen in training | rows | mean error | median | in the 90 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name, (title,) in SUMMARY:
+        row = re.search(rf"^### {re.escape(title)}\n.*?^\| all \|(.*?)\|$", tables, re.M | re.S)
+        rows, mean, median, _, _, _, _, inside = [cell.strip() for cell in row[1].split("|")]
+        lines.append(f"| {name} | {int(rows):,} | {float(mean):.1f} % | {float(median):.1f} % | {inside} % |")
+    return "\n".join(lines) + "\n\n"
+
+
+ACCURACY = re.compile(r"(?<=<!-- accuracy -->\n).*?(?=<!-- /accuracy -->)", re.S)
+
+
+def check_accuracy():
+    """What is wrong with the README's accuracy table, or None."""
+    shipped = hashlib.sha256((TOP / "data/weights.bin").read_bytes()).hexdigest()[:12]
+    measured = re.search(r"<!-- tables of weights (\w+) -->", (TOP / "doc/accuracy.md").read_text())
+    if not measured or measured[1] != shipped:
+        return [f"doc/accuracy.md has tables of weights {measured[1] if measured else 'unknown'}, and {shipped} ship:",
+                "tools/accuracy.py build/train/apart.csv --write, after tools/train.sh"]
+    written = ACCURACY.search((TOP / "README.md").read_text())
+    if not written or written[0] != summary():
+        return ["the README's table of accuracy is not that of doc/accuracy.md: tests/suites/documents.py --write"]
+    return None
+
+
+def pages():
+    return [TOP / "README.md", *sorted((TOP / "doc").glob("**/*.md"))]
+
+
+def write():
+    for page in pages():
+        before = page.read_text()
+        after = write_console(before)
+        if page.name == "README.md" and page.parent == TOP:
+            after = ACCURACY.sub(lambda _: summary(), after)
+        if after != before:
+            page.write_text(after)
+
+
+def main():
+    if sys.argv[1:] == ["--write"]:
+        write()
+        return 0
+    results = []
+    for page in pages():
+        name, text = page.relative_to(TOP), page.read_text()
+        for kind, block in re.findall(r"^```(console|console predicted|c)\n(.*?)^```", text, re.M | re.S):
+            if kind.startswith("console"):
+                case = console_case(block)
+                first = case.steps[0][1] if case.steps else "nothing"
+                results.append((f"{name}: $ {first}", (run_console if kind == "console" else run_predicted)(case)))
+            else:
+                results.append((f"{name}: the program", run_program(block)))
+        links = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
+        results.append((f"{name}: links lead somewhere", [t for t in links if not (page.parent / t).exists()] or None))
+    results.append(("README.md: the accuracy is that of the weights that ship", check_accuracy()))
+    for number, (name, wrong) in enumerate(results, 1):
+        print(f"{'not ' * (wrong is not None)}ok {number} - {name}")
+        for line in wrong or []:
+            print("#   " + line)
+    print(f"1..{len(results)}")
+    return 1 if any(wrong for _, wrong in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
