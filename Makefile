@@ -183,7 +183,7 @@ valgrind: ## unit and text tests under valgrind
 check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
-	clang -fsyntax-only -Wall -Wextra -Werror -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(FUZZ_TARGETS:%=fuzz/%_fuzz.c)
+	clang -fsyntax-only -Wall -Wextra -Werror -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(wildcard fuzz/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src
 	@echo clang-tidy
@@ -194,20 +194,25 @@ STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
 # ---- fuzzing and benchmarks ----
 
 FUZZ_SECONDS ?= 60
+FUZZ_MINUTES ?=
 FUZZ_JOBS ?= 2
-FUZZ_TARGETS := $(sort $(patsubst fuzz/%_fuzz.c,%,$(wildcard fuzz/*_fuzz.c)))
+# A target is a dictionary and seeds; its program is its own or, for formats that are taken as they come, model_fuzz.
+FUZZ_TARGETS := $(sort $(patsubst fuzz/%.dict,%,$(wildcard fuzz/*.dict)))
+FUZZ_PROGRAMS := $(sort $(patsubst fuzz/%.c,%,$(wildcard fuzz/*_fuzz.c)))
+FUZZ_FLAGS = BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined CFLAGS='-O1 -g $(CHECKED)'
 .PHONY: fuzz
-fuzz: ## libFuzzer over every parser: FUZZ_SECONDS (60) on FUZZ_JOBS (2) cores each
+fuzz: ## libFuzzer over every reader and what follows: FUZZ_SECONDS (60) for each on FUZZ_JOBS (2) cores, or FUZZ_MINUTES for all
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory $(JOBS) -s fuzz-targets BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined \
-	    CFLAGS='-O1 -g'
-	@for target in $(FUZZ_TARGETS); do fuzz/run.sh build-fuzz $$target $(FUZZ_SECONDS) $(FUZZ_JOBS) || exit 1; done
+	@$(MAKE) --no-print-directory $(JOBS) -s fuzz-targets $(FUZZ_FLAGS)
+	@fuzz/run.sh build-fuzz $(if $(FUZZ_MINUTES),$$(($(FUZZ_MINUTES) * 60 / $(words $(FUZZ_TARGETS)))),$(FUZZ_SECONDS)) \
+	    $(FUZZ_JOBS) $(FUZZ_TARGETS)
 
 .PHONY: fuzz-targets
-fuzz-targets: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%_fuzz)
-$(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(LIB_OBJECTS) $(BUILD)/objects
+fuzz-targets: $(FUZZ_PROGRAMS:%=$(BUILD)/fuzz/%)
+$(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUILD)/obj/fuzz/invariants.o $(LIB_OBJECTS) \
+    $(BUILD)/objects
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(LIB_OBJECTS) $(LIBS)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBS)
 
 .PHONY: bench
 bench: ## speed and memory, side by side with the onnx package, with nanopb and with PyTorch
@@ -267,5 +272,5 @@ help: ## this list
 
 -include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d \
     $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d $(BUILD)/obj/tests/tools/memory.d \
-    $(FUZZ_TARGETS:%=$(BUILD)/obj/fuzz/%_fuzz.d) \
+    $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard fuzz/*.c)) \
     $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard bench/*.c))

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 typedef struct archive {
     uint8_t *bytes;
@@ -12,6 +13,7 @@ typedef struct archive {
     struct {
         const char *name;
         size_t offset, size;
+        uint32_t crc;
     } entries[8];
     int count;
 } archive;
@@ -36,9 +38,13 @@ static inline void archive_add(archive *a, const char *name, const void *data, s
 {
     a->entries[a->count].name = name;
     a->entries[a->count].offset = a->size;
-    a->entries[a->count++].size = size;
+    a->entries[a->count].crc = (uint32_t)crc32(0, data, (uInt)size);
+    a->entries[a->count].size = size;
     archive_put(a, "PK\3\4", 4);
-    archive_number(a, 0, 22);
+    archive_number(a, 0, 10);
+    archive_number(a, a->entries[a->count++].crc, 4);
+    archive_number(a, size, 4);
+    archive_number(a, size, 4);
     archive_number(a, strlen(name), 2);
     archive_number(a, 0, 2);
     archive_put(a, name, strlen(name));
@@ -50,7 +56,8 @@ static inline void archive_end(archive *a)
     size_t directory = a->size;
     for (int i = 0; i < a->count; i++) {
         archive_put(a, "PK\1\2", 4);
-        archive_number(a, 0, 16);
+        archive_number(a, 0, 12);
+        archive_number(a, a->entries[i].crc, 4);
         archive_number(a, a->entries[i].size, 4);
         archive_number(a, a->entries[i].size, 4);
         archive_number(a, strlen(a->entries[i].name), 2);

@@ -7,13 +7,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    uint8_t choice = size ? bytes[size / 2] : 0;
-    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K')
-        return fuzz_model(bytes, size, choice);
+    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K') {
+        fuzz_model(bytes, size);
+        return 0;
+    }
     archive a = {0};
     archive_add(&a, "serialized_exported_program.json", bytes, size);
     archive_end(&a);
-    fuzz_model(a.bytes, a.size, choice);
+    fuzz_model(a.bytes, a.size);
     free(a.bytes);
     return 0;
 }

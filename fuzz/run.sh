@@ -1,30 +1,52 @@
 #!/bin/sh
-# Runs one libFuzzer target from its seeds and says how much it did.
+# Runs libFuzzer targets one after the other and prints a table of what they did.
 #
-#     fuzz/run.sh BUILD TARGET SECONDS JOBS
+#     fuzz/run.sh BUILD SECONDS JOBS TARGET...
 #
-# A run that takes longer than FUZZ_TIMEOUT (10) seconds is a finding; on a machine that does other things too, give it more.
-# What it found stays in BUILD/fuzz/TARGET/findings; the exit code is 1 then.
+# The first run makes the seeds (fuzz/seeds.py) and keeps those that reach something new (BUILD/fuzz/TARGET/seeds). Inputs have up to 1 MB.
+# An input is a finding if it crashes, breaks an invariant, takes longer than FUZZ_TIMEOUT (25) seconds or more than 2 GB of memory.
+# Findings stay in BUILD/fuzz/TARGET/findings; the exit code is 1 then.
 set -eu
-build=$1 target=$2 seconds=$3 jobs=$4
+build=$1 seconds=$2 jobs=$3
+shift 3
 top=$(cd "$(dirname "$0")/.." && pwd)
 case $build in /*) ;; *) build=$top/$build ;; esac
-home=$build/fuzz/$target
-mkdir -p "$home/corpus" "$home/findings"
-rm -f "$home"/fuzz-*.log
-[ -d "$home/seeds" ] || "$top/fuzz/seeds.py" "$target" "$home/seeds"
+limits="-timeout=${FUZZ_TIMEOUT:-25} -rss_limit_mb=2048 -max_len=1048576"
+program_of() { if [ -e "$top/fuzz/$1_fuzz.c" ]; then echo "$build/fuzz/$1_fuzz"; else echo "$build/fuzz/model_fuzz"; fi; }
 
-cd "$home"
+make_seeds() { # of the target whose directory this is
+    "$top/fuzz/seeds.py" "$1" candidates
+    rm -rf merged
+    mkdir merged
+    "$(program_of "$1")" -merge=1 $limits -artifact_prefix=findings/ merged candidates >merge.log 2>&1 || true
+    mv merged seeds
+    rm -rf candidates
+}
+
+run_target() {
+    home=$build/fuzz/$1
+    mkdir -p "$home/corpus" "$home/findings"
+    cd "$home"
+    rm -f fuzz-*.log
+    [ -d seeds ] || make_seeds "$1"
+    "$(program_of "$1")" -jobs="$jobs" -workers="$jobs" -max_total_time="$seconds" $limits -print_final_stats=1 \
+        -dict="$top/fuzz/$1.dict" -artifact_prefix=findings/ corpus seeds >run.log 2>&1 || status=1
+    executions=$(sed -n 's/^stat::number_of_executed_units: *//p' fuzz-*.log | awk '{ sum += $1 } END { print sum + 0 }')
+    features=$(sed -n 's/.* ft: \([0-9]*\) .*/\1/p' fuzz-*.log | sort -n | tail -1)
+    found=$(find findings -type f | wc -l)
+    [ "$found" = 0 ] || status=1
+    printf '%-12s %10s %9s %9s %9s\n' "$1" "$executions" "${features:-0}" $((executions / (seconds + 1))) "$found" |
+        tee -a "$build/fuzz/table"
+}
+
 status=0
-"$build/fuzz/${target}_fuzz" -jobs="$jobs" -workers="$jobs" -max_total_time="$seconds" -timeout="${FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 \
-    -max_len=32768 -print_final_stats=1 -dict="$top/fuzz/$target.dict" -artifact_prefix=findings/ corpus seeds >run.log 2>&1 || status=1
-
-executions=$(sed -n 's/^stat::number_of_executed_units: *//p' fuzz-*.log | awk '{ sum += $1 } END { print sum + 0 }')
-edges=$(sed -n 's/.*cov: \([0-9]*\) .*/\1/p' fuzz-*.log | sort -n | tail -1)
-all=$(sed -n 's/.*(\([0-9]*\) inline 8-bit counters).*/\1/p' fuzz-*.log | sort -n | tail -1)
-found=$(ls findings | wc -l)
-echo "$target: $seconds s on $jobs cores, $executions executions, ${edges:-0} of ${all:-0} edges covered, $found findings"
-if [ "$found" != 0 ] || [ "$status" != 0 ]; then
-    ls -1 findings | sed "s|^|    $home/findings/|"
-    exit 1
-fi
+: >"$build/fuzz/table"
+for target in "$@"; do
+    run_target "$target" >/dev/null
+    tail -1 "$build/fuzz/table"
+done
+printf '\n%-12s %10s %9s %9s %9s\n' target executions features execs/s findings
+cat "$build/fuzz/table"
+awk '{ executions += $2; findings += $5 } END { printf "%-12s %10d %9s %9s %9d\n", "all", executions, "", "", findings }' "$build/fuzz/table"
+for target in "$@"; do find "$build/fuzz/$target/findings" -type f; done
+exit $status

@@ -7,6 +7,8 @@ onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; 
 patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
 rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
 tflite, tensorflow, keras, tfjs, darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
+Of the files between 16 KB and 1 MB, a few are taken: small ones run faster and reach the same code.
+What tests/models/formats has is a seed too, so that a clone by itself has some of every format.
 Where a format has many operators, operators.py writes a network for each function that maps them.
 """
 import gzip
@@ -26,7 +28,47 @@ import operators  # noqa: E402
 import torchfiles  # noqa: E402
 
 MAX_BYTES = 8192
+LARGEST_BYTES = 1 << 20
+KEEP_LARGE = 4
 KEEP_COMPRESSED = 5  # a few, for the way through zlib
+# Archives and directories of tests/models/formats that have files of a target, and how the names of those end.
+IN_REPOSITORY = {"hlo": ("hlo", "stablehlo", "jax"), "tensorflow": ("tensorflow", "graphdef", "savedmodel"), "ncnn": ("ncnn", "pnnx"),
+                 "hf": ("hf", "huggingface", "language"), "pt2": ("pytorch", "pt2"), "torchscript": ("pytorch", "torchscript")}
+ENDINGS = {"pt2": (".pt2",), "torchscript": (".pt", ".ptl")}
+
+
+def put(target, content):
+    (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+
+
+def put_few_large(target, contents):
+    """Some of those that are larger than the others, from small to large."""
+    fitting = sorted((c for c in contents if 2 * MAX_BYTES < len(c) <= LARGEST_BYTES), key=len)
+    for content in fitting[::max(1, len(fitting) // KEEP_LARGE)][:KEEP_LARGE]:
+        put(target, content)
+
+
+def repository_files(kind):
+    """Names and contents of the small models that the tests have of a format."""
+    for path in sorted((TOP / "tests/models/formats").rglob("*")):
+        parts = path.relative_to(TOP / "tests/models/formats").parts
+        if not path.is_file() or not re.split(r"[.\-_]", parts[0])[0] in IN_REPOSITORY.get(kind, (kind,)):
+            continue
+        if path.suffix == ".zip" and len(parts) == 1:
+            with zipfile.ZipFile(path) as archive:
+                yield from ((name, archive.read(name)) for name in archive.namelist())
+        elif path.suffix == ".gz":
+            yield path.stem, gzip.decompress(path.read_bytes())
+        elif len(parts) > 1 or path.suffix != ".json":  # beside an archive: what is expected of it
+            yield path.name, path.read_bytes()
+
+
+def repository_seeds(kind, target):
+    contents = [content for name, content in repository_files(kind) if name.endswith(ENDINGS.get(kind, ("",)))]
+    for content in contents:
+        if len(content) <= 4 * MAX_BYTES:
+            put(target, content)
+    put_few_large(target, contents)
 
 
 def gpu_seeds(target):
@@ -49,7 +91,7 @@ def row_seeds(target):
         for kind, name, body, *_ in case.steps:
             if kind == "file":
                 content = "\n".join(body).encode()
-                (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+                put(target, content)
 
 
 def onnx_seeds(target):
@@ -57,15 +99,19 @@ def onnx_seeds(target):
     for directory in ("onnx", "made/onnx"):
         sources += sorted((TOP.parent / "shared/models" / directory).rglob("*.onnx*"))
     compressed = 0
+    large = []
     for path in sources:
         content = path.read_bytes()
         if path.suffix == ".gz":
             if compressed < KEEP_COMPRESSED and len(content) < MAX_BYTES // 4:
                 compressed += 1
-                (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+                put(target, content)
             content = gzip.decompress(content)
         if len(content) <= MAX_BYTES:
-            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+            put(target, content)
+        else:
+            large.append(content)
+    put_few_large(target, large)
     for path in sorted((TOP / "tests/cases").glob("*.test")):
         for number, case in enumerate(cases.parse(path)):
             for kind, name, body, *_ in case.steps:
@@ -102,7 +148,7 @@ def pt2_seeds(target):
                 except ValueError:
                     continue
                 if len(text) < 4 * MAX_BYTES:
-                    (target / hashlib.sha1(text).hexdigest()).write_bytes(text)
+                    put(target, text)
 
 
 def torchscript_seeds(target):
@@ -111,7 +157,7 @@ def torchscript_seeds(target):
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = archive.namelist()
         if len(content) < MAX_BYTES:
-            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+            put(target, content)
         code = b"".join(archive.read(name) for name in names if name.endswith(".py"))
         for name in names:
             if name.endswith(".py"):  # classes of every file are those of the one that the target has
@@ -128,12 +174,13 @@ def torchscript_seeds(target):
             parts.append(part)
         whole = b"\xff#\xff".join(parts)
         if len(whole) < 4 * MAX_BYTES:
-            (target / hashlib.sha1(whole).hexdigest()).write_bytes(whole)
+            put(target, whole)
 
 
 def family_seeds(*directories, tests="tensorflow"):
     """Small files of the corpus, uncompressed, and those that the text tests write."""
     def write(target):
+        large = []
         for directory in directories:
             for path in sorted((TOP.parent / "shared/models" / directory).rglob("*")):
                 if not path.is_file():
@@ -142,12 +189,15 @@ def family_seeds(*directories, tests="tensorflow"):
                 if path.suffix == ".gz":
                     content = gzip.decompress(content)
                 if len(content) <= 2 * MAX_BYTES:
-                    (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+                    put(target, content)
+                else:
+                    large.append(content)
+        put_few_large(target, large)
         for case in cases.parse(TOP / f"tests/cases/{tests}.test"):
             for kind, name, body, *_ in case.steps:
                 if kind in ("file", "hex"):
                     content = "\n".join(body).encode() if kind == "file" else bytes.fromhex(re.sub(r"#.*", "", "\n".join(body)))
-                    (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+                    put(target, content)
     return write
 
 
@@ -160,7 +210,7 @@ def darknet_seeds(target):
         head, *sections = re.split(rb"(?m)^(?=\[)", path.read_bytes())
         for part in (sections[:9], sections[:1] + sections[-8:]):
             content = head + b"".join(part)
-            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+            put(target, content)
         path.unlink()
     whole.rmdir()
 
@@ -183,7 +233,8 @@ def hf_seeds(target):
             content = path.read_bytes()
             content = gzip.decompress(content) if path.suffix == ".gz" else content
             content = json.dumps(small(json.loads(content))).encode()
-            (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+            if len(content) <= 2 * MAX_BYTES:
+                put(target, content)
     for case in cases.parse(TOP / "tests/cases/language.test"):
         for kind, name, body, *_ in case.steps:
             if kind == "file":
@@ -204,8 +255,9 @@ def main():
      "gguf": family_seeds("gguf", "made/gguf", tests="language"),
      "safetensors": family_seeds("safetensors", tests="language"),
      "hlo": family_seeds("stablehlo", "made/stablehlo", "made/hlo", "made/jax-export", tests="hlo")}[sys.argv[1]](target)
+    repository_seeds(sys.argv[1], target)
     for content in operators.SEEDS.get(sys.argv[1], tuple)():
-        (target / hashlib.sha1(content).hexdigest()).write_bytes(content)
+        put(target, content)
     print(f"{len(list(target.iterdir()))} seeds in {target}")
 
 

@@ -19,9 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static const char *const NAMES[] = {"m/code/__torch__/m.py", "m/data.pkl", "m/constants.pkl",
                                         "m/traced_inputs.pkl"};
-    uint8_t choice = size ? bytes[size / 2] : 0;
-    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K')
-        return fuzz_model(bytes, size, choice);
+    if (size > 2 && bytes[0] == 'P' && bytes[1] == 'K') {
+        fuzz_model(bytes, size);
+        return 0;
+    }
     archive a = {0};
     for (int i = 0; i < 4; i++) {
         size_t part = part_size(bytes, size);
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         size -= used;
     }
     archive_end(&a);
-    fuzz_model(a.bytes, a.size, choice);
+    fuzz_model(a.bytes, a.size);
     free(a.bytes);
     return 0;
 }

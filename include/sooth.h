@@ -247,7 +247,8 @@ SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report
                                     size_t *size, sooth_error *error);
 
 /* The source graph as an ONNX file without weights: larger constants keep their type and dimensions, and are inputs that are documented as
- * weights, so that the file is whole for other programs. Reading it gives the same layers and totals. *bytes is the caller's: free(). */
+ * weights, so that the file is whole for other programs. Reading it gives the same
+ * layers and totals, but for transposes where channels come last in the source. *bytes is the caller's: free(). */
 SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
 
 /* The networks that "zoo:NAME" builds, and what each is in one line; NULL after the last. */

@@ -204,7 +204,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     double half_mean_w = hypot((1 - share) * latency_half, half_w);
     e.low_j = e.energy_j * exp(-half_j);
     e.high_j = e.energy_j * exp(half_j);
-    e.power_w = seconds > 0 ? e.energy_j / seconds : 0;
+    e.power_w = seconds > 0 ? fmin(e.energy_j / seconds, v.limit_w) : 0; /* rounding alone would exceed it */
     e.low_w = e.power_w * exp(-half_mean_w);
     e.high_w = fmin(e.power_w * exp(half_mean_w), v.limit_w);
     e.interval_kind = interval_name(v.is_known, kind);

@@ -1,9 +1,0 @@
-/* keras_fuzz.c: libFuzzer target of Keras models: configurations, HDF5 files and archives. */
-#include "model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
-    return fuzz_model(bytes, size, size ? bytes[size - 1] : 0); /* whatever the file ends with decides the options */
-}

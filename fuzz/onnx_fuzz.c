@@ -1,9 +1,0 @@
-/* onnx_fuzz.c: libFuzzer target of the ONNX reader and of everything behind it. */
-#include "model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
-    return fuzz_model(bytes, size, size ? bytes[size - 1] : 0); /* whatever the file ends with decides the options */
-}

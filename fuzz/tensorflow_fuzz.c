@@ -1,9 +1,0 @@
-/* tensorflow_fuzz.c: libFuzzer target of TensorFlow's graphs: GraphDef in its two forms, SavedModel, functions and loops. */
-#include "model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
-{
-    return fuzz_model(bytes, size, size ? bytes[size - 1] : 0); /* whatever the file ends with decides the options */
-}
