@@ -6,8 +6,10 @@
 
 static void shape_field(report *r, size_t value)
 {
+    arena_mark before = arena_marked(r->scratch);
     const char *shape = report_shape(r, value, "x");
     text_csv_text(r->out, strcmp(shape, "?") == 0 ? "" : shape);
+    arena_rewind(r->scratch, before);
 }
 
 static void tensors(report *r)
@@ -30,7 +32,7 @@ void inspect_csv(report *r)
     }
     text_puts(r->out, "name,op,shape,params,macs,flops,weight_bytes,activation_bytes,repeat,fused,layers\n");
     for (size_t i = 0; i < r->row_count; i++) {
-        const report_row *row = &r->rows[i];
+        const report_row one = report_row_at(r, i), *row = &one;
         text_csv(r->out, row->name);
         text_csv_text(r->out, row->op);
         shape_field(r, row->last_layer == SIZE_MAX ? SIZE_MAX : report_first_output(r->model, row->last_layer));

@@ -85,7 +85,7 @@ static void layers(report *r, json *j)
     json_key(j, "layers");
     json_open(j, '[', false);
     for (size_t i = 0; i < r->row_count; i++) {
-        const report_row *row = &r->rows[i];
+        const report_row one = report_row_at(r, i), *row = &one;
         json_open(j, '{', true);
         json_pair_string(j, "name", row->name);
         json_key(j, "op");

@@ -11,10 +11,18 @@ static const char *const TITLES[COLUMN_COUNT] = {"layer", "operator", "output", 
 
 enum { MARGIN = 2, GAP = 2, WIDEST_NAME = 200 };
 
+/* A number and its text. */
+typedef struct kept {
+    int64_t number;
+    char text[NUMBER_ROOM];
+} kept;
+enum { KEPT_BITS = 8 };
+
 typedef struct table {
     report *r;
-    size_t width[COLUMN_COUNT]; /* 0: left out */
-    const char *times;          /* between dimensions */
+    size_t width[COLUMN_COUNT];   /* 0: left out */
+    const char *times;            /* between dimensions */
+    kept kept[2][1 << KEPT_BITS]; /* plain numbers, bytes */
 } table;
 
 /* ---- style --------------------------------------------------------------------------------------------------------- */
@@ -154,20 +162,33 @@ static const char *row_shape(table *t, const report_row *row)
     return report_shape(t->r, value, t->times);
 }
 
-static const char *figure(report *r, const figures *f, column c, char room[NUMBER_ROOM])
+/* Layers repeat each other's numbers: a text is kept for each of those met last. */
+static const char *kept_number(table *t, bool is_bytes, int64_t n)
 {
-    switch (c) {
-    case PARAMS:
-        return report_sum(r, f, PARAMS_BIT, f->params, number_short(room, f->params));
-    case MACS:
-        return report_sum(r, f, MACS_BIT, f->macs, number_short(room, f->macs));
-    case FLOPS:
-        return report_sum(r, f, FLOPS_BIT, f->flops, number_short(room, f->flops));
-    case WEIGHTS:
-        return report_sum(r, f, WEIGHT_BYTES_BIT, f->weight_bytes, number_bytes(room, f->weight_bytes));
-    default:
-        return report_sum(r, f, ACTIVATION_BYTES_BIT, f->activation_bytes, number_bytes(room, f->activation_bytes));
+    kept *k = &t->kept[is_bytes][((uint64_t)n * 0x9E3779B97F4A7C15u) >> (64 - KEPT_BITS)];
+    if (k->number != n || !*k->text) {
+        k->number = n;
+        const char *made = is_bytes ? number_bytes(k->text, n) : number_short(k->text, n);
+        if (made != k->text)
+            memmove(k->text, made, strlen(made) + 1);
     }
+    return k->text;
+}
+
+static const char *figure(table *t, const figures *f, column c)
+{
+    const struct {
+        figure_bit bit;
+        int64_t number;
+    } figures[COLUMN_COUNT] = {
+        [PARAMS] = {PARAMS_BIT, f->params},
+        [MACS] = {MACS_BIT, f->macs},
+        [FLOPS] = {FLOPS_BIT, f->flops},
+        [WEIGHTS] = {WEIGHT_BYTES_BIT, f->weight_bytes},
+        [ACTIVATIONS] = {ACTIVATION_BYTES_BIT, f->activation_bytes},
+    };
+    int64_t n = figures[c].number;
+    return report_sum(t->r, f, figures[c].bit, n, kept_number(t, c == WEIGHTS || c == ACTIVATIONS, n));
 }
 
 static const char *layer_total(report *r)
@@ -205,19 +226,20 @@ static void narrow(table *t, column c, size_t least, size_t room)
 static void measure(table *t)
 {
     report *r = t->r;
-    char room[NUMBER_ROOM];
     for (int c = 0; c < COLUMN_COUNT; c++)
         t->width[c] = strlen(TITLES[c]);
     for (size_t i = 0; i < r->row_count; i++) {
-        const report_row *row = &r->rows[i];
+        const report_row one = report_row_at(r, i), *row = &one;
+        arena_mark before = arena_marked(r->scratch);
         widen(t, NAME, row->name);
         widen(t, OP, row_op(t, row));
         widen(t, SHAPE, row_shape(t, row));
         for (int c = PARAMS; c < COLUMN_COUNT; c++)
-            widen(t, c, figure(r, &row->sums, c, room));
+            widen(t, c, figure(t, &row->sums, c));
+        arena_rewind(r->scratch, before);
     }
     for (int c = PARAMS; c < COLUMN_COUNT; c++)
-        widen(t, c, figure(r, &r->sums, c, room));
+        widen(t, c, figure(t, &r->sums, c));
     widen(t, OP, layer_total(r));
     if (!r->options.columns)
         return;
@@ -245,8 +267,7 @@ static void table_line(table *t, const char *name, const char *op, const char *k
     for (int c = PARAMS; c < COLUMN_COUNT; c++) {
         if (!t->width[c])
             continue;
-        char room[NUMBER_ROOM];
-        const char *s = f ? figure(r, f, c, room) : TITLES[c];
+        const char *s = f ? figure(t, f, c) : TITLES[c];
         bool faint = f && (*s == '0' || *s == '?');
         text_repeat(r->out, " ", GAP);
         if (faint)
@@ -267,9 +288,11 @@ static void layers(table *t)
     style(r, "0");
     line(r, table_width(t));
     for (size_t i = 0; i < r->row_count; i++) {
-        const report_row *row = &r->rows[i];
+        const report_row one = report_row_at(r, i), *row = &one;
+        arena_mark before = arena_marked(r->scratch);
         const char *kind = row->layer_count == 1 && row->op ? sooth_layer_at(r->model, row->last_layer).kind : NULL;
         table_line(t, row->name, row_op(t, row), kind ? kind : "", row_shape(t, row), &row->sums);
+        arena_rewind(r->scratch, before);
     }
     line(r, table_width(t));
     table_line(t, "total", layer_total(r), "", "", &r->sums);
@@ -305,13 +328,12 @@ static void operators(table *t)
     text_puts(r->out, "\n");
     for (size_t i = 0; i < r->operator_count; i++) {
         const operator_row *o = &r->operators[i];
-        char room[NUMBER_ROOM];
         text_puts(r->out, "  ");
         colored_cell(r, o->kind, o->op, width);
         text_printf(r->out, "  %6" PRId64, o->count);
         for (column c = PARAMS; c <= FLOPS; c++) {
             text_puts(r->out, "  ");
-            text_cell(r->out, figure(r, &o->sums, c, room), 10, CELL_RIGHT, r->options.ascii);
+            text_cell(r->out, figure(t, &o->sums, c), 10, CELL_RIGHT, r->options.ascii);
         }
         int64_t part = by_macs ? o->sums.macs : o->sums.flops;
         double share = whole > 0 && part > 0 ? (double)part / (double)whole : 0;

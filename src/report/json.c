@@ -1,7 +1,6 @@
 #include "report/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 
 /* What stands between the item before and this one. */
@@ -46,10 +45,21 @@ void json_close(json *j, char bracket)
     text_add(j->out, &bracket, 1);
 }
 
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
 static void quoted(json *j, const char *s)
 {
     text_puts(j->out, "\"");
     while (*s) {
+        const char *plain = s;
+        while (is_plain(*s))
+            s++;
+        text_add(j->out, plain, (size_t)(s - plain));
+        if (!*s)
+            break;
         uint32_t c = utf8_next(&s);
         if (c == '"' || c == '\\')
             text_printf(j->out, "\\%c", (char)c);
@@ -93,7 +103,7 @@ void json_number(json *j, int64_t n)
         return;
     }
     begin_item(j);
-    text_printf(j->out, "%" PRId64, n);
+    text_number(j->out, n);
 }
 
 void json_real(json *j, double x)

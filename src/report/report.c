@@ -49,32 +49,49 @@ const char *report_sum(report *r, const figures *f, figure_bit which, int64_t kn
 
 typedef struct slots {
     size_t *items; /* index + 1; 0 is free */
-    str *keys;     /* by index */
-    size_t mask, count;
+    struct {
+        str *items; /* by index */
+        int32_t count, capacity;
+    } keys;
+    size_t mask;
+    arena *arena;
 } slots;
 
-static void slots_init(slots *s, arena *a, size_t most)
+static size_t *slot_of(const slots *s, str key)
 {
-    size_t size = 16;
-    while (size < most * 2)
-        size *= 2;
-    *s = (slots){.items = ARENA_ARRAY(a, size_t, size), .keys = ARENA_ARRAY(a, str, most), .mask = size - 1};
+    size_t at = str_hash(key) & s->mask;
+    while (s->items[at] && !str_eq(s->keys.items[s->items[at] - 1], key))
+        at = (at + 1) & s->mask;
+    return &s->items[at];
+}
+
+static void slots_resize(slots *s, size_t size)
+{
+    s->items = ARENA_ARRAY(s->arena, size_t, size);
+    s->mask = size - 1;
+    for (int32_t i = 0; i < s->keys.count; i++)
+        *slot_of(s, s->keys.items[i]) = (size_t)i + 1;
+}
+
+static slots slots_new(arena *a)
+{
+    slots s = {.arena = a};
+    slots_resize(&s, 64);
+    return s;
 }
 
 /* The index of the key; a key not seen before gets the next one. */
 static size_t slots_index(slots *s, str key)
 {
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < key.len; i++)
-        hash = (hash ^ (unsigned char)key.ptr[i]) * 1099511628211U;
-    for (size_t at = hash & s->mask;; at = (at + 1) & s->mask) {
-        if (!s->items[at]) {
-            s->keys[s->count] = key;
-            s->items[at] = ++s->count;
-        }
-        if (str_eq(s->keys[s->items[at] - 1], key))
-            return s->items[at] - 1;
+    size_t *slot = slot_of(s, key);
+    if (!*slot) {
+        *(str *)ARENA_PUSH_ROOM(s->arena, &s->keys) = key;
+        *slot = (size_t)s->keys.count;
+        if ((size_t)s->keys.count * 2 > s->mask)
+            slots_resize(s, (s->mask + 1) * 2);
+        return (size_t)s->keys.count - 1;
     }
+    return *slot - 1;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
@@ -132,23 +149,32 @@ static void merge_row(report_row *into, const report_row *row)
 
 static void group_by_scope(report *r)
 {
-    slots groups;
-    slots_init(&groups, r->scratch, r->row_count);
-    report_row *rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
+    slots groups = slots_new(r->scratch);
+    struct {
+        report_row *items;
+        int32_t count, capacity;
+    } rows = {0};
     for (size_t i = 0; i < r->row_count; i++) {
-        str scope = scope_of(r->rows[i].name, r->options.depth);
-        report_row *group = &rows[slots_index(&groups, scope)];
-        if (!group->layer_count)
-            group->name = arena_str(r->scratch, scope).ptr;
-        merge_row(group, &r->rows[i]);
+        report_row row = report_row_at(r, i);
+        str scope = scope_of(row.name, r->options.depth);
+        size_t index = slots_index(&groups, scope);
+        if (index == (size_t)rows.count)
+            ((report_row *)ARENA_PUSH(r->scratch, &rows))->name = arena_str(r->scratch, scope).ptr;
+        merge_row(&rows.items[index], &row);
     }
-    r->rows = rows;
-    r->row_count = groups.count;
+    r->rows = rows.items;
+    r->row_count = (size_t)rows.count;
 }
 
 static void keep_top(report *r)
 {
     size_t top = r->options.top;
+    if (!r->rows) {
+        report_row *rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
+        for (size_t i = 0; i < r->row_count; i++)
+            rows[i] = report_row_at(r, i);
+        r->rows = rows;
+    }
     if (r->row_count)
         qsort(r->rows, r->row_count, sizeof *r->rows, compare_rows);
     if (r->row_count <= top)
@@ -165,15 +191,21 @@ static void keep_top(report *r)
     r->row_count = top + 1;
 }
 
+report_row report_row_at(const report *r, size_t index)
+{
+    if (r->rows)
+        return r->rows[index];
+    sooth_layer l = sooth_layer_at(r->model, index);
+    return (report_row){l.name, l.op, index, 1, l.repeat, (int64_t)l.fused_count, l.op_known, layer_figures(&l)};
+}
+
 void report_rows(report *r)
 {
     r->row_count = sooth_layer_count(r->model);
-    r->rows = ARENA_ARRAY(r->scratch, report_row, r->row_count);
     r->sums = (figures){0};
     for (size_t i = 0; i < r->row_count; i++) {
-        sooth_layer l = sooth_layer_at(r->model, i);
-        r->rows[i] = (report_row){l.name, l.op, i, 1, l.repeat, (int64_t)l.fused_count, l.op_known, layer_figures(&l)};
-        add_figures(&r->sums, &r->rows[i].sums);
+        report_row row = report_row_at(r, i);
+        add_figures(&r->sums, &row.sums);
     }
     if (r->options.depth)
         group_by_scope(r);
@@ -195,22 +227,27 @@ static int compare_operators(const void *a, const void *b)
 void report_operators(report *r)
 {
     size_t layers = sooth_layer_count(r->model);
-    slots ops;
-    slots_init(&ops, r->scratch, layers);
-    r->operators = ARENA_ARRAY(r->scratch, operator_row, layers);
+    slots ops = slots_new(r->scratch);
+    struct {
+        operator_row *items;
+        int32_t count, capacity;
+    } rows = {0};
     for (size_t i = 0; i < layers; i++) {
         sooth_layer l = sooth_layer_at(r->model, i);
-        operator_row *o = &r->operators[slots_index(&ops, str_of(l.op))];
-        if (!o->count)
-            *o = (operator_row){l.op, l.kind ? l.kind : "other", l.op_known, 0, NOTHING};
+        size_t index = slots_index(&ops, str_of(l.op));
+        if (index == (size_t)rows.count)
+            *(operator_row *)ARENA_PUSH_ROOM(r->scratch, &rows) =
+                (operator_row){l.op, l.kind ? l.kind : "other", l.op_known, 0, NOTHING};
+        operator_row *o = &rows.items[index];
         o->count++;
         o->op_known = o->op_known && l.op_known;
         figures f = layer_figures(&l);
         add_figures(&o->sums, &f);
     }
-    r->operator_count = ops.count;
-    if (ops.count)
-        qsort(r->operators, ops.count, sizeof *r->operators, compare_operators);
+    r->operators = rows.items;
+    r->operator_count = (size_t)rows.count;
+    if (rows.count)
+        qsort(r->operators, r->operator_count, sizeof *r->operators, compare_operators);
 }
 
 /* ---- shapes -------------------------------------------------------------------------------------------------------- */
@@ -235,16 +272,24 @@ const char *report_shape(report *r, size_t index, const char *separator)
         return "?";
     if (v.rank == 0)
         return "scalar";
-    const char **parts = ARENA_ARRAY(r->scratch, const char *, (size_t)v.rank);
-    size_t room = 1;
+    size_t room = 1, separator_len = strlen(separator);
     for (int i = 0; i < v.rank; i++) {
         const char *symbol = v.dims[i] < 0 ? sooth_dim_text(r->model, v.dims[i]) : NULL;
-        parts[i] = symbol ? symbol : v.dims[i] < 0 ? "?" : arena_printf(r->scratch, "%" PRId64, v.dims[i]).ptr;
-        room += strlen(parts[i]) + strlen(separator);
+        room += separator_len + (symbol ? strlen(symbol) : NUMBER_ROOM);
     }
-    char *joined = ARENA_ARRAY(r->scratch, char, room), *at = joined;
-    for (int i = 0; i < v.rank; i++)
-        at += snprintf(at, room - (size_t)(at - joined), "%s%s", i ? separator : "", parts[i]);
+    char *joined = arena_room(r->scratch, room, 1), *at = joined;
+    for (int i = 0; i < v.rank; i++) {
+        const char *symbol = v.dims[i] < 0 ? sooth_dim_text(r->model, v.dims[i]) : NULL;
+        char digits[NUMBER_ROOM];
+        const char *part = symbol ? symbol : number_whole(digits, v.dims[i]);
+        size_t len = strlen(part);
+        if (i)
+            memcpy(at, separator, separator_len);
+        at += i ? separator_len : 0;
+        memcpy(at, part, len);
+        at += len;
+    }
+    *at = '\0';
     return joined;
 }
 

@@ -45,7 +45,7 @@ typedef struct report {
     sooth_report_options options;
     text *out;
     arena *scratch;
-    report_row *rows;
+    report_row *rows; /* NULL: one for each layer, made when asked for */
     size_t row_count;
     operator_row *operators; /* most MACs first, then most FLOPs, then most often */
     size_t operator_count;
@@ -57,9 +57,10 @@ typedef struct report {
 const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text);
 
 void report_rows(report *r);
+report_row report_row_at(const report *r, size_t index);
 void report_operators(report *r);
 
-/* "1×3×224×224": dims joined by `separator`, symbols by name, "?" for what is not known; "scalar"; "" if there is no shape. */
+/* In the scratch arena; whoever asks for many rewinds it. "1×3×224×224": dims joined by `separator`, symbols by name, "?" for what is not known; "scalar"; "" if there is no shape. */
 const char *report_shape(report *r, size_t value, const char *separator);
 /* First output of a layer that is there; SIZE_MAX if it has none. */
 size_t report_first_output(const sooth_model *model, size_t layer);

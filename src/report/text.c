@@ -73,11 +73,30 @@ void text_printf(text *t, const char *format, ...)
 void text_repeat(text *t, const char *s, size_t count)
 {
     size_t n = strlen(s);
+    if (n == 1 && count) {
+        reserve(t, count);
+        memset(t->bytes + t->size, *s, count);
+        t->size += count;
+        t->bytes[t->size] = '\0';
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         text_add(t, s, n);
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
+
+const char *number_whole(char room[NUMBER_ROOM], int64_t n)
+{
+    if (n < 0)
+        return "?";
+    char *at = room + NUMBER_ROOM - 1;
+    *at = '\0';
+    do
+        *--at = (char)('0' + n % 10);
+    while (n /= 10);
+    return at;
+}
 
 /* n in the largest unit that leaves something before the point. */
 static const char *scaled(char *room, int64_t n, double step, const char *const *units, int unit_count)
@@ -89,9 +108,14 @@ static const char *scaled(char *room, int64_t n, double step, const char *const 
         x /= step;
         unit++;
     }
-    if (unit == 0)
-        snprintf(room, NUMBER_ROOM, "%" PRId64 "%s", n, units[0]);
-    else
+    if (unit == 0) {
+        char digits[NUMBER_ROOM];
+        size_t unit_len = strlen(units[0]);
+        const char *whole = number_whole(digits, n);
+        size_t len = strlen(whole);
+        memcpy(room, whole, len);
+        memcpy(room + len, units[0], unit_len + 1);
+    } else
         snprintf(room, NUMBER_ROOM, "%.2f%s", x, units[unit]);
     return room;
 }
@@ -211,9 +235,19 @@ static uint32_t shown_next(const char **s)
     return steers ? REPLACEMENT : c;
 }
 
+/* Most names are plain: the first byte of s that is not a printing character of ASCII. */
+static const char *plain_end(const char *s)
+{
+    while (*s >= 0x20 && *s < 0x7F)
+        s++;
+    return s;
+}
+
 size_t name_width(const char *s)
 {
-    size_t width = 0;
+    const char *plain = plain_end(s);
+    size_t width = (size_t)(plain - s);
+    s = plain;
     while (*s)
         width += (size_t)character_width(shown_next(&s));
     return width;
@@ -233,7 +267,12 @@ static void add_shown(text *t, const char *s, const char *end, size_t width)
 
 void text_name(text *t, const char *s, size_t width, bool ascii)
 {
-    const char *end = s + strlen(s);
+    const char *end = plain_end(s);
+    if (*end == '\0' && (size_t)(end - s) <= width) {
+        text_add(t, s, (size_t)(end - s));
+        return;
+    }
+    end += strlen(end);
     size_t whole = name_width(s);
     if (whole <= width) {
         add_shown(t, s, end, SIZE_MAX);
@@ -277,12 +316,21 @@ size_t text_bar(text *t, double share, bool ascii)
     return (filled + 7) / 8;
 }
 
+void text_number(text *t, int64_t n)
+{
+    char room[NUMBER_ROOM];
+    text_puts(t, number_whole(room, n));
+}
+
 /* ---- in other languages ----------------------------------------------------------------------------------------- */
 
 void text_csv(text *out, const char *s)
 {
     const char *quote = s[strcspn(s, ",\"\r\n")] ? "\"" : "";
     text_puts(out, quote);
+    const char *plain = *quote ? s : plain_end(s);
+    text_add(out, s, (size_t)(plain - s));
+    s = plain;
     while (*s) {
         uint32_t c = utf8_next(&s);
         text_character(out, c);
@@ -302,8 +350,10 @@ void text_csv_number(text *t, int64_t n)
 {
     if (n < 0)
         text_puts(t, ",");
-    else
-        text_printf(t, ",%" PRId64, n);
+    else {
+        text_add(t, ",", 1);
+        text_number(t, n);
+    }
 }
 
 void text_csv_real(text *t, double x)

@@ -26,11 +26,14 @@ void text_repeat(text *t, const char *s, size_t count);
 /* ---- numbers; anything negative is not known and reads "?" ------------------------------------------------------ */
 
 enum { NUMBER_ROOM = 32 };
+const char *number_whole(char room[NUMBER_ROOM], int64_t n);   /* "25557032" */
 const char *number_short(char room[NUMBER_ROOM], int64_t n);   /* "512", "25.56 M", "4.09 G" */
 const char *number_grouped(char room[NUMBER_ROOM], int64_t n); /* "25,557,032" */
 const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; six decimals, twelve below 0.001 */
 const char *number_digits(char room[NUMBER_ROOM], double x);   /* four digits: "0.01234", "5.123", "97.49", "1234" */
 const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
+
+void text_number(text *t, int64_t n); /* as number_whole */
 
 /* ---- characters ------------------------------------------------------------------------------------------------- */
 
