@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { MAX_WORK = 500000, MAX_CALL_DEPTH = 32 };
+enum { MAX_ADDED_WORK = 500000, MAX_CALL_DEPTH = 32 };
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
@@ -170,12 +170,14 @@ static bool is_stored_constant(network *net, const node *n)
     return true;
 }
 
+/* The nodes that the file writes out are as many as they are; what inlining and unrolling add to them has a limit. */
 static void count_work(sooth_model *model, str where)
 {
-    if (++model->net.work > MAX_WORK)
+    int64_t limit = MAX_ADDED_WORK + (int64_t)model->source.main.nodes.count;
+    if (++model->net.work > limit)
         fail_with(&model->fail, SOOTH_ERROR_INPUT,
-                  "more than %d nodes after inlining and unrolling, at '%.*s'; no real network is that large", MAX_WORK,
-                  STR_ARG(where));
+                  "more than %lld nodes after inlining and unrolling, at '%.*s'; no real network is that large",
+                  (long long)limit, STR_ARG(where));
 }
 
 void infer_append(sooth_model *model, const node *source_node, const scope *s)

@@ -17,6 +17,7 @@ typedef struct pass_context {
     node_id *readers;
     node_id *merged_into; /* by node_id: itself, or the node that pass_replace made of it */
     bool *is_made;        /* by node_id: did pass_replace make it? */
+    uint8_t *marks; /* by node_id: pass_mark of its operator; a pass finds its nodes without looking at the others */
     /* By value_id: is it computed from constants alone? Weights that an exporter transposed, cast or standardised are. */
     bool *is_static;
 } pass_context;
@@ -68,8 +69,18 @@ static inline bool pass_is(const node *n, const char *name)
 {
     return node_is(n, name) && pass_is_whole(n);
 }
+/* Equal for equal names, different for most others. */
+static inline uint8_t pass_mark(str name)
+{
+    return name.len ? (uint8_t)(name.len * 59 + (uint8_t)name.ptr[0] * 23u + (uint8_t)name.ptr[name.len / 2] * 7u +
+                                (uint8_t)name.ptr[name.len - 1])
+                    : 0;
+}
+/* The first node from `from` on with that mark; the number of nodes if there is none. */
+int32_t pass_next(const pass_context *p, int32_t from, uint8_t mark);
 #define PASS_FOR_EACH(p, n, name)                                                                                      \
-    for (int32_t n##_at = 0; n##_at < (p)->net->nodes.count; n##_at++)                                                 \
+    for (int32_t n##_at = pass_next((p), 0, pass_mark(STR(name))); n##_at < (p)->net->nodes.count;                     \
+         n##_at = pass_next((p), n##_at + 1, pass_mark(STR(name))))                                                    \
         for (node *n = &(p)->net->nodes.items[n##_at]; n && pass_is(n, name); n = NULL)
 /* The node that makes input i of n, if it is alive and of that operator (any if name is NULL); else NULL. */
 node *pass_producer(pass_context *p, const node *n, int input, const char *name);

@@ -69,10 +69,20 @@ void pass_begin(pass_context *p)
     p->is_static = ARENA_ARRAY(net->arena, bool, (size_t)net->values.count);
     p->is_made = ARENA_ARRAY(net->arena, bool, (size_t)net->nodes.count);
     p->merged_into = ARENA_ARRAY(net->arena, node_id, (size_t)net->nodes.count);
-    for (int32_t i = 0; i < net->nodes.count; i++)
+    p->marks = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->nodes.count);
+    for (int32_t i = 0; i < net->nodes.count; i++) {
         p->merged_into[i] = i;
+        p->marks[i] = pass_mark(net->nodes.items[i].type);
+    }
     count_readers(p);
     find_static(p);
+}
+
+int32_t pass_next(const pass_context *p, int32_t from, uint8_t mark)
+{
+    int32_t count = p->net->nodes.count;
+    const uint8_t *found = from < count ? memchr(p->marks + from, mark, (size_t)(count - from)) : NULL;
+    return found ? (int32_t)(found - p->marks) : count;
 }
 
 node *pass_maker(pass_context *p, value_id v)
@@ -452,6 +462,7 @@ node *pass_replace(pass_context *p, node *const *group, int group_count, const n
     }
     *last = made;
     p->is_made[id] = true;
+    p->marks[id] = pass_mark(made.type);
     for (int i = 0; i < output_count; i++)
         if (outputs[i] != NO_VALUE)
             net->values.items[outputs[i]].producer = id;
