@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct arena_block {
     arena_block *older;
@@ -42,6 +43,21 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
+/* A large block is touched from end to end: in huge pages that is some hundred times fewer faults. A wish; nothing depends on it. */
+static void ask_for_huge_pages(void *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = 4096, huge = (uintptr_t)2 << 20;
+    if (size < 2 * huge)
+        return;
+    uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1), end = ((uintptr_t)block + size) & ~(page - 1);
+    (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)size;
+#endif
+}
+
 /* Blocks grow with the arena: few calls of malloc for large models, little waste for small ones. */
 static void add_block(arena *a, size_t need)
 {
@@ -55,6 +71,7 @@ static void add_block(arena *a, size_t need)
     arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
+    ask_for_huge_pages(b, size);
     b->older = a->head;
     a->head = b;
     a->next = (char *)b->memory;
