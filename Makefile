@@ -215,7 +215,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUI
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBS)
 
 .PHONY: bench
-bench: ## speed and memory, side by side with the onnx package, with nanopb and with PyTorch
+bench: ## speed and memory as users meet them, beside the onnx package, nanopb and PyTorch; writes doc/speed.md
 	@tools/deps.sh develop
 	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict nas learn)
 	@bench/run.py $(BUILD)

@@ -1,9 +1,10 @@
 /* predict.c: how long a prediction of a loaded network takes, through the public interface.
  *
- *     predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]
+ *     predict MODEL GPU[,GPU] BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]
  *
  * Prints one line: runs; the fastest and the median in microseconds of a first prediction after binding, where the network is
- * lowered to kernels; the same of a further one, on another GPU say; kernels. */
+ * lowered to kernels; the same of a further one, on the second GPU if there is one; kernels. Energy is part of every prediction,
+ * memory where it is asked for. */
 #include "sooth.h"
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ static double predict_once(sooth_model *model, const sooth_predict_options *opti
     return now_us() - start;
 }
 
-static int run(sooth_model *model, int64_t batch, const sooth_predict_options *options, double limit_us)
+static int run(sooth_model *model, int64_t batch, const sooth_predict_options *options,
+               const sooth_predict_options *elsewhere, double limit_us)
 {
     static double first[MAX_RUNS], further[MAX_RUNS];
     int runs = 0;
@@ -48,7 +50,7 @@ static int run(sooth_model *model, int64_t batch, const sooth_predict_options *o
         if (sooth_bind(model, &(sooth_options){.batch = batch}, NULL) != SOOTH_OK)
             return fprintf(stderr, "predict: the model cannot be bound\n"), 1;
         first[runs] = predict_once(model, options, &kernels);
-        further[runs] = predict_once(model, options, &kernels);
+        further[runs] = predict_once(model, elsewhere, &kernels);
         if (first[runs] < 0 || further[runs] < 0)
             return 1;
     }
@@ -61,8 +63,9 @@ static int run(sooth_model *model, int64_t batch, const sooth_predict_options *o
 int main(int argc, char **argv)
 {
     if (argc < 4)
-        return fprintf(stderr,
-                       "usage: predict MODEL GPU BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]\n"),
+        return fprintf(
+                   stderr,
+                   "usage: predict MODEL GPU[,GPU] BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]\n"),
                2;
     sooth_error error = {.message = ""};
     sooth_model *model = NULL;
@@ -72,10 +75,17 @@ int main(int argc, char **argv)
                                    .layout = argc > 6 ? argv[6] : NULL,
                                    .runtime = argc > 7 ? argv[7] : NULL,
                                    .mode = argc > 8 ? argv[8] : NULL};
+    sooth_predict_options elsewhere = where;
+    char names[200];
+    snprintf(names, sizeof names, "%s", argv[2]);
+    char *second = strchr(names, ',');
+    if (second)
+        *second++ = '\0';
     int code = 1;
     if (sooth_load_file(argv[1], &model, &error) == SOOTH_OK && sooth_gpus_open(NULL, &gpus, &error) == SOOTH_OK &&
-        sooth_gpus_find(gpus, argv[2], &where.device, &error) == SOOTH_OK)
-        code = run(model, atoll(argv[3]), &where, 1e6 * (argc > 4 ? atof(argv[4]) : 1));
+        sooth_gpus_find(gpus, names, &where.device, &error) == SOOTH_OK &&
+        sooth_gpus_find(gpus, second ? second : names, &elsewhere.device, &error) == SOOTH_OK)
+        code = run(model, atoll(argv[3]), &where, &elsewhere, 1e6 * (argc > 4 ? atof(argv[4]) : 1));
     else
         fprintf(stderr, "predict: %s\n", error.message);
     sooth_gpus_free(gpus);
