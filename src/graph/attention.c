@@ -190,7 +190,7 @@ void attention_read(network *net, const node *n, attention_geometry *g)
                               0,           NUM_UNKNOWN, NUM_UNKNOWN, NUM_UNKNOWN, 0};
     if (node_is(n, "ScaledDotProductAttention"))
         read_recovered(net, n, g);
-    else if (node_is(n, "Attention") && n->op->domain[0] == '\0')
+    else if ((node_is(n, "Attention") && n->op->domain[0] == '\0') || node_is(n, "FlexAttention"))
         read_onnx(net, n, g);
     else if (node_is(n, "Attention") || node_is(n, "DecoderMaskedSelfAttention"))
         read_projected(net, n, g, 4);

@@ -96,14 +96,18 @@ void shape_dft(infer *c)
     set_dtype(c, 0, v->dtype);
     if (v->rank < 2)
         return;
+    bool inverse = attr_int(c, "inverse", 0) != 0, onesided = attr_int(c, "onesided", 0) != 0;
+    bool resizes = in(c, 1) || onesided;
     if (in(c, 2) && (!scalar_int(c, 2, &axis) || !num_known(axis))) {
-        set_rank_only(c, 0, v->dtype, v->rank);
-        return;
+        if (resizes) {
+            set_rank_only(c, 0, v->dtype, v->rank);
+            return;
+        }
+        axis = 0; /* any: no length changes */
     }
     int at = axis_of(c, axis, v->rank);
     if (at < 0)
         return;
-    bool inverse = attr_int(c, "inverse", 0) != 0, onesided = attr_int(c, "onesided", 0) != 0;
     num dims[MAX_RANK];
     memcpy(dims, v->dims, (size_t)v->rank * sizeof *dims);
     if (in(c, 1))

@@ -3,7 +3,7 @@
 
     formats.py [PART OF A FILE'S NAME]        only those files
 
-tests/models/formats/FORMAT.json lists them; the files lie in the directory FORMAT/ or in FORMAT.zip beside it (tests/README.md says what the
+tests/models/formats/FORMAT.json lists them; the files lie in the directory FORMAT/ or in FORMAT.tar.xz (or .zip) beside it (tests/README.md says what the
 list holds). The scripts in tests/models/make wrote both.
 """
 import concurrent.futures
@@ -12,16 +12,19 @@ import json
 import math
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 FORMATS = TESTS / "models/formats"
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build") / "sooth")
 TIMEOUT_S = 60
 SHOWN = 8  # differences of one file
+NO_LOSS = "no output that a loss could be computed of"
+ARCHIVES = (".tar.xz", ".zip")
 SETTINGS = [("eager", "infer", "amp"), ("inductor", "infer", "amp"), ("engine", "infer", "fp16"), ("eager", "train", "amp")]
 KNOWN = {"file", "arguments", "inputs", "outputs", "values", "params", "macs", "operators", "unknown_operators", "predict", "note"}
 
@@ -82,6 +85,11 @@ def recovered(entry, path):
     return [f"with all passes: {line}" for line in differences(kept, json.loads(done.stdout))]
 
 
+def is_trained(entry):
+    """A loss needs a result of real numbers."""
+    return not entry.get("outputs") or any(re.match(r"(b?float\d+|complex\d+)?\[\d", text) for text in entry["outputs"])
+
+
 def is_sound(answer):
     value, low, high = answer
     return all(map(math.isfinite, answer)) and 0 <= low <= value <= high
@@ -91,6 +99,8 @@ def predicted(entry, path):
     """Each runtime has an answer, its rows add up, and training takes longer than inference."""
     latencies = {}
     for runtime, mode, precision in SETTINGS:
+        if mode == "train" and not is_trained(entry):
+            continue
         said = f"{runtime}, {mode}"
         done = run("predict", path, "--format", "json", "--layers", "--runtime", runtime, "--mode", mode, "--precision", precision,
                    *entry.get("arguments", []))
@@ -105,20 +115,20 @@ def predicted(entry, path):
         if abs(total - latency[0]) > 1e-6 * (len(answer["layers"]) + 1):
             return [f"{said}: the layers add up to {total} ms, the total is {latency[0]}"]
         latencies[said] = latency[0]
-    if latencies["eager, train"] < latencies["eager, infer"]:
+    if latencies.get("eager, train", math.inf) < latencies["eager, infer"]:
         return [f"training takes less time than inference: {latencies}"]
     return []
 
 
-def predicted_together(entries, directory):
+def predicted_together(entries, place, directory):
     """{number of an entry: what is wrong with its predictions}, by one run of the program."""
     asked, answers = str(directory / "queries.csv"), str(directory / "answers.csv")
-    rows = [(number, runtime, mode, precision) for number in entries for runtime, mode, precision in SETTINGS]
+    rows = [(number, *setting) for number, entry in entries.items() for setting in SETTINGS if setting[1] != "train" or is_trained(entry)]
     with open(asked, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["number", "graph", "runtime", "mode", "precision"])
         for number, *setting in rows:
-            writer.writerow([number, entries[number], *setting])
+            writer.writerow([number, place / entries[number]["file"], *setting])
     done = subprocess.run([PROGRAM, "predict", "--queries", asked, "-o", answers], capture_output=True, timeout=10 * TIMEOUT_S)
     if done.returncode not in (0, 1):
         return {number: [f"predictions: {done.stderr.decode('utf-8', 'replace').strip()}"] for number in entries}
@@ -126,6 +136,8 @@ def predicted_together(entries, directory):
     with open(answers, newline="") as file:
         for row in csv.DictReader(file):
             why = row["error"]
+            if why == NO_LOSS and row["mode"] == "train":  # its results are constants, or one number
+                continue
             if not why:
                 latency = [float(row[f"latency_ms_{key}"]) for key in ("pred", "low", "high")]
                 memory = [float(row[f"memory_mib_{key}"]) for key in ("pred", "low", "high")]
@@ -165,15 +177,15 @@ def judged(name, entries, directory):
     place = FORMATS / name
     if not place.exists():
         place = directory / name
-        zipfile.ZipFile(FORMATS / f"{name}.zip").extractall(place)
+        shutil.unpack_archive(next(FORMATS / (name + kind) for kind in ARCHIVES if (FORMATS / (name + kind)).exists()), place)
     # A list of many small files has its predictions from one run of the program, where nothing has to be bound.
-    together = {number: str(place / entry["file"]) for number, entry in enumerate(entries)
+    together = {number: entry for number, entry in enumerate(entries)
                 if entry.get("predict") == "together" and not entry.get("arguments")}
     tasks = [(entry, str(place / entry["file"]), entry.get("predict", "alone") == "alone") for entry in entries]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         answers = list(pool.map(judge, tasks))
     if together:
-        for number, wrong in predicted_together(together, directory).items():
+        for number, wrong in predicted_together(together, place, directory).items():
             answers[number] += wrong
     return zip(entries, answers)
 

@@ -1,7 +1,8 @@
 """What the scripts that make models share: the list of a format, and the archive of its files."""
+import io
 import json
 import pathlib
-import zipfile
+import tarfile
 
 FORMATS = pathlib.Path(__file__).resolve().parent.parent / "formats"
 DTYPES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8",
@@ -30,15 +31,16 @@ def lines(entries):
 
 
 def write(name, origin, entries, directory=None):
-    """The list formats/NAME.json; with a directory, its files become the archive formats/NAME.zip."""
+    """The list formats/NAME.json; with a directory, its files become the archive formats/NAME.tar.xz."""
     FORMATS.mkdir(exist_ok=True)
     (FORMATS / f"{name}.json").write_text(f'{{"origin": {json.dumps(origin)},\n "models": [\n{lines(entries)}\n]}}\n')
     if directory is None:
         return
-    with zipfile.ZipFile(FORMATS / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    target = FORMATS / f"{name}.tar.xz"
+    with tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(pathlib.Path(directory).rglob("*")):
             if path.is_file():
-                info = zipfile.ZipInfo(str(path.relative_to(directory)))  # without the time: the same files make the same archive
-                info.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(info, path.read_bytes(), compresslevel=9)
-    print(f"{name}: {len(entries)} models, {(FORMATS / f'{name}.zip').stat().st_size} bytes")
+                info = tarfile.TarInfo(str(path.relative_to(directory)))  # without times and owners: the same files make the same archive
+                info.size = path.stat().st_size
+                archive.addfile(info, io.BytesIO(path.read_bytes()))
+    print(f"{name}: {len(entries)} models, {target.stat().st_size} bytes")
