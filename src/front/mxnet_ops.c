@@ -128,6 +128,9 @@ static void map_norm(mxnet_call *c, const char *canonical)
         return;
     }
     value_id inputs[3] = {c->x};
+    if (canonical[0] == 'G' &&
+        !str_starts(c->g->b.source->producer, "mxnet 2")) /* one for each group before version 2 */
+        channels = mxnet_size(c, "num_groups", 1);
     inputs[1] = grow_weight(c->g, "gamma", 1, &channels);
     inputs[2] = grow_weight(c->g, "beta", 1, &channels);
     node *n = emit_op(c->e, canonical, inputs, 3, c->out);
@@ -458,13 +461,17 @@ static void map_reduce(mxnet_call *c, const char *canonical)
         memcpy(axes, left, (size_t)left_count * sizeof *axes);
         count = left_count;
     }
-    for (int64_t i = 0; count <= 0 && i < rank && i < MAX_RANK; i++)
+    bool is_whole = count <= 0, keeps = mxnet_flag(c, "keepdims", false);
+    for (int64_t i = 0; is_whole && i < rank && i < MAX_RANK; i++)
         axes[left_count++] = i;
-    count = count <= 0 ? left_count : count;
+    count = is_whole ? left_count : count;
     if (count == 0)
         mxnet_foreign(c);
-    else
-        emit_reduce(c->e, canonical, c->x, emit_list(c->e, axes, count), mxnet_flag(c, "keepdims", false), c->out);
+    else if (is_whole && !keeps) { /* one number has one dimension */
+        value_id one = emit_reduce(c->e, canonical, c->x, emit_list(c->e, axes, count), false, NO_VALUE)->outputs[0];
+        emit_reshaped(c->e, one, (const int64_t[]){1}, 1, c->out);
+    } else
+        emit_reduce(c->e, canonical, c->x, emit_list(c->e, axes, count), keeps, c->out);
 }
 
 static void map_arg(mxnet_call *c, const char *canonical)

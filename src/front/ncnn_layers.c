@@ -412,13 +412,17 @@ static void map_reduction(ncnn_call *c, const char *unused)
     int rank = grow_shape(c->g, c->x, dims), count = ncnn_list(c->layer, 3, axes, 8);
     for (int i = 0; i < count; i++)
         axes[i] += axes[i] >= 0;
-    if (ncnn_int(c->layer, 1, 1) || count < 1)
-        for (count = 0; count + 1 < rank; count++)
-            axes[count] = 1 + count;
-    if (kind < 0 || kind > 10 || count < 1)
+    bool is_whole = ncnn_int(c->layer, 1, 1) || count < 1, keeps = ncnn_int(c->layer, 4, 0) != 0;
+    for (int i = 1; is_whole && i < rank; i++)
+        axes[i - 1] = i;
+    count = is_whole ? rank - 1 : count;
+    if (kind < 0 || kind > 10 || count < 1) {
         foreign(c);
-    else
-        emit_reduce(c->e, OPS[kind], c->x, emit_list(c->e, axes, count), ncnn_int(c->layer, 4, 0) != 0, c->out);
+    } else if (is_whole && !keeps) { /* a blob of one number is a row */
+        node *n = emit_reduce(c->e, OPS[kind], c->x, emit_list(c->e, axes, count), false, NO_VALUE);
+        emit_unsqueeze(c->e, n->outputs[0], (const int64_t[]){1}, 1, c->out);
+    } else
+        emit_reduce(c->e, OPS[kind], c->x, emit_list(c->e, axes, count), keeps, c->out);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */

@@ -8,11 +8,12 @@ static bool is_trainable_slot(const node *n, int i)
 }
 
 /* Weight standardization: a norm of channels whose data are weights themselves has the weights and a scale to train, but neither an offset
- * nor statistics of its own. A layer norm of learned tokens has an offset like any other. */
+ * nor statistics of its own. A layer norm of learned tokens has an offset like any other, and so has a norm of rows, which a state gives that
+ * the file has as a constant. */
 static bool is_norm_of_weights(const network *net, const node *n)
 {
     return n->op->kind == OP_NORM && !node_is(n, "LayerNormalization") && n->inputs[0] != NO_VALUE &&
-           net->values.items[n->inputs[0]].is_weight;
+           net->values.items[n->inputs[0]].is_weight && net->values.items[n->inputs[0]].rank > 2;
 }
 
 /* A layer's weights are parameters wherever they are stored. What pointwise work and copies read may also be a constant that the
