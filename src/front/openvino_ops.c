@@ -218,11 +218,36 @@ static int64_t axis_between(emitter *e, value_id x, value_id y)
     return axis < from->rank ? axis : -1;
 }
 
+/* The lengths that the third operand lists; -1 is what the others leave. NO_VALUE if they are not known. */
+static value_id lengths_of_parts(emitter *e, const named_op *o, int64_t axis)
+{
+    int64_t lengths[MAX_RANK], others = 0;
+    int count = emit_known_ints(e, in(o, 2), lengths, MAX_RANK), open = -1;
+    value_id parts[MAX_RANK];
+    if (count != o->out_count || count < 1)
+        return NO_VALUE;
+    for (int i = 0; i < count; i++) {
+        if (lengths[i] == -1 && open < 0)
+            open = i;
+        else if (lengths[i] < 0 || __builtin_add_overflow(others, lengths[i], &others))
+            return NO_VALUE;
+        parts[i] = emit_list(e, &lengths[i], 1);
+    }
+    if (open < 0)
+        return emit_list(e, lengths, count);
+    value_id shape = emit_1(e, "Shape", in(o, 0), NO_VALUE);
+    value_id whole = emit_2(e, "Gather", shape, emit_list(e, &axis, 1), NO_VALUE);
+    parts[open] = emit_2(e, "Sub", whole, emit_list(e, &others, 1), NO_VALUE);
+    node *n = emit_op(e, "Concat", parts, count, NO_VALUE);
+    emit_int(n, "axis", 0);
+    return n->outputs[0];
+}
+
 static void map_split(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axis, lengths[MAX_RANK];
     value_id *outputs = ARENA_ARRAY(e->b->arena, value_id, (size_t)o->out_count + 1);
-    bool has_lengths = o->in_count > 2;
+    bool has_lengths = o->in_count > 2, is_variadic = has_lengths;
     if (!emit_known_int(e, in(o, 1), &axis))
         axis = axis_between(e, in(o, 0), out(o));
     const value *x = named_declared(e, in(o, 0));
@@ -236,7 +261,10 @@ static void map_split(emitter *e, const named_op *o, const char *canonical)
         else
             has_lengths = false;
     }
-    value_id sizes = has_lengths ? emit_list(e, lengths, o->out_count) : NO_VALUE;
+    value_id sizes = has_lengths   ? emit_list(e, lengths, o->out_count)
+                     : is_variadic ? lengths_of_parts(e, o, axis)
+                                   : NO_VALUE;
+    has_lengths = sizes != NO_VALUE;
     node *n = emit_many(e, canonical, (const value_id[]){in(o, 0), sizes}, 2, outputs, o->out_count);
     emit_int(n, "axis", axis);
     if (!has_lengths)
@@ -342,7 +370,19 @@ static int64_t gather_axis(emitter *e, const named_op *o)
 
 static void map_gather(emitter *e, const named_op *o, const char *canonical)
 {
-    emit_int(emit_op(e, canonical, (const value_id[]){in(o, 0), in(o, 1)}, 2, out(o)), "axis", gather_axis(e, o));
+    int64_t axis = gather_axis(e, o), batch_dims = named_int(e, o, "batch_dims", 0);
+    const value *index = named_declared(e, in(o, 1));
+    batch_dims += batch_dims < 0 && index->rank > 0 ? index->rank : 0;
+    if (batch_dims > 0 && batch_dims == axis) { /* each index has a dimension of its own behind it */
+        value_id rows = emit_unsqueeze(e, in(o, 1), (const int64_t[]){-1}, 1, NO_VALUE);
+        emit_int(emit_op(e, "GatherND", (const value_id[]){in(o, 0), rows}, 2, out(o)), "batch_dims", batch_dims);
+        return;
+    }
+    if (batch_dims > 0) {
+        named_foreign(e, "openvino", o);
+        return;
+    }
+    emit_int(emit_op(e, canonical, (const value_id[]){in(o, 0), in(o, 1)}, 2, out(o)), "axis", axis);
 }
 
 static void map_scatter(emitter *e, const named_op *o, const char *canonical)
@@ -367,9 +407,23 @@ static void map_broadcast(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, in(o, 0), rank >= 0 ? emit_list(e, dims, rank) : emit_index_list(e, shape), out(o));
 }
 
+/* Ones stand in front of what is shorter, repeats or dimensions. */
 static void map_tile(emitter *e, const named_op *o, const char *canonical)
 {
-    emit_2(e, canonical, in(o, 0), emit_index_list(e, in(o, 1)), out(o));
+    int64_t repeats[MAX_RANK], axes[MAX_RANK];
+    int rank = named_declared(e, in(o, 0))->rank, count = emit_known_ints(e, in(o, 1), repeats, MAX_RANK);
+    value_id x = in(o, 0), times = emit_index_list(e, in(o, 1));
+    if (rank >= 0 && count >= 0 && count < rank) {
+        memmove(repeats + rank - count, repeats, (size_t)count * sizeof *repeats);
+        for (int i = 0; i < rank - count; i++)
+            repeats[i] = 1;
+        times = emit_list(e, repeats, rank);
+    } else if (rank >= 0 && count > rank) {
+        for (int i = 0; i < count - rank; i++)
+            axes[i] = i;
+        x = emit_unsqueeze(e, x, axes, count - rank, NO_VALUE);
+    }
+    emit_2(e, canonical, x, times, out(o));
 }
 
 /* How much the port declares more than the input has. */

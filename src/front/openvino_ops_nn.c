@@ -230,6 +230,19 @@ static const char *resize_mode(str mode)
 }
 
 /* Sizes as the port declares them, for the axes where they are known: the same for every way of giving them. */
+static value_id scales_and_axes(emitter *e, const named_op *o, int64_t *axes, int *count)
+{
+    int last = o->in_count - 1, place = 1;
+    while (place < last && !dtype_is_float(named_declared(e, in(o, place))->dtype))
+        place++;
+    const value *scales = named_declared(e, in(o, place)), *x = named_declared(e, in(o, 0));
+    *count = place < last ? emit_known_ints(e, in(o, last), axes, MAX_RANK) : x->rank;
+    for (int i = 0; place == last && i < x->rank; i++)
+        axes[i] = i;
+    bool fits = dtype_is_float(scales->dtype) && scales->rank == 1 && *count > 0 && scales->dims[0] == *count;
+    return fits ? in(o, place) : NO_VALUE;
+}
+
 static void map_interpolate(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t sizes[MAX_RANK], axes[MAX_RANK];
@@ -249,11 +262,15 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
     } else if (count > 0) {
         given = emit_list(e, sizes, count);
     }
-    if (given == NO_VALUE) {
+    value_id scales = NO_VALUE;
+    if (given == NO_VALUE &&
+        !by_sizes) /* version 11 has them in place of the sizes, version 4 behind these; axes are last */
+        scales = scales_and_axes(e, o, axes, &count);
+    if (given == NO_VALUE && scales == NO_VALUE) {
         named_foreign(e, "openvino", o);
         return;
     }
-    node *n = emit_op(e, canonical, (const value_id[]){in(o, 0), NO_VALUE, NO_VALUE, given}, 4, out(o));
+    node *n = emit_op(e, canonical, (const value_id[]){in(o, 0), NO_VALUE, scales, given}, 4, out(o));
     emit_text(n, "mode", str_of(resize_mode(named_text(o, "mode", "linear"))));
     emit_ints(e, n, "axes", axes, count);
 }
@@ -263,9 +280,27 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
 static const int64_t SWAP[] = {1, 0, 2};
 
 /* (batch, D, H) of OpenVINO is (D, batch, H) of ONNX. */
+/* A state that the file has is where sequences begin, not something learned. */
 static value_id swapped(emitter *e, value_id v)
 {
-    return v == NO_VALUE ? v : emit_transpose(e, v, SWAP, 3, NO_VALUE);
+    if (v == NO_VALUE)
+        return v;
+    if (emit_constant_of(e, v))
+        build_at(e->b, v)->is_constant_node = true;
+    return emit_transpose(e, v, SWAP, 3, NO_VALUE);
+}
+
+/* With linear_before_reset the third gate has two biases: (…, W of it, R of it). ONNX has two for all, W's and then R's. */
+static value_id gru_bias(emitter *e, value_id bias, int64_t hidden, int directions)
+{
+    const int64_t lengths[] = {3 * hidden, hidden};
+    value_id parts[3] = {emit_temp(e), emit_scalar(e, DT_FLOAT32, 0), emit_temp(e)};
+    value_id inputs[] = {bias, emit_list(e, lengths, 2)}, outputs[] = {parts[0], parts[2]};
+    emit_int(emit_many(e, "Split", inputs, 2, outputs, 2), "axis", 1);
+    parts[1] = emit_2(e, "Expand", parts[1], emit_list(e, (const int64_t[]){directions, 2 * hidden}, 2), NO_VALUE);
+    node *n = emit_op(e, "Concat", parts, 3, NO_VALUE);
+    emit_int(n, "axis", 1);
+    return n->outputs[0];
 }
 
 /* x, hidden (and cell) state, lengths, W, R, B. x is (batch, time, …), the output (batch, D, time, H). */
@@ -286,6 +321,8 @@ static void map_sequence(emitter *e, const named_op *o, const char *canonical)
     value_id bias = NO_VALUE;
     if (b->dims[1] == gates * hidden)
         bias = emit_gate_bias(e, in(o, first + 2), gates * hidden, directions);
+    else if (before_reset && b->dims[1] == 4 * hidden)
+        bias = gru_bias(e, in(o, first + 2), hidden, directions);
     value_id inputs[7] = {emit_transpose(e, in(o, 0), SWAP, 3, NO_VALUE),
                           in(o, first),
                           in(o, first + 1),
