@@ -71,13 +71,14 @@ void emit_clip(emitter *e, value_id x, double low, double high, value_id output)
 
 void emit_prelu(emitter *e, value_id x, value_id slope, value_id output)
 {
-    int64_t axes[MAX_RANK];
+    int64_t dims[MAX_RANK];
     int rank = x == NO_VALUE ? RANK_UNKNOWN : build_at(e->b, x)->rank;
     const value *s = slope == NO_VALUE ? NULL : build_at(e->b, slope);
     if (s && s->rank == 1 && s->dims[0] != 1 && rank > 2) {
-        for (int i = 0; i < rank - 2; i++)
-            axes[i] = 1 + i;
-        slope = emit_unsqueeze(e, slope, axes, rank - 2, NO_VALUE);
+        dims[0] = dim_known(s->dims[0]) ? s->dims[0] : -1;
+        for (int i = 1; i < rank - 1; i++)
+            dims[i] = 1;
+        slope = emit_viewed(e, slope, dims, rank - 1);
     }
     emit_2(e, "PRelu", x, slope, output);
 }

@@ -26,7 +26,9 @@ SAME = {
 }
 
 # The converter merges equal constants, and all weights are zero: queries, keys and values are one product in these files.
-EXPLAINED = {"bert_base": "the file has one product for queries, keys and values, whose weights are all zero",
+EXPLAINED = {"lstm_lm": "the states that sequences begin with are constants and no parameters",
+             "tiny_lstm": "the states that sequences begin with are constants and no parameters",
+             "bert_base": "the file has one product for queries, keys and values, whose weights are all zero",
              "unet_small": "two of the constants are the scales of Interpolate"}
 
 
