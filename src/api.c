@@ -116,6 +116,7 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
     model->fail.error = e;
     arena_init(&model->source_arena, &model->fail, ARENA_CAP);
     arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
+    arena_init(&model->scratch_arena, &model->fail, ARENA_CAP);
     size_blocks(model, 0);
     const char *name_inside = NULL;
     sooth_status status = read_model(model, path, bytes, size, &name_inside);
@@ -125,6 +126,7 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
         sooth_free(model);
         return status;
     }
+    arena_free(&model->scratch_arena);
     model->fail.error = NULL;
     *result = model;
     return SOOTH_OK;
@@ -150,6 +152,7 @@ void sooth_free(sooth_model *model)
     if (model->beside)
         file_close(model->beside);
     lowered_release(model->lowered);
+    arena_free(&model->scratch_arena);
     arena_free(&model->bound_arena);
     arena_free(&model->source_arena);
     free(model);
@@ -167,11 +170,13 @@ sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_
         model->fail.error = NULL;
         model->net = (network){.arena = &model->bound_arena};
         arena_free(&model->bound_arena);
+        arena_free(&model->scratch_arena);
         return status;
     }
     infer_network(model, options);
     pass_run_all(model, options ? options->skip_passes : NULL, options ? options->extra_passes : NULL);
     cost_network(model);
+    arena_free(&model->scratch_arena);
     model->is_bound = true;
     model->fail.error = NULL;
     return SOOTH_OK;
@@ -248,6 +253,7 @@ sooth_layer sooth_layer_at(const sooth_model *model, size_t index)
     const node *n = layer_node(model, index);
     if (!n)
         return (sooth_layer){.name = "", .op = "", .kind = "other"};
+    const node_cost cost = model->net.costs ? *node_cost_of(&model->net, n) : (node_cost){0};
     return (sooth_layer){
         .name = n->name.ptr,
         .op = n->op ? n->op->name : n->type.ptr,
@@ -256,11 +262,11 @@ sooth_layer sooth_layer_at(const sooth_model *model, size_t index)
         .input_count = (size_t)n->input_count,
         .output_count = (size_t)n->output_count,
         .repeat = n->repeat,
-        .params = plain(n->params),
-        .macs = plain(n->macs),
-        .flops = plain(n->flops),
-        .weight_bytes = plain(n->weight_bytes),
-        .activation_bytes = plain(n->activation_bytes),
+        .params = plain(cost.params),
+        .macs = plain(cost.macs),
+        .flops = plain(cost.flops),
+        .weight_bytes = plain(cost.weight_bytes),
+        .activation_bytes = plain(cost.activation_bytes),
         .fused_count = (size_t)n->fused_count,
     };
 }

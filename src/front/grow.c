@@ -32,7 +32,11 @@ static void write_all(sooth_model *model, void *program)
     const growth *whole = program;
     source *s = &model->source;
     grower g = {.format = whole->format,
-                .b = {.model = model, .source = s, .arena = &model->source_arena, .ops = model->ops},
+                .b = {.model = model,
+                      .source = s,
+                      .arena = &model->source_arena,
+                      .scratch = &model->scratch_arena,
+                      .ops = model->ops},
                 .done = {.values = s->values.count, .nodes = s->main.nodes.count, .inputs = s->main.inputs.count}};
     value_id first = s->main.first_value;
     build_open(&g.b, &s->main, false);

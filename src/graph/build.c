@@ -22,7 +22,8 @@ enum { MAX_DEPTH = 32 };
 
 void build_begin(builder *b, sooth_model *model)
 {
-    *b = (builder){.model = model, .source = &model->source, .arena = &model->source_arena};
+    *b = (builder){
+        .model = model, .source = &model->source, .arena = &model->source_arena, .scratch = &model->scratch_arena};
     b->ops = ops_index_new(b->arena);
     model->ops = b->ops;
     num_table_init(&b->source->symbols, b->arena);
@@ -30,7 +31,7 @@ void build_begin(builder *b, sooth_model *model)
 
 static void resize(builder *b, builder_scope *s, uint32_t size)
 {
-    name_slot *slots = ARENA_ARRAY(b->arena, name_slot, size);
+    name_slot *slots = ARENA_ARRAY(b->scratch, name_slot, size);
     for (uint32_t i = 0; s->slots && i <= s->mask; i++) {
         if (!s->slots[i].id)
             continue;
@@ -60,7 +61,7 @@ void build_open(builder *b, graph *g, bool closed)
                   "graphs are nested more than %d deep, at graph '%.*s'; no real exporter does that", MAX_DEPTH,
                   STR_ARG(g->name));
     g->first_value = b->source->values.count;
-    builder_scope *s = ARENA_NEW(b->arena, builder_scope);
+    builder_scope *s = ARENA_NEW(b->scratch, builder_scope);
     *s = (builder_scope){.outer = b->scope, .graph = g, .closed = closed};
     resize(b, s, 16);
     b->scope = s;
@@ -70,7 +71,7 @@ void build_reserve(builder *b, size_t nodes, size_t values)
 {
     builder_scope *s = b->scope;
     uint32_t size = s->mask + 1;
-    while (size < 2 * values + 2 && size < 1u << 28)
+    while (size < values + values / 2 + 2 && size < 1u << 28)
         size *= 2;
     if (size > s->mask + 1)
         resize(b, s, size);
@@ -82,7 +83,7 @@ void build_reserve(builder *b, size_t nodes, size_t values)
 static value_id add_local(builder *b, name_slot *slot, str name, uint32_t hash)
 {
     builder_scope *s = b->scope;
-    if (s->used * 2 > s->mask) {
+    if (s->used > s->mask / 3 * 2) {
         resize(b, s, (s->mask + 1) * 2);
         slot = find_slot(b, s, name, hash);
     }
@@ -268,7 +269,7 @@ void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t
 typedef struct order {
     builder *b;
     graph *g;
-    int32_t *maker; /* value id → node of g + 1 */
+    int32_t *maker; /* value id → node of g + 1 (builder's) */
     uint8_t *state; /* of a node: 0 new, 1 open, 2 done */
     int32_t *stack; /* nodes that are open */
     int32_t *result;
@@ -340,34 +341,57 @@ static void drop_second_writer(builder *b, node *n, int32_t output)
     n->outputs[output] = NO_VALUE;
 }
 
-void build_close(builder *b)
+/* As many as there are values. They are zero from one graph to the next: each takes back what it enters, so that a file with many small
+ * graphs does not pay for all values with each of them. */
+static int32_t *makers(builder *b)
 {
-    graph *g = b->scope->graph;
-    size_t node_count = (size_t)g->nodes.count;
-    order o = {.b = b, .g = g};
-    o.maker = ARENA_ARRAY(b->arena, int32_t, (size_t)b->source->values.count);
-    bool sorted = true;
+    if (b->makers.count < b->source->values.count) {
+        b->makers.count = b->source->values.count > INT32_MAX / 2 ? INT32_MAX : b->source->values.count * 2;
+        b->makers.items = ARENA_ARRAY(b->scratch, int32_t, (size_t)b->makers.count);
+    }
+    return b->makers.items;
+}
+
+static void enter_makers(builder *b, graph *g, int32_t *maker)
+{
     for (int32_t i = 0; i < g->nodes.count; i++) {
         node *n = &g->nodes.items[i];
         for (int32_t k = 0; k < n->output_count; k++) {
             if (n->outputs[k] == NO_VALUE)
                 continue;
-            if (o.maker[n->outputs[k]]) {
+            if (maker[n->outputs[k]]) {
                 drop_second_writer(b, n, k);
                 continue;
             }
-            o.maker[n->outputs[k]] = i + 1;
+            maker[n->outputs[k]] = i + 1;
         }
     }
-    o.state = ARENA_ARRAY(b->arena, uint8_t, node_count);
+}
+
+static void leave_makers(const graph *g, int32_t *maker)
+{
+    for (int32_t i = 0; i < g->nodes.count; i++)
+        for (int32_t k = 0; k < g->nodes.items[i].output_count; k++)
+            if (g->nodes.items[i].outputs[k] != NO_VALUE)
+                maker[g->nodes.items[i].outputs[k]] = 0;
+}
+
+void build_close(builder *b)
+{
+    graph *g = b->scope->graph;
+    size_t node_count = (size_t)g->nodes.count;
+    order o = {.b = b, .g = g, .maker = makers(b)};
+    bool sorted = true;
+    enter_makers(b, g, o.maker);
+    o.state = ARENA_ARRAY(b->scratch, uint8_t, node_count);
     for (int32_t i = 0; i < g->nodes.count && sorted; i++) {
         sorted = missing_input(&o, &g->nodes.items[i]) < 0;
         o.state[i] = 2;
     }
     if (!sorted) {
         memset(o.state, 0, node_count);
-        o.stack = ARENA_ARRAY(b->arena, int32_t, node_count);
-        o.result = ARENA_ARRAY(b->arena, int32_t, node_count);
+        o.stack = ARENA_ARRAY(b->scratch, int32_t, node_count);
+        o.result = ARENA_ARRAY(b->scratch, int32_t, node_count);
         sort_nodes(&o);
         node *nodes = ARENA_ARRAY(b->arena, node, node_count);
         for (size_t i = 0; i < node_count; i++)
@@ -375,6 +399,7 @@ void build_close(builder *b)
         g->nodes.items = nodes;
         g->nodes.capacity = g->nodes.count;
     }
+    leave_makers(g, o.maker);
     g->end_value = b->source->values.count;
     b->scope = b->scope->outer;
     b->depth--;

@@ -12,10 +12,15 @@ typedef struct builder {
     sooth_model *model;
     source *source;
     arena *arena;
+    arena *scratch; /* for what is needed only while the source is built */
     const ops_index *ops;
     builder_scope *scope; /* innermost graph that is being built */
     void *front;          /* of the front end that is running */
     int depth;
+    struct {
+        int32_t *items; /* value id → node of the graph that is being closed + 1; all 0 in between */
+        int32_t count;
+    } makers;
 } builder;
 
 void build_begin(builder *b, sooth_model *model);

@@ -50,8 +50,8 @@ static num parameters_in(network *net, const node *n, int i, const value *v)
 
 static void count_weights(network *net, node *n, uint8_t *seen)
 {
-    n->params = 0;
-    n->weight_bytes = 0;
+    node_cost_of(net, n)->params = 0;
+    node_cost_of(net, n)->weight_bytes = 0;
     for (int32_t i = 0; i < n->input_count; i++) {
         if (n->inputs[i] == NO_VALUE)
             continue;
@@ -61,23 +61,24 @@ static void count_weights(network *net, node *n, uint8_t *seen)
             continue;
         seen[stored] = 1;
         bool is_packed = v->tensor && v->tensor->packed_bytes > 0;
-        n->weight_bytes =
-            num_add(&net->nums, n->weight_bytes, is_packed ? v->tensor->packed_bytes : value_bytes(net, v));
+        node_cost_of(net, n)->weight_bytes = num_add(&net->nums, node_cost_of(net, n)->weight_bytes,
+                                                     is_packed ? v->tensor->packed_bytes : value_bytes(net, v));
         if (is_parameter(net, n, i, v))
-            n->params = num_add(&net->nums, n->params, parameters_in(net, n, i, v));
+            node_cost_of(net, n)->params =
+                num_add(&net->nums, node_cost_of(net, n)->params, parameters_in(net, n, i, v));
     }
 }
 
 static void count_activations(network *net, node *n)
 {
-    n->activation_bytes = 0;
+    node_cost_of(net, n)->activation_bytes = 0;
     if (n->is_host || (n->op && n->op->memory == MEM_VIEW))
         return;
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
-            n->activation_bytes =
-                num_add(&net->nums, n->activation_bytes, value_bytes(net, &net->values.items[n->outputs[i]]));
-    n->activation_bytes = num_mul(&net->nums, n->activation_bytes, n->repeat);
+            node_cost_of(net, n)->activation_bytes = num_add(&net->nums, node_cost_of(net, n)->activation_bytes,
+                                                             value_bytes(net, &net->values.items[n->outputs[i]]));
+    node_cost_of(net, n)->activation_bytes = num_mul(&net->nums, node_cost_of(net, n)->activation_bytes, n->repeat);
 }
 
 static void add_known(network *net, int64_t *sum, num x)
@@ -92,12 +93,12 @@ static void add_to_totals(network *net, const node *n)
 {
     sooth_totals *t = &net->totals;
     t->nodes++;
-    add_known(net, &t->params, n->params);
-    add_known(net, &t->macs, n->macs);
-    add_known(net, &t->flops, n->flops);
-    add_known(net, &t->weight_bytes, n->weight_bytes);
-    add_known(net, &t->activation_bytes, n->activation_bytes);
-    t->unknown_layers += !num_known(n->macs) || !num_known(n->flops);
+    add_known(net, &t->params, node_cost_of(net, n)->params);
+    add_known(net, &t->macs, node_cost_of(net, n)->macs);
+    add_known(net, &t->flops, node_cost_of(net, n)->flops);
+    add_known(net, &t->weight_bytes, node_cost_of(net, n)->weight_bytes);
+    add_known(net, &t->activation_bytes, node_cost_of(net, n)->activation_bytes);
+    t->unknown_layers += !num_known(node_cost_of(net, n)->macs) || !num_known(node_cost_of(net, n)->flops);
 }
 
 /* Sums that keep their symbols; what is not known at all is left out, as in the totals. */
@@ -140,20 +141,21 @@ void cost_network(sooth_model *model)
     num_table *nums = &net->nums;
     const symbolic_sums sums = {num_sum_begin(nums), num_sum_begin(nums), num_sum_begin(nums)};
     mark_weights(net);
-    uint8_t *seen = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->values.count);
+    uint8_t *seen = ARENA_ARRAY(&model->scratch_arena, uint8_t, (size_t)net->values.count);
+    net->costs = ARENA_ARRAY(net->arena, node_cost, (size_t)net->nodes.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        n->macs = n->flops = n->op ? 0 : NUM_UNKNOWN;
+        node_cost_of(net, n)->macs = node_cost_of(net, n)->flops = n->op ? 0 : NUM_UNKNOWN;
         if (n->op && n->op->cost && !n->is_host)
             n->op->cost(net, n);
-        n->macs = num_mul(&net->nums, n->macs, n->repeat);
-        n->flops = num_mul(&net->nums, n->flops, n->repeat);
+        node_cost_of(net, n)->macs = num_mul(&net->nums, node_cost_of(net, n)->macs, n->repeat);
+        node_cost_of(net, n)->flops = num_mul(&net->nums, node_cost_of(net, n)->flops, n->repeat);
         count_weights(net, n, seen);
         count_activations(net, n);
         add_to_totals(net, n);
-        add_expression(net, sums.macs, n->macs);
-        add_expression(net, sums.flops, n->flops);
-        add_expression(net, sums.activation_bytes, n->activation_bytes);
+        add_expression(net, sums.macs, node_cost_of(net, n)->macs);
+        add_expression(net, sums.flops, node_cost_of(net, n)->flops);
+        add_expression(net, sums.activation_bytes, node_cost_of(net, n)->activation_bytes);
     }
     net->totals.macs_text = text_of(net, sums.macs);
     net->totals.flops_text = text_of(net, sums.flops);

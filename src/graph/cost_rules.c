@@ -42,25 +42,25 @@ static num per_element(network *net, const node *n, const value *v)
 /* macs, and two FLOPs for each, and `extra` FLOPs. */
 static void set_cost(network *net, node *n, num macs, num extra)
 {
-    n->macs = macs;
-    n->flops = num_add(&net->nums, num_mul(&net->nums, macs, 2), extra);
+    node_cost_of(net, n)->macs = macs;
+    node_cost_of(net, n)->flops = num_add(&net->nums, num_mul(&net->nums, macs, 2), extra);
 }
 
 void cost_pointwise(network *net, node *n)
 {
-    n->flops = per_element(net, n, output_of(net, n, 0));
+    node_cost_of(net, n)->flops = per_element(net, n, output_of(net, n, 0));
 }
 
 void cost_reduce(network *net, node *n)
 {
-    n->flops = per_element(net, n, input_of(net, n, 0));
+    node_cost_of(net, n)->flops = per_element(net, n, input_of(net, n, 0));
 }
 
 /* Loops whose length data decide. */
 void cost_unknown(network *net, node *n)
 {
     (void)net;
-    n->macs = n->flops = NUM_UNKNOWN;
+    node_cost_of(net, n)->macs = node_cost_of(net, n)->flops = NUM_UNKNOWN;
 }
 
 /* ---- convolution, pooling -------------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ void cost_pool(network *net, node *n)
     int32_t count;
     const int64_t *kernel = node_attr_ints(n, "kernel_shape", &count);
     num window = kernel ? num_product(&net->nums, kernel, count) : NUM_UNKNOWN;
-    n->flops = times(net, per_element(net, n, output_of(net, n, 0)), window);
+    node_cost_of(net, n)->flops = times(net, per_element(net, n, output_of(net, n, 0)), window);
 }
 
 /* Interpolation from neighbours along each resized axis: three FLOPs a pair, seven for four with cubic weights. */
@@ -124,7 +124,7 @@ void cost_resize(network *net, node *n)
     if (str_is(mode, "nearest"))
         return;
     if (!x || !y || x->rank < 0 || x->rank != y->rank) {
-        n->flops = NUM_UNKNOWN;
+        node_cost_of(net, n)->flops = NUM_UNKNOWN;
         return;
     }
     /* Interpolating a axes takes 1 + p + … + p^(a-1) steps, where p is the number of neighbours. */
@@ -134,7 +134,7 @@ void cost_resize(network *net, node *n)
             steps += power;
             power *= is_cubic ? 4 : 2;
         }
-    n->flops = times(net, elements_of(net, y), steps * (is_cubic ? 7 : 3));
+    node_cost_of(net, n)->flops = times(net, elements_of(net, y), steps * (is_cubic ? 7 : 3));
 }
 
 /* Squares over `size` channels, a power and a division. */
@@ -142,7 +142,7 @@ void cost_lrn(network *net, node *n)
 {
     int64_t size = node_attr_int(n, "size", 5);
     num each = size > 0 && size < INT32_MAX ? 2 * size + 4 : NUM_UNKNOWN;
-    n->flops = times(net, elements_of(net, output_of(net, n, 0)), each);
+    node_cost_of(net, n)->flops = times(net, elements_of(net, output_of(net, n, 0)), each);
 }
 
 /* ---- matrix products ------------------------------------------------------------------------------------------- */
@@ -194,13 +194,13 @@ void cost_einsum(network *net, node *n)
 {
     einsum e;
     if (!einsum_read(net, n, &e)) {
-        n->macs = n->flops = NUM_UNKNOWN;
+        node_cost_of(net, n)->macs = node_cost_of(net, n)->flops = NUM_UNKNOWN;
         return;
     }
     if (n->input_count > 1)
         set_cost(net, n, times(net, e.all_labels, n->input_count - 1), 0);
     else if (e.all_labels != num_product(&net->nums, e.dims, e.rank))
-        n->flops = e.all_labels; /* a sum; otherwise it only moves data */
+        node_cost_of(net, n)->flops = e.all_labels; /* a sum; otherwise it only moves data */
 }
 
 /* Gaussian elimination: n^3/3 multiplications and as many additions for each matrix. */
@@ -208,13 +208,14 @@ void cost_det(network *net, node *n)
 {
     const value *x = input_of(net, n, 0);
     num all = times(net, elements_of(net, x), dim_of(x, -1));
-    n->flops = num_floordiv(&net->nums, times(net, all, 2), 3);
+    node_cost_of(net, n)->flops = num_floordiv(&net->nums, times(net, all, 2), 3);
 }
 
 /* Distances: a difference, a square and a sum for each of K. */
 void cost_cdist(network *net, node *n)
 {
-    n->flops = times(net, times(net, elements_of(net, output_of(net, n, 0)), dim_of(input_of(net, n, 0), 1)), 3);
+    node_cost_of(net, n)->flops =
+        times(net, times(net, elements_of(net, output_of(net, n, 0)), dim_of(input_of(net, n, 0), 1)), 3);
 }
 
 /* Each token goes through k experts: two products, or three where the gate has weights of its own. */

@@ -83,19 +83,9 @@ typedef struct attr {
 typedef enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_MAP, VALUE_SPARSE } value_kind;
 
 typedef struct value {
-    str name; /* NUL-terminated */
-    value_kind kind;
-    dtype dtype;
-    int8_t rank;           /* RANK_UNKNOWN, or 0 … MAX_RANK */
-    bool is_initializer;   /* comes with the file: weights and constants */
-    bool is_constant_node; /* came from a Constant node: computed by the exporter, no parameter */
-    bool is_weight;        /* a constant, or computed from constants alone; filled by cost_network */
-    bool is_input;         /* of the network, fed by the user */
-    bool is_output;        /* of the network */
-    bool is_declared;      /* dtype/rank/dims of the source stage were declared in the file */
-    num *dims;             /* never NULL where the rank is known: a scalar has none of them, somewhere */
-    const tensor *tensor;  /* constant data in the file, or NULL */
-    node_id producer;      /* NO_NODE for inputs and initializers */
+    str name;             /* NUL-terminated */
+    num *dims;            /* never NULL where the rank is known: a scalar has none of them, somewhere */
+    const tensor *tensor; /* constant data in the file, or NULL */
     /* Network stage only. Folded data: at most one of the two is set; product(dims) elements in row-major order.
      * An int may be symbolic (num.h). */
     const num *ints;
@@ -103,8 +93,19 @@ typedef struct value {
     /* Elements of a sequence whose length is known. */
     const value_id *elements;
     int32_t element_count; /* -1 if not known; 0 for tensors */
+    node_id producer;      /* NO_NODE for inputs and initializers */
     value_id copied_from;  /* Identity of a constant: the constant; else NO_VALUE */
     value_id reordered_of; /* a constant with the bytes of another under other dimensions: that one; else NO_VALUE */
+    /* Bits: there are as many values as nodes, and large graphs have millions. */
+    value_kind kind : 8;
+    dtype dtype : 8;
+    int8_t rank;               /* RANK_UNKNOWN, or 0 … MAX_RANK */
+    bool is_initializer : 1;   /* comes with the file: weights and constants */
+    bool is_constant_node : 1; /* came from a Constant node: computed by the exporter, no parameter */
+    bool is_weight : 1;        /* a constant, or computed from constants alone; filled by cost_network */
+    bool is_input : 1;         /* of the network, fed by the user */
+    bool is_output : 1;        /* of the network */
+    bool is_declared : 1;      /* dtype/rank/dims of the source stage were declared in the file */
 } value;
 
 typedef struct node {
@@ -123,8 +124,12 @@ typedef struct node {
     int32_t fused_count; /* nodes of the file it stands for: 1, or more after a pass */
     bool is_dead;        /* absorbed by a pass */
     bool is_host;        /* shape arithmetic whose results were all folded: costs nothing on the device */
-    num macs, flops, params, weight_bytes, activation_bytes; /* filled by cost.h */
 } node;
+
+/* What a node costs, its repeats included; filled by cost.h. */
+typedef struct node_cost {
+    num macs, flops, params, weight_bytes, activation_bytes;
+} node_cost;
 
 /* ---- graphs -------------------------------------------------------------------------------------------------- */
 
@@ -205,6 +210,7 @@ typedef struct network {
     num_table nums;
     value_list values; /* the source's values first, under the same ids; then those of inlined functions and passes */
     node_list nodes;   /* in execution order; dead ones stay in place until pass_run_all ends */
+    node_cost *costs;  /* by node_id; NULL before cost_network */
     id_list inputs, outputs;
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     int32_t work;                 /* nodes inferred and graphs entered so far, dropped ones too */
@@ -224,6 +230,7 @@ struct sooth_model {
     fail fail;
     arena source_arena;
     arena bound_arena;
+    arena scratch_arena; /* what is needed only while the model is loaded or bound */
     source source;
     const ops_index *ops;
     network net;
@@ -234,6 +241,11 @@ struct sooth_model {
     bool is_bound;
     struct lowered *lowered; /* what the last prediction was made of (predict/lowered.h); NULL: none since binding */
 };
+
+static inline node_cost *node_cost_of(const network *net, const node *n)
+{
+    return &net->costs[n - net->nodes.items];
+}
 
 /* Attribute by name, or NULL. Names are literals nearly always: inline, so that the compiler measures them. */
 const attr *node_attr_named(const node *n, str name);

@@ -61,15 +61,16 @@ static void find_static(pass_context *p)
 void pass_begin(pass_context *p)
 {
     network *net = p->net;
+    arena *scratch = &p->model->scratch_arena;
     size_t total = 0;
     for (int32_t i = 0; i < net->nodes.count; i++)
         total += (size_t)net->nodes.items[i].input_count;
-    p->reader_start = ARENA_ARRAY(net->arena, int32_t, (size_t)net->values.count + 2);
-    p->readers = ARENA_ARRAY(net->arena, node_id, total);
-    p->is_static = ARENA_ARRAY(net->arena, bool, (size_t)net->values.count);
-    p->is_made = ARENA_ARRAY(net->arena, bool, (size_t)net->nodes.count);
-    p->merged_into = ARENA_ARRAY(net->arena, node_id, (size_t)net->nodes.count);
-    p->marks = ARENA_ARRAY(net->arena, uint8_t, (size_t)net->nodes.count);
+    p->reader_start = ARENA_ARRAY(scratch, int32_t, (size_t)net->values.count + 2);
+    p->readers = ARENA_ARRAY(scratch, node_id, total);
+    p->is_static = ARENA_ARRAY(scratch, bool, (size_t)net->values.count);
+    p->is_made = ARENA_ARRAY(scratch, bool, (size_t)net->nodes.count);
+    p->merged_into = ARENA_ARRAY(scratch, node_id, (size_t)net->nodes.count);
+    p->marks = ARENA_ARRAY(scratch, uint8_t, (size_t)net->nodes.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         p->merged_into[i] = i;
         p->marks[i] = pass_mark(net->nodes.items[i].type);
