@@ -110,12 +110,27 @@ void grow_complain(grower *g, const char *what)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* The last copy of the value's name that was tried; names are never given back, so the search goes on from there. */
+static int32_t *last_copy_of(grower *g, value_id v)
+{
+    if (v >= g->copies.count) {
+        ARENA_RESERVE(g->b.arena, &g->copies, (size_t)(g->b.source->values.count - g->copies.count));
+        int32_t *added = g->copies.items + g->copies.count;
+        for (; g->copies.count < g->b.source->values.count; g->copies.count++)
+            *added++ = 1;
+    }
+    return &g->copies.items[v];
+}
+
 value_id grow_value(grower *g, str name)
 {
     int32_t before = g->b.source->values.count;
     value_id v = name.len ? build_local(&g->b, name) : emit_temp(&g->e);
-    for (int copy = 2; g->b.source->values.count == before; copy++)
-        v = build_local(&g->b, arena_printf(g->b.arena, "%.*s#%d", STR_ARG(name), copy));
+    if (g->b.source->values.count != before)
+        return v;
+    int32_t *last = last_copy_of(g, v);
+    while (g->b.source->values.count == before)
+        v = build_local(&g->b, arena_printf(g->b.arena, "%.*s#%d", STR_ARG(name), ++*last));
     return v;
 }
 

@@ -17,6 +17,10 @@ typedef struct grower {
     str owner;          /* the layer whose weights are used, where it is not e.name: weights that layers share */
     const str *given;   /* names of the weights that are made next, where the file has them; empty ones are skipped */
     int given_count;
+    struct {
+        int32_t *items;
+        int32_t count, capacity;
+    } copies; /* by value: the number of the last copy of its name, "x#2" */
 } grower;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
