@@ -132,8 +132,10 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
         return;
     const program *program = lower(model, &rows[indices[0]].row->where.lower, a);
     sooth_totals totals = sooth_totals_of(model);
+    arena_mark lowered = arena_marked(a);
     for (size_t i = 0; i < count; i++) {
         eval_row *row = &rows[indices[i]];
+        arena_rewind(a, lowered);
         row->work[0] = (double)totals.macs;
         row->work[1] = (double)totals.activation_bytes;
         row->work[2] = (double)totals.params;

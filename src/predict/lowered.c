@@ -14,6 +14,39 @@ static void keep_names(arena *a, program *p)
     }
 }
 
+static bool is_on_device(const program *p, tensor_id t)
+{
+    return t != NO_TENSOR && !p->tensors.items[t].is_number;
+}
+
+/* The list itself where all are on the device. */
+static const tensor_id *on_device(arena *a, const program *p, const tensor_id *from, int32_t count, int32_t *kept)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < count; i++)
+        n += is_on_device(p, from[i]);
+    *kept = n;
+    if (n == count)
+        return from;
+    tensor_id *to = arena_room(a, (size_t)n, sizeof *to);
+    n = 0;
+    for (int32_t i = 0; i < count; i++)
+        if (is_on_device(p, from[i]))
+            to[n++] = from[i];
+    return to;
+}
+
+static const device_tensors *list_tensors(arena *a, const program *p)
+{
+    device_tensors *all = arena_room(a, (size_t)p->kernels.count, sizeof *all);
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        all[i].inputs = on_device(a, p, k->inputs, k->input_count, &all[i].input_count);
+        all[i].outputs = on_device(a, p, k->outputs, k->output_count, &all[i].output_count);
+    }
+    return all;
+}
+
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
@@ -35,6 +68,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         program *p = lower(model, options, &l->arena);
         keep_names(&l->arena, p);
         l->works = work_of_program(p, &l->arena);
+        l->tensors = list_tensors(&l->arena, p);
         l->arena.fail = NULL; /* the model may go first, and nothing more is allocated */
         l->program = p;
     }

@@ -9,12 +9,19 @@
 
 #include <stdatomic.h>
 
+/* What a kernel reads and writes without the numbers of the program text, which are no tensors for the device. */
+typedef struct device_tensors {
+    const tensor_id *inputs, *outputs;
+    int32_t input_count, output_count;
+} device_tensors;
+
 typedef struct lowered {
     atomic_int holders;
     lower_options options;
     arena arena;
     const program *program;                    /* nothing in it lies in the model */
     work_list works;                           /* what its kernels do */
+    const device_tensors *tensors;             /* by kernel */
     const lifetime *lifetimes[LIFETIME_RULES]; /* by lifetime_rules_key(); NULL: not asked for yet */
 } lowered;
 

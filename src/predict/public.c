@@ -287,15 +287,6 @@ static int64_t all_runs(const kernel *k, int64_t one)
     return __builtin_mul_overflow(one, k->repeat, &all) ? INT64_MAX : all;
 }
 
-/* Numbers of the program text are no tensors for the device. */
-static size_t count_tensors(const program *p, const tensor_id *tensors, int32_t count)
-{
-    size_t n = 0;
-    for (int32_t i = 0; i < count; i++)
-        n += tensors[i] != NO_TENSOR && !p->tensors.items[tensors[i]].is_number;
-    return n;
-}
-
 sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index)
 {
     static const char *const PHASES[] = {
@@ -331,8 +322,8 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
         .waves = f->waves,
         .wave_efficiency = 100 * f->wave_efficiency,
         .occupancy = 100 * f->occupancy,
-        .input_count = count_tensors(prediction->program, k->inputs, k->input_count),
-        .output_count = count_tensors(prediction->program, k->outputs, k->output_count),
+        .input_count = (size_t)prediction->lowered->tensors[l->index].input_count,
+        .output_count = (size_t)prediction->lowered->tensors[l->index].output_count,
         .allocated_bytes = prediction->memory ? prediction->memory->use->of_kernel[l->index] : 0,
         .reserved_bytes = prediction->memory ? prediction->memory->use->reserved_of_kernel[l->index] : 0,
     };
@@ -340,15 +331,30 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
 
 static sooth_predicted_tensor tensor_at(const program *p, const tensor_id *tensors, int32_t count, size_t index)
 {
-    for (int32_t i = 0; i < count; i++) {
-        if (tensors[i] == NO_TENSOR || p->tensors.items[tensors[i]].is_number)
-            continue;
-        const placed_tensor *t = &p->tensors.items[tensors[i]];
-        if (index-- == 0)
-            return (sooth_predicted_tensor){
-                .dtype = dtype_name(t->dtype), .rank = t->rank, .dims = t->dims, .is_weight = t->is_weight};
-    }
-    return (sooth_predicted_tensor){.dtype = ""};
+    if (index >= (size_t)count)
+        return (sooth_predicted_tensor){.dtype = ""};
+    const placed_tensor *t = &p->tensors.items[tensors[index]];
+    return (sooth_predicted_tensor){
+        .dtype = dtype_name(t->dtype), .rank = t->rank, .dims = t->dims, .is_weight = t->is_weight};
+}
+
+/* Of a kernel; none after the last. */
+static device_tensors tensors_of(const sooth_prediction *prediction, size_t index)
+{
+    return index < (size_t)prediction->kernel_count ? prediction->lowered->tensors[prediction->kernels[index].index]
+                                                    : (device_tensors){0};
+}
+
+sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel_index, size_t index)
+{
+    device_tensors held = tensors_of(prediction, kernel_index);
+    return tensor_at(prediction->program, held.inputs, held.input_count, index);
+}
+
+sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel_index, size_t index)
+{
+    device_tensors held = tensors_of(prediction, kernel_index);
+    return tensor_at(prediction->program, held.outputs, held.output_count, index);
 }
 
 /* NULL after the last. */
@@ -357,18 +363,6 @@ static const kernel *launched(const sooth_prediction *prediction, size_t index)
     return index < (size_t)prediction->kernel_count
                ? &prediction->program->kernels.items[prediction->kernels[index].index]
                : NULL;
-}
-
-sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel_index, size_t index)
-{
-    const kernel *k = launched(prediction, kernel_index);
-    return tensor_at(prediction->program, k ? k->inputs : NULL, k ? k->input_count : 0, index);
-}
-
-sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel_index, size_t index)
-{
-    const kernel *k = launched(prediction, kernel_index);
-    return tensor_at(prediction->program, k ? k->outputs : NULL, k ? k->output_count : 0, index);
 }
 
 const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel_index, size_t index)
