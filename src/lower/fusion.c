@@ -37,7 +37,12 @@ typedef struct joiner {
     group *groups;         /* by the number of one of its nodes */
     int32_t *reader_start; /* by buffer: where its readers are in `readers` */
     int32_t *readers;
-    int32_t *seen; /* by group: when it was looked at last */
+    int32_t *chain;    /* by node: its chain; each node of a chain reads what the one before it writes */
+    int32_t *in_chain; /* by node: its place there */
+    struct {
+        int32_t stamp, first; /* when a search noted it; place of the first node of the group that is searched for */
+    } * noted;                /* by chain */
+    int32_t *seen;            /* by group: when it was looked at last */
     int32_t stamp;
     int32_t *collected, *paired; /* by group: the same while pairs are collected */
     int32_t collect_stamp;
@@ -108,11 +113,30 @@ static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
     return true;
 }
 
-/* Is there a way from group `from` to group `to` through a third? */
+/* Notes where the group begins in each chain. */
+static void note_chains(joiner *j, int32_t g)
+{
+    for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n]) {
+        int32_t c = j->chain[n];
+        if (j->noted[c].stamp != j->stamp || j->in_chain[n] < j->noted[c].first) {
+            j->noted[c].stamp = j->stamp;
+            j->noted[c].first = j->in_chain[n];
+        }
+    }
+}
+
+/* Does a chain lead from the noted group to node `n`? */
+static bool is_chained(const joiner *j, int32_t n)
+{
+    return j->noted[j->chain[n]].stamp == j->stamp && j->noted[j->chain[n]].first < j->in_chain[n];
+}
+
+/* Is there a way from group `from` to group `to` through a third? Chains shorten the search along long ways. */
 static bool has_detour(joiner *j, int32_t from, int32_t to)
 {
     int32_t depth = 0, looked = 0, least = j->groups[from].least;
     j->stamp++;
+    note_chains(j, from);
     j->stack[depth++] = to;
     while (depth > 0) {
         int32_t g = j->stack[--depth];
@@ -126,7 +150,7 @@ static bool has_detour(joiner *j, int32_t from, int32_t to)
                     return true;
                 if (before == from || before == to || j->seen[before] == j->stamp || j->groups[before].most < least)
                     continue;
-                if (++looked > MAX_SEARCH)
+                if (is_chained(j, writer) || ++looked > MAX_SEARCH)
                     return true;
                 j->seen[before] = j->stamp;
                 j->stack[depth++] = before;
@@ -690,6 +714,29 @@ static void index_readers(joiner *j)
             j->readers[at[f->nodes.items[n].reads[i].buffer]++] = n;
 }
 
+/* Divides the nodes into chains: a node continues a chain whose last node it reads from, the nearest one. */
+static void make_chains(joiner *j)
+{
+    const fusion *f = j->f;
+    int32_t count = 0;
+    bool *is_continued = ARENA_ARRAY(f->arena, bool, (size_t)f->nodes.count + 1);
+    for (int32_t n = 0; n < f->nodes.count; n++) {
+        int32_t before = NO_FUSE_NODE;
+        for (int i = 0; i < node_at(j, n)->read_count; i++) {
+            int32_t writer = f->buffers.items[node_at(j, n)->reads[i].buffer].writer;
+            if (writer > before && writer < n && !is_continued[writer])
+                before = writer;
+        }
+        if (before == NO_FUSE_NODE) {
+            j->chain[n] = count++;
+            continue;
+        }
+        is_continued[before] = true;
+        j->chain[n] = j->chain[before];
+        j->in_chain[n] = j->in_chain[before] + 1;
+    }
+}
+
 /* Reads of a loop in the order in which it writes. */
 static void order_reads(fusion *f)
 {
@@ -718,6 +765,8 @@ void fuse_and_emit(fusion *f)
                 .parent = ARENA_ARRAY(f->arena, int32_t, count),
                 .next = ARENA_ARRAY(f->arena, int32_t, count),
                 .groups = ARENA_ARRAY(f->arena, group, count),
+                .chain = ARENA_ARRAY(f->arena, int32_t, count),
+                .in_chain = ARENA_ARRAY(f->arena, int32_t, count),
                 .seen = ARENA_ARRAY(f->arena, int32_t, count),
                 .collected = ARENA_ARRAY(f->arena, int32_t, count),
                 .paired = ARENA_ARRAY(f->arena, int32_t, count),
@@ -727,8 +776,10 @@ void fuse_and_emit(fusion *f)
         j.next[n] = NO_ITEM;
         j.groups[n] = (group){n, n, 1, n, n, f->nodes.items[n].elements, f->nodes.items[n].reduced};
     }
+    j.noted = arena_alloc(f->arena, count, sizeof *j.noted);
     order_reads(f);
     index_readers(&j);
+    make_chains(&j);
     for (int round = 0; round < MAX_ROUNDS && join_round(&j); round++)
         ;
     j.may_turn = true;
