@@ -192,6 +192,7 @@ typedef struct source {
         function *items;
         int32_t count, capacity;
     } functions;
+    struct function_index *function_index; /* functions.h; NULL until the network is inferred, or without functions */
     opset_list opsets;
     num_table symbols; /* names of dimensions; the network's table begins with the same ones */
     struct {

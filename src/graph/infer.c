@@ -2,6 +2,7 @@
 #include "graph/infer.h"
 #include "graph/bind.h"
 #include "graph/elaborate.h"
+#include "graph/functions.h"
 #include "graph/shape.h"
 
 #include <stdio.h>
@@ -215,16 +216,6 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
         net->nodes.count--;
 }
 
-static const function *function_of(const sooth_model *model, const node *n)
-{
-    for (int32_t i = 0; i < model->source.functions.count; i++) {
-        const function *f = &model->source.functions.items[i];
-        if (str_eq(f->name, n->type) && str_eq(f->domain, n->domain))
-            return f;
-    }
-    return NULL;
-}
-
 static void inline_call(sooth_model *model, const node *n, const function *f, const scope *s)
 {
     network *net = &model->net;
@@ -271,7 +262,7 @@ void infer_nodes(sooth_model *model, const graph *g, const scope *s)
     count_work(model, g->name);
     for (int32_t i = 0; i < g->nodes.count; i++) {
         const node *n = &g->nodes.items[i];
-        const function *f = model->source.functions.count ? function_of(model, n) : NULL;
+        const function *f = functions_find(&model->source, n);
         if (f)
             inline_call(model, n, f, s);
         else if (n->op && n->op->kind == OP_CONTROL && has_subgraph(n))
@@ -332,6 +323,7 @@ static void begin(binding *b)
 static void run(sooth_model *model)
 {
     scope top = {.repeat = 1};
+    functions_index(model, MAX_WORK);
     if (model->source.elaboration)
         elaborate_run(model);
     else
