@@ -138,7 +138,7 @@ def blocks(text):
 
 class Graph:
     def __init__(self, name):
-        self.body = data(2, name)
+        self.body = bytearray(data(2, name))  # bytes would be copied for every line
 
     def line(self, text, inner):
         word, _, rest = text.partition(" ")
@@ -158,7 +158,7 @@ def graph_proto(name, lines):
     graph = Graph(name)
     for text, inner, _ in lines:
         graph.line(text, inner)
-    return graph.body
+    return bytes(graph.body)
 
 
 def node_proto(text, inner):
@@ -206,7 +206,7 @@ def function_proto(head, lines):
 
 
 def model(text):
-    ir, opsets, functions, extra, producer = 8, b"", b"", b"", b""
+    ir, opsets, functions, extra, producer = 8, b"", bytearray(), b"", b""
     graph = Graph("g")
     for line, inner, at in blocks(text):
         word, _, rest = line.partition(" ")
