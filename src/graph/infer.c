@@ -172,9 +172,14 @@ static bool is_stored_constant(network *net, const node *n)
 }
 
 /* The nodes that the file writes out are as many as they are; what inlining and unrolling add to them has a limit. */
+static int64_t most_work(const sooth_model *model)
+{
+    return MAX_ADDED_WORK + (int64_t)model->source.main.nodes.count;
+}
+
 static void count_work(sooth_model *model, str where)
 {
-    int64_t limit = MAX_ADDED_WORK + (int64_t)model->source.main.nodes.count;
+    int64_t limit = most_work(model);
     if (++model->net.work > limit)
         fail_with(&model->fail, SOOTH_ERROR_INPUT,
                   "more than %lld nodes after inlining and unrolling, at '%.*s'; no real network is that large",
@@ -323,7 +328,7 @@ static void begin(binding *b)
 static void run(sooth_model *model)
 {
     scope top = {.repeat = 1};
-    functions_index(model, MAX_WORK);
+    functions_index(model, most_work(model));
     if (model->source.elaboration)
         elaborate_run(model);
     else
