@@ -279,6 +279,11 @@ static void write_layer_norm(emitter *e, const coreml_layer *l)
 }
 
 /* One operand is the weight: (1 first dimension, 2 second). */
+static bool has_rank(emitter *e, value_id v)
+{
+    return v != NO_VALUE && build_at(e->b, v)->rank >= 0;
+}
+
 static void write_matmul(emitter *e, const coreml_layer *l)
 {
     const int64_t dims[2] = {layer_int(l->params, 5, 0), layer_int(l->params, 6, 0)};
@@ -288,9 +293,18 @@ static void write_matmul(emitter *e, const coreml_layer *l)
         return;
     }
     bool has_bias = has_weight && layer_int(l->params, 7, 0) != 0;
-    value_id a = emit_turned(e, layer_in(l, 0), layer_int(l->params, 1, 0) != 0);
-    value_id b =
-        has_weight ? weight(e, l, "weights", 2, dims) : emit_turned(e, layer_in(l, 1), layer_int(l->params, 2, 0) != 0);
+    bool turns_a = layer_int(l->params, 1, 0) != 0, turns_b = !has_weight && layer_int(l->params, 2, 0) != 0;
+    value_id a = layer_in(l, 0), b = has_weight ? weight(e, l, "weights", 2, dims) : layer_in(l, 1);
+    if ((turns_a && !has_rank(e, a)) ||
+        (turns_b && !has_rank(e, b))) { /* an operator that turns them whatever their rank */
+        value_id outputs[] = {layer_out(l, 0)};
+        node *n = emit_foreign(e, STR("com.microsoft"), STR("FusedMatMul"), (const value_id[]){a, b}, 2, outputs, 1);
+        emit_int(n, "transA", turns_a);
+        emit_int(n, "transB", turns_b);
+        return;
+    }
+    a = emit_turned(e, a, turns_a);
+    b = emit_turned(e, b, turns_b);
     value_id y = emit_2(e, "MatMul", a, b, has_bias ? NO_VALUE : layer_out(l, 0));
     if (has_bias)
         emit_2(e, "Add", y, weight(e, l, "bias", 1, &dims[1]), layer_out(l, 0));

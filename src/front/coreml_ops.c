@@ -528,6 +528,8 @@ static value_id state_in(emitter *e, value_id v, int directions)
 {
     if (v == NO_VALUE)
         return v;
+    if (emit_constant_of(e, v)) /* where sequences begin, not something learned */
+        build_at(e->b, v)->is_constant_node = true;
     if (directions == 1)
         return emit_unsqueeze(e, v, (const int64_t[]){0}, 1, NO_VALUE);
     value_id split = emit_reshaped(e, v, (const int64_t[]){0, directions, -1}, 3, NO_VALUE);
