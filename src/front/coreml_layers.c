@@ -81,19 +81,6 @@ static bool write_reduction(emitter *e, const coreml_layer *l)
 
 /* ---- activations ----------------------------------------------------------------------------------------------- */
 
-/* WeightParams: floats, or halves as bytes. */
-static int64_t weight_count(wire weights)
-{
-    wire_field f;
-    int64_t count = 0;
-    while (wire_next(&weights, &f))
-        if (f.number == 1)
-            count += f.type == 2 ? (int64_t)(f.size / 4) : 1;
-        else if (f.number == 2 && f.type == 2)
-            count += (int64_t)(f.size / 2);
-    return count > 0 ? count : 1;
-}
-
 static void write_activation(emitter *e, const coreml_layer *l)
 {
     static const struct {
@@ -112,12 +99,6 @@ static void write_activation(emitter *e, const coreml_layer *l)
                 emit_real(n, "alpha", layer_real(layer_inner(l->params, ACTIVATIONS[i].number), 1, 0));
             return;
         }
-    if (layer_has(l->params, 25)) {
-        int64_t dims[] = {weight_count(layer_inner(layer_inner(l->params, 25), 1)), 1, 1};
-        str name = arena_printf(e->b->arena, "%.*s/alpha", STR_ARG(l->name));
-        emit_2(e, "PRelu", x, emit_weight(e, name, DT_FLOAT32, 3, dims), out(l));
-        return;
-    }
     wire linear = layer_inner(l->params, 5);
     value_id y = emit_2(e, "Mul", x, emit_scalar(e, DT_FLOAT32, layer_real(linear, 1, 1)), NO_VALUE);
     emit_2(e, "Add", y, emit_scalar(e, DT_FLOAT32, layer_real(linear, 2, 0)), out(l));

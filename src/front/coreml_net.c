@@ -370,11 +370,22 @@ static void write_lstm(emitter *e, const coreml_layer *l)
     }
 }
 
+/* WeightParams: floats, or halves as bytes. */
+static int64_t weight_count(wire weights)
+{
+    wire_field f;
+    int64_t count = 0;
+    while (wire_next(&weights, &f))
+        if (f.number == 1)
+            count += f.type == 2 ? (int64_t)(f.size / 4) : 1;
+        else if (f.number == 2 && f.type == 2)
+            count += (int64_t)(f.size / 2);
+    return count > 0 ? count : 1;
+}
+
 static void write_prelu(emitter *e, const coreml_layer *l)
 {
-    const value *x = build_at(e->b, l->in[0]);
-    num channels = x->rank >= 3 ? x->dims[x->rank - 3] : NUM_UNKNOWN;
-    int64_t count = is_size(channels) ? channels : 1;
+    int64_t count = weight_count(layer_inner(layer_inner(l->params, 25), 1));
     emit_2(e, "PRelu", layer_in(l, 0), weight(e, l, "alpha", 3, (const int64_t[]){count, 1, 1}), layer_out(l, 0));
 }
 
