@@ -239,6 +239,7 @@ typedef struct sooth_report_options {
     bool memory;    /* of a prediction: memory over time too, in table and JSON */
     const sooth_refusal *refusals; /* of a comparison, in its order; table, JSON and CSV of totals have them */
     size_t refusal_count;
+    bool totals; /* of a prediction as JSON: without its layers and those at the peak of memory */
 } sooth_report_options;
 
 /* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the

@@ -54,6 +54,7 @@ class ReportOptions(ctypes.Structure):
         ("memory", ctypes.c_bool),
         ("refusals", ctypes.c_void_p),
         ("refusal_count", ctypes.c_size_t),
+        ("totals", ctypes.c_bool),
     ]
 
 

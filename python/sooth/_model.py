@@ -61,15 +61,62 @@ def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterato
         _lib.sooth_gpus_free(handle)
 
 
+class _Shipped:
+    """The GPUs that are part of the library. They cannot change, so they are read once for all models."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known = ctypes.c_void_p()
+        self._devices: dict[str, ctypes.c_void_p] = {}
+
+    def find(self, name: str) -> ctypes.c_void_p:
+        device = self._devices.get(name)
+        if device is not None:
+            return device
+        with self._lock:
+            error, device = c.Error(), ctypes.c_void_p()
+            if not self._known:
+                check(_lib.sooth_gpus_open(None, ctypes.byref(self._known), ctypes.byref(error)), error)
+            check(
+                _lib.sooth_gpus_find(self._known, c.encoded(name), ctypes.byref(device), ctypes.byref(error)), error
+            )
+            self._devices[name] = device
+            return device
+
+
+_shipped = _Shipped()
+
+
 @contextlib.contextmanager
 def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
     """The GPU of that name, alias or path, among those that the program knows too: SOOTH_GPUS may name more than the library has."""
     if not isinstance(gpu, (str, os.PathLike, type(None))):
         raise TypeError(f"one GPU's name, not {gpu!r}; ask once for each")
+    name = os.fspath(gpu or DEFAULT_GPU)
+    if not os.environ.get("SOOTH_GPUS") and "/" not in name and not name.endswith(".txt"):
+        yield _shipped.find(name)
+        return
     with _open_gpus() as known:
         error, device = c.Error(), ctypes.c_void_p()
-        check(_lib.sooth_gpus_find(known, c.encoded(gpu or DEFAULT_GPU), ctypes.byref(device), ctypes.byref(error)), error)
+        check(_lib.sooth_gpus_find(known, c.encoded(name), ctypes.byref(device), ctypes.byref(error)), error)
         yield device
+
+
+class _Answer:
+    """A prediction of the library, until all of it is asked for."""
+
+    def __init__(self, handle: ctypes.c_void_p, path: str, kernels: bool) -> None:
+        self._handle, self._path, self._kernels = handle, path, kernels
+        self._free = weakref.finalize(self, _lib.sooth_prediction_free, handle)
+        self._free.atexit = False
+
+    def told(self, **options: Any) -> dict[str, Any]:
+        told = _report(_lib.sooth_prediction_report, (ctypes.c_void_p * 1)(self._handle), 1, **options)
+        told["model"]["file"] = self._path
+        return told
+
+    def whole(self) -> dict[str, Any]:
+        return self.told(kernels=self._kernels)
 
 
 class Model:
@@ -273,14 +320,8 @@ class Model:
             error, handle = c.Error(), ctypes.c_void_p()
             status = _lib.sooth_predict(self._handle, ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
             self._check(status, error)
-            try:
-                one = (ctypes.c_void_p * 1)(handle)
-                told = _report(_lib.sooth_prediction_report, one, 1, kernels=kernels)
-            finally:
-                _lib.sooth_prediction_free(handle)
-        told = told[0] if isinstance(told, list) else told
-        told["model"]["file"] = self.path
-        return Prediction(told, self, bound, gpu, how)
+        answer = _Answer(handle, self.path, kernels)
+        return Prediction(answer.told(totals=True), self, bound, gpu, how, answer.whole)
 
     def largest_batch(
         self,

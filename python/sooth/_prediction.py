@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional
 
 if TYPE_CHECKING:
     import pandas
@@ -80,7 +81,8 @@ def _bars(rows: Iterable[Mapping[str, Any]], key: str, unit: str) -> str:
 
 
 class Prediction:
-    """What a pass costs. `data` is all that ``sooth predict --format json`` tells; the properties are its main parts."""
+    """What a pass costs. `data` is all that ``sooth predict --format json`` tells; the properties are its main parts. Figures of the whole
+    are there at once, layers and kernels are made when they are first asked for."""
 
     def __init__(
         self,
@@ -89,49 +91,62 @@ class Prediction:
         bound: Optional[dict[str, Any]] = None,
         gpu: Optional[str] = None,
         how: Optional[dict[str, Any]] = None,
+        whole: Optional[Callable[[], dict[str, Any]]] = None,
     ) -> None:
-        self.data = data
+        """`data` may be the totals alone; then `whole` makes the rest of it when it is first asked for."""
+        self._data, self._whole, self._lock = data, whole, threading.Lock()
         self._model, self._bound, self._gpu, self._how = model, bound or {}, gpu, how or {}
         self._plan: Optional[MigPlan] = None
 
+    @property
+    def data(self) -> dict[str, Any]:
+        with self._lock:
+            if self._whole is not None:
+                self._data, self._whole = {**self._whole(), **self._data}, None
+            return self._data
+
+    def _get(self, key: str, default: Any = None) -> Any:
+        """A figure of the totals, where the library tells it."""
+        return self._data.get(key, default)
+
     def __getitem__(self, key: str) -> Any:
-        return self.data[key]
+        return self._data[key] if key in self._data else self.data[key]
 
     @property
     def gpu(self) -> str:
-        return self.data["gpu"]
+        return self["gpu"]
 
     @property
     def batch(self) -> int:
-        return self.data["batch"]
+        return self["batch"]
 
     @property
     def latency_ms(self) -> float:
-        return self.data["latency_ms"]["value"]
+        return self["latency_ms"]["value"]
 
     @property
     def interval_ms(self) -> tuple[float, float]:
         """The 90 % interval around the latency."""
-        return self.data["latency_ms"]["low"], self.data["latency_ms"]["high"]
+        return self["latency_ms"]["low"], self["latency_ms"]["high"]
 
     @property
     def throughput_per_s(self) -> float:
-        return self.data["throughput_per_s"]
+        return self["throughput_per_s"]
 
     @property
     def energy_j(self) -> Optional[float]:
         """Of a pass; None where the library does not tell."""
-        told = self.data.get("energy_j")
+        told = self._get("energy_j")
         return told.get("value") if isinstance(told, dict) else told
 
     @property
     def utilization(self) -> dict[str, Any]:
-        return self.data["utilization"]
+        return self["utilization"]
 
     @property
     def memory(self) -> Optional[dict[str, Any]]:
         """Mebibytes of the GPU at the peak, their interval and parts; None where the library does not tell."""
-        return self.data.get("memory_mib")
+        return self._get("memory_mib")
 
     @property
     def memory_mib(self) -> Optional[float]:
@@ -141,17 +156,17 @@ class Prediction:
     def fits(self) -> Optional[bool]:
         """Whether it fits into the GPU's memory, the upper end of the interval too; None where that is not known.
         ``data["fits"]`` is the same by the estimate alone."""
-        return self.data.get("fits_upper")
+        return self._get("fits_upper")
 
     @property
     def co2_g(self) -> Optional[float]:
         """Of a pass; None where ``co2_g_per_kwh`` was not given."""
-        return self.data.get("co2_g")
+        return self._get("co2_g")
 
     @property
     def notes(self) -> list[str]:
         """What a reader of the figures should know: another arithmetic than was asked for, operators that are not known."""
-        return self.data.get("notes", [])
+        return self._get("notes", [])
 
     @property
     def layers(self) -> Rows:

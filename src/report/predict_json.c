@@ -153,7 +153,8 @@ static void memory(predict_report *r, json *j, const sooth_prediction *p)
     pair_bool_if(j, "fits_upper", m.capacity_mib > 0, m.fits_upper);
     json_pair_real(j, "capacity_mib", m.capacity_mib);
     json_pair_text(j, "limit", m.limit);
-    memory_peak(r, j, p, &m);
+    if (!r->options.totals)
+        memory_peak(r, j, p, &m);
     if (r->options.memory)
         memory_course(r, j, p);
 }
@@ -263,7 +264,8 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
     header(j, &t);
     totals(j, p, &t);
     memory(r, j, p);
-    layers(j, p);
+    if (!r->options.totals)
+        layers(j, p);
     if (r->options.kernels) {
         json_key(j, "kernels");
         json_open(j, '[', false);

@@ -147,6 +147,18 @@ const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
 }
 
 /* Not "%g": its decimal point is that of the locale of whatever program uses the library. */
+/* Decimal digits, at least `least` of them, without a NUL; returns their end. */
+static char *put_digits(char *at, uint64_t n, int least)
+{
+    char digits[20];
+    int count = 0;
+    for (; n || count < least; n /= 10)
+        digits[count++] = (char)('0' + n % 10);
+    while (count)
+        *at++ = digits[--count];
+    return at;
+}
+
 const char *number_real(char room[NUMBER_ROOM], double x)
 {
     if (!(x > -1e12 && x < 1e12))
@@ -155,12 +167,17 @@ const char *number_real(char room[NUMBER_ROOM], double x)
     int decimals = is_small ? 12 : 6;
     int64_t scale = is_small ? 1000000000000 : 1000000;
     int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
-    int used = snprintf(room, NUMBER_ROOM, "%s%" PRId64, scaled_up < 0 ? "-" : "", (int64_t)llabs(scaled_up / scale));
-    if (fraction == 0)
-        return room;
-    snprintf(room + used, (size_t)(NUMBER_ROOM - used), ".%0*" PRId64, decimals, fraction);
-    for (char *end = room + strlen(room) - 1; *end == '0'; end--)
-        *end = '\0';
+    char *end = room;
+    if (scaled_up < 0)
+        *end++ = '-';
+    end = put_digits(end, (uint64_t)llabs(scaled_up / scale), 1);
+    if (fraction) {
+        *end++ = '.';
+        end = put_digits(end, (uint64_t)fraction, decimals);
+        while (end[-1] == '0')
+            end--;
+    }
+    *end = '\0';
     return room;
 }
 

@@ -282,6 +282,20 @@ def a_users_own_gpus_are_those_of_the_program():
 
 
 @test
+def totals_come_first_and_the_rest_fits_them():
+    import sooth
+    model = sooth.load("zoo:resnet18", batch=4)
+    early, late = model.predict("t4", kernels=True), model.predict("t4", kernels=True)
+    whole = late.data
+    assert "layers" not in early._data and early.latency_ms == whole["latency_ms"]["value"] and early["bytes"] == whole["bytes"]
+    assert "layers" not in early._data, "totals need no layers"
+    model.bind(batch=8).predict("a100")  # what was predicted stays as it was
+    assert early.data == whole and list(early.data) == list(whole)
+    assert early.data is early.data and early["layers"] is early.data["layers"] and len(early.kernels) == len(whole["kernels"])
+    assert early.co2_g is None and early.memory_mib == whole["memory_mib"]["value"]
+
+
+@test
 def the_cells_of_the_notebook_run():
     cells = json.loads((TOP / "python/example.ipynb").read_text())["cells"]
     scope = {}
