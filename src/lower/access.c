@@ -18,14 +18,15 @@ static void push(piece *to, int *count, int64_t size, int64_t stride)
 
 static access keep(arena *a, const piece *pieces, int count)
 {
-    return (access){.pieces = arena_copy(a, pieces, (size_t)count + 1, sizeof *pieces),
-                    .count = (int16_t)count,
-                    .outer_count = (int16_t)count};
+    piece *own = arena_room(a, (size_t)count + 1, sizeof *own);
+    for (int i = 0; i < count; i++)
+        own[i] = pieces[i];
+    return (access){.pieces = own, .count = (int16_t)count, .outer_count = (int16_t)count};
 }
 
 access access_of(arena *a, const piece *pieces, int count)
 {
-    piece merged[MAX_PIECES + 1] = {{0, 0}};
+    piece merged[MAX_PIECES];
     int n = 0;
     if (count > MAX_PIECES)
         return access_scattered(a, 1);
@@ -36,8 +37,7 @@ access access_of(arena *a, const piece *pieces, int count)
 
 access access_scattered(arena *a, int64_t elements)
 {
-    piece one[2] = {{elements, 1}, {0, 0}};
-    access x = keep(a, one, 1);
+    access x = keep(a, &(piece){elements, 1}, 1);
     x.is_scattered = true;
     return x;
 }
@@ -54,16 +54,23 @@ static int64_t elements_of(const access *x)
 static int compose_loop(piece loop, const access *of, piece *made, int room)
 {
     int count = 0, at = of->count - 1;
+    if (at == 0 && of->pieces[0].stride == 1 && loop.size > 1 && loop.stride < of->pieces[0].size &&
+        loop.size - 1 < INT32_MAX && loop.stride < INT32_MAX &&
+        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* addresses are what lies there */
+        made[0] = loop;
+        return 1;
+    }
     int64_t unit = 1; /* addresses that one step of piece `at` passes */
     while (at >= 0 && loop.stride >= mul_wrapping(unit, of->pieces[at].size))
         unit = mul_wrapping(unit, of->pieces[at--].size);
     while (loop.size > 1) {
-        if (at < 0 || count == room || unit <= 0 || loop.stride % unit != 0)
+        bool is_step = loop.stride == unit; /* the most common by far, and divisions take long */
+        if (at < 0 || count == room || unit <= 0 || (!is_step && loop.stride % unit != 0))
             return -1;
         piece own = of->pieces[at];
         if (own.size < 2)
             return -1;
-        int64_t step = loop.stride / unit, fits = (own.size + step - 1) / step;
+        int64_t step = is_step ? 1 : loop.stride / unit, fits = is_step ? own.size : (own.size + step - 1) / step;
         if (loop.size <= fits) {
             made[count++] = (piece){loop.size, mul_wrapping(step, own.stride)};
             return count;
@@ -81,7 +88,7 @@ static int compose_loop(piece loop, const access *of, piece *made, int room)
 
 access access_compose(arena *a, const access *at, const access *of)
 {
-    piece made[MAX_PIECES + 1] = {{0, 0}};
+    piece made[MAX_PIECES];
     int count = 0;
     bool known = !at->is_scattered && !of->is_scattered;
     for (int i = 0; known && i < at->count; i++) {
@@ -104,6 +111,26 @@ access access_compose(arena *a, const access *at, const access *of)
     return x;
 }
 
+int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_stride)
+{
+    piece inner[MAX_PIECES], made[MAX_PIECES];
+    int count = 0;
+    if (of->is_scattered || stride < 0 || of->count + 1 > MAX_PIECES)
+        return size == 1 && !of->is_scattered ? 0 : -1;
+    if (size != 1 && stride == 0) {
+        *made_stride = 0;
+        return 1;
+    }
+    int n = compose_loop((piece){size, stride}, of, inner, of->count);
+    if (n < 0)
+        return -1;
+    while (n-- > 0)
+        push(made, &count, inner[n].size, inner[n].stride);
+    if (count)
+        *made_stride = made[0].stride;
+    return count;
+}
+
 access access_join(arena *a, const access *outer, const access *inner)
 {
     if (outer->is_scattered || inner->is_scattered || outer->count + inner->count > MAX_PIECES) {
@@ -112,7 +139,7 @@ access access_join(arena *a, const access *outer, const access *inner)
         all.is_narrow = outer->is_narrow || inner->is_narrow;
         return all;
     }
-    piece all[MAX_PIECES + 1] = {{0, 0}};
+    piece all[MAX_PIECES];
     memcpy(all, outer->pieces, (size_t)outer->count * sizeof *all);
     memcpy(all + outer->count, inner->pieces, (size_t)inner->count * sizeof *all);
     access x = keep(a, all, outer->count + inner->count);
@@ -227,7 +254,7 @@ static uint64_t hash_loops(const access *x, const piece *loops, int count)
 
 uint64_t access_hash(const access *x)
 {
-    piece loops[MAX_PIECES] = {{0, 0}};
+    piece loops[MAX_PIECES];
     return hash_loops(x, loops, moving(x, loops));
 }
 

@@ -27,6 +27,8 @@ enum { MAX_PIECES = 48 };
 access access_of(arena *a, const piece *pieces, int count);
 /* What is read at the addresses of `at` of something that reads `of` in the order of its addresses. */
 access access_compose(arena *a, const access *at, const access *of);
+/* The same for one loop, without keeping it: how many loops it becomes, -1 if strides do not tell. `made_stride` is that of the first. */
+int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_stride);
 access access_scattered(arena *a, int64_t elements);
 /* Loops of a followed by loops of b, those of a reduction. */
 access access_join(arena *a, const access *outer, const access *inner);

@@ -368,10 +368,8 @@ static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
     int64_t strides[MAX_PLACED_RANK + 1] = {0};
     bool same = true;
     for (int i = 0; i < x.rank; i++) {
-        access along = access_of(f->arena, &(piece){x.dims[i], x.strides[i]}, 1);
-        access there = access_compose(f->arena, &along, layout);
-        bool told = !there.is_scattered && there.count == 1;
-        strides[i] = told ? there.pieces[0].stride : x.strides[i];
+        if (access_along(layout, x.dims[i], x.strides[i], &strides[i]) != 1)
+            strides[i] = x.strides[i];
         same &= strides[i] == x.strides[i];
     }
     if (same)

@@ -39,7 +39,10 @@ int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
 int32_t add_box(inductor *c, tensor_id t)
 {
     box *b = ARENA_PUSH(c->arena, &c->boxes);
-    *b = (box){.buffer = NO_BOX, .tensor = t, .dtype = tensor_at(c, t)->dtype, .own = extent_of(tensor_at(c, t))};
+    b->buffer = NO_BOX;
+    b->tensor = t;
+    b->dtype = tensor_at(c, t)->dtype;
+    extent_read(&b->own, tensor_at(c, t));
     return c->boxes.count - 1;
 }
 
@@ -69,12 +72,19 @@ operand operand_of(inductor *c, tensor_id t)
         c->boxes.items[*b].buffer = add_buffer(c, whole, NO_FUSE_NODE);
         c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
     }
-    return (operand){.box = *b, .part = c->part[t], .at = extent_of(p)};
+    operand made;
+    made.box = *b;
+    made.part = c->part[t];
+    extent_read(&made.at, p);
+    return made;
 }
 
 operand operand_broadcast(const operand *x, const extent *to, int first_dim)
 {
-    operand made = {.box = x->box, .part = x->part, .at = {.rank = to->rank}};
+    operand made;
+    made.box = x->box;
+    made.part = x->part;
+    made.at.rank = to->rank;
     for (int i = 0; i < to->rank; i++) {
         int own = i - first_dim;
         made.at.dims[i] = to->dims[i];
@@ -174,11 +184,12 @@ static bool lies_last(inductor *c, const operand *x)
                           : extent_suggests_channels_last(&x->at);
     extent real = x->at;
     for (int i = 0; i < 4; i++) {
-        access along = access_of(c->arena, &(piece){x->at.dims[i], x->at.strides[i]}, 1);
-        access there = access_compose(c->arena, &along, &c->f.buffers.items[b->buffer].layout);
-        if (there.is_scattered || there.count > 1)
+        const access *layout = &c->f.buffers.items[b->buffer].layout;
+        int64_t stride;
+        int loops = access_along(layout, x->at.dims[i], x->at.strides[i], &stride);
+        if (loops < 0 || loops > 1)
             return false;
-        real.strides[i] = there.count ? there.pieces[0].stride : 1;
+        real.strides[i] = loops ? stride : 1;
     }
     return extent_is_channels_last(&real) || extent_suggests_channels_last(&real);
 }
@@ -225,7 +236,8 @@ int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype typ
                        int op_total)
 {
     int order[MAX_PLACED_RANK] = {0};
-    read_list l = {.count = 0};
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     walk_order(out, order);
@@ -240,7 +252,8 @@ int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype typ
 int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
                        int times, bool is_gathered)
 {
-    read_list l = {.count = 0};
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     for (int i = 0; i < count; i++) {
         int64_t read = extent_elements(&in[i].at), made = mul_wrapping(extent_elements(out), times);
@@ -435,10 +448,10 @@ static int32_t graph_nodes(const kernel *k)
                  {"silu", 5},
                  {"_softmax", 6},
                  {"hardswish", 7}};
-    int32_t nodes = 1;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
-        nodes = strcmp(k->op, PARTS[i].op) == 0 ? PARTS[i].nodes : nodes;
-    return nodes;
+        if (is_op(k, PARTS[i].op))
+            return PARTS[i].nodes;
+    return 1;
 }
 
 /* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. */
@@ -450,7 +463,7 @@ static bool chooses_last(const inductor *c)
         nodes += graph_nodes(k);
         for (int n = 0; n < k->input_count; n++)
             nodes += tensor_at(c, k->inputs[n])->is_weight;
-        if (strcmp(k->op, "convolution") != 0)
+        if (!is_op(k, "convolution"))
             continue;
         const placed_tensor *w = tensor_at(c, k->inputs[1]);
         int64_t out = w->dims[0], in = w->dims[1];
@@ -516,7 +529,7 @@ static bool is_other_half(const inductor *c, int32_t i)
 {
     const kernel *all = c->in->kernels.items, *k = &all[i];
     int32_t first = i, last = i;
-    if (strcmp(k->op, "split") != 0)
+    if (!is_op(k, "split"))
         return false;
     while (first > 0 && i - first < 2 && strcmp(all[first - 1].op, "split") == 0 && all[first - 1].layer == k->layer)
         first--;
@@ -544,24 +557,22 @@ static void drop_idle_views(inductor *c)
     }
 }
 
-static bool is_counted(const inductor *c, int32_t i)
-{
-    return !c->is_dropped[i] && !(c->in->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
-}
-
 static void index_users(inductor *c)
 {
     const program *p = c->in;
     int32_t *start = c->user_start;
+    bool *is_counted = arena_room(c->arena, (size_t)p->kernels.count + 1, sizeof *is_counted); /* by kernel */
     for (int32_t i = 0; i < p->kernels.count; i++)
-        for (int k = 0; is_counted(c, i) && k < p->kernels.items[i].input_count; k++)
+        is_counted[i] = !c->is_dropped[i] && !(p->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int k = 0; is_counted[i] && k < p->kernels.items[i].input_count; k++)
             start[c->same[p->kernels.items[i].inputs[k]] + 1]++;
     for (tensor_id t = 0; t < p->tensors.count; t++)
         start[t + 1] += start[t];
     int32_t *at = arena_copy(c->arena, start, (size_t)p->tensors.count + 1, sizeof *start);
     c->users = ARENA_ARRAY(c->arena, int32_t, (size_t)start[p->tensors.count] + 1);
     for (int32_t i = 0; i < p->kernels.count; i++)
-        for (int k = 0; is_counted(c, i) && k < p->kernels.items[i].input_count; k++)
+        for (int k = 0; is_counted[i] && k < p->kernels.items[i].input_count; k++)
             c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
 }
 
@@ -572,16 +583,16 @@ static void find_near(inductor *c)
     for (int32_t i = c->in->kernels.count - 1; i >= 0; i--) {
         const kernel *k = &c->in->kernels.items[i];
         tensor_id t = k->outputs[0];
-        bool is_conv = strcmp(k->op, "convolution") == 0;
+        bool is_conv = is_op(k, "convolution");
         last = is_conv && last == NO_BOX ? i : last;
         c->is_near[i] = is_conv;
-        for (int32_t u = c->user_start[t]; !is_conv && strcmp(k->op, "bmm") != 0 && u < c->user_start[t + 1]; u++)
+        for (int32_t u = c->user_start[t]; !is_conv && !is_op(k, "bmm") && u < c->user_start[t + 1]; u++)
             c->is_near[i] |= c->is_near[c->users[u]];
     }
     for (int32_t i = 0; i < last; i++) {
         tensor_id t = c->in->kernels.items[i].outputs[0];
         for (int32_t u = c->user_start[t]; c->is_near[i] && u < c->user_start[t + 1]; u++)
-            c->is_near[c->users[u]] |= strcmp(c->in->kernels.items[c->users[u]].op, "bmm") != 0;
+            c->is_near[c->users[u]] |= !is_op(&c->in->kernels.items[c->users[u]], "bmm");
     }
 }
 
@@ -658,6 +669,9 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
                   .is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
                   .is_near = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
                   .is_output = ARENA_ARRAY(a, bool, tensors)};
+    ARENA_RESERVE(a, &c.boxes, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c.f.buffers, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c.f.nodes, (size_t)in->kernels.count + 1);
     for (int32_t i = 0; i < in->storage_count; i++)
         c.box_of_storage[i] = NO_BOX;
     for (tensor_id t = in->tensors.count - 1; t >= 0; t--)

@@ -69,6 +69,12 @@ static inline const placed_tensor *tensor_at(const inductor *c, tensor_id t)
     return &c->f.out->tensors.items[t];
 }
 
+/* Most names differ in their first letter. */
+static inline bool is_op(const kernel *k, const char *op)
+{
+    return k->op[0] == op[0] && strcmp(k->op, op) == 0;
+}
+
 /* ---- inside: shared by inductor.c and inductor_reduce.c ---------------------------------------------------------- */
 
 tensor_id new_tensor(inductor *c, const extent *x, dtype type);

@@ -8,11 +8,6 @@ enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
 
-static bool is_op(const kernel *k, const char *op)
-{
-    return strcmp(k->op, op) == 0;
-}
-
 static bool is_one_of(const kernel *k, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -230,7 +225,8 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
     mark_reuse(c, x->box, 2);
     int32_t first = make_reduction(c, c->k->op, full, is_reduced, &rows, DT_FLOAT32, x, 1, statistics);
     c->f.nodes.items[c->f.nodes.count - 1].is_apart = was_turned && c->boxes.items[x->box].buffer != NO_BOX;
-    operand in[MAX_OPERANDS] = {*x};
+    operand in[MAX_OPERANDS];
+    in[0] = *x;
     int count = 1;
     for (int i = 0; i < statistics; i++) {
         operand row = {.box = first + i, .at = rows};
@@ -285,7 +281,8 @@ static void lower_group_norm(inductor *c)
     int32_t first = make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
     /* The formula on (N,C,…): each channel looks at the statistics of its group. */
     extent out = output_extent(c);
-    operand in[MAX_OPERANDS] = {x};
+    operand in[MAX_OPERANDS];
+    in[0] = x;
     int count = 1;
     for (int i = 0; i < 2; i++) {
         operand row = {.box = first + i, .at = {.rank = out.rank}};

@@ -128,7 +128,8 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
             shape.elements = mul_wrapping(shape.elements, full->dims[i]);
         }
     }
-    read_list l = {.count = 0};
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     shape.flops = c->k->flops;

@@ -45,10 +45,10 @@ static const char *name_of(arena *a, const kernel *k)
     size_t room = strlen(k->op) + sizeof "_fused";
     for (int32_t i = 0; i < k->fused_count; i++)
         room += strlen(k->fused[i]) + 1;
-    char *name = arena_room(a, room, 1), *end = name + room;
-    char *at = name + snprintf(name, room, "%s_fused", k->op);
+    char *name = arena_room(a, room, 1);
+    char *at = stpcpy(stpcpy(name, k->op), "_fused");
     for (int32_t i = 0; i < k->fused_count; i++)
-        at += snprintf(at, (size_t)(end - at), "_%s", k->fused[i]);
+        at = stpcpy(stpcpy(at, "_"), k->fused[i]);
     return name;
 }
 

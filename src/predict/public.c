@@ -179,7 +179,8 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, ARENA_CAP);
-    answer->arena.block_bytes = (size_t)128 * 1024;
+    /* More than most answers take: malloc learns from it how much to keep for the next one instead of giving it back. */
+    answer->arena.block_bytes = (size_t)512 * 1024;
     bool is_settled = false;
     sooth_status status = make(answer, model, options, &is_settled);
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
