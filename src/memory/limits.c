@@ -24,9 +24,31 @@ static double largest_of(const program *p, const tensor_id *ids, int32_t count)
     return most;
 }
 
-static bool is_pooling(const kernel *k)
+/* Operators whose tensors may not be as large as others'. */
+typedef enum limited_op {
+    NOT_LIMITED,
+    LIMITED_POOLING,
+    LIMITED_REFLECTION,
+    LIMITED_NORM,
+    LIMITED_CONVOLUTION
+} limited_op;
+
+static limited_op limited_op_of(const kernel *k)
 {
-    return strcmp(k->op, "avg_pool2d") == 0 || strcmp(k->op, "max_pool2d_with_indices") == 0;
+    switch (k->op[0]) {
+    case 'a':
+        return strcmp(k->op, "avg_pool2d") == 0 ? LIMITED_POOLING : NOT_LIMITED;
+    case 'm':
+        return strcmp(k->op, "max_pool2d_with_indices") == 0 ? LIMITED_POOLING : NOT_LIMITED;
+    case 'r':
+        return strcmp(k->op, "reflection_pad2d") == 0 ? LIMITED_REFLECTION : NOT_LIMITED;
+    case 'c':
+        return strcmp(k->op, "cudnn_batch_norm") == 0   ? LIMITED_NORM
+               : strncmp(k->op, "convolution", 11) == 0 ? LIMITED_CONVOLUTION
+                                                        : NOT_LIMITED;
+    default:
+        return NOT_LIMITED;
+    }
 }
 
 /* Whose thread blocks have the sequences as a dimension. The kernel that takes a bias is given them in parts by now (2.4 does not yet do
@@ -47,15 +69,18 @@ const char *limit_reached(const program *p, str stack)
         if (is_attention(k, version) && k->input_count > 0 &&
             (double)p->tensors.items[k->inputs[0]].dims[0] > MOST_BLOCKS)
             return "attention over more than 65,535 sequences or windows does not fit into a grid of thread blocks";
+        limited_op op = limited_op_of(k);
+        if (op == NOT_LIMITED)
+            continue;
         bool reads = largest_of(p, k->inputs, k->input_count) >= MOST_ELEMENTS;
         bool writes = largest_of(p, k->outputs, k->output_count) >= MOST_ELEMENTS;
-        if (writes && is_pooling(k))
+        if (writes && op == LIMITED_POOLING)
             return "poolings to 2^31 or more elements do not run in PyTorch";
-        if (reads && strcmp(k->op, "reflection_pad2d") == 0)
+        if (reads && op == LIMITED_REFLECTION)
             return "reflections of 2^31 or more elements do not run in PyTorch";
-        if (reads && version < 113 && strcmp(k->op, "cudnn_batch_norm") == 0)
+        if (reads && version < 113 && op == LIMITED_NORM)
             return "batch norms of 2^31 or more elements do not run before PyTorch 1.13";
-        if ((!reads && !writes) || strncmp(k->op, "convolution", 11) != 0)
+        if ((!reads && !writes) || op != LIMITED_CONVOLUTION)
             continue;
         if (version < 113)
             return "convolutions of 2^31 or more elements do not run before PyTorch 1.13";

@@ -199,10 +199,18 @@ static int64_t bytes_beside(const player *p, const kernel *k)
     const placed_tensor *tensors = p->program->tensors.items;
     if (k->phase != PHASE_FORWARD || k->input_count < 1 || k->output_count < 1)
         return 0;
-    if (strcmp(k->op, "max_pool2d_with_indices") == 0)
-        return k->output_count > 1 ? 0 : places_bytes(&tensors[k->outputs[0]]);
-    bool copies = strcmp(k->op, "native_layer_norm") == 0 || strcmp(k->op, "_softmax") == 0 ||
-                  (strcmp(k->op, "native_group_norm") == 0 && p->turns_back);
+    bool copies;
+    switch (k->op[0]) {
+    case 'm':
+        if (strcmp(k->op, "max_pool2d_with_indices") != 0 || k->output_count > 1)
+            return 0;
+        return places_bytes(&tensors[k->outputs[0]]);
+    case 'n':
+        copies = strcmp(k->op, "native_layer_norm") == 0 || (strcmp(k->op, "native_group_norm") == 0 && p->turns_back);
+        break;
+    default:
+        copies = k->op[0] == '_' && strcmp(k->op, "_softmax") == 0;
+    }
     const placed_tensor *in = &tensors[k->inputs[0]];
     return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }

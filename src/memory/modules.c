@@ -21,8 +21,10 @@ static const struct {
 };
 enum { KEPT_COUNT = sizeof KEPT / sizeof *KEPT, KEPT_TO_END = KEPT_COUNT };
 
-static bool is_like(str name, const char *pattern)
+static inline bool is_like(str name, const char *pattern)
 {
+    if (pattern[0] != (name.len ? name.ptr[0] : '\0')) /* most are told apart here */
+        return pattern[0] == '*';
     size_t length = strlen(pattern);
     return length && pattern[length - 1] == '*' ? name.len >= length - 1 && memcmp(name.ptr, pattern, length - 1) == 0
                                                 : str_is(name, pattern);
