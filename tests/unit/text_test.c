@@ -48,7 +48,8 @@ static void numbers(void **state)
     assert_string_equal(number_grouped(room, -1), "?");
     assert_string_equal(number_whole(room, 0), "0");
     assert_string_equal(number_whole(room, 25557032), "25557032");
-    assert_string_equal(number_whole(room, INT64_MIN), "-9223372036854775808");
+    assert_string_equal(number_whole(room, INT64_MAX), "9223372036854775807");
+    assert_string_equal(number_whole(room, -1), "?");
     assert_string_equal(number_real(room, 6), "6");
     assert_string_equal(number_real(room, -936.25), "-936.25");
     assert_string_equal(number_real(room, 0.0012345678), "0.001235");
