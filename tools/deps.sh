@@ -1,9 +1,9 @@
 #!/bin/sh
 # deps.sh: sees to it that the Debian packages Sooth needs are there. Asks nothing; does nothing when all is there.
 #
-#     tools/deps.sh build|test|develop [--list]
+#     tools/deps.sh build|test|develop|machines [--list]
 #
-# Each group includes the ones before it. What is missing is told by a probe that is quick and works on any
+# Each group includes the ones before it, but machines, for tests on other machines, only build and test. What is missing is told by a probe that is quick and works on any
 # distribution; only its cure is Debian's.
 set -eu
 
@@ -27,6 +27,12 @@ develop valgrind      command -v valgrind
 develop nanopb        command -v protoc-gen-nanopb
 develop protobuf-compiler command -v protoc
 develop libnanopb-dev test -e /usr/include/pb_decode.h
+machines gcc-i686-linux-gnu command -v i686-linux-gnu-gcc
+machines libc6-dev-i386-cross test -e /usr/i686-linux-gnu/include/stdio.h
+machines gcc-s390x-linux-gnu command -v s390x-linux-gnu-gcc
+machines libc6-dev-s390x-cross test -e /usr/s390x-linux-gnu/include/stdio.h
+machines qemu-user command -v qemu-s390x
+machines musl-tools command -v musl-gcc
 LIST
 }
 
@@ -35,7 +41,8 @@ case $wanted in
     build) groups=" build " ;;
     test) groups=" build test " ;;
     develop) groups=" build test develop " ;;
-    *) echo "usage: tools/deps.sh build|test|develop [--list]" >&2; exit 2 ;;
+    machines) groups=" build test machines " ;;
+    *) echo "usage: tools/deps.sh build|test|develop|machines [--list]" >&2; exit 2 ;;
 esac
 
 missing=$(packages | while read -r group package probe; do

@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 struct arena_block {
     arena_block *older;
-    max_align_t memory[];
+    alignas(ARENA_ALIGN) char memory[]; /* as malloc aligns, which is more than max_align_t on some machines */
 };
 
 void arena_init(arena *a, fail *f, size_t cap_bytes)
@@ -74,7 +75,7 @@ static void add_block(arena *a, size_t need)
     ask_for_huge_pages(b, size);
     b->older = a->head;
     a->head = b;
-    a->next = (char *)b->memory;
+    a->next = b->memory;
     a->end = a->next + size;
 }
 

@@ -23,6 +23,8 @@ typedef struct arena {
     fail *fail;
 } arena;
 
+/* A cap of that many GiB, or half of all addresses where these have 32 bits. */
+#define ARENA_GIB(count) ((count) < (SIZE_MAX >> 31) ? (size_t)(count) << 30 : SIZE_MAX / 2)
 void arena_init(arena *a, fail *f, size_t cap_bytes);
 void arena_free(arena *a); /* gives everything back; the arena can be used again */
 

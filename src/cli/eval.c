@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static const char *const FORMATS[] = {"table", "json", NULL}; /* in the order of sooth_format */
-static const size_t ARENA_CAP = (size_t)16 << 30;
+static const size_t ARENA_CAP = ARENA_GIB(16);
 
 static void help(const option *options, size_t count)
 {

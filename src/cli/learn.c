@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const size_t ARENA_CAP = (size_t)32 << 30;
+static const size_t ARENA_CAP = ARENA_GIB(32);
 
 static void help(const option *options, size_t count)
 {

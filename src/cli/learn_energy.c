@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static const size_t ARENA_CAP = (size_t)8 << 30;
+static const size_t ARENA_CAP = ARENA_GIB(8);
 
 typedef struct job {
     sooth_error error;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const size_t ARENA_CAP = (size_t)8 << 30;
+static const size_t ARENA_CAP = ARENA_GIB(8);
 enum { MESSAGE_ROOM = 800 }; /* of a sooth_error, and what stands before it */
 
 /* The columns that are looked at. */

@@ -173,7 +173,7 @@ static void build_network(builder *b, size_t from, size_t end)
         return;
     }
     arena a;
-    arena_init(&a, &model->fail, (size_t)1 << 32);
+    arena_init(&a, &model->fail, ARENA_GIB(4));
     for (size_t i = from; i < end;) {
         size_t same = i; /* rows up to here could not be lowered, if it stays so */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
@@ -194,7 +194,7 @@ static void build_operators(builder *b, size_t from, size_t end)
     sooth_error error;
     fail f = {.error = &error};
     arena a;
-    arena_init(&a, &f, (size_t)1 << 32);
+    arena_init(&a, &f, ARENA_GIB(4));
     for (volatile size_t i = from; i < end; i++) {
         if (setjmp(f.jump) == 0) {
             work_list list = work_of_program(b->rows[i]->kernels, &a);
@@ -295,7 +295,7 @@ uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
         uint64_t word = 0;
         size_t n = size < sizeof word ? size : sizeof word;
         memcpy(&word, p, n);
-        h = (h ^ word ^ n << 56) * 0x9e3779b97f4a7c15u;
+        h = (h ^ word ^ (uint64_t)n << 56) * 0x9e3779b97f4a7c15u;
         h ^= h >> 32;
         p += n;
         size -= n;

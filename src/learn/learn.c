@@ -2,6 +2,7 @@
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
 #include "learn/forests.h"
+#include "predict/weights_order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -564,14 +565,18 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     put_bytes(&next, forests->edges, FOREST_EDGES_BYTES);
     put_bytes(&next, forests->trees, forests->tree_count * sizeof *forests->trees);
     memcpy(bytes, &h, sizeof h);
-    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
-    h.checksum = weights_checksum(bytes + after, *size - after);
-    memcpy(bytes, &h, sizeof h);
     weights_view made;
     weights_open((const predictor *)(const void *)bytes, &made);
     const char *wrong = weights_wrong(&made);
     if (wrong)
         fail_with(l->arena->fail, SOOTH_ERROR_INPUT, "the training gave %s; try a smaller --rate", wrong);
+    /* From here on it is a file. */
+    weights_turn_rest(bytes, &h);
+    weights_turn_header((weights_header *)(void *)bytes);
+    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
+    h.checksum = weights_checksum(bytes + after, *size - after);
+    weights_turn_header(&h);
+    memcpy(bytes, &h, sizeof h);
     return bytes;
 }
 

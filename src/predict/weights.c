@@ -1,5 +1,5 @@
 /* weights.c: reading the file of weights, which may be anybody's. */
-#include "predict/weights.h"
+#include "predict/weights_order.h"
 
 #include <stdalign.h>
 
@@ -164,6 +164,7 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     if (bytes.len < sizeof h || memcmp(bytes.ptr, MAGIC, sizeof MAGIC) != 0)
         fail_with(f, SOOTH_ERROR_INPUT, "%sthis is no file of weights: %s", prefix, learn);
     memcpy(&h, bytes.ptr, sizeof h);
+    weights_turn_header(&h);
     if (h.version != WEIGHTS_VERSION)
         fail_with(f, SOOTH_ERROR_INPUT, "%sweights of version %u, and this program reads version %d: %s", prefix,
                   h.version, WEIGHTS_VERSION, learn);
@@ -176,8 +177,12 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
     if (weights_checksum(bytes.ptr + after, size - after) != h.checksum)
         fail_with(f, SOOTH_ERROR_INPUT, "%sthe checksum of the weights is wrong: the file is damaged", prefix);
-    if ((uintptr_t)bytes.ptr % alignof(weights_header) != 0)
-        bytes.ptr = arena_copy(a, bytes.ptr, bytes.len, 1);
+    if (WEIGHTS_TURNED || (uintptr_t)bytes.ptr % alignof(weights_header) != 0) {
+        char *copy = arena_copy(a, bytes.ptr, bytes.len, 1);
+        memcpy(copy, &h, sizeof h);
+        weights_turn_rest(copy, &h);
+        bytes.ptr = copy;
+    }
     const predictor *p = (const predictor *)(const void *)bytes.ptr;
     weights_view view;
     weights_open(p, &view);
@@ -187,19 +192,20 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     return p;
 }
 
-/* The weights that ship, taken in by shipped.S; they were checked when they were made, and a test checks them again. */
-extern const predictor shipped_weights;
-
+/* They were checked when they were made, and a test checks them again. */
 const predictor *predictor_shipped(fail *f)
 {
-    const weights_header *h = &shipped_weights.header;
-    if (memcmp(h->magic, MAGIC, sizeof MAGIC) != 0) /* built without any */
+    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* built without any */
         return NULL;
+    const predictor *shipped = weights_shipped();
+    if (!shipped)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "out of memory");
+    const weights_header *h = &shipped->header;
     if (h->version != WEIGHTS_VERSION || weights_size(h) != h->bytes)
         fail_with(f, SOOTH_ERROR_SYSTEM,
                   "the weights inside this program are of another version than the program: make them anew with "
                   "tools/train.sh");
-    return &shipped_weights;
+    return shipped;
 }
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
