@@ -231,7 +231,8 @@ static void read_labels(table_reader *t)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-static void read_table(table_reader *t, str bytes)
+/* Not inlined: its variables would be those of a function with setjmp. */
+__attribute__((noinline)) static void read_table(table_reader *t, str bytes)
 {
     csv_begin(&t->csv, bytes, t->scratch);
     if (!csv_next(&t->csv))

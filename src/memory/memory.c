@@ -10,6 +10,7 @@ typedef struct player {
     const lifetime *lifetimes;
     allocator *allocator;
     allocation *blocks;    /* by storage */
+    bool *was_held;        /* by storage: a kernel wrote it, or it was there before */
     int32_t *dying, *next; /* by kernel: the first storage that dies behind it; by storage: the one after it */
     allocation
         products[2]; /* the workspace for matrix products: of the forward pass, of the thread that runs the way back */
@@ -101,6 +102,7 @@ static void hold(player *p, int32_t storage)
     if (l->bytes == 0 || (before != NO_ALLOCATION && l->birth == BEFORE_ALL))
         return;
     p->blocks[storage] = take(p, l->bytes);
+    p->was_held[storage] = true;
     p->live += l->bytes;
     if (before != NO_ALLOCATION) { /* of the last step, until its name has the new one */
         allocator_give(p->allocator, before);
@@ -304,7 +306,7 @@ static void sum_parts(player *p)
     int32_t at = u->peak_kernel;
     for (int32_t i = 0; i < p->program->storage_count; i++) {
         const lifetime *l = &p->lifetimes[i];
-        if (l->bytes > 0 && l->birth <= at && l->death >= at)
+        if (l->bytes > 0 && p->was_held[i] && l->birth <= at && l->death >= at)
             u->parts[l->part] += allocator_rounded(l->bytes);
     }
     int64_t sum = 0;
@@ -340,6 +342,7 @@ memory_use *memory_of(const memory_question *q, arena *a)
                 .lifetimes = u->lifetimes,
                 .allocator = allocator_new(a, q->limit_bytes),
                 .blocks = arena_room(a, storages, sizeof(allocation)),
+                .was_held = ARENA_ARRAY(a, bool, storages),
                 .dying = arena_room(a, kernels, sizeof(int32_t)),
                 .next = arena_room(a, storages, sizeof(int32_t)),
                 .products = {NO_ALLOCATION, NO_ALLOCATION},
