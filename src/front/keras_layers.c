@@ -475,20 +475,62 @@ static void map_batch_norm(keras_call *c, const char *canonical)
         emit_int(n, "channels_last", 1);
 }
 
+/* The axes that are normed, behind the others: perm. Returns how many they are; 0: not known, or not there. */
+static int axes_behind(keras_call *c, const num *dims, int rank, int64_t *perm, int64_t *sizes)
+{
+    int64_t axes[MAX_RANK] = {-1};
+    bool is_normed[MAX_RANK] = {false};
+    int given = keras_ints(json_get(c->config, "axis"), axes, MAX_RANK), count = 0, at = 0;
+    for (int i = 0; i < (given ? given : 1); i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank || !dim_known(dims[axis]))
+            return 0;
+        is_normed[axis] = true;
+    }
+    for (int i = 0; i < rank; i++)
+        if (!is_normed[i])
+            perm[at++] = i;
+    for (int i = 0; i < rank; i++)
+        if (is_normed[i]) {
+            sizes[count++] = dims[i];
+            perm[at++] = i;
+        }
+    return count;
+}
+
+static value_id layer_norm_weight(keras_call *c, const char *name, const char *setting, int rank, const int64_t *sizes)
+{
+    value_id v = keras_weight(c, name, rank, sizes);
+    if (!keras_bool(c, setting, NULL, true))
+        build_at(c->e->b, v)->is_constant_node = true;
+    return v;
+}
+
+/* Axes that are not the last ones are brought there, and back. */
 static void map_layer_norm(keras_call *c, const char *canonical)
 {
-    int64_t axis = -1;
-    keras_ints(json_get(c->config, "axis"), &axis, 1);
-    num channels = keras_dim(c, c->in[0], -1);
-    if (!dim_known(channels)) {
+    num dims[MAX_RANK];
+    int64_t perm[MAX_RANK], back[MAX_RANK], sizes[MAX_RANK];
+    int rank = keras_shape(c, c->in[0], dims), count = axes_behind(c, dims, rank, perm, sizes);
+    if (!count) {
         keras_foreign(c);
         return;
     }
-    value_id inputs[3] = {c->in[0], norm_weight(c, "gamma", keras_bool(c, "scale", NULL, true), channels),
-                          keras_bool(c, "center", NULL, true) ? norm_weight(c, "beta", true, channels) : NO_VALUE};
-    node *n = emit_op(c->e, canonical, inputs, 3, c->out);
-    emit_int(n, "axis", -1);
+    bool is_turned = false;
+    for (int i = 0; i < rank; i++) {
+        back[perm[i]] = i;
+        is_turned |= perm[i] != i;
+    }
+    value_id x = is_turned ? emit_transpose(c->e, c->in[0], perm, rank, NO_VALUE) : c->in[0];
+    value_id y = is_turned ? emit_temp(c->e) : c->out;
+    value_id inputs[3] = {x, layer_norm_weight(c, "gamma", "scale", count, sizes),
+                          keras_bool(c, "center", NULL, true) ? layer_norm_weight(c, "beta", "center", count, sizes)
+                                                              : NO_VALUE};
+    node *n = emit_op(c->e, canonical, inputs, 3, y);
+    emit_int(n, "axis", -count);
     emit_real(n, "epsilon", keras_real(c, "epsilon", 1e-3));
+    if (is_turned)
+        emit_transpose(c->e, y, back, rank, c->out);
 }
 
 static void map_rms_norm(keras_call *c, const char *canonical)

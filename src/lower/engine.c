@@ -375,9 +375,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
                 .is_read = ARENA_ARRAY(a, bool, storages),
                 .packed = ARENA_ARRAY(a, double, storages),
                 .narrow_copy = ARENA_ARRAY(a, tensor_id, (size_t)in->tensors.count + 1)};
-    bool *is_value = ARENA_ARRAY(a, bool, (size_t)model->net.values.count + 1);
-    for (int32_t i = 0; i < model->net.outputs.count; i++)
-        is_value[model->net.outputs.items[i]] = true;
+    const bool *is_value = lower_output_values(&model->net, a);
     for (tensor_id t = 0; t < in->tensors.count; t++) {
         value_id v = in->tensors.items[t].value;
         e.is_output[in->tensors.items[t].storage] |= v != NO_VALUE && is_value[v];

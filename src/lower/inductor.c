@@ -598,10 +598,7 @@ static void find_near(inductor *c)
 
 static void find_outputs(inductor *c)
 {
-    const network *net = &c->model->net;
-    bool *is_value = ARENA_ARRAY(c->arena, bool, (size_t)net->values.count + 1);
-    for (int32_t i = 0; i < net->outputs.count; i++)
-        is_value[net->outputs.items[i]] = true;
+    const bool *is_value = lower_output_values(&c->model->net, c->arena);
     for (tensor_id t = 0; t < c->in->tensors.count; t++) {
         value_id v = c->in->tensors.items[t].value;
         c->is_output[t] = v != NO_VALUE && is_value[v];

@@ -3,6 +3,21 @@
 
 #include "graph/infer.h"
 
+bool *lower_output_values(const network *net, arena *a)
+{
+    bool *is_output = ARENA_ARRAY(a, bool, (size_t)net->values.count + 1);
+    for (int32_t i = 0; i < net->outputs.count; i++)
+        is_output[net->outputs.items[i]] = true;
+    for (int32_t i = net->nodes.count - 1; i >= 0; i--) {
+        const node *n = &net->nodes.items[i];
+        bool is_name = !n->is_dead && n->input_count > 0 && n->output_count > 0 && n->inputs[0] != NO_VALUE &&
+                       (node_is(n, "Identity") || node_is(n, "Dropout"));
+        if (is_name && n->outputs[0] != NO_VALUE && is_output[n->outputs[0]])
+            is_output[n->inputs[0]] = true;
+    }
+    return is_output;
+}
+
 program *lower(sooth_model *model, const lower_options *options, arena *a)
 {
     if (options->runtime != RUNTIME_EAGER && options->mode != MODE_INFER)

@@ -173,6 +173,9 @@ typedef struct program {
  * SOOTH_ERROR_USAGE where options exclude each other. */
 program *lower(sooth_model *model, const lower_options *options, arena *a);
 
+/* By value: whether it is an output of the network, or an output has its memory because nothing but its name is other. */
+bool *lower_output_values(const network *net, arena *a);
+
 /* One runtime each; what lower() chooses from. */
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a);
