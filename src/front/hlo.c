@@ -311,6 +311,8 @@ bool hlo_is_weight(hlo_writer *w, hlo_value v)
 
 value_id hlo_reshaped_weight(hlo_writer *w, value_id x, const int64_t *dims, int rank)
 {
+    if (!emit_constant_of(&w->e, x)) /* a weight that was repeated is computed */
+        return hlo_reshape(w, x, dims, rank, NO_VALUE);
     char order[256] = "as";
     size_t length = 2;
     for (int i = 0; i < rank && length < sizeof order - 24; i++) {

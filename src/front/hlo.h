@@ -193,6 +193,8 @@ bool hlo_scalar_ahead(hlo_writer *w, hlo_value v, double *x);
 value_id hlo_kept(hlo_writer *w, hlo_value v);
 /* Operand for a pointwise operator: the tensor, or what it is a broadcast of. */
 value_id hlo_operand(hlo_writer *w, hlo_value v);
+value_id hlo_reshape(hlo_writer *w, value_id x, const int64_t *dims, int rank,
+                     value_id output); /* returns the output */
 /* A parameter in another shape stays one, without a node. */
 value_id hlo_reshaped_weight(hlo_writer *w, value_id x, const int64_t *dims, int rank);
 /* The dimensions of a type as numbers; false if one is not known. */

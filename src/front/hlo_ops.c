@@ -510,7 +510,7 @@ static const struct {
     {"get_tuple_element", map_tuple_element, NULL, 1},
     {"if", map_case, NULL, 1},
     {"iota", hlo_map_iota, NULL, 0},
-    {"is_finite", hlo_map_special, NULL, 1},
+    {"is_finite", hlo_map_pointwise, "IsInf", 1},
     {"is_inf", hlo_map_pointwise, "IsInf", 1},
     {"is_neg_inf", hlo_map_pointwise, "IsInf", 1},
     {"is_pos_inf", hlo_map_pointwise, "IsInf", 1},

@@ -20,6 +20,17 @@ static bool drops_ones(hlo_writer *w, hlo_value x, const hlo_type *to, hlo_bound
     return at == to->rank;
 }
 
+value_id hlo_reshape(hlo_writer *w, value_id x, const int64_t *dims, int rank, value_id output)
+{
+    node *n = emit_op(&w->e, "Reshape", (const value_id[]){x, emit_list(&w->e, dims, rank)}, 2, output);
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0) { /* nothing, and not the size that stands there */
+            emit_int(n, "allowzero", 1);
+            break;
+        }
+    return n->outputs[0];
+}
+
 void hlo_map_reshape(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     (void)unused;
@@ -56,9 +67,11 @@ void hlo_map_reshape(hlo_writer *w, const hlo_op *o, const char *unused)
         }
     }
     value_id x = hlo_in(w, o->operands[0]), shape = NO_VALUE;
-    if (is_static)
-        shape = emit_list(&w->e, dims, t->rank);
-    else if (o->operand_count > 1)
+    if (is_static) {
+        hlo_bind(w, o->first_result, hlo_reshape(w, x, dims, t->rank, hlo_result(w, o->first_result)));
+        return;
+    }
+    if (o->operand_count > 1)
         shape = emit_index(&w->e, hlo_in(w, o->operands[1]));
     if (shape == NO_VALUE) {
         hlo_foreign(w, o);
