@@ -53,7 +53,7 @@ static bool next_word(str *rest, str *word)
 static str usual_name(str name)
 {
     static const char *const SAME[][2] = {
-        {"self", "input"}, {"x", "input"}, {"tensor", "input"}, {"exponent", "other"}};
+        {"self", "input"}, {"x", "input"}, {"tensor", "input"}, {"exponent", "other"}, {"indices", "sections"}};
     for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++)
         if (str_is(name, SAME[i][0]))
             return str_of(SAME[i][1]);
