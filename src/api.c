@@ -127,6 +127,8 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
         return status;
     }
     arena_free(&model->scratch_arena);
+    if (model->map)
+        file_let_go(model->map);
     model->fail.error = NULL;
     *result = model;
     return SOOTH_OK;

@@ -50,6 +50,12 @@ static void map_file(file_map *map, size_t size, fail *f)
         madvise(mapping, size, MADV_RANDOM);
 }
 
+void file_let_go(file_map *map)
+{
+    if (map->mapping && map->mapping_size > (4u << 20))
+        madvise(map->mapping, map->mapping_size, MADV_DONTNEED);
+}
+
 static void close_descriptor(file_map *map)
 {
     if (map->descriptor >= 0)

@@ -24,6 +24,9 @@ void file_open(file_map *map, const char *path, fail *f);
 void file_of_memory(file_map *map, const void *bytes, size_t size);
 /* If the bytes are gzip, replaces them by what they contain; looks through at most two layers. */
 void file_inflate(file_map *map, fail *f);
+/* Most of it will not be read again: pages of a large mapped file no longer count as the process's. What is read again all the same comes
+ * from the system's cache. */
+void file_let_go(file_map *map);
 void file_close(file_map *map);
 bool file_is_there(const char *path); /* a regular file */
 
