@@ -85,7 +85,7 @@ static void set_dims(builder *b, wire w, const uint8_t *start, tensor *t, const 
 }
 
 /* A StringStringEntryProto: 1 key, 2 value. Nobody opens the file that it names. */
-static void check_external(wire w)
+static void check_external(onnx_reader *reader, wire w)
 {
     str key = {0}, value = {0};
     wire_field f;
@@ -95,7 +95,10 @@ static void check_external(wire w)
             key = wire_str(&f);
         else if (f.number == 2)
             value = wire_str(&f);
-    if (str_is(key, "location") && path_leads_out(value))
+    if (!str_is(key, "location") || str_eq(value, reader->location))
+        return;
+    reader->location = value;
+    if (path_leads_out(value))
         fail_with(w.fail, SOOTH_ERROR_INPUT,
                   "a tensor has its data in '%.*s', which is outside of the model's directory, at byte %zu; do not "
                   "trust this file",
@@ -143,7 +146,7 @@ const tensor *onnx_tensor(builder *b, wire w, onnx_label *label)
             break;
         case 13:
             external = true;
-            check_external(wire_message(&w, &f));
+            check_external(b->front, wire_message(&w, &f));
             break;
         case 14:
             external = external || f.varint == 1;

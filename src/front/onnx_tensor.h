@@ -44,6 +44,7 @@ enum { KNOWN_ATTRS = 64 };
 typedef struct onnx_reader {
     struct open_graph *open;        /* the innermost graph that is being read, or NULL */
     known_attrs known[KNOWN_ATTRS]; /* by hash of the bytes */
+    str location;                   /* of external data that was checked last: most tensors have the same */
 } onnx_reader;
 
 /* The `count` attributes that lie one behind the other in w, as fields of a node. */

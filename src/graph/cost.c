@@ -48,10 +48,10 @@ static num parameters_in(network *net, const node *n, int i, const value *v)
     return value_elements(net, v);
 }
 
-static void count_weights(network *net, node *n, uint8_t *seen)
+static void count_weights(network *net, const node *n, node_cost *cost, uint8_t *seen)
 {
-    node_cost_of(net, n)->params = 0;
-    node_cost_of(net, n)->weight_bytes = 0;
+    cost->params = 0;
+    cost->weight_bytes = 0;
     for (int32_t i = 0; i < n->input_count; i++) {
         if (n->inputs[i] == NO_VALUE)
             continue;
@@ -61,24 +61,23 @@ static void count_weights(network *net, node *n, uint8_t *seen)
             continue;
         seen[stored] = 1;
         bool is_packed = v->tensor && v->tensor->packed_bytes > 0;
-        node_cost_of(net, n)->weight_bytes = num_add(&net->nums, node_cost_of(net, n)->weight_bytes,
-                                                     is_packed ? v->tensor->packed_bytes : value_bytes(net, v));
+        cost->weight_bytes =
+            num_add(&net->nums, cost->weight_bytes, is_packed ? v->tensor->packed_bytes : value_bytes(net, v));
         if (is_parameter(net, n, i, v))
-            node_cost_of(net, n)->params =
-                num_add(&net->nums, node_cost_of(net, n)->params, parameters_in(net, n, i, v));
+            cost->params = num_add(&net->nums, cost->params, parameters_in(net, n, i, v));
     }
 }
 
-static void count_activations(network *net, node *n)
+static void count_activations(network *net, const node *n, node_cost *cost)
 {
-    node_cost_of(net, n)->activation_bytes = 0;
+    cost->activation_bytes = 0;
     if (n->is_host || (n->op && n->op->memory == MEM_VIEW))
         return;
     for (int32_t i = 0; i < n->output_count; i++)
         if (n->outputs[i] != NO_VALUE)
-            node_cost_of(net, n)->activation_bytes = num_add(&net->nums, node_cost_of(net, n)->activation_bytes,
-                                                             value_bytes(net, &net->values.items[n->outputs[i]]));
-    node_cost_of(net, n)->activation_bytes = num_mul(&net->nums, node_cost_of(net, n)->activation_bytes, n->repeat);
+            cost->activation_bytes =
+                num_add(&net->nums, cost->activation_bytes, value_bytes(net, &net->values.items[n->outputs[i]]));
+    cost->activation_bytes = num_mul(&net->nums, cost->activation_bytes, n->repeat);
 }
 
 static void add_known(network *net, int64_t *sum, num x)
@@ -89,16 +88,16 @@ static void add_known(network *net, int64_t *sum, num x)
     }
 }
 
-static void add_to_totals(network *net, const node *n)
+static void add_to_totals(network *net, const node_cost *cost)
 {
     sooth_totals *t = &net->totals;
     t->nodes++;
-    add_known(net, &t->params, node_cost_of(net, n)->params);
-    add_known(net, &t->macs, node_cost_of(net, n)->macs);
-    add_known(net, &t->flops, node_cost_of(net, n)->flops);
-    add_known(net, &t->weight_bytes, node_cost_of(net, n)->weight_bytes);
-    add_known(net, &t->activation_bytes, node_cost_of(net, n)->activation_bytes);
-    t->unknown_layers += !num_known(node_cost_of(net, n)->macs) || !num_known(node_cost_of(net, n)->flops);
+    add_known(net, &t->params, cost->params);
+    add_known(net, &t->macs, cost->macs);
+    add_known(net, &t->flops, cost->flops);
+    add_known(net, &t->weight_bytes, cost->weight_bytes);
+    add_known(net, &t->activation_bytes, cost->activation_bytes);
+    t->unknown_layers += !num_known(cost->macs) || !num_known(cost->flops);
 }
 
 /* Sums that keep their symbols; what is not known at all is left out, as in the totals. */
@@ -145,17 +144,18 @@ void cost_network(sooth_model *model)
     net->costs = ARENA_ARRAY(net->arena, node_cost, (size_t)net->nodes.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        node_cost_of(net, n)->macs = node_cost_of(net, n)->flops = n->op ? 0 : NUM_UNKNOWN;
+        node_cost *cost = &net->costs[i];
+        cost->macs = cost->flops = n->op ? 0 : NUM_UNKNOWN;
         if (n->op && n->op->cost && !n->is_host)
             n->op->cost(net, n);
-        node_cost_of(net, n)->macs = num_mul(&net->nums, node_cost_of(net, n)->macs, n->repeat);
-        node_cost_of(net, n)->flops = num_mul(&net->nums, node_cost_of(net, n)->flops, n->repeat);
-        count_weights(net, n, seen);
-        count_activations(net, n);
-        add_to_totals(net, n);
-        add_expression(net, sums.macs, node_cost_of(net, n)->macs);
-        add_expression(net, sums.flops, node_cost_of(net, n)->flops);
-        add_expression(net, sums.activation_bytes, node_cost_of(net, n)->activation_bytes);
+        cost->macs = num_mul(&net->nums, cost->macs, n->repeat);
+        cost->flops = num_mul(&net->nums, cost->flops, n->repeat);
+        count_weights(net, n, cost, seen);
+        count_activations(net, n, cost);
+        add_to_totals(net, cost);
+        add_expression(net, sums.macs, cost->macs);
+        add_expression(net, sums.flops, cost->flops);
+        add_expression(net, sums.activation_bytes, cost->activation_bytes);
     }
     net->totals.macs_text = text_of(net, sums.macs);
     net->totals.flops_text = text_of(net, sums.flops);

@@ -480,12 +480,15 @@ num num_max(num_table *t, num a, num b)
 
 struct num_sum {
     poly total;
+    int32_t
+        short_terms; /* a sum of these terms, and no others, is short whatever their coefficients are; 0: not known */
 };
 
 num_sum *num_sum_begin(num_table *t)
 {
     num_sum *sum = arena_room(t->arena, 1, sizeof *sum);
     clear(&sum->total);
+    sum->short_terms = 0;
     return sum;
 }
 
@@ -514,9 +517,13 @@ void num_sum_add(num_table *t, num_sum *sum, num x)
         total->overflow = true;
     for (int32_t i = 0; e && i < e->term_count; i++)
         add_term(total, &e->terms[i]);
-    text written;
-    if (!is_short(t, total) && !write_poly(t, total, &written))
-        total->overflow = true;
+    /* One term changes a coefficient, or how many terms there are. */
+    if ((e && e->term_count != 1) || total->count != sum->short_terms) {
+        text written;
+        sum->short_terms = is_short(t, total) ? total->count : 0;
+        if (!sum->short_terms && !write_poly(t, total, &written))
+            total->overflow = true;
+    }
     if (total->count == 1 && total->terms[0].atom_count == 0 && !num_known(total->terms[0].coefficient))
         total->overflow = true;
 }
