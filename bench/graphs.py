@@ -66,9 +66,9 @@ def bench_process(table, build, scratch):
     table.heading("whole process, fastest of 50 runs")
     for title, model in (("zoo:resnet50", "zoo:resnet50"), ("a ResNet-50 (.onnx)", scratch / "resnet50.onnx")):
         if isinstance(model, str) or model.exists():
-            fastest, _, peak = map(float, output(build / "bench/process", 50, build / "sooth", "inspect", model))
+            fastest, _, peak, _ = map(float, output(build / "bench/process", 50, build / "sooth", "inspect", model))
             table.row(f"`sooth inspect` of {title}, whole process", f"{fastest:.2f} ms, {mib(peak)}", "", "5 ms")
-    fastest, _, peak = map(float, output(build / "bench/process", 50, build / "sooth", "predict", "zoo:resnet50"))
+    fastest, _, peak, _ = map(float, output(build / "bench/process", 50, build / "sooth", "predict", "zoo:resnet50"))
     table.row("`sooth predict zoo:resnet50`, whole process", f"{fastest:.2f} ms, {mib(peak)}", "", "8 ms")
 
 
@@ -112,7 +112,7 @@ def bench_bytes(table, build, scratch):
     try:
         synthetic(large, columns, True)
         synthetic(twin, columns, False)
-        (_, small, small_peak), (_, median, peak) = (
+        (_, small, small_peak, _), (_, median, peak, _) = (
             map(float, output(build / "bench/process", 50, build / "sooth", "inspect", path)) for path in (twin, large))
         table.row(f"`sooth inspect` of a model of {large.stat().st_size:,} bytes, whole process", f"{median:.2f} ms, {mib(peak)}",
                   f"without its weights {small:.2f} ms, {mib(small_peak)}", "10 ms and 30 MiB more")
@@ -139,9 +139,9 @@ def bench_nodes(table, build, scratch):
             error = subprocess.run([*command, paths[1], *arguments[1:]], capture_output=True, text=True, check=False).stderr
             table.skip(what, error.strip().split(": ")[-1].split(";")[0] or "it failed")
             continue
-        fastest, _, peak = map(float, fields[1])
-        growth = f"{fastest / float(fields[0][0]):.2f} times the time of half as many" if fields[0] else ""
-        table.row(what, f"{fastest / 1000:.2f} s, {peak * 1024 / counts[1]:,.0f} bytes a node", growth, target)
+        fastest, _, peak, cpu = map(float, fields[1])
+        growth = f"{cpu / float(fields[0][3]):.2f} times half as many" if fields[0] else ""
+        table.row(what, f"{fastest / 1000:.2f} s ({cpu / 1000:.2f} s of processors), {peak * 1024 / counts[1]:,.0f} bytes a node", growth, target)
     for path in paths:
         path.unlink()
 

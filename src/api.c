@@ -31,16 +31,16 @@ static void build_from_zoo(builder *b, str name)
               "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
 }
 
-/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files. They are above malloc's
- * threshold for mmap: when glibc frees such a block it raises its thresholds, and keeps the pages for the next model instead of
- * giving them back to the kernel. Pages that are not touched cost nothing, so a file full of weights does no harm. */
+/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files, with as much to spare. They are
+ * above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, that of giving memory back to twice the block, and
+ * keeps the pages of both arenas for the next model. Pages that are not touched cost nothing, so a file full of weights does no harm. */
 static void size_blocks(sooth_model *model, size_t file_bytes)
 {
     enum { SMALL = 1024 * 1024, LARGE = 4 * 1024 * 1024 };
     size_t bytes = file_bytes > LARGE ? LARGE : file_bytes;
-    model->source_arena.block_bytes = 3 * bytes > SMALL ? 3 * bytes : SMALL;
-    if (2 * bytes > model->bound_arena.block_bytes)
-        model->bound_arena.block_bytes = 2 * bytes;
+    model->source_arena.block_bytes = 6 * bytes > SMALL ? 6 * bytes : SMALL;
+    if (4 * bytes > model->bound_arena.block_bytes)
+        model->bound_arena.block_bytes = 4 * bytes;
 }
 
 /* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores: a configuration beside

@@ -44,18 +44,18 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-/* A large block is touched from end to end: in huge pages that is some hundred times fewer faults. A wish; nothing depends on it. */
-static void ask_for_huge_pages(void *block, size_t size)
+/* Of a block that will surely be used, because much was used before or is asked for at once: in huge pages that is some hundred times fewer
+ * faults. A wish; nothing depends on it. */
+static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 {
 #ifdef MADV_HUGEPAGE
     const uintptr_t page = 4096, huge = (uintptr_t)2 << 20;
-    if (size < 2 * huge)
+    if (surely_used < 2 * huge)
         return;
     uintptr_t first = ((uintptr_t)block + page - 1) & ~(page - 1), end = ((uintptr_t)block + size) & ~(page - 1);
     (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
 #else
-    (void)block;
-    (void)size;
+    (void)block, (void)size, (void)surely_used;
 #endif
 }
 
@@ -72,7 +72,7 @@ static void add_block(arena *a, size_t need)
     arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
-    ask_for_huge_pages(b, size);
+    ask_for_huge_pages(b, size, a->used_bytes + need);
     b->older = a->head;
     a->head = b;
     a->next = b->memory;
