@@ -168,7 +168,9 @@ $(BUILD)/tests/models/%.onnx.gz: tests/models/%.txt tests/tools/onnxtext.py
 
 .PHONY: asan
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory test BUILD=build-asan SANITIZE=address,undefined CFLAGS='-O1 -g'
+	@$(MAKE) --no-print-directory test BUILD=build-asan SANITIZE=address,undefined CFLAGS='-O1 -g $(CHECKED)'
+# Arenas take every allocation from malloc and give it back at once (src/base/arena.c): blocks would hide faults.
+CHECKED := -DSOOTH_ARENA_CHECKED
 
 .PHONY: coverage
 coverage: ## what of src/ the tests reach in a clone with nothing beside it, by room

@@ -11,6 +11,21 @@ struct arena_block {
     alignas(ARENA_ALIGN) char memory[]; /* as malloc aligns, which is more than max_align_t on some machines */
 };
 
+/* Large blocks hide faults: memory that was rewound is still there, and behind an allocation is the next one. In a checked
+ * build every allocation is a malloc of its own, and a rewind frees, so that sanitizers and valgrind see both. */
+#ifdef SOOTH_ARENA_CHECKED
+enum { IS_CHECKED = true };
+#else
+enum { IS_CHECKED = false };
+#endif
+
+static void free_newest(arena *a)
+{
+    arena_block *b = a->head;
+    a->head = b->older;
+    free(b);
+}
+
 void arena_init(arena *a, fail *f, size_t cap_bytes)
 {
     *a = (arena){.fail = f, .cap_bytes = cap_bytes, .block_bytes = (size_t)64 << 10};
@@ -18,11 +33,8 @@ void arena_init(arena *a, fail *f, size_t cap_bytes)
 
 void arena_free(arena *a)
 {
-    while (a->head) {
-        arena_block *older = a->head->older;
-        free(a->head);
-        a->head = older;
-    }
+    while (a->head)
+        free_newest(a);
     a->next = a->end = NULL;
     a->used_bytes = 0;
 }
@@ -34,11 +46,8 @@ arena_mark arena_marked(const arena *a)
 
 void arena_rewind(arena *a, arena_mark mark)
 {
-    while (a->head != mark.head) {
-        arena_block *older = a->head->older;
-        free(a->head);
-        a->head = older;
-    }
+    while (a->head != mark.head)
+        free_newest(a);
     a->next = mark.next;
     a->end = mark.end;
     a->used_bytes = mark.used_bytes;
@@ -59,6 +68,16 @@ static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 #endif
 }
 
+static void add_block_of(arena *a, size_t size, size_t need)
+{
+    arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
+    if (!b)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
+    ask_for_huge_pages(b, size, a->used_bytes + need);
+    b->older = a->head;
+    a->head = b;
+}
+
 /* Blocks grow with the arena: few calls of malloc for large models, little waste for small ones. */
 static void add_block(arena *a, size_t need)
 {
@@ -69,13 +88,8 @@ static void add_block(arena *a, size_t need)
         size = a->cap_bytes - a->used_bytes;
     if (size < need)
         size = need;
-    arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
-    if (!b)
-        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
-    ask_for_huge_pages(b, size, a->used_bytes + need);
-    b->older = a->head;
-    a->head = b;
-    a->next = b->memory;
+    add_block_of(a, size, need);
+    a->next = a->head->memory;
     a->end = a->next + size;
 }
 
@@ -84,11 +98,17 @@ void *arena_room_slow(arena *a, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ARENA_ALIGN)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "an allocation of %zu times %zu bytes is too large", count, size);
+    size_t exact = bytes;
     bytes = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (bytes > a->cap_bytes - a->used_bytes)
         fail_with(a->fail, SOOTH_ERROR_INPUT,
                   "the graph needs more than %zu MiB of memory; it is larger than any real network",
                   a->cap_bytes >> 20);
+    if (IS_CHECKED) {
+        add_block_of(a, exact);
+        a->used_bytes += bytes;
+        return a->head->memory;
+    }
     if (!a->next || bytes > (size_t)(a->end - a->next))
         add_block(a, bytes);
     void *p = a->next;

@@ -3,18 +3,19 @@
  * No tensor is computed: numbers, lists and texts are, tensors are shapes. A branch is taken if its condition is known. If it
  * depends on data, a branch that raises an exception is left aside, else the first is taken and a note says so; a loop that depends
  * on data runs once. */
+#include "base/nesting.h"
 #include "front/torch_script.h"
 #include "graph/bind.h"
 #include "graph/infer.h"
 
 #include <math.h>
 
-enum { MAX_CALLS = 100, MAX_STEPS = 200000, MAX_CALL_ARGUMENTS = 64 };
+enum { MAX_STEPS = 200000, MAX_CALL_ARGUMENTS = 64 };
 
 typedef struct interpreter {
     torch torch;
     const torch_script *script;
-    int depth;
+    int depth; /* of calls, blocks and expressions */
     int32_t steps;
     bool noted_branch, noted_loop;
 } interpreter;
@@ -44,6 +45,15 @@ static void count_step(interpreter *in)
         fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
                   "the program of the module takes more than %d steps, in module '%.*s'; no real network does",
                   MAX_STEPS, STR_ARG(in->torch.module));
+}
+
+static void go_deeper(interpreter *in)
+{
+    if (++in->depth > MAX_NESTING)
+        fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
+                  "the program of the module cannot be followed: calls, blocks and expressions are nested too deep: %d "
+                  "levels, in module '%.*s'; save the module again",
+                  in->depth, STR_ARG(in->torch.module));
 }
 
 /* ---- variables --------------------------------------------------------------------------------------------------- */
@@ -196,8 +206,7 @@ static str after(str s, const char *prefix)
 static torch_value call_function(interpreter *in, const code *function, const torch_argument *arguments, int count)
 {
     torch *t = &in->torch;
-    if (++in->depth > MAX_CALLS)
-        stop(in, "functions call each other too deep, at", function->text);
+    go_deeper(in);
     frame f = {.result = torch_none()};
     names_init(&f.names, t->arena);
     int i = 0;
@@ -488,7 +497,21 @@ static torch_value eval_attribute(interpreter *in, frame *f, const code *c)
     return (torch_value){.kind = TORCH_FUNCTION, .text = name};
 }
 
-static torch_value eval(interpreter *in, frame *f, const code *c)
+static torch_value eval_item(interpreter *in, frame *f, const code *c)
+{
+    torch_value v = eval(in, f, c->first);
+    return item(in, v, eval(in, f, c->first->next));
+}
+
+static torch_value eval_minus(interpreter *in, frame *f, const code *c)
+{
+    torch_value v = eval(in, f, c->first);
+    if (v.kind == TORCH_REAL)
+        return torch_real(-v.real);
+    return v.kind == TORCH_INT && num_known(v.integer) ? torch_int(-v.integer) : torch_unknown();
+}
+
+static torch_value eval_inner(interpreter *in, frame *f, const code *c)
 {
     torch_value v;
     switch (c->kind) {
@@ -514,16 +537,20 @@ static torch_value eval(interpreter *in, frame *f, const code *c)
     case CODE_ATTRIBUTE:
         return eval_attribute(in, f, c);
     case CODE_INDEX:
-        v = eval(in, f, c->first);
-        return item(in, v, eval(in, f, c->first->next));
+        return eval_item(in, f, c);
     case CODE_MINUS:
-        v = eval(in, f, c->first);
-        if (v.kind == TORCH_REAL)
-            return torch_real(-v.real);
-        return v.kind == TORCH_INT && num_known(v.integer) ? torch_int(-v.integer) : torch_unknown();
+        return eval_minus(in, f, c);
     default:
         return torch_none();
     }
+}
+
+static torch_value eval(interpreter *in, frame *f, const code *c)
+{
+    go_deeper(in);
+    torch_value v = eval_inner(in, f, c);
+    in->depth--;
+    return v;
 }
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
@@ -655,7 +682,7 @@ static void run_assignment(interpreter *in, frame *f, const code *s)
 }
 
 /* True if it returned. */
-static bool run_block(interpreter *in, frame *f, const code *block)
+static bool run_statements(interpreter *in, frame *f, const code *block)
 {
     for (const code *s = block ? block->first : NULL; s; s = s->next) {
         count_step(in);
@@ -689,6 +716,14 @@ static bool run_block(interpreter *in, frame *f, const code *block)
             return true;
     }
     return false;
+}
+
+static bool run_block(interpreter *in, frame *f, const code *block)
+{
+    go_deeper(in);
+    bool returned = run_statements(in, f, block);
+    in->depth--;
+    return returned;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,13 @@
 /* torch_parse.c: the subset of Python in which TorchScript's serializer writes code: classes with declared fields, functions,
  * assignments, if, for, while, calls. There are no operators but a minus sign before numbers; all else are calls. */
 #include "base/decimal.h"
+#include "base/nesting.h"
 #include "front/torch_script.h"
 
 #include <math.h>
 
-enum { MAX_EXPRESSION_DEPTH = 200, MAX_BLOCK_DEPTH = 60 };
+/* Lines are indented this many times at most; expressions and blocks together count as nesting. */
+enum { MAX_INDENTS = MAX_NESTING };
 
 typedef enum token_kind {
     TOKEN_END,
@@ -23,11 +25,11 @@ typedef struct parser {
     const char *subject;
     arena *arena;
     fail *fail;
-    int brackets;                     /* lines do not end inside of them */
-    int indents[MAX_BLOCK_DEPTH + 2]; /* columns of the blocks that are open */
+    int brackets;                 /* lines do not end inside of them */
+    int indents[MAX_INDENTS + 2]; /* columns of the blocks that are open */
     int indent_count, pending_out;
     bool line_begins;
-    int depth;
+    int depth; /* of expressions and blocks */
     /* the token that comes next */
     token_kind kind;
     str text;
@@ -80,7 +82,7 @@ static void begin_line(parser *p)
     int column = take_indent(p);
     p->line_begins = false;
     if (column > p->indents[p->indent_count - 1]) {
-        if (p->indent_count > MAX_BLOCK_DEPTH)
+        if (p->indent_count > MAX_INDENTS)
             wrong(p, "blocks are nested too deep");
         p->indents[p->indent_count++] = column;
         p->kind = TOKEN_IN;
@@ -384,10 +386,17 @@ static code *parse_index(parser *p, code *object)
     return c;
 }
 
+static void go_deeper(parser *p)
+{
+    if (++p->depth > MAX_NESTING)
+        wrong(p, "expressions and blocks are nested too deep");
+}
+
+/* Each link of a chain (x.a.b[0](y)) is a level of the tree. */
 static code *parse_expression(parser *p)
 {
-    if (++p->depth > MAX_EXPRESSION_DEPTH)
-        wrong(p, "an expression is nested too deep");
+    int outer = p->depth;
+    go_deeper(p);
     code *c;
     if (take(p, "-")) {
         code *number = parse_expression(p);
@@ -396,7 +405,7 @@ static code *parse_expression(parser *p)
         add(&one, number);
     } else {
         c = parse_atom(p);
-        for (;;) {
+        for (;; go_deeper(p)) {
             if (take(p, ".")) {
                 code *attribute = new_code(p, CODE_ATTRIBUTE);
                 children one = begin_children(attribute);
@@ -412,7 +421,7 @@ static code *parse_expression(parser *p)
             }
         }
     }
-    p->depth--;
+    p->depth = outer;
     return c;
 }
 
@@ -553,8 +562,10 @@ static code *parse_block(parser *p)
     code *c = new_code(p, CODE_BLOCK);
     children statements = begin_children(c);
     begin_block(p);
+    go_deeper(p);
     while (p->kind != TOKEN_OUT && p->kind != TOKEN_END)
         add(&statements, parse_statement(p));
+    p->depth--;
     if (p->kind == TOKEN_OUT)
         take_token(p);
     return c;

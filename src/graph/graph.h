@@ -206,6 +206,14 @@ typedef struct source {
     struct elaboration *elaboration; /* elaborate.h; NULL: all nodes are there from the beginning */
 } source;
 
+/* What is kept of a value that was inferred at the file's own batch. All of it is in the network's arena: the source takes
+ * back what an elaboration added (elaborate.h) before the network is inferred again. */
+typedef struct file_shape {
+    int8_t rank; /* RANK_UNKNOWN where a dimension is not known either */
+    const num *dims;
+    const num *ints; /* folded data, or NULL */
+} file_shape;
+
 typedef struct network {
     arena *arena;
     num_table nums;
@@ -216,7 +224,7 @@ typedef struct network {
     int64_t batch_from, batch_to; /* a fixed batch is being replaced by another; 0 if not */
     int32_t work;                 /* nodes inferred and graphs entered so far, dropped ones too */
     /* While a fixed batch is being replaced: the values as inferred at the file's own batch. */
-    const value *file_shapes;
+    const file_shape *file_shapes;
     int32_t file_shape_count;
     int64_t folded_elements; /* computed so far (fold.h) */
     const char

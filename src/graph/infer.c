@@ -355,6 +355,28 @@ static void check_fit(binding *b)
     begin_and_run(b);
 }
 
+/* Copies of the shapes: dimensions of weights belong to the source, and those that an elaboration made go with it. Folded
+ * data are the network's own and stay as long as its arena. */
+static const file_shape *keep_shapes(network *net)
+{
+    const value *values = net->values.items;
+    size_t dims = 0;
+    for (int32_t i = 0; i < net->values.count; i++)
+        dims += value_shape_known(&values[i]) ? (size_t)values[i].rank : 0;
+    file_shape *shapes = arena_room(net->arena, (size_t)net->values.count, sizeof *shapes);
+    num *next = arena_room(net->arena, dims, sizeof *next);
+    for (int32_t i = 0; i < net->values.count; i++) {
+        const value *v = &values[i];
+        shapes[i] = (file_shape){.rank = RANK_UNKNOWN};
+        if (!value_shape_known(v))
+            continue;
+        shapes[i] = (file_shape){v->rank, next, v->ints};
+        for (int k = 0; k < v->rank; k++)
+            *next++ = v->dims[k];
+    }
+    return shapes;
+}
+
 /* The whole network with this batch (0: none is given). Where it replaces one that the file fixes, first as the file has it:
  * shape_rebatch.c compares. */
 static void run_at_batch(binding *b, int64_t batch)
@@ -367,11 +389,12 @@ static void run_at_batch(binding *b, int64_t batch)
         begin_and_run(&first);
         if (net->complaint)
             check_fit(&first);
-        value_list values = net->values;
+        const file_shape *shapes = keep_shapes(net);
+        int32_t count = net->values.count;
         *b = (binding){.model = b->model, .options = b->options, .batch = batch};
         begin(b);
-        net->file_shapes = values.items;
-        net->file_shape_count = values.count;
+        net->file_shapes = shapes;
+        net->file_shape_count = count;
     }
     run(b->model);
 }

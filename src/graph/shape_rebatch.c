@@ -5,13 +5,13 @@
  * the question is only which dimension of the target carries the batch. */
 #include "graph/shape.h"
 
-/* The value, with its shape, that an input or output was at the file's own batch; NULL if not known. */
-static const value *at_file_batch(const infer *c, value_id id)
+/* What an input or output was at the file's own batch; NULL if its shape is not known. */
+static const file_shape *at_file_batch(const infer *c, value_id id)
 {
     if (id == NO_VALUE || id >= c->net->file_shape_count)
         return NULL;
-    const value *v = &c->net->file_shapes[id];
-    return value_shape_known(v) ? v : NULL;
+    const file_shape *v = &c->net->file_shapes[id];
+    return v->rank >= 0 ? v : NULL;
 }
 
 static bool is_rebatching(const infer *c)
@@ -26,7 +26,7 @@ static num scaled(infer *c, num dim)
 }
 
 /* The one dimension in which the shapes differ, by the factor of the batches; -1 if it is not so. */
-static int batch_axis(infer *c, const value *before, const value *now)
+static int batch_axis(infer *c, const file_shape *before, const value *now)
 {
     int axis = -1;
     if (before->rank != now->rank || !value_shape_known(now))
@@ -54,7 +54,7 @@ static int64_t product(const num *dims, int from, int to)
  * it if the dimensions before divide the outer part and those behind divide the inner part. Of several, the best is
  * the batch alone, then the same dimension as before, then the first factor of a dimension that is taken apart (heads),
  * then the outermost. */
-static int carrier(const infer *c, const value *before, int axis, const value *target)
+static int carrier(const infer *c, const file_shape *before, int axis, const file_shape *target)
 {
     const int64_t batch = c->net->batch_from;
     int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
@@ -86,8 +86,9 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
 {
     if (!is_rebatching(c))
         return false;
-    const value *now = in(c, 0), *before = at_file_batch(c, c->node->inputs[0]);
-    const value *after = out(c, 0) ? at_file_batch(c, c->node->outputs[0]) : NULL;
+    const value *now = in(c, 0);
+    const file_shape *before = at_file_batch(c, c->node->inputs[0]);
+    const file_shape *after = out(c, 0) ? at_file_batch(c, c->node->outputs[0]) : NULL;
     if (!now || !before || !after || after->rank != rank)
         return false;
     int axis = batch_axis(c, before, now);
@@ -108,7 +109,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
 }
 
 /* Did the replacement of the batch leave these data as they were? */
-static bool same_data(const value *before, const value *now, int32_t count)
+static bool same_data(const file_shape *before, const value *now, int32_t count)
 {
     return now->is_initializer || (before->ints && now->ints && before->rank == now->rank &&
                                    memcmp(before->ints, now->ints, (size_t)count * sizeof(num)) == 0);
@@ -120,7 +121,7 @@ void rebatch_target(infer *c, int input, num *dims, int rank)
     /* A one may mean anything; where it is the batch, what is joined with it tells (rebatch_joined). */
     if (!is_rebatching(c) || c->net->batch_from == 1 || !v || rank < 2 || dims[0] != c->net->batch_from)
         return;
-    const value *before = at_file_batch(c, c->node->inputs[input]);
+    const file_shape *before = at_file_batch(c, c->node->inputs[input]);
     if (before && same_data(before, v, rank))
         dims[0] = c->net->batch_to;
 }
@@ -128,7 +129,8 @@ void rebatch_target(infer *c, int input, num *dims, int rank)
 bool rebatch_joins(infer *c, int axis)
 {
     for (int i = 0; is_rebatching(c) && axis != 0 && i < c->node->input_count; i++) {
-        const value *v = in(c, i), *before = at_file_batch(c, c->node->inputs[i]);
+        const value *v = in(c, i);
+        const file_shape *before = at_file_batch(c, c->node->inputs[i]);
         if (v && before && v->rank > 1 && v->dims[0] == c->net->batch_to && before->dims[0] == c->net->batch_from)
             return true;
     }
@@ -150,7 +152,7 @@ num rebatch_joined(infer *c, value_id id)
     value_id chain[MAX_CHAIN];
     int length = 0;
     value *v = &c->net->values.items[id];
-    const value *before = at_file_batch(c, id);
+    const file_shape *before = at_file_batch(c, id);
     if (v->dims[0] != old || !before || before->rank != v->rank || before->dims[0] != old)
         return v->dims[0];
     /* The Expand that made it was meant to repeat it for the whole batch: then its result grows, too. */
@@ -175,7 +177,8 @@ num rebatch_joined(infer *c, value_id id)
 /* Is an input what it was at the file's batch, as far as anything is known of it? */
 static bool is_as_before(const infer *c, value_id id)
 {
-    const value *now = id == NO_VALUE ? NULL : &c->net->values.items[id], *before = now ? at_file_batch(c, id) : NULL;
+    const value *now = id == NO_VALUE ? NULL : &c->net->values.items[id];
+    const file_shape *before = now ? at_file_batch(c, id) : NULL;
     if (!now)
         return true;
     if (!before || before->rank != now->rank || !value_shape_known(now))
@@ -194,7 +197,7 @@ void rebatch_keep(infer *c)
             return;
     for (int32_t i = 0; i < c->node->output_count; i++) {
         value *v = c->node->outputs[i] == NO_VALUE ? NULL : &c->net->values.items[c->node->outputs[i]];
-        const value *before = v && !value_shape_known(v) ? at_file_batch(c, c->node->outputs[i]) : NULL;
+        const file_shape *before = v && !value_shape_known(v) ? at_file_batch(c, c->node->outputs[i]) : NULL;
         if (!before)
             continue;
         v->rank = before->rank;

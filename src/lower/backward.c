@@ -108,8 +108,7 @@ static const struct {
     {"nll_loss2d_forward", back_loss},
 };
 
-/* In place or not: the same rule. */
-static bool is_op(const char *op, const char *name)
+bool is_op_or_in_place(const char *op, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(op, name, length) == 0 && (op[length] == '\0' || (op[length] == '_' && op[length + 1] == '\0'));
@@ -118,7 +117,7 @@ static bool is_op(const char *op, const char *name)
 static backward_rule rule_of(const kernel *k)
 {
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (is_op(k->op, RULES[i].op))
+        if (is_op_or_in_place(k->op, RULES[i].op))
             return RULES[i].rule;
     return NULL;
 }
@@ -248,7 +247,9 @@ static void back_unknown(backward *b)
             tensor_id inputs[2] = {b->dy, b->k.inputs[i]};
             tensor_id like = b->k.inputs[i];
             tensor_id made = launch_like(e, b->k.op, inputs, 2, tensor_dtype(e, like), like);
-            e->out->kernels.items[e->out->kernels.count - 1].flags = KERNEL_UNKNOWN;
+            kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+            k->flags = KERNEL_UNKNOWN;
+            k->file_op = b->k.file_op;
             e->out->unknown_count++;
             give(b, i, made);
         }

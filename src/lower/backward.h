@@ -49,6 +49,9 @@ tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int cou
 /* One more output of the kernel launched last. */
 tensor_id add_output_like(eager *e, dtype type, tensor_id like);
 
+/* Is the operator this one, or its form that works in place? Both have the same rules. */
+bool is_op_or_in_place(const char *op, const char *name);
+
 /* All kernels before `end` are the tape. */
 void differentiate(backward *b, int32_t end);
 

@@ -42,7 +42,7 @@ void back_unary(backward *b)
         {"softplus", "softplus_backward", false, false, 10},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        if (strncmp(b->k.op, NAMES[i].op, strlen(NAMES[i].op)) != 0)
+        if (!is_op_or_in_place(b->k.op, NAMES[i].op))
             continue;
         tensor_id saved = NAMES[i].reads_output ? b->k.outputs[0] : b->k.inputs[0];
         tensor_id inputs[2] = {NAMES[i].saved_first ? saved : b->dy, NAMES[i].saved_first ? b->dy : saved};

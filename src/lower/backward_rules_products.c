@@ -157,7 +157,7 @@ void back_resample(backward *b)
     str op = arena_printf(e->arena, "%s_backward", b->k.op);
     tensor_id like = b->k.inputs[0];
     extent xx = tensor_extent(e, b->dy), x = tensor_extent(e, like);
-    bool keeps_layout = strncmp(b->k.op, "upsample_bi", 11) != 0 || strcmp(b->k.op, "upsample_bilinear2d") == 0;
+    bool keeps_layout = strcmp(b->k.op, "upsample_bicubic2d") != 0;
     if (keeps_layout && extent_suggests_channels_last(&xx))
         extent_channels_last(&x);
     else

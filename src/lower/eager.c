@@ -362,7 +362,7 @@ const char *aten_name(const eager *e)
     return l->aten ? l->aten : e->node->type.ptr;
 }
 
-/* No rule: one kernel by the operator's own name, or none where the operator only looks at memory in another way. */
+/* No rule: one kernel under the file's name, or none where the operator only looks at memory in another way. */
 void lower_unknown(eager *e)
 {
     const node *n = e->node;
@@ -375,7 +375,8 @@ void lower_unknown(eager *e)
         extent x = output_extent(e, i);
         dtype type = e->net->values.items[n->outputs[i]].dtype;
         tensor_id made = tensor_new(e, dtype_is_float(type) ? e->weight_dtype : type, &x);
-        launch(e, n->type.ptr, inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW);
+        launch(e, "", inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW)->file_op =
+            n->type.ptr;
         set_result(e, i, made);
     }
     e->out->unknown_count++;

@@ -40,7 +40,7 @@ static bool same_dims(const engine *e, tensor_id a, tensor_id b)
 static bool is_elementwise(const engine *e, const kernel *k)
 {
     static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
-    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS) || is_fused_attention(k))
+    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS) || kernel_is_attention(k))
         return false;
     for (int i = 0; i < k->input_count; i++)
         if (same_dims(e, k->inputs[i], k->outputs[0]))
@@ -256,7 +256,7 @@ static bool appends_to_cache(const engine *e, int32_t number)
     if (!is_op(k, "cat") || k->input_count != 2 || cache->is_weight || e->maker[cache->storage] != NO_GROUP)
         return false;
     for (int32_t i = number + 1; i < e->in->kernels.count && e->in->kernels.items[i].layer == k->layer; i++)
-        if (is_fused_attention(&e->in->kernels.items[i]))
+        if (kernel_is_attention(&e->in->kernels.items[i]))
             return true;
     return false;
 }

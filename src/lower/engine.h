@@ -92,12 +92,6 @@ static inline int64_t elements_of(const engine *e, tensor_id t)
     return extent_elements(&x);
 }
 
-static inline bool is_fused_attention(const kernel *k)
-{
-    static const char BEGIN[] = "_scaled_dot_product";
-    return strncmp(k->op, BEGIN, sizeof BEGIN - 1) == 0;
-}
-
 static inline int32_t storage_of(const engine *e, tensor_id t)
 {
     return tensor_at(e, t)->storage;

@@ -285,7 +285,7 @@ static void emit_group(engine *e, const group *x)
     const char **ops = ARENA_ARRAY(e->arena, const char *, (size_t)x->kernels.count + 2);
     bool is_plain = x->kind == GROUP_POINTWISE && x->kernels.count > 1;
     kernel k = *x->main;
-    bool is_attention = x->is_attention || is_fused_attention(x->main);
+    bool is_attention = x->is_attention || kernel_is_attention(x->main);
     k.op = is_attention ? "_scaled_dot_product_flash_attention" : is_plain ? "fused_pointwise" : x->main->op;
     k.flags = x->main->flags & (KERNEL_UNKNOWN | KERNEL_VIEW);
     k.input_count = k.output_count = 0;
@@ -322,7 +322,7 @@ static void emit_group(engine *e, const group *x)
         k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
         /* Beside a bias, a batch norm that was folded is nothing that runs. */
         if (!is_batch_norm(part) || !is_free || x->main->input_count < 3)
-            ops[k.fused_count++] = part->op;
+            ops[k.fused_count++] = kernel_name(part);
     }
     if (x->is_attention) {
         order_operands(e, x, held, k.input_count);
@@ -454,6 +454,6 @@ void engine_emit(engine *e)
         emit_quantization(e);
     emit_all(e);
     for (int32_t i = 0; i < e->out->kernels.count; i++)
-        if (is_fused_attention(&e->out->kernels.items[i]) && e->out->kernels.items[i].input_count >= 3)
+        if (kernel_is_attention(&e->out->kernels.items[i]) && e->out->kernels.items[i].input_count >= 3)
             order_projections(e, i);
 }

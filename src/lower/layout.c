@@ -259,5 +259,10 @@ int64_t picked_bytes(const char *op, int64_t all, int64_t output, int64_t indice
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (strcmp(op, ROWS[i]) == 0)
             return all < output ? all : output;
-    return strncmp(op, "nll_loss", 8) == 0 && indices < all ? indices : all;
+    static const char *const LOSSES[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss_backward",
+                                         "nll_loss2d_backward"};
+    for (size_t i = 0; op[0] == 'n' && i < sizeof LOSSES / sizeof *LOSSES; i++)
+        if (strcmp(op, LOSSES[i]) == 0)
+            return indices < all ? indices : all;
+    return all;
 }

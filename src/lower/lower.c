@@ -1,4 +1,4 @@
-/* lower.c: which lowering a query asks for. */
+/* lower.c: which lowering a query asks for; what kind of kernel an operator is. */
 #include "lower/lower.h"
 
 #include "graph/infer.h"
@@ -16,6 +16,30 @@ bool *lower_output_values(const network *net, arena *a)
             is_output[n->inputs[0]] = true;
     }
     return is_output;
+}
+
+static bool is_one_of(const char *op, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(op, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool kernel_is_attention(const kernel *k)
+{
+    static const char *const NAMES[] = {
+        "_scaled_dot_product_flash_attention",     "_scaled_dot_product_flash_attention_backward",
+        "_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward",
+        "_scaled_dot_product_cudnn_attention",     "_scaled_dot_product_cudnn_attention_backward",
+    };
+    return k->op[0] == '_' && is_one_of(k->op, NAMES, sizeof NAMES / sizeof *NAMES);
+}
+
+bool kernel_is_compiled(const kernel *k)
+{
+    static const char *const NAMES[] = {"triton_poi", "triton_red", "triton_per"};
+    return k->op[0] == 't' && is_one_of(k->op, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
 program *lower(sooth_model *model, const lower_options *options, arena *a)

@@ -111,7 +111,7 @@ enum {
     KERNEL_IN_PLACE = 1, /* the output is the first input */
     KERNEL_VIEW = 2,     /* costs time on the host alone */
     KERNEL_HIDDEN = 4,   /* launched by the operator before it: the bias of a convolution, a copy into another layout */
-    KERNEL_UNKNOWN = 8,  /* the operator has no rule: named as in the file */
+    KERNEL_UNKNOWN = 8,  /* the operator has no rule */
 };
 
 /* Windows of convolutions and poolings, height before width. */
@@ -135,8 +135,11 @@ typedef struct kernel_loops {
 typedef enum kernel_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE } kernel_phase;
 
 typedef struct kernel {
-    const char *op; /* of ATen; "triton_poi", "triton_red", "triton_per" for what a compiler fused */
-    node_id layer;  /* that it belongs to; NO_NODE: none (loss, update) */
+    /* Of ATen; "triton_poi", "triton_red", "triton_per" for what a compiler fused. "" for an operator that the library does not
+     * know: rules go by this name, so no name of a file gets here. */
+    const char *op;
+    const char *file_op; /* name in the file of an operator that the library does not know; else NULL */
+    node_id layer;       /* that it belongs to; NO_NODE: none (loss, update) */
     uint8_t flags;
     uint8_t phase; /* kernel_phase */
     int32_t fused_count;
@@ -150,6 +153,23 @@ typedef struct kernel {
     int64_t bytes_read, bytes_written;
     int64_t repeat; /* how often it runs in a pass */
 } kernel;
+
+/* For people: the operator's name. */
+static inline const char *kernel_name(const kernel *k)
+{
+    return k->file_op ? k->file_op : k->op;
+}
+static inline bool kernel_is(const kernel *k, const char *op)
+{
+    return strcmp(k->op, op) == 0;
+}
+/* Forward or backward. */
+static inline bool kernel_is_convolution(const kernel *k)
+{
+    return k->window && (kernel_is(k, "convolution") || kernel_is(k, "convolution_backward"));
+}
+bool kernel_is_attention(const kernel *k); /* one of the fused operators, forward or backward */
+bool kernel_is_compiled(const kernel *k);  /* loops that a compiler wrote */
 
 typedef struct program {
     struct {

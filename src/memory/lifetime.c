@@ -26,7 +26,7 @@ typedef enum op_traits {
     OP_LEAKY_BACKWARD = 1 << 18,
 } op_traits;
 
-static uint32_t traits_of(const char *op)
+static uint32_t traits_of(const kernel *k)
 {
     /* Arithmetic that code writes into one statement, and activations that networks run in place. */
     static const struct {
@@ -58,13 +58,13 @@ static uint32_t traits_of(const char *op)
         {"where", OP_WHERE},
         {"leaky_relu_backward", OP_LEAKY_BACKWARD},
     };
-    uint32_t traits = strstr(op, "norm") ? OP_NORM : 0;
-    if (strncmp(op, "triton", strlen("triton")) == 0)
+    uint32_t traits = strstr(k->op, "norm") ? OP_NORM : 0;
+    if (kernel_is_compiled(k))
         traits |= OP_FUSED;
-    if (strncmp(op, "_scaled_dot_product", strlen("_scaled_dot_product")) == 0)
+    if (kernel_is_attention(k))
         traits |= OP_ATTENTION;
     for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
-        if (strcmp(op, OPS[i].op) == 0)
+        if (kernel_is(k, OPS[i].op))
             return traits | OPS[i].traits;
     return traits;
 }
@@ -83,7 +83,7 @@ static uint32_t *find_traits(const program *p, arena *a)
         size_t at = ((uintptr_t)op >> 2 ^ (uintptr_t)op >> 8) % KNOWN;
         if (known[at].op != op) {
             known[at].op = op;
-            known[at].traits = traits_of(op);
+            known[at].traits = traits_of(&p->kernels.items[i]);
         }
         traits[i] = known[at].traits;
     }

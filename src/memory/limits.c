@@ -43,9 +43,9 @@ static limited_op limited_op_of(const kernel *k)
     case 'r':
         return strcmp(k->op, "reflection_pad2d") == 0 ? LIMITED_REFLECTION : NOT_LIMITED;
     case 'c':
-        return strcmp(k->op, "cudnn_batch_norm") == 0   ? LIMITED_NORM
-               : strncmp(k->op, "convolution", 11) == 0 ? LIMITED_CONVOLUTION
-                                                        : NOT_LIMITED;
+        return strcmp(k->op, "cudnn_batch_norm") == 0 ? LIMITED_NORM
+               : kernel_is_convolution(k)             ? LIMITED_CONVOLUTION
+                                                      : NOT_LIMITED;
     default:
         return NOT_LIMITED;
     }
@@ -55,8 +55,7 @@ static limited_op limited_op_of(const kernel *k)
  * so, 2.9 does). */
 static bool is_attention(const kernel *k, int version)
 {
-    return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 ||
-           (strncmp(k->op, "_scaled_dot_product", 19) == 0 && version < 209);
+    return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 || (kernel_is_attention(k) && version < 209);
 }
 
 const char *limit_reached(const program *p, str stack)

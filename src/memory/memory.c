@@ -224,7 +224,7 @@ static int64_t bytes_tried(const player *p, const kernel *k)
     enum { SPARES_MEMORY = 206 };
     int64_t bytes = 256000000; /* what triton's do_bench() clears caches with */
     if (!p->is_first_step || p->question->version >= SPARES_MEMORY ||
-        p->question->options->runtime != RUNTIME_INDUCTOR || strncmp(k->op, "triton", 6) != 0)
+        p->question->options->runtime != RUNTIME_INDUCTOR || !kernel_is_compiled(k))
         return 0;
     for (int32_t i = 0; i < k->output_count; i++) {
         const placed_tensor *t = &p->program->tensors.items[k->outputs[i]];

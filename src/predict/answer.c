@@ -41,12 +41,12 @@ static void count_unknown(sooth_prediction *answer, const char *op)
 static const char *name_of(arena *a, const kernel *k)
 {
     if (!k->fused_count)
-        return k->op;
-    size_t room = strlen(k->op) + sizeof "_fused";
+        return kernel_name(k);
+    size_t room = strlen(kernel_name(k)) + sizeof "_fused";
     for (int32_t i = 0; i < k->fused_count; i++)
         room += strlen(k->fused[i]) + 1;
     char *name = arena_room(a, room, 1);
-    char *at = stpcpy(stpcpy(name, k->op), "_fused");
+    char *at = stpcpy(stpcpy(name, kernel_name(k)), "_fused");
     for (int32_t i = 0; i < k->fused_count; i++)
         at = stpcpy(stpcpy(at, "_"), k->fused[i]);
     return name;
@@ -126,7 +126,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
             continue;
         }
         if (k->flags & KERNEL_UNKNOWN)
-            count_unknown(answer, k->op);
+            count_unknown(answer, kernel_name(k));
         int32_t layer = k->layer >= 0 && k->layer < outside ? k->layer : outside + k->phase;
         answer->kernels[answer->kernel_count++] =
             (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms, power->kernels_j[i]};

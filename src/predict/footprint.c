@@ -29,7 +29,7 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
     for (int32_t i = 0; i < p->kernels.count; i++) {
         int32_t of = works->of_kernel[i];
         const kernel *k = &p->kernels.items[i];
-        if (of < 0 || strncmp(k->op, "convolution", 11) != 0)
+        if (of < 0 || !kernel_is_convolution(k))
             continue;
         if (of_work[of].first < 0)
             of_work[of] = workspace_of(&works->items[of], k, &view);

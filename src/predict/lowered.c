@@ -9,8 +9,8 @@ static void keep_names(arena *a, program *p)
 {
     for (int32_t i = 0; i < p->kernels.count && p->unknown_count; i++) {
         kernel *k = &p->kernels.items[i];
-        if (k->flags & KERNEL_UNKNOWN)
-            k->op = arena_str(a, str_of(k->op)).ptr;
+        if (k->file_op)
+            k->file_op = arena_str(a, str_of(k->file_op)).ptr;
     }
 }
 

@@ -300,7 +300,7 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
     const kernel_figures *f = t->figures;
     double runs = (double)k->repeat;
     return (sooth_predicted_kernel){
-        .op = k->op,
+        .op = kernel_name(k),
         .name = l->name,
         .layer = (size_t)l->layer,
         .phase = PHASES[k->phase],

@@ -128,7 +128,7 @@ static operand operand_at(const writer *o, int32_t i)
 /* A convolution that writes channels last has copied what it reads into that layout before (a hidden kernel). */
 static bool runs_channels_last(const writer *o)
 {
-    return strncmp(o->k->op, "convolution", 11) == 0 && o->k->output_count > 0 &&
+    return kernel_is_convolution(o->k) && o->k->output_count > 0 &&
            lay_of(&o->p->tensors.items[o->k->outputs[0]]).lie == LIE_CHANNELS_LAST;
 }
 

@@ -109,7 +109,7 @@ def cycles():
     yield "cycle: TensorFlow.js layers", json.dumps({"format": "layers-model", "modelTopology": {"model_config": config}, "weightsManifest": []}).encode(), "in a circle"
     yield "cycle: TFLite", tflite([(2, 4)] * 3, [(RELU, [2], [1]), (RELU, [1], [2])], [0], [2]), "the graph has a cycle through node"
     yield "cycle: torch.export", archive(("m/models/model.json", pt2([("b", "a"), ("a", "b")], outputs=("b",)))), "'b' is read before it is made"
-    yield "cycle: TorchScript functions", torchscript(code=NET.replace("torch.relu(x)", "(self).forward(x, )")), "call each other too deep"
+    yield "cycle: TorchScript functions", torchscript(code=NET.replace("torch.relu(x)", "(self).forward(x, )")), "calls, blocks and expressions are nested too deep"
     yield "cycle: Caffe", b'layer { name: "a" type: "ReLU" bottom: "y" top: "x" }\nlayer { name: "b" type: "ReLU" bottom: "x" top: "y" }\n', "must not read in a circle"
     yield "cycle: MXNet", json.dumps({"nodes": [{"op": "exp", "name": "a", "inputs": [[1, 0, 0]]}, {"op": "exp", "name": "b", "inputs": [[0, 0, 0]]}],
                                       "arg_nodes": [], "heads": [[1, 0, 0]]}).encode(), "does not stand before its reader"
@@ -125,6 +125,15 @@ def cycles():
     yield "cycle: StableHLO functions", hostile.stablehlo("%0 = call @main(%arg0) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>"), "or themselves"
     yield "cycle: HLO", b"HloModule m\n\nENTRY e {\n  x = f32[2] abs(y)\n  ROOT y = f32[2] abs(x)\n}\n", "the value y is used before it is made"
     yield "cycle: HLO computations", b"HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] call(x), to_apply=e\n}\n", "or themselves"
+
+
+def chains():
+    """What stands behind one another in the text is nested in the tree."""
+    for what, expression in (("attributes", "(x)" + ".a" * 40000), ("subscripts", "x" + "[0]" * 40000), ("calls", "x" + "()" * 40000),
+                             ("methods", "x" + ".f()" * 40000), ("minus signs", "-" * 40000 + "1"), ("lists", "[" * 40000 + "]" * 40000)):
+        yield f"TorchScript: a chain of 40,000 {what}", torchscript(code=NET.replace("torch.relu(x)", expression)), "nested too deep"
+    blocks = "".join(" " * (4 + i) + "if True:\n" for i in range(5000)) + " " * 5004 + "pass\n"
+    yield "TorchScript: blocks in blocks", torchscript(code=NET.replace("    return torch.relu(x)\n", blocks)), "nested too deep"
 
 
 def coreml_network(layers, dims=(3, 8, 8)):
@@ -173,7 +182,7 @@ def sizes():
 
 
 def attacks():
-    for group in (bombs, names, pickles, cycles):
+    for group in (bombs, names, pickles, cycles, chains):
         yield from group()
     for name, content in sizes():
         yield name, content, r"dimension|size|shape|elements|bytes|larger|counted|no HLO"

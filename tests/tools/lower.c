@@ -58,7 +58,7 @@ static void print_tensor(const program *p, tensor_id t)
 
 static void print_text(const program *p, const kernel *k)
 {
-    printf("%s%s", k->flags & KERNEL_VIEW ? "." : k->flags & KERNEL_HIDDEN ? "+" : "", k->op);
+    printf("%s%s", k->flags & KERNEL_VIEW ? "." : k->flags & KERNEL_HIDDEN ? "+" : "", kernel_name(k));
     for (int i = 0; i < k->input_count; i++)
         print_tensor(p, k->inputs[i]);
     printf(" ->");
@@ -88,7 +88,8 @@ static void print_json_tensors(const program *p, const tensor_id *tensors, int c
 
 static void print_json(const program *p, const kernel *k)
 {
-    printf("{\"op\":\"%s\",\"layer\":%d,\"flags\":%d,\"phase\":%d,\"in\":[", k->op, k->layer, k->flags, k->phase);
+    printf("{\"op\":\"%s\",\"layer\":%d,\"flags\":%d,\"phase\":%d,\"in\":[", kernel_name(k), k->layer, k->flags,
+           k->phase);
     print_json_tensors(p, k->inputs, k->input_count);
     printf("],\"out\":[");
     print_json_tensors(p, k->outputs, k->output_count);
