@@ -149,7 +149,7 @@ CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
-    $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory $(BUILD)/tests/tools/truncated
+    $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory $(BUILD)/tests/tools/truncated $(BUILD)/tests/tools/inject.so
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
@@ -158,6 +158,10 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
+# Loaded before the C library, whose calls it makes fail.
+$(BUILD)/tests/tools/inject.so: tests/tools/inject.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -O1 -g $(WARNINGS) -fPIC -shared -pthread -o $@ $<
 $(BUILD)/tests/models/%.onnx: tests/models/%.txt tests/tools/onnxtext.py
 	@mkdir -p $(@D)
 	tests/tools/onnxtext.py $< $@
@@ -190,6 +194,12 @@ MACHINES ?= i386 s390x musl
 other-machines: ## unit and text tests with 32 bits (i386), with the high byte first (s390x), with musl
 	@tools/deps.sh machines
 	@for machine in $(MACHINES); do echo "== $$machine"; tests/tools/machine.sh $$machine || exit 1; done
+
+.PHONY: inject
+inject: ## every call of the system fails once, for every command: allocations, files, threads
+	@tools/deps.sh test
+	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests
+	@SOOTH_INJECT=all tests/run.py --build $(BUILD) inject
 
 .PHONY: check-style
 check-style: ## clang-format, clang-tidy and cppcheck, all without a warning

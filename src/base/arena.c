@@ -105,7 +105,7 @@ void *arena_room_slow(arena *a, size_t count, size_t size)
                   "the graph needs more than %zu MiB of memory; it is larger than any real network",
                   a->cap_bytes >> 20);
     if (IS_CHECKED) {
-        add_block_of(a, exact);
+        add_block_of(a, exact, exact);
         a->used_bytes += bytes;
         return a->head->memory;
     }

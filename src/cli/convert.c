@@ -21,11 +21,12 @@ static int run(const char *path, const char *output)
     if (code != SOOTH_OK)
         return code;
     sooth_error error;
-    void *bytes;
+    void *bytes = NULL;
     size_t size;
     /* For types of outputs that the file does not declare; without them the graph is worth writing too. */
-    sooth_bind(file.model, NULL, &error);
-    sooth_status status = sooth_write_onnx(file.model, &bytes, &size, &error);
+    sooth_status status = sooth_bind(file.model, NULL, &error);
+    if (status != SOOTH_ERROR_SYSTEM)
+        status = sooth_write_onnx(file.model, &bytes, &size, &error);
     code = status == SOOTH_OK ? cli_write(output, bytes, size) : cli_fail(status, path, "%s", error.message);
     free(bytes);
     model_close(&file);

@@ -49,7 +49,7 @@ typedef struct learn_job {
     const void *bytes;
     size_t size;
     const char *apart_path;
-    FILE *apart;
+    side_table apart;
     bool quiet;
     bool fits_slices;
     text slices; /* the file of their constants */
@@ -86,20 +86,21 @@ static void show_trees(void *context, int done, int all)
 /* One row kept apart, with what the training that did not see it says. */
 static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
-    const job *j = context;
+    job *j = context;
     const measured_row *r = e->row;
-    if (!j->apart)
+    text *apart = &j->apart.text;
+    if (!j->apart.path)
         return;
-    fprintf(j->apart, "%s,%d,%s,", why, kind, r->graph.len ? "network" : "operator");
-    table_put_csv(j->apart, r->name);
-    table_put_csv(j->apart, r->family);
-    table_put_csv(j->apart, r->gpu);
-    table_put_csv(j->apart, r->where.stack);
-    table_put_csv(j->apart, r->source);
-    fprintf(j->apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u\n", setting_name(&r->where, SETTING_PRECISION),
-            setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
-            setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp(error),
-            (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
+    text_printf(apart, "%s,%d,%s,", why, kind, r->graph.len ? "network" : "operator");
+    table_put_csv(apart, r->name);
+    table_put_csv(apart, r->family);
+    table_put_csv(apart, r->gpu);
+    table_put_csv(apart, r->where.stack);
+    table_put_csv(apart, r->source);
+    text_printf(apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u\n", setting_name(&r->where, SETTING_PRECISION),
+                setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
+                setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp(error),
+                (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
 }
 
 static void count_refused(const job *j, measured_rows *const *tables, int count)
@@ -144,6 +145,8 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     arena_init(&j->arena, &j->fail, ARENA_CAP);
     if (setjmp(j->fail.jump))
         return j->error.code;
+    text_puts(&j->apart.text, "apart,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,"
+                              "measured_ms,predicted_ms,part\n");
     measured_rows **tables = table_operands(operands, count, gpus, &j->subject, &j->arena, &j->fail);
     if (j->fits_slices) {
         slices_fit fit;
@@ -176,19 +179,12 @@ static int train(job *j, int count, char **operands)
     int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
-    if (j->apart_path && !(j->apart = fopen(j->apart_path, "w"))) {
-        sooth_gpus_free(gpus);
-        return cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
-    }
-    if (j->apart)
-        fputs("apart,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,measured_ms,"
-              "predicted_ms,part\n",
-              j->apart);
+    j->apart = (side_table){.text.fail = &j->fail, .path = j->apart_path};
+    j->subject = "learn";
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     code = finish(j, run(j, gpus, count, operands));
-    if (j->apart && fclose(j->apart) != 0 && code == SOOTH_OK)
-        code = cli_fail(SOOTH_ERROR_SYSTEM, j->apart_path, "cannot be written");
+    code = side_table_close(&j->apart, code);
     if (j->data)
         dataset_free(j->data);
     free(j->slices.bytes);

@@ -14,7 +14,7 @@ typedef struct job {
     fail fail;
     arena arena;
     const char *subject;
-    FILE *apart;
+    side_table apart;
     energy_fit fit;
     str text;
 } job;
@@ -22,15 +22,16 @@ typedef struct job {
 static void write_apart(void *context, const char *why, const measured_row *r, bool is_sound, double power_w,
                         double energy_j)
 {
-    const job *j = context;
-    if (!j->apart)
+    job *j = context;
+    text *apart = &j->apart.text;
+    if (!j->apart.path)
         return;
-    fprintf(j->apart, "%s,%d,", why, is_sound);
-    table_put_csv(j->apart, r->name);
-    table_put_csv(j->apart, r->gpu);
-    table_put_csv(j->apart, r->source);
-    fprintf(j->apart, "%s,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", setting_name(&r->where, SETTING_PRECISION),
-            (long long)r->batch, r->power_limit_w, r->latency_ms, r->power_w, power_w, r->energy_j, energy_j);
+    text_printf(apart, "%s,%d,", why, is_sound);
+    table_put_csv(apart, r->name);
+    table_put_csv(apart, r->gpu);
+    table_put_csv(apart, r->source);
+    text_printf(apart, "%s,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", setting_name(&r->where, SETTING_PRECISION),
+                (long long)r->batch, r->power_limit_w, r->latency_ms, r->power_w, power_w, r->energy_j, energy_j);
 }
 
 static void show_scores(const energy_fit *fit)
@@ -52,6 +53,8 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     arena_init(&j->arena, &j->fail, ARENA_CAP);
     if (setjmp(j->fail.jump))
         return j->error.code;
+    text_puts(&j->apart.text, "apart,sound,name,gpu,source,precision,batch,power_limit_w,latency_ms,power_w,"
+                              "power_w_pred,energy_j,energy_j_pred\n");
     measured_rows **tables = table_operands(operands, count, gpus, &j->subject, &j->arena, &j->fail);
     const predictor *with = predictor_shipped(&j->fail);
     energy_fit_rows(&j->fit, tables, count, with, threads_available(), write_apart, j, &j->arena);
@@ -66,21 +69,15 @@ int learn_energy(const learn_energy_args *args, int count, char **operands)
     if (code != SOOTH_OK)
         return code;
     static job j;
-    if (args->apart && !(j.apart = fopen(args->apart, "w"))) {
-        sooth_gpus_free(gpus);
-        return cli_fail(SOOTH_ERROR_SYSTEM, args->apart, "cannot be written");
-    }
-    if (j.apart)
-        fputs("apart,sound,name,gpu,source,precision,batch,power_limit_w,latency_ms,power_w,power_w_pred,energy_j,"
-              "energy_j_pred\n",
-              j.apart);
+    j.apart = (side_table){.text.fail = &j.fail, .path = args->apart};
+    j.subject = "learn";
     sooth_status status = run(&j, gpus, count, operands);
     code = status == SOOTH_OK ? cli_write(args->output, j.text.ptr, j.text.len)
                               : cli_fail(status, j.subject, "%s", j.error.message);
+    code = side_table_close(&j.apart, code);
     if (code == SOOTH_OK && !args->quiet)
         show_scores(&j.fit);
-    if (j.apart && fclose(j.apart) != 0 && code == SOOTH_OK)
-        code = cli_fail(SOOTH_ERROR_SYSTEM, args->apart, "cannot be written");
+    energy_fit_free(&j.fit);
     arena_free(&j.arena);
     sooth_gpus_free(gpus);
     return code;

@@ -31,13 +31,19 @@ measured_rows **table_operands(char **operands, int count, const device_list *gp
     return tables;
 }
 
-void table_put_csv(FILE *file, str s)
+int side_table_close(side_table *t, int code)
 {
-    putc('"', file);
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] == '"')
-            putc('"', file);
-        putc(s.ptr[i], file);
-    }
-    fputs("\",", file);
+    if (t->path && code == SOOTH_OK)
+        code = cli_write(t->path, t->text.bytes, t->text.size);
+    free(t->text.bytes);
+    *t = (side_table){.path = NULL};
+    return code;
+}
+
+void table_put_csv(text *t, str s)
+{
+    text_puts(t, "\"");
+    for (size_t i = 0; i < s.len; i++)
+        text_add(t, s.ptr[i] == '"' ? "\"\"" : s.ptr + i, s.ptr[i] == '"' ? 2 : 1);
+    text_puts(t, "\",");
 }

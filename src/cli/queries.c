@@ -6,6 +6,7 @@
 #include "cli/predict_args.h"
 #include "report/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,6 +52,7 @@ typedef struct query {
     } dims; /* of it */
     sooth_predict_options options;
     char error[MESSAGE_ROOM]; /* why there is no answer; "" if there is one */
+    bool is_of_system;        /* the error is not the row's: it says nothing of the row */
     sooth_interval latency_ms, memory_mib, energy_j;
     double utilization, co2_g;
 } query;
@@ -103,7 +105,9 @@ static const named_gpu *gpu_called(queries *q, str name)
     named_gpu *g = ARENA_PUSH(&q->arena, &q->named_gpus);
     g->name = arena_str(&q->arena, name);
     sooth_error error;
-    if (sooth_gpus_find(q->gpus, g->name.ptr, &g->gpu, &error) != SOOTH_OK)
+    if (sooth_gpus_find(q->gpus, g->name.ptr, &g->gpu, &error) == SOOTH_ERROR_SYSTEM)
+        fail_with(&q->fail, error.code, "%s", error.message);
+    if (!g->gpu)
         g->error = arena_str(&q->arena, str_of(error.message)).ptr;
     return g;
 }
@@ -313,8 +317,21 @@ static void group(queries *q)
 
 static void fail_rows(query **rows, size_t count, const char *what, const sooth_error *error)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         snprintf(rows[i]->error, sizeof rows[i]->error, "%s%.*s", what, MESSAGE_ROOM - 16, error->message);
+        rows[i]->is_of_system = error->code == SOOTH_ERROR_SYSTEM;
+    }
+}
+
+/* A graph that cannot be opened is a matter of its rows; another error of the system is not. */
+static void fail_to_load(query **rows, size_t count, sooth_error *error)
+{
+    const char *graph = rows[0]->graph;
+    if (error->code == SOOTH_ERROR_SYSTEM && !str_starts(str_of(graph), "zoo:") && access(graph, R_OK) != 0) {
+        error->code = SOOTH_ERROR_INPUT;
+        snprintf(error->message, sizeof error->message, "cannot be opened: %s", strerror(errno));
+    }
+    fail_rows(rows, count, "graph: ", error);
 }
 
 static void answer_row(sooth_model *model, query *x)
@@ -339,7 +356,7 @@ static void answer_rows(query **rows, size_t count)
     sooth_error error;
     sooth_model *model;
     if (sooth_load_file(rows[0]->graph, &model, &error) != SOOTH_OK) {
-        fail_rows(rows, count, "graph: ", &error);
+        fail_to_load(rows, count, &error);
         return;
     }
     for (size_t i = 0; i < count;) {
@@ -381,6 +398,14 @@ static void answer_graph(void *context, size_t item, size_t worker)
     size_t done = atomic_fetch_add(&q->graphs_done, 1) + 1;
     if (q->shows_progress && worker == 0 && done < q->graph_count)
         show_progress(q, done);
+}
+
+/* The table would lie about rows that the system failed at. */
+static void check_system(queries *q)
+{
+    for (int32_t i = 0; i < q->rows.count; i++)
+        if (q->rows.items[i].is_of_system)
+            fail_with(&q->fail, SOOTH_ERROR_SYSTEM, "line %d: %s", (int)q->rows.items[i].line, q->rows.items[i].error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------------- */
@@ -455,6 +480,7 @@ static int answer_table(queries *q, const char *output)
     parallel_for(q->graph_count, threads_available(), answer_graph, q);
     if (q->shows_progress)
         show_progress(q, q->graph_count);
+    check_system(q);
     write_table(q);
     int code = cli_write(output, q->out.bytes, q->out.size);
     return code == SOOTH_OK ? tell_unanswered(q, output) : code;

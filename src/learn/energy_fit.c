@@ -6,6 +6,7 @@
 #include "predict/setting.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
@@ -45,7 +46,8 @@ typedef struct fit_row {
 typedef struct fitter {
     arena *arena;
     fit_row *rows;
-    size_t count;
+    size_t count, room;
+    atomic_bool has_no_memory;
     const device *gpus[POWER_MAX_GPUS];
     int gpu_count;
     str sources[MAX_SOURCES];
@@ -81,7 +83,7 @@ static int32_t merge(fit_work *works, int32_t count)
     return kept;
 }
 
-/* Called by many threads; what it allocates is given back in energy_fit_rows. */
+/* Called by many threads; what it allocates is given back in energy_fit_free. */
 static void look(void *context, size_t index, const program *p, const prediction *times)
 {
     fitter *f = context;
@@ -90,8 +92,10 @@ static void look(void *context, size_t index, const program *p, const prediction
     power_model none = {.coefficients = {[POWER_HALF_BUSY] = 1, [POWER_SMALL] = 1}};
     power_view v = power_view_of(&none, row->where.device, 0);
     fit_work *works = calloc((size_t)p->kernels.count + 1, sizeof *works);
-    if (!works)
+    if (!works) {
+        f->has_no_memory = true;
         return;
+    }
     double by_kind[POWER_WORK_KINDS] = {0};
     const kernel_time *main = times->kernels;
     int32_t count = 0;
@@ -307,6 +311,7 @@ typedef struct fit_job {
     parameters p;
     sensor sensor;
     double *residuals, *moved;
+    bool has_no_memory;
 } fit_job;
 
 /* The fit may not see the row. */
@@ -425,7 +430,7 @@ static bool solve(double *a, double *b, int n)
 }
 
 /* Levenberg and Marquardt, differences instead of derivatives. */
-static void fit_parameters(fit_job *j)
+static bool fit_parameters(fit_job *j)
 {
     const fitter *f = j->f;
     static const double STEP = 1e-3;
@@ -438,7 +443,8 @@ static void fit_parameters(fit_job *j)
     double *a = malloc(sizeof *a * (size_t)n * (size_t)n), *normal = malloc(sizeof *a * (size_t)n * (size_t)n);
     double *b = malloc(sizeof *b * (size_t)n), *gradient = malloc(sizeof *b * (size_t)n);
     double damping = 1e-2, cost = residuals_of(j, &j->p, -1, j->residuals) + prior_cost(&j->p);
-    for (int step = 0; jacobian && a && normal && b && gradient && step < MOST_STEPS; step++) {
+    bool has_memory = jacobian && a && normal && b && gradient;
+    for (int step = 0; has_memory && step < MOST_STEPS; step++) {
         memset(jacobian, 0, sizeof *jacobian * f->count * (size_t)n);
         for (int i = 0; i < n; i++) {
             int gpu = i < SHARED ? -1 : (i - SHARED) / OF_GPU;
@@ -497,15 +503,18 @@ static void fit_parameters(fit_job *j)
     free(normal);
     free(b);
     free(gradient);
+    return has_memory;
 }
 
 /* Of rows that tell a mixture, with the powers that the others were fitted to. */
-static void fit_sensor(fit_job *j)
+static bool fit_sensor(fit_job *j)
 {
     power_model m = model_of(j->f, &j->p);
     sensor_row *rows = calloc(j->f->count + 1, sizeof *rows);
     size_t n = 0;
-    for (size_t i = 0; rows && i < j->f->count; i++) {
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < j->f->count; i++) {
         const fit_row *r = &j->f->rows[i];
         if (r->run.is_own || is_kept(j, r))
             continue;
@@ -517,6 +526,7 @@ static void fit_sensor(fit_job *j)
     }
     j->sensor = sensor_fit(rows, n);
     free(rows);
+    return true;
 }
 
 static void fit_one(void *context, size_t item, size_t worker)
@@ -525,10 +535,7 @@ static void fit_one(void *context, size_t item, size_t worker)
     (void)worker;
     j->residuals = calloc(j->f->count + 1, sizeof *j->residuals);
     j->moved = calloc(j->f->count + 1, sizeof *j->moved);
-    if (j->residuals && j->moved) {
-        fit_parameters(j);
-        fit_sensor(j);
-    }
+    j->has_no_memory = !j->residuals || !j->moved || !fit_parameters(j) || !fit_sensor(j);
     free(j->residuals);
     free(j->moved);
 }
@@ -712,6 +719,9 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
     for (int s = 0; s < f->source_count; s++)
         jobs += source_jobs(f, s, job + jobs);
     parallel_for(jobs, workers, fit_one, job);
+    for (size_t i = 0; i < jobs; i++)
+        if (job[i].has_no_memory)
+            fail_with(f->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory for the fit of %zu rows", f->count);
     fit->model = model_of(f, &job[0].p);
     fit_clock(f, &fit->model);
     apart_rows all = {.items = ARENA_ARRAY(f->arena, apart_row, ENERGY_KEPT_COUNT * f->count + 1)};
@@ -742,9 +752,13 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
     for (int t = 0; t < table_count; t++)
         all += (size_t)tables[t]->rows.count;
     f->arena = a;
+    fit->fitter = f;
+    f->room = all;
     f->rows = ARENA_ARRAY(a, fit_row, all + 1);
     f->evaluation = (evaluation){.seen = look, .seen_context = f};
     evaluate(&f->evaluation, tables, table_count, with, workers, NULL, NULL, a);
+    if (f->has_no_memory)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for %zu rows", all);
     keep_rows(f, all);
     fit->row_count = f->count;
     if (f->count >= FEWEST_ROWS) {
@@ -752,10 +766,17 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
         set_weights(f);
         fit_all(fit, f, workers, apart, context);
     }
-    for (size_t i = 0; i < f->count; i++)
-        free(f->rows[i].works);
-    evaluation_free(&f->evaluation);
     if (f->count < FEWEST_ROWS)
         fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and an answer; %d are needed",
                   f->count, FEWEST_ROWS);
+}
+
+void energy_fit_free(energy_fit *fit)
+{
+    fitter *f = fit->fitter;
+    for (size_t i = 0; f && f->rows && i < f->room; i++)
+        free(f->rows[i].works);
+    if (f)
+        evaluation_free(&f->evaluation);
+    fit->fitter = NULL;
 }

@@ -36,16 +36,20 @@ typedef struct energy_fit {
         energy_score *items;
         int32_t count, capacity;
     } scores;
-    size_t row_count; /* that were fitted */
+    size_t row_count;      /* that were fitted */
+    struct fitter *fitter; /* the work; NULL: none was begun */
 } energy_fit;
 
 /* A row that was kept apart, when its fit is done. */
 typedef void (*energy_apart)(void *context, const char *why, const measured_row *row, bool is_sound, double power_w,
                              double energy_j);
 
-/* Everything is in `a`. `apart` may be NULL. Fails with SOOTH_ERROR_INPUT if too few rows have a measured power. */
+/* Everything but what threads made is in `a`. `apart` may be NULL. Fails with SOOTH_ERROR_INPUT if too few rows have a measured power. */
 void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,
                      size_t workers, energy_apart apart, void *context, arena *a);
+
+/* Gives back what threads made, also after a failure. Before the arena is freed. */
+void energy_fit_free(energy_fit *fit);
 
 /* How many times longer kernels took than predicted in a run of `measured_ms`. Where it took less than predicted, they need not: the host
  * was faster, if only they fit in. Where it took more, the host has its part of that as it has of the predicted time; beyond

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* A row of a whole model takes some MiB while it is answered; this is far beyond. */
@@ -172,7 +173,10 @@ static void answer_graph(eval_run *run, const eval_job *job, size_t worker)
     const char *path = rows[job->rows[0]].row->graph.ptr;
     sooth_model **held = &run->workers[worker].model;
     if (sooth_load_file(path, held, &error) != SOOTH_OK) {
-        if (error.code == SOOTH_ERROR_SYSTEM && row_has_graph(rows[job->rows[0]].row))
+        int missing = error.code == SOOTH_ERROR_SYSTEM ? row_graph_error(rows[job->rows[0]].row) : 0;
+        if (missing)
+            snprintf(error.message, sizeof error.message, "cannot be opened: %s", strerror(missing));
+        else if (error.code == SOOTH_ERROR_SYSTEM)
             note_trouble(&run->workers[worker], &error);
         str reason = arena_printf(&run->out->texts[worker], "%s: %s", path, error.message);
         for (size_t i = 0; i < job->count; i++)

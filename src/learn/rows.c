@@ -4,6 +4,7 @@
 #include "predict/setting.h"
 #include "predict/source.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,9 +131,9 @@ static str graph_path(table_reader *t, str graph)
     return table_text(t, (str){joined, folder + graph.len});
 }
 
-bool row_has_graph(const measured_row *row)
+int row_graph_error(const measured_row *row)
 {
-    return str_starts(row->graph, "zoo:") || access(row->graph.ptr, R_OK) == 0;
+    return str_starts(row->graph, "zoo:") || access(row->graph.ptr, R_OK) == 0 ? 0 : errno;
 }
 
 /* From memory that the driver must copy first: torchvision's rows in fp16, whose input is half as large, are so much faster where the

@@ -49,8 +49,8 @@ measured_rows *rows_read(const char *path, const device_list *devices, const row
 measured_rows *rows_of_bytes(str bytes, const char *path, const device_list *devices, const rows_options *options,
                              arena *a, fail *f);
 
-/* Can the row's graph be opened at all, or does it come with the library? If so, an error of the system is not the row's. */
-bool row_has_graph(const measured_row *row);
+/* Why the row's graph cannot be opened, as errno; 0 if it can, or comes with the library: then an error of the system is not the row's. */
+int row_graph_error(const measured_row *row);
 
 /* What the copy of an input of so many bytes adds to the row's latency; 0 if it is not part of it. */
 double row_copy_ms(const measured_row *row, double input_bytes);

@@ -385,6 +385,9 @@ const operator_kind *operator_kind_of(str op)
 void operator_make(operator_reader *o, const operator_kind *kind)
 {
     if (setjmp(o->single->model.fail.jump)) {
+        const sooth_error *why = o->single->model.fail.error;
+        if (why->code == SOOTH_ERROR_SYSTEM)
+            fail_with(o->table->fail, why->code, "%s", why->message);
         table_reject(o->table, o->row, "one of its tensors is too large");
         return;
     }

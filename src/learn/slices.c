@@ -67,11 +67,10 @@ static int stack_of(fit_run *run, str stack)
     return run->stack_count++;
 }
 
-static bool lower_row(sooth_model *model, const measured_row *row, slice_program *into, arena *a)
+static bool lower_row(sooth_model *model, const measured_row *row, slice_program *into, arena *a, sooth_error *error)
 {
     fail *outer = a->fail;
-    sooth_error error;
-    model->fail.error = &error;
+    model->fail.error = error;
     if (setjmp(model->fail.jump)) {
         a->fail = outer;
         return false;
@@ -87,10 +86,15 @@ static const slice_program *program_of(const measured_row *row, arena *a)
     sooth_model *model;
     sooth_options options = {.batch = row->batch};
     slice_program *program = ARENA_NEW(a, slice_program);
-    if (sooth_load_file(arena_str(a, row->graph).ptr, &model, NULL) != SOOTH_OK)
-        return NULL;
-    bool done = sooth_bind(model, &options, NULL) == SOOTH_OK && lower_row(model, row, program, a);
-    sooth_free(model);
+    sooth_error error;
+    bool done = sooth_load_file(row->graph.ptr, &model, &error) == SOOTH_OK;
+    bool is_missing = !done && row_graph_error(row) != 0;
+    if (done) {
+        done = sooth_bind(model, &options, &error) == SOOTH_OK && lower_row(model, row, program, a, &error);
+        sooth_free(model);
+    }
+    if (!done && !is_missing && error.code == SOOTH_ERROR_SYSTEM)
+        fail_with(a->fail, error.code, "%.*s: %s", STR_ARG(row->graph), error.message);
     return done ? program : NULL;
 }
 

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""The k-th call of the system fails, for k = 1, 2, 3 …: allocations, opening, reading, writing, syncing and renaming files, mapping, threads.
+
+Every command then either does what it does without the failure, or ends with exit code 5 and a message, without a part of a file, without a
+file of its own beside it, and with no memory that is not given back. Calls that are cut short or interrupted (EINTR) change nothing.
+
+    inject.py [COMMAND…]
+
+SOOTH_INJECT=all tries every k (`make inject`); otherwise k beyond the first ones is sampled, so that the suite stays below a minute.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import hostile
+import refused
+from onnxtext import model
+
+BUILD = hostile.BUILD
+ALL = os.environ.get("SOOTH_INJECT") == "all"
+FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
+NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
+FIRST, MORE = 12, 12  # k that are tried without ALL: the first ones, and so many spread over the others
+LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps of a thread
+TIMEOUT_S = 120
+
+ROWS = """name,graph,batch,gpu,precision,layout,runtime,stack,mode,latency_ms,memory_mib,power_w,source
+a,zoo:resnet18,8,rtx-3090,amp,nhwc,eager,pt2.4-cu124,infer,3.1,900,300,mine
+b,zoo:resnet18,16,a100,amp,nhwc,eager,pt2.4-cu124,infer,5,,,mine
+c,small.onnx,4,t4,fp32,nchw,eager,pt2.4-cu124,infer,0.1,,,mine
+d,small.onnx,4,t4,fp32,nchw,inductor,pt2.4-cu124,train,0.3,,,mine
+e,missing.onnx,4,t4,fp32,nchw,eager,pt2.4-cu124,infer,0.1,,,mine
+"""
+OPERATORS = """op,device,dtype,m,n,k,latency_us,source
+gemm,a100,float16,128,256,64,9,mine
+gemm,a100,float16,512,256,64,11,mine
+add,a100,float16,4096,64,,7,mine
+"""
+QUERIES = """graph,batch,gpu,precision,runtime,mode
+small.onnx,2,t4,fp32,eager,infer
+zoo:resnet18,1,a100,fp16,engine,infer
+small.onnx,2,t4,fp32,inductor,train
+"""
+SMALL = """input x float32[N,3,16,16]
+init w float32[8,3,3,3]
+y = Conv(x, w) pads=[1,1,1,1]
+z = Relu(y)
+p = GlobalAveragePool(z)
+output p
+"""
+
+
+def power_rows():
+    yield "name,graph,batch,gpu,precision,stack,latency_ms,power_w,source"
+    for i in range(60):
+        gpu, batch = ("a100", "t4", "v100")[i % 3], 1 << i // 6 % 5
+        yield f"n{i},{('zoo:resnet18', 'small.onnx')[i % 2]},{batch},{gpu},fp16,pt2.4-cu124,{1 + i % 7},{50 + i},mine"
+
+
+def slice_rows():
+    yield "name,graph,batch,gpu,mig,precision,stack,mode,latency_ms,source"
+    for i in range(24):
+        mig = ("1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb")[i % 4]
+        yield f"n{i % 2},{('zoo:resnet18', 'small.onnx')[i % 2]},{1 << i // 8},a100-sxm4-40gb,{mig},fp32,pt2.4-cu124,infer,{2 + i % 5},mine"
+
+
+def fill(folder):
+    """The files that the commands read, and an older output."""
+    def put(name, content):
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    put("small.onnx", model(SMALL))
+    put("rows.csv", ROWS)
+    put("operators.csv", OPERATORS)
+    put("queries.csv", QUERIES)
+    put("power.csv", "\n".join(power_rows()) + "\n")
+    put("slices.csv", "\n".join(slice_rows()) + "\n")
+    put("script.pt", refused.torchscript())
+    put("export.pt2", refused.archive(("m/models/model.json", refused.pt2([("x", "y")]))))
+    put("out", "old\n")
+    put("more", "old\n")
+    (folder / "gpus").mkdir()
+    put("gpus/mine.txt", "name = mine\nvendor = NVIDIA\n" + "".join(
+        line + "\n" for line in (hostile.TESTS.parent / "data/gpus/t4.txt").read_text().splitlines() if not re.match("name|vendor|alias", line)))
+
+
+BUILT = BUILD / "tests/models"
+COMMANDS = {
+    "inspect": ["inspect", "small.onnx", "--batch", "2", "-o", "out"],
+    "inspect (gzip, JSON)": ["inspect", str(BUILT / "convnet.onnx.gz"), "-f", "json", "--shape", "x=?,3,8,8", "-o", "out"],
+    "inspect (zoo, DOT)": ["inspect", "zoo:resnet18", "-f", "dot", "--dim", "N=1"],
+    "inspect (standard input)": ["inspect", "-", "--batch", "2"],
+    "inspect (TorchScript)": ["inspect", "script.pt", "--shape", "x=2,3"],
+    "inspect (torch.export)": ["inspect", "export.pt2"],
+    "inspect --help": ["inspect", "--help"],
+    "predict": ["predict", "small.onnx", "--batch", "4", "--gpu", "t4,a100", "-f", "json", "-o", "out"],
+    "predict (inductor)": ["predict", "zoo:resnet18", "--runtime", "inductor", "-f", "csv", "-o", "out"],
+    "predict (engine)": ["predict", "zoo:resnet18", "--runtime", "engine", "--precision", "int8", "-f", "html", "-o", "out"],
+    "predict (train)": ["predict", "zoo:resnet18", "--mode", "train", "--kernels", "-f", "json", "-o", "out"],
+    "predict (largest batch)": ["predict", "zoo:resnet18", "--largest-batch", "--gpu", "t4"],
+    "predict (weights)": ["predict", "small.onnx", "--weights", "weights.bin", "-f", "trace", "-o", "out"],
+    "predict (queries)": ["predict", "--queries", "queries.csv", "-o", "out"],
+    "mig": ["mig", "small.onnx", "--batch", "4", "-f", "json", "-o", "out"],
+    "mig (layout)": ["mig", "zoo:resnet18@3", "small.onnx@2", "-f", "svg", "-o", "out"],
+    "convert": ["convert", "small.onnx", "-o", "out"],
+    "gpus": ["gpus", "-f", "json", "-o", "out"],
+    "gpus (a directory)": ["gpus", "mine"],
+    "eval": ["eval", "rows.csv", "operators.csv", "--predictions", "more", "-f", "json", "-o", "out"],
+    "learn": ["learn", "rows.csv", "operators.csv", "-o", "out", "--epochs", "2", "--networks", "2", "--apart", "more", "-q"],
+    "learn (power)": ["learn", "--energy", "power.csv", "-o", "out", "--apart", "more", "-q"],
+    "learn (slices)": ["learn", "--slices", "slices.csv", "-o", "out", "-q"],
+}
+
+
+class Bench:
+    def __init__(self, folder):
+        self.clean = folder / "clean"
+        self.clean.mkdir()
+        fill(self.clean)
+        self.report = folder / "report"
+        self.work = folder / "work"
+        self.weights = folder / "weights.bin"
+        done = self.run("learn", "malloc", 0)
+        if done.returncode:
+            raise SystemExit(f"learn: {done.stderr.decode()}")
+        shutil.copy(self.work / "out", self.clean / "weights.bin")
+
+    def run(self, name, kind, k, all_after=False):
+        """In a new folder; the files that are there afterwards are in self.files."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.copytree(self.clean, self.work)
+        self.report.unlink(missing_ok=True)
+        env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests/tools/inject.so"), INJECT=f"{kind}:{k}", INJECT_REPORT=str(self.report))
+        env.pop("INJECT_ALL_AFTER", None)
+        if all_after:
+            env["INJECT_ALL_AFTER"] = "1"
+        if name.startswith("gpus ("):
+            env["SOOTH_GPUS"] = "gpus"
+        arguments = COMMANDS[name]
+        source = open(self.work / "small.onnx", "rb") if "-" in arguments else subprocess.DEVNULL
+        done = subprocess.run([str(BUILD / "sooth"), *arguments], cwd=self.work, env=env, stdin=source, capture_output=True, timeout=TIMEOUT_S)
+        self.files = {p.name: p.read_bytes() for p in self.work.iterdir() if p.is_file()}
+        self.calls, self.blocks = (int(x) for x in self.report.read_text().split()) if self.report.exists() else (None, None)
+        return done
+
+
+def steady(text):
+    """Without what a clock says."""
+    return re.sub(rb"\d+(\.\d+)? s\b", b"", text)
+
+
+def choose(count):
+    if ALL or count <= FIRST + MORE:
+        return range(1, count + 1)
+    spread = {FIRST + 1 + (count - FIRST - 1) * i // (MORE - 1) for i in range(MORE)}
+    return sorted(set(range(1, FIRST + 1)) | spread)
+
+
+def judge(bench, done, whole, files, blocks, must_succeed):
+    """What is wrong; None: nothing."""
+    if done.returncode < 0:
+        return f"ended by signal {-done.returncode}"
+    if bench.calls is None:
+        return f"ended without its end (exit {done.returncode})"
+    told = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode == whole.returncode:
+        if bench.files != files or steady(done.stdout) != steady(whole.stdout):
+            changed = sorted(n for n in {*bench.files, *files} if bench.files.get(n) != files.get(n))
+            return f"exit {done.returncode}, but another answer: {changed or 'standard output'} {told}"
+        return None
+    if must_succeed:
+        return f"exit {done.returncode}: {told}"
+    if done.returncode != 5:
+        return f"exit {done.returncode}, not 5: {told}"
+    if not re.match(r"(.*\n)*sooth: ", told):
+        return f"no message: '{told}'"
+    for name, content in bench.files.items():
+        before = (bench.clean / name).read_bytes() if (bench.clean / name).exists() else None
+        if content not in (before, files.get(name)) and name != "out.checkpoint":
+            return f"{name} is half-written or left behind ({told})"
+    if blocks is not None and bench.blocks > blocks + LEAST_BLOCKS:
+        return f"{bench.blocks} blocks of memory are not given back, {blocks} without a failure ({told})"
+    return None
+
+
+def check(bench, name):
+    whole = bench.run(name, "malloc", 0)
+    files, blocks, allocations = dict(bench.files), bench.blocks, bench.calls
+    if whole.returncode not in (0, 1):
+        return [f"exit {whole.returncode} without a failure: {whole.stderr.decode()}"], 0
+    wrong, tried = [], 0
+    for kind in FAILURES + NO_FAILURES:
+        bench.run(name, kind, 0)
+        for all_after in (False, True) if kind == "malloc" else (False,):
+            for k in choose(bench.calls if kind != "malloc" else allocations):
+                done = bench.run(name, kind, k, all_after)
+                tried += 1
+                problem = judge(bench, done, whole, files, blocks, kind in NO_FAILURES)
+                if problem:
+                    wrong.append(f"{kind} {k}{' and all after' if all_after else ''}: {problem}")
+    return wrong, tried
+
+
+def main():
+    names = [n for n in COMMANDS if not sys.argv[1:] or any(a in n for a in sys.argv[1:])]
+    print(f"1..{len(names)}")
+    if hostile.SANITIZED:
+        for i, name in enumerate(names, 1):
+            print(f"ok {i} - {name} # SKIP a sanitizer has its own allocators")
+        return 0
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(pathlib.Path(folder))
+        for i, name in enumerate(names, 1):
+            wrong, tried = check(bench, name)
+            bad += bool(wrong)
+            print(f"{'not ok' if wrong else 'ok'} {i} - {name}: {tried} failures")
+            for line in wrong[:12]:
+                print(f"#   {line}")
+            if len(wrong) > 12:
+                print(f"#   and {len(wrong) - 12} more")
+            sys.stdout.flush()
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
