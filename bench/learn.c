@@ -65,8 +65,12 @@ static float between(trainer *chance, float low, float high)
     return low + (high - low) * (float)(trainer_random(chance) >> 40) / (float)(1 << 24);
 }
 
+/* On which FLOPs and bytes are microseconds. */
+static const device_view ONE_A_MICROSECOND = {
+    .sms = 1, .bandwidth_b_s = 1e6, .vector_flops = 1e6, .threads_per_sm = 128};
+
 /* Its time is what its kernels would take by a rule that the features have in them, so that there is something to learn. */
-static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], trainer *chance, arena *a)
+static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_COUNT], trainer *chance, arena *a)
 {
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         e->first_of_group[g + 1] = e->first_of_group[g] + kernels[g];
@@ -76,21 +80,25 @@ static void make_example(example *e, const int kernels[WORK_GROUP_COUNT], traine
     e->stack = UNKNOWN_STACKS + (int)(trainer_random(chance) % (STACKS - UNKNOWN_STACKS));
     e->unknown_stack = net_unknown_stack(RUNTIME_EAGER);
     e->gpu = 1 + (int)(trainer_random(chance) % (GPUS - 1));
+    e->view = &ONE_A_MICROSECOND;
     e->weight = 1;
     e->latency_us = 20;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++) {
-            sample *x = &samples[k];
-            *x = (sample){.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()),
-                          .group = (uint8_t)g,
-                          .count = (float)(1 + trainer_random(chance) % 4),
-                          .compute_us = between(chance, 1, 50),
-                          .memory_us = between(chance, 1, 50)};
-            for (int i = 0; i < FEATURE_COUNT; i++)
-                x->features[i] = between(chance, -1, 1);
-            e->host_count[g] += x->count;
-            e->latency_us +=
-                x->count * (x->compute_us * (1.6F + x->features[0]) + x->memory_us * (1.3F + x->features[1] / 4) + 2);
+            work w = {.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()), .group = (work_group)g};
+            samples[k].count = (float)(1 + trainer_random(chance) % 4);
+            w.flops = between(chance, 1, 50);
+            w.bytes = between(chance, 1, 50);
+            for (int i = 0; i < WORK_FEATURES; i++)
+                w.features[i] = between(chance, -1, 1);
+            kernel_number number;
+            if (!kernels_add(d->kernels, &w, 1, &number))
+                exit(1);
+            samples[k].work = number.work;
+            samples[k].reuse = number.reuse;
+            e->host_count[g] += samples[k].count;
+            e->latency_us += samples[k].count * ((float)w.flops * (1.6F + w.features[0]) +
+                                                 (float)w.bytes * (1.3F + w.features[1] / 4) + 2);
         }
 }
 
@@ -100,9 +108,12 @@ static dataset make_dataset(arena *a)
     trainer chance = {.random = 1};
     dataset d = {
         .items = ARENA_ARRAY(a, example, (size_t)BATCHES * EXAMPLES), .stack_count = STACKS, .gpu_count = GPUS};
+    d.kernels = kernels_new();
+    if (!d.kernels)
+        exit(1);
     for (int b = 0; b < BATCHES; b++) {
         for (int i = 0; i < NETWORK_ROWS; i++) {
-            make_example(&d.items[d.count], NETWORK_KERNELS, &chance, a);
+            make_example(&d, &d.items[d.count], NETWORK_KERNELS, &chance, a);
             d.items[d.count++].row = &a_network;
         }
         for (int i = 0; i < OPERATOR_ROWS; i++) {
@@ -110,7 +121,7 @@ static dataset make_dataset(arena *a)
             for (int rest = i % 100; rest >= OPERATOR_KERNELS[group]; group++)
                 rest -= OPERATOR_KERNELS[group];
             kernels[group] = 1;
-            make_example(&d.items[d.count], kernels, &chance, a);
+            make_example(&d, &d.items[d.count], kernels, &chance, a);
             d.items[d.count++].row = &an_operator;
         }
     }
@@ -167,6 +178,7 @@ static void run(double limit_ms, arena *a)
         printf(" %d %zu %zu", samples, shape.first, shape.second);
     }
     printf("\n");
+    dataset_free(&d);
 }
 
 int main(int argc, char **argv)

@@ -87,7 +87,11 @@ typedef struct sooth_model sooth_model;
 /* Reads the structure of the model at `path`; weights are never read. The format is told by the file's bytes; gzip
  * is looked through. "zoo:NAME" builds a network that ships with the library; search spaces and language models take
  * parameters: "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth(1). On failure *model is NULL and *error is filled (error
- * may be NULL). */
+ * may be NULL).
+ *
+ * A file is mapped, not read, and stays mapped until sooth_free: whoever makes it shorter meanwhile takes pages away, and the process that
+ * touches one of them gets SIGBUS. The library leaves the process's signals alone (the program `sooth` says so and ends with exit code 3).
+ * For files that others may be writing, read the bytes and give them to sooth_load_memory. */
 SOOTH_API sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error);
 
 /* The same from memory that the caller keeps unchanged until sooth_free. `name` stands for the file in messages. */

@@ -12,8 +12,8 @@
  *   4. local header 50 4b 03 04: read only for where the data begin, since its sizes may be left to a descriptor after them
  *
  * What is refused: names that lead out of the archive, encrypted entries, methods other than stored (0) and deflate (8),
- * entries that expand to more than they say or than the caller allows. Checksums are not compared: whoever reads an
- * entry checks what it says. */
+ * entries that expand to more than they say or than the caller allows. What zip_read gives
+ * has the checksum that the directory says. */
 #ifndef SOOTH_BASE_ZIP_H
 #define SOOTH_BASE_ZIP_H
 
@@ -22,6 +22,7 @@
 typedef struct zip_entry {
     str name; /* in the archive's bytes */
     uint64_t header_offset, packed_bytes, bytes;
+    uint32_t crc;
     uint16_t method, flags;
 } zip_entry;
 

@@ -45,7 +45,7 @@ typedef struct learn_job {
     const char *output;
     char checkpoint[4096];
     learn_options options;
-    dataset *data;
+    dataset data;
     const void *bytes;
     size_t size;
     const char *apart_path;
@@ -154,10 +154,10 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
         write_slices(j, &fit);
         return SOOTH_OK;
     }
-    j->data = dataset_build(tables, count, &j->arena, &j->fail, show_loading, NULL);
+    dataset_build(&j->data, tables, count, &j->arena, &j->fail, show_loading, NULL);
     count_refused(j, tables, count);
     j->subject = j->options.checkpoint ? j->options.checkpoint : "learn";
-    j->bytes = learn(j->data, &j->options, &j->size, &j->arena, &j->fail);
+    j->bytes = learn(&j->data, &j->options, &j->size, &j->arena, &j->fail);
     return SOOTH_OK;
 }
 
@@ -185,8 +185,7 @@ static int train(job *j, int count, char **operands)
     signal(SIGTERM, on_signal);
     code = finish(j, run(j, gpus, count, operands));
     code = side_table_close(&j->apart, code);
-    if (j->data)
-        dataset_free(j->data);
+    dataset_free(&j->data);
     free(j->slices.bytes);
     arena_free(&j->arena);
     sooth_gpus_free(gpus);

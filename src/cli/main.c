@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const command COMMANDS[] = {
     {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
@@ -41,9 +42,26 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
+/* Files are mapped: one that another program makes shorter loses pages while they are read. Nothing can be answered then, and whatever is
+ * written appears only when it is complete. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    static const char MESSAGE[] = "sooth: a file became shorter while it was read, or its disk failed: try again when "
+                                  "nobody writes it, or give it as standard input\n";
+    (void)context;
+    if (info->si_code == BUS_ADRERR) {
+        ssize_t written = write(STDERR_FILENO, MESSAGE, sizeof MESSAGE - 1);
+        (void)written;
+        _exit(SOOTH_ERROR_INPUT);
+    }
+    signal(number, SIG_DFL); /* another cause: happens again at once, and ends the program */
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(), see cli_write */
+    struct sigaction bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &bus, NULL);
     if (argc < 2)
         return cli_usage("", "which command?");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)

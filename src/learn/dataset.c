@@ -8,49 +8,66 @@
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-static int by_group(const void *a, const void *b)
+/* Where a work stands in its list, by its group, then its operator, then its place. */
+typedef struct place {
+    uint32_t order; /* group and operator */
+    int32_t index;
+} place;
+
+static int by_order(const void *a, const void *b)
 {
-    const sample *x = a, *y = b;
-    return x->group != y->group ? x->group - y->group : x->op - y->op;
+    const place *x = a, *y = b;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
 }
 
-static bool fill_example(example *e, const work_list *list, const setting *where)
+sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT])
 {
-    sample *samples = calloc((size_t)list->count + 1, sizeof *samples);
-    if (!samples)
-        return false;
-    device_view view = view_device(where);
-    for (int32_t i = 0; i < list->count; i++) {
+    work w;
+    kernels_get(d->kernels, (kernel_number){s->work, s->reuse}, &w);
+    ideal_time ideal = ideal_of(&w, e->view);
+    features_of(&w, e->view, &ideal, features);
+    return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
+}
+
+/* What all rows of a program have in common: into the example of the first of them. Fails through the arena's `fail`. */
+static void fill_example(example *e, sample **made, const work_list *list, kernel_store *kernels, arena *a)
+{
+    int32_t count = list->count, next = 0;
+    place *places = ARENA_ARRAY(a, place, (size_t)count + 1);
+    kernel_number *numbers = ARENA_ARRAY(a, kernel_number, (size_t)count + 1);
+    for (int32_t i = 0; i < count; i++) {
         const work *w = &list->items[i];
-        sample *s = &samples[i];
-        ideal_time ideal = ideal_of(w, &view);
-        *s = (sample){.op = w->op,
-                      .group = (uint8_t)w->group,
-                      .count = (float)w->count,
-                      .kin = w->kin,
-                      .compute_us = (float)ideal.steady_us,
-                      .memory_us = (float)ideal.memory_us};
-        features_of(w, &view, &ideal, s->features);
-        e->host_count[w->group] += s->count;
+        places[i] = (place){(uint32_t)w->group << 16 | (uint16_t)w->op, i};
+        e->host_count[w->group] += (float)w->count;
     }
-    qsort(samples, (size_t)list->count, sizeof *samples, by_group);
-    e->samples = samples;
-    e->sample_count = list->count;
-    int32_t next = 0;
+    qsort(places, (size_t)count, sizeof *places, by_order);
+    sample *samples = *made = malloc(((size_t)count + 1) * sizeof *samples);
+    if (!samples || !kernels_add(kernels, list->items, count, numbers))
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
+    for (int32_t i = 0; i < count; i++) {
+        int32_t at = places[i].index;
+        samples[i] =
+            (sample){.work = numbers[at].work, .reuse = numbers[at].reuse, .count = (float)list->items[at].count};
+    }
     for (int g = 0; g <= WORK_GROUP_COUNT; g++) {
-        while (next < list->count && samples[next].group < g)
+        while (next < count && (int)(places[next].order >> 16) < g)
             next++;
         e->first_of_group[g] = next;
     }
-    return true;
+    e->sample_count = count;
+    e->samples = samples;
 }
 
 /* ---- one network with all its rows ------------------------------------------------------------------------------- */
 
 typedef struct builder {
-    measured_row **rows; /* usable ones, sorted by graph, batch and how they are lowered */
-    example *examples;   /* of the same index; samples NULL where the row could not be lowered */
-    size_t *jobs;        /* index of the first row of each job */
+    dataset *data;
+    sooth_error *troubles; /* by worker: of the system, not of a row */
+    measured_row **rows;   /* usable ones, sorted by graph, batch and how they are lowered */
+    example *examples;     /* of the same index; samples NULL where the row could not be lowered */
+    size_t *jobs;          /* index of the first row of each job */
     size_t job_count, row_count;
     dataset_progress progress;
     void *context;
@@ -59,6 +76,10 @@ typedef struct builder {
     size_t asked_count;
     const device *devices[MAX_GPUS]; /* that networks were measured on */
     int device_count;
+    struct {
+        device_view **items;
+        int32_t count, capacity;
+    } views;
 } builder;
 
 /* A row that nobody measured: what another would be with another batch. */
@@ -79,16 +100,24 @@ static void note_device(builder *b, const device *d)
         b->devices[b->device_count++] = d;
 }
 
+static uint64_t chance_of(const measured_row *r)
+{
+    return ((uint64_t)r->line * 0x9e3779b97f4a7c15u) >> 20;
+}
+
+static bool gives_pair(const measured_row *r)
+{
+    return r->graph.len && r->batch > 1 && chance_of(r) % PAIR_EVERY == 0;
+}
+
 /* Two batches, the second twice the first and no larger than the row's own; half of the pairs where the row was measured, the others on any of the GPUs, with
  * software that is not told. All by chance that is always the same. */
 static void ask_for_pair(builder *b, const measured_row *r)
 {
-    uint64_t chance = ((uint64_t)r->line * 0x9e3779b97f4a7c15u) >> 20;
+    uint64_t chance = chance_of(r);
     int doublings = 0;
     while (r->batch >> (doublings + 1) > 0 && doublings < 20)
         doublings++;
-    if (chance % PAIR_EVERY != 0 || doublings == 0)
-        return;
     int64_t batch = (int64_t)1 << (chance / PAIR_EVERY) % (uint64_t)doublings;
     uint64_t other = chance / PAIR_EVERY / 32;
     for (int i = 0; i < 2; i++) {
@@ -125,31 +154,33 @@ static bool same_graph(const measured_row *a, const measured_row *b)
     return a->graph.len && str_eq(a->graph, b->graph);
 }
 
-/* Lowers for row i and fills its example and those of the rows after it that are lowered alike; fails into the model. */
-static void lower_rows(builder *b, size_t i, sooth_model *model, arena *a)
+/* Lowers for the row and fills its example; fails into the model. */
+static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a)
 {
-    const measured_row *first = b->rows[i];
-    program p = *lower(model, &first->where.lower, a);
+    program p = *lower(model, &b->rows[row]->where.lower, a);
     /* Networks of engines are few and their prompts had to be assumed: what they say of products is learned for what engines fuse into them, so that bare ones stay what tables of operators say. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
-    for (; i < b->row_count; i++) {
-        const measured_row *r = b->rows[i];
-        if (!same_graph(r, first) || r->batch != first->batch ||
-            lower_options_key(&r->where.lower) != lower_options_key(&first->where.lower))
-            break;
-        if (!fill_example(&b->examples[i], &list, &r->where))
-            fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "no memory for the data set");
-    }
+    fill_example(&b->examples[row], &b->data->made[row], &list, b->data->kernels, a);
 }
 
-static bool try_lowering(builder *b, size_t i, sooth_model *model, arena *a, sooth_error *error)
+static bool try_lowering(const builder *b, size_t row, sooth_model *model, arena *a, sooth_error *error)
 {
     model->fail.error = error;
     if (setjmp(model->fail.jump) != 0)
         return false;
-    lower_rows(b, i, model, a);
+    lower_row(b, row, model, a);
     return true;
+}
+
+/* Rows that are lowered alike differ in their device alone. */
+static void fill_alike(const builder *b, size_t first, size_t end)
+{
+    for (size_t i = first + 1; i < end; i++) {
+        const device_view *view = b->examples[i].view;
+        b->examples[i] = b->examples[first];
+        b->examples[i].view = view;
+    }
 }
 
 static void refuse(measured_row *r, const char *reason)
@@ -157,7 +188,14 @@ static void refuse(measured_row *r, const char *reason)
     r->reason = reason;
 }
 
-static void build_network(builder *b, size_t from, size_t end)
+/* Weights must not depend on what the system happened to fail at: the whole fails. */
+static void note_trouble(const builder *b, size_t worker, const sooth_error *e)
+{
+    if (e->code == SOOTH_ERROR_SYSTEM && b->troubles[worker].code == SOOTH_OK)
+        b->troubles[worker] = *e;
+}
+
+static void build_network(const builder *b, size_t from, size_t end, size_t worker)
 {
     sooth_error error;
     sooth_model *model;
@@ -168,6 +206,8 @@ static void build_network(builder *b, size_t from, size_t end)
     memcpy(path, graph.ptr, graph.len);
     path[graph.len] = '\0';
     if (sooth_load_file(path, &model, &error) != SOOTH_OK) {
+        if (row_graph_error(b->rows[from]) == 0)
+            note_trouble(b, worker, &error);
         for (size_t i = from; i < end; i++)
             refuse(b->rows[i], "its graph cannot be read");
         return;
@@ -181,6 +221,10 @@ static void build_network(builder *b, size_t from, size_t end)
             same++;
         sooth_options binding = {.batch = b->rows[i]->batch};
         bool worked = sooth_bind(model, &binding, &error) == SOOTH_OK && try_lowering(b, i, model, &a, &error);
+        if (worked)
+            fill_alike(b, i, same);
+        else
+            note_trouble(b, worker, &error);
         for (size_t k = i; !worked && k < same; k++)
             refuse(b->rows[k], "its graph cannot be lowered");
         arena_free(&a);
@@ -189,7 +233,7 @@ static void build_network(builder *b, size_t from, size_t end)
     sooth_free(model);
 }
 
-static void build_operators(builder *b, size_t from, size_t end)
+static void build_operators(const builder *b, size_t from, size_t end, size_t worker)
 {
     sooth_error error;
     fail f = {.error = &error};
@@ -198,8 +242,10 @@ static void build_operators(builder *b, size_t from, size_t end)
     for (volatile size_t i = from; i < end; i++) {
         if (setjmp(f.jump) == 0) {
             work_list list = work_of_program(b->rows[i]->kernels, &a);
-            if (!fill_example(&b->examples[i], &list, &b->rows[i]->where))
-                refuse(b->rows[i], "no memory");
+            fill_example(&b->examples[i], &b->data->made[i], &list, b->data->kernels, &a);
+        } else {
+            refuse(b->rows[i], "its operator cannot be lowered");
+            note_trouble(b, worker, &error);
         }
         if (a.used_bytes > (1 << 20))
             arena_free(&a);
@@ -212,9 +258,9 @@ static void build_job(void *context, size_t item, size_t worker)
     builder *b = context;
     size_t from = b->jobs[item], end = item + 1 < b->job_count ? b->jobs[item + 1] : b->row_count;
     if (b->rows[from]->graph.len)
-        build_network(b, from, end);
+        build_network(b, from, end, worker);
     else
-        build_operators(b, from, end);
+        build_operators(b, from, end, worker);
     size_t done = __atomic_add_fetch(&b->done, 1, __ATOMIC_RELAXED);
     if (worker == 0 && b->progress)
         b->progress(b->context, done, b->job_count);
@@ -269,14 +315,17 @@ static void standardize(dataset *d, arena *a)
     d->scale = ARENA_ARRAY(a, float, floats);
     double *sum = ARENA_ARRAY(a, double, floats), *square = ARENA_ARRAY(a, double, floats);
     double count[WORK_GROUP_COUNT] = {0};
+    float features[FEATURE_COUNT];
     for (int32_t i = 0; i < d->count; i++)
         for (int32_t k = 0; k < d->items[i].sample_count; k++) {
             const sample *s = &d->items[i].samples[k];
-            size_t at = (size_t)s->group * FEATURE_COUNT;
-            count[s->group]++;
+            uint8_t group = sample_head(d, s).group;
+            size_t at = (size_t)group * FEATURE_COUNT;
+            count[group]++;
+            sample_features(d, &d->items[i], s, features);
             for (size_t j = 0; j < FEATURE_COUNT; j++) {
-                sum[at + j] += s->features[j];
-                square[at + j] += (double)s->features[j] * s->features[j];
+                sum[at + j] += features[j];
+                square[at + j] += (double)features[j] * features[j];
             }
         }
     for (size_t i = 0; i < floats; i++) {
@@ -304,7 +353,7 @@ uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
 }
 
 /* All that a training sees of an example; not what a training itself writes there. */
-static uint64_t hash_example(uint64_t h, const example *e)
+static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
 {
     const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->sample_count, e->is_unmeasured};
     const float times[] = {e->latency_us, e->timer_us, e->weight};
@@ -314,11 +363,14 @@ static uint64_t hash_example(uint64_t h, const example *e)
     h = dataset_hash(h, e->row->family.ptr, e->row->family.len);
     for (int32_t k = 0; k < e->sample_count; k++) {
         const sample *s = &e->samples[k];
-        const uint32_t kernel[] = {(uint32_t)s->op, s->group, s->kin};
-        const float sizes[] = {s->count, s->compute_us, s->memory_us};
+        float features[FEATURE_COUNT];
+        kernel_head head = sample_head(d, s);
+        sample_time t = sample_features(d, e, s, features);
+        const uint32_t kernel[] = {(uint32_t)head.op, head.group, head.kin};
+        const float sizes[] = {s->count, t.compute_us, t.memory_us};
         h = dataset_hash(h, kernel, sizeof kernel);
         h = dataset_hash(h, sizes, sizeof sizes);
-        h = dataset_hash(h, s->features, sizeof s->features);
+        h = dataset_hash(h, features, sizeof features);
     }
     return h;
 }
@@ -331,27 +383,29 @@ static uint64_t hash_all(const dataset *d)
     for (int i = 0; i < d->gpu_count; i++)
         h = dataset_hash(h, d->gpus[i].ptr, d->gpus[i].len);
     for (int32_t i = 0; i < d->count + 2 * d->pair_count; i++)
-        h = hash_example(h, &d->items[i]);
+        h = hash_example(h, d, &d->items[i]);
     return h;
 }
 
 /* Any example may be shown without its stack and its GPU, so what stands for them is seen with it. */
-static void mark_seen(dataset *d, const example *e, const sample *s)
+static void mark_seen(dataset *d, const example *e, kernel_head k)
 {
-    uint32_t group = 1u << s->group;
+    uint32_t group = 1u << k.group;
     d->stack_groups[e->stack] |= group;
     d->stack_groups[e->unknown_stack] |= group;
     d->gpu_groups[e->gpu] |= group;
     d->gpu_groups[UNKNOWN] |= group;
-    d->op_seen[s->op] = 1;
+    d->op_seen[k.op] = 1;
 }
 
-static void widen(dataset *d, const sample *s)
+static void widen(dataset *d, const example *e, const sample *s)
 {
-    float *low = d->low + (size_t)s->group * FEATURE_COUNT, *high = d->high + (size_t)s->group * FEATURE_COUNT;
+    size_t at = (size_t)sample_head(d, s).group * FEATURE_COUNT;
+    float *low = d->low + at, *high = d->high + at, features[FEATURE_COUNT];
+    sample_features(d, e, s, features);
     for (int j = 0; j < FEATURE_COUNT; j++) {
-        low[j] = s->features[j] < low[j] ? s->features[j] : low[j];
-        high[j] = s->features[j] > high[j] ? s->features[j] : high[j];
+        low[j] = features[j] < low[j] ? features[j] : low[j];
+        high[j] = features[j] > high[j] ? features[j] : high[j];
     }
 }
 
@@ -366,8 +420,8 @@ static void see(dataset *d, const int32_t *order, int32_t count)
             d->stack_groups[e->unknown_stack] |= runs;
         }
         for (int32_t k = 0; k < e->sample_count; k++) {
-            mark_seen(d, e, &e->samples[k]);
-            widen(d, &e->samples[k]);
+            mark_seen(d, e, sample_head(d, &e->samples[k]));
+            widen(d, e, &e->samples[k]);
         }
     }
 }
@@ -387,7 +441,7 @@ void dataset_seen(dataset *d, const lists *l)
     for (int32_t i = 0; i < 2 * l->pair_count; i++) {
         const example *e = &d->items[l->pairs[i / 2] + i % 2];
         for (int32_t k = 0; k < e->sample_count; k++)
-            widen(d, &e->samples[k]);
+            widen(d, e, &e->samples[k]);
     }
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         if (d->low[i] > d->high[i]) /* a group that nobody has */
@@ -431,26 +485,25 @@ static void identify(dataset *d, example *e, const measured_row *r, arena *a)
 }
 
 /* Both are made of the same kernels in the same order. */
-static bool is_pair(const example *a, const example *b)
+static bool is_pair(const dataset *d, const example *a, const example *b)
 {
     if (!a || !b || !a->samples || !b->samples || a->sample_count != b->sample_count)
         return false;
-    for (int32_t i = 0; i < a->sample_count; i++)
-        if (a->samples[i].kin != b->samples[i].kin || a->samples[i].op != b->samples[i].op ||
-            a->samples[i].group != b->samples[i].group || a->samples[i].count != b->samples[i].count)
+    for (int32_t i = 0; i < a->sample_count; i++) {
+        kernel_head x = sample_head(d, &a->samples[i]), y = sample_head(d, &b->samples[i]);
+        if (x.kin != y.kin || x.op != y.op || x.group != y.group || a->samples[i].count != b->samples[i].count)
             return false;
+    }
     return true;
 }
 
 static void add_pairs(dataset *d, const builder *b, arena *a)
 {
     for (size_t i = 0; i + 1 < b->asked_count; i += 2) {
-        bool both = is_pair(b->asked[i].made, b->asked[i + 1].made);
+        bool both = is_pair(d, b->asked[i].made, b->asked[i + 1].made);
         for (size_t k = i; k < i + 2; k++) {
-            if (!both) {
-                free(b->asked[k].made->samples);
+            if (!both)
                 continue;
-            }
             example *e = &d->items[d->count + 2 * d->pair_count + (int32_t)(k - i)];
             *e = *b->asked[k].made;
             identify(d, e, &b->asked[k].row, a);
@@ -466,42 +519,81 @@ static bool is_of_another_program(const measured_row *r)
     return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
 }
 
-dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
-                       void *context)
+/* The view of the row's device; those of a precision that allows TF32 are others. */
+static const device_view *view_of(builder *b, const setting *where, arena *a)
 {
-    builder b = {.progress = progress, .context = context};
-    size_t all = 0;
-    for (int t = 0; t < table_count; t++)
-        all += (size_t)tables[t]->rows.count;
-    size_t networks = 0;
-    b.rows = ARENA_ARRAY(a, measured_row *, 3 * all + 1);
+    bool allows_tf32 = where->lower.precision != PRECISION_FP32;
+    for (int32_t i = b->views.count; i-- > 0;)
+        if (b->views.items[i]->device == where->device && b->views.items[i]->allows_tf32 == allows_tf32)
+            return b->views.items[i];
+    device_view *v = ARENA_NEW(a, device_view);
+    *v = view_device(where);
+    *(device_view **)ARENA_PUSH(a, &b->views) = v;
+    return v;
+}
+
+/* The rows that can be used, and what is asked beside them. */
+static void collect_rows(builder *b, measured_rows *const *tables, int table_count, arena *a)
+{
+    size_t all = 0, pairs = 0;
     for (int t = 0; t < table_count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             measured_row *r = &tables[t]->rows.items[i];
             if (!r->reason && is_of_another_program(r))
                 refuse(r, "its norms ran in an extension that its graph does not tell of");
-            if (!r->reason && r->where.device && r->latency_ms > 0) {
-                b.rows[b.row_count++] = r;
-                if (!r->graph.len)
-                    continue;
-                note_device(&b, r->where.device);
-                networks++;
-            }
+            bool is_usable = !r->reason && r->where.device && r->latency_ms > 0;
+            all += is_usable;
+            pairs += is_usable && gives_pair(r);
         }
-    b.asked = ARENA_ARRAY(a, asked, 2 * networks + 1);
-    for (size_t i = 0, measured = b.row_count; i < measured; i++)
-        if (b.rows[i]->graph.len)
-            ask_for_pair(&b, b.rows[i]);
+    b->rows = ARENA_ARRAY(a, measured_row *, all + 2 * pairs + 1);
+    b->asked = ARENA_ARRAY(a, asked, 2 * pairs + 1);
+    for (int t = 0; t < table_count; t++)
+        for (int32_t i = 0; i < tables[t]->rows.count; i++) {
+            measured_row *r = &tables[t]->rows.items[i];
+            if (r->reason || !r->where.device || !(r->latency_ms > 0))
+                continue;
+            b->rows[b->row_count++] = r;
+            if (r->graph.len)
+                note_device(b, r->where.device);
+        }
+    for (size_t i = 0, measured = b->row_count; i < measured; i++)
+        if (gives_pair(b->rows[i]))
+            ask_for_pair(b, b->rows[i]);
+}
+
+static void run_jobs(builder *b, arena *a, fail *f)
+{
+    dataset *d = b->data;
+    size_t workers = threads_available();
+    b->troubles = ARENA_ARRAY(a, sooth_error, workers);
+    b->jobs = ARENA_ARRAY(a, size_t, b->row_count);
+    for (size_t i = 0; i < b->row_count; i++) {
+        b->examples[i].view = view_of(b, &b->rows[i]->where, a);
+        if (i == 0 || (b->rows[i]->graph.len ? !same_graph(b->rows[i], b->rows[i - 1]) : i % 4096 == 0))
+            b->jobs[b->job_count++] = i;
+    }
+    d->kernels = kernels_new();
+    if (!d->kernels)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
+    parallel_for(b->job_count, workers, build_job, b);
+    kernels_close(d->kernels);
+    for (size_t i = 0; i < workers; i++)
+        if (b->troubles[i].code != SOOTH_OK)
+            fail_with(f, b->troubles[i].code, "%s", b->troubles[i].message);
+}
+
+void dataset_build(dataset *d, measured_rows *const *tables, int table_count, arena *a, fail *f,
+                   dataset_progress progress, void *context)
+{
+    builder b = {.data = d, .progress = progress, .context = context};
+    collect_rows(&b, tables, table_count, a);
     if (b.row_count == 0)
         fail_with(f, SOOTH_ERROR_INPUT, "no row can be used: each has an unknown GPU, no graph or no latency");
     qsort(b.rows, b.row_count, sizeof *b.rows, compare_rows);
     b.examples = ARENA_ARRAY(a, example, b.row_count);
-    b.jobs = ARENA_ARRAY(a, size_t, b.row_count);
-    for (size_t i = 0; i < b.row_count; i++)
-        if (i == 0 || (b.rows[i]->graph.len ? !same_graph(b.rows[i], b.rows[i - 1]) : i % 4096 == 0))
-            b.jobs[b.job_count++] = i;
-    parallel_for(b.job_count, threads_available(), build_job, &b);
-    dataset *d = ARENA_NEW(a, dataset);
+    d->made = ARENA_ARRAY(a, sample *, b.row_count);
+    d->made_count = b.row_count;
+    run_jobs(&b, a, f);
     d->items = ARENA_ARRAY(a, example, b.row_count);
     static const char *const UNKNOWN_NAMES[UNKNOWN_STACKS] = {"unknown", "unknown eager", "unknown compiled",
                                                               "unknown engine"};
@@ -527,12 +619,14 @@ dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, 
     d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
     d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
-    return d;
 }
 
 void dataset_free(dataset *d)
 {
-    for (int32_t i = 0; i < d->count + 2 * d->pair_count; i++)
-        free(d->items[i].samples);
-    d->count = d->pair_count = 0;
+    for (size_t i = 0; i < d->made_count; i++)
+        free(d->made[i]);
+    for (int32_t i = 0; i < d->count; i++)
+        free(d->items[i].corrections);
+    kernels_free(d->kernels);
+    *d = (dataset){.count = 0};
 }

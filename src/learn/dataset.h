@@ -2,22 +2,22 @@
 #ifndef SOOTH_LEARN_DATASET_H
 #define SOOTH_LEARN_DATASET_H
 
+#include "learn/kernels.h"
 #include "learn/rows.h"
 #include "predict/net.h"
 
+/* A kernel of a program. */
 typedef struct sample {
-    int16_t op;
-    uint8_t group;
-    bool is_new; /* training has not seen its like (kin) in networks; see dataset_seen() */
+    uint32_t work : KERNEL_BITS; /* this and the next: its number in dataset.kernels */
+    uint32_t is_new : 1;         /* training has not seen its like (kin) in networks; see dataset_seen() */
+    uint32_t reuse;
     float count;
-    uint32_t kin;                /* see work.h */
-    float compute_us, memory_us; /* of the ideal machine at its base clock, one run */
-    float correction;            /* by the trees of forests.h, a logarithm; nothing while the networks are trained */
-    float features[FEATURE_COUNT];
 } sample;
 
 typedef struct example {
-    sample *samples; /* sorted by group */
+    sample *samples; /* sorted by group; examples of the same program share them */
+    float *
+        corrections; /* of each, by the trees of forests.h, a logarithm; NULL: none, as while the networks are trained */
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];
     int stack, gpu;    /* in dataset.stacks and dataset.gpus */
@@ -26,12 +26,14 @@ typedef struct example {
     float timer_us;                     /* of it, what the row's timer adds by its source's account */
     float host_count[WORK_GROUP_COUNT]; /* launches by group */
     const measured_row *row;
-    uint64_t architecture; /* hash of row_architecture() */
+    const device_view *view; /* of the row's device */
+    uint64_t architecture;   /* hash of row_architecture() */
     float weight;
     bool is_unmeasured; /* one of a pair */
 } example;
 
 typedef struct dataset {
+    kernel_store *kernels;
     example *items; /* measured ones, then pairs */
     int32_t count;
     /* The same network in the same setting with a batch and, the example after it, with twice that. Nobody measured them, but the larger one takes no less time: training
@@ -45,12 +47,26 @@ typedef struct dataset {
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
     float *low, *high;   /* the same, of those last given to dataset_seen() */
     uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, of those too */
+    sample **made; /* what threads made, which is not in the arena: samples of programs */
+    size_t made_count;
 } dataset;
 
-/* Builds examples of every usable row of the tables, on all cores. Rows that cannot be lowered get their `reason`. `progress` may be NULL. */
+static inline kernel_head sample_head(const dataset *d, const sample *s)
+{
+    return kernels_head(d->kernels, s->work);
+}
+/* What it takes on the ideal machine at its base clock, one run. */
+typedef struct sample_time {
+    float compute_us, memory_us;
+} sample_time;
+/* That, and what the networks see of it, on the device of `e`. */
+sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT]);
+
+/* Builds examples of every usable row of the tables, on all cores. Rows that cannot be lowered get their `reason`. `progress` may be NULL. `d` is
+ * the caller's and all zero before, so that it can be freed after a failure too. */
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
-dataset *dataset_build(measured_rows *const *tables, int table_count, arena *a, fail *f, dataset_progress progress,
-                       void *context);
+void dataset_build(dataset *d, measured_rows *const *tables, int table_count, arena *a, fail *f,
+                   dataset_progress progress, void *context);
 /* The hash of bytes after those that gave `h`. */
 uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size);
 /* Lists of examples that a training is of; of pairs, the first of each. */
@@ -66,7 +82,7 @@ void dataset_seen(dataset *d, const lists *l);
 uint64_t architecture_hash(const measured_row *r, arena *a);
 bool row_is_left(const measured_row *r, uint64_t architecture, double share);
 
-/* The samples are not in the arena: threads made them. */
+/* Gives back what is not in the arena: threads made it. Before the arena is freed. */
 void dataset_free(dataset *d);
 
 #endif

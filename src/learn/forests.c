@@ -10,9 +10,10 @@ enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 /* Where so little of a row's time is the kernel's, the row says little about it. */
 static const float LEAST_SHARE = 0.05F;
 
-static bool belongs(const example *e, work_group g, int gpu)
+static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
 {
-    return e->sample_count == 1 && e->samples[0].group == (uint8_t)g && (gpu == ANY_GPU || e->gpu == gpu);
+    return e->sample_count == 1 && sample_head(d, &e->samples[0]).group == (uint8_t)g &&
+           (gpu == ANY_GPU || e->gpu == gpu);
 }
 
 static int stack_of(const trainer *t, const example *e, work_group g)
@@ -55,7 +56,7 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
 {
     size_t room = 0;
     for (int32_t i = 0; i < from->count; i++)
-        room += belongs(&from->data->items[from->order[i]], g, gpu);
+        room += belongs(from->data, &from->data->items[from->order[i]], g, gpu);
     *rows = (gathered){.count = 0};
     if (room < LEAST_ROWS)
         return true;
@@ -66,12 +67,14 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
         return false;
     for (int32_t i = 0; i < from->count; i++) {
         const example *e = &from->data->items[from->order[i]];
-        if (!belongs(e, g, gpu))
+        if (!belongs(from->data, e, g, gpu))
             continue;
+        float features[FEATURE_COUNT];
         int stack = stack_of(from->t, e, g);
         stacks[stack / 32] |= 1u << stack % 32;
         size_t at = rows->count++;
-        forest_input(e->samples[0].features, stack, net_op(&from->t->net, e->samples[0].op),
+        sample_features(from->data, e, &e->samples[0], features);
+        forest_input(features, stack, net_op(&from->t->net, sample_head(from->data, &e->samples[0]).op),
                      rows->inputs + at * FOREST_WIDTH);
         rows->weight[at] = kernel_share(from->t, e, from->errors[i]);
         rows->target[at] = -from->errors[i] / rows->weight[at];
@@ -156,16 +159,31 @@ forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *or
     return (forest_set){set->items, set->count, set->tree_count, edges, trees};
 }
 
-void forests_apply(const forest_set *set, const trainer *t, dataset *data)
+void forests_forget(dataset *data)
 {
     for (int32_t i = 0; i < data->count; i++) {
-        const example *e = &data->items[i];
+        free(data->items[i].corrections);
+        data->items[i].corrections = NULL;
+    }
+}
+
+void forests_apply(const forest_set *set, const trainer *t, dataset *data, const int32_t *order, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        example *e = &data->items[order[i]];
+        if (!e->corrections)
+            e->corrections = malloc(((size_t)e->sample_count + 1) * sizeof *e->corrections);
+        if (!e->corrections)
+            fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for what the trees say");
         for (int32_t k = 0; k < e->sample_count; k++) {
-            sample *s = &e->samples[k];
-            work_group g = (work_group)s->group;
-            int stack = stack_of(t, e, g);
-            const forest *f = forest_find(set, g, e->gpu, stack);
-            s->correction = f ? forest_correction(set, f, s->features, stack, net_op(&t->net, s->op)) : 0;
+            const sample *s = &e->samples[k];
+            kernel_head head = sample_head(data, s);
+            int stack = stack_of(t, e, (work_group)head.group);
+            const forest *f = forest_find(set, (work_group)head.group, e->gpu, stack);
+            float features[FEATURE_COUNT];
+            if (f)
+                sample_features(data, e, s, features);
+            e->corrections[k] = f ? forest_correction(set, f, features, stack, net_op(&t->net, head.op)) : 0;
         }
     }
 }

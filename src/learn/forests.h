@@ -17,7 +17,9 @@ typedef struct forests_watch {
 forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count,
                         const forests_watch *watch, arena *a);
 
-/* Sets the corrections of all samples by the forests; by none: to nothing. */
-void forests_apply(const forest_set *set, const trainer *t, dataset *data);
+/* Sets the corrections of the examples `order[0 … count)` by the forests. */
+void forests_apply(const forest_set *set, const trainer *t, dataset *data, const int32_t *order, int32_t count);
+/* No example has corrections any more. */
+void forests_forget(dataset *data);
 
 #endif

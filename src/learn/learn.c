@@ -207,7 +207,7 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
     size_t n = 0;
     for (int32_t i = 0; i < l->seen.network_count; i++)
         for (int32_t k = 0; k < l->data->items[l->seen.networks[i]].sample_count; k++)
-            seen[n++] = l->data->items[l->seen.networks[i]].samples[k].kin;
+            seen[n++] = sample_head(l->data, &l->data->items[l->seen.networks[i]].samples[k]).kin;
     qsort(seen, n, sizeof *seen, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -226,7 +226,7 @@ static void mark_new(const lessons *l)
     for (int32_t i = 0; i < l->apart_count; i++) {
         const example *e = &l->data->items[l->apart[i]];
         for (int32_t k = 0; k < e->sample_count; k++)
-            e->samples[k].is_new = !weights_seen(&v, e->samples[k].kin);
+            e->samples[k].is_new = !weights_seen(&v, sample_head(l->data, &e->samples[k]).kin);
     }
     free(seen);
 }
@@ -629,7 +629,6 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     if (stage > 0 || epoch > 0)
         for (int done = 0; done <= stage; done++)
             l.residuals.resumed_at += done < stage ? epochs_of(&l, (learn_stage)done) : epoch;
-    const forest_set none = {.count = 0};
     const forests_watch watch = {options->growing, options->context, options->stop};
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
@@ -643,14 +642,14 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
             trainer_restart(&l.trainer, data, options->seed + (uint64_t)stage);
         hide_unseen(&l, (learn_stage)stage);
         dataset_seen(data, &l.seen);
-        forests_apply(&none, &l.trainer, data);
+        forests_forget(data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
         if (stage == STAGE_NETWORKS) { /* what the others tell is of networks and of new GPUs */
             forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
             if (options->stop && *options->stop)
                 return NULL;
-            forests_apply(&grown, &l.trainer, data);
+            forests_apply(&grown, &l.trainer, data, l.apart, l.apart_count);
         }
         if (keeps_apart((learn_stage)stage))
             keep_residuals(&l, (learn_stage)stage);

@@ -116,7 +116,9 @@ typedef struct shard {
     bool has_no_memory;
     /* Totals by example, microseconds. */
     double *device_us, *latency_us, *new_us;
-    float *slope; /* of the loss by the device time of the example */
+    double *ideal_us, *new_ideal_us;
+    float *slope;                         /* of the loss by the device time of the example */
+    sample_time *times[WORK_GROUP_COUNT]; /* of kernels, in the order of the passes */
 } shard;
 
 enum { HIDES_STACK = 1, HIDES_GPU = 2 };
@@ -145,12 +147,13 @@ static int gpu_in(const shard *s, int32_t i, int g)
 /* By chance that forward and backward have in common, and every number of cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
+    int op = net_op(s->net, sample_head(s->data, &e->samples[k]).op);
     if (e->is_unmeasured) /* both of a pair are the same kernels */
-        return net_op(s->net, e->samples[k].op);
+        return op;
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
     h = (h ^ (h >> 16)) * 0x7feb352du;
     h = (h ^ (h >> 15)) * 0x846ca68bu;
-    return (h ^ (h >> 16)) < s->op_limit ? UNKNOWN : net_op(s->net, e->samples[k].op);
+    return (h ^ (h >> 16)) < s->op_limit ? UNKNOWN : op;
 }
 
 static size_t group_samples(const shard *s, int g)
@@ -166,14 +169,18 @@ static size_t group_samples(const shard *s, int g)
 static void gather(const shard *s, int g, const net_pass *p)
 {
     float *input = p->input;
+    sample_time *t = s->times[g];
     const float *mean = s->data->mean + (size_t)g * FEATURE_COUNT, *scale = s->data->scale + (size_t)g * FEATURE_COUNT;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
         const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, input += INPUT_WIDTH) {
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, input += INPUT_WIDTH) {
             const float *op = s->net->params + s->net->at.ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
-            memcpy(input, e->samples[k].features, FEATURE_COUNT * sizeof *input);
+            *t = sample_features(s->data, e, &e->samples[k], input);
+            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * e->samples[k].count);
+            s->ideal_us[i] += ideal;
+            s->new_ideal_us[i] += e->samples[k].is_new ? ideal : 0;
             net_clamp(s->net, (work_group)g, input);
             for (int j = 0; j < FEATURE_COUNT; j++)
                 input[j] = (input[j] - mean[j]) * scale[j];
@@ -184,7 +191,7 @@ static void gather(const shard *s, int g, const net_pass *p)
     }
 }
 
-static double sample_us(const sample *k, const float *heads, const head_bounds *most)
+static double sample_us(const sample_time *k, const float *heads, const head_bounds *most)
 {
     return k->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute) +
            k->memory_us * net_factor(heads[HEAD_MEMORY], most->memory) +
@@ -194,29 +201,18 @@ static double sample_us(const sample *k, const float *heads, const head_bounds *
 static void add_times(const shard *s, int g, const net_pass *p)
 {
     const float *heads = p->heads;
+    const sample_time *t = s->times[g];
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS) {
-            double us = sample_us(&e->samples[k], heads, &most) * e->samples[k].count;
-            if (e->samples[k].correction != 0)
-                us *= exp((double)e->samples[k].correction);
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS) {
+            double us = sample_us(t, heads, &most) * e->samples[k].count;
+            if (e->corrections && e->corrections[k] != 0)
+                us *= exp((double)e->corrections[k]);
             s->device_us[i] += us;
             s->new_us[i] += e->samples[k].is_new ? us : 0;
         }
     }
-}
-
-static float example_novelty(const example *e, double new_us, double us)
-{
-    double new_ideal = 0, ideal = 0;
-    for (int32_t k = 0; k < e->sample_count; k++) {
-        const sample *x = &e->samples[k];
-        double all = (double)(fmaxf(x->compute_us, x->memory_us) * x->count);
-        ideal += all;
-        new_ideal += x->is_new ? all : 0;
-    }
-    return (float)novelty_of(new_ideal, ideal, new_us, us);
 }
 
 /* The host's part of each example, the loss, and its slopes. */
@@ -244,7 +240,7 @@ static void finish_examples(shard *s)
         if (s->errors)
             s->errors[i] = (float)error;
         if (s->novelty)
-            s->novelty[i] = example_novelty(e, s->new_us[i], s->device_us[i]);
+            s->novelty[i] = (float)novelty_of(s->new_ideal_us[i], s->ideal_us[i], s->new_us[i], s->device_us[i]);
         s->loss += e->weight * (sqrt(1 + scaled * scaled) - 1) * s->huber;
         if (!s->gradient)
             continue;
@@ -273,7 +269,7 @@ static float slope_within(float head, float most, float slope)
 }
 
 /* `slope`, of the loss by the kernel's time, becomes that by its three numbers. */
-static void slope_numbers(const sample *x, const head_bounds *most, float *heads, float slope)
+static void slope_numbers(const sample_time *x, const head_bounds *most, float *heads, float slope)
 {
     float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
     float memory = slope * x->memory_us * net_factor(heads[HEAD_MEMORY], most->memory);
@@ -288,17 +284,17 @@ static void slope_numbers(const sample *x, const head_bounds *most, float *heads
 static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
 
 /* The kernels of a pair, each by its share of the larger one's time. */
-static void slope_pair(const shard *s, int g, int32_t i, float *heads)
+static void slope_pair(const shard *s, int g, int32_t i, const sample_time *times, float *heads)
 {
     const example *half = &s->data->items[s->order[i]], *whole = half + 1;
     const head_bounds bounds = net_bounds((work_group)g);
     int32_t from = half->first_of_group[g], count = half->first_of_group[g + 1] - from;
     for (int32_t k = 0; k < count; k++) {
-        const sample *x = &half->samples[from + k], *y = &whole->samples[from + k];
+        const sample_time *x = times + k, *y = x + count;
         float *heads_x = heads + (ptrdiff_t)k * HEADS, *heads_y = heads_x + (ptrdiff_t)count * HEADS;
         double half_us = sample_us(x, heads_x, &bounds), whole_us = sample_us(y, heads_y, &bounds);
         double most_us = MOST_OF_HALF * whole_us + SHORT_US, least_us = LEAST_OF_HALF * whole_us;
-        double slope = s->pair_weight * whole_us * y->count / s->device_us[i + 1];
+        double slope = s->pair_weight * whole_us * whole->samples[from + k].count / s->device_us[i + 1];
         double of_half = half_us > most_us ? slope : half_us < least_us ? -slope : 0;
         double of_whole = half_us > most_us    ? -slope * MOST_OF_HALF / most_us
                           : half_us < least_us ? slope / whole_us
@@ -312,17 +308,19 @@ static void slope_pair(const shard *s, int g, int32_t i, float *heads)
 static void slope_heads(const shard *s, int g, const net_pass *p)
 {
     float *heads = p->heads;
+    const sample_time *t = s->times[g];
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         int32_t count = e->first_of_group[g + 1] - e->first_of_group[g];
         if (e->is_unmeasured) {
-            slope_pair(s, g, i++, heads);
+            slope_pair(s, g, i++, t, heads);
             heads += (ptrdiff_t)2 * count * HEADS;
+            t += (ptrdiff_t)2 * count;
             continue;
         }
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, heads += HEADS)
-            slope_numbers(&e->samples[k], &most, heads, s->slope[i] * e->samples[k].count);
+        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS)
+            slope_numbers(t, &most, heads, s->slope[i] * e->samples[k].count);
     }
 }
 
@@ -433,22 +431,27 @@ static size_t backward_floats(int g, size_t n)
 /* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. */
 static bool run_shard(shard *s)
 {
-    size_t floats = 0, most_back = 0;
+    size_t floats = 0, most_back = 0, samples = 0;
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         size_t n = group_samples(s, g), back = backward_floats(g, n);
         floats += net_pass_floats((work_group)g, n);
+        samples += n;
         most_back = back > most_back ? back : most_back;
     }
     size_t count = (size_t)s->count;
-    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 3 * sizeof(double) + 1);
+    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 5 * sizeof(double) +
+                         samples * sizeof(sample_time) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* first, for their alignment */
     s->device_us = doubles;
     s->latency_us = doubles + count;
     s->new_us = doubles + 2 * count;
-    float *next = (float *)(void *)(doubles + 3 * count);
-    memset(doubles, 0, 3 * count * sizeof(double));
+    s->ideal_us = doubles + 3 * count;
+    s->new_ideal_us = doubles + 4 * count;
+    sample_time *times = (sample_time *)(void *)(doubles + 5 * count);
+    float *next = (float *)(void *)(times + samples);
+    memset(doubles, 0, 5 * count * sizeof(double));
     s->slope = next;
     next += count;
     net_pass passes[WORK_GROUP_COUNT];
@@ -456,6 +459,8 @@ static bool run_shard(shard *s)
         size_t n = group_samples(s, g);
         passes[g] = net_pass_at(s->net, (work_group)g, n, next);
         next += net_pass_floats((work_group)g, n);
+        s->times[g] = times;
+        times += n;
         gather(s, g, &passes[g]);
         net_forward(s->net, (work_group)g, &passes[g]);
         add_times(s, g, &passes[g]);
@@ -580,7 +585,7 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
 {
     net averaged = t->net;
     averaged.params = t->average;
-    enum { AT_ONCE = 64 };
+    enum { AT_ONCE = 16 };
     size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
     shard *shards = calloc(parts + 1, sizeof *shards);
     if (!shards)

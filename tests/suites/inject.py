@@ -2,7 +2,7 @@
 """The k-th call of the system fails, for k = 1, 2, 3 …: allocations, opening, reading, writing, syncing and renaming files, mapping, threads.
 
 Every command then either does what it does without the failure, or ends with exit code 5 and a message, without a part of a file, without a
-file of its own beside it, and with no memory that is not given back. Calls that are cut short or interrupted (EINTR) change nothing.
+file of its own beside it, and with no memory that is not given back. Calls that are cut short or interrupted (EINTR) change nothing. A mapped file that becomes shorter is told as that, with exit code 3.
 
     inject.py [COMMAND…]
 
@@ -24,7 +24,7 @@ BUILD = hostile.BUILD
 ALL = os.environ.get("SOOTH_INJECT") == "all"
 FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
 NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
-FIRST, MORE = 12, 12  # k that are tried without ALL: the first ones, and so many spread over the others
+FIRST, MORE = 8, 8  # k that are tried without ALL: the first ones, and so many spread over the others
 LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps of a thread
 TIMEOUT_S = 120
 
@@ -80,6 +80,7 @@ def fill(folder):
     put("slices.csv", "\n".join(slice_rows()) + "\n")
     put("script.pt", refused.torchscript())
     put("export.pt2", refused.archive(("m/models/model.json", refused.pt2([("x", "y")]))))
+    put("convnet.onnx.gz", (BUILD / "tests/models/convnet.onnx.gz").read_bytes())
     put("out", "old\n")
     put("more", "old\n")
     (folder / "gpus").mkdir()
@@ -87,10 +88,9 @@ def fill(folder):
         line + "\n" for line in (hostile.TESTS.parent / "data/gpus/t4.txt").read_text().splitlines() if not re.match("name|vendor|alias", line)))
 
 
-BUILT = BUILD / "tests/models"
 COMMANDS = {
     "inspect": ["inspect", "small.onnx", "--batch", "2", "-o", "out"],
-    "inspect (gzip, JSON)": ["inspect", str(BUILT / "convnet.onnx.gz"), "-f", "json", "--shape", "x=?,3,8,8", "-o", "out"],
+    "inspect (gzip, JSON)": ["inspect", "convnet.onnx.gz", "-f", "json", "--shape", "x=?,3,8,8", "-o", "out"],
     "inspect (zoo, DOT)": ["inspect", "zoo:resnet18", "-f", "dot", "--dim", "N=1"],
     "inspect (standard input)": ["inspect", "-", "--batch", "2"],
     "inspect (TorchScript)": ["inspect", "script.pt", "--shape", "x=2,3"],
@@ -201,6 +201,12 @@ def check(bench, name):
                 problem = judge(bench, done, whole, files, blocks, kind in NO_FAILURES)
                 if problem:
                     wrong.append(f"{kind} {k}{' and all after' if all_after else ''}: {problem}")
+    bench.run(name, "shrink", 0)
+    for k in range(1, bench.calls + 1):
+        done = bench.run(name, "shrink", k)
+        tried += 1
+        if done.returncode != 3 or b"became shorter while it was read" not in done.stderr or {bench.files[n] for n in ("out", "more")} != {b"old\n"}:
+            wrong.append(f"mapped file {k} becomes empty: exit {done.returncode}: {done.stderr.decode()}")
     return wrong, tried
 
 

@@ -63,6 +63,10 @@ def names():
     yield "ZIP: two entries of one name (TorchScript)", torchscript(("m/data.pkl", NOTHING)), "two entries of the ZIP archive are called 'm/data.pkl', at byte"
     yield "ZIP: two entries of one name (Keras)", archive(("config.json", b"{}"), ("config.json", b"{}"), ("metadata.json", b"{}")), "are called 'config.json'"
     yield "ZIP: two entries of one name (.pt2)", archive(("m/models/model.json", pt2([("x", "y")])), ("m/models/model.json", b"{}")), "are called 'm/models/model.json'"
+    for packing in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        whole = archive(("m/code/__torch__/m.py", NET), ("m/data.pkl", OBJECT), ("m/constants.pkl", NOTHING), packing=packing)
+        sum_at = whole.index(b"PK\1\2") + 16  # of the first entry of the directory
+        yield f"ZIP: an entry with another checksum, method {packing}", whole[:sum_at] + bytes([whole[sum_at] ^ 1]) + whole[sum_at + 1:], "has another checksum than its directory says"
     for name in ("/etc/passwd", "m/../../etc/passwd", "..", "m\\..\\..\\x", "C:\\x"):
         yield f"ZIP: an entry called {name}", torchscript((name, b"x")), "which leads out of it, at byte"
     for location in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\b", "C:\\b"):

@@ -2,6 +2,7 @@
  *
  *     INJECT=KIND:K       malloc, open, read, write, fsync, rename, mmap, thread: fails as a system does
  *                         read-short, write-short, read-again, write-again: one byte, or EINTR, which is no error
+ *                         shrink: the file that was mapped becomes empty
  *     INJECT_ALL_AFTER=1  all calls after it fail too
  *     INJECT_REPORT=FILE  at the end: how many calls there were, and how many blocks of memory are not freed */
 #define _GNU_SOURCE
@@ -32,12 +33,13 @@ typedef enum kind {
     WRITE_SHORT,
     READ_AGAIN,
     WRITE_AGAIN,
+    SHRINK,
     NO_KIND,
 } kind;
 
 static const char *const NAMES[NO_KIND] = {
-    "malloc", "open",   "read",       "write",       "fsync",      "rename",
-    "mmap",   "thread", "read-short", "write-short", "read-again", "write-again",
+    "malloc", "open",       "read",        "write",      "fsync",       "rename", "mmap",
+    "thread", "read-short", "write-short", "read-again", "write-again", "shrink",
 };
 
 static kind chosen = NO_KIND;
@@ -132,7 +134,14 @@ void *mmap(void *at, size_t size, int protection, int flags, int file, off_t off
     if (fails(MMAP))
         return errno = ENOMEM, MAP_FAILED;
     void *(*real)(void *, size_t, int, int, int, off_t) = next("mmap");
-    return real(at, size, protection, flags, file, offset);
+    void *p = real(at, size, protection, flags, file, offset);
+    if (file >= 0 && fails(SHRINK)) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        if (truncate(path, 0) != 0)
+            abort();
+    }
+    return p;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */

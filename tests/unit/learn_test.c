@@ -62,6 +62,24 @@ typedef struct made {
     sample samples[EXAMPLES][KERNELS];
 } made;
 
+/* On which FLOPs and bytes are microseconds. */
+static const device_view ONE_A_MICROSECOND = {
+    .sms = 1, .bandwidth_b_s = 1e6, .vector_flops = 1e6, .threads_per_sm = 128};
+
+static void set_work(made *m, sample *s, const work *w)
+{
+    kernel_number number;
+    assert_true(kernels_add(m->data.kernels, w, 1, &number));
+    s->work = number.work;
+    s->reuse = number.reuse;
+}
+
+static void unmake(made *m)
+{
+    dataset_free(&m->data);
+    arena_free(&m->arena);
+}
+
 static float pseudo(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -74,13 +92,15 @@ static void make(made *m)
     m->fail.error = &m->error;
     arena_init(&m->arena, &m->fail, (size_t)1 << 28);
     dataset *d = &m->data;
+    d->kernels = kernels_new();
+    assert_non_null(d->kernels);
     size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
     d->mean = ARENA_ARRAY(&m->arena, float, floats);
     d->scale = ARENA_ARRAY(&m->arena, float, floats);
     d->low = ARENA_ARRAY(&m->arena, float, floats);
     d->high = ARENA_ARRAY(&m->arena, float, floats);
     for (size_t i = 0; i < floats; i++)
-        d->scale[i] = d->high[i] = 1, d->low[i] = -1;
+        d->scale[i] = i % FEATURE_COUNT < WORK_FEATURES, d->high[i] = 1, d->low[i] = -1;
     for (int i = 0; i < UNKNOWN_STACKS; i++)
         d->stacks[i] = STR("unknown");
     d->gpus[0] = STR("unknown");
@@ -102,20 +122,22 @@ static void make(made *m)
                        .unknown_stack = net_unknown_stack(RUNTIME_EAGER),
                        .gpu = 1,
                        .row = &m->rows[i],
+                       .view = &ONE_A_MICROSECOND,
                        .weight = 1};
         e->architecture = (uint64_t)i * 1000;
         for (int k = 0; k < KERNELS; k++) {
             sample *s = &m->samples[i][k];
-            s->group = (uint8_t)(k * 3 % WORK_GROUP_COUNT);
-            s->op = (int16_t)(1 + k);
+            work w = {.group = (work_group)(k * 3 % WORK_GROUP_COUNT),
+                      .op = (int16_t)(1 + k),
+                      .kin = (uint32_t)(i * 10 + k),
+                      .flops = 20 * pseudo(&seed)};
+            w.bytes = 20 * pseudo(&seed);
+            for (int j = 0; j < WORK_FEATURES; j++)
+                w.features[j] = 2 * pseudo(&seed) - 1;
+            set_work(m, s, &w);
             s->count = 1 + (float)k;
-            s->kin = (uint32_t)(i * 10 + k);
-            s->compute_us = 20 * pseudo(&seed);
-            s->memory_us = 20 * pseudo(&seed);
-            for (int j = 0; j < FEATURE_COUNT; j++)
-                s->features[j] = 2 * pseudo(&seed) - 1;
-            e->latency_us += s->count * (s->compute_us * 2 + s->memory_us + 3);
-            e->host_count[s->group] += s->count;
+            e->latency_us += s->count * ((float)w.flops * 2 + (float)w.bytes + 3);
+            e->host_count[w.group] += s->count;
         }
         /* KERNELS groups in ascending order: 0, 3, 6 … */
         for (int g = 0; g <= WORK_GROUP_COUNT; g++)
@@ -173,7 +195,7 @@ static void slopes(void **state)
             fail_msg("parameter %zu: slope %g, difference %g", i, slope, difference);
     }
     assert_true(checked > 50);
-    arena_free(&m.arena);
+    unmake(&m);
 }
 
 /* Two examples that nobody measured, the second with twice the batch of the first: microseconds that they are said to take. */
@@ -200,10 +222,13 @@ static void halves_take_less(void **state)
     m.data.count = EXAMPLES - 2;
     m.data.pair_count = 1;
     for (int k = 0; k < KERNELS; k++) { /* as if a half took five times as long */
-        sample *half = &m.samples[EXAMPLES - 2][k], *whole = &m.samples[EXAMPLES - 1][k];
-        whole->compute_us = 100;
-        whole->memory_us = 100;
-        half->compute_us = half->memory_us = 500;
+        for (int whole = 0; whole < 2; whole++) {
+            sample *s = &m.samples[EXAMPLES - 2 + whole][k];
+            work w;
+            kernels_get(m.data.kernels, (kernel_number){s->work, s->reuse}, &w);
+            w.flops = w.bytes = whole ? 100 : 500;
+            set_work(&m, s, &w);
+        }
     }
     trainer t;
     trainer_init(&t, &m.data, 3, &m.arena);
@@ -224,7 +249,54 @@ static void halves_take_less(void **state)
     say_pair(&t, &m, after);
     assert_true(after[0] < after[1]);
     assert_true(isfinite(loss) && loss < 0.3); /* the measured ones are learned beside */
-    arena_free(&m.arena);
+    unmake(&m);
+}
+
+/* Works come out as they went in; equal ones have one number, and what of their inputs may be in a cache is apart. */
+static void works_are_kept(void **state)
+{
+    (void)state;
+    enum { WORKS = 3000 };
+    kernel_store *store = kernels_new();
+    assert_non_null(store);
+    static work works[WORKS];
+    static kernel_number numbers[WORKS], again[WORKS];
+    uint32_t seed = 3;
+    for (int i = 0; i < WORKS; i++) {
+        work *w = &works[i];
+        *w = (work){.group = (work_group)(i % WORK_GROUP_COUNT),
+                    .op = (int16_t)(i % 200),
+                    .kin = (uint32_t)i * 77u,
+                    .count = 1,
+                    .product_dtype = (uint8_t)(i % 20),
+                    .is_unknown = i % 7 == 0};
+        double *const doubles[] = {&w->flops,   &w->macs, &w->bytes,   &w->weight_bytes, &w->elements, &w->operands,
+                                   &w->threads, w->gemm,  w->gemm + 1, w->gemm + 2,      w->gemm + 3};
+        for (size_t k = 0; k < sizeof doubles / sizeof *doubles; k++)
+            *doubles[k] = i % 3 ? (double)pseudo(&seed) * 1e18 : (double)(i * (int)k);
+        for (int k = 0; k < WORK_FEATURES; k++)
+            w->features[k] = k % 4 ? pseudo(&seed) - 0.5F : i % 5 ? 0 : -0.0F;
+        for (int k = 0; k < 2; k++)
+            w->reuse[k] = i % 2 ? w->features[WORK_REUSE + k] : pseudo(&seed);
+    }
+    assert_true(kernels_add(store, works, WORKS, numbers) && kernels_add(store, works, WORKS, again));
+    assert_memory_equal(numbers, again, sizeof numbers);
+    work elsewhere = works[1];
+    kernel_number other;
+    for (int k = 0; k < 2; k++)
+        elsewhere.reuse[k] = elsewhere.features[WORK_REUSE + k] = 3.5F;
+    assert_true(kernels_add(store, &elsewhere, 1, &other));
+    assert_true(other.work == numbers[1].work && other.reuse != numbers[1].reuse);
+    kernels_close(store);
+    for (int i = 0; i < WORKS; i++) {
+        work out;
+        memset(&out, 0, sizeof out);
+        kernels_get(store, numbers[i], &out);
+        assert_memory_equal(&out, &works[i], sizeof out);
+        kernel_head head = kernels_head(store, numbers[i].work);
+        assert_true(head.kin == works[i].kin && head.op == works[i].op && head.group == works[i].group);
+    }
+    kernels_free(store);
 }
 
 /* ---- the whole of it ---------------------------------------------------------------------------------------------- */
@@ -296,8 +368,8 @@ static void same_again(void **state)
     } else {
         fail_msg("%s", m.error.message);
     }
-    arena_free(&m.arena);
-    arena_free(&n.arena);
+    unmake(&m);
+    unmake(&n);
 }
 
 /* Stopped in the middle, then called again: as if it had not been stopped. */
@@ -403,8 +475,8 @@ static void goes_on(void **state)
     assert_memory_equal(whole, resumed, size);
     refuse_cut(&n, &options, path);
     unlink(path);
-    arena_free(&m.arena);
-    arena_free(&n.arena);
+    unmake(&m);
+    unmake(&n);
 }
 
 /* For new GPUs builds of one framework are one by their major version; others stay what they are. */
@@ -507,7 +579,7 @@ static void absurd_numbers(void **state)
     assert_true(v.seen_count > 1);
     with_number(&m, bytes, size, (size_t)((const char *)v.seen - bytes), v.seen[1], "not in order");
     with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - bytes), bits_of(NAN), "trees");
-    arena_free(&m.arena);
+    unmake(&m);
 }
 
 static void bad_weights(void **state)
@@ -533,16 +605,21 @@ static void bad_weights(void **state)
     with_tree(&m, bytes, size, FOREST_WIDTH, (forest){.count = 1}, "trees do not fit together");
     with_tree(&m, bytes, size, 0, (forest){.first = 1, .count = 1}, "trees do not fit together");
     with_tree(&m, bytes, size, 0, (forest){.kind = FOREST_GROUPS, .count = 1}, "trees do not fit together");
-    arena_free(&m.arena);
+    unmake(&m);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),         cmocka_unit_test(slopes),
-        cmocka_unit_test(halves_take_less), cmocka_unit_test(fixed_times_are_bounded),
-        cmocka_unit_test(same_again),       cmocka_unit_test(goes_on),
-        cmocka_unit_test(bad_weights),      cmocka_unit_test(absurd_numbers),
+        cmocka_unit_test(products),
+        cmocka_unit_test(slopes),
+        cmocka_unit_test(works_are_kept),
+        cmocka_unit_test(halves_take_less),
+        cmocka_unit_test(fixed_times_are_bounded),
+        cmocka_unit_test(same_again),
+        cmocka_unit_test(goes_on),
+        cmocka_unit_test(bad_weights),
+        cmocka_unit_test(absurd_numbers),
         cmocka_unit_test(major_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

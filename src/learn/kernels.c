@@ -1,0 +1,342 @@
+/* kernels.c: works as bytes. Each column of works (a number that all have) has few values: a table of them, and of each work where in the
+ * tables its values stand, in one to five bytes; zeros are left out. */
+#include "learn/kernels.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* The number of a work is the place of its first byte, by 4: its block, and where in that. */
+enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
+
+/* Columns of 32 bits: doubles of a work in two halves, then its features. */
+enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASK_BYTES = (COLUMNS + 7) / 8 };
+enum { HEAD_BYTES = 8 + MASK_BYTES, MOST_BYTES = HEAD_BYTES + 5 * COLUMNS };
+
+/* Values by number, and numbers by value. */
+typedef struct values {
+    void *items; /* of one size each */
+    uint32_t count, capacity;
+    uint32_t *slots; /* numbers + 1, by hash; at most half full */
+    size_t room;
+} values;
+
+struct kernel_store {
+    pthread_mutex_t lock;
+    uint8_t *blocks[MAX_BLOCKS];
+    uint32_t block_count, used; /* units of the last block */
+    uint32_t *slots;            /* numbers of works + 1, by hash; at most half full */
+    size_t room, count;
+    values columns[COLUMNS]; /* uint32_t */
+    values reuses;           /* uint64_t: both numbers of a work's reuse */
+};
+
+kernel_store *kernels_new(void)
+{
+    kernel_store *s = calloc(1, sizeof *s);
+    if (s && pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void close_values(values *v)
+{
+    free(v->slots);
+    v->slots = NULL;
+    v->room = 0;
+}
+
+void kernels_close(kernel_store *s)
+{
+    free(s->slots);
+    s->slots = NULL;
+    s->room = 0;
+    for (int i = 0; i < COLUMNS; i++)
+        close_values(&s->columns[i]);
+    close_values(&s->reuses);
+}
+
+void kernels_free(kernel_store *s)
+{
+    if (!s)
+        return;
+    kernels_close(s);
+    for (uint32_t i = 0; i < s->block_count; i++)
+        free(s->blocks[i]);
+    for (int i = 0; i < COLUMNS; i++)
+        free(s->columns[i].items);
+    free(s->reuses.items);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t value_at(const values *v, size_t size, uint32_t i)
+{
+    uint64_t value = 0;
+    if (size == sizeof(uint32_t))
+        value = ((const uint32_t *)v->items)[i];
+    else
+        value = ((const uint64_t *)v->items)[i];
+    return value;
+}
+
+static size_t slot_of(uint64_t value, size_t room)
+{
+    value *= 0x9e3779b97f4a7c15u;
+    return (size_t)(value ^ value >> 32) & (room - 1);
+}
+
+static bool grow_slots(values *v, size_t size)
+{
+    size_t room = v->room ? 2 * v->room : 16;
+    uint32_t *slots = calloc(room, sizeof *slots);
+    if (!slots)
+        return false;
+    for (uint32_t i = 0; i < v->count; i++) {
+        size_t k = slot_of(value_at(v, size, i), room);
+        while (slots[k])
+            k = (k + 1) & (room - 1);
+        slots[k] = i + 1;
+    }
+    free(v->slots);
+    v->slots = slots;
+    v->room = room;
+    return true;
+}
+
+static bool grow_values(values *v, size_t size)
+{
+    uint32_t capacity = v->capacity ? v->capacity + v->capacity / 2 : 16;
+    void *items = capacity > v->capacity ? realloc(v->items, capacity * size) : NULL;
+    if (!items)
+        return false;
+    v->items = items;
+    v->capacity = capacity;
+    return true;
+}
+
+/* The number of a value of so many bytes; a new one where there is none. False: no memory. */
+static bool number_of(values *v, size_t size, uint64_t value, uint32_t *number)
+{
+    if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
+        return false;
+    size_t k = slot_of(value, v->room);
+    for (; v->slots[k]; k = (k + 1) & (v->room - 1))
+        if (value_at(v, size, v->slots[k] - 1) == value) {
+            *number = v->slots[k] - 1;
+            return true;
+        }
+    if (v->count == v->capacity && !grow_values(v, size))
+        return false;
+    if (size == sizeof(uint32_t))
+        ((uint32_t *)v->items)[v->count] = (uint32_t)value;
+    else
+        ((uint64_t *)v->items)[v->count] = value;
+    *number = v->count++;
+    v->slots[k] = v->count;
+    return true;
+}
+
+/* ---- one work ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* Features have the reuse once more: what differs from it is kept, which is nothing. */
+static void spread(const work *w, uint32_t columns[COLUMNS])
+{
+    const double doubles[DOUBLES] = {w->flops,   w->macs,    w->bytes,    w->weight_bytes, w->gemm[0], w->gemm[1],
+                                     w->gemm[2], w->gemm[3], w->elements, w->operands,     w->threads};
+    memcpy(columns, doubles, sizeof doubles);
+    memcpy(columns + 2 * DOUBLES, w->features, sizeof w->features);
+    for (int i = 0; i < 2; i++)
+        columns[2 * DOUBLES + WORK_REUSE + i] ^= bits_of(w->reuse[i]);
+}
+
+static void gather(uint32_t columns[COLUMNS], work *w)
+{
+    double doubles[DOUBLES];
+    memcpy(doubles, columns, sizeof doubles);
+    w->flops = doubles[0];
+    w->macs = doubles[1];
+    w->bytes = doubles[2];
+    w->weight_bytes = doubles[3];
+    memcpy(w->gemm, doubles + 4, sizeof w->gemm);
+    w->elements = doubles[8];
+    w->operands = doubles[9];
+    w->threads = doubles[10];
+    for (int i = 0; i < 2; i++)
+        columns[2 * DOUBLES + WORK_REUSE + i] ^= bits_of(w->reuse[i]);
+    memcpy(w->features, columns + 2 * DOUBLES, sizeof w->features);
+}
+
+static uint8_t *put_number(uint8_t *next, uint32_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        *next++ = (uint8_t)(number | 0x80);
+    *next++ = (uint8_t)number;
+    return next;
+}
+
+/* How many bytes it takes, in whole units; 0: no memory. */
+static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
+{
+    uint32_t columns[COLUMNS], number;
+    spread(w, columns);
+    uint32_t kind = (uint32_t)(uint16_t)w->op | (uint32_t)w->group << 16 | (uint32_t)w->is_unknown << 23 |
+                    (uint32_t)w->product_dtype << 24;
+    memcpy(packed, &w->kin, 4);
+    memcpy(packed + 4, &kind, 4);
+    memset(packed + 8, 0, MASK_BYTES);
+    uint8_t *next = packed + HEAD_BYTES;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (!columns[i])
+            continue;
+        if (!number_of(&s->columns[i], sizeof(uint32_t), columns[i], &number))
+            return 0;
+        packed[8 + i / 8] |= (uint8_t)(1u << i % 8);
+        next = put_number(next, number);
+    }
+    while ((next - packed) % UNIT)
+        *next++ = 0;
+    return (size_t)(next - packed);
+}
+
+static const uint8_t *at(const kernel_store *s, uint32_t work)
+{
+    return s->blocks[work / BLOCK_UNITS] + (size_t)(work % BLOCK_UNITS) * UNIT;
+}
+
+kernel_head kernels_head(const kernel_store *s, uint32_t work)
+{
+    uint32_t head[2];
+    memcpy(head, at(s, work), sizeof head);
+    return (kernel_head){head[0], (int16_t)(uint16_t)head[1], head[1] >> 16 & 0x7F};
+}
+
+static size_t size_of(const uint8_t *packed)
+{
+    const uint8_t *next = packed + HEAD_BYTES;
+    for (int i = 0; i < MASK_BYTES; i++)
+        for (int n = __builtin_popcount(packed[8 + i]); n > 0; n--)
+            while (*next++ & 0x80)
+                continue;
+    return (size_t)(next - packed + UNIT - 1) / UNIT * UNIT;
+}
+
+void kernels_get(const kernel_store *s, kernel_number number, work *w)
+{
+    const uint8_t *packed = at(s, number.work), *next = packed + HEAD_BYTES;
+    uint32_t columns[COLUMNS] = {0}, kind;
+    for (size_t m = 0; m < MASK_BYTES; m++)
+        for (uint32_t mask = packed[8 + m]; mask; mask &= mask - 1) {
+            size_t i = 8 * m + (size_t)__builtin_ctz(mask);
+            uint32_t value = *next & 0x7F;
+            for (int shift = 7; *next++ & 0x80; shift += 7)
+                value |= (uint32_t)(*next & 0x7F) << shift;
+            columns[i] = ((const uint32_t *)s->columns[i].items)[value];
+        }
+    memcpy(&w->kin, packed, 4);
+    memcpy(&kind, packed + 4, 4);
+    w->op = (int16_t)(uint16_t)kind;
+    w->group = (work_group)(kind >> 16 & 0x7F);
+    w->is_unknown = kind >> 23 & 1;
+    w->product_dtype = (uint8_t)(kind >> 24);
+    w->count = 1;
+    w->like = 0;
+    memcpy(w->reuse, (const uint64_t *)s->reuses.items + number.reuse, sizeof w->reuse);
+    gather(columns, w);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------------- */
+
+static size_t hash_of(const uint8_t *bytes, size_t size)
+{
+    uint64_t h = 0;
+    for (size_t i = 0; i < size; i += UNIT) {
+        uint32_t word;
+        memcpy(&word, bytes + i, sizeof word);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    return (size_t)h;
+}
+
+static bool grow_works(kernel_store *s)
+{
+    size_t room = s->room ? 2 * s->room : 1024;
+    uint32_t *larger = calloc(room, sizeof *larger);
+    if (!larger)
+        return false;
+    for (size_t i = 0; i < s->room; i++) {
+        if (!s->slots[i])
+            continue;
+        const uint8_t *packed = at(s, s->slots[i] - 1);
+        size_t k = hash_of(packed, size_of(packed)) & (room - 1);
+        while (larger[k])
+            k = (k + 1) & (room - 1);
+        larger[k] = s->slots[i];
+    }
+    free(s->slots);
+    s->slots = larger;
+    s->room = room;
+    return true;
+}
+
+/* Room for so many bytes at the end; false: no memory. */
+static bool append(kernel_store *s, size_t size, uint32_t *work)
+{
+    if (s->block_count == 0 || s->used + size / UNIT > BLOCK_UNITS) {
+        uint8_t *block = s->block_count < MAX_BLOCKS ? malloc((size_t)BLOCK_UNITS * UNIT) : NULL;
+        if (!block)
+            return false;
+        s->blocks[s->block_count++] = block;
+        s->used = 0;
+    }
+    *work = (s->block_count - 1) * BLOCK_UNITS + s->used;
+    s->used += (uint32_t)(size / UNIT);
+    return true;
+}
+
+static bool add_one(kernel_store *s, const work *w, kernel_number *number)
+{
+    uint8_t packed[MOST_BYTES + UNIT];
+    uint64_t reuse;
+    memcpy(&reuse, w->reuse, sizeof reuse);
+    size_t size = pack(s, w, packed);
+    if (!size || !number_of(&s->reuses, sizeof reuse, reuse, &number->reuse))
+        return false;
+    if (2 * (s->count + 1) > s->room && !grow_works(s))
+        return false;
+    size_t k = hash_of(packed, size) & (s->room - 1);
+    for (; s->slots[k]; k = (k + 1) & (s->room - 1)) {
+        const uint8_t *other = at(s, s->slots[k] - 1);
+        if (memcmp(other, packed, HEAD_BYTES) == 0 && size_of(other) == size && memcmp(other, packed, size) == 0) {
+            number->work = s->slots[k] - 1;
+            return true;
+        }
+    }
+    if (!append(s, size, &number->work))
+        return false;
+    memcpy(s->blocks[number->work / BLOCK_UNITS] + (size_t)(number->work % BLOCK_UNITS) * UNIT, packed, size);
+    s->slots[k] = number->work + 1;
+    s->count++;
+    return true;
+}
+
+bool kernels_add(kernel_store *s, const work *works, int32_t count, kernel_number *numbers)
+{
+    bool good = true;
+    pthread_mutex_lock(&s->lock);
+    for (int32_t i = 0; i < count && good; i++)
+        good = add_one(s, &works[i], &numbers[i]);
+    pthread_mutex_unlock(&s->lock);
+    return good;
+}
