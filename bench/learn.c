@@ -86,7 +86,7 @@ static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_CO
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++) {
             work w = {.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()), .group = (work_group)g};
-            samples[k].count = (float)(1 + trainer_random(chance) % 4);
+            w.count = (double)(1 + trainer_random(chance) % 4);
             w.flops = between(chance, 1, 50);
             w.bytes = between(chance, 1, 50);
             for (int i = 0; i < WORK_FEATURES; i++)
@@ -95,10 +95,10 @@ static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_CO
             if (!kernels_add(d->kernels, &w, 1, &number))
                 exit(1);
             samples[k].work = number.work;
-            samples[k].reuse = number.reuse;
-            e->host_count[g] += samples[k].count;
-            e->latency_us += samples[k].count * ((float)w.flops * (1.6F + w.features[0]) +
-                                                 (float)w.bytes * (1.3F + w.features[1] / 4) + 2);
+            samples[k].place = number.place;
+            e->host_count[g] += (float)w.count;
+            e->latency_us += (float)w.count * ((float)w.flops * (1.6F + w.features[0]) +
+                                               (float)w.bytes * (1.3F + w.features[1] / 4) + 2);
         }
 }
 

@@ -25,7 +25,7 @@ static int by_order(const void *a, const void *b)
 sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT])
 {
     work w;
-    kernels_get(d->kernels, (kernel_number){s->work, s->reuse}, &w);
+    kernels_get(d->kernels, (kernel_number){s->work, s->place}, &w);
     ideal_time ideal = ideal_of(&w, e->view);
     features_of(&w, e->view, &ideal, features);
     return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
@@ -48,8 +48,7 @@ static void fill_example(example *e, sample **made, const work_list *list, kerne
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
     for (int32_t i = 0; i < count; i++) {
         int32_t at = places[i].index;
-        samples[i] =
-            (sample){.work = numbers[at].work, .reuse = numbers[at].reuse, .count = (float)list->items[at].count};
+        samples[i] = (sample){.work = numbers[at].work, .place = numbers[at].place};
     }
     for (int g = 0; g <= WORK_GROUP_COUNT; g++) {
         while (next < count && (int)(places[next].order >> 16) < g)
@@ -367,7 +366,7 @@ static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
         kernel_head head = sample_head(d, s);
         sample_time t = sample_features(d, e, s, features);
         const uint32_t kernel[] = {(uint32_t)head.op, head.group, head.kin};
-        const float sizes[] = {s->count, t.compute_us, t.memory_us};
+        const float sizes[] = {sample_count(d, s), t.compute_us, t.memory_us};
         h = dataset_hash(h, kernel, sizeof kernel);
         h = dataset_hash(h, sizes, sizeof sizes);
         h = dataset_hash(h, features, sizeof features);
@@ -491,7 +490,8 @@ static bool is_pair(const dataset *d, const example *a, const example *b)
         return false;
     for (int32_t i = 0; i < a->sample_count; i++) {
         kernel_head x = sample_head(d, &a->samples[i]), y = sample_head(d, &b->samples[i]);
-        if (x.kin != y.kin || x.op != y.op || x.group != y.group || a->samples[i].count != b->samples[i].count)
+        if (x.kin != y.kin || x.op != y.op || x.group != y.group ||
+            sample_count(d, &a->samples[i]) != sample_count(d, &b->samples[i]))
             return false;
     }
     return true;

@@ -10,8 +10,7 @@
 typedef struct sample {
     uint32_t work : KERNEL_BITS; /* this and the next: its number in dataset.kernels */
     uint32_t is_new : 1;         /* training has not seen its like (kin) in networks; see dataset_seen() */
-    uint32_t reuse;
-    float count;
+    uint32_t place;
 } sample;
 
 typedef struct example {
@@ -54,6 +53,11 @@ typedef struct dataset {
 static inline kernel_head sample_head(const dataset *d, const sample *s)
 {
     return kernels_head(d->kernels, s->work);
+}
+/* How often it runs. */
+static inline float sample_count(const dataset *d, const sample *s)
+{
+    return kernels_count(d->kernels, s->place);
 }
 /* What it takes on the ideal machine at its base clock, one run. */
 typedef struct sample_time {

@@ -1,5 +1,5 @@
 /* kernels.c: works as bytes. Each column of works (a number that all have) has few values: a table of them, and of each work where in the
- * tables its values stand, in one to five bytes; zeros are left out. */
+ * tables its values stand, in one to five bytes; zeros are left out, and which ones are is a value of its own. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
@@ -9,12 +9,25 @@
 enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
 
 /* Columns of 32 bits: doubles of a work in two halves, then its features. */
-enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASK_BYTES = (COLUMNS + 7) / 8 };
-enum { HEAD_BYTES = 8 + MASK_BYTES, MOST_BYTES = HEAD_BYTES + 5 * COLUMNS };
+enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASKS = (COLUMNS + 31) / 32 };
+enum { KIN_BYTES = 4, NUMBER_BYTES = 5, MOST_BYTES = KIN_BYTES + NUMBER_BYTES * (1 + COLUMNS) };
+
+/* What kind a work is, and which of its columns are not zero: few, too. */
+typedef struct form {
+    int16_t op;
+    uint8_t group, product_dtype;
+    uint32_t is_unknown;
+    uint32_t masks[MASKS];
+} form;
+
+/* Where a work runs. */
+typedef struct kernel_place {
+    float reuse[2], count;
+} kernel_place;
 
 /* Values by number, and numbers by value. */
 typedef struct values {
-    void *items; /* of one size each */
+    char *items; /* of one size each, without holes */
     uint32_t count, capacity;
     uint32_t *slots; /* numbers + 1, by hash; at most half full */
     size_t room;
@@ -27,7 +40,7 @@ struct kernel_store {
     uint32_t *slots;            /* numbers of works + 1, by hash; at most half full */
     size_t room, count;
     values columns[COLUMNS]; /* uint32_t */
-    values reuses;           /* uint64_t: both numbers of a work's reuse */
+    values forms, places;
 };
 
 kernel_store *kernels_new(void)
@@ -54,7 +67,8 @@ void kernels_close(kernel_store *s)
     s->room = 0;
     for (int i = 0; i < COLUMNS; i++)
         close_values(&s->columns[i]);
-    close_values(&s->reuses);
+    close_values(&s->forms);
+    close_values(&s->places);
 }
 
 void kernels_free(kernel_store *s)
@@ -66,27 +80,25 @@ void kernels_free(kernel_store *s)
         free(s->blocks[i]);
     for (int i = 0; i < COLUMNS; i++)
         free(s->columns[i].items);
-    free(s->reuses.items);
+    free(s->forms.items);
+    free(s->places.items);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t value_at(const values *v, size_t size, uint32_t i)
+/* Of whole words. */
+static size_t hash_of(const void *bytes, size_t size)
 {
-    uint64_t value = 0;
-    if (size == sizeof(uint32_t))
-        value = ((const uint32_t *)v->items)[i];
-    else
-        value = ((const uint64_t *)v->items)[i];
-    return value;
-}
-
-static size_t slot_of(uint64_t value, size_t room)
-{
-    value *= 0x9e3779b97f4a7c15u;
-    return (size_t)(value ^ value >> 32) & (room - 1);
+    uint64_t h = 0;
+    for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, (const char *)bytes + i, sizeof word);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+    }
+    return (size_t)h;
 }
 
 static bool grow_slots(values *v, size_t size)
@@ -96,7 +108,7 @@ static bool grow_slots(values *v, size_t size)
     if (!slots)
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
-        size_t k = slot_of(value_at(v, size, i), room);
+        size_t k = hash_of(v->items + i * size, size) & (room - 1);
         while (slots[k])
             k = (k + 1) & (room - 1);
         slots[k] = i + 1;
@@ -110,7 +122,7 @@ static bool grow_slots(values *v, size_t size)
 static bool grow_values(values *v, size_t size)
 {
     uint32_t capacity = v->capacity ? v->capacity + v->capacity / 2 : 16;
-    void *items = capacity > v->capacity ? realloc(v->items, capacity * size) : NULL;
+    char *items = capacity > v->capacity ? realloc(v->items, capacity * size) : NULL;
     if (!items)
         return false;
     v->items = items;
@@ -119,22 +131,19 @@ static bool grow_values(values *v, size_t size)
 }
 
 /* The number of a value of so many bytes; a new one where there is none. False: no memory. */
-static bool number_of(values *v, size_t size, uint64_t value, uint32_t *number)
+static bool number_of(values *v, const void *value, size_t size, uint32_t *number)
 {
     if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
         return false;
-    size_t k = slot_of(value, v->room);
+    size_t k = hash_of(value, size) & (v->room - 1);
     for (; v->slots[k]; k = (k + 1) & (v->room - 1))
-        if (value_at(v, size, v->slots[k] - 1) == value) {
+        if (memcmp(v->items + (v->slots[k] - 1) * size, value, size) == 0) {
             *number = v->slots[k] - 1;
             return true;
         }
     if (v->count == v->capacity && !grow_values(v, size))
         return false;
-    if (size == sizeof(uint32_t))
-        ((uint32_t *)v->items)[v->count] = (uint32_t)value;
-    else
-        ((uint64_t *)v->items)[v->count] = value;
+    memcpy(v->items + v->count * size, value, size);
     *number = v->count++;
     v->slots[k] = v->count;
     return true;
@@ -185,23 +194,31 @@ static uint8_t *put_number(uint8_t *next, uint32_t number)
     return next;
 }
 
+static const uint8_t *take_number(const uint8_t *next, uint32_t *number)
+{
+    *number = *next & 0x7F;
+    for (int shift = 7; *next++ & 0x80; shift += 7)
+        *number |= (uint32_t)(*next & 0x7F) << shift;
+    return next;
+}
+
 /* How many bytes it takes, in whole units; 0: no memory. */
 static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
 {
     uint32_t columns[COLUMNS], number;
     spread(w, columns);
-    uint32_t kind = (uint32_t)(uint16_t)w->op | (uint32_t)w->group << 16 | (uint32_t)w->is_unknown << 23 |
-                    (uint32_t)w->product_dtype << 24;
-    memcpy(packed, &w->kin, 4);
-    memcpy(packed + 4, &kind, 4);
-    memset(packed + 8, 0, MASK_BYTES);
-    uint8_t *next = packed + HEAD_BYTES;
+    form of = {.op = w->op, .group = (uint8_t)w->group, .product_dtype = w->product_dtype, .is_unknown = w->is_unknown};
+    for (size_t i = 0; i < COLUMNS; i++)
+        of.masks[i / 32] |= columns[i] ? 1u << i % 32 : 0;
+    if (!number_of(&s->forms, &of, sizeof of, &number))
+        return 0;
+    memcpy(packed, &w->kin, KIN_BYTES);
+    uint8_t *next = put_number(packed + KIN_BYTES, number);
     for (size_t i = 0; i < COLUMNS; i++) {
         if (!columns[i])
             continue;
-        if (!number_of(&s->columns[i], sizeof(uint32_t), columns[i], &number))
+        if (!number_of(&s->columns[i], &columns[i], sizeof columns[i], &number))
             return 0;
-        packed[8 + i / 8] |= (uint8_t)(1u << i % 8);
         next = put_number(next, number);
     }
     while ((next - packed) % UNIT)
@@ -214,60 +231,68 @@ static const uint8_t *at(const kernel_store *s, uint32_t work)
     return s->blocks[work / BLOCK_UNITS] + (size_t)(work % BLOCK_UNITS) * UNIT;
 }
 
-kernel_head kernels_head(const kernel_store *s, uint32_t work)
+/* And where the numbers of its columns begin. */
+static const form *form_of(const kernel_store *s, const uint8_t *packed, const uint8_t **columns)
 {
-    uint32_t head[2];
-    memcpy(head, at(s, work), sizeof head);
-    return (kernel_head){head[0], (int16_t)(uint16_t)head[1], head[1] >> 16 & 0x7F};
+    uint32_t number;
+    *columns = take_number(packed + KIN_BYTES, &number);
+    return (const form *)(const void *)s->forms.items + number;
 }
 
-static size_t size_of(const uint8_t *packed)
+kernel_head kernels_head(const kernel_store *s, uint32_t work)
 {
-    const uint8_t *next = packed + HEAD_BYTES;
-    for (int i = 0; i < MASK_BYTES; i++)
-        for (int n = __builtin_popcount(packed[8 + i]); n > 0; n--)
-            while (*next++ & 0x80)
-                continue;
+    const uint8_t *packed = at(s, work), *columns;
+    const form *f = form_of(s, packed, &columns);
+    kernel_head head = {.op = f->op, .group = f->group};
+    memcpy(&head.kin, packed, KIN_BYTES);
+    return head;
+}
+
+static size_t size_of(const kernel_store *s, const uint8_t *packed)
+{
+    const uint8_t *next;
+    const form *f = form_of(s, packed, &next);
+    uint32_t number;
+    for (int i = 0; i < MASKS; i++)
+        for (int n = __builtin_popcount(f->masks[i]); n > 0; n--)
+            next = take_number(next, &number);
     return (size_t)(next - packed + UNIT - 1) / UNIT * UNIT;
+}
+
+static const kernel_place *place_at(const kernel_store *s, uint32_t place)
+{
+    return (const kernel_place *)(const void *)s->places.items + place;
+}
+
+float kernels_count(const kernel_store *s, uint32_t place)
+{
+    return place_at(s, place)->count;
 }
 
 void kernels_get(const kernel_store *s, kernel_number number, work *w)
 {
-    const uint8_t *packed = at(s, number.work), *next = packed + HEAD_BYTES;
-    uint32_t columns[COLUMNS] = {0}, kind;
-    for (size_t m = 0; m < MASK_BYTES; m++)
-        for (uint32_t mask = packed[8 + m]; mask; mask &= mask - 1) {
-            size_t i = 8 * m + (size_t)__builtin_ctz(mask);
-            uint32_t value = *next & 0x7F;
-            for (int shift = 7; *next++ & 0x80; shift += 7)
-                value |= (uint32_t)(*next & 0x7F) << shift;
-            columns[i] = ((const uint32_t *)s->columns[i].items)[value];
+    const uint8_t *packed = at(s, number.work), *next;
+    const form *f = form_of(s, packed, &next);
+    uint32_t columns[COLUMNS] = {0}, value;
+    for (size_t m = 0; m < MASKS; m++)
+        for (uint32_t mask = f->masks[m]; mask; mask &= mask - 1) {
+            size_t i = 32 * m + (size_t)__builtin_ctz(mask);
+            next = take_number(next, &value);
+            memcpy(&columns[i], s->columns[i].items + value * sizeof *columns, sizeof *columns);
         }
-    memcpy(&w->kin, packed, 4);
-    memcpy(&kind, packed + 4, 4);
-    w->op = (int16_t)(uint16_t)kind;
-    w->group = (work_group)(kind >> 16 & 0x7F);
-    w->is_unknown = kind >> 23 & 1;
-    w->product_dtype = (uint8_t)(kind >> 24);
-    w->count = 1;
+    memcpy(&w->kin, packed, KIN_BYTES);
+    w->op = f->op;
+    w->group = (work_group)f->group;
+    w->is_unknown = f->is_unknown;
+    w->product_dtype = f->product_dtype;
     w->like = 0;
-    memcpy(w->reuse, (const uint64_t *)s->reuses.items + number.reuse, sizeof w->reuse);
+    const kernel_place *place = place_at(s, number.place);
+    w->count = place->count;
+    memcpy(w->reuse, place->reuse, sizeof w->reuse);
     gather(columns, w);
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
-
-static size_t hash_of(const uint8_t *bytes, size_t size)
-{
-    uint64_t h = 0;
-    for (size_t i = 0; i < size; i += UNIT) {
-        uint32_t word;
-        memcpy(&word, bytes + i, sizeof word);
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 32;
-    }
-    return (size_t)h;
-}
 
 static bool grow_works(kernel_store *s)
 {
@@ -279,7 +304,7 @@ static bool grow_works(kernel_store *s)
         if (!s->slots[i])
             continue;
         const uint8_t *packed = at(s, s->slots[i] - 1);
-        size_t k = hash_of(packed, size_of(packed)) & (room - 1);
+        size_t k = hash_of(packed, size_of(s, packed)) & (room - 1);
         while (larger[k])
             k = (k + 1) & (room - 1);
         larger[k] = s->slots[i];
@@ -308,17 +333,16 @@ static bool append(kernel_store *s, size_t size, uint32_t *work)
 static bool add_one(kernel_store *s, const work *w, kernel_number *number)
 {
     uint8_t packed[MOST_BYTES + UNIT];
-    uint64_t reuse;
-    memcpy(&reuse, w->reuse, sizeof reuse);
+    const kernel_place place = {.reuse = {w->reuse[0], w->reuse[1]}, .count = (float)w->count};
     size_t size = pack(s, w, packed);
-    if (!size || !number_of(&s->reuses, sizeof reuse, reuse, &number->reuse))
+    if (!size || !number_of(&s->places, &place, sizeof place, &number->place))
         return false;
     if (2 * (s->count + 1) > s->room && !grow_works(s))
         return false;
     size_t k = hash_of(packed, size) & (s->room - 1);
     for (; s->slots[k]; k = (k + 1) & (s->room - 1)) {
         const uint8_t *other = at(s, s->slots[k] - 1);
-        if (memcmp(other, packed, HEAD_BYTES) == 0 && size_of(other) == size && memcmp(other, packed, size) == 0) {
+        if (memcmp(other, packed, UNIT) == 0 && size_of(s, other) == size && memcmp(other, packed, size) == 0) {
             number->work = s->slots[k] - 1;
             return true;
         }

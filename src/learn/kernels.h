@@ -10,10 +10,10 @@
 
 typedef struct kernel_store kernel_store;
 
-/* A kernel in a program: its work but for what of its inputs may be in a cache, and that, which differs from place to place. */
+/* A kernel in a program: its work, and what differs from place to place: how often it runs, and what of its inputs may be in a cache. */
 typedef struct kernel_number {
     uint32_t work; /* of KERNEL_BITS */
-    uint32_t reuse;
+    uint32_t place;
 } kernel_number;
 enum { KERNEL_BITS = 31 };
 
@@ -23,7 +23,7 @@ void kernels_free(kernel_store *s);
 /* What is needed to find equal ones is given back: nothing can be added any more. */
 void kernels_close(kernel_store *s);
 
-/* The numbers of works, the same for equal ones; how often they run does not count. False: no memory. May be called by several threads. */
+/* The numbers of works, the same for equal ones. False: no memory. May be called by several threads. */
 bool kernels_add(kernel_store *s, const work *works, int32_t count, kernel_number *numbers);
 
 /* What is looked at without the rest. */
@@ -33,7 +33,9 @@ typedef struct kernel_head {
     uint8_t group;
 } kernel_head;
 kernel_head kernels_head(const kernel_store *s, uint32_t work);
-/* The work again, but for `count` and `like`. */
+/* How often it runs, as training counts. */
+float kernels_count(const kernel_store *s, uint32_t place);
+/* The work again, but for `like`, and with the count that training takes. */
 void kernels_get(const kernel_store *s, kernel_number number, work *w);
 
 #endif

@@ -178,7 +178,7 @@ static void gather(const shard *s, int g, const net_pass *p)
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, input += INPUT_WIDTH) {
             const float *op = s->net->params + s->net->at.ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             *t = sample_features(s->data, e, &e->samples[k], input);
-            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * e->samples[k].count);
+            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * sample_count(s->data, &e->samples[k]));
             s->ideal_us[i] += ideal;
             s->new_ideal_us[i] += e->samples[k].is_new ? ideal : 0;
             net_clamp(s->net, (work_group)g, input);
@@ -206,7 +206,7 @@ static void add_times(const shard *s, int g, const net_pass *p)
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS) {
-            double us = sample_us(t, heads, &most) * e->samples[k].count;
+            double us = sample_us(t, heads, &most) * sample_count(s->data, &e->samples[k]);
             if (e->corrections && e->corrections[k] != 0)
                 us *= exp((double)e->corrections[k]);
             s->device_us[i] += us;
@@ -294,7 +294,8 @@ static void slope_pair(const shard *s, int g, int32_t i, const sample_time *time
         float *heads_x = heads + (ptrdiff_t)k * HEADS, *heads_y = heads_x + (ptrdiff_t)count * HEADS;
         double half_us = sample_us(x, heads_x, &bounds), whole_us = sample_us(y, heads_y, &bounds);
         double most_us = MOST_OF_HALF * whole_us + SHORT_US, least_us = LEAST_OF_HALF * whole_us;
-        double slope = s->pair_weight * whole_us * whole->samples[from + k].count / s->device_us[i + 1];
+        double slope =
+            s->pair_weight * whole_us * sample_count(s->data, &whole->samples[from + k]) / s->device_us[i + 1];
         double of_half = half_us > most_us ? slope : half_us < least_us ? -slope : 0;
         double of_whole = half_us > most_us    ? -slope * MOST_OF_HALF / most_us
                           : half_us < least_us ? slope / whole_us
@@ -320,7 +321,7 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
             continue;
         }
         for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS)
-            slope_numbers(t, &most, heads, s->slope[i] * e->samples[k].count);
+            slope_numbers(t, &most, heads, s->slope[i] * sample_count(s->data, &e->samples[k]));
     }
 }
 

@@ -71,7 +71,7 @@ static void set_work(made *m, sample *s, const work *w)
     kernel_number number;
     assert_true(kernels_add(m->data.kernels, w, 1, &number));
     s->work = number.work;
-    s->reuse = number.reuse;
+    s->place = number.place;
 }
 
 static void unmake(made *m)
@@ -130,14 +130,14 @@ static void make(made *m)
             work w = {.group = (work_group)(k * 3 % WORK_GROUP_COUNT),
                       .op = (int16_t)(1 + k),
                       .kin = (uint32_t)(i * 10 + k),
+                      .count = 1 + k,
                       .flops = 20 * pseudo(&seed)};
             w.bytes = 20 * pseudo(&seed);
             for (int j = 0; j < WORK_FEATURES; j++)
                 w.features[j] = 2 * pseudo(&seed) - 1;
             set_work(m, s, &w);
-            s->count = 1 + (float)k;
-            e->latency_us += s->count * ((float)w.flops * 2 + (float)w.bytes + 3);
-            e->host_count[w.group] += s->count;
+            e->latency_us += (float)w.count * ((float)w.flops * 2 + (float)w.bytes + 3);
+            e->host_count[w.group] += (float)w.count;
         }
         /* KERNELS groups in ascending order: 0, 3, 6 … */
         for (int g = 0; g <= WORK_GROUP_COUNT; g++)
@@ -225,7 +225,7 @@ static void halves_take_less(void **state)
         for (int whole = 0; whole < 2; whole++) {
             sample *s = &m.samples[EXAMPLES - 2 + whole][k];
             work w;
-            kernels_get(m.data.kernels, (kernel_number){s->work, s->reuse}, &w);
+            kernels_get(m.data.kernels, (kernel_number){s->work, s->place}, &w);
             w.flops = w.bytes = whole ? 100 : 500;
             set_work(&m, s, &w);
         }
@@ -267,7 +267,7 @@ static void works_are_kept(void **state)
         *w = (work){.group = (work_group)(i % WORK_GROUP_COUNT),
                     .op = (int16_t)(i % 200),
                     .kin = (uint32_t)i * 77u,
-                    .count = 1,
+                    .count = 1 + i % 9,
                     .product_dtype = (uint8_t)(i % 20),
                     .is_unknown = i % 7 == 0};
         double *const doubles[] = {&w->flops,   &w->macs, &w->bytes,   &w->weight_bytes, &w->elements, &w->operands,
@@ -286,7 +286,7 @@ static void works_are_kept(void **state)
     for (int k = 0; k < 2; k++)
         elsewhere.reuse[k] = elsewhere.features[WORK_REUSE + k] = 3.5F;
     assert_true(kernels_add(store, &elsewhere, 1, &other));
-    assert_true(other.work == numbers[1].work && other.reuse != numbers[1].reuse);
+    assert_true(other.work == numbers[1].work && other.place != numbers[1].place);
     kernels_close(store);
     for (int i = 0; i < WORKS; i++) {
         work out;
