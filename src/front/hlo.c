@@ -382,10 +382,10 @@ bool hlo_number(hlo_writer *w, hlo_value v, int64_t *number)
 void hlo_region_ops(hlo_writer *w, const hlo_region *r)
 {
     str outer_name = w->e.name;
-    if (++w->depth > HLO_MAX_DEPTH)
+    if (++w->depth > MAX_NESTING)
         fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
                   "functions call one another more than %d deep, or themselves; no real program does that",
-                  HLO_MAX_DEPTH);
+                  MAX_NESTING);
     for (int32_t i = 0; i < r->ops.count; i++) {
         const hlo_op *o = r->ops.items[i];
         if (str_is(o->name, "return"))

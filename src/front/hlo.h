@@ -7,10 +7,11 @@
 #define SOOTH_FRONT_HLO_H
 
 #include "base/names.h"
+#include "base/nesting.h"
 #include "front/emit.h"
 
 typedef int32_t hlo_value;
-enum { HLO_NO_VALUE = -1, HLO_MAX_VALUES = 1 << 24, HLO_MAX_DEPTH = 48, HLO_FEW = 16 };
+enum { HLO_NO_VALUE = -1, HLO_MAX_VALUES = 1 << 24, HLO_FEW = 16 };
 
 typedef struct hlo_type {
     dtype dtype;

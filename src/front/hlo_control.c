@@ -123,8 +123,8 @@ static void choose(hlo_writer *w, const hlo_op *o, value_id index, int32_t first
     } else {
         int32_t outer;
         value_id *inner = ARENA_ARRAY(e->b->arena, value_id, (size_t)output_count + 1);
-        if (++w->depth > HLO_MAX_DEPTH)
-            fail_with(&e->b->model->fail, SOOTH_ERROR_INPUT, "a choice has more than %d branches", HLO_MAX_DEPTH);
+        if (++w->depth > MAX_NESTING)
+            fail_with(&e->b->model->fail, SOOTH_ERROR_INPUT, "a choice has more than %d branches", MAX_NESTING);
         other = open_graph(w, &outer);
         for (int i = 0; i < output_count; i++)
             inner[i] = emit_temp(e);

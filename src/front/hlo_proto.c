@@ -74,7 +74,7 @@ static hlo_type read_shape(reader *r, wire w, int depth)
     uint64_t type = 0;
     int64_t dims[MAX_RANK], dynamic[MAX_RANK];
     size_t rank = 0, dynamic_count = 0;
-    if (depth > HLO_MAX_DEPTH)
+    if (depth > MAX_NESTING)
         wire_fail(&w, w.at, "types are nested too deep");
     while (wire_next(&w, &f)) {
         if (f.number == 2)

@@ -119,7 +119,7 @@ static void skip_brackets(reader *r)
 
 static hlo_type read_type(reader *r, int depth)
 {
-    if (depth > HLO_MAX_DEPTH)
+    if (depth > MAX_NESTING)
         bad(r, "types are nested too deep");
     if (accept(r, '(')) {
         struct {
@@ -277,7 +277,7 @@ static void add_calls(reader *r, hlo_op *o, str text)
 {
     size_t i = 0;
     int32_t place = 0;
-    while (i < text.len && place < HLO_MAX_DEPTH) {
+    while (i < text.len && place < MAX_NESTING) {
         while (i < text.len && !is_name(text.ptr[i]))
             i++;
         size_t from = i;

@@ -10,11 +10,12 @@
  * The file has no shapes of weights: they follow from the shapes of the layers' inputs, which the rules of the operator table
  * compute while the graph is built. A layer that is called twice has its weights once, since they are found by their name. */
 #include "front/keras.h"
+#include "base/nesting.h"
 #include "base/zip.h"
 #include "front/front.h"
 #include "front/hdf5.h"
 
-enum { MAX_CALLS = 200000, MAX_DEPTH = 24, MAX_CONFIG_BYTES = 1 << 28 };
+enum { MAX_CALLS = 200000, MAX_CONFIG_BYTES = 1 << 28 };
 
 str keras_joined(arena *a, str first, str second)
 {
@@ -138,7 +139,7 @@ static void add_reference(model *m, reference_list *list, reference r)
 static void collect(model *m, const json_node *n, reference_list *list, int depth)
 {
     reference r;
-    if (!n || depth > MAX_DEPTH)
+    if (!n || depth > MAX_NESTING)
         return;
     if (read_reference(m, n, &r)) {
         add_reference(m, list, r);
@@ -535,7 +536,7 @@ static void sequential(keras_call *c, const json_node *layers)
         if (is_input)
             continue;
         keras_call inner = *c;
-        value_id results[KERAS_MAX_RESULTS];
+        value_id *results = ARENA_ARRAY(a, value_id, KERAS_MAX_RESULTS);
         if (++c->k->calls > MAX_CALLS)
             fail_with(&c->e->b->model->fail, SOOTH_ERROR_INPUT, "nested models add up to more than %d layers",
                       MAX_CALLS);
@@ -554,7 +555,7 @@ static void sequential(keras_call *c, const json_node *layers)
 void keras_model(keras_call *c)
 {
     const json_node *layers = json_is(c->config, JSON_ARRAY) ? c->config : json_get(c->config, "layers");
-    if (++c->k->depth > MAX_DEPTH)
+    if (++c->k->depth > MAX_NESTING)
         config_fail(c, "models are nested too deep", c->path);
     if (!json_is(layers, JSON_ARRAY)) {
         if (c->out == NO_VALUE)

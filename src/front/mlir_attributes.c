@@ -9,6 +9,7 @@
  *
  * Lists are a count and the elements; attributes, types and strings are numbers. Properties of an operator are its attributes one after the
  * other, in the order of their names: the table below has the names. */
+#include "base/nesting.h"
 #include "front/mlir_bytecode.h"
 
 enum {
@@ -21,7 +22,7 @@ enum {
     VHLO_TENSOR = 15
 };
 enum { BUILTIN_DICTIONARY = 1, BUILTIN_STRING = 2, BUILTIN_INTEGER = 8, BUILTIN_NAMED_LOCATION = 14 };
-enum { MAX_NESTING = 8, MAX_INTS = 4096 };
+enum { MAX_INTS = 4096 };
 
 static const struct {
     const char *op;

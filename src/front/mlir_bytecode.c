@@ -307,7 +307,7 @@ static void read_op(mlir *m, mlir_bytes *b, hlo_region *to)
     if (flags & HAS_REGIONS) {
         uint64_t head = mlir_varint(b);
         bool is_isolated = head & 1;
-        if (head >> 1 > HLO_MAX_DEPTH)
+        if (head >> 1 > MAX_NESTING)
             mlir_fail(m, "an operator has too many regions");
         o->region_count = (int32_t)(head >> 1);
         const hlo_region **regions = ARENA_ARRAY(m->arena, const hlo_region *, (size_t)o->region_count + 1);
@@ -362,7 +362,7 @@ static void read_block(mlir *m, mlir_bytes *b, hlo_region *r)
 static void read_region(mlir *m, mlir_bytes *b, hlo_region *r, bool is_isolated)
 {
     int32_t outer_next = m->next_id, outer_end = m->id_end, outer_count = m->ids.count;
-    if (++m->depth > HLO_MAX_DEPTH)
+    if (++m->depth > MAX_NESTING)
         mlir_fail(m, "regions are nested too deep");
     uint64_t blocks = mlir_varint(b);
     if (blocks > 1)

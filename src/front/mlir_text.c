@@ -434,7 +434,7 @@ static const hlo_region *read_region(parser *p, const str *arguments, int32_t ar
 {
     hlo_region *r = ARENA_NEW(p->arena, hlo_region);
     int32_t mark = p->scope.count;
-    if (++p->depth > HLO_MAX_DEPTH)
+    if (++p->depth > MAX_NESTING)
         text_bad(p, "regions are nested too deep");
     r->first_argument = p->m->values.count;
     for (int32_t i = 0; i < argument_count; i++)

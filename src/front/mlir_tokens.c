@@ -216,7 +216,7 @@ hlo_type text_type(parser *p)
         return tensor_type(p);
     if (text_accept(p, "tuple<")) {
         type_list elements = {0};
-        if (++p->depth > HLO_MAX_DEPTH)
+        if (++p->depth > MAX_NESTING)
             text_bad(p, "types are nested too deep");
         text_types(p, &elements, '>');
         p->depth--;
@@ -231,7 +231,7 @@ hlo_type text_type(parser *p)
             text_skip_brackets(p);
             return NO_TENSOR;
         }
-        if (++p->depth > HLO_MAX_DEPTH)
+        if (++p->depth > MAX_NESTING)
             text_bad(p, "types are nested too deep");
         text_type(p);
         p->depth--;
@@ -295,7 +295,7 @@ void text_bracketed_ints(parser *p, int_list *to)
 /* {a = 1, b, "c.d" = …}; the place is behind the opening bracket. */
 void text_attr_members(parser *p, draft *d, char close)
 {
-    if (++p->depth > HLO_MAX_DEPTH)
+    if (++p->depth > MAX_NESTING)
         text_bad(p, "attributes are nested too deep");
     while (text_peek(p) != close) {
         if (p->at >= p->end || *p->at == '\0')

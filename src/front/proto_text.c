@@ -1,9 +1,10 @@
 /* proto_text.c: protobuf's text format (proto_text.h). */
 #include "front/proto_text.h"
+#include "base/nesting.h"
 
 #include <stdlib.h>
 
-enum { MAX_DEPTH = 64, MAX_FIELDS = 1 << 22 };
+enum { MAX_FIELDS = 1 << 22 };
 
 void proto_text_fail(const proto_text *t, const char *what)
 {
@@ -178,7 +179,7 @@ bool proto_text_ends(proto_text *t, char closing)
 static void read_tree(proto_text *t, proto_node *parent, char closing, int depth)
 {
     proto_node **last = &parent->first;
-    if (depth > MAX_DEPTH)
+    if (depth > MAX_NESTING)
         proto_text_fail(t, "messages are nested more than 64 deep");
     for (;;) {
         if (proto_text_ends(t, closing))

@@ -5,9 +5,10 @@
  * 4 ret (map: 1 result, 2 edge). OpDef: 1 name, 2 input_arg, 3 output_arg (ArgDef: 1 name).
  *
  * Walking is done with a stack of its own, since a chain of nodes may be as long as the file. */
+#include "base/nesting.h"
 #include "front/tf.h"
 
-enum { MAX_DEPTH = 32, MAX_WRITTEN = 1 << 20, MAX_OUTPUTS = 1 << 16 };
+enum { MAX_WRITTEN = 1 << 20, MAX_OUTPUTS = 1 << 16 };
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
@@ -447,8 +448,8 @@ void tf_open_function(tf_graph *g, tf_graph *caller, tf_function *function, str 
     if (function->is_open)
         fail_with(f->fail, SOOTH_ERROR_INPUT, "function '%.*s' calls itself; how often is not known before it runs",
                   STR_ARG(function->name));
-    if (caller->depth + 1 > MAX_DEPTH)
-        fail_with(f->fail, SOOTH_ERROR_INPUT, "functions call one another more than %d deep, at '%.*s'", MAX_DEPTH,
+    if (caller->depth + 1 > MAX_NESTING)
+        fail_with(f->fail, SOOTH_ERROR_INPUT, "functions call one another more than %d deep, at '%.*s'", MAX_NESTING,
                   STR_ARG(function->name));
     function->is_open = true;
     *g = (tf_graph){.file = f,

@@ -1,12 +1,11 @@
 /* tf_text.c: TensorFlow's graphs in protobuf's text format (.pbtxt), rewritten in the wire format, which the reader knows.
  *
  * A table holds the fields that are read; all others are skipped, nested ones too. */
+#include "base/nesting.h"
 #include "front/proto_text.h"
 #include "front/tf.h"
 #include "front/tf_schema.h"
 #include "front/wire_write.h"
-
-enum { MAX_DEPTH = 64 };
 
 typedef struct text_writer {
     proto_text text;
@@ -39,7 +38,7 @@ static void put_scalar(text_writer *x, const tf_field *f)
 static void read_message(text_writer *x, tf_message message, char closing, int depth)
 {
     proto_text *t = &x->text;
-    if (depth > MAX_DEPTH)
+    if (depth > MAX_NESTING)
         proto_text_fail(t, "messages are nested more than 64 deep");
     for (;;) {
         if (proto_text_ends(t, closing))

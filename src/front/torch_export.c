@@ -11,6 +11,7 @@
  * a rule says otherwise a note says so. */
 #include "base/json_read.h"
 #include "base/names.h"
+#include "base/nesting.h"
 #include "base/zip.h"
 #include "front/torch.h"
 #include "front/torch_archive.h"
@@ -484,9 +485,8 @@ static torch_value either(torch *t, torch_value condition, torch_value yes, torc
 
 static void enter_graph(const environment *e)
 {
-    enum { MAX_DEPTH = 16 };
-    if (e->depth >= MAX_DEPTH)
-        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT, "graphs are nested more than %d deep", MAX_DEPTH);
+    if (e->depth >= MAX_NESTING)
+        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT, "graphs are nested more than %d deep", MAX_NESTING);
 }
 
 static void begin_inner(environment *inner, program *p)

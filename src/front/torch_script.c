@@ -9,6 +9,7 @@
  * Scripted and frozen modules have no shapes of inputs: --shape gives them. What is certain all the same (a convolution in two
  * dimensions wants four, and as many channels as its weight has) is found out by going through the program once. */
 #include "front/torch_script.h"
+#include "base/nesting.h"
 #include "front/torch_archive.h"
 #include "graph/infer.h"
 
@@ -163,8 +164,8 @@ static void name_object(naming *n, torch_object *o, str path, int depth)
 /* Modules and their tensors are called by the way to them; what can be reached twice keeps its first name. */
 static void name_parts(naming *n, torch_value v, str path, int depth)
 {
-    enum { MAX_DEPTH = 100, MAX_VISITS = 4000000 };
-    if (depth > MAX_DEPTH || ++n->visits > MAX_VISITS)
+    enum { MAX_VISITS = 4000000 };
+    if (depth > MAX_NESTING || ++n->visits > MAX_VISITS)
         fail_with(&n->b->model->fail, SOOTH_ERROR_INPUT,
                   "the objects of the file contain each other without end, at '%.*s'; save the module again",
                   STR_ARG(path));

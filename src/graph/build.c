@@ -1,5 +1,6 @@
 /* build.c: source graphs by name. */
 #include "graph/build.h"
+#include "base/nesting.h"
 
 #include <stdlib.h>
 
@@ -17,8 +18,6 @@ struct builder_scope {
     uint32_t mask;
     uint32_t used;
 };
-
-enum { MAX_DEPTH = 32 };
 
 void build_begin(builder *b, sooth_model *model)
 {
@@ -56,9 +55,9 @@ static inline name_slot *find_slot(builder *b, builder_scope *s, str name, uint3
 
 void build_open(builder *b, graph *g, bool closed)
 {
-    if (++b->depth > MAX_DEPTH)
+    if (++b->depth > MAX_NESTING)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "graphs are nested more than %d deep, at graph '%.*s'; no real exporter does that", MAX_DEPTH,
+                  "graphs are nested more than %d deep, at graph '%.*s'; no real exporter does that", MAX_NESTING,
                   STR_ARG(g->name));
     g->first_value = b->source->values.count;
     builder_scope *s = ARENA_NEW(b->scratch, builder_scope);

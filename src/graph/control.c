@@ -3,9 +3,10 @@
  * Their bodies are inlined, so that the network is one flat list: the branch that is taken, or both where the
  * condition is data; the body of a loop once, repeated by its trip count, or unrolled where shapes change from one round to
  * the next. */
+#include "base/nesting.h"
 #include "graph/infer.h"
 
-enum { MAX_CONTROL_DEPTH = 32, MAX_UNROLLED_ROUNDS = 256 };
+enum { MAX_UNROLLED_ROUNDS = 256 };
 
 typedef struct control {
     sooth_model *model;
@@ -39,11 +40,11 @@ static const graph *body_of(const control *c, const char *name)
 static scope inner_scope(const control *c, int64_t rounds)
 {
     scope s = {.outer = c->scope, .repeat = c->scope->repeat, .depth = c->scope->depth + 1};
-    if (s.depth > MAX_CONTROL_DEPTH)
+    if (s.depth > MAX_NESTING)
         fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d deep, at node '%.*s'",
-                  MAX_CONTROL_DEPTH, STR_ARG(c->node->name));
+                  MAX_NESTING, STR_ARG(c->node->name));
     if (__builtin_mul_overflow(s.repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX;
+        s.repeat = INT64_MAX; /* more than can be counted: cost.c says so if it costs anything */
     return s;
 }
 
@@ -351,8 +352,12 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
 /* The body was counted for all rounds before it turned out that their number depends on data. */
 static void count_once(const control *c, int32_t first_node, num rounds)
 {
-    for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++)
-        c->net->nodes.items[i].repeat /= rounds;
+    /* By the factor that was put in: the product may have been cut, as exporters write 2^63 - 1 rounds for "until it ends". */
+    int64_t factor = c->scope->repeat > 0 ? inner_scope(c, rounds).repeat / c->scope->repeat : 1;
+    for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++) {
+        int64_t once = c->net->nodes.items[i].repeat / factor;
+        c->net->nodes.items[i].repeat = once > 0 ? once : 1;
+    }
 }
 
 /* Whether the body goes on until the trip count is reached: its condition is always true or passed through. */
@@ -460,7 +465,8 @@ static void expand_scan(const control *c)
         v->rank = (int8_t)rank;
         v->dims = arena_copy(c->net->arena, dims, (size_t)rank, sizeof *dims);
     }
-    s.repeat = dim_known(rounds) && !__builtin_mul_overflow(s.repeat, rounds, &s.repeat) ? s.repeat : c->scope->repeat;
+    if (dim_known(rounds) && __builtin_mul_overflow(c->scope->repeat, rounds, &s.repeat))
+        s.repeat = INT64_MAX; /* more than can be counted: cost.c says so */
     infer_nodes(c->model, g, &s);
     append_result(c, g, &s);
     for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {

@@ -68,8 +68,27 @@ static void count_weights(network *net, const node *n, node_cost *cost, uint8_t 
     }
 }
 
-static void count_activations(network *net, const node *n, node_cost *cost)
+static _Noreturn void too_large(sooth_model *model, const node *n, const char *what)
 {
+    fail_with(
+        &model->fail, SOOTH_ERROR_UNSUPPORTED,
+        "the %s up to layer '%.*s' (%.*s) are more than can be counted (2^63), and it runs %lld times; give smaller "
+        "dimensions or a batch that a device can hold",
+        what, STR_ARG(n->name), STR_ARG(n->type), (long long)n->repeat);
+}
+
+/* Of one run, times the runs. */
+static num times_repeat(sooth_model *model, const node *n, num once, const char *what)
+{
+    num all = num_mul(&model->net.nums, once, n->repeat);
+    if (num_known(once) && all == NUM_UNKNOWN)
+        too_large(model, n, what);
+    return all;
+}
+
+static void count_activations(sooth_model *model, const node *n, node_cost *cost)
+{
+    network *net = &model->net;
     cost->activation_bytes = 0;
     if (n->is_host || (n->op && n->op->memory == MEM_VIEW))
         return;
@@ -77,26 +96,24 @@ static void count_activations(network *net, const node *n, node_cost *cost)
         if (n->outputs[i] != NO_VALUE)
             cost->activation_bytes =
                 num_add(&net->nums, cost->activation_bytes, value_bytes(net, &net->values.items[n->outputs[i]]));
-    cost->activation_bytes = num_mul(&net->nums, cost->activation_bytes, n->repeat);
+    cost->activation_bytes = times_repeat(model, n, cost->activation_bytes, "bytes of activations");
 }
 
-static void add_known(network *net, int64_t *sum, num x)
+static void add_known(sooth_model *model, const node *n, int64_t *sum, num x, const char *what)
 {
-    if (num_known(x) && __builtin_add_overflow(*sum, x, sum)) {
-        *sum = INT64_MAX;
-        network_note(net, "a total is larger than can be counted; it is cut at %lld", (long long)INT64_MAX);
-    }
+    if (num_known(x) && __builtin_add_overflow(*sum, x, sum))
+        too_large(model, n, what);
 }
 
-static void add_to_totals(network *net, const node_cost *cost)
+static void add_to_totals(sooth_model *model, const node *n, const node_cost *cost)
 {
-    sooth_totals *t = &net->totals;
+    sooth_totals *t = &model->net.totals;
     t->nodes++;
-    add_known(net, &t->params, cost->params);
-    add_known(net, &t->macs, cost->macs);
-    add_known(net, &t->flops, cost->flops);
-    add_known(net, &t->weight_bytes, cost->weight_bytes);
-    add_known(net, &t->activation_bytes, cost->activation_bytes);
+    add_known(model, n, &t->params, cost->params, "parameters");
+    add_known(model, n, &t->macs, cost->macs, "MACs");
+    add_known(model, n, &t->flops, cost->flops, "FLOPs");
+    add_known(model, n, &t->weight_bytes, cost->weight_bytes, "bytes of weights");
+    add_known(model, n, &t->activation_bytes, cost->activation_bytes, "bytes of activations");
     t->unknown_layers += !num_known(cost->macs) || !num_known(cost->flops);
 }
 
@@ -148,11 +165,11 @@ void cost_network(sooth_model *model)
         cost->macs = cost->flops = n->op ? 0 : NUM_UNKNOWN;
         if (n->op && n->op->cost && !n->is_host)
             n->op->cost(net, n);
-        cost->macs = num_mul(&net->nums, cost->macs, n->repeat);
-        cost->flops = num_mul(&net->nums, cost->flops, n->repeat);
+        cost->macs = times_repeat(model, n, cost->macs, "MACs");
+        cost->flops = times_repeat(model, n, cost->flops, "FLOPs");
         count_weights(net, n, cost, seen);
-        count_activations(net, n, cost);
-        add_to_totals(net, cost);
+        count_activations(model, n, cost);
+        add_to_totals(model, n, cost);
         add_expression(net, sums.macs, cost->macs);
         add_expression(net, sums.flops, cost->flops);
         add_expression(net, sums.activation_bytes, cost->activation_bytes);

@@ -1,5 +1,6 @@
 /* infer.c: walks the source and appends every node to the network with its shapes. */
 #include "graph/infer.h"
+#include "base/nesting.h"
 #include "graph/bind.h"
 #include "graph/elaborate.h"
 #include "graph/functions.h"
@@ -7,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { MAX_ADDED_WORK = 500000, MAX_CALL_DEPTH = 32 };
+enum { MAX_ADDED_WORK = 500000 };
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */
 
@@ -224,9 +225,9 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
 static void inline_call(sooth_model *model, const node *n, const function *f, const scope *s)
 {
     network *net = &model->net;
-    if (s->depth >= MAX_CALL_DEPTH)
+    if (s->depth >= MAX_NESTING)
         fail_with(&model->fail, SOOTH_ERROR_INPUT,
-                  "functions call each other more than %d deep, at '%.*s'; is it recursive?", MAX_CALL_DEPTH,
+                  "functions call each other more than %d deep, at '%.*s'; is it recursive?", MAX_NESTING,
                   STR_ARG(f->name));
     /* The call with the caller's ids and attributes, so that references inside the function see plain values. */
     node *call = arena_copy(net->arena, n, 1, sizeof *n);

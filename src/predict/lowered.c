@@ -47,6 +47,43 @@ static const device_tensors *list_tensors(arena *a, const program *p)
     return all;
 }
 
+static _Noreturn void too_large(sooth_model *model, const kernel *k, const char *what)
+{
+    const node *n = k->layer >= 0 && k->layer < model->net.nodes.count ? &model->net.nodes.items[k->layer] : NULL;
+    str name = n ? n->name : STR("(outside the layers)"), type = n ? n->type : str_of(kernel_name(k));
+    fail_with(
+        &model->fail, SOOTH_ERROR_UNSUPPORTED,
+        "the %s up to layer '%.*s' (%.*s) are more than can be counted, and its kernel runs %lld times; give smaller "
+        "dimensions or a batch that a device can hold",
+        what, STR_ARG(name), STR_ARG(type), (long long)k->repeat);
+}
+
+static void add_up(sooth_model *model, const kernel *k, int64_t once, int64_t *sum, const char *what)
+{
+    int64_t all;
+    if (__builtin_mul_overflow(once, k->repeat, &all) || __builtin_add_overflow(*sum, all, sum) || once == INT64_MAX)
+        too_large(model, k, what);
+}
+
+/* Sums over all kernels fit into their types. A pass of more launches takes months on any device: no program means that. */
+static void check_counts(sooth_model *model, const program *p)
+{
+    const int64_t most_launches = (int64_t)1 << 40;
+    int64_t launches = 0, macs = 0, flops = 0, bytes = 0;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        if (k->flags & KERNEL_VIEW)
+            continue;
+        add_up(model, k, 1, &launches, "kernel launches");
+        if (launches > most_launches)
+            too_large(model, k, "kernel launches");
+        add_up(model, k, k->macs, &macs, "MACs");
+        add_up(model, k, k->flops, &flops, "FLOPs");
+        add_up(model, k, k->bytes_read, &bytes, "bytes");
+        add_up(model, k, k->bytes_written, &bytes, "bytes");
+    }
+}
+
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
@@ -66,6 +103,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         /* Larger than most programs: malloc learns from it how much to keep for the next network instead of giving it back. */
         l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);
+        check_counts(model, p);
         keep_names(&l->arena, p);
         l->works = work_of_program(p, &l->arena);
         l->tensors = list_tensors(&l->arena, p);

@@ -433,11 +433,13 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             new_ideal_us += ideal_us;
         }
     }
-    if (!isnan(slice.launch_us)) { /* the same for all launches: only their sum was measured */
+    if (launches == 0) /* nothing is sent to the device, so no pass begins */
+        j.fixed_ms = 0;
+    if (!isnan(slice.launch_us) && launches > 0) { /* the same for all launches: only their sum was measured */
         slice_launches launched = slice_launches_of(p, &list);
         double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
-        for (int g = 0; g < WORK_GROUP_COUNT && j.host_ms > 0; g++)
-            host_us[g] *= host_ms / j.host_ms;
+        for (int g = 0; g < WORK_GROUP_COUNT; g++)
+            host_us[g] = j.host_ms > 0 ? host_us[g] * host_ms / j.host_ms : host_ms * 1e3 / launches;
         j.host_ms = host_ms;
         j.fixed_ms = 0;
     }

@@ -103,7 +103,7 @@ def pickles():
 def cycles():
     yield "cycle: ONNX", model("a = Relu(b)\nb = Relu(a)\noutput b"), "the graph has a cycle through node"
     yield "cycle: ONNX functions", model("opset 17\nopset f 1\ninput x float32[2]\ny = f.A(x)\noutput y\n"
-                                         "function f.A(a) -> b\n    opset f 1\n    b = f.A(a)"), "functions call each other more than 32 deep, at 'A'; is it recursive"
+                                         "function f.A(a) -> b\n    opset f 1\n    b = f.A(a)"), "functions call each other more than 64 deep, at 'A'; is it recursive"
     yield "cycle: TensorFlow", b'node { name: "a" op: "Relu" input: "b" }\nnode { name: "b" op: "Relu" input: "a" }\nnode { name: "c" op: "Relu" input: "b" }\n', "the graph has a cycle through node"
     nodes = [{"name": "a", "op": "Relu", "input": ["b"]}, {"name": "b", "op": "Relu", "input": ["a"]}, {"name": "c", "op": "Relu", "input": ["b"]}]
     yield "cycle: TensorFlow.js", json.dumps({"format": "graph-model", "modelTopology": {"node": nodes}, "weightsManifest": []}).encode(), "has a cycle"
