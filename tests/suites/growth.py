@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What a file costs to read, to predict and to report must grow as the file does.
+
+    growth.py [--all] [--table] [NAME…]
+
+Each case makes a file of N, 2N and 4N things and counts the instructions that a command takes for each (valgrind's exp-bbv). From
+2N to 4N they may grow by at most 2.3 times as much as from N to 2N: linear work gives 2, quadratic work 4, and whatever a command costs
+by itself cancels out. `make test` runs a part, `make growth` all; --table writes the results into tests/README.md.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "tools"), str(TESTS / "suites")]
+from growth_files import FILES  # noqa: E402
+from hostile import BUILD, SANITIZED, tell  # noqa: E402
+
+MOST = 2.3
+TIMEOUT_S = 600
+INSPECT = ["inspect", "--format", "csv"]
+PREDICT = ["predict", "--format", "csv"]
+TRAIN = [*PREDICT, "--mode", "train"]
+
+
+def commands():
+    """(file, N, command); those that `make test` runs come with a True."""
+    # Every format and everything that can grow in it.
+    for name in (name for name in FILES if not name.startswith("rows")):
+        quick = name in ("onnx: chain", "onnx: branches", "onnx: functions", "onnx: readers", "caffe: in place", "tensorflow: nodes",
+                         "torchscript: statements", "stablehlo: operators", "mxnet: nodes", "openvino: layers")
+        yield name, 1500, INSPECT, quick
+    # Every command and every writer, for networks of many layers.
+    blocks = "onnx: blocks"
+    for how in ("table", "json", "dot", "svg", "csv --values", "json --values"):
+        yield blocks, 300, ["inspect", "--format", *how.split()], how == "json"
+    yield blocks, 300, ["convert", "-o", "out.onnx"], False
+    for runtime in ("eager", "inductor", "engine"):
+        for mode in ("infer", "train"):
+            if (runtime, mode) != ("engine", "train"):
+                yield blocks, 300, [*PREDICT, "--runtime", runtime, "--mode", mode], (runtime, mode) != ("eager", "infer")
+    for how in ("table", "json", "csv", "trace", "html", "memory-svg"):
+        yield blocks, 300, ["predict", "--format", how, "--kernels", "--layers"] + ["--memory"] * (how == "json"), how == "html"
+    yield blocks, 300, [*TRAIN, "--kernels", "--format", "json"], True
+    for precision in ("fp32", "int8"):
+        yield blocks, 300, [*PREDICT, "--runtime", "engine", "--precision", precision], False
+    yield blocks, 300, ["predict", "--largest-batch", "--format", "csv"], False
+    yield blocks, 300, ["mig", "--format", "json"], False
+    # Graphs that are wide, dense or strange, in every runtime.
+    for name in ("onnx: readers", "onnx: far readers", "onnx: wide sum", "onnx: sum of all", "onnx: weights", "onnx: unknown operators",
+                 "onnx: views", "onnx: names in depth", "onnx: branches", "onnx: loops"):
+        for runtime in ("eager", "inductor", "engine"):
+            yield name, 1000, [*PREDICT, "--runtime", runtime], (name, runtime) in (
+                ("onnx: sum of all", "eager"), ("onnx: far readers", "inductor"), ("onnx: wide sum", "engine"))
+        yield name, 1000, TRAIN, name == "onnx: weights"
+    yield "onnx: far readers", 1000, ["predict", "--largest-batch", "--format", "csv"], False
+    # Rows of tables.
+    yield "rows: queries", 300, ["predict", "--queries"], True
+    yield "rows: eval", 300, ["eval", "--format", "json"], True
+
+
+def instructions(command, folder, file):
+    """How many the command takes, or what is wrong."""
+    words = [command[0], file, *command[1:]]
+    if "--queries" in command:
+        words = ["predict", "--queries", file, "-o", "answers.csv"]
+    counted = subprocess.run(
+        ["valgrind", "--tool=exp-bbv", "--instr-count-only=yes", "--bb-out-file=bb.out", "--pc-out-file=pc.out", BUILD / "sooth", *words],
+        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT_S)
+    said = counted.stderr.decode("utf-8", "replace")
+    found = re.findall(r"Total instructions: (\d+)", said)  # of each thread
+    if counted.returncode not in (0, 1) or not found:
+        ours = [line for line in said.splitlines() if not line.startswith("==")]
+        return f"{' '.join(map(str, words))}: exit code {counted.returncode}: {' '.join(ours)[:500]}"
+    return sum(map(int, found))
+
+
+def grow(name, count, command):
+    """Instructions for N, 2N, 4N; or what is wrong."""
+    counts = []
+    for times in (1, 2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            file = FILES[name](count * times, pathlib.Path(folder))
+            counted = instructions(command, folder, file)
+        if isinstance(counted, str):
+            return counted
+        counts.append(counted)
+    return counts
+
+
+def ratio_of(counts):
+    return (counts[2] - counts[1]) / max(counts[1] - counts[0], 1)
+
+
+def title(name, command):
+    return f"{name}: {' '.join(word for word in command if word not in ('--format', 'out.onnx', '-o'))}"
+
+
+def write_table(rows):
+    """Between the marks of tests/README.md."""
+    lines = ["| what grows | command | N | instructions at 4N | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    for name, count, command, counts in rows:
+        shown = " ".join(word for word in command if word not in ("out.onnx", "-o"))
+        result = "fails" if isinstance(counts, str) else f"{ratio_of(counts):.2f}"
+        most = "" if isinstance(counts, str) else f"{counts[2] / 1e6:,.1f} M"
+        lines.append(f"| {name} | `{shown}` | {count} | {most} | {result} |")
+    page = TESTS / "README.md"
+    text = page.read_text()
+    begin, end = "<!-- growth: begin -->\n", "<!-- growth: end -->\n"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+
+
+def main(arguments):
+    wants_all, wants_table = "--all" in arguments, "--table" in arguments
+    names = [word for word in arguments if not word.startswith("--")]
+    if SANITIZED or not shutil.which("valgrind"):
+        print("ok 1 - growth # SKIP " + ("valgrind does not run programs with sanitizers" if SANITIZED else "valgrind is not there"))
+        print("1..1")
+        return 0
+    cases = [case for case in commands() if (wants_all or case[3]) and (not names or any(n in title(case[0], case[2]) for n in names))]
+    rows = []
+
+    def results():
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (name, count, command, _), counts in zip(cases, pool.map(lambda case: grow(*case[:3]), cases)):
+                rows.append((name, count, command, counts))
+                wrong = counts if isinstance(counts, str) else None
+                if not wrong and ratio_of(counts) > MOST:
+                    wrong = f"ratio {ratio_of(counts):.2f}: {', '.join(f'{c:,}' for c in counts)} instructions for {count}, {2 * count}, {4 * count}"
+                shown = "" if isinstance(counts, str) else f" ({ratio_of(counts):.2f})"
+                yield title(name, command) + shown, wrong
+    code = tell(results())
+    if wants_table:
+        write_table(rows)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
