@@ -184,6 +184,12 @@ coverage: ## what of src/ the tests reach in a clone with nothing beside it, by 
 	    CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
 	@tests/tools/coverage.py build-coverage $(TESTS)
 
+.PHONY: growth
+growth: ## instructions for N, 2N, 4N of everything that can grow; the table goes to tests/README.md
+	@tools/deps.sh develop
+	@$(MAKE) --no-print-directory $(JOBS) -s all
+	@SOOTH_BUILD=$(abspath $(BUILD)) tests/suites/growth.py --all --table
+
 .PHONY: valgrind
 valgrind: ## unit and text tests under valgrind
 	@tools/deps.sh develop

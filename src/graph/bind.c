@@ -1,4 +1,5 @@
 #include "graph/bind.h"
+#include "base/names.h"
 #include "graph/suggest.h"
 
 #include <stdio.h>
@@ -344,20 +345,21 @@ typedef struct suggestions {
         long long size;
     } * items;
     int32_t count, capacity;
+    names by_name;
 } suggestions;
 
 /* A dimension with this name (may be empty) at this place; `is_new` is false where it was asked for before. */
 static long long suggest(const binding *b, suggestions *made, const value *declared, int axis, str name, bool *is_new)
 {
-    *is_new = true;
-    for (int32_t i = 0; i < made->count && name.len; i++)
-        if (str_eq(made->items[i].name, name)) {
-            *is_new = false;
-            return made->items[i].size;
-        }
+    int32_t known = name.len ? names_get(&made->by_name, name, -1) : -1;
+    *is_new = known < 0;
+    if (known >= 0)
+        return made->items[known].size;
     long long size = suggest_dim(declared, axis, name, is_channels_last(b));
-    if (name.len)
+    if (name.len) {
+        names_put(&made->by_name, name, made->count);
         *(struct suggestion *)ARENA_PUSH(b->model->net.arena, made) = (struct suggestion){name, size};
+    }
     return size;
 }
 
@@ -411,6 +413,7 @@ void bind_note_unbound(const binding *b)
     const value *first = net->inputs.count ? &net->values.items[net->inputs.items[0]] : NULL;
     num batch = first && first->rank > 0 ? first->dims[0] : NUM_UNKNOWN;
     suggestions made = {0};
+    names_init(&made.by_name, net->arena);
     for (int32_t i = 0; i < net->inputs.count; i++) {
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         const sooth_shape_binding *given = shape_for(b->options, declared->name);

@@ -5,10 +5,9 @@
 
 Each case makes a file of N, 2N and 4N things and counts the instructions that a command takes for each (valgrind's exp-bbv). From
 2N to 4N they may grow by at most 2.3 times as much as from N to 2N: linear work gives 2, quadratic work 4, and whatever a command costs
-by itself cancels out. `make test` runs a part, `make growth` all; --table writes the results into tests/README.md.
+by itself cancels out. Memory may not grow faster either, where it is more than a few MiB. `make test` runs a part, `make growth` all; --table writes the results into tests/README.md.
 """
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -22,7 +21,11 @@ sys.path[:0] = [str(TESTS / "tools"), str(TESTS / "suites")]
 from growth_files import FILES  # noqa: E402
 from hostile import BUILD, SANITIZED, tell  # noqa: E402
 
+PROGRAM = BUILD.resolve() / "sooth"
+
 MOST = 2.3
+MOST_MEMORY, SOME_MIB = 3, 16  # memory comes in blocks
+BYTES_AT_ONCE = 32  # so many bytes of a string instruction count as an instruction
 TIMEOUT_S = 600
 INSPECT = ["inspect", "--format", "csv"]
 PREDICT = ["predict", "--format", "csv"]
@@ -42,9 +45,8 @@ def commands():
         yield blocks, 300, ["inspect", "--format", *how.split()], how == "json"
     yield blocks, 300, ["convert", "-o", "out.onnx"], False
     for runtime in ("eager", "inductor", "engine"):
-        for mode in ("infer", "train"):
-            if (runtime, mode) != ("engine", "train"):
-                yield blocks, 300, [*PREDICT, "--runtime", runtime, "--mode", mode], (runtime, mode) != ("eager", "infer")
+        yield blocks, 300, [*PREDICT, "--runtime", runtime], runtime == "inductor"
+    yield blocks, 300, TRAIN, False
     for how in ("table", "json", "csv", "trace", "html", "memory-svg"):
         yield blocks, 300, ["predict", "--format", how, "--kernels", "--layers"] + ["--memory"] * (how == "json"), how == "html"
     yield blocks, 300, [*TRAIN, "--kernels", "--format", "json"], True
@@ -65,32 +67,50 @@ def commands():
     yield "rows: eval", 300, ["eval", "--format", "json"], True
 
 
+def words_of(command, file):
+    return ["predict", "--queries", file, "-o", "answers.csv"] if "--queries" in command else [command[0], file, *command[1:]]
+
+
+# A small process starts the program: what a child inherits until it runs another program counts as its memory.
+STARTER = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); " \
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+
+
+def peak_mib(command, folder, file):
+    said = subprocess.run([sys.executable, "-SE", "-c", STARTER, PROGRAM, *words_of(command, file)], cwd=folder, stdout=subprocess.PIPE,
+                          check=True, timeout=TIMEOUT_S)
+    return int(said.stdout) / 1024
+
+
 def instructions(command, folder, file):
     """How many the command takes, or what is wrong."""
-    words = [command[0], file, *command[1:]]
-    if "--queries" in command:
-        words = ["predict", "--queries", file, "-o", "answers.csv"]
+    words = words_of(command, file)
     counted = subprocess.run(
-        ["valgrind", "--tool=exp-bbv", "--instr-count-only=yes", "--bb-out-file=bb.out", "--pc-out-file=pc.out", BUILD / "sooth", *words],
+        ["valgrind", "--tool=exp-bbv", "--instr-count-only=yes", "--bb-out-file=bb.out", "--pc-out-file=pc.out", PROGRAM, *words],
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT_S)
     said = counted.stderr.decode("utf-8", "replace")
     found = re.findall(r"Total instructions: (\d+)", said)  # of each thread
+    repeated = re.findall(r"Total reps: (\d+)", said)  # of string instructions: bytes that are filled or copied
     if counted.returncode not in (0, 1) or not found:
         ours = [line for line in said.splitlines() if not line.startswith("==")]
         return f"{' '.join(map(str, words))}: exit code {counted.returncode}: {' '.join(ours)[:500]}"
-    return sum(map(int, found))
+    return sum(map(int, found)) + sum(map(int, repeated)) // BYTES_AT_ONCE
 
 
 def grow(name, count, command):
     """Instructions for N, 2N, 4N; or what is wrong."""
-    counts = []
+    counts, peaks = [], []
     for times in (1, 2, 4):
         with tempfile.TemporaryDirectory() as folder:
             file = FILES[name](count * times, pathlib.Path(folder))
             counted = instructions(command, folder, file)
-        if isinstance(counted, str):
-            return counted
-        counts.append(counted)
+            if isinstance(counted, str):
+                return counted
+            counts.append(counted)
+            peaks.append(peak_mib(command, folder, file))
+    more_mib = peaks[2] - peaks[1]
+    if more_mib > SOME_MIB and more_mib > MOST_MEMORY * (peaks[1] - peaks[0]):
+        return f"memory of {', '.join(f'{p:.0f}' for p in peaks)} MiB for {count}, {2 * count}, {4 * count}"
     return counts
 
 

@@ -214,12 +214,6 @@ def darknet(n):
     return "[net]\nwidth=32\nheight=32\nchannels=3\n" + "[convolutional]\nfilters=8\nsize=3\npad=1\nactivation=leaky\n\n[shortcut]\nfrom=-1\n\n" * n
 
 
-@file("darknet: layers of one route", "m.cfg")
-def route(n):
-    return ("[net]\nwidth=8\nheight=8\nchannels=3\n" + "[convolutional]\nfilters=8\nsize=3\npad=1\nactivation=leaky\n\n" * n +
-            "[route]\nlayers=" + ",".join(map(str, range(n))) + "\n")
-
-
 @file("mxnet: nodes", "m-symbol.json")
 def mxnet(n):
     nodes = [{"op": "null", "name": "data", "inputs": []}]
