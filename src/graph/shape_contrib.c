@@ -246,8 +246,9 @@ void shape_time_warping(infer *c)
 /* Tokens, as many as data decide, and one index. */
 void shape_bifurcation(infer *c)
 {
+    const num one = 1;
     set_rank_only(c, 0, DT_INT64, 1);
-    set_out(c, 1, DT_INT64, 0, NULL);
+    set_out(c, 1, DT_INT64, 1, &one);
 }
 
 /* ---- training -------------------------------------------------------------------------------------------------- */
