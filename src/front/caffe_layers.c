@@ -594,9 +594,10 @@ static void map_arg_max(caffe_call *c, const char *canonical)
         foreign(c);
         return;
     }
-    node *n = emit_op(c->e, canonical, &c->x, 1, c->out);
+    node *n = emit_op(c->e, canonical, &c->x, 1, NO_VALUE);
     emit_int(n, "axis", axis_in(c, p, "axis", 1));
     emit_int(n, "keepdims", 1);
+    emit_cast(c->e, n->outputs[0], DT_FLOAT32, c->out); /* all blobs are real numbers */
 }
 
 static void map_softmax_loss(caffe_call *c, const char *canonical)

@@ -421,7 +421,7 @@ static void plan_layer(const hf *c, const plan *p, int64_t i, int64_t hidden, lm
 
 lm_head hf_head(const hf *c)
 {
-    bool is_bare = hf_architecture(c, "Model") && !hf_architecture(c, "LMHeadModel");
+    bool is_bare = hf_architecture(c, "Model") && !hf_architecture(c, "LMHeadModel") && !hf_architecture(c, "MTModel");
     bool is_other = hf_architecture(c, "Classification") || hf_architecture(c, "QuestionAnswering") || is_bare;
     /* In a composite model either part may say it. */
     const json_node *outer = hf_has(c, "tie_word_embeddings") ? NULL : json_get(c->root, "tie_word_embeddings");

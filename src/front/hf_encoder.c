@@ -120,7 +120,8 @@ static lm bart_stack(const hf *c, bool is_decoder, lm_layer *first)
                 .hidden = hidden,
                 .vocab = hf_size(c, "vocab_size", HF_MOST),
                 .embedded = hidden,
-                .positions = hf_size(c, "max_position_embeddings", HF_MOST) + 2,
+                /* Learned rows begin behind two that are kept for padding; sines need none. */
+                .positions = hf_size(c, "max_position_embeddings", HF_MOST) + (family_has(c, HF_EMBED_NORM) ? 2 : 0),
                 .norm = LM_LAYER,
                 .epsilon = 1e-5,
                 .norms_embeddings = family_has(c, HF_EMBED_NORM),

@@ -30,7 +30,8 @@ import tempfile
 import threading
 import time
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+USER_TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+TOP = USER_TOP  # a copy of it, from when main() has made one
 TOKENS = re.compile(
     r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#(?:\\\n|[^\n])*)"
     r"|(?P<word>[A-Za-z_]\w*)|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)"
@@ -89,17 +90,22 @@ def draw(rng, room):
             yield Change(place[0], *chosen)
 
 
+def copy_sources(to):
+    """What Git knows of. Everything is done with this copy, whatever happens to the user's tree meanwhile."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=USER_TOP, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
+    for name in filter(None, names):
+        if (USER_TOP / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(USER_TOP / name, to / name)
+
+
 class Tree:
     """A copy with its own build, in which every program takes the code from one shared library."""
 
     def __init__(self, directory):
         self.top = directory
         self.build = directory / "build"
-        names = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
-        for name in filter(None, names):
-            if (TOP / name).is_file():
-                (directory / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(TOP / name, directory / name)
+        shutil.copytree(TOP, directory)
         flags = ["WARNINGS=-w", "CFLAGS=-O1 -fvisibility=default -fno-semantic-interposition"]
         subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all", "unit-tests", *flags], cwd=directory, check=True)
         self.objects = sorted(str(p.relative_to(directory)) for p in (self.build / "obj/src").rglob("*.o"))
@@ -255,6 +261,7 @@ class Runner:
 
 
 def main():
+    global TOP
     options = argparse.ArgumentParser()
     options.add_argument("--count", type=int, default=40)
     options.add_argument("--seed", type=int, default=1)
@@ -271,9 +278,11 @@ def main():
     runner = Runner(options, results)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sooth-mutate-", dir=options.directory))
     try:
+        TOP = directory / "sources"
+        copy_sources(TOP)
         trees = []
         for job in range(options.jobs):
-            (directory / f"job{job}" / "tree").mkdir(parents=True)
+            (directory / f"job{job}").mkdir()
             trees.append(Tree(directory / f"job{job}" / "tree"))
         runner.time_suites(trees[0])
         print(f"# {len(runner.seconds)} suites, {sum(runner.seconds.values()):.0f} s in all", flush=True)
