@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum {
+    SOME_LAYERS =
+        40, /* with more, an input runs less of what could be asked: more inputs say more than more questions */
     MANY_LAYERS = 3000, /* with more, one prediction and one report are enough */
     MOST_BATCH = 64,    /* of the search for the largest batch */
     MAX_RANK_FED = 4,
@@ -34,6 +36,12 @@ static size_t draw(draws *d, size_t count)
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
     return (size_t)((z ^ (z >> 31)) % count);
+}
+
+/* One time of `count`, and more rarely for networks that take long. */
+static bool now_and_then(draws *d, size_t count, const sooth_model *model)
+{
+    return draw(d, sooth_layer_count(model) > SOME_LAYERS ? 5 * count : count) == 0;
 }
 
 /* One of the names that a part of the options may have. */
@@ -171,7 +179,7 @@ static void predict_somehow(sooth_model *model, draws *d)
                                  .columns = draw(d, 2) * 60,
                                  .ascii = draw(d, 2)};
     size_t count = 1 + (draw(d, 4) == 0);
-    bool is_repeated = draw(d, 2);
+    bool is_repeated = now_and_then(d, 2, model);
     if (!first)
         return;
     free(report(first, count, &some));
@@ -329,14 +337,17 @@ static void use_model(sooth_model *model, draws *d)
     predict_somehow(model, d);
     if (is_large)
         return;
-    if (draw(d, 3) == 0)
+    if (now_and_then(d, 3, model))
         convert(model);
-    if (draw(d, 6) == 0)
+    if (now_and_then(d, 6, model))
         plan_slices(model, d);
+    bool is_bound_anew = now_and_then(d, 2, model), is_searched = now_and_then(d, 8, model);
+    if (!is_bound_anew && !is_searched)
+        return;
     char *before = inspect_plainly(model);
-    if (draw(d, 2) == 0)
+    if (is_bound_anew)
         bind_somehow(model, d);
-    if (draw(d, 8) == 0)
+    if (is_searched)
         find_largest(model, d);
     if (bind(model, NULL)) {
         char *after = inspect_plainly(model);

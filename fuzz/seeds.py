@@ -216,18 +216,18 @@ def darknet_seeds(target):
 
 
 def small(value, key=""):
-    """A configuration of the same kind with two layers."""
+    """A configuration of the same kind with one layer."""
     if isinstance(value, dict):
         return {k: small(v, k) for k, v in value.items()}
     if isinstance(value, list):
         return [small(v) for v in value[:2]]
     if key in ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers"):
-        return min(value or 2, 2)
+        return min(value or 1, 1)
     return value[:3] if key == "hybrid_override_pattern" else value
 
 
 def hf_seeds(target):
-    """Configurations cut to two layers: a mutation more or less does not make them larger, and each runs fast."""
+    """Configurations cut to one layer: a mutation more or less does not make them larger, and each runs fast."""
     for directory in ("hf-config", "made/hf-config"):
         for path in sorted((TOP.parent / "shared/models" / directory).rglob("*.json*")):
             content = path.read_bytes()

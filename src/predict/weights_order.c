@@ -1,6 +1,6 @@
 #include "predict/weights_order.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static void turn_words(void *words, size_t count)
@@ -40,28 +40,34 @@ void weights_turn_rest(void *bytes, const weights_header *counts)
         turn_leaves(&trees[i]);
 }
 
-/* A constant that is computed on first use: it never changes afterwards. */
-static pthread_once_t turned_once = PTHREAD_ONCE_INIT;
-static const predictor *turned;
-
-static void turn_shipped(void)
+static const predictor *turn_shipped(void)
 {
     weights_header h = shipped_weights.header;
     weights_turn_header(&h);
     size_t size = weights_size(&h);
-    char *copy = size ? malloc(size) : NULL;
+    char *copy = malloc(size > sizeof h ? size : sizeof h);
     if (!copy)
-        return;
-    memcpy(copy, &shipped_weights, size);
-    weights_turn_rest(copy, &h);
+        return NULL;
+    if (size > 0) { /* else they are of another version, which the caller sees */
+        memcpy(copy, &shipped_weights, size);
+        weights_turn_rest(copy, &h);
+    }
     memcpy(copy, &h, sizeof h);
-    turned = (const predictor *)(const void *)copy;
+    return (const predictor *)(const void *)copy;
 }
 
 const predictor *weights_shipped(void)
 {
+    static _Atomic(const predictor *) turned; /* a constant that is computed on first use, by whoever comes first */
     if (!WEIGHTS_TURNED)
         return &shipped_weights;
-    pthread_once(&turned_once, turn_shipped);
-    return turned;
+    const predictor *none = NULL, *made = atomic_load(&turned);
+    if (made)
+        return made;
+    made = turn_shipped();
+    if (made && !atomic_compare_exchange_strong(&turned, &none, made)) {
+        free((void *)made);
+        made = none;
+    }
+    return made;
 }

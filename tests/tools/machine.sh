@@ -3,7 +3,7 @@
 #
 #     machine.sh i386|s390x|musl
 #
-# i386 has 32 bits, s390x stores the high byte first; both run under qemu. musl is another C library on this processor.
+# i386 has 32 bits, s390x stores the high byte first; they run under qemu where the kernel does not run them itself. musl is another C library on this processor.
 # Libraries of other machines are unpacked into build-MACHINE/root: nothing is installed. zlib and cmocka for musl are compiled from Debian's
 # source packages, because Debian has none that are built with musl.
 set -eu
@@ -61,7 +61,14 @@ compile_for_musl() {
 
 flags="-O1 -Wno-maybe-uninitialized" link= emulator= pkgconfig=$root/usr/lib/$machine-linux-gnu/pkgconfig
 case $machine in
-    i386) tools=i686-linux-gnu- flags="$flags -msse2 -mfpmath=sse" emulator="qemu-i386 -L /usr/i686-linux-gnu" ;;
+    i386)
+        tools=i686-linux-gnu- flags="$flags -msse2 -mfpmath=sse" emulator="qemu-i386 -L /usr/i686-linux-gnu"
+        # Most kernels for x86-64 run such programs themselves, faster.
+        loader=/usr/i686-linux-gnu/lib/ld-linux.so.2
+        if "$loader" --help >/dev/null 2>&1; then
+            emulator="$loader --library-path /usr/i686-linux-gnu/lib:$root/usr/lib/i386-linux-gnu"
+        fi
+        ;;
     s390x) tools=s390x-linux-gnu- emulator="qemu-s390x -L /usr/s390x-linux-gnu" ;;
     musl) tools= link=-static pkgconfig=$root/lib/pkgconfig ;;
     *) echo "usage: machine.sh i386|s390x|musl" >&2; exit 2 ;;
@@ -85,12 +92,11 @@ run=$home/run
 rm -rf "$run"
 mkdir -p "$run/tests/tools"
 ln -s "$home/tests/models" "$run/tests/models"
-for program in sooth tests/*_test tests/tools/*; do
-    for path in "$home"/$program; do
-        [ -f "$path" ] && [ -x "$path" ] || continue
-        printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$emulator" "$path" >"$run/${path#"$home"/}"
-        chmod +x "$run/${path#"$home"/}"
-    done
+ln -s "$home/flags" "$run/flags"
+for path in "$home/sooth" "$home"/tests/*_test "$home"/tests/tools/*; do
+    [ -x "$path" ] || continue
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$emulator" "$path" >"$run/${path#"$home"/}"
+    chmod +x "$run/${path#"$home"/}"
 done
 tests/run.py --build "$build/run" --quick _test cases hostile
 make -s -j"$(nproc)" all

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the predictions of two programs, number by number: they must agree within a relative 1e-6.
+"""Compares the predictions of two programs, number by number: totals must agree within a relative 1e-6, rows of layers and kernels within 1e-5.
+
+Times of kernels come out of networks in floats of 32 bits, whose sums are rounded in another order on every processor.
 
     same_predictions.py SOOTH OTHER_SOOTH
 """
@@ -8,11 +10,12 @@ import subprocess
 import sys
 
 RELATIVE = 1e-6
+RELATIVE_IN_ROWS = 1e-5
 LAST_DIGIT = 2e-6  # JSON has six decimals
 QUESTIONS = [
     ["zoo:resnet50", "--gpu", "a100-sxm4-40gb", "--batch", "32"],
     ["zoo:resnet18", "--gpu", "v100-sxm2-16gb", "--mode", "train", "--precision", "fp32"],
-    ["zoo:mobilenetv2", "--gpu", "t4", "--runtime", "engine", "--precision", "int8"],
+    ["zoo:mobilenet_v2", "--gpu", "t4", "--runtime", "engine", "--precision", "int8"],
     ["zoo:bert", "--gpu", "h100-sxm5-80gb", "--runtime", "inductor", "--precision", "bf16"],
     ["zoo:vit_b_16", "--gpu", "rtx-3090", "--layout", "nhwc", "--batch", "8"],
 ]
@@ -26,7 +29,8 @@ def differences(one, other, where=""):
         for i, (a, b) in enumerate(zip(one, other)):
             yield from differences(a, b, f"{where}[{i}]")
     elif isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        if abs(one - other) > RELATIVE * max(abs(one), abs(other)) + LAST_DIGIT:
+        relative = RELATIVE_IN_ROWS if "[" in where else RELATIVE
+        if abs(one - other) > relative * max(abs(one), abs(other)) + LAST_DIGIT:
             yield f"{where[1:]}: {one} and {other}"
     elif one != other:
         yield f"{where[1:]}: {one!r} and {other!r}"

@@ -212,6 +212,7 @@ static void of_gpus(void **state)
 static void of_predictions(void **state)
 {
     (void)state;
+    predict_way("zoo:resnet18"); /* big endian machines keep a copy of the weights from the first prediction on */
     every_allocation_fails_once(predict_way, "zoo:resnet18");
 }
 
