@@ -287,6 +287,13 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
     }
 }
 
+void answer_make_memory(sooth_prediction *answer, sooth_model *model, const setting *where)
+{
+    answer->lowered = lowered_get(model, &where->lower);
+    answer->program = answer->lowered->program;
+    fill_memory(answer, model, where);
+}
+
 /* Why utilizations above 100 % are no mistake: what is counted and what the units compute are not always the same. */
 static void note_utilization(sooth_prediction *answer)
 {

@@ -48,6 +48,16 @@ struct sooth_prediction {
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
+/* The memory alone, which times do not go into: the prediction has nothing else then. */
+void answer_make_memory(sooth_prediction *answer, sooth_model *model, const setting *where);
+
+/* Public functions that ask for memory alone, on a device that is given (public.c). */
+sooth_status predict_memory(sooth_model *model, const sooth_predict_options *options, sooth_memory *memory,
+                            sooth_error *error);
+/* The device of the options: given, named or the default. `opened` holds it and is the caller's; NULL: it was given. */
+sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
+                            sooth_error *error);
+
 const char *bound_name(kernel_bound bound);
 
 #endif

@@ -128,7 +128,7 @@ static const double LEAST_POWER_SHARE = 0.2;
 /* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true where only the model can
  * be what fails. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
-                         bool *is_settled)
+                         bool only_memory, bool *is_settled)
 {
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
@@ -151,6 +151,10 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     *is_settled = true;
+    if (only_memory) {
+        answer_make_memory(answer, model, &where);
+        return SOOTH_OK;
+    }
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
@@ -171,8 +175,8 @@ static void add_file_notes(sooth_error *e, const sooth_model *model)
     }
 }
 
-static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, sooth_prediction **result,
-                               sooth_error *e)
+static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, bool only_memory,
+                               sooth_prediction **result, sooth_error *e)
 {
     sooth_prediction *answer = calloc(1, sizeof *answer);
     if (!answer)
@@ -182,7 +186,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     /* More than most answers take: malloc learns from it how much to keep for the next one instead of giving it back. */
     answer->arena.block_bytes = (size_t)512 * 1024;
     bool is_settled = false;
-    sooth_status status = make(answer, model, options, &is_settled);
+    sooth_status status = make(answer, model, options, only_memory, &is_settled);
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
         add_file_notes(e, model);
     model->fail.error = NULL;
@@ -191,6 +195,31 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
         *result = answer;
     else
         sooth_prediction_free(answer);
+    return status;
+}
+
+sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
+                            sooth_error *error)
+{
+    *opened = NULL;
+    *device = options->device;
+    if (*device)
+        return SOOTH_OK;
+    sooth_status status = sooth_gpus_open(NULL, opened, error);
+    if (status == SOOTH_OK)
+        status = sooth_gpus_find(*opened, options->gpu && *options->gpu ? options->gpu : DEFAULT_GPU, device, error);
+    return status;
+}
+
+sooth_status predict_memory(sooth_model *model, const sooth_predict_options *options, sooth_memory *memory,
+                            sooth_error *error)
+{
+    sooth_prediction *prediction = NULL;
+    sooth_status status = predict_on(model, options, true, &prediction, error);
+    if (status == SOOTH_OK) {
+        *memory = sooth_prediction_memory(prediction);
+        sooth_prediction_free(prediction);
+    }
     return status;
 }
 
@@ -204,15 +233,10 @@ sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *opti
         return error_say(e, SOOTH_ERROR_USAGE,
                          "the model has no dimensions yet: sooth_bind comes before sooth_predict");
     sooth_predict_options chosen = options ? *options : (sooth_predict_options){0};
-    if (chosen.device)
-        return predict_on(model, &chosen, result, e);
     sooth_gpus *gpus;
-    if (sooth_gpus_open(NULL, &gpus, e) != SOOTH_OK)
-        return e->code;
-    sooth_status status =
-        sooth_gpus_find(gpus, chosen.gpu && *chosen.gpu ? chosen.gpu : DEFAULT_GPU, &chosen.device, e);
+    sooth_status status = predict_device(&chosen, &gpus, &chosen.device, e);
     if (status == SOOTH_OK)
-        status = predict_on(model, &chosen, result, e);
+        status = predict_on(model, &chosen, false, result, e);
     sooth_gpus_free(gpus);
     return status;
 }
