@@ -1,6 +1,6 @@
 /* sooth.h: the public interface of libsooth.
  *
- * Sooth reads a neural network's file and tells what it consists of and what it will cost, without running it.
+ * Sooth reads a neural network's file and reports what it consists of and what it costs on a GPU, without running it.
  *
  * A worked example (tests/suites/interface.sh compiles and runs it):
  *
@@ -24,7 +24,7 @@
  *             sooth_predict_options where = {.gpu = "rtx-3090", .precision = "amp", .layout = "nhwc"};
  *             if (sooth_predict(model, &where, &prediction, &error) == SOOTH_OK) {
  *                 sooth_prediction_totals totals = sooth_prediction_totals_of(prediction);
- *                 printf("%.3f ms, with 90 %% certainty between %.3f and %.3f\n", totals.latency_ms.value,
+ *                 printf("%.3f ms, 90 %% interval %.3f to %.3f\n", totals.latency_ms.value,
  *                        totals.latency_ms.low, totals.latency_ms.high);
  *                 sooth_prediction_free(prediction);
  *             }
@@ -36,8 +36,8 @@
  * Contracts that hold everywhere:
  *   - The library never prints, never exits and has no global mutable state. A model may be used by one thread at
  *     a time; different models by different threads at once.
- *   - Everything a model hands out (strings, arrays) belongs to the model and lives until sooth_free; what depends
- *     on dimensions (layers, values, totals) only until the next sooth_bind.
+ *   - Strings and arrays that a model returns belong to the model and live until sooth_free. Those that depend on
+ *     dimensions (layers, values, totals) live until the next sooth_bind.
  *   - Units are in the names. A count that cannot be known (it depends on an unbound dimension or on data)
  *     is SOOTH_UNKNOWN, never a guess.
  *   - MACs are multiply-accumulates of convolutions, matrix products and attention. FLOPs are all floating-point
@@ -61,17 +61,17 @@ extern "C" {
 
 #define SOOTH_API __attribute__((visibility("default")))
 
-/* The numbers are the exit codes of the program `sooth` too. */
+/* The program `sooth` uses these numbers as exit codes. */
 typedef enum sooth_status {
     SOOTH_OK = 0,
-    SOOTH_ANSWER_NO = 1,         /* the answer to the question is no (does not fit, target missed) */
-    SOOTH_ERROR_USAGE = 2,       /* the caller asked for something that cannot be */
+    SOOTH_ANSWER_NO = 1,         /* the answer is no: it does not fit, a target is missed */
+    SOOTH_ERROR_USAGE = 2,       /* the request makes no sense */
     SOOTH_ERROR_INPUT = 3,       /* the file is damaged, truncated or not a model */
-    SOOTH_ERROR_UNSUPPORTED = 4, /* a sound file with something in it that Sooth does not know */
-    SOOTH_ERROR_SYSTEM = 5,      /* no memory, unreadable file … */
+    SOOTH_ERROR_UNSUPPORTED = 4, /* the file is valid but uses something unsupported */
+    SOOTH_ERROR_SYSTEM = 5,      /* out of memory, unreadable file … */
 } sooth_status;
 
-/* What went wrong: what, where (byte or node), what to do. One line without the program's name. */
+/* An error message says what is wrong, where (byte or node) and what to do, in one line. */
 typedef struct sooth_error {
     sooth_status code;
     char message[768];
@@ -79,68 +79,65 @@ typedef struct sooth_error {
 
 typedef struct sooth_model sooth_model;
 
-/* A number that is not known. */
+/* Marks a number that is not known. */
 #define SOOTH_UNKNOWN INT64_MIN
 
 /* ---- loading ------------------------------------------------------------------------------------------------ */
 
-/* Reads the structure of the model at `path`; weights are never read. The format is told by the file's bytes; gzip
- * is looked through. "zoo:NAME" builds a network that ships with the library; search spaces and language models take
- * parameters: "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth(1). On failure *model is NULL and *error is filled (error
- * may be NULL).
+/* Reads the structure of the model at `path`; weights are never read. The format is detected from the file's bytes;
+ * gzip is decompressed. "zoo:NAME" builds a network that ships with the library; families take parameters:
+ * "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth(1). On failure *model is NULL and *error is filled (error may be
+ * NULL).
  *
- * A file is mapped, not read, and stays mapped until sooth_free: whoever makes it shorter meanwhile takes pages away, and the process that
- * touches one of them gets SIGBUS. The library leaves the process's signals alone (the program `sooth` says so and ends with exit code 3).
- * For files that others may be writing, read the bytes and give them to sooth_load_memory. */
+ * The file is mapped until sooth_free. If someone shortens it meanwhile, touching a lost page raises SIGBUS. The
+ * library does not touch signal handlers (the program `sooth` reports the loss and ends with exit code 3). Read files
+ * that others may be writing into memory, and use sooth_load_memory. */
 SOOTH_API sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error);
 
-/* The same from memory that the caller keeps unchanged until sooth_free. `name` stands for the file in messages. */
+/* Reads a model from memory, which must stay unchanged until sooth_free. Messages call it `name`. */
 SOOTH_API sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model,
                                          sooth_error *error);
 
 SOOTH_API void sooth_free(sooth_model *model); /* NULL is allowed */
 
-/* The version of the library that is linked, e.g. "0.1.0". */
+/* Version of the linked library, e.g. "0.1.0". */
 SOOTH_API const char *sooth_version(void);
 
 /* ---- binding dimensions ------------------------------------------------------------------------------------- */
 
 typedef struct sooth_dim_binding {
-    const char *name; /* of a symbolic dimension in the file */
+    const char *name; /* symbolic dimension in the file */
     int64_t value;
 } sooth_dim_binding;
 
-enum {
-    SOOTH_AS_IN_FILE = -1
-}; /* a dimension of a shape that stays what the file says, or what a batch or a name binds it to */
+/* In a shape: leaves this dimension as the file has it, or as the batch or a named dimension binds it. */
+enum { SOOTH_AS_IN_FILE = -1 };
 
 typedef struct sooth_shape_binding {
     const char *input;   /* name of a graph input */
-    const int64_t *dims; /* binds the names that the file has for them as well */
+    const int64_t *dims; /* also bind the symbols that the file has in these places */
     size_t rank;
 } sooth_shape_binding;
 
-/* All zero means: as the file says, all recovery passes on. */
+/* All zero: as in the file, with all recovery passes. */
 typedef struct sooth_options {
-    int64_t
-        batch; /* 0 = as in the file and the shapes. Binds the symbolic first dimension of the inputs, or replaces a number there */
+    int64_t batch; /* binds or replaces the first dimension of the inputs; 0 = as in the file and the shapes */
     const sooth_dim_binding *dims;
     size_t dim_count;
     const sooth_shape_binding *shapes;
     size_t shape_count;
-    const char *skip_passes;  /* comma-separated names of sooth_pass_name(), or "all"; NULL = none */
-    const char *extra_passes; /* the same for the optional passes that are to run; NULL = none */
+    const char *skip_passes;  /* comma-separated names (sooth_pass_name), or "all"; NULL = none */
+    const char *extra_passes; /* optional passes to run, in the same form; NULL = none */
 } sooth_options;
 
-/* Resolves every shape under the given dimensions and recovers what exporters take apart. Must be called before
- * anything below; may be called again with other dimensions. options may be NULL. SOOTH_ERROR_USAGE names the
- * binding that fits nothing in the model. */
+/* Resolves every shape and recovers the layers that exporters take apart. Call it before any function below; call it
+ * again for other dimensions. options may be NULL. SOOTH_ERROR_USAGE names the binding that matches nothing. */
 SOOTH_API sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_error *error);
 
-/* Names of the recovery passes in the order they run; NULL after the last. */
+/* Recovery passes in the order they run; NULL after the last. */
 SOOTH_API const char *sooth_pass_name(size_t index);
 SOOTH_API const char *sooth_pass_summary(size_t index);
-/* Does it run only if extra_passes asks for it? */
+/* True if the pass runs only when extra_passes names it. */
 SOOTH_API bool sooth_pass_is_optional(size_t index);
 
 /* ---- the graph ---------------------------------------------------------------------------------------------- */
@@ -148,39 +145,39 @@ SOOTH_API bool sooth_pass_is_optional(size_t index);
 typedef struct sooth_info {
     const char *file;
     const char *format;   /* "onnx", "zoo" … */
-    const char *producer; /* the exporter and its version as the file says, may be "" */
+    const char *producer; /* exporter and version as the file states them; may be "" */
     const char *graph_name;
 } sooth_info;
 
 typedef struct sooth_totals {
-    int64_t params; /* trainable parameters; statistics of batch norm and constant tables do not count */
-    int64_t macs;   /* sums over the layers that are known; see unknown_layers */
+    int64_t params; /* trainable; without batch norm statistics and constant tables */
+    int64_t macs;   /* sum over the layers with known cost; see unknown_layers */
     int64_t flops;
     int64_t weight_bytes;     /* all stored constants that layers read */
-    int64_t activation_bytes; /* sum of the outputs that layers write (views write nothing) */
+    int64_t activation_bytes; /* sum of the outputs that layers write; views write nothing */
     int64_t nodes;            /* layers */
-    int64_t unknown_layers;   /* layers whose cost is not known (unbound dimension, data-dependent, unknown operator) */
-    /* Where layers depend on unbound dimensions: the sums with those layers, as expressions ("4089184256*N"); else NULL. */
+    int64_t unknown_layers;   /* cost not known: unbound dimension, data-dependent, unknown operator */
+    /* Sums as expressions of the unbound dimensions ("4089184256*N"); NULL if all are bound. */
     const char *macs_text, *flops_text, *activation_bytes_text;
 } sooth_totals;
 
 typedef struct sooth_layer {
-    const char *name; /* as in the file, or made from its first output where the file has none */
+    const char *name; /* as in the file; derived from the first output if the file has none */
     const char *op;   /* canonical operator, e.g. "Conv", "Linear", "Attention" */
-    const char *kind; /* what sort of work it is: "conv", "matmul", "attention", "recurrent", "norm", "pool", "reduce",
+    const char *kind; /* "conv", "matmul", "attention", "recurrent", "norm", "pool", "reduce",
                          "pointwise", "move", "view", "sort", "control", "other" (unknown operators too) */
     bool op_known;
     size_t input_count, output_count; /* see sooth_layer_input, sooth_layer_output */
-    int64_t repeat;                   /* how often it runs (body of a loop), counted in the figures below */
+    int64_t repeat;                   /* runs per pass (loop bodies); included in the figures below */
     int64_t params, macs, flops, weight_bytes, activation_bytes; /* or SOOTH_UNKNOWN */
-    size_t fused_count;                                          /* nodes of the file that this layer stands for */
+    size_t fused_count;                                          /* nodes of the file merged into this layer */
 } sooth_layer;
 
 typedef struct sooth_value {
     const char *name;
     const char *dtype;   /* "float32", "int64" …, "" if unknown */
-    int rank;            /* -1 if unknown; for a sequence or map that of its elements */
-    const int64_t *dims; /* `rank` numbers; one that is not >= 0 is not known: sooth_dim_text tells its symbol */
+    int rank;            /* -1 if unknown; of the elements for a sequence or map */
+    const int64_t *dims; /* `rank` numbers; a negative one is symbolic: see sooth_dim_text */
     bool is_constant;    /* initializer or constant */
     bool is_tensor;      /* false: sequence, optional, map */
 } sooth_value;
@@ -189,81 +186,81 @@ SOOTH_API sooth_info sooth_info_of(const sooth_model *model);
 SOOTH_API sooth_totals sooth_totals_of(const sooth_model *model);
 SOOTH_API size_t sooth_layer_count(const sooth_model *model);
 SOOTH_API sooth_layer sooth_layer_at(const sooth_model *model, size_t index);
-/* Index of a value, or SIZE_MAX for an optional input that is absent. */
+/* Index of a value; SIZE_MAX for an absent optional input. */
 SOOTH_API size_t sooth_layer_input(const sooth_model *model, size_t layer, size_t index);
 SOOTH_API size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index);
-/* Every tensor of the file, before any fusing. */
+/* Every tensor of the file, before fusion. */
 SOOTH_API size_t sooth_value_count(const sooth_model *model);
 SOOTH_API sooth_value sooth_value_at(const sooth_model *model, size_t index);
 SOOTH_API size_t sooth_input_count(const sooth_model *model);
 SOOTH_API size_t sooth_input(const sooth_model *model, size_t index); /* index of a value */
 SOOTH_API size_t sooth_output_count(const sooth_model *model);
 SOOTH_API size_t sooth_output(const sooth_model *model, size_t index);
-/* The symbol or expression of a dimension that is not a number ("N", "floor((height-1)/2)+1"), NULL if it has none. */
+/* Text of a symbolic dimension ("N", "floor((height-1)/2)+1"); NULL if it has none. */
 SOOTH_API const char *sooth_dim_text(const sooth_model *model, int64_t dim);
 
-/* What stayed unknown and what looked wrong, one sentence each ("dimension N is not bound: use --batch or …"). */
+/* Warnings about what is unknown or looks wrong, one sentence each. */
 SOOTH_API size_t sooth_note_count(const sooth_model *model);
 SOOTH_API const char *sooth_note_at(const sooth_model *model, size_t index);
 
 /* ---- reports ------------------------------------------------------------------------------------------------ */
 
 typedef enum sooth_format {
-    SOOTH_FORMAT_TABLE, /* for people: UTF-8 text in columns */
-    SOOTH_FORMAT_JSON,  /* doc/design.md fixes the fields: some may be added, none renamed */
-    SOOTH_FORMAT_CSV,   /* one row for each layer (RFC 4180 with plain newlines); an empty field is not known */
-    SOOTH_FORMAT_DOT,   /* the graph for Graphviz */
-    SOOTH_FORMAT_SVG,   /* the graph as a picture */
-    SOOTH_FORMAT_TRACE, /* predictions alone: a timeline, Chrome's trace format, for Perfetto and chrome://tracing */
-    SOOTH_FORMAT_HTML,  /* predictions alone: one page that needs nothing else */
-    SOOTH_FORMAT_MEMORY_SVG, /* predictions with memory alone: memory over time as a picture */
-    SOOTH_FORMAT_MIG_PARTED, /* layouts of slices alone: a configuration (YAML) for NVIDIA's mig-parted */
+    SOOTH_FORMAT_TABLE,      /* for people: UTF-8 text in columns */
+    SOOTH_FORMAT_JSON,       /* fields are listed in doc/json.md; some may be added, none renamed */
+    SOOTH_FORMAT_CSV,        /* one row per layer (RFC 4180 with plain newlines); an empty field is unknown */
+    SOOTH_FORMAT_DOT,        /* the graph for Graphviz */
+    SOOTH_FORMAT_SVG,        /* the graph as a picture */
+    SOOTH_FORMAT_TRACE,      /* predictions only: a timeline in Chrome's trace format, for Perfetto */
+    SOOTH_FORMAT_HTML,       /* predictions only: a self-contained page */
+    SOOTH_FORMAT_MEMORY_SVG, /* predictions with memory only: memory over time */
+    SOOTH_FORMAT_MIG_PARTED, /* MIG layouts only: a YAML configuration for NVIDIA's mig-parted */
 } sooth_format;
 
-/* What was asked for beside other predictions and has none, as on a GPU without the units: a row that says why. */
+/* A row of a comparison that could not be predicted, such as fp8 on a GPU without fp8 units. */
 typedef struct sooth_refusal {
     const char *gpu, *mig; /* mig is "" for the whole GPU */
-    int64_t batch;         /* 0: none was settled on */
+    int64_t batch;         /* 0: none was chosen */
     const char *reason;
-    size_t before; /* index of the prediction that it stands before; their count: it comes last */
+    size_t before; /* index of the prediction that follows it; the number of predictions if it is last */
 } sooth_refusal;
 
-/* All zero means: the table, every layer, no colours. */
+/* All zero: the table, every layer, no colours. */
 typedef struct sooth_report_options {
     sooth_format format;
-    bool values;    /* every tensor too; as CSV: the tensors instead of the layers. Not for pictures */
-    size_t top;     /* only so many layers, those with most MACs, and one row for the rest; 0 = all. Not for pictures */
-    size_t depth;   /* one row for the layers that share so many leading parts of their names, split at '/' and '.';
-                       0 = every layer by itself. Not for pictures */
-    size_t columns; /* of the terminal, for the table; 0 = as wide as the names are */
+    bool values;    /* also list tensors; in CSV instead of layers. Ignored in pictures */
+    size_t top;     /* the layers with most MACs, and one row for the rest; 0 = all. Ignored in pictures */
+    size_t depth;   /* merge layers that share this many leading name parts, split at '/' and '.'; 0 = no
+                       merging. Ignored in pictures */
+    size_t columns; /* width of the terminal, for the table; 0 = unlimited */
     bool colors;    /* escape sequences in the table */
-    bool ascii;     /* no other characters in the table than those of ASCII, but for names */
-    bool layers;    /* of a prediction: every layer in the table, not only the costliest; CSV of layers */
-    bool kernels;   /* of a prediction: the kernels in launch order too; CSV of kernels */
-    bool memory;    /* of a prediction: memory over time too, in table and JSON */
-    const sooth_refusal *refusals; /* of a comparison, in its order; table, JSON and CSV of totals have them */
+    bool ascii;     /* ASCII characters only in the table, except in names */
+    bool layers;    /* predictions: every layer in the table, not only the costliest; CSV of layers */
+    bool kernels;   /* predictions: also the kernels, in launch order; CSV of kernels */
+    bool memory;    /* predictions: also memory over time, in table and JSON */
+    const sooth_refusal *refusals; /* comparisons: rows without a prediction, in order */
     size_t refusal_count;
     bool totals; /* of a prediction as JSON: without its layers and those at the peak of memory */
 } sooth_report_options;
 
-/* What `sooth inspect` prints. *text is NUL-terminated, *size bytes long without the NUL (size may be NULL), and the
- * caller's: give it back with free(). The rows always sum to the totals. options may be NULL. The model must be bound. */
+/* Writes what `sooth inspect` prints. *text is NUL-terminated and has *size bytes without the NUL (size may be NULL);
+ * the caller frees it with free(). Rows sum to the totals. options may be NULL. The model must be bound. */
 SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text,
                                     size_t *size, sooth_error *error);
 
-/* The source graph as an ONNX file without weights: larger constants keep their type and dimensions, and are inputs that are documented as
- * weights, so that the file is whole for other programs. Reading it gives the same
- * layers and totals, but for transposes where channels come last in the source. *bytes is the caller's: free(). */
+/* Writes the graph as an ONNX file without weights. Constants of more than 64 elements become inputs that are
+ * documented as weights, so the file is complete for other programs. Reading it back gives the same layers and
+ * totals, except for transposes if the source has channels last. The caller frees *bytes with free(). */
 SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
 
-/* The networks that "zoo:NAME" builds, and what each is in one line; NULL after the last. */
+/* Networks that "zoo:NAME" builds, and a summary of each; NULL after the last. */
 SOOTH_API const char *sooth_zoo_name(size_t index);
 SOOTH_API const char *sooth_zoo_summary(size_t index);
 
 /* ---- GPUs --------------------------------------------------------------------------------------------------- */
 
-/* A GPU is a text file of some forty numbers (`key = value  # origin`; CONTRIBUTING.md says how to write one). Those of
- * data/gpus are inside the library.
+/* A GPU is a text file of some forty numbers (`key = value  # origin`; see CONTRIBUTING.md). The files of data/gpus are
+ * embedded in the library.
  *
  *     sooth_gpus *gpus;
  *     const sooth_gpu *gpu;
@@ -273,213 +270,206 @@ SOOTH_API const char *sooth_zoo_summary(size_t index);
  *         sooth_gpus_free(gpus);
  *     }
  *
- * A list may be used by one thread at a time; GPUs and what they hand out belong to the list and live until sooth_gpus_free. */
+ * A list may be used by one thread at a time. GPUs and their strings belong to the list and live until
+ * sooth_gpus_free. */
 typedef struct sooth_gpus sooth_gpus;
 typedef struct sooth_gpu sooth_gpu;
 
-/* The GPUs that ship and those of every *.txt in `directory` (NULL: none), which take the place of shipped ones of the
- * same name. The program `sooth` gives the directory that the environment variable SOOTH_GPUS names. On failure *gpus is NULL;
- * SOOTH_ERROR_INPUT names file and line. */
+/* Opens the GPUs that ship and those of every *.txt in `directory` (NULL: none). A file replaces a shipped GPU of the
+ * same name. The program `sooth` passes the directory in the environment variable SOOTH_GPUS. On failure *gpus is
+ * NULL; SOOTH_ERROR_INPUT names file and line. */
 SOOTH_API sooth_status sooth_gpus_open(const char *directory, sooth_gpus **gpus, sooth_error *error);
 SOOTH_API void sooth_gpus_free(sooth_gpus *gpus); /* NULL is allowed */
 SOOTH_API size_t sooth_gpus_count(const sooth_gpus *gpus);
 SOOTH_API const sooth_gpu *sooth_gpus_at(const sooth_gpus *gpus, size_t index); /* NULL after the last */
 
-/* By name or alias; letter case, separators and words of the vendor do not matter ("NVIDIA GeForce RTX 3090" is "rtx-3090").
- * What has a '/' in it or ends in ".txt" is the path of a GPU file. SOOTH_ERROR_USAGE suggests the nearest name. */
+/* Finds a GPU by name or alias. Letter case, separators and the vendor's words do not matter ("NVIDIA GeForce RTX
+ * 3090" is "rtx-3090"). A name with a '/' or the ending ".txt" is the path of a GPU file. SOOTH_ERROR_USAGE suggests
+ * the nearest name. */
 SOOTH_API sooth_status sooth_gpus_find(sooth_gpus *gpus, const char *name, const sooth_gpu **gpu, sooth_error *error);
 
-/* The fields of a GPU file in their order, and what each is in one line; NULL after the last. Units are in the names. */
+/* Fields of a GPU file, and a summary of each; NULL after the last. Units are in the names. */
 SOOTH_API const char *sooth_gpu_field(size_t index);
 SOOTH_API const char *sooth_gpu_field_summary(size_t index);
-/* A field that is a text ("name", "vendor", "architecture", "chip" …); NULL if it is not given or is a number. */
+/* Value of a text field ("name", "vendor", "architecture", "chip" …); NULL if it is absent or a number. */
 SOOTH_API const char *sooth_gpu_text(const sooth_gpu *gpu, const char *field);
-/* A field that is a number: 0 where the GPU has no such thing, NAN where it is not known or there is no such field. */
+/* Value of a number field: 0 if the GPU has no such thing, NAN if it is not known or there is no such field. */
 SOOTH_API double sooth_gpu_number(const sooth_gpu *gpu, const char *field);
-/* Where the value of a field comes from, as its file says; "" if it says nothing. */
+/* Origin of a field's value as its file states it; "" if it states none. */
 SOOTH_API const char *sooth_gpu_origin(const sooth_gpu *gpu, const char *field);
 SOOTH_API const char *sooth_gpu_alias(const sooth_gpu *gpu, size_t index); /* NULL after the last */
-SOOTH_API const char *sooth_gpu_file(const sooth_gpu *gpu);                /* that it was read from */
+SOOTH_API const char *sooth_gpu_file(const sooth_gpu *gpu);                /* path of its file */
 
-/* Peak FLOP/s in a precision ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"), without sparsity: of the fastest unit that
- * has it (products of fp16 are summed in fp32), and of the units that are not tensor cores. 0: it has none; NAN: not known. */
+/* Peak FLOP/s in a precision ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"), without sparsity: of the
+ * fastest unit (fp16 products accumulate in fp32), and of the units other than tensor cores. 0: no such unit; NAN:
+ * unknown. */
 SOOTH_API double sooth_gpu_peak_flops(const sooth_gpu *gpu, const char *precision);
 SOOTH_API double sooth_gpu_vector_flops(const sooth_gpu *gpu, const char *precision);
 SOOTH_API const char *sooth_gpu_precision(size_t index); /* the precisions; NULL after the last */
 
-/* Slices of a GPU (NVIDIA's MIG): a slice has its own multiprocessors, memory, part of the bandwidth and of the L2 cache, and is a device to
- * every program. data/mig.txt has those that are known; a mig.txt in the directory of sooth_gpus_open adds to them. */
+/* A MIG slice of a GPU has its own multiprocessors and memory and a share of the bandwidth and the L2 cache. Programs
+ * see it as a device. data/mig.txt lists the profiles; a mig.txt in the directory of sooth_gpus_open adds to them. */
 typedef struct sooth_mig_profile {
-    const char *name;       /* as nvidia-smi prints it: "2g.10gb"; "+me" at its end: with the media engines */
+    const char *name;       /* as nvidia-smi prints it: "2g.10gb"; "+me": with media engines */
     int id;                 /* in nvidia-smi */
     int compute_slices;     /* "2g" has two */
     int sms;                /* multiprocessors */
-    double memory_gib;      /* that a program can use; less than the name says */
+    double memory_gib;      /* usable by a program; less than the name says */
     double bandwidth_share; /* of the GPU's memory bandwidth, 0 to 1 */
     double l2_share;        /* of its L2 cache */
     int copy_engines;
-    int most;             /* of them that a GPU can have */
-    int slots;            /* places along the GPU's memory that it takes */
-    uint32_t start_slots; /* bit i: it may begin at place i */
+    int most;             /* instances that a GPU can have */
+    int slots;            /* memory slots that it takes */
+    uint32_t start_slots; /* bit i: it may start at slot i */
     const char *origin;   /* where the numbers come from */
 } sooth_mig_profile;
-/* How many profiles a GPU has, from small to large; 0: it cannot be cut. */
+/* Number of profiles, from small to large; 0: the GPU has no MIG. */
 SOOTH_API size_t sooth_mig_count(const sooth_gpu *gpu);
 SOOTH_API sooth_mig_profile sooth_mig_at(const sooth_gpu *gpu, size_t index); /* name is "" after the last */
-SOOTH_API int sooth_mig_slots(const sooth_gpu *gpu); /* places along the memory of the whole GPU */
+SOOTH_API int sooth_mig_slots(const sooth_gpu *gpu);                          /* memory slots of the whole GPU */
 
-/* What `sooth gpus` prints: all of them, or one with the origin of every number if `gpu` is not NULL. The formats are table, JSON
- * and CSV; of the options only format, colors and ascii count. *text is the caller's: free(). */
+/* Writes what `sooth gpus` prints: all GPUs, or one with the origin of every number if `gpu` is not NULL. Formats:
+ * table, JSON, CSV; options used: format, colors, ascii. The caller frees *text with free(). */
 SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu *gpu,
                                          const sooth_report_options *options, char **text, size_t *size,
                                          sooth_error *error);
 
 /* ---- predictions -------------------------------------------------------------------------------------------- */
 
-/* What the predictor has learned from measurements. One may be used by many threads at once. */
+/* Weights of the predictor, learned from measurements. Many threads may share one. */
 typedef struct sooth_predictor sooth_predictor;
 
-/* Reads weights that `sooth learn` has written. SOOTH_ERROR_INPUT: they are damaged or of another version. */
+/* Reads weights that `sooth learn` wrote. SOOTH_ERROR_INPUT: damaged or of another version. */
 SOOTH_API sooth_status sooth_predictor_open(const char *path, sooth_predictor **predictor, sooth_error *error);
 SOOTH_API void sooth_predictor_free(sooth_predictor *predictor); /* NULL is allowed */
 
-/* Where the model runs and how. All zero, and any text that is NULL or "", means the default. */
+/* GPU and settings of a prediction. Zero, NULL and "" select the default. */
 typedef struct sooth_predict_options {
-    const char *gpu;         /* name or alias of one that ships, or the path of a GPU file; default "a100-sxm4-40gb" */
-    const sooth_gpu *device; /* takes the place of `gpu`: found once, used often. Must live during the call only */
+    const char *gpu;                  /* name, alias or path of a GPU file; default "a100-sxm4-40gb" */
+    const sooth_gpu *device;          /* replaces `gpu`; needed during the call only */
     const sooth_predictor *predictor; /* default: the one that ships */
-    const char *
-        precision; /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; "amp" is the same), "amp-bf16", "int8", "fp8" */
-    const char *layout;    /* "nchw" (default), "nhwc"; files with their channels last run so: nhwc */
+    /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; also "amp"), "amp-bf16", "int8", "fp8" */
+    const char *precision;
+    const char *layout;    /* "nchw" (default), "nhwc"; channels-last files always run as nhwc */
     const char *runtime;   /* "eager" (default), "inductor", "engine" */
     const char *mode;      /* "infer" (default), "train": forward, backward and update; "train-forward" */
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
-    const char *stack;     /* version of the software as measured rows name it ("pt2.4-cu124"); default: unknown */
-    const char *source; /* whose benchmark runs it: "timm" (norms in 16 bits, TF32), "nvidia-dle"; default: nobody's */
-    const char *name;   /* of the network in that source's tables ("swin_tiny_patch4_window7_224"); default: unknown */
-    const char *mig;    /* a slice of the GPU ("2g.10gb": sooth_mig_at); default: the whole GPU */
-    double
-        power_limit_w; /* that the GPU was told to keep (nvidia-smi -pl); default: its own. Less makes kernels slower */
-    double co2_g_per_kwh; /* of the electricity, for co2_g; default: not known */
-    bool memory;          /* how much memory of the GPU it needs, too: see sooth_prediction_memory */
-    bool by_estimate;     /* sooth_largest_batch goes by the estimate of memory, not by the upper end of its interval */
+    const char *stack;     /* software version ("pt2.4-cu124"); default: unknown */
+    const char *source;    /* benchmark whose options apply: "timm", "nvidia-dle"; default: none */
+    const char *name;      /* the network's name in that benchmark; default: unknown */
+    const char *mig;       /* MIG profile ("2g.10gb", see sooth_mig_at); default: the whole GPU */
+    double power_limit_w;  /* as set by nvidia-smi -pl; default: the board's own. A lower one slows kernels down */
+    double co2_g_per_kwh;  /* CO2 of the electricity, for co2_g; default: unknown */
+    bool memory;           /* also compute memory: see sooth_prediction_memory */
+    bool by_estimate;      /* sooth_largest_batch: use the estimate, not the upper end of the interval */
 } sooth_predict_options;
 
-/* The names that a part of the options ("precision", "layout", "runtime", "mode", "optimizer") may have; NULL after the last. */
+/* Valid values of an option ("precision", "layout", "runtime", "mode", "optimizer"); NULL after the last. */
 SOOTH_API const char *sooth_predict_choice(const char *part, size_t index);
 
-/* How long one pass (or one training step) of the bound model takes. The prediction is the caller's and stands by itself: it
- * outlives the model, the next sooth_bind and the GPU. SOOTH_ERROR_USAGE: a name that is not known, with the nearest that is;
+/* Predicts one pass (or one training step) of the bound model. The caller owns the prediction, which outlives the
+ * model, the next sooth_bind and the GPU. SOOTH_ERROR_USAGE: an unknown name, with the nearest known one;
  * SOOTH_ERROR_UNSUPPORTED: the model or the options cannot be lowered to kernels; the message says what to do. */
 typedef struct sooth_prediction sooth_prediction;
 SOOTH_API sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *options,
                                      sooth_prediction **prediction, sooth_error *error);
 SOOTH_API void sooth_prediction_free(sooth_prediction *prediction); /* NULL is allowed */
 
-/* A number and the 90 % interval around it. */
+/* A value and its 90 % interval. */
 typedef struct sooth_interval {
     double value, low, high;
 } sooth_interval;
 
-/* Shares are in percent; NAN where a number of the GPU that they need is not known. */
+/* Shares are in percent; NAN if a figure of the GPU that they need is unknown. */
 typedef struct sooth_prediction_totals {
-    const char *file, *format, *producer, *graph_name;                         /* of the model, as in sooth_info */
+    const char *file, *format, *producer, *graph_name;                         /* as in sooth_info */
     const char *gpu, *precision, *layout, *runtime, *mode, *optimizer, *stack; /* stack is "" if unknown */
-    const char *mig; /* profile of the slice; "" for the whole GPU */
-    int64_t batch;   /* first dimension of the first input */
+    const char *mig;                                                           /* MIG profile; "" for the whole GPU */
+    int64_t batch;                                                             /* first dimension of the first input */
     sooth_interval latency_ms;
-    const char *interval_kind; /* what the interval was calibrated on ("known GPU, new family" …) */
+    const char *interval_kind; /* rows that the interval was calibrated on */
     double throughput_per_s;   /* samples */
-    int64_t flops, bytes;      /* of all kernels, and what they read and write */
-    double compute_share;      /* GPU utilization: achieved FLOP/s by the peak for the precision */
-    double dram_share;         /* bytes read and written each second by the memory's bandwidth */
-    double occupancy;          /* resident threads by the most that fit, mean over the kernels' time */
-    double wave_efficiency;    /* blocks by the room of the rounds that they run in, mean over the kernels' time */
-    double layer_share; /* achieved FLOP/s by the peak of the units that a kernel can use, mean over the kernels' time:
-                                  how well they run while they run */
-    double device_ms, host_ms; /* sums over the kernels: busy on the device, launching on the host */
-    /* On a GPU that reaches its peaks: kernels whose FLOPs take longer than their bytes, the other ones, and how long the GPU
-     * would still wait for the host's launches. */
+    int64_t flops, bytes;      /* sums over all kernels; bytes read and written */
+    double compute_share;      /* GPU utilization: achieved FLOP/s ÷ peak for the precision */
+    double dram_share;         /* bytes per second ÷ memory bandwidth */
+    double occupancy;          /* resident threads ÷ threads that fit, time-weighted mean */
+    double wave_efficiency;    /* blocks ÷ room in their waves, time-weighted mean */
+    double layer_share;        /* achieved FLOP/s ÷ peak of the units a kernel can use, time-weighted mean */
+    double device_ms, host_ms; /* sums over kernels: running on the device, launching on the host */
+    /* Roofline: time of compute-bound kernels, of memory-bound kernels, and what the GPU would still wait for
+     * launches. */
     double ideal_compute_ms, ideal_memory_ms, ideal_launch_ms;
     double peak_flops;        /* for the precision, FLOP/s */
     double bandwidth_bytes_s; /* of the memory */
-    double unknown_share;     /* of the latency that a guess for operators that are not known makes up; their real share
-                                 is not known */
-    sooth_interval
-        energy_j; /* of the GPU's board for one pass or step, what it draws while it waits included; not of the host */
-    sooth_interval power_w;           /* its mean over the latency */
-    const char *energy_interval_kind; /* what their intervals were calibrated on */
-    double power_limit_w;             /* that the kernels keep */
-    double energy_j_per_1000;         /* samples */
+    double unknown_share;     /* share of the latency that is a guess for unknown operators */
+    sooth_interval energy_j;  /* of the GPU's board for one pass or step, idle time included; without the host */
+    sooth_interval power_w;   /* mean over the latency */
+    const char *energy_interval_kind; /* rows that both intervals were calibrated on */
+    double power_limit_w;             /* limit in force */
+    double energy_j_per_1000;         /* per 1,000 samples */
     double co2_g;                     /* for one pass or step; NAN if co2_g_per_kwh was not given */
-    const char *
-        arithmetic; /* what products are multiplied in: "fp32", "tf32", "fp16", "bf16", "int8", "fp8"; a note says why where
-                               that is not what the precision says */
+    /* Type that products multiply in: "fp32", "tf32", "fp16", "bf16", "int8", "fp8". A note explains a deviation. */
+    const char *arithmetic;
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
-/* The memory of the GPU that a pass or a step of training takes at its peak, as the driver's tools show it: what tensors and workspaces
- * need, what PyTorch's caching allocator holds beside that, the driver's context. Played through request by request. All zero if it
- * was not asked for. */
+/* Peak memory of a pass or training step, as nvidia-smi shows it: tensors, workspaces, what PyTorch's caching
+ * allocator holds beyond them, and the driver's context. Every request is simulated. All zero if it was not
+ * requested. */
 typedef struct sooth_memory {
     bool known;
     sooth_interval total_mib;
-    /* Parts; they sum to the value. */
+    /* Parts; they sum to total_mib.value. */
     double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib, workspace_mib;
-    double cache_mib;    /* held by the allocator and not in use at the peak */
-    double context_mib;  /* driver, code of kernels, handles of libraries */
-    double capacity_mib; /* of the GPU; NAN: not known */
-    bool fits;           /* the value; before it fails, the allocator gives back what it does not use: that counts */
-    bool fits_upper;     /* the upper end of the interval too */
-    const char *limit;  /* what stops it although it fits: a size that the software cannot index; NULL: nothing known */
-    size_t peak_kernel; /* index of the kernel that runs at the peak; SIZE_MAX: before all */
+    double cache_mib;    /* held by the allocator, unused at the peak */
+    double context_mib;  /* driver, kernel code, library handles */
+    double capacity_mib; /* memory of the GPU; NAN: unknown */
+    bool fits;           /* the estimate fits; the allocator frees its cache before it fails */
+    bool fits_upper;     /* the upper end of the interval fits too */
+    const char *limit;   /* what stops the run besides memory, such as a size beyond 32-bit indices; NULL: nothing */
+    size_t peak_kernel;  /* index of the kernel at the peak; SIZE_MAX: before the first */
 } sooth_memory;
 SOOTH_API sooth_memory sooth_prediction_memory(const sooth_prediction *prediction);
 
-/* Every layer of the network in order, then what belongs to none (loss, optimizer). Their latencies sum to the total. */
+/* Layers in order, then rows for loss and optimizer. Latencies sum to the total. */
 typedef struct sooth_predicted_layer {
     const char *name, *op; /* as in sooth_layer */
-    const char
-        *bound; /* what most of its time is limited by: "compute", "memory", "launch", "none" (nothing is launched) */
-    double latency_ms;    /* its part: while its kernels run, and while the GPU waits for the host to launch them */
-    double ideal_ms;      /* on a GPU that reaches its peaks */
-    double compute_share; /* as of the totals */
+    const char *bound;     /* limits most of its time: "compute", "memory", "launch"; "none": launches nothing */
+    double latency_ms;     /* its kernels' time, and the GPU's wait for their launches */
+    double ideal_ms;       /* roofline */
+    double compute_share;  /* as in the totals */
     int64_t flops, bytes;
-    size_t kernel_count; /* that it launches */
-    double energy_j;     /* its part; these sum to the total */
-    int64_t
-        peak_bytes; /* of what it made, at the peak of memory; weights and their gradients not counted. 0 without memory */
-    double device_ms; /* while its kernels run; the rest of latency_ms is waiting */
+    size_t kernel_count; /* kernels launched */
+    double energy_j;     /* sums to the total */
+    int64_t peak_bytes;  /* its tensors alive at the memory peak, without weights and gradients; 0 without memory */
+    double device_ms;    /* time while its kernels run; the rest of latency_ms is waiting */
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
 
-/* What is launched, in order. A view launches nothing: the host's time for it is in the kernel after it. Latencies sum to the
+/* Kernels in launch order. Views launch nothing; their host time counts for the next kernel. Latencies sum to the
  * total. */
 typedef struct sooth_predicted_kernel {
-    const char
-        *op; /* as PyTorch names it ("convolution", "addmm", "_to_copy" …); "triton_poi" … where operators are fused */
-    const char *name;  /* the same with the operators that are fused in it */
-    size_t layer;      /* index of sooth_predicted_layer_at */
-    const char *phase; /* "forward", "backward", "update" */
-    const char
-        *algorithm; /* of products and convolutions ("implicit GEMM", "Winograd" …), and why; NULL: nothing to choose */
-    const char *reason;
-    const char *bound; /* "compute", "memory", "launch" */
-    bool is_hidden;    /* launched by the operator before it (bias of a convolution, copy into another layout) */
-    bool op_known;     /* false: an operator without a rule, named as in the file */
-    int64_t repeat;    /* how often it runs in a pass; the figures are of all runs */
-    double latency_ms; /* its part: while it runs, and while the GPU waits for the host to launch it */
-    double energy_j;   /* its part, of all runs; these sum to the total */
-    double device_us, host_us;    /* busy on the device, launching on the host */
-    double compute_us, memory_us; /* on a GPU that reaches its peaks */
+    const char *op; /* PyTorch's name ("convolution", "addmm", "_to_copy" …); "triton_poi" … for fused operators */
+    const char *name;      /* the same, with the fused operators */
+    size_t layer;          /* index for sooth_predicted_layer_at */
+    const char *phase;     /* "forward", "backward", "update" */
+    const char *algorithm; /* of products and convolutions ("implicit GEMM", "Winograd" …); NULL: no choice */
+    const char *reason;    /* why the library picks it */
+    const char *bound;     /* "compute", "memory", "launch" */
+    bool is_hidden;        /* launched by the operator before it (bias of a convolution, copy into another layout) */
+    bool op_known;         /* false: no rule for the operator; named as in the file */
+    int64_t repeat;        /* runs per pass; figures cover all runs */
+    double latency_ms;     /* its time, and the GPU's wait for its launch */
+    double energy_j;       /* sums to the total */
+    double device_us, host_us;    /* running on the device, launching on the host */
+    double compute_us, memory_us; /* roofline */
     int64_t flops, bytes;
-    int64_t gemm[4];                   /* batch, m, n, k of a product; 0 if it is none */
-    double blocks, waves;              /* thread blocks, rounds of them; 0 if not computed */
+    int64_t gemm[4];                   /* batch, m, n, k of a product; else 0 */
+    double blocks, waves;              /* thread blocks and waves; 0 if not computed */
     double wave_efficiency, occupancy; /* in percent */
     size_t input_count, output_count;
-    int64_t allocated_bytes,
-        reserved_bytes; /* while it runs: by tensors, and by the allocator for them. 0 without memory */
+    int64_t allocated_bytes, reserved_bytes; /* in tensors and in the allocator while it runs; 0 without memory */
 } sooth_predicted_kernel;
 SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
@@ -488,40 +478,42 @@ typedef struct sooth_predicted_tensor {
     const char *dtype; /* "float16" … */
     int rank;
     const int64_t *dims;
-    bool is_weight; /* there before the pass begins */
+    bool is_weight; /* exists before the pass begins */
 } sooth_predicted_tensor;
 SOOTH_API sooth_predicted_tensor sooth_predicted_input(const sooth_prediction *prediction, size_t kernel, size_t index);
 SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction, size_t kernel,
                                                         size_t index);
 
-/* The operators that a compiler fused into a kernel, under PyTorch's names; NULL after the last. */
+/* Operators that a compiler fused into the kernel, by PyTorch's names; NULL after the last. */
 SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
 
-/* The largest batch of at most `most` (0: 1,048,576) with which the model fits into the GPU's memory under the options, the upper end of the interval too
- * (or the value alone: by_estimate), and nothing else stops it; 0 if not even one sample does. `dims` are as of sooth_bind, but for its batch; NULL: as the file has them. The model is bound anew, in the end to the batch
- * that was found (or to 1). SOOTH_ERROR_UNSUPPORTED: its batch is fixed, or the GPU's memory is not known. */
+/* Finds the largest batch, at most `most` (0: 1,048,576), that fits into the GPU's memory by the upper end of the
+ * interval (with by_estimate: by the estimate); 0 if not even one sample fits. `dims` are as for sooth_bind, its
+ * batch is ignored; NULL: as in the file. On return the model is bound to the batch found, or to 1.
+ * SOOTH_ERROR_UNSUPPORTED: the batch is fixed, or the GPU's memory is unknown. */
 SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims,
                                            const sooth_predict_options *options, int64_t most, int64_t *batch,
                                            sooth_error *error);
 
-/* Operators that have no rule, one after the other, and how many kernels each stands for; NULL after the last. */
+/* Operators without a rule, and the number of kernels of each; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 
-/* What a reader of the figures should know, one sentence each: that the GPU computes in another precision than was asked for, that other software
- * stands in for the one named, that the file left something open, that operators are not known and their time is a guess. NULL after the last. */
+/* Notes, one sentence each: another arithmetic than requested, another software version standing in, dimensions that
+ * the file left open, unknown operators. NULL after the last. */
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
-/* The same of the figures of single layers, where these are shown; NULL if there is nothing to know. */
+/* A note about the figures of single layers; NULL if there is none. */
 SOOTH_API const char *sooth_prediction_layers_note(const sooth_prediction *prediction);
 
-/* What `sooth predict` prints: of one prediction everything; of several (`count`), or where others were refused (options->refusals), a comparison, in JSON an array. The formats are
- * table, JSON, CSV, trace, HTML and the picture of memory (the last two of one). *text is the caller's: free(). options may be NULL. */
+/* Writes what `sooth predict` prints: one prediction in full; several, or one beside refusals, as a comparison (in
+ * JSON an array). Formats: table, JSON, CSV, trace; for one prediction also HTML and memory SVG. The caller frees
+ * *text with free(). options may be NULL. */
 SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *predictions, size_t count,
                                                const sooth_report_options *options, char **text, size_t *size,
                                                sooth_error *error);
 
 /* ---- slices for models (MIG) ---------------------------------------------------------------------------------- */
 
-/* Which slice of a GPU a model needs, and how slices for several models lie on as few GPUs as possible.
+/* Finds the slice that a model needs, and places the slices of several models on as few GPUs as possible.
  *
  *     sooth_mig_workload work[] = {{.model = a, .latency_ms = 10, .count = 3}, {.model = b}};
  *     sooth_mig_options where = {.gpu = "a100"};
@@ -534,29 +526,29 @@ SOOTH_API sooth_status sooth_prediction_report(const sooth_prediction *const *pr
  *     sooth_mig_plan_free(plan);
  */
 typedef struct sooth_mig_workload {
-    sooth_model *model; /* bound; the same one may stand for several workloads only if they have the same dimensions */
-    const sooth_options
-        *dims; /* that it is bound to, to look for a smaller batch where this one is too large; NULL: not looked for */
-    sooth_predict_options options; /* how it runs; gpu, device and mig are not looked at */
-    double latency_ms;             /* that a pass may take, at the upper end of the interval; 0: any */
-    size_t count;                  /* instances, each in a slice of its own; 0 is 1 */
-    const char *name;              /* in reports; NULL: the model's file */
+    sooth_model *model;        /* bound; workloads may share a model only if their dimensions are equal */
+    const sooth_options *dims; /* its dimensions, to suggest a smaller batch if this one is too large; may be NULL */
+    sooth_predict_options options; /* gpu, device and mig are ignored */
+    double latency_ms;             /* target for the upper end of the interval; 0: none */
+    size_t count;                  /* instances, one slice each; 0 means 1 */
+    const char *name;              /* for reports; NULL: the model's file */
 } sooth_mig_workload;
 
 typedef struct sooth_mig_options {
-    const char *gpu;         /* name or alias, or the path of a GPU file; default "a100-sxm4-40gb" */
-    const sooth_gpu *device; /* takes its place */
-    size_t most_gpus;        /* that there are; 0: any number */
-    double
-        time_limit_s; /* of a search for more than eight GPUs; 0: 10. For up to eight GPUs the answer is always the best */
-    /* Called now and then in such a search: that many GPUs are being tried, so many are known to be enough. False: stop. May be NULL. */
+    const char *gpu;         /* name, alias or path of a GPU file; default "a100-sxm4-40gb" */
+    const sooth_gpu *device; /* replaces `gpu` */
+    size_t most_gpus;        /* GPUs available; 0: any number */
+    double time_limit_s;     /* for searches beyond eight GPUs; 0: 10. Up to eight GPUs the answer is optimal */
+    /* Called during such a search with the number of GPUs being tried and the number known to suffice. Returning
+     * false stops the search. May be NULL. */
     bool (*progress)(void *context, size_t tried, size_t enough, double seconds);
     void *context;
 } sooth_mig_options;
 
 typedef struct sooth_mig_plan sooth_mig_plan;
-/* SOOTH_ANSWER_NO: there is no such layout; the plan is there all the same and tells why, and what comes nearest. The plan is the caller's and
- * stands by itself. On other failures it is NULL. Models are bound to their dimensions again where others were tried. */
+/* SOOTH_ANSWER_NO: no layout exists; the plan then has the reason and the nearest possible request. The caller owns
+ * the plan, which outlives the models. On other failures it is NULL. On return models are bound to their own
+ * dimensions. */
 SOOTH_API sooth_status sooth_mig_plan_make(const sooth_mig_workload *workloads, size_t count,
                                            const sooth_mig_options *options, sooth_mig_plan **plan, sooth_error *error);
 SOOTH_API void sooth_mig_plan_free(sooth_mig_plan *plan); /* NULL is allowed */
@@ -564,12 +556,12 @@ SOOTH_API void sooth_mig_plan_free(sooth_mig_plan *plan); /* NULL is allowed */
 typedef struct sooth_mig_plan_totals {
     const char *gpu;
     size_t workload_count;
-    size_t gpu_count;    /* of the layout; 0: there is none */
-    size_t least_gpus;   /* fewer are not enough; less than gpu_count if time ran out before that was settled */
-    int slots;           /* places along the memory of a GPU */
-    bool is_possible;    /* every workload has a slice, and there are GPUs enough */
-    const char *reason;  /* why not; "" if it is possible */
-    const char *nearest; /* what would be; "" if it is possible or nothing is near */
+    size_t gpu_count;    /* in the layout; 0: there is none */
+    size_t least_gpus;   /* proven lower bound; below gpu_count if time ran out */
+    int slots;           /* memory slots of a GPU */
+    bool is_possible;    /* every workload has a slice, and the GPUs suffice */
+    const char *reason;  /* why it is not possible; "" if it is */
+    const char *nearest; /* nearest possible request; "" if none is near, or this one is possible */
 } sooth_mig_plan_totals;
 SOOTH_API sooth_mig_plan_totals sooth_mig_plan_totals_of(const sooth_mig_plan *plan);
 
@@ -578,39 +570,39 @@ typedef struct sooth_mig_planned {
     int64_t batch;
     double latency_ms; /* target; 0: none */
     size_t count;
-    const char *profile; /* the smallest that will do; "" if none does */
-    const char *
-        dippm_profile; /* by DIPPM's rule: the first whose name plate is more than the memory, whatever the latency; "" */
-    size_t candidate_count; /* profiles of the GPU, without those that differ in media engines alone */
+    const char *profile;       /* smallest that meets the target; "" if none does */
+    const char *dippm_profile; /* by DIPPM's rule: smallest whose nominal memory exceeds the need, at any latency */
+    size_t candidate_count;    /* profiles of the GPU, without variants that only add media engines */
 } sooth_mig_planned;
 SOOTH_API sooth_mig_planned sooth_mig_planned_at(const sooth_mig_plan *plan, size_t workload);
 
 typedef struct sooth_mig_candidate {
     const char *profile;
     sooth_interval latency_ms;
-    sooth_interval memory_mib; /* NAN: not known */
-    sooth_interval energy_j;   /* of a pass, the slice's share of the board's power; NAN: not known */
-    double usable_mib;         /* of the slice */
-    bool fits;                 /* memory: the upper end of its interval */
-    bool meets_target;         /* latency: the upper end of its interval */
-    const char *reason;        /* why it will not do; "" if it will */
+    sooth_interval memory_mib; /* NAN: unknown */
+    sooth_interval energy_j;   /* of a pass, by the slice's share of the board's power; NAN: unknown */
+    double usable_mib;         /* memory of the slice */
+    bool fits;                 /* by the upper end of memory_mib */
+    bool meets_target;         /* by the upper end of latency_ms */
+    const char *reason;        /* why it fails; "" if it does not */
 } sooth_mig_candidate;
 SOOTH_API sooth_mig_candidate sooth_mig_candidate_at(const sooth_mig_plan *plan, size_t workload, size_t index);
 
-/* What to know beside the numbers of a workload, as sooth_prediction_note tells it; NULL after the last. */
+/* Notes on a workload, as sooth_prediction_note has them; NULL after the last. */
 SOOTH_API const char *sooth_mig_note(const sooth_mig_plan *plan, size_t workload, size_t index);
 
-/* The slices of a GPU of the layout, from the left; workload is SIZE_MAX after the last. */
+/* Slices on a GPU of the layout, in slot order; workload is SIZE_MAX after the last. */
 typedef struct sooth_mig_placed {
     size_t workload;
     const char *profile;
-    int start, slots; /* places along the memory */
+    int start, slots; /* in memory slots */
 } sooth_mig_placed;
 SOOTH_API size_t sooth_mig_placed_count(const sooth_mig_plan *plan, size_t gpu);
 SOOTH_API sooth_mig_placed sooth_mig_placed_at(const sooth_mig_plan *plan, size_t gpu, size_t index);
 
-/* What `sooth mig` prints: as table, JSON, CSV (candidates), SVG (a picture of the GPUs' places) or SOOTH_FORMAT_MIG_PARTED. *text is the
- * caller's: free(). options may be NULL. SOOTH_ERROR_USAGE: a picture or a configuration of a plan without a layout. */
+/* Writes what `sooth mig` prints: table, JSON, CSV (candidates), SVG (the slots of the GPUs) or
+ * SOOTH_FORMAT_MIG_PARTED. The caller frees *text with free(). options may be NULL. SOOTH_ERROR_USAGE: SVG or
+ * configuration without a layout. */
 SOOTH_API sooth_status sooth_mig_plan_report(const sooth_mig_plan *plan, const sooth_report_options *options,
                                              char **text, size_t *size, sooth_error *error);
 

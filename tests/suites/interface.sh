@@ -68,7 +68,7 @@ MODEL
         $(pkg-config --libs sooth) $3 || return 1
     LD_LIBRARY_PATH="$work/image/usr/lib" "$work/$1" "$work/model.onnx" >"$work/said" || return 1
     cat "$work/said"
-    grep -q '^Conv  *55296 MACs  first$' "$work/said" && grep -q '^108 parameters$' "$work/said" && grep -q "ms, with 90 % certainty between" "$work/said"
+    grep -q '^Conv  *55296 MACs  first$' "$work/said" && grep -q '^108 parameters$' "$work/said" && grep -q "ms, 90 % interval" "$work/said"
 }
 
 example_says_what_is_wrong() {
