@@ -255,7 +255,8 @@ static uint64_t hash_loops(const access *x, const piece *loops, int count)
 uint64_t access_hash(const access *x)
 {
     piece loops[MAX_PIECES];
-    return hash_loops(x, loops, moving(x, loops));
+    int count = moving(x, loops);
+    return hash_loops(x, loops, count);
 }
 
 uint64_t access_order_hash(const access *x)
