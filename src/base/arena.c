@@ -95,11 +95,10 @@ static void add_block(arena *a, size_t need)
 
 void *arena_room_slow(arena *a, size_t count, size_t size)
 {
-    size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ARENA_ALIGN)
+    size_t exact;
+    if (__builtin_mul_overflow(count, size, &exact) || exact > SIZE_MAX - ARENA_ALIGN)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "an allocation of %zu times %zu bytes is too large", count, size);
-    size_t exact = bytes;
-    bytes = (bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    size_t bytes = (exact + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (bytes > a->cap_bytes - a->used_bytes)
         fail_with(a->fail, SOOTH_ERROR_INPUT,
                   "the graph needs more than %zu MiB of memory; it is larger than any real network",

@@ -68,7 +68,7 @@ static bool axis_numbers(const hlo_op *o, const char *name, const char *other, i
 static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_window *window, const int64_t *spread,
                              const layout *kernel, value_id output)
 {
-    int64_t perm[HLO_FEW], out_pads[3];
+    int64_t perm[HLO_FEW] = {0}, out_pads[3];
     hlo_value k = o->operands[1];
     const hlo_type *t = hlo_type_of(w, k);
     if (window->group != 1)
@@ -105,7 +105,7 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
 {
     layout in, kernel, out;
     int rank = hlo_type_of(w, o->operands[0])->rank;
-    int64_t perm[HLO_FEW], spread[3], pads[6];
+    int64_t perm[HLO_FEW] = {0}, spread[3], pads[6];
     if (!read_layout(o, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", rank, &in) ||
         !read_layout(o, "kernel_output_feature_dimension", "kernel_input_feature_dimension",
                      "kernel_spatial_dimensions", hlo_type_of(w, o->operands[1])->rank, &kernel) ||
@@ -203,7 +203,8 @@ bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o)
 {
     const hlo_type *t = hlo_type_of(w, o->operands[0]);
     str combiner = hlo_combiner(o);
-    int64_t size[HLO_FEW], strides[HLO_FEW], dilations[HLO_FEW], spread[HLO_FEW], pads[2 * HLO_FEW], elements = 1;
+    int64_t size[HLO_FEW] = {0}, strides[HLO_FEW] = {0}, dilations[HLO_FEW] = {0}, spread[HLO_FEW] = {0};
+    int64_t pads[2 * HLO_FEW] = {0}, elements = 1;
     int rank = t->rank;
     if (o->operand_count != 2 || rank < 1 || rank > HLO_FEW ||
         hlo_ints(o, "window_dimensions", "size", size, HLO_FEW) != rank ||

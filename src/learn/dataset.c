@@ -114,7 +114,7 @@ static bool gives_pair(const measured_row *r)
 static void ask_for_pair(builder *b, const measured_row *r)
 {
     uint64_t chance = chance_of(r);
-    int doublings = 0;
+    int doublings = 1; /* the caller asks for batches of 2 and more */
     while (r->batch >> (doublings + 1) > 0 && doublings < 20)
         doublings++;
     int64_t batch = (int64_t)1 << (chance / PAIR_EVERY) % (uint64_t)doublings;

@@ -114,7 +114,8 @@ static const char *scaled(char *room, int64_t n, double step, const char *const 
         const char *whole = number_whole(digits, n);
         size_t len = strlen(whole);
         memcpy(room, whole, len);
-        memcpy(room + len, units[0], unit_len + 1);
+        memcpy(room + len, units[0], unit_len);
+        room[len + unit_len] = '\0';
     } else
         snprintf(room, NUMBER_ROOM, "%.2f%s", x, units[unit]);
     return room;
