@@ -252,7 +252,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
 
-# The same bytes through nanopb and through src/front/wire.c; made by bench/run.py where nanopb is there.
+# The same bytes through nanopb and through src/front/common/wire.c; made by bench/run.py where nanopb is there.
 $(BUILD)/bench/wire: bench/nanopb/wire.c bench/nanopb/onnx.proto $(LIB_OBJECTS)
 	@mkdir -p $(BUILD)/bench/nanopb
 	protoc --nanopb_out=$(BUILD)/bench/nanopb --proto_path=bench/nanopb onnx.proto >/dev/null

@@ -4,7 +4,7 @@
  *
  * Both decode every field of onnx.proto, copy nothing, and add up the same checksum, so that none can skip work. Prints
  * the fastest time of each in microseconds, and the number of nodes. */
-#include "front/wire.h"
+#include "front/common/wire.h"
 #include "onnx.pb.h"
 
 #include <pb_decode.h>

@@ -3,7 +3,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "learn/dataset.h"
-#include "report/eval_report.h"
+#include "learn/eval_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* mig.c: the table of slices: its reader, and slices as devices. mig.h specifies the format. */
 #include "device/mig.h"
+#include "base/lines.h"
 #include "base/nearest.h"
-#include "device/lines.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* read.c: the reader of a GPU's text file; device.h specifies the format. Every fault is told with its line and what to do. */
+#include "base/lines.h"
 #include "base/nearest.h"
 #include "device/device.h"
-#include "device/lines.h"
 
 #include <math.h>
 

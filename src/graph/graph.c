@@ -60,3 +60,14 @@ void network_note(network *net, const char *format, ...)
     str copy = arena_str(net->arena, str_of(text));
     *(str *)ARENA_PUSH(net->arena, &net->notes) = copy;
 }
+
+sooth_info model_info(const sooth_model *model)
+{
+    const source *s = &model->source;
+    return (sooth_info){
+        .file = model->file.ptr,
+        .format = s->format.len ? s->format.ptr : "",
+        .producer = s->producer.len ? s->producer.ptr : "",
+        .graph_name = s->main.name.len ? s->main.name.ptr : "",
+    };
+}

@@ -11,7 +11,7 @@
 #ifndef SOOTH_GRAPH_GRAPH_H
 #define SOOTH_GRAPH_GRAPH_H
 
-#include "graph/dtype.h"
+#include "base/dtype.h"
 #include "graph/num.h"
 
 typedef int32_t value_id;
@@ -250,6 +250,9 @@ struct sooth_model {
     bool is_bound;
     struct lowered *lowered; /* what the last prediction was made of (predict/lowered.h); NULL: none since binding */
 };
+
+/* What the file says of itself; texts are "" where it says nothing. */
+sooth_info model_info(const sooth_model *model);
 
 static inline node_cost *node_cost_of(const network *net, const node *n)
 {

@@ -4,7 +4,7 @@
 #include "graph/bind.h"
 #include "graph/elaborate.h"
 #include "graph/functions.h"
-#include "graph/shape.h"
+#include "graph/shape/shape.h"
 
 #include <stdio.h>
 

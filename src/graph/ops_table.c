@@ -2,7 +2,7 @@
  * section by name. Columns that are zero may be left out. */
 #include "graph/cost.h"
 #include "graph/ops.h"
-#include "graph/shape.h"
+#include "graph/shape/shape.h"
 
 #define MS "com.microsoft"
 #define ML "ai.onnx.ml"

@@ -4,7 +4,7 @@
 #define SOOTH_LEARN_ROWS_OPERATORS_H
 
 #include "learn/rows_table.h"
-#include "lower/single.h"
+#include "lower/eager/single.h"
 
 /* Columns of all sources; a table has some of them. */
 typedef enum operator_column {

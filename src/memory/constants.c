@@ -1,5 +1,5 @@
 #include "memory/constants.h"
-#include "device/lines.h"
+#include "base/lines.h"
 
 static const char *const NAMES[MEMORY_CONSTANT_COUNT] = {
     [CONTEXT_TRAIN_MIB] = "context_train_mib",

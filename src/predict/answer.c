@@ -234,7 +234,7 @@ static void fill_totals(sooth_prediction *answer, const prediction *times, const
 
 static void fill_names(sooth_prediction *answer, const sooth_model *model, const setting *where)
 {
-    sooth_info info = sooth_info_of(model);
+    sooth_info info = model_info(model);
     arena *a = &answer->arena;
     answer->totals = (sooth_prediction_totals){
         .file = keep(a, str_of(info.file)),

@@ -1,7 +1,7 @@
 /* slice.c: kernels on a slice of a GPU: the constants' file, and the times that follow from them. */
 #include "predict/slice.h"
+#include "base/lines.h"
 #include "base/nearest.h"
-#include "device/lines.h"
 
 #include <math.h>
 

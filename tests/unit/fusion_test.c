@@ -1,5 +1,5 @@
 /* Loops over buffers, and which of them become one kernel. */
-#include "lower/fusion.h"
+#include "lower/fused/fusion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -119,7 +119,7 @@ def entry_of(kind, directory):
 
 
 def families():
-    source = (pathlib.Path(__file__).resolve().parents[3] / "src/front/hf_families.c").read_text()
+    source = (pathlib.Path(__file__).resolve().parents[3] / "src/front/hf/hf_families.c").read_text()
     return re.findall(r'^    \{"([\w-]+)", hf_', source, re.M)
 
 

@@ -1,0 +1,66 @@
+/* named.h: one operator of a file as its reader hands it to the mapping: operands and attributes by name. For formats that say
+ * as much in their files: PaddlePaddle, OpenVINO, CoreML. What a size is, an attribute or a constant operand, differs
+ * between versions of one format: it is asked for by name, and both are looked at. */
+#ifndef SOOTH_FRONT_COMMON_NAMED_H
+#define SOOTH_FRONT_COMMON_NAMED_H
+
+#include "front/common/emit.h"
+
+typedef enum named_kind { NAMED_OTHER, NAMED_INTS, NAMED_REALS, NAMED_TEXT } named_kind;
+
+typedef struct named_attr {
+    str name;
+    named_kind kind;
+    int32_t count; /* of ints or reals; a single number is a list of one */
+    union {
+        const int64_t *ints;
+        const double *reals;
+        str text; /* also a list of numbers with commas, in files that are text */
+    };
+} named_attr;
+
+/* An operand: a tensor, or a list of them. */
+typedef struct named_slot {
+    str name; /* may be empty: then its place alone counts */
+    const value_id *ids;
+    int32_t count;
+} named_slot;
+
+typedef struct named_op {
+    str type;
+    const named_slot *in, *out;
+    int32_t in_count, out_count;
+    const named_attr *attrs;
+    int32_t attr_count;
+} named_op;
+
+/* The first tensor of an operand; NO_VALUE if there is none. */
+value_id named_in(const named_op *o, const char *name);
+value_id named_in_at(const named_op *o, int place);
+value_id named_out(const named_op *o, const char *name);
+value_id named_out_at(const named_op *o, int place);
+/* The operand itself; one without tensors if there is none. */
+const named_slot *named_list(const named_op *o, const char *name);
+
+const named_attr *named_find(const named_op *o, const char *name); /* NULL if there is none */
+/* Numbers of an attribute or of a constant operand, up to `room`; -1 if they are not there or not known. */
+int named_ints(emitter *e, const named_op *o, const char *name, int64_t *to, int room);
+int64_t named_int(emitter *e, const named_op *o, const char *name, int64_t otherwise);
+bool named_true(emitter *e, const named_op *o, const char *name);
+double named_real(emitter *e, const named_op *o, const char *name, double otherwise);
+int named_reals(emitter *e, const named_op *o, const char *name, double *to, int room);
+str named_text(const named_op *o, const char *name, const char *otherwise);
+/* The numbers as a value: the operand, or the attribute as a constant list; NO_VALUE if there is neither. An operand of several
+ * tensors is joined. */
+value_id named_index_list(emitter *e, const named_op *o, const char *name);
+
+/* The row of that name in a table whose rows begin with their names (const char *) and are in their order; NULL if there is none. */
+const void *named_search(const void *rows, size_t count, size_t row_bytes, str name);
+
+/* What the file declares of a value; of none: nothing. */
+const value *named_declared(emitter *e, value_id v);
+
+/* The operator as a whole under its own name, where it has no mapping. All tensors of all operands are its inputs. */
+void named_foreign(emitter *e, const char *domain, const named_op *o);
+
+#endif

@@ -1,0 +1,114 @@
+/* mlir_text.h: what the two halves of the reader of MLIR text share: letters, types and attributes (mlir_tokens.c), operators, functions and
+ * modules (mlir_text.c). */
+#ifndef SOOTH_FRONT_HLO_MLIR_TEXT_H
+#define SOOTH_FRONT_HLO_MLIR_TEXT_H
+
+#include "front/hlo/hlo.h"
+
+typedef struct scope_entry {
+    str name;
+    hlo_value first;
+    int32_t count;    /* of results under one name */
+    int32_t shadowed; /* the entry of the same name around it, or -1 */
+} scope_entry;
+
+typedef struct parser {
+    hlo_module *m;
+    arena *arena;
+    const char *start, *at, *end;
+    names values; /* name → index of its entry */
+    struct {
+        scope_entry *items;
+        int32_t count, capacity;
+    } scope;
+    names location_names;
+    struct {
+        str *items;
+        int32_t count, capacity;
+    } locations;
+    struct {
+        hlo_op **items;
+        int32_t count, capacity;
+    } labelled; /* operators whose label is still the text of a location */
+    int depth;
+} parser;
+
+typedef struct type_list {
+    hlo_type *items;
+    int32_t count, capacity;
+} type_list;
+
+/* An operator while its text is read. */
+typedef struct draft {
+    struct {
+        hlo_attr *items;
+        int32_t count, capacity;
+    } attrs;
+    struct {
+        hlo_value *items;
+        int32_t count, capacity;
+    } operands;
+    struct {
+        const hlo_region **items;
+        int32_t count, capacity;
+    } regions;
+    struct {
+        str *items;
+        int32_t count, capacity;
+    } iterated; /* names of the values that a loop carries */
+    type_list types, result_types;
+    bool has_arrow;
+    int parens;
+    str name;
+    str callee, location, literal;
+    hlo_type literal_type;
+    hlo_type dynamic_type; /* what a constant is given out as, if that is another type */
+    bool has_literal, is_done;
+} draft;
+
+typedef struct int_list {
+    int64_t *items;
+    int32_t count, capacity;
+} int_list;
+
+enum { MAX_INTS = 4096 };
+
+static const hlo_type NO_TENSOR = {.rank = RANK_UNKNOWN};
+
+/* ---- letters; all but the first pass over white space and comments ---- */
+
+_Noreturn void text_bad(parser *p, const char *what);
+bool text_is_letter(char c);
+bool text_is_digit(char c);
+void text_skip(parser *p);
+char text_peek(parser *p); /* '\0' at the end */
+bool text_accept(parser *p, const char *text);
+void text_expect(parser *p, const char *text);
+str text_word(parser *p); /* letters, digits, and what names of values, attributes and operators have between them */
+bool text_at_word(parser *p, const char *text);
+bool text_accept_word(parser *p, const char *text);
+str text_quoted(parser *p); /* what stands between the quotes */
+str text_symbol(parser *p); /* a word, or a text in quotes */
+/* Over brackets with all that is in them. The place is at the opening one. */
+void text_skip_brackets(parser *p);
+
+hlo_type text_type(parser *p);
+/* Up to `close`, with commas between them. */
+void text_types(parser *p, type_list *to, char close);
+
+/* ---- attributes ---- */
+
+void text_add_attr(parser *p, draft *d, str name, const int_list *ints, str text);
+void text_push_int(parser *p, int_list *list, int64_t x);
+/* All numbers and truth values up to the end of the brackets that the place is at; words are passed over. */
+void text_bracketed_ints(parser *p, int_list *to);
+/* `is_typed`: a number may be followed by its type; outside of brackets the types of the operator follow. */
+void text_attr(parser *p, draft *d, str name, bool is_typed);
+/* {a = 1, b, "c.d" = …}; the place is behind the opening bracket. */
+void text_attr_members(parser *p, draft *d, char close);
+/* The dimension numbers of a convolution, from `from` to the place. */
+void text_conv_attrs(parser *p, draft *d, const char *from);
+/* dense<…> : type; the place is at the bracket. */
+void text_dense(parser *p, draft *d, str name);
+
+#endif

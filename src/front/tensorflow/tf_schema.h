@@ -1,0 +1,48 @@
+/* tf_schema.h: the fields of TensorFlow's messages by name, for forms of a graph that are not the wire format: protobuf's text
+ * format (tf_text.c) and its JSON form (tfjs.c). Only fields that the reader looks at. */
+#ifndef SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
+#define SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
+
+#include "base/str.h"
+
+typedef enum tf_message {
+    TF_GRAPH,
+    TF_NODE,
+    TF_ATTR_ENTRY,
+    TF_ATTR,
+    TF_LIST,
+    TF_SHAPE,
+    TF_DIM,
+    TF_TENSOR,
+    TF_CALL,
+    TF_LIBRARY,
+    TF_FUNCTION,
+    TF_SIGNATURE,
+    TF_ARGUMENT,
+    TF_TEXT_ENTRY,
+    TF_SAVED_MODEL,
+    TF_META_GRAPH,
+    TF_META_INFO,
+    TF_SERVING_ENTRY,
+    TF_SERVING,
+    TF_INFO_ENTRY,
+    TF_INFO,
+} tf_message;
+
+typedef enum tf_kind { TF_TEXT, TF_INT, TF_FLOAT, TF_DOUBLE, TF_TYPE, TF_MESSAGE } tf_kind;
+
+typedef struct tf_field {
+    tf_message owner;
+    const char *name;
+    uint32_t number;
+    tf_kind kind;
+    tf_message message; /* of a TF_MESSAGE */
+    bool is_map;        /* its entries have key and value; JSON writes it as an object */
+    bool is_bytes;      /* JSON writes it in base64 */
+} tf_field;
+
+/* NULL if it is not read. Underscores and letters' cases do not count: JSON writes tensorShape for tensor_shape. */
+const tf_field *tf_field_named(tf_message owner, str name);
+int64_t tf_type_number(str name); /* "DT_FLOAT" → 1; 0 if not known */
+
+#endif

@@ -1,0 +1,61 @@
+/* tflite.h: what the parts of the TFLite reader share: the file and its graphs (tflite.c), its operators
+ * (tflite_ops.c, tflite_ops_nn.c). */
+#ifndef SOOTH_FRONT_TFLITE_TFLITE_H
+#define SOOTH_FRONT_TFLITE_TFLITE_H
+
+#include "front/common/emit.h"
+#include "front/common/flat.h"
+
+typedef struct lite {
+    emitter e;
+    flat file;
+    flat_vector codes, subgraphs, buffers;
+    int32_t graphs_read; /* bodies of loops and branches are read where they are used */
+    /* Of the subgraph that is being read. */
+    value_id *tensors;
+    uint32_t tensor_count;
+} lite;
+
+enum { LITE_FEW = 64 };
+
+/* One operator of the file. */
+typedef struct lite_op {
+    flat_table options;
+    const value_id *in, *out; /* NO_VALUE for absent ones */
+    int in_count, out_count;
+    int64_t code;
+    str custom;
+} lite_op;
+
+/* Writes the operator into the graph that is open. */
+void lite_map(lite *l, const lite_op *o);
+typedef void lite_mapper(lite *l, const lite_op *o, const char *canonical);
+lite_mapper lite_map_conv, lite_map_depthwise_conv, lite_map_transpose_conv, lite_map_conv_3d,
+    lite_map_transpose_conv_3d, lite_map_pool, lite_map_blocks, lite_map_resize, lite_map_lrn, lite_map_l2_norm,
+    lite_map_fully_connected, lite_map_batch_matmul, lite_map_svdf, lite_map_sequence_lstm; /* tflite_ops_nn.c */
+
+value_id lite_in(const lite_op *o, int i); /* NO_VALUE if absent */
+value_id lite_out(const lite_op *o, int i);
+const value *lite_declared(lite *l, value_id v);
+/* Where an operator writes to if an activation follows; then the activation. */
+value_id lite_before_activation(lite *l, const lite_op *o, int64_t activation);
+void lite_activate(lite *l, const lite_op *o, int64_t activation, value_id x);
+
+/* Reads subgraph `index` into g, which becomes the body of a control operator. If `captured` is not NULL, its inputs are copies
+ * of those values of the graphs around it; else they become inputs of g, behind `leading` others that the caller adds. */
+typedef struct lite_body {
+    const value_id *captured;
+    int captured_count;
+    bool is_loop; /* two more inputs in front: round and condition, which is the first output too */
+} lite_body;
+void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body);
+
+/* For loops: which values its condition compares. */
+typedef struct lite_limit {
+    int counter; /* input of the loop that counts up */
+    int limit;   /* input that it is compared with, or -1: the constant */
+    const tensor *constant;
+} lite_limit;
+bool lite_find_limit(lite *l, int64_t condition, lite_limit *result);
+
+#endif

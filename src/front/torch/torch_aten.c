@@ -1,0 +1,236 @@
+/* torch_aten.c: calls of ATen's operators: finds the operator, puts its arguments in order, and runs its rule. */
+#include "front/torch/torch.h"
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static void add_op(torch *t, const torch_op *op)
+{
+    uint32_t k = str_hash(str_of(op->name));
+    while (t->ops[k & t->ops_mask])
+        k++;
+    t->ops[k & t->ops_mask] = op;
+}
+
+torch torch_start(sooth_model *model)
+{
+    enum { SLOTS = 1024 };
+    torch t = {.model = model, .net = &model->net, .nums = &model->net.nums, .kept = &model->source_arena, .repeat = 1};
+    t.arena = model->net.arena;
+    t.ops = ARENA_ARRAY(t.arena, const torch_op *, SLOTS);
+    t.ops_mask = SLOTS - 1;
+    static const torch_op *(*const tables[])(size_t *) = {
+        torch_ops_nn,     torch_ops_math,      torch_ops_shape, torch_ops_create,  torch_ops_index,
+        torch_ops_window, torch_ops_recurrent, torch_ops_fused, torch_ops_special, torch_ops_composed};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        size_t count;
+        const torch_op *ops = tables[i](&count);
+        for (size_t k = 0; k < count; k++)
+            add_op(&t, &ops[k]);
+    }
+    return t;
+}
+
+static const torch_op *find_op(const torch *t, str name)
+{
+    for (uint32_t k = str_hash(name);; k++) {
+        const torch_op *op = t->ops[k & t->ops_mask];
+        if (!op || str_is(name, op->name))
+            return op;
+    }
+}
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+static bool next_word(str *rest, str *word)
+{
+    const char *space = rest->len ? memchr(rest->ptr, ' ', rest->len) : NULL;
+    *word = (str){rest->ptr, space ? (size_t)(space - rest->ptr) : rest->len};
+    *rest = space ? (str){space + 1, rest->len - word->len - 1} : (str){0};
+    return word->len > 0;
+}
+
+/* Names that overloads of one operator have for the same argument. */
+static str usual_name(str name)
+{
+    static const char *const SAME[][2] = {
+        {"self", "input"}, {"x", "input"}, {"tensor", "input"}, {"exponent", "other"}, {"indices", "sections"}};
+    for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++)
+        if (str_is(name, SAME[i][0]))
+            return str_of(SAME[i][1]);
+    return name;
+}
+
+static void place_arguments(torch_call *c, const torch_op *op, const torch_argument *arguments, int count)
+{
+    for (int i = 0; i < count; i++) {
+        str rest = str_of(op->arguments), word;
+        int place = -1;
+        if (arguments[i].name.len == 0)
+            place = i;
+        for (int k = 0; place < 0 && next_word(&rest, &word); k++)
+            if (str_eq(usual_name(word), usual_name(arguments[i].name)))
+                place = k;
+        if (place < 0 && str_is(arguments[i].name, "other")) /* max.other beside max.dim */
+            place = 1;
+        if (place >= 0 && place < TORCH_MAX_ARGS) {
+            c->args[place] = arguments[i].value;
+            c->given[place] = true;
+        }
+    }
+}
+
+value_id torch_arg_tensor(torch_call *c, int i)
+{
+    return torch_operand(c->torch, c->args[i], DT_UNKNOWN);
+}
+
+num torch_arg_int(torch_call *c, int i, num otherwise)
+{
+    const torch_value v = c->args[i];
+    if (v.kind == TORCH_INT || v.kind == TORCH_BOOL)
+        return v.integer;
+    if (v.kind == TORCH_REAL && v.real > -9e18 && v.real < 9e18 && v.real == (double)(num)v.real)
+        return (num)v.real;
+    if (v.kind == TORCH_TENSOR)
+        return torch_item(c->torch, v.tensor);
+    return v.kind == TORCH_UNKNOWN ? NUM_UNKNOWN : otherwise;
+}
+
+double torch_arg_real(torch_call *c, int i, double otherwise)
+{
+    const torch_value v = c->args[i];
+    if (v.kind == TORCH_REAL)
+        return v.real;
+    return (v.kind == TORCH_INT || v.kind == TORCH_BOOL) && num_known(v.integer) ? (double)v.integer : otherwise;
+}
+
+bool torch_arg_bool(torch_call *c, int i, bool otherwise)
+{
+    num n = torch_arg_int(c, i, otherwise);
+    return num_known(n) ? n != 0 : otherwise;
+}
+
+int torch_arg_ints(torch_call *c, int i, num *ints)
+{
+    const torch_value v = c->args[i];
+    if (!torch_is_list(v)) {
+        ints[0] = torch_arg_int(c, i, NUM_UNKNOWN);
+        return v.kind == TORCH_NONE ? -1 : 1;
+    }
+    int count = v.list->count < MAX_RANK ? (int)v.list->count : MAX_RANK;
+    for (int k = 0; k < count; k++) {
+        const torch_value x = v.list->items[k];
+        ints[k] = x.kind == TORCH_INT || x.kind == TORCH_BOOL               ? x.integer
+                  : x.kind == TORCH_TENSOR                                  ? torch_item(c->torch, x.tensor)
+                  : x.kind == TORCH_REAL && x.real > -1e15 && x.real < 1e15 ? (num)x.real
+                                                                            : NUM_UNKNOWN;
+    }
+    return count;
+}
+
+bool torch_arg_sizes(torch_call *c, int i, int64_t *sizes, int want, int64_t otherwise)
+{
+    num ints[MAX_RANK];
+    int count = torch_arg_ints(c, i, ints);
+    for (int k = 0; k < want; k++) {
+        sizes[k] = count <= 0 ? otherwise : count == 1 ? ints[0] : k < count ? ints[k] : NUM_UNKNOWN;
+        if (!num_known(sizes[k]))
+            return false;
+    }
+    return true;
+}
+
+dtype torch_arg_dtype(torch_call *c, int i, dtype otherwise)
+{
+    num n = c->args[i].kind == TORCH_INT ? c->args[i].integer : NUM_UNKNOWN;
+    dtype t = num_known(n) ? torch_dtype(n) : DT_UNKNOWN;
+    return t == DT_UNKNOWN ? otherwise : t;
+}
+
+/* ---- element types ----------------------------------------------------------------------------------------------- */
+
+static int category(dtype t)
+{
+    return t == DT_UNKNOWN ? -1 : t == DT_BOOL ? 0 : dtype_is_integer(t) ? 1 : dtype_is_float(t) ? 2 : 3;
+}
+
+static dtype wider(dtype a, dtype b)
+{
+    if (category(a) != category(b))
+        return category(a) > category(b) ? a : b;
+    if ((a == DT_FLOAT16 && b == DT_BFLOAT16) || (a == DT_BFLOAT16 && b == DT_FLOAT16))
+        return DT_FLOAT32;
+    return dtype_bits(a) >= dtype_bits(b) ? a : b;
+}
+
+/* Tensors with dimensions decide; others only if they are of a higher category. */
+dtype torch_promoted(const torch *t, torch_value a, torch_value b)
+{
+    dtype by_level[3] = {DT_UNKNOWN, DT_UNKNOWN, DT_UNKNOWN}; /* dimensions, none, plain numbers */
+    const torch_value both[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        const torch_value v = both[i];
+        int level = v.kind == TORCH_TENSOR ? torch_rank(t, v.tensor) == 0 : 2;
+        dtype type = v.kind == TORCH_TENSOR ? torch_at(t, v.tensor)->dtype
+                     : v.kind == TORCH_REAL ? DT_FLOAT32
+                     : v.kind == TORCH_BOOL ? DT_BOOL
+                     : v.kind == TORCH_NONE ? DT_UNKNOWN
+                                            : DT_INT64;
+        by_level[level] = wider(by_level[level], type);
+    }
+    dtype result = by_level[0];
+    for (int level = 1; level < 3; level++)
+        if (category(by_level[level]) > category(result))
+            result = by_level[level];
+    return result;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static int collect_tensors(const torch_value *values, int count, value_id *ids, int used, int room)
+{
+    for (int i = 0; i < count && used < room; i++) {
+        if (values[i].kind == TORCH_TENSOR)
+            ids[used++] = values[i].tensor;
+        else if (torch_is_list(values[i]))
+            for (int32_t k = 0; k < values[i].list->count && used < room; k++)
+                if (values[i].list->items[k].kind == TORCH_TENSOR)
+                    ids[used++] = values[i].list->items[k].tensor;
+    }
+    return used;
+}
+
+void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims)
+{
+    value_id ids[64];
+    int count = collect_tensors(c->args, TORCH_MAX_ARGS, ids, 0, 64);
+    torch_return(c, torch_foreign(c->torch, ids, count, type, rank, dims));
+}
+
+torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int count)
+{
+    str plain = name;
+    if (name.len > 1 && str_ends(name, "_") && !str_ends(name, "__"))
+        plain.len--;
+    const torch_op *op = find_op(t, plain);
+    str outer = t->op;
+    t->op = plain;
+    torch_call c = {.torch = t, .op = op, .in_place = plain.len < name.len};
+    for (int i = 0; i < TORCH_MAX_ARGS; i++)
+        c.results[i % 8] = c.args[i] = torch_none();
+    if (op) {
+        place_arguments(&c, op, arguments, count);
+        op->rule(&c);
+    } else {
+        for (int i = 0; i < count && i < TORCH_MAX_ARGS; i++)
+            c.args[i] = arguments[i].value;
+        torch_return_foreign(&c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
+    }
+    t->op = outer;
+    if (c.result_count == 1)
+        return c.results[0];
+    torch_value tuple = torch_new_list(t, TORCH_TUPLE, c.result_count);
+    for (int i = 0; i < c.result_count; i++)
+        tuple.list->items[i] = c.results[i];
+    return c.result_count ? tuple : torch_none();
+}

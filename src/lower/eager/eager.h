@@ -1,0 +1,276 @@
+/* eager.h: the vocabulary in which the rules of eager PyTorch are written. A rule calls these as Python code would
+ * call tensors: each call appends to the program what PyTorch dispatches for it. */
+#ifndef SOOTH_LOWER_EAGER_EAGER_H
+#define SOOTH_LOWER_EAGER_EAGER_H
+
+#include "graph/ops.h"
+#include "lower/layout.h"
+
+typedef struct eager eager;
+typedef void (*lower_rule)(eager *e);
+typedef struct repeats repeats;
+
+/* Where a view put the dimensions of what it looks at: kept for the way back. */
+typedef struct turn {
+    int32_t kernel;
+    int8_t places[MAX_PLACED_RANK];
+} turn;
+
+struct eager {
+    sooth_model *model;
+    network *net;
+    program *out;
+    const lower_options *options;
+    arena *arena;
+    struct {
+        int64_t *items;
+        int32_t count, capacity;
+    } bytes;                /* by tensor_id: see tensor_bytes() */
+    dtype low;              /* what autocast computes products in; DT_UNKNOWN without autocast */
+    dtype weight_dtype;     /* of floating-point weights and inputs */
+    tensor_id *of_value;    /* by value_id */
+    const int32_t *readers; /* by value_id: how many inputs of nodes it is; outputs of the network count as one more */
+    const bool *is_static;  /* by value_id: computed from constants alone */
+    const node_id *first_reader; /* by value_id */
+    bool has_steps;              /* some attention of more than four dimensions runs in steps */
+    bool standardises;           /* some weights are */
+    bool has_gains;              /* some weight is standardised with a learned gain: then all are */
+    bool trains;
+    bool autocasts; /* is autocast on in what is being lowered? */
+    struct {
+        turn *items;
+        int32_t count, capacity;
+    } turns;                           /* in training, by kernel */
+    const op_info *ops;                /* the table of operators */
+    const struct lowering **lowerings; /* by its rows: how an operator that was met is lowered; NULL until then */
+    lower_rule *instead;               /* by node_id: the rule of a pattern; NULL where the operator's own holds */
+    const node *node;                  /* that is being lowered */
+    /* Files of TensorFlow's family have the channels last (attribute channels_last): rules see such a node's first input and output
+     * as views with the channels first, which is how PyTorch has the same memory. */
+    bool is_turned;
+    bool turns_all;       /* pointwise work on such views stays on them: all its inputs are turned */
+    tensor_id *of_turned; /* by value_id: the value with its channels first; NO_TENSOR before somebody asks for it */
+    node_id layer;
+    repeats *repeats; /* layers that later ones may be like */
+};
+
+bool has_channels_last(const node *n);
+/* Is the node pointwise work on values that were made with their channels first? */
+bool continues_turned(const eager *e);
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+static inline const placed_tensor *tensor_at(const eager *e, tensor_id t) /* valid until the next tensor is made */
+{
+    return &e->out->tensors.items[t];
+}
+
+static inline extent tensor_extent(const eager *e, tensor_id t)
+{
+    return extent_of(tensor_at(e, t));
+}
+
+/* Bytes of its elements; broadcast dimensions count once. */
+static inline int64_t tensor_bytes(const eager *e, tensor_id t)
+{
+    return e->bytes.items[t];
+}
+
+/* A tensor on memory of its own; fails if its size does not fit. */
+tensor_id tensor_new(eager *e, dtype type, const extent *x);
+/* The tensor of a value: made by its layer, or a weight. */
+tensor_id tensor_of(eager *e, value_id v);
+/* Input i of the layer; NO_TENSOR if absent. */
+tensor_id input_of(eager *e, int i);
+int input_rank(eager *e, int i);
+/* What output i of the layer is. Checks that the shape is the network's. */
+void set_result(eager *e, int i, tensor_id t);
+/* Dimensions of a value of the network, without strides; fails if they are not known. */
+extent value_extent(eager *e, value_id v);
+extent output_extent(eager *e, int i);
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+/* Appends a kernel; both counted. NO_TENSOR among the inputs is left out, and so are numbers. The result is valid
+ * until the next kernel. */
+kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
+/* One more output of the kernel launched last, on memory of its own. */
+tensor_id add_output(eager *e, dtype type, const extent *x);
+/* All outputs of the kernel launched last. */
+void set_outputs(eager *e, const tensor_id *outputs, int count);
+/* With a fresh output of the given type, strides as set in x. */
+tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
+/* FLOPs of the kernel launched last, per element of its output. */
+void count_flops(eager *e, double per_element);
+
+/* ---- types ------------------------------------------------------------------------------------------------------- */
+
+static inline dtype tensor_dtype(const eager *e, tensor_id t)
+{
+    return tensor_at(e, t)->dtype;
+}
+
+bool is_low(dtype t); /* float16, bfloat16 */
+/* The type of a result of operands of these types; numbers do not count beside tensors. */
+dtype promote(const eager *e, const tensor_id *inputs, int count);
+tensor_id cast(eager *e, tensor_id t, dtype to); /* _to_copy; itself if it has that type */
+/* Autocast's two lists: products run in `low`; what must be exact runs in float32. No-ops without autocast and for
+ * integers. PyTorch casts a weight once in each pass, however many layers share it; exporters merge equal weights of
+ * layers that share none, which is more common: so each layer casts what it reads. */
+tensor_id to_low(eager *e, tensor_id t);
+tensor_id to_float(eager *e, tensor_id t);
+
+/* ---- views and copies -------------------------------------------------------------------------------------------- */
+
+tensor_id view_as(eager *e, const char *op, tensor_id t,
+                  const extent *x); /* dims and strides of x on the memory of t */
+tensor_id permute(eager *e, tensor_id t, const int64_t *perm);
+/* In training: the view launched last put dimension i at places[i]. */
+void note_turn(eager *e, const int8_t *places, int rank);
+tensor_id transpose_last(eager *e, tensor_id t);
+tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims);
+/* A view where the strides allow it, else a clone and a view. */
+tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
+tensor_id contiguous(eager *e, tensor_id t);
+tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it was */
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
+tensor_id unary(eager *e, const char *op, tensor_id t);
+tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
+tensor_id softmax(eager *e, const char *op, tensor_id t);                  /* in float32 under autocast */
+tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
+tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
+tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
+
+/* A kernel and what it launches inside: copies of x into the layout of the result, the sum with the bias. y has the dimensions
+ * of the result, and gets its strides. No casts. */
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
+/* `wide` has an element for each place where the window lies: the result, or the input of a transposed one. */
+int64_t convolution_macs(const extent *wide, const extent *weight);
+/* Layer, batch, group norm: inputs[0] by the others, of which each may be NO_TENSOR. */
+tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
+
+/* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
+tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
+/* PyTorch's own steps where no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp), up to the product of queries and keys,
+ * with half of the scale on either side; `v` becomes what the next product reads, `type` is that of the result. */
+tensor_id attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
+
+/* A recurrent layer of one direction. */
+typedef struct recurrent {
+    const char *op;                   /* LSTM, GRU, RNN */
+    const char *cell, *cell_backward; /* what combines the gates, and its gradient */
+    int gates;
+    double flops;  /* of the cell, for each unit */
+    bool has_cell; /* a second state */
+    int64_t steps, batch, hidden;
+} recurrent;
+const recurrent *recurrent_named(str op); /* its sizes are 0; NULL: none is called so */
+/* All steps: gates (steps · batch, n) are what the inputs add, weight (gates · hidden, hidden), states (batch, hidden). */
+void recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
+/* The way back through them, with the gates that were kept. */
+void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
+
+/* Has it all inputs that its operator needs, and its first output? A damaged file may leave them out. */
+bool is_whole(const node *n);
+/* The node that makes a value; NULL if it is not of that operator (any if NULL), or not whole. */
+const node *maker_of(const eager *e, value_id v, const char *op);
+/* Its operator, if nobody else reads the value. */
+const node *own_maker_of(const eager *e, value_id v, const char *op);
+str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
+/* The first node that reads the value; NULL if none, or if it is not whole. */
+const node *reader_of(const eager *e, value_id v);
+/* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
+typedef void find_pattern(eager *e, const node *n);
+find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,
+    find_standardised, find_slice_write;
+void absorb(eager *e, const node *n);
+void replace_rule(eager *e, const node *n, lower_rule rule);
+void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
+void find_differential(eager *e, const node *last);
+void find_multihead(eager *e, const node *core);
+
+/* Layers like one before (repeats.c). The second copies what that one launched, if there is one; else, after the rule, the third keeps it. */
+void repeats_begin(eager *e);
+bool repeats_copied(eager *e);
+void repeats_keep(eager *e);
+
+/* Is the weight one that training changes? */
+bool is_learned(const eager *e, value_id v);
+/* Behind the forward pass: loss, gradients, update (training.c). */
+void lower_training(eager *e);
+
+/* The weight (out, in) of a Linear node. */
+tensor_id layer_weight(eager *e, const node *n);
+
+/* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
+const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);
+bool value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
+int node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
+
+/* The operator of ATen that the node's own is, where its row says so; else the node's own name. */
+const char *aten_name(const eager *e);
+
+/* ---- rules: one per operator of the table, by file --------------------------------------------------------------- */
+
+void lower_unary(eager *e); /* rules_pointwise.c */
+void lower_binary(eager *e);
+void lower_clip(eager *e);
+void lower_pow(eager *e);
+void lower_float_unary(eager *e);
+void lower_cast(eager *e);
+void lower_where(eager *e);
+void lower_dropout(eager *e);
+void lower_compare(eager *e);
+void lower_reduce(eager *e);
+void lower_arg_reduce(eager *e);
+void lower_softmax(eager *e);
+void lower_lp_norm(eager *e);
+
+void lower_linear(eager *e); /* rules_matmul.c */
+void lower_gemm(eager *e);
+void lower_matmul(eager *e);
+void lower_attention(eager *e);
+void lower_onnx_attention(eager *e);
+void lower_experts(eager *e);   /* rules_experts.c */
+void lower_recurrent(eager *e); /* rules_recurrent.c */
+void lower_einsum(eager *e);    /* rules_einsum.c */
+
+void lower_conv(eager *e); /* rules_conv.c */
+void lower_pool(eager *e);
+void lower_global_pool(eager *e);
+void lower_batch_norm(eager *e);
+void lower_layer_norm(eager *e);
+void lower_group_norm(eager *e);
+void lower_weight_standardization(eager *e);
+void lower_resize(eager *e);
+
+void lower_reshape(eager *e); /* rules_move.c */
+void lower_transpose(eager *e);
+void lower_expand(eager *e);
+void lower_slice(eager *e);
+void lower_split(eager *e);
+void lower_gather(eager *e);
+void lower_scatter(eager *e);
+void lower_one_hot(eager *e);
+void lower_concat(eager *e);
+void lower_pad(eager *e);
+void lower_tile(eager *e);
+void lower_roll(eager *e);
+void lower_rearrange(eager *e);
+void lower_identity(eager *e);
+
+void lower_as_one(eager *e); /* rules_other.c */
+void lower_variadic(eager *e);
+void lower_response_norm(eager *e);
+void lower_instance_norm(eager *e);
+void lower_mean_variance_norm(eager *e);
+void lower_fold(eager *e);
+void lower_skip_norm(eager *e);
+void lower_packed_product(eager *e);
+void lower_contrib_attention(eager *e);
+void lower_unknown(eager *e);
+
+#endif

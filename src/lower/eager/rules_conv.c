@@ -1,0 +1,394 @@
+/* rules_conv.c: convolutions, pooling, normalisation, resizing. */
+#include "lower/eager/eager.h"
+
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
+
+static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t otherwise)
+{
+    int32_t count = 0;
+    const int64_t *ints = node_attr_ints(e->node, name, &count);
+    for (int i = 0; i < rank; i++)
+        to[i] = ints && i < count ? ints[i] : otherwise;
+}
+
+/* Where more is padded behind than in front, the larger half counts; likewise where the file says but how large the result is. */
+static void read_padding(eager *e, kernel_window *w)
+{
+    int64_t pads[2 * MAX_WINDOW];
+    read_ints(e, "pads", pads, 2 * w->rank, 0);
+    bool is_same =
+        str_starts(node_attr_string(e->node, "auto_pad", "NOTSET"), "SAME") && !node_is(e->node, "ConvTranspose");
+    extent x = is_same ? tensor_extent(e, input_of(e, 0)) : (extent){0};
+    extent y = is_same ? output_extent(e, 0) : (extent){0};
+    for (int i = 0; i < w->rank; i++) {
+        int64_t all = add_saturated(pads[i], pads[w->rank + i]);
+        if (is_same && i + 2 < x.rank && i + 2 < y.rank) {
+            int64_t reach =
+                mul_wrapping(y.dims[i + 2] - 1, w->stride[i]) + mul_wrapping(w->size[i] - 1, w->dilation[i]);
+            all = reach + 1 > x.dims[i + 2] ? reach + 1 - x.dims[i + 2] : 0;
+        }
+        w->padding[i] = all / 2 + all % 2;
+    }
+}
+
+static kernel_window *new_window(eager *e, int rank, const int64_t *size)
+{
+    kernel_window *w = ARENA_NEW(e->arena, kernel_window);
+    w->rank = (int8_t)(rank < MAX_WINDOW ? rank : MAX_WINDOW);
+    for (int i = 0; i < w->rank; i++)
+        w->size[i] = size[i];
+    read_ints(e, "strides", w->stride, w->rank, 1);
+    read_ints(e, "dilations", w->dilation, w->rank, 1);
+    read_padding(e, w);
+    w->groups = node_attr_int(e->node, "group", 1);
+    w->groups = w->groups > 0 ? w->groups : 1;
+    return w;
+}
+
+static kernel *last_kernel(eager *e)
+{
+    return &e->out->kernels.items[e->out->kernels.count - 1];
+}
+
+/* ---- convolution ------------------------------------------------------------------------------------------------- */
+
+int64_t convolution_macs(const extent *wide, const extent *weight)
+{
+    int64_t taps = 1, macs;
+    for (int i = 1; i < weight->rank; i++)
+        taps = mul_wrapping(taps, weight->dims[i]);
+    return __builtin_mul_overflow(extent_elements(wide), taps, &macs) ? INT64_MAX : macs;
+}
+
+/* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
+ * inside. */
+tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
+{
+    extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
+    bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
+    if (last)
+        extent_channels_last(y);
+    else
+        extent_contiguous(y);
+    bool copies = last ? !extent_is_channels_last(&xx) : !extent_is_contiguous(&xx);
+    dtype type = tensor_dtype(e, x);
+    tensor_id made = tensor_new(e, type, y);
+    kernel *k = launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
+    k->window = window;
+    const extent *wide = window->transposed ? &xx : y; /* each of its elements meets the whole window */
+    k->macs = convolution_macs(wide, &xw);
+    k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
+    if (copies) {
+        if (last)
+            extent_channels_last(&xx);
+        else
+            extent_contiguous(&xx);
+        launch(e, "clone", &x, 1, tensor_new(e, type, &xx), KERNEL_HIDDEN);
+    }
+    if (bias != NO_TENSOR) {
+        launch(e, "add_", (const tensor_id[]){made, bias}, 2, made, KERNEL_HIDDEN | KERNEL_IN_PLACE);
+        count_flops(e, 1);
+    }
+    return made;
+}
+
+/* What ONNX Runtime has a convolution do beside: the sum with another tensor, and an activation. */
+static tensor_id finish_fused(eager *e, tensor_id y)
+{
+    static const struct {
+        const char *name, *aten;
+    } ACTIVATIONS[] = {{"Relu", "relu"},     {"Sigmoid", "sigmoid"},
+                       {"Tanh", "tanh"},     {"LeakyRelu", "leaky_relu"},
+                       {"Clip", "hardtanh"}, {"HardSigmoid", "hardsigmoid"}};
+    if (input_of(e, 3) != NO_TENSOR)
+        y = binary(e, "add", y, input_of(e, 3));
+    str activation = node_attr_string(e->node, "activation", "");
+    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
+        if (str_is(activation, ACTIVATIONS[i].name))
+            return unary(e, ACTIVATIONS[i].aten, y);
+    return y;
+}
+
+void lower_conv(eager *e)
+{
+    bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points stand in between */
+    int at = is_quantized ? 3 : 1;
+    tensor_id x = input_of(e, 0), w = input_of(e, at), bias = NO_TENSOR;
+    if (!node_is(e->node, "ConvInteger"))
+        bias = input_of(e, is_quantized ? 8 : 2);
+    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, at) < 3 || input_rank(e, at) != input_rank(e, 0)) {
+        lower_unknown(e);
+        return;
+    }
+    x = to_low(e, x);
+    w = to_low(e, w);
+    bias = to_low(e, bias);
+    extent xw = tensor_extent(e, w);
+    kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
+    window->transposed = node_is(e->node, "ConvTranspose");
+    extent y = output_extent(e, 0);
+    tensor_id made = convolution(e, x, w, bias, window, &y);
+    set_result(e, 0, node_is(e->node, "FusedConv") ? finish_fused(e, made) : made);
+}
+
+/* ---- pooling ----------------------------------------------------------------------------------------------------- */
+
+static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent *y)
+{
+    extent from = tensor_extent(e, t), x = *y;
+    if (extent_suggests_channels_last(&from))
+        extent_channels_last(&x);
+    return launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
+}
+
+/* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before
+ * the pools that count the border, and a mode before those that do not; this has neither. */
+static bool is_adaptive(eager *e, const kernel_window *w)
+{
+    const node *n = e->node;
+    bool touches = node_is(n, "AveragePool") && !maker_of(e, n->inputs[0], "Pad") &&
+                   !node_attr_int(n, "ceil_mode", 0) && !node_attr_int(n, "count_include_pad", 0);
+    extent x = tensor_extent(e, input_of(e, 0));
+    for (int i = 0; touches && i < w->rank; i++)
+        touches = w->size[i] == w->stride[i] && w->padding[i] == 0 && w->size[i] > 0 && x.dims[2 + i] % w->size[i] == 0;
+    return touches;
+}
+
+void lower_pool(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent y = output_extent(e, 0);
+    int rank = input_rank(e, 0) - 2;
+    if (rank < 1 || rank > MAX_WINDOW) {
+        lower_unknown(e);
+        return;
+    }
+    int64_t size[MAX_WINDOW];
+    read_ints(e, "kernel_shape", size, rank, 1);
+    kernel_window *window = new_window(e, rank, size);
+    static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
+    static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
+    const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
+    if (rank == 2 && is_adaptive(e, window))
+        op = "_adaptive_avg_pool2d";
+    if (rank == 1 && node_is(e->node, "AveragePool")) { /* runs on maps of height 1 */
+        extent flat = tensor_extent(e, t);
+        flat.rank = 4;
+        flat.dims[3] = flat.dims[2];
+        flat.strides[3] = flat.strides[2];
+        flat.dims[2] = 1;
+        flat.strides[2] = mul_wrapping(flat.dims[3], flat.strides[3]);
+        t = view_as(e, "unsqueeze", t, &flat);
+        y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, y.dims[2]}};
+        extent_contiguous(&y);
+    }
+    tensor_id made = like_input(e, op, t, &y);
+    if (e->trains && node_is(e->node, "MaxPool")) { /* positions of the maxima */
+        extent x = tensor_extent(e, made);
+        add_output(e, DT_INT64, &x);
+    }
+    last_kernel(e)->window = window;
+    double taps = 1;
+    for (int i = 0; i < rank; i++)
+        taps *= (double)size[i];
+    count_flops(e, taps < 1e9 ? taps : 1e9);
+    set_result(e, 0, made);
+}
+
+/* AdaptiveAvgPool2d(1) is a mean; what was written as one was not restrided. */
+void lower_global_pool(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent y = output_extent(e, 0), from = tensor_extent(e, t);
+    const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
+    tensor_id made = launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
+    last_kernel(e)->flops = extent_elements(&from);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
+    if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
+        !strstr(e->node->name.ptr, "ReduceMean")) {
+        extent_channels_last(&y); /* the module restrides what it got */
+        made = view_as(e, "as_strided_", made, &y);
+    }
+    set_result(e, 0, made);
+}
+
+/* ---- normalisation ----------------------------------------------------------------------------------------------- */
+
+/* Weights of norms have one dimension; exporters give them those of the channels they meet. */
+static tensor_id row_of(eager *e, tensor_id t)
+{
+    if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
+        return t;
+    extent x = tensor_extent(e, t);
+    return reshape(e, t, 1, (const int64_t[]){extent_elements(&x)});
+}
+
+tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y)
+{
+    tensor_id made = launch_new(e, op, inputs, count, tensor_dtype(e, inputs[0]), y);
+    count_flops(e, (double)e->node->op->flops_per_element);
+    return made;
+}
+
+static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *y, int first_weight)
+{
+    tensor_id inputs[5] = {t};
+    for (int i = 1; i < 5; i++)
+        inputs[i] =
+            row_of(e, first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR);
+    return normalised(e, op, inputs, 5, y);
+}
+
+/* What the way back reads again: mean and deviation, of each channel or of each row. */
+static void keep_statistics(eager *e, const extent *x)
+{
+    add_output(e, DT_FLOAT32, x);
+    add_output(e, DT_FLOAT32, x);
+}
+
+/* The number of batches that the running statistics have seen. */
+static void count_batch(eager *e)
+{
+    extent number = {.rank = 0};
+    tensor_id counter = tensor_new(e, DT_INT64, &number);
+    e->out->tensors.items[counter].is_weight = true;
+    launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
+}
+
+/* cuDNN's where it takes it: maps, and float32 statistics. */
+void lower_batch_norm(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent from = tensor_extent(e, t), y = tensor_extent(e, t);
+    bool last = extent_suggests_channels_last(&from);
+    if (last)
+        extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
+    if (last ? !extent_is_channels_last(&from) : !extent_is_contiguous(&from))
+        t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &y);
+    bool own = from.rank < 3 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
+               tensor_dtype(e, t) == DT_BFLOAT16;
+    if (e->trains)
+        count_batch(e);
+    tensor_id made = normalise(e, own ? "native_batch_norm" : "cudnn_batch_norm", t, &y, 1);
+    if (e->trains) {
+        extent channels = {.rank = 1, .dims = {y.rank > 1 ? y.dims[1] : 1}};
+        extent_contiguous(&channels);
+        keep_statistics(e, &channels);
+    }
+    set_result(e, 0, made);
+}
+
+/* Exporters let a permutation and its inverse cancel. Where a norm over the last dimension reads what has already been
+ * turned to a map, it was turned back for that: gradients meet in the map. */
+static tensor_id through_map(eager *e)
+{
+    static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
+    value_id v = e->node->inputs[0];
+    const node *turn = reader_of(e, v);
+    int32_t count = 0;
+    const int64_t *perm = turn && node_is(turn, "Transpose") ? node_attr_ints(turn, "perm", &count) : NULL;
+    if (!e->trains || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || input_rank(e, 0) != 4 ||
+        e->of_value[turn->outputs[0]] == NO_TENSOR)
+        return input_of(e, 0);
+    return permute(e, e->of_value[turn->outputs[0]], BACK);
+}
+
+/* What a norm reads under autocast. */
+static tensor_id for_norm(eager *e, tensor_id t)
+{
+    lower_norms norms = e->options->norms;
+    bool is_low = norms == NORMS_LOW || (norms == NORMS_LOW_MAPS && tensor_at(e, t)->rank == 4);
+    return is_low ? to_low(e, t) : to_float(e, t);
+}
+
+void lower_layer_norm(eager *e)
+{
+    bool is_rms = !node_is(e->node, "LayerNormalization");
+    tensor_id t = is_rms ? to_float(e, through_map(e)) : for_norm(e, through_map(e));
+    extent y = tensor_extent(e, t);
+    extent_contiguous(&y);
+    tensor_id made = normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1);
+    if (e->trains && y.rank > 0) {
+        y.dims[y.rank - 1] = 1;
+        extent_contiguous(&y);
+        keep_statistics(e, &y);
+    }
+    set_result(e, 0, made);
+}
+
+void lower_group_norm(eager *e)
+{
+    tensor_id t = for_norm(e, input_of(e, 0));
+    if (e->options->contiguous_norms)
+        t = contiguous(e, t);
+    extent y = tensor_extent(e, t);
+    if (extent_suggests_channels_last(&y))
+        extent_channels_last(&y);
+    else
+        extent_contiguous(&y);
+    tensor_id made = normalise(e, "native_group_norm", t, &y, 1);
+    if (e->trains && y.rank > 0) {
+        extent groups = {.rank = 2, .dims = {y.dims[0], node_attr_int(e->node, "num_groups", 1)}};
+        extent_contiguous(&groups);
+        keep_statistics(e, &groups);
+    }
+    set_result(e, 0, made);
+}
+
+/* The weight as a batch of one row for each output channel, through a batch norm. */
+void lower_weight_standardization(eager *e)
+{
+    tensor_id w = input_of(e, 0);
+    extent x = tensor_extent(e, w);
+    if (x.rank < 2) {
+        lower_unknown(e);
+        return;
+    }
+    int64_t rest = 1;
+    for (int i = 1; i < x.rank; i++)
+        rest = mul_wrapping(rest, x.dims[i]);
+    w = reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
+    extent y = tensor_extent(e, w);
+    extent_contiguous(&y);
+    tensor_id gain = input_of(e, 1);
+    if (gain == NO_TENSOR && e->has_gains) { /* folded by the exporter */
+        extent row = {.rank = x.rank, .dims = {x.dims[0]}};
+        for (int i = 1; i < x.rank; i++)
+            row.dims[i] = 1;
+        extent_contiguous(&row);
+        gain = tensor_new(e, e->weight_dtype, &row);
+        e->out->tensors.items[gain].is_weight = true;
+    }
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* ones, for the export's sake */
+        gain = NO_TENSOR;
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
+        gain = unary(e, "mul", gain);
+    tensor_id inputs[2] = {w, row_of(e, gain)};
+    w = launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
+    count_flops(e, (double)e->node->op->flops_per_element);
+    if (e->trains) {
+        extent rows = {.rank = 1, .dims = {x.dims[0]}};
+        extent_contiguous(&rows);
+        keep_statistics(e, &rows);
+    }
+    set_result(e, 0, reshape(e, w, x.rank, x.dims));
+}
+
+/* ---- resizing ---------------------------------------------------------------------------------------------------- */
+
+/* On autocast's list of what runs in float32. */
+void lower_resize(eager *e)
+{
+    tensor_id t = to_float(e, input_of(e, 0));
+    extent y = output_extent(e, 0);
+    str mode = node_attr_string(e->node, "mode", "nearest");
+    const char *op = str_is(mode, "linear")  ? "upsample_bilinear2d"
+                     : str_is(mode, "cubic") ? "upsample_bicubic2d"
+                                             : "upsample_nearest2d";
+    if (node_attr_int(e->node, "antialias", 0))
+        op = str_is(mode, "cubic") ? "_upsample_bicubic2d_aa" : "_upsample_bilinear2d_aa";
+    set_result(e, 0, like_input(e, op, t, &y));
+    count_flops(e, 4);
+}

@@ -1,0 +1,104 @@
+/* rules_experts.c: layers of which each token goes through a few experts, as Transformers run them: the tokens are
+ * sorted by expert, products run for every expert that has some, and each token gets back the weighted sum of what
+ * its experts made. */
+#include "lower/eager/eager.h"
+
+/* Rows that an expert gets: data decide, so all get the same. */
+typedef struct routing {
+    int64_t tokens, chosen, active, rows; /* active: experts that get any */
+} routing;
+
+/* The first `active` experts of a weight (experts, out, in), as (active, in, out). */
+static tensor_id active_weights(eager *e, tensor_id w, int64_t active)
+{
+    extent x = tensor_extent(e, w);
+    x.dims[0] = active;
+    return transpose_last(e, to_low(e, view_as(e, "slice", w, &x)));
+}
+
+/* (active, rows, in) through each expert's weight, and its bias. */
+static tensor_id product(eager *e, tensor_id x, int weight, const routing *r)
+{
+    tensor_id y = batched_product(e, to_low(e, x), active_weights(e, input_of(e, weight), r->active));
+    tensor_id bias = input_of(e, weight + 1);
+    if (bias == NO_TENSOR || tensor_at(e, bias)->rank != 2)
+        return y;
+    extent b = {.rank = 3, .dims = {r->active, 1, tensor_at(e, bias)->dims[1]}};
+    extent_contiguous(&b);
+    return binary(e, "add", y, view_as(e, "slice", bias, &b));
+}
+
+static tensor_id half_of(eager *e, tensor_id t, int64_t width)
+{
+    extent x = tensor_extent(e, t);
+    x.dims[2] = width;
+    return view_as(e, "slice", t, &x);
+}
+
+static bool read_routing(eager *e, routing *r)
+{
+    tensor_id x = input_of(e, 0), up = input_of(e, 2), down = input_of(e, 4);
+    if (x == NO_TENSOR || input_of(e, 1) == NO_TENSOR || up == NO_TENSOR || down == NO_TENSOR)
+        return false;
+    const placed_tensor *px = tensor_at(e, x), *pu = tensor_at(e, up), *pd = tensor_at(e, down);
+    if (px->rank < 1 || pu->rank != 3 || pd->rank != 3 || input_of(e, 6) != NO_TENSOR)
+        return false;
+    int64_t hidden = px->dims[px->rank - 1], inner = pd->dims[2];
+    bool fits = pu->dims[2] == hidden && pd->dims[1] == hidden && pd->dims[0] == pu->dims[0] && pu->dims[0] > 0 &&
+                (pu->dims[1] == inner || pu->dims[1] == 2 * inner);
+    r->tokens = 1;
+    for (int i = 0; i + 1 < px->rank; i++)
+        r->tokens = mul_wrapping(r->tokens, px->dims[i]);
+    r->chosen = node_attr_int(e->node, "k", 1);
+    int64_t pairs = mul_wrapping(r->tokens, r->chosen);
+    if (!fits || r->tokens < 1 || r->chosen < 1 || r->chosen > pu->dims[0] || pairs < 1)
+        return false;
+    r->active = pairs < pu->dims[0] ? pairs : pu->dims[0];
+    r->rows = (pairs - 1) / r->active + 1;
+    return true;
+}
+
+/* The best experts of each token and their weights. */
+static tensor_id choose(eager *e, const routing *r)
+{
+    extent x = {.rank = 2, .dims = {r->tokens, r->chosen}};
+    extent_contiguous(&x);
+    tensor_id scores = input_of(e, 1);
+    tensor_id best = launch_new(e, "topk", &scores, 1, tensor_dtype(e, scores), &x);
+    tensor_id places = add_output(e, DT_INT64, &x);
+    launch_new(e, "sort", &places, 1, DT_INT64, &x);
+    extent one = {.rank = 2, .dims = {r->tokens, 1}};
+    extent_contiguous(&one);
+    tensor_id sum = launch_new(e, "sum", &best, 1, tensor_dtype(e, best), &one);
+    return binary(e, "div", best, sum);
+}
+
+void lower_experts(eager *e)
+{
+    routing r;
+    if (!read_routing(e, &r)) {
+        lower_unknown(e);
+        return;
+    }
+    tensor_id x = input_of(e, 0), weights = choose(e, &r);
+    int64_t hidden = tensor_at(e, input_of(e, 4))->dims[1], inner = tensor_at(e, input_of(e, 4))->dims[2];
+    bool is_gated = tensor_at(e, input_of(e, 2))->dims[1] == 2 * inner;
+    extent sorted = {.rank = 3, .dims = {r.active, r.rows, hidden}};
+    extent_contiguous(&sorted);
+    tensor_id y = launch_new(e, "index", &x, 1, tensor_dtype(e, x), &sorted);
+    y = product(e, y, 2, &r);
+    if (is_gated) {
+        tensor_id gate = unary(e, "silu", half_of(e, y, inner));
+        y = binary(e, "mul", gate, half_of(e, y, inner));
+    } else {
+        y = unary(e, "relu", y);
+    }
+    y = product(e, y, 4, &r);
+    extent by_row = {.rank = 3, .dims = {r.active, r.rows, 1}};
+    extent_contiguous(&by_row);
+    weights = launch_new(e, "index", &weights, 1, tensor_dtype(e, weights), &by_row);
+    y = binary(e, "mul", y, weights);
+    extent out = output_extent(e, 0);
+    extent_contiguous(&out);
+    set_result(e, 0, launch_new(e, "index_add", &y, 1, tensor_dtype(e, x), &out));
+}

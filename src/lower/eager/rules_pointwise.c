@@ -1,0 +1,304 @@
+/* rules_pointwise.c: operators that work element by element, and reductions.
+ *
+ * In place or not is not in the file: activations and sums are launched under one name, without the underscore. */
+#include "lower/eager/eager.h"
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+enum { MAX_OPERANDS = 8 };
+
+tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
+{
+    extent operands[MAX_OPERANDS + 1], x; /* one more than kept: the last one read may be a number */
+    int operand_count = 0;
+    x.rank = 0;
+    bool keeps_float = false;
+    for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
+        extent *own = &operands[operand_count];
+        extent_read(own, tensor_at(e, inputs[i]));
+        for (int d = 1; d <= own->rank; d++) { /* broadcasting, from the last dimension */
+            int at = MAX_PLACED_RANK - d;
+            if (d > x.rank || (x.dims[at] == 1 && own->dims[own->rank - d] != 1))
+                x.dims[at] = own->dims[own->rank - d];
+        }
+        x.rank = own->rank > x.rank ? own->rank : x.rank;
+        keeps_float |= tensor_at(e, inputs[i])->keeps_float;
+        operand_count += !tensor_at(e, inputs[i])->is_number;
+    }
+    memmove(x.dims, x.dims + MAX_PLACED_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
+    extent_pointwise(&x, operands, operand_count);
+    tensor_id made = launch_new(e, op, inputs, count, type, &x);
+    e->out->tensors.items[made].keeps_float = keeps_float && type == DT_FLOAT32;
+    count_flops(e, e->node && e->node->op ? (double)e->node->op->flops_per_element : 1);
+    return made;
+}
+
+tensor_id unary(eager *e, const char *op, tensor_id t)
+{
+    return pointwise(e, op, &t, 1, tensor_dtype(e, t));
+}
+
+tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b)
+{
+    tensor_id inputs[2] = {a, b};
+    return pointwise(e, op, inputs, 2, promote(e, inputs, 2));
+}
+
+/* ---- one operand ------------------------------------------------------------------------------------------------- */
+
+static str outer_scope(str scope)
+{
+    scope.len -= scope.len > 0;
+    while (scope.len > 0 && scope.ptr[scope.len - 1] != '/')
+        scope.len--;
+    return scope;
+}
+
+/* Do a norm or a sum and the activation behind it belong together: one inside of the other, or both in one module? */
+static bool is_same_layer(const node *before, const node *activation)
+{
+    str inner = node_scope(before), outer = outer_scope(node_scope(activation));
+    return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
+}
+
+/* Activations in place lose the input that their gradient needs: it is copied. The file does not say which are; by
+ * custom those are that follow a norm, a sum, or the squeezing convolution of a gate. */
+static bool copies_input(eager *e)
+{
+    const node *n = e->node, *before = maker_of(e, n->inputs[0], NULL);
+    bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish") ||
+                       node_is(n, "Clip");
+    if (!saves_input || !before || !before->op)
+        return false;
+    extent x = output_extent(e, 0);
+    bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
+    if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
+        return false;
+    if (node_is(before, "Conv") && e->standardises) { /* scaled behind it where it begins a block */
+        const node *after = reader_of(e, n->outputs[0]);
+        return is_gate || (after && !node_is(after, "Mul"));
+    }
+    if (node_is(before, "Conv"))
+        return is_gate || node_is(n, "HardSwish");
+    if (node_is(before, "Add"))
+        return x.rank == 4 && is_same_layer(before, n);
+    return before->op->kind == OP_NORM && is_same_layer(before, n);
+}
+
+static void copy_input(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent x = tensor_extent(e, t), order = x;
+    extent_preserve(&x, &order);
+    launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+}
+
+void lower_unary(eager *e)
+{
+    if (e->trains && copies_input(e))
+        copy_input(e);
+    tensor_id t = input_of(e, 0);
+    extent x = tensor_extent(e, t);
+    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* in place: strides stay as they are */
+        set_result(e, 0, launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
+        count_flops(e, 1);
+        return;
+    }
+    set_result(e, 0, unary(e, aten_name(e), t));
+}
+
+/* On autocast's list of what runs in float32. */
+void lower_float_unary(eager *e)
+{
+    set_result(e, 0, unary(e, aten_name(e), to_float(e, input_of(e, 0))));
+}
+
+void lower_clip(eager *e)
+{
+    double low = 0, high = 0;
+    const node *n = e->node;
+    bool has_low = node_attr(n, "min") || (n->input_count > 1 && n->inputs[1] != NO_VALUE);
+    bool has_high = node_attr(n, "max") || (n->input_count > 2 && n->inputs[2] != NO_VALUE);
+    low = node_attr_real(n, "min", low);
+    high = node_attr_real(n, "max", high);
+    if (n->input_count > 1)
+        value_is_number(e, n->inputs[1], &low);
+    if (n->input_count > 2)
+        value_is_number(e, n->inputs[2], &high);
+    const char *op = !has_high ? "clamp_min" : !has_low ? "clamp_max" : low == 0 && high == 6 ? "hardtanh" : "clamp";
+    if (e->trains && op[0] == 'h' && copies_input(e))
+        copy_input(e);
+    set_result(e, 0, unary(e, op, input_of(e, 0)));
+}
+
+void lower_pow(eager *e)
+{
+    tensor_id x = to_float(e, input_of(e, 0));
+    set_result(e, 0, unary(e, "pow", x));
+}
+
+/* x.square().float(): autocast squares in fp32 already, and all that is left of the cast is that exact code begins. */
+static bool casts_square(eager *e)
+{
+    const node *square = own_maker_of(e, e->node->inputs[0], "Mul");
+    return square && square->input_count == 2 && square->inputs[0] == square->inputs[1] &&
+           is_low(tensor_dtype(e, tensor_of(e, square->inputs[0])));
+}
+
+void lower_cast(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    dtype to = e->net->values.items[e->node->outputs[0]].dtype, from = tensor_dtype(e, x);
+    if (!dtype_is_float(to) || !dtype_is_float(from)) {
+        set_result(e, 0, cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+        return;
+    }
+    /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way
+     * back. */
+    if (e->low != DT_UNKNOWN && is_low(from)) {
+        x = cast(e, x, DT_FLOAT32);
+        e->out->tensors.items[x].keeps_float = true;
+    } else if (tensor_at(e, x)->keeps_float) {
+        x = cast(e, x, e->low);
+    } else if (e->low != DT_UNKNOWN && casts_square(e)) {
+        e->out->tensors.items[x].keeps_float = true;
+    }
+    set_result(e, 0, x);
+}
+
+/* In training it gives the elements that it kept, as booleans, beside the result. */
+void lower_dropout(eager *e)
+{
+    tensor_id x = input_of(e, 0);
+    if (!e->trains) {
+        set_result(e, 0, x);
+        return;
+    }
+    tensor_id made = unary(e, "native_dropout", x);
+    extent kept = tensor_extent(e, made);
+    add_output(e, DT_BOOL, &kept);
+    set_result(e, 0, made);
+}
+
+/* ---- two and more operands --------------------------------------------------------------------------------------- */
+
+/* A single learned number behind what it scales: multiplied in place, so it does not widen the type. */
+static bool is_gain(const placed_tensor *t)
+{
+    return t->is_weight && t->rank == 1 && t->dims[0] == 1;
+}
+
+/* A parameter that the network casts to the type of what it meets; where the exporter folded the cast, the name
+ * tells. */
+static bool is_cast_parameter(eager *e, value_id v)
+{
+    const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
+    if (!val || val->rank == 0 || !e->is_static[v] || !dtype_is_float(val->dtype))
+        return false;
+    return maker_of(e, v, "Cast") || (val->is_initializer && strstr(val->name.ptr, "/Cast"));
+}
+
+void lower_binary(eager *e)
+{
+    const char *op = aten_name(e);
+    tensor_id sum = input_of(e, 0);
+    const node *n = e->node;
+    double x;
+    if (n->input_count == 2 && is_cast_parameter(e, n->inputs[1]) && e->low != DT_UNKNOWN) {
+        set_result(e, 0, binary(e, op, sum, cast(e, input_of(e, 1), tensor_dtype(e, sum))));
+        return;
+    }
+    if (node_is(n, "Mul") && n->input_count == 2 && n->inputs[0] == n->inputs[1]) { /* torch.square */
+        set_result(e, 0, unary(e, "pow", to_float(e, sum)));
+        return;
+    }
+    if (node_is(n, "Mul") && n->input_count == 2 && is_gain(tensor_at(e, input_of(e, 1)))) {
+        if (e->trains)
+            copy_input(e);
+        extent number = {.rank = 0};
+        tensor_id inputs[2] = {sum, view_as(e, "view", input_of(e, 1), &number)};
+        set_result(e, 0, pointwise(e, "mul_", inputs, 2, tensor_dtype(e, sum)));
+        return;
+    }
+    if (node_is(n, "Sub") && value_is_number(e, n->inputs[0], &x))
+        op = "rsub";
+    for (int i = 1; i < e->node->input_count; i++)
+        if (input_of(e, i) != NO_TENSOR)
+            sum = binary(e, op, sum, input_of(e, i));
+    set_result(e, 0, sum);
+}
+
+void lower_where(eager *e)
+{
+    tensor_id inputs[3] = {input_of(e, 0), input_of(e, 1), input_of(e, 2)};
+    set_result(e, 0, pointwise(e, "where", inputs, 3, promote(e, inputs + 1, 2)));
+}
+
+void lower_compare(eager *e)
+{
+    tensor_id inputs[2] = {input_of(e, 0), input_of(e, 1)};
+    set_result(e, 0, pointwise(e, aten_name(e), inputs, 2, DT_BOOL));
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const extent *x)
+{
+    extent result = *x, from = tensor_extent(e, t);
+    extent_contiguous(&result);
+    tensor_id made = launch_new(e, op, &t, 1, type, &result);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
+    e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
+    return made;
+}
+
+/* Sums and norms return float32 under autocast, without a cast before; means and maxima keep their type. */
+void lower_reduce(eager *e)
+{
+    const node *n = e->node;
+    extent x = output_extent(e, 0);
+    tensor_id t = input_of(e, 0);
+    bool widens =
+        (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
+    set_result(e, 0, reduce(e, aten_name(e), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
+}
+
+void lower_arg_reduce(eager *e)
+{
+    extent x = output_extent(e, 0);
+    set_result(e, 0, reduce(e, aten_name(e), input_of(e, 0), DT_INT64, &x));
+}
+
+enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */
+
+tensor_id softmax(eager *e, const char *op, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    extent_contiguous(&x);
+    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    tensor_id made = launch_new(e, op, &t, 1, type, &x);
+    count_flops(e, SOFTMAX_FLOPS);
+    return made;
+}
+
+void lower_softmax(eager *e)
+{
+    set_result(e, 0, softmax(e, aten_name(e), input_of(e, 0)));
+}
+
+/* F.normalize: the norm, its least value, the quotient. */
+void lower_lp_norm(eager *e)
+{
+    tensor_id t = input_of(e, 0);
+    extent whole = tensor_extent(e, t), x = whole;
+    if (x.rank == 0) {
+        lower_unknown(e);
+        return;
+    }
+    x.dims[node_axis(e, node_attr_int(e->node, "axis", -1), x.rank)] = 1;
+    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    tensor_id norm = reduce(e, "linalg_vector_norm", t, type, &x);
+    norm = unary(e, "clamp_min", norm);
+    norm = expand(e, norm, whole.rank, whole.dims);
+    set_result(e, 0, binary(e, "div", t, norm));
+}

@@ -1,0 +1,392 @@
+/* engine.c: lowering to an inference engine that compiles the network ahead (as TensorRT does): weights are prepared
+ * once, batch norms are folded into the convolutions before them, bias, activation and residual sum run inside the
+ * product that makes their input, chains of elementwise work are one kernel, attention is one kernel, parts of a
+ * concatenation are written where they belong.
+ *
+ * Kernels keep ATen's names for their main operator; the rest is in `fused`. In int8 and fp8 products of activations
+ * and weights read 8 bits, which the kernels before them write; everything else runs in fp16. Which of several
+ * implementations an engine picks by timing is not here. */
+#include "lower/fused/engine.h"
+
+#include "graph/infer.h"
+#include "graph/ops.h"
+
+/* ---- what kernels are -------------------------------------------------------------------------------------------- */
+
+static bool is_rows(const kernel *k)
+{
+    static const char *const NAMES[] = {"native_layer_norm",
+                                        "_fused_rms_norm",
+                                        "native_group_norm",
+                                        "_softmax",
+                                        "_log_softmax",
+                                        "mean",
+                                        "sum",
+                                        "amax",
+                                        "amin",
+                                        "linalg_vector_norm",
+                                        "var_mean",
+                                        "adaptive_max_pool2d"};
+    return IS_IN(k, NAMES);
+}
+
+static bool same_dims(const engine *e, tensor_id a, tensor_id b)
+{
+    const placed_tensor *x = tensor_at(e, a), *y = tensor_at(e, b);
+    return x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
+}
+
+/* Each element from the same place of every operand, or from a broadcast one. */
+static bool is_elementwise(const engine *e, const kernel *k)
+{
+    static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
+    if (k->input_count == 0 || k->window || k->flags & KERNEL_UNKNOWN || IS_IN(k, OTHERS) || kernel_is_attention(k))
+        return false;
+    for (int i = 0; i < k->input_count; i++)
+        if (same_dims(e, k->inputs[i], k->outputs[0]))
+            return true;
+    /* Each operand may be broadcast along another dimension. */
+    static const char *const PAIRS[] = {"add",         "sub", "mul", "div", "maximum", "minimum", "logical_and",
+                                        "bitwise_and", "eq",  "gt",  "ge",  "lt",      "le"};
+    return IS_IN(k, PAIRS);
+}
+
+/* ---- grouping ---------------------------------------------------------------------------------------------------- */
+
+/* The group that makes this input whole, if nobody else reads it. */
+static int32_t own_maker(const engine *e, tensor_id t)
+{
+    int32_t s = storage_of(e, t), g = e->maker[s];
+    bool is_own = g != NO_GROUP && storage_of(e, e->groups.items[g].output) == s; /* not just a part of it */
+    return is_own && e->readers[s] == 1 && !e->is_output[s] ? g : NO_GROUP;
+}
+
+static void add_to_group(engine *e, int32_t g, int32_t kernel_number)
+{
+    group *x = &e->groups.items[g];
+    const kernel *k = &e->in->kernels.items[kernel_number];
+    *(int32_t *)ARENA_PUSH(e->arena, &x->kernels) = kernel_number;
+    x->output = k->outputs[0];
+    e->maker[storage_of(e, k->outputs[0])] = g;
+}
+
+static void new_group(engine *e, group_kind kind, int32_t kernel_number)
+{
+    group *x = ARENA_PUSH(e->arena, &e->groups);
+    x->kind = kind;
+    x->main = &e->in->kernels.items[kernel_number];
+    add_to_group(e, e->groups.count - 1, kernel_number);
+}
+
+/* The kernels of group `from` run inside `to`. */
+static void absorb(engine *e, int32_t to, int32_t from)
+{
+    group *x = &e->groups.items[to], *y = &e->groups.items[from];
+    for (int32_t i = 0; i < y->kernels.count; i++)
+        *(int32_t *)ARENA_PUSH(e->arena, &x->kernels) = y->kernels.items[i];
+    y->kernels.count = 0;
+    y->kind = GROUP_GONE;
+}
+
+/* Elementwise work that only this kernel reads is done by it, if need be anew for each element that its result is broadcast to: masks are
+ * made so. */
+static void take_operands(engine *e, int32_t g, const kernel *k)
+{
+    for (int i = 0; i < k->input_count; i++) {
+        int32_t from = own_maker(e, k->inputs[i]);
+        if (from != NO_GROUP && from != g && e->groups.items[from].kind == GROUP_POINTWISE &&
+            e->groups.items[g].full_inputs + e->groups.items[from].full_inputs <= MAX_FULL_INPUTS &&
+            e->groups.items[g].kernels.count + e->groups.items[from].kernels.count < MAX_GROUP_KERNELS) {
+            e->groups.items[g].full_inputs += e->groups.items[from].full_inputs;
+            absorb(e, g, from);
+        }
+    }
+}
+
+static bool does_less(const engine *e, int32_t g, int32_t than)
+{
+    if (than == NO_GROUP)
+        return false;
+    int64_t own = e->groups.items[g].main->macs, other = e->groups.items[than].main->macs;
+    return own < other || (own == other && g <= than);
+}
+
+/* Elementwise work goes into the group that makes one of its operands for it alone: if several do, into that which does most, so that it
+ * does not matter in which order the file has them; of equal ones into the last. */
+static void place_elementwise(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t best = NO_GROUP;
+    int full = 0;
+    for (int i = 0; i < k->input_count; i++) {
+        tensor_id t = k->inputs[i];
+        bool is_full = same_dims(e, t, k->outputs[0]);
+        full += is_full;
+        int32_t g = is_full ? own_maker(e, t) : NO_GROUP;
+        if (g == NO_GROUP || does_less(e, g, best) || e->groups.items[g].kind == GROUP_CALL)
+            continue;
+        if (e->groups.items[g].is_attention) { /* it writes its result as it is wanted, but takes nothing else */
+            best = is_op(k, "clone") ? g : best;
+            continue;
+        }
+        const group *x = &e->groups.items[g];
+        bool lies_alike =
+            is_op(k, "clone") ? x->kind == GROUP_POINTWISE : elements_of(e, x->output) == elements_of(e, k->outputs[0]);
+        if (lies_alike && x->kernels.count < MAX_GROUP_KERNELS && x->full_inputs + is_full <= MAX_FULL_INPUTS)
+            best = g;
+    }
+    if (best == NO_GROUP) {
+        new_group(e, GROUP_POINTWISE, number);
+        int32_t g = e->groups.count - 1;
+        e->groups.items[g].kernels.count = 0;
+        take_operands(e, g, k);
+        add_to_group(e, g, number);
+        return;
+    }
+    e->groups.items[best].full_inputs += full - 1;
+    if (e->groups.items[best].kind == GROUP_POINTWISE)
+        take_operands(e, best, k);
+    add_to_group(e, best, number);
+}
+
+/* Norms and sums take the elementwise work before them. Softmax behind a product is half of an attention. */
+static void place_rows(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t before = own_maker(e, k->inputs[0]);
+    if (before != NO_GROUP && is_op(k, "_softmax") && is_op(e->groups.items[before].main, "bmm")) {
+        e->groups.items[before].has_scores = true;
+        add_to_group(e, before, number);
+        return;
+    }
+    new_group(e, GROUP_ROWS, number);
+    if (before != NO_GROUP && e->groups.items[before].kind == GROUP_POINTWISE) {
+        int32_t own = e->groups.count - 1;
+        e->groups.items[own].kernels.count = 0;
+        absorb(e, own, before);
+        add_to_group(e, own, number);
+    }
+}
+
+/* An attention reads queries, keys and values however they lie: copies made for it alone are part of it. */
+static void take_copies(engine *e, int32_t g)
+{
+    int32_t count = e->groups.items[g].kernels.count, *own = e->groups.items[g].kernels.items;
+    e->groups.items[g].kernels.items = NULL;
+    e->groups.items[g].kernels.count = e->groups.items[g].kernels.capacity = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const kernel *k = &e->in->kernels.items[own[i]];
+        for (int n = 0; n < k->input_count; n++) {
+            int32_t from = own_maker(e, k->inputs[n]);
+            if (from != NO_GROUP && from != g && e->groups.items[from].kind == GROUP_POINTWISE &&
+                e->groups.items[from].kernels.count == 1 && is_op(e->groups.items[from].main, "clone"))
+                absorb(e, g, from);
+        }
+    }
+    for (int32_t i = 0; i < count; i++)
+        *(int32_t *)ARENA_PUSH(e->arena, &e->groups.items[g].kernels) = own[i];
+}
+
+/* Does the pad add what the window of its reader adds: zeros before a convolution; nothing that wins before a maximum? */
+static bool pads_with_nothing(const engine *e, const kernel *pad, const kernel *reader, const group *before)
+{
+    const node *n = pad->layer == NO_NODE ? NULL : &e->net->nodes.items[pad->layer];
+    double with = 0;
+    if (n && node_is(n, "Pad") && n->input_count > 2 && n->inputs[2] != NO_VALUE) {
+        int32_t count;
+        const double *reals = value_reals(e->net, &e->net->values.items[n->inputs[2]], &count);
+        if (!reals || count != 1)
+            return false;
+        with = reals[0];
+    }
+    static const char *const RECTIFIERS[] = {"relu", "hardtanh"};
+    if (is_op(reader, "convolution"))
+        return with == 0 && !reader->window->transposed;
+    return is_op(reader, "max_pool2d_with_indices") &&
+           (with < -1e4 ||
+            (with == 0 && before &&
+             IS_IN(&e->in->kernels.items[before->kernels.items[before->kernels.count - 1]], RECTIFIERS)));
+}
+
+/* A pad that only this kernel reads becomes part of its window. */
+static void take_pad(engine *e, int32_t g)
+{
+    const kernel *k = e->groups.items[g].main;
+    int32_t from = k->window && k->input_count > 0 ? own_maker(e, k->inputs[0]) : NO_GROUP;
+    if (from == NO_GROUP || !is_op(e->groups.items[from].main, "constant_pad_nd"))
+        return;
+    group *pad = &e->groups.items[from];
+    int32_t maker = e->maker[storage_of(e, pad->main->inputs[0])];
+    if (pad->kernels.count != 1 || tensor_at(e, pad->output)->rank != 4 || tensor_at(e, k->inputs[0])->rank != 4 ||
+        k->window->rank != 2 || !pads_with_nothing(e, pad->main, k, maker == NO_GROUP ? NULL : &e->groups.items[maker]))
+        return;
+    e->groups.items[g].pad = pad->main;
+    pad->kernels.count = 0;
+    pad->kind = GROUP_GONE;
+}
+
+static void place_product(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    int32_t before = is_op(k, "bmm") ? own_maker(e, k->inputs[0]) : NO_GROUP;
+    if (before != NO_GROUP && e->groups.items[before].has_scores && !e->groups.items[before].is_attention) {
+        e->groups.items[before].is_attention = true;
+        add_to_group(e, before, number);
+        take_copies(e, before);
+        return;
+    }
+    new_group(e, GROUP_PRODUCT, number);
+    take_pad(e, e->groups.count - 1);
+}
+
+/* Are all parts made by kernels that can write them where they belong? */
+static bool joins_in_place(const engine *e, const kernel *k)
+{
+    for (int i = 0; i < k->input_count; i++)
+        if (own_maker(e, k->inputs[i]) == NO_GROUP)
+            return false;
+    return true;
+}
+
+/* Keys or values of attention behind those of the tokens before: servers keep room for more, and the new ones are written into it. */
+static bool appends_to_cache(const engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    const placed_tensor *cache = tensor_at(e, k->inputs[0]);
+    if (!is_op(k, "cat") || k->input_count != 2 || cache->is_weight || e->maker[cache->storage] != NO_GROUP)
+        return false;
+    for (int32_t i = number + 1; i < e->in->kernels.count && e->in->kernels.items[i].layer == k->layer; i++)
+        if (kernel_is_attention(&e->in->kernels.items[i]))
+            return true;
+    return false;
+}
+
+static bool is_constant(const engine *e, const kernel *k)
+{
+    bool all = k->input_count > 0;
+    for (int i = 0; i < k->input_count; i++)
+        all &= e->is_constant[storage_of(e, k->inputs[i])];
+    return all;
+}
+
+static void place(engine *e, int32_t number)
+{
+    const kernel *k = &e->in->kernels.items[number];
+    bool is_bias = k->flags & KERNEL_HIDDEN && k->flags & KERNEL_IN_PLACE;
+    if (is_constant(e, k)) {
+        e->is_constant[storage_of(e, k->outputs[0])] = true;
+        return;
+    }
+    if (is_op(k, "_cudnn_rnn")) { /* the kernels behind it do the work; it makes what the layer returns */
+        new_group(e, GROUP_CALL, number);
+        return;
+    }
+    if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && !is_bias))
+        return;
+    if (is_bias)
+        add_to_group(e, e->maker[storage_of(e, k->outputs[0])], number);
+    else if (is_product(k))
+        place_product(e, number);
+    else if (is_rows(k))
+        place_rows(e, number);
+    else if ((is_op(k, "cat") && joins_in_place(e, k)) || appends_to_cache(e, number))
+        e->maker[storage_of(e, k->outputs[0])] = NO_GROUP;
+    else if (is_elementwise(e, k))
+        place_elementwise(e, number);
+    else {
+        new_group(e, GROUP_CALL, number);
+        take_pad(e, e->groups.count - 1);
+    }
+}
+
+static void count_readers(engine *e)
+{
+    for (int32_t i = 0; i < e->in->kernels.count; i++) {
+        const kernel *k = &e->in->kernels.items[i];
+        if (k->flags & (KERNEL_VIEW | KERNEL_HIDDEN))
+            continue;
+        for (int n = 0; n < k->input_count; n++) {
+            e->readers[storage_of(e, k->inputs[n])]++;
+            e->wide_readers[storage_of(e, k->inputs[n])] += !(is_narrow(e, k) && n < 3);
+        }
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The precision in which everything but the products runs: an engine has no autocast. */
+static lower_precision plain_precision(lower_precision p)
+{
+    switch (p) {
+    case PRECISION_AMP_FP16:
+    case PRECISION_INT8:
+    case PRECISION_FP8:
+        return PRECISION_FP16;
+    case PRECISION_AMP_BF16:
+        return PRECISION_BF16;
+    default:
+        return p;
+    }
+}
+
+static dtype narrow_dtype(lower_precision p)
+{
+    return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
+}
+
+/* Weights that the file has in blocks of a few bits stay so, whatever the precision is: kernels read them as they are. */
+static void keep_packed(engine *e)
+{
+    for (tensor_id t = 0; t < e->out->tensors.count; t++) {
+        placed_tensor *p = &e->out->tensors.items[t];
+        const tensor *stored = p->is_weight && p->value != NO_VALUE ? e->net->values.items[p->value].tensor : NULL;
+        int64_t elements = elements_of(e, t);
+        if (!stored || stored->packed_bytes <= 0 || elements <= 0)
+            continue;
+        p->packed_bytes = stored->packed_bytes;
+        e->packed[p->storage] = (double)stored->packed_bytes / (double)elements;
+    }
+}
+
+program *lower_engine(sooth_model *model, const lower_options *options, arena *a)
+{
+    lower_options plain = *options;
+    plain.precision = plain_precision(options->precision);
+    const program *in = lower_eager(model, &plain, a);
+    program *out = ARENA_NEW(a, program);
+    out->tensors = in->tensors;
+    out->storage_count = in->storage_count;
+    out->unknown_count = in->unknown_count;
+    out->is_engine = true;
+    for (tensor_id t = 0; t < out->tensors.count; t++) /* engines count in 32 bits */
+        if (out->tensors.items[t].dtype == DT_INT64)
+            out->tensors.items[t].dtype = DT_INT32;
+    size_t storages = (size_t)in->storage_count + 1;
+    engine e = {.arena = a,
+                .net = &model->net,
+                .in = in,
+                .out = out,
+                .narrow = narrow_dtype(options->precision),
+                .maker = ARENA_ARRAY(a, int32_t, storages),
+                .readers = ARENA_ARRAY(a, int32_t, storages),
+                .wide_readers = ARENA_ARRAY(a, int32_t, storages),
+                .is_output = ARENA_ARRAY(a, bool, storages),
+                .is_constant = ARENA_ARRAY(a, bool, storages),
+                .is_read = ARENA_ARRAY(a, bool, storages),
+                .packed = ARENA_ARRAY(a, double, storages),
+                .narrow_copy = ARENA_ARRAY(a, tensor_id, (size_t)in->tensors.count + 1)};
+    const bool *is_value = lower_output_values(&model->net, a);
+    for (tensor_id t = 0; t < in->tensors.count; t++) {
+        value_id v = in->tensors.items[t].value;
+        e.is_output[in->tensors.items[t].storage] |= v != NO_VALUE && is_value[v];
+        e.is_constant[in->tensors.items[t].storage] |= in->tensors.items[t].is_weight;
+    }
+    keep_packed(&e);
+    for (size_t i = 0; i < storages; i++)
+        e.maker[i] = NO_GROUP;
+    count_readers(&e);
+    for (int32_t i = 0; i < in->kernels.count; i++)
+        place(&e, i);
+    engine_emit(&e);
+    return out;
+}

@@ -1,0 +1,103 @@
+/* engine.h: groups of operators that an inference engine runs as one kernel: what engine.c makes and engine_emit.c writes out. */
+#ifndef SOOTH_LOWER_FUSED_ENGINE_H
+#define SOOTH_LOWER_FUSED_ENGINE_H
+
+#include "lower/layout.h"
+
+enum { NO_GROUP = -1, MAX_FULL_INPUTS = 3, MAX_GROUP_KERNELS = 64 };
+
+typedef enum group_kind {
+    GROUP_POINTWISE,
+    GROUP_PRODUCT, /* takes elementwise work on what it makes */
+    GROUP_ROWS,    /* norms, softmax, sums: the same, and elementwise work on what they read */
+    GROUP_CALL,    /* takes nothing */
+    GROUP_GONE,    /* became part of another */
+} group_kind;
+
+typedef struct group {
+    group_kind kind;
+    const kernel *main;
+    struct {
+        int32_t *items;
+        int32_t count, capacity;
+    } kernels;        /* in order */
+    tensor_id output; /* what it makes last */
+    int full_inputs;  /* besides the first, as large as the output */
+    bool has_scores;  /* a product whose softmax is in it: half of an attention */
+    bool is_attention;
+    const kernel *pad; /* of what it reads first, done by its window; NULL: none */
+} group;
+
+typedef struct engine {
+    arena *arena;
+    network *net;
+    const program *in;
+    program *out;
+    dtype narrow;           /* of products; DT_UNKNOWN: as everything else */
+    int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: there before the pass */
+    int32_t *readers;       /* by storage: kernels that read it, views looked through */
+    int32_t *wide_readers;  /* those of them that are not narrow products */
+    bool *is_output;        /* by storage */
+    bool *is_constant;      /* by storage: weights, and what is computed from them alone when the engine is built */
+    bool *is_read;          /* by storage of a small weight: some kernel reads it already */
+    double *packed;         /* by storage of a weight: bytes of an element, where they are the file's own; else 0 */
+    tensor_id *narrow_copy; /* by tensor: the same in 8 bits, plus one */
+    struct {
+        group *items;
+        int32_t count, capacity;
+    } groups;
+} engine;
+
+/* ---- what kernels are -------------------------------------------------------------------------------------------- */
+
+static inline bool is_op(const kernel *k, const char *op)
+{
+    return strcmp(k->op, op) == 0;
+}
+
+static inline bool is_in(const kernel *k, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_op(k, names[i]))
+            return true;
+    return false;
+}
+#define IS_IN(k, names) is_in((k), (names), sizeof(names) / sizeof *(names))
+
+static inline bool is_product(const kernel *k)
+{
+    static const char *const NAMES[] = {"convolution", "addmm", "mm", "bmm", "baddbmm"};
+    return IS_IN(k, NAMES);
+}
+
+static inline bool is_batch_norm(const kernel *k)
+{
+    return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
+}
+
+/* Runs on weights and activations in 8 bits, if the precision says so. */
+static inline bool is_narrow(const engine *e, const kernel *k)
+{
+    return e->narrow != DT_UNKNOWN && (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm"));
+}
+
+static inline const placed_tensor *tensor_at(const engine *e, tensor_id t)
+{
+    return &e->out->tensors.items[t];
+}
+
+static inline int64_t elements_of(const engine *e, tensor_id t)
+{
+    extent x = extent_of(tensor_at(e, t));
+    return extent_elements(&x);
+}
+
+static inline int32_t storage_of(const engine *e, tensor_id t)
+{
+    return tensor_at(e, t)->storage;
+}
+
+/* The kernels of all groups, each behind all that it reads. */
+void engine_emit(engine *e);
+
+#endif

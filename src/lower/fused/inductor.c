@@ -1,0 +1,701 @@
+/* inductor.c: lowering to a compiling runtime, as TorchInductor lowers: the operators of eager PyTorch become formulas
+ * that their readers compute anew, until many readers or many loads make a buffer worth its memory; library calls
+ * always read and write buffers. fusion.c joins the loops that are left.
+ *
+ * The rules of what becomes a buffer, when convolutions turn channels last, and how reductions are split are those of
+ * PyTorch 2.15's inductor backend. What it finds out by timing candidates is not here. */
+#include "lower/fused/inductor.h"
+
+#include "graph/infer.h"
+
+enum {
+    MAX_READS_SHARED = 4, /* loads of a formula with several readers; more make it a buffer */
+    MAX_OPS = 30,
+    MAX_OPS_ALONE = 100, /* of a formula that loads once */
+};
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static access identity(inductor *c, int64_t elements)
+{
+    return access_of(c->arena, &(piece){elements, 1}, 1);
+}
+
+int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
+{
+    fuse_buffer *b = ARENA_PUSH(c->arena, &c->f.buffers);
+    extent x = extent_of(tensor_at(c, t));
+    b->tensor = t;
+    b->elements = extent_elements(&x);
+    for (int i = 0; i < x.rank; i++) /* broadcast dimensions have no memory */
+        if (x.strides[i] == 0 && x.dims[i] > 1)
+            b->elements /= x.dims[i];
+    b->bytes = b->elements * dtype_bits(tensor_at(c, t)->dtype) / 8;
+    b->layout = identity(c, b->elements);
+    b->writer = writer;
+    return c->f.buffers.count - 1;
+}
+
+int32_t add_box(inductor *c, tensor_id t)
+{
+    box *b = ARENA_PUSH(c->arena, &c->boxes);
+    b->buffer = NO_BOX;
+    b->tensor = t;
+    b->dtype = tensor_at(c, t)->dtype;
+    extent_read(&b->own, tensor_at(c, t));
+    return c->boxes.count - 1;
+}
+
+tensor_id new_tensor(inductor *c, const extent *x, dtype type)
+{
+    int64_t *numbers = arena_room(c->arena, 2 * (size_t)x->rank + 1, sizeof *numbers);
+    memcpy(numbers, x->dims, (size_t)x->rank * sizeof *numbers);
+    memcpy(numbers + x->rank, x->strides, (size_t)x->rank * sizeof *numbers);
+    placed_tensor *t = ARENA_PUSH(c->arena, &c->f.out->tensors);
+    *t = (placed_tensor){.dtype = type,
+                         .rank = (int8_t)x->rank,
+                         .dims = numbers,
+                         .strides = numbers + x->rank,
+                         .storage = c->f.out->storage_count++,
+                         .value = NO_VALUE};
+    return c->f.out->tensors.count - 1;
+}
+
+operand operand_of(inductor *c, tensor_id t)
+{
+    t = c->same[t];
+    const placed_tensor *p = tensor_at(c, t);
+    int32_t *b = &c->box_of_storage[p->storage];
+    if (*b == NO_BOX) { /* a weight, or an input of the network */
+        tensor_id whole = c->first[p->storage];
+        *b = add_box(c, whole);
+        c->boxes.items[*b].buffer = add_buffer(c, whole, NO_FUSE_NODE);
+        c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
+    }
+    operand made;
+    made.box = *b;
+    made.part = c->part[t];
+    extent_read(&made.at, p);
+    return made;
+}
+
+operand operand_broadcast(const operand *x, const extent *to, int first_dim)
+{
+    operand made;
+    made.box = x->box;
+    made.part = x->part;
+    made.at.rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        int own = i - first_dim;
+        made.at.dims[i] = to->dims[i];
+        made.at.strides[i] =
+            own < 0 || own >= x->at.rank || (x->at.dims[own] == 1 && to->dims[i] != 1) ? 0 : x->at.strides[own];
+    }
+    return made;
+}
+
+/* Dimensions by stride, slowest first. */
+static void walk_order(const extent *x, int *order)
+{
+    for (int i = 0; i < x->rank; i++) {
+        int at = i;
+        while (at > 0 && x->strides[order[at - 1]] < x->strides[i]) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+}
+
+access walk_operand(inductor *c, const operand *x, const int *order, int count)
+{
+    piece loops[MAX_PLACED_RANK];
+    for (int i = 0; i < count; i++)
+        loops[i] = (piece){x->at.dims[order[i]], x->at.strides[order[i]]};
+    access made = access_of(c->arena, loops, count);
+    made.part = x->part;
+    return made;
+}
+
+/* ---- formulas ---------------------------------------------------------------------------------------------------- */
+
+void add_read(read_list *l, fuse_read r)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->items[i].buffer == r.buffer && l->items[i].times == r.times &&
+            access_hash(&l->items[i].at) == access_hash(&r.at))
+            return;
+    if (l->count < (int)(sizeof l->items / sizeof *l->items))
+        l->items[l->count++] = r;
+}
+
+/* What the operand reads, each read turned by `at`: the loops over the operand's elements, and those of a reduction. */
+void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times)
+{
+    const box *b = &c->boxes.items[x->box];
+    if (b->buffer != NO_BOX) {
+        add_read(l, (fuse_read){.buffer = b->buffer,
+                                .times = times,
+                                .at = inner ? access_join(c->arena, outer, inner) : *outer});
+        return;
+    }
+    for (int i = 0; i < b->read_count; i++) {
+        fuse_read r = b->reads[i];
+        r.at = access_compose(c->arena, outer, &b->reads[i].at);
+        if (inner) {
+            access near = access_compose(c->arena, inner, &b->reads[i].at);
+            r.at = access_join(c->arena, &r.at, &near);
+        }
+        r.times *= times;
+        add_read(l, r);
+    }
+}
+
+void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
+{
+    int32_t most = 1;
+    for (int i = 0; i < operands; i++)
+        most += c->boxes.items[in[i].box].buffer == NO_BOX ? c->boxes.items[in[i].box].op_count : 0;
+    const char **made = ARENA_ARRAY(c->arena, const char *, (size_t)most + 1);
+    int32_t n = 0;
+    for (int i = 0; i < operands; i++) {
+        const box *b = &c->boxes.items[in[i].box];
+        for (int k = 0; b->buffer == NO_BOX && k < b->op_count; k++) {
+            int32_t at = 0;
+            while (at < n && made[at] != b->ops[k])
+                at++;
+            if (at == n)
+                made[n++] = b->ops[k];
+        }
+    }
+    made[n++] = op;
+    *ops = made;
+    *count = n;
+}
+
+/* Is it, in memory, a map with channels last? */
+static bool lies_last(inductor *c, const operand *x)
+{
+    const box *b = &c->boxes.items[x->box];
+    if (x->at.rank != 4)
+        return false;
+    if (b->buffer == NO_BOX)
+        return b->is_last ? memcmp(x->at.strides, b->own.strides, 4 * sizeof(int64_t)) == 0
+                          : extent_suggests_channels_last(&x->at);
+    extent real = x->at;
+    for (int i = 0; i < 4; i++) {
+        const access *layout = &c->f.buffers.items[b->buffer].layout;
+        int64_t stride;
+        int loops = access_along(layout, x->at.dims[i], x->at.strides[i], &stride);
+        if (loops < 0 || loops > 1)
+            return false;
+        real.strides[i] = loops ? stride : 1;
+    }
+    return extent_is_channels_last(&real) || extent_suggests_channels_last(&real);
+}
+
+static bool wants_last(inductor *c, const extent *out, const operand *in, int count)
+{
+    for (int i = 0; c->is_last && out->rank == 4 && i < count; i++)
+        if (in[i].at.rank == 4 && in[i].at.dims[0] == out->dims[0] && in[i].at.dims[2] > 1 &&
+            in[i].at.strides[1] != 0 && lies_last(c, &in[i]))
+            return true;
+    return false;
+}
+
+static int32_t finish_formula(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                              const read_list *l, int op_total)
+{
+    tensor_id t = c->k->outputs[0];
+    extent made = extent_of(tensor_at(c, t));
+    if (tensor_at(c, t)->dtype != type || made.rank != out->rank ||
+        memcmp(made.dims, out->dims, (size_t)out->rank * sizeof *out->dims) != 0 ||
+        memcmp(made.strides, out->strides, (size_t)out->rank * sizeof *out->strides) != 0)
+        t = new_tensor(c, out, type);
+    bool is_last = wants_last(c, out, in, count);
+    int32_t made_box = add_box(c, t);
+    box *b = &c->boxes.items[made_box];
+    b->is_last = is_last;
+    b->is_computed = true;
+    b->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
+    b->read_count = l->count;
+    b->op_total = op_total;
+    b->flops = c->k->flops;
+    for (int i = 0; i < l->count; i++)
+        b->reads_all += l->items[i].times;
+    for (int i = 0; i < count; i++) {
+        const box *from = &c->boxes.items[in[i].box];
+        b->op_total += from->buffer == NO_BOX ? from->op_total : 1;
+        b->flops = add_saturated(b->flops, from->buffer == NO_BOX ? from->flops : 0);
+    }
+    keep_ops(c, &b->ops, &b->op_count, op, in, count);
+    return made_box;
+}
+
+int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int op_total)
+{
+    int order[MAX_PLACED_RANK] = {0};
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
+    operand wide[MAX_OPERANDS];
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    walk_order(out, order);
+    for (int i = 0; i < count; i++) {
+        wide[i] = operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
+        access at = walk_operand(c, &wide[i], order, out->rank);
+        read_operand(c, &l, &wide[i], &at, NULL, 1);
+    }
+    return finish_formula(c, op, out, type, wide, count, &l, op_total);
+}
+
+int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int times, bool is_gathered)
+{
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    for (int i = 0; i < count; i++) {
+        int64_t read = extent_elements(&in[i].at), made = mul_wrapping(extent_elements(out), times);
+        access at = access_scattered(c->arena, read < made ? read : made);
+        at.part = in[i].part;
+        at.is_gathered = is_gathered;
+        read_operand(c, &l, &in[i], &at, NULL, times);
+    }
+    return finish_formula(c, op, out, type, in, count, &l, 2 * times);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+fuse_node *add_node(inductor *c, fuse_kind kind)
+{
+    fuse_node *n = ARENA_PUSH(c->arena, &c->f.nodes);
+    n->kind = kind;
+    n->elements = n->reduced = 1;
+    n->layer = c->k->layer;
+    n->repeat = c->k->repeat;
+    return n;
+}
+
+/* Memory in channels last, over the elements in the order of `x`. */
+static access last_layout(inductor *c, const extent *x)
+{
+    operand real = {.at = *x};
+    int order[MAX_PLACED_RANK] = {0};
+    walk_order(x, order);
+    extent_channels_last(&real.at);
+    return walk_operand(c, &real, order, x->rank);
+}
+
+void realize(inductor *c, int32_t number)
+{
+    box *b = &c->boxes.items[number];
+    if (b->buffer != NO_BOX)
+        return;
+    int32_t node = c->f.nodes.count, buffer = add_buffer(c, b->tensor, node);
+    if (b->is_last)
+        c->f.buffers.items[buffer].layout = last_layout(c, &b->own);
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = extent_elements(&b->own);
+    n->reads = b->reads;
+    n->read_count = b->read_count;
+    n->writes[n->write_count++] = buffer;
+    n->ops = b->ops;
+    n->op_count = b->op_count;
+    n->flops = b->flops;
+    b->buffer = buffer;
+    b->reads_all = b->op_total = 1;
+}
+
+/* With channels last where a convolution is near, whatever the four dimensions are; the layout is settled then. */
+static void realize_near(inductor *c, int32_t number)
+{
+    box *b = &c->boxes.items[number];
+    bool is_settled = b->buffer == NO_BOX && c->prefers_last && b->own.rank == 4;
+    b->is_last |= is_settled;
+    realize(c, number);
+    c->f.buffers.items[c->boxes.items[number].buffer].is_fixed |= is_settled;
+}
+
+void mark_reuse(inductor *c, int32_t number, int users)
+{
+    box *b = &c->boxes.items[number];
+    if (b->buffer != NO_BOX || users < 2 || (b->reads_all <= MAX_READS_SHARED && b->op_total <= MAX_OPS))
+        return;
+    realize_near(c, number);
+}
+
+static void realize_hint(inductor *c, int32_t number)
+{
+    if (c->boxes.items[number].reads_all > 1)
+        realize(c, number);
+}
+
+void set_tensor(inductor *c, tensor_id t, int32_t b)
+{
+    c->box_of_storage[tensor_at(c, t)->storage] = b;
+}
+
+/* ---- library calls ----------------------------------------------------------------------------------------------- */
+
+static bool is_own_tensor(const box *b, const placed_tensor *t)
+{
+    return b->own.rank == t->rank && memcmp(b->own.dims, t->dims, (size_t)t->rank * sizeof *t->dims) == 0 &&
+           memcmp(b->own.strides, t->strides, (size_t)t->rank * sizeof *t->strides) == 0;
+}
+
+static bool is_repeated(const extent *x)
+{
+    for (int i = 0; i < x->rank; i++)
+        if (x->strides[i] == 0 && x->dims[i] > 1)
+            return true;
+    return false;
+}
+
+/* A contiguous copy of what the operand is. */
+static operand copied(inductor *c, const operand *x)
+{
+    operand made = {.at = x->at};
+    extent_contiguous(&made.at);
+    made.box = make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
+    const box *from = &c->boxes.items[x->box];
+    c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* those of the call stay with it */
+    return made;
+}
+
+/* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
+static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
+{
+    operand x = operand_of(c, t);
+    box *b = &c->boxes.items[x.box];
+    last &= x.at.rank == 4;
+    bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
+    if (b->buffer == NO_BOX && !last && !extent_is_contiguous(&x.at) && !is_repeated(&x.at)) {
+        x = copied(c, &x); /* a formula seen in another order is computed in that order */
+        b = &c->boxes.items[x.box];
+    } else if (b->buffer == NO_BOX) {
+        b->is_last = is_own && (last || b->is_last); /* under a view, it is laid out as the view expects */
+        realize(c, x.box);
+        b = &c->boxes.items[x.box];
+    } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
+        c->f.buffers.items[b->buffer].layout = last_layout(c, &b->own);
+    }
+    if (last && !lies_last(c, &x)) {
+        x = copied(c, &x);
+        c->boxes.items[x.box].is_last = true;
+        b = &c->boxes.items[x.box];
+    }
+    realize(c, x.box);
+    c->f.buffers.items[b->buffer].is_fixed = true;
+    int order[MAX_PLACED_RANK] = {0};
+    walk_order(&x.at, order);
+    tensor_id seen = x.box == operand_of(c, t).box ? t : b->tensor;
+    return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk_operand(c, &x, order, x.at.rank)};
+}
+
+/* A node that is no loop; what it makes has its layout from the start. */
+static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
+{
+    tensor_id t = c->k->outputs[0];
+    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
+    c->boxes.items[b].buffer = buffer;
+    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+    c->f.buffers.items[buffer].is_fixed = true;
+    if (is_last && tensor_at(c, t)->rank == 4)
+        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
+    fuse_node *n = add_node(c, kind);
+    n->call = c->k;
+    n->reads = reads;
+    n->read_count = count;
+    n->writes[n->write_count++] = buffer;
+    set_tensor(c, t, b);
+}
+
+void call_library(inductor *c)
+{
+    const kernel *k = c->k;
+    bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
+    int32_t count = k->input_count;
+    fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
+    if (is_conv && count > 2) { /* the bias goes into the loop behind it */
+        if (!c->is_last)
+            realize(c, operand_of(c, k->inputs[2]).box);
+        count = 2;
+    }
+    for (int i = 0; i < count; i++)
+        reads[i] = read_for_call(c, k->inputs[i], last);
+    add_fixed(c, FUSE_CALL, reads, count, last);
+}
+
+void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last)
+{
+    add_fixed(c, FUSE_JOIN, reads, count, is_last);
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* How many nodes the compiler's graph has: it takes operators apart. */
+static int32_t graph_nodes(const kernel *k)
+{
+    static const struct {
+        const char *op;
+        int nodes;
+    } PARTS[] = {{"cudnn_batch_norm", 18},
+                 {"native_batch_norm", 18},
+                 {"native_layer_norm", 10},
+                 {"native_group_norm", 14},
+                 {"gelu", 8},
+                 {"silu", 5},
+                 {"_softmax", 6},
+                 {"hardswish", 7}};
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        if (is_op(k, PARTS[i].op))
+            return PARTS[i].nodes;
+    return 1;
+}
+
+/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. */
+static bool chooses_last(const inductor *c)
+{
+    double nodes = 0, convolutions = 0, all = 0, weighted = 0;
+    for (int32_t i = 0; i < c->in->kernels.count; i++) {
+        const kernel *k = &c->in->kernels.items[i];
+        nodes += graph_nodes(k);
+        for (int n = 0; n < k->input_count; n++)
+            nodes += tensor_at(c, k->inputs[n])->is_weight;
+        if (!is_op(k, "convolution"))
+            continue;
+        const placed_tensor *w = tensor_at(c, k->inputs[1]);
+        int64_t out = w->dims[0], in = w->dims[1];
+        bool is_grouped = k->window && k->window->groups > 1 && in > 1;
+        double weight = is_grouped                                       ? 1.358
+                        : out <= 64 && in <= 64                          ? 0.783
+                        : out <= in / 2 && w->rank > 2 && w->dims[2] > 1 ? 0.725
+                                                                         : 0.823;
+        convolutions++;
+        all += (double)k->flops;
+        weighted += weight * (double)k->flops;
+    }
+    return convolutions > 0 && nodes < 300 * convolutions && weighted <= all;
+}
+
+static bool is_plain_view(const kernel *k)
+{
+    return k->flags & KERNEL_VIEW && strcmp(k->op, "split") != 0 && strcmp(k->op, "slice") != 0 &&
+           strcmp(k->op, "select") != 0 && strcmp(k->op, "unfold") != 0;
+}
+
+/* Equal casts, copies and views of what the network computes are made once. Weights stay apart: exporters merge those
+ * that only have equal values. */
+static void find_equal(inductor *c)
+{
+    const program *p = c->in;
+    tensor_id *first = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1); /* by input: its first reader */
+    tensor_id *next = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1);  /* by output: the one after it */
+    const kernel **maker = ARENA_ARRAY(c->arena, const kernel *, (size_t)p->tensors.count + 1);
+    for (tensor_id t = 0; t < p->tensors.count; t++) {
+        first[t] = next[t] = NO_TENSOR;
+        c->same[t] = t;
+    }
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        const kernel *k = &p->kernels.items[i];
+        tensor_id out = k->outputs[0];
+        if (k->input_count == 0)
+            continue;
+        tensor_id in = c->same[k->inputs[0]];
+        if (k->flags & KERNEL_VIEW)
+            c->part[out] = is_plain_view(k) ? c->part[in] : out + 1;
+        bool may = is_plain_view(k) && k->input_count == 1 && !p->tensors.items[in].is_weight;
+        if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
+            continue;
+        const placed_tensor *made = &p->tensors.items[out];
+        int tried = 0; /* a tensor with very many readers is not searched to its end */
+        for (tensor_id t = first[in]; t != NO_TENSOR && c->same[out] == out && tried++ < 32; t = next[t]) {
+            const placed_tensor *other = &p->tensors.items[t];
+            if (strcmp(maker[t]->op, k->op) == 0 && other->dtype == made->dtype && other->rank == made->rank &&
+                memcmp(other->dims, made->dims, (size_t)made->rank * sizeof *made->dims) == 0 &&
+                memcmp(other->strides, made->strides, (size_t)made->rank * sizeof *made->strides) == 0)
+                c->same[out] = t;
+        }
+        c->is_dropped[i] = c->same[out] != out;
+        maker[out] = k;
+        next[out] = first[in];
+        first[in] = out;
+    }
+}
+
+/* A split in two, or of rows, is one reader; one of channels into more parts becomes slices, which read one by one. */
+static bool is_other_half(const inductor *c, int32_t i)
+{
+    const kernel *all = c->in->kernels.items, *k = &all[i];
+    int32_t first = i, last = i;
+    if (!is_op(k, "split"))
+        return false;
+    while (first > 0 && i - first < 2 && strcmp(all[first - 1].op, "split") == 0 && all[first - 1].layer == k->layer)
+        first--;
+    while (last + 1 < c->in->kernels.count && last - i < 2 && strcmp(all[last + 1].op, "split") == 0 &&
+           all[last + 1].layer == k->layer)
+        last++;
+    const placed_tensor *part = tensor_at(c, k->outputs[0]);
+    bool is_of_rows = part->dims[part->rank - 1] != tensor_at(c, k->inputs[0])->dims[part->rank - 1];
+    return i > first && (is_of_rows || last - first == 1);
+}
+
+/* A view that nobody looks at. */
+static void drop_idle_views(inductor *c)
+{
+    const program *p = c->in;
+    bool *is_read = ARENA_ARRAY(c->arena, bool, (size_t)p->tensors.count + 1);
+    for (int32_t i = p->kernels.count - 1; i >= 0; i--) {
+        const kernel *k = &p->kernels.items[i];
+        if (c->is_dropped[i])
+            continue;
+        tensor_id made = k->outputs[0];
+        c->is_dropped[i] = k->flags & KERNEL_VIEW && !is_read[made] && !c->is_output[made];
+        for (int n = 0; !c->is_dropped[i] && n < k->input_count; n++)
+            is_read[c->same[k->inputs[n]]] = true;
+    }
+}
+
+static void index_users(inductor *c)
+{
+    const program *p = c->in;
+    int32_t *start = c->user_start;
+    bool *is_counted = arena_room(c->arena, (size_t)p->kernels.count + 1, sizeof *is_counted); /* by kernel */
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        is_counted[i] = !c->is_dropped[i] && !(p->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int k = 0; is_counted[i] && k < p->kernels.items[i].input_count; k++)
+            start[c->same[p->kernels.items[i].inputs[k]] + 1]++;
+    for (tensor_id t = 0; t < p->tensors.count; t++)
+        start[t + 1] += start[t];
+    int32_t *at = arena_copy(c->arena, start, (size_t)p->tensors.count + 1, sizeof *start);
+    c->users = ARENA_ARRAY(c->arena, int32_t, (size_t)start[p->tensors.count] + 1);
+    for (int32_t i = 0; i < p->kernels.count; i++)
+        for (int k = 0; is_counted[i] && k < p->kernels.items[i].input_count; k++)
+            c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
+}
+
+/* What flows into convolutions, and from there or from them on, up to the last of them. Batched products end it. */
+static void find_near(inductor *c)
+{
+    int32_t last = NO_BOX;
+    for (int32_t i = c->in->kernels.count - 1; i >= 0; i--) {
+        const kernel *k = &c->in->kernels.items[i];
+        tensor_id t = k->outputs[0];
+        bool is_conv = is_op(k, "convolution");
+        last = is_conv && last == NO_BOX ? i : last;
+        c->is_near[i] = is_conv;
+        for (int32_t u = c->user_start[t]; !is_conv && !is_op(k, "bmm") && u < c->user_start[t + 1]; u++)
+            c->is_near[i] |= c->is_near[c->users[u]];
+    }
+    for (int32_t i = 0; i < last; i++) {
+        tensor_id t = c->in->kernels.items[i].outputs[0];
+        for (int32_t u = c->user_start[t]; c->is_near[i] && u < c->user_start[t + 1]; u++)
+            c->is_near[c->users[u]] |= !is_op(&c->in->kernels.items[c->users[u]], "bmm");
+    }
+}
+
+static void find_outputs(inductor *c)
+{
+    const bool *is_value = lower_output_values(&c->model->net, c->arena);
+    for (tensor_id t = 0; t < c->in->tensors.count; t++) {
+        value_id v = c->in->tensors.items[t].value;
+        c->is_output[t] = v != NO_VALUE && is_value[v];
+    }
+}
+
+/* A buffer whose layout is still open is laid out as the network's own strides say when somebody looks at it through a
+ * view. */
+static void settle_under_view(inductor *c, tensor_id t)
+{
+    int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
+    if (b == NO_BOX || c->boxes.items[b].buffer == NO_BOX || !c->boxes.items[b].is_computed)
+        return;
+    fuse_buffer *buffer = &c->f.buffers.items[c->boxes.items[b].buffer];
+    if (!buffer->is_fixed)
+        buffer->layout = identity(c, buffer->elements);
+    buffer->is_fixed = true;
+}
+
+/* After a kernel: is what it made worth a buffer? */
+static void settle(inductor *c, tensor_id t)
+{
+    int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
+    int users = c->user_start[t + 1] - c->user_start[t] + c->is_output[t];
+    if (b == NO_BOX || c->boxes.items[b].buffer != NO_BOX)
+        return;
+    if (!is_own_tensor(&c->boxes.items[b], tensor_at(c, t))) {
+        c->prefers_last = false;
+        if (users > 1)
+            c->boxes.items[b].is_last = false; /* under a view, it is laid out as the view expects */
+    }
+    for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
+        const kernel *user = &c->in->kernels.items[c->users[i]];
+        if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
+            realize(c, b); /* these want it in the layout that they know */
+        else if (needs_buffers(user))
+            realize_hint(c, b);
+    }
+    mark_reuse(c, b, users);
+    if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS) {
+        if (c->boxes.items[b].reads_all > 1 || c->boxes.items[b].op_total > MAX_OPS_ALONE)
+            realize_near(c, b);
+    }
+}
+
+program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
+{
+    program *in = lower_eager(model, options, a);
+    batch_turned_products(in, a);
+    program *out = ARENA_NEW(a, program);
+    out->tensors = in->tensors;
+    out->storage_count = in->storage_count;
+    out->unknown_count = in->unknown_count;
+    size_t tensors = (size_t)in->tensors.count + 2;
+    inductor c = {.f = {.arena = a, .out = out},
+                  .model = model,
+                  .in = in,
+                  .options = options,
+                  .arena = a,
+                  .box_of_storage = ARENA_ARRAY(a, int32_t, (size_t)in->storage_count + 1),
+                  .first = ARENA_ARRAY(a, tensor_id, (size_t)in->storage_count + 1),
+                  .same = ARENA_ARRAY(a, tensor_id, tensors),
+                  .part = ARENA_ARRAY(a, int32_t, tensors),
+                  .user_start = ARENA_ARRAY(a, int32_t, tensors),
+                  .is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
+                  .is_near = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
+                  .is_output = ARENA_ARRAY(a, bool, tensors)};
+    ARENA_RESERVE(a, &c.boxes, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c.f.buffers, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c.f.nodes, (size_t)in->kernels.count + 1);
+    for (int32_t i = 0; i < in->storage_count; i++)
+        c.box_of_storage[i] = NO_BOX;
+    for (tensor_id t = in->tensors.count - 1; t >= 0; t--)
+        c.first[in->tensors.items[t].storage] = t;
+    c.is_last = chooses_last(&c);
+    find_equal(&c);
+    find_outputs(&c);
+    drop_idle_views(&c);
+    index_users(&c);
+    find_near(&c);
+    for (int32_t i = 0; i < in->kernels.count; i++) {
+        c.k = &in->kernels.items[i];
+        if (c.is_dropped[i])
+            continue;
+        c.prefers_last = c.is_last && c.is_near[i];
+        if (c.k->flags & KERNEL_VIEW)
+            settle_under_view(&c, c.k->outputs[0]);
+        lower_kernel(&c);
+        settle(&c, c.k->outputs[0]);
+    }
+    for (tensor_id t = 0; t < in->tensors.count; t++) {
+        int32_t b = c.box_of_storage[in->tensors.items[t].storage];
+        if (!c.is_output[t] || b == NO_BOX)
+            continue;
+        realize(&c, b);
+        c.f.buffers.items[c.boxes.items[b].buffer].is_output = true;
+    }
+    fuse_and_emit(&c.f);
+    return out;
+}

@@ -1,0 +1,121 @@
+/* inductor.h: formulas and buffers of a compiling runtime: what inductor.c keeps and inductor_ops.c lowers to. */
+#ifndef SOOTH_LOWER_FUSED_INDUCTOR_H
+#define SOOTH_LOWER_FUSED_INDUCTOR_H
+
+#include "graph/ops.h"
+#include "lower/fused/fusion.h"
+
+enum {
+    NO_BOX = -1,
+    MAX_OPERANDS = 64,
+    MAX_READS = 8, /* of a formula that is not yet a buffer */
+};
+
+/* A tensor of the eager program: a buffer, or a formula over buffers that each reader computes anew. */
+typedef struct box {
+    int32_t buffer; /* NO_BOX while it is a formula */
+    extent own;     /* strides: the order of its elements */
+    dtype dtype;
+    bool is_last;      /* rather channels last than as in the eager program */
+    bool is_computed;  /* by a loop: not given, not made by a library */
+    int32_t reads_all; /* loads per element */
+    int32_t op_total;  /* operations per element */
+    int32_t read_count, op_count;
+    fuse_read *reads;
+    const char **ops;
+    int64_t flops;
+    tensor_id tensor;
+} box;
+
+/* A box as an operator sees it. */
+typedef struct operand {
+    int32_t box;
+    int32_t part;
+    extent at;
+} operand;
+
+typedef struct inductor {
+    fusion f;
+    sooth_model *model;
+    const program *in;
+    const lower_options *options;
+    arena *arena;
+    bool is_last;            /* convolutions run channels last */
+    const kernel *k;         /* that is being lowered */
+    bool prefers_last;       /* what it makes is near a convolution */
+    int32_t *box_of_storage; /* what lies there now */
+    tensor_id *first;        /* by storage: the tensor that it was made for */
+    tensor_id *same;         /* by tensor: the first that is equal to it */
+    int32_t *part;           /* by tensor: which slice of its memory */
+    int32_t *user_start;     /* by tensor: where its readers are in `users` */
+    int32_t *users;          /* kernels */
+    bool *is_dropped;        /* by kernel: equal to an earlier one */
+    bool *is_near;           /* by kernel: what it makes flows into or out of a convolution */
+    bool *is_output;         /* by tensor */
+    struct {
+        box *items;
+        int32_t count, capacity;
+    } boxes;
+} inductor;
+
+/* What a formula or a reduction loads; equal loads once. */
+typedef struct read_list {
+    fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
+    int count;
+} read_list;
+
+static inline const placed_tensor *tensor_at(const inductor *c, tensor_id t)
+{
+    return &c->f.out->tensors.items[t];
+}
+
+/* Most names differ in their first letter. */
+static inline bool is_op(const kernel *k, const char *op)
+{
+    return k->op[0] == op[0] && strcmp(k->op, op) == 0;
+}
+
+/* ---- inside: shared by inductor.c and inductor_reduce.c ---------------------------------------------------------- */
+
+tensor_id new_tensor(inductor *c, const extent *x, dtype type);
+int32_t add_buffer(inductor *c, tensor_id t, int32_t writer);
+int32_t add_box(inductor *c, tensor_id t);
+fuse_node *add_node(inductor *c, fuse_kind kind);
+/* The operand's dimensions in this order, as loops. */
+access walk_operand(inductor *c, const operand *x, const int *order, int count);
+void add_read(read_list *l, fuse_read r);
+/* What the operand loads in the loops `outer`, and `inner` of a reduction if not NULL. */
+void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times);
+/* The names of what is computed: of the operands that are formulas, and op. */
+void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands);
+
+/* ---- what operators are lowered with ----------------------------------------------------------------------------- */
+
+operand operand_of(inductor *c, tensor_id t);
+operand operand_broadcast(const operand *x, const extent *to,
+                          int first_dim); /* its dimensions meet those from first_dim on */
+/* A formula over operands that broadcast to `out`. */
+int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int op_total);
+/* A formula that reads its operands otherwise than element by element, `times` loads for each; gathered: neighbours may
+ * come from anywhere. */
+int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
+                       int times, bool is_gathered);
+/* A loop over all of `full`, summed up over the dimensions that are told; outputs of the type, in the shape `out`. The
+ * boxes of the outputs are numbered on from the result. */
+int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
+                       dtype type, const operand *in, int count, int output_count);
+void realize(inductor *c, int32_t b);
+void mark_reuse(inductor *c, int32_t b, int users);
+void set_tensor(inductor *c, tensor_id t, int32_t b);
+void call_library(inductor *c);
+/* Buffers that together are the output of c->k: nothing is launched. */
+void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last);
+/* Products of rows that eager PyTorch copies first become batched ones (inductor_products.c). */
+void batch_turned_products(program *p, arena *a);
+/* Lowers c->k. */
+void lower_kernel(inductor *c);
+bool needs_buffers(const kernel *k); /* does it read memory, not formulas? */
+bool is_elementwise(const kernel *k);
+
+#endif

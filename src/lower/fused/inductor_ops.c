@@ -1,0 +1,460 @@
+/* inductor_ops.c: what each operator of eager PyTorch becomes in a compiling runtime: a formula, a reduction with
+ * formulas around it, or a library call. */
+#include "lower/fused/inductor.h"
+
+#include "graph/infer.h"
+
+enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
+
+/* ---- small helpers ----------------------------------------------------------------------------------------------- */
+
+static bool is_one_of(const kernel *k, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_op(k, names[i]))
+            return true;
+    return false;
+}
+#define IS_ONE_OF(k, names) is_one_of((k), (names), sizeof(names) / sizeof *(names))
+
+static const char *const CALLS[] = {"convolution",
+                                    "addmm",
+                                    "mm",
+                                    "bmm",
+                                    "baddbmm",
+                                    "_scaled_dot_product_flash_attention",
+                                    "_scaled_dot_product_efficient_attention",
+                                    "_thnn_fused_lstm_cell",
+                                    "_thnn_fused_gru_cell",
+                                    "rnn_tanh_cell"};
+static const char *const REDUCTIONS[] = {
+    "mean", "sum", "amax", "amin", "max", "min", "linalg_vector_norm", "var", "var_mean", "std", "adaptive_max_pool2d"};
+/* Element by element, yet from elsewhere. */
+static const char *const MOVES[] = {"constant_pad_nd", "reflection_pad2d",   "roll", "index", "embedding", "gather",
+                                    "index_select",    "upsample_nearest2d", "flip", "repeat"};
+/* Formulas that look at their input twice. */
+static const char *const TWICE[] = {"silu", "gelu", "hardswish", "leaky_relu", "elu", "mish"};
+
+bool needs_buffers(const kernel *k)
+{
+    static const char *const NAMES[] = {"avg_pool2d",
+                                        "_adaptive_avg_pool2d",
+                                        "max_pool2d_with_indices",
+                                        "max_pool3d_with_indices",
+                                        "upsample_nearest2d",
+                                        "convolution",
+                                        "mm",
+                                        "bmm",
+                                        "_scaled_dot_product_flash_attention",
+                                        "_scaled_dot_product_efficient_attention",
+                                        "_thnn_fused_lstm_cell",
+                                        "_thnn_fused_gru_cell",
+                                        "rnn_tanh_cell"};
+    return IS_ONE_OF(k, NAMES) || k->flags & KERNEL_UNKNOWN;
+}
+
+bool is_elementwise(const kernel *k)
+{
+    static const char *const OTHERS[] = {"native_layer_norm",
+                                         "_fused_rms_norm",
+                                         "native_group_norm",
+                                         "_softmax",
+                                         "_log_softmax",
+                                         "cat",
+                                         "stack",
+                                         "avg_pool2d",
+                                         "_adaptive_avg_pool2d",
+                                         "max_pool2d_with_indices",
+                                         "max_pool3d_with_indices",
+                                         "native_batch_norm",
+                                         "cudnn_batch_norm"};
+    return !(k->flags & (KERNEL_VIEW | KERNEL_UNKNOWN)) && !IS_ONE_OF(k, CALLS) && !IS_ONE_OF(k, REDUCTIONS) &&
+           !IS_ONE_OF(k, MOVES) && !IS_ONE_OF(k, OTHERS);
+}
+
+static int op_weight(const kernel *k)
+{
+    static const struct {
+        const char *op;
+        int weight;
+    } WEIGHTS[] = {{"cudnn_batch_norm", 12}, {"native_batch_norm", 12}, {"gelu", 10}, {"silu", 5}, {"hardswish", 9},
+                   {"hardsigmoid", 8},       {"leaky_relu", 4},         {"mish", 6},  {"elu", 5}};
+    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++)
+        if (is_op(k, WEIGHTS[i].op))
+            return WEIGHTS[i].weight;
+    return 2;
+}
+
+static extent output_extent(const inductor *c)
+{
+    return extent_of(&c->f.out->tensors.items[c->k->outputs[0]]);
+}
+
+static dtype output_dtype(const inductor *c)
+{
+    return c->f.out->tensors.items[c->k->outputs[0]].dtype;
+}
+
+static void finish(inductor *c, int32_t b)
+{
+    set_tensor(c, c->k->outputs[0], b);
+}
+
+static int gather_operands(inductor *c, operand *in)
+{
+    int count = c->k->input_count < MAX_OPERANDS ? c->k->input_count : MAX_OPERANDS;
+    for (int i = 0; i < count; i++)
+        in[i] = operand_of(c, c->k->inputs[i]);
+    return count;
+}
+
+static const node *node_of(const inductor *c)
+{
+    return c->k->layer == NO_NODE ? NULL : &c->model->net.nodes.items[c->k->layer];
+}
+
+/* ---- element by element ------------------------------------------------------------------------------------------ */
+
+static void lower_elementwise(inductor *c)
+{
+    operand in[MAX_OPERANDS];
+    extent out = output_extent(c);
+    int count = gather_operands(c, in);
+    if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
+        /* Computed in float32: what is looked at twice is the wide number. */
+        in[0].box = make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
+        in[0].at = out;
+        in[0].part = 0;
+        mark_reuse(c, in[0].box, 2);
+    }
+    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
+}
+
+/* Inputs of one dimension are of the channels: the bias of a convolution, the numbers of a batch norm. */
+static void lower_by_channel(inductor *c)
+{
+    operand in[MAX_OPERANDS];
+    extent out = output_extent(c);
+    int count = gather_operands(c, in);
+    for (int i = 1; i < count; i++)
+        in[i] = operand_broadcast(&in[i], &out, 1);
+    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
+}
+
+static void lower_scattered(inductor *c, int times)
+{
+    operand in[MAX_OPERANDS];
+    extent out = output_extent(c);
+    int count = gather_operands(c, in);
+    for (int i = 0; i < count; i++) /* each tap is a lookup of its own */
+        mark_reuse(c, in[i].box, times);
+    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times, !is_op(c->k, "constant_pad_nd")));
+}
+
+static void lower_pool(inductor *c)
+{
+    const kernel_window *w = c->k->window;
+    int64_t taps = 1;
+    for (int i = 0; w && i < w->rank; i++)
+        taps = mul_wrapping(taps, w->size[i] > 0 ? w->size[i] : 1);
+    operand x = operand_of(c, c->k->inputs[0]);
+    if (c->boxes.items[x.box].reads_all > 1)
+        realize(c, x.box);
+    if (taps > 25) {
+        call_library(c);
+        return;
+    }
+    extent out = output_extent(c);
+    x = operand_of(c, c->k->inputs[0]);
+    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps, false));
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+/* Which dimensions of x are not in y any more. */
+static void find_reduced(const extent *x, const extent *y, bool *is_reduced)
+{
+    int at = 0;
+    for (int i = 0; i < x->rank; i++) {
+        bool same_rank = x->rank == y->rank;
+        is_reduced[i] = same_rank ? y->dims[i] == 1 && x->dims[i] != 1 : at >= y->rank || y->dims[at] != x->dims[i];
+        at += !is_reduced[i];
+    }
+}
+
+static int64_t count_reduced(const extent *x, const bool *is_reduced)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n = is_reduced[i] ? mul_wrapping(n, x->dims[i]) : n;
+    return n;
+}
+
+static void lower_reduction(inductor *c)
+{
+    operand x = operand_of(c, c->k->inputs[0]);
+    extent out = output_extent(c);
+    bool is_reduced[MAX_PLACED_RANK];
+    find_reduced(&x.at, &out, is_reduced);
+    int64_t reduced = count_reduced(&x.at, is_reduced);
+    if (reduced <= MAX_UNROLLED && extent_elements(&out) != 1)
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)reduced, false));
+    else
+        finish(c, make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
+}
+
+/* Is it a map, not yet in memory, whose dimensions are seen in another order? A buffer made of it for the statistics has
+ * loops in its own order, and those that look at both have other loops than the reduction. */
+static bool is_turned_formula(const inductor *c, const operand *x)
+{
+    const box *b = &c->boxes.items[x->box];
+    return b->buffer == NO_BOX && b->own.rank == 4 && x->at.rank == 4 &&
+           memcmp(b->own.dims, x->at.dims, 4 * sizeof *x->at.dims) != 0;
+}
+
+/* Statistics over the dimensions that are told, then a formula of them. `weights` meet the dimensions from
+ * first_dim on. */
+static void normalise(inductor *c, const extent *full, const operand *x, const bool *is_reduced, int statistics,
+                      int first_dim)
+{
+    extent rows = *full, out = output_extent(c);
+    for (int i = 0; i < full->rank; i++)
+        rows.dims[i] = is_reduced[i] ? 1 : full->dims[i];
+    extent_contiguous(&rows);
+    bool was_turned = is_turned_formula(c, x);
+    mark_reuse(c, x->box, 2);
+    int32_t first = make_reduction(c, c->k->op, full, is_reduced, &rows, DT_FLOAT32, x, 1, statistics);
+    c->f.nodes.items[c->f.nodes.count - 1].is_apart = was_turned && c->boxes.items[x->box].buffer != NO_BOX;
+    operand in[MAX_OPERANDS];
+    in[0] = *x;
+    int count = 1;
+    for (int i = 0; i < statistics; i++) {
+        operand row = {.box = first + i, .at = rows};
+        in[count++] = operand_broadcast(&row, full, 0);
+    }
+    for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
+        operand weight = operand_of(c, c->k->inputs[i]);
+        in[count++] = operand_broadcast(&weight, full, first_dim < 0 ? full->rank - weight.at.rank : first_dim);
+    }
+    /* The formula in the shape of `full`, which lies as the output does. */
+    extent walked = *full;
+    if (full->rank == out.rank)
+        walked = out;
+    else
+        extent_contiguous(&walked);
+    finish(c, make_pointwise(c, c->k->op, &walked, output_dtype(c), in, count, 8));
+}
+
+static void lower_layer_norm(inductor *c)
+{
+    operand x = operand_of(c, c->k->inputs[0]);
+    bool is_reduced[MAX_PLACED_RANK] = {false};
+    int rank = c->k->input_count > 1 ? c->f.out->tensors.items[c->k->inputs[1]].rank : 1;
+    for (int i = 0; i < x.at.rank; i++)
+        is_reduced[i] = i >= x.at.rank - rank;
+    normalise(c, &x.at, &x, is_reduced, is_op(c->k, "_fused_rms_norm") ? 1 : 2, -1);
+}
+
+/* (N,C,…) as (N,groups,C/groups,…). */
+static void lower_group_norm(inductor *c)
+{
+    operand x = operand_of(c, c->k->inputs[0]);
+    int64_t groups = node_of(c) ? node_attr_int(node_of(c), "num_groups", 1) : 1;
+    extent full = {.rank = x.at.rank + 1};
+    if (x.at.rank < 2 || x.at.rank + 1 > MAX_PLACED_RANK || groups < 1 || x.at.dims[1] % groups != 0) {
+        call_library(c);
+        return;
+    }
+    bool is_reduced[MAX_PLACED_RANK] = {false};
+    for (int i = 0; i < full.rank; i++) {
+        int own = i < 2 ? i : i - 1;
+        full.dims[i] = i == 1 ? groups : i == 2 ? x.at.dims[1] / groups : x.at.dims[own];
+        full.strides[i] = i == 1 ? mul_wrapping(x.at.strides[1], x.at.dims[1] / groups) : x.at.strides[own];
+        is_reduced[i] = i >= 2;
+    }
+    extent rows = {.rank = full.rank, .dims = {full.dims[0], groups}};
+    for (int i = 2; i < full.rank; i++)
+        rows.dims[i] = 1;
+    extent_contiguous(&rows);
+    operand grouped = {.box = x.box, .part = x.part, .at = full};
+    mark_reuse(c, x.box, 2);
+    int32_t first = make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
+    /* The formula on (N,C,…): each channel looks at the statistics of its group. */
+    extent out = output_extent(c);
+    operand in[MAX_OPERANDS];
+    in[0] = x;
+    int count = 1;
+    for (int i = 0; i < 2; i++) {
+        operand row = {.box = first + i, .at = {.rank = out.rank}};
+        for (int d = 0; d < out.rank; d++) {
+            row.at.dims[d] = out.dims[d];
+            row.at.strides[d] = d == 0 ? groups : d == 1 && groups == out.dims[1] ? 1 : 0;
+        }
+        in[count++] = row;
+    }
+    for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
+        operand weight = operand_of(c, c->k->inputs[i]);
+        in[count++] = operand_broadcast(&weight, &out, 1);
+    }
+    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, 8));
+}
+
+static void lower_softmax(inductor *c)
+{
+    operand x = operand_of(c, c->k->inputs[0]);
+    bool is_reduced[MAX_PLACED_RANK] = {false};
+    const node *n = node_of(c);
+    int64_t axis = n && node_is(n, "Softmax") ? node_attr_int(n, "axis", -1) : -1;
+    axis = axis < 0 ? axis + x.at.rank : axis;
+    if (x.at.rank < 1 || axis < 0 || axis >= x.at.rank) {
+        call_library(c);
+        return;
+    }
+    is_reduced[axis] = true;
+    if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
+        /* Written out: each element looks at all of its row. */
+        extent out = output_extent(c);
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
+        return;
+    }
+    normalise(c, &x.at, &x, is_reduced, 2, -1);
+}
+
+/* The batch norm that standardises a weight: over all but its first dimension. */
+static void lower_weight_norm(inductor *c)
+{
+    operand x = operand_of(c, c->k->inputs[0]);
+    bool is_reduced[MAX_PLACED_RANK] = {false};
+    for (int i = 0; i < x.at.rank; i++)
+        is_reduced[i] = i != 1;
+    normalise(c, &x.at, &x, is_reduced, 2, 1);
+}
+
+/* ---- concatenation ----------------------------------------------------------------------------------------------- */
+
+/* Is all that reads this tensor computed element by element, views looked through? */
+static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
+{
+    if (c->is_output[t] || depth == 0)
+        return false;
+    for (int32_t i = c->user_start[t]; i < c->user_start[t + 1]; i++) {
+        const kernel *k = &c->in->kernels.items[c->users[i]];
+        if (k->flags & KERNEL_VIEW ? !feeds_formulas(c, k->outputs[0], depth - 1)
+                                   : !is_elementwise(k) && !is_op(k, "cat") && !is_op(k, "constant_pad_nd"))
+            return false;
+    }
+    return true;
+}
+
+/* Does another formula than this concatenation read it? */
+static bool has_other_readers(const inductor *c, tensor_id t)
+{
+    t = c->same[t];
+    const box *b = &c->boxes.items[c->box_of_storage[c->f.out->tensors.items[t].storage]];
+    int others = 0;
+    for (int32_t i = c->user_start[t]; i < c->user_start[t + 1]; i++) {
+        const kernel *k = &c->in->kernels.items[c->users[i]];
+        if (k == c->k)
+            continue;
+        others++;
+        if (is_elementwise(k) || (k->flags & KERNEL_VIEW && feeds_formulas(c, k->outputs[0], 8)))
+            return true;
+    }
+    return others > 0 && b->buffer == NO_BOX;
+}
+
+/* A part of the joined buffer that its maker writes there at once. */
+static bool can_write_in_place(const inductor *c, const operand *x)
+{
+    const box *b = &c->boxes.items[x->box];
+    return b->is_computed && extent_elements(&b->own) == extent_elements(&x->at) &&
+           (b->buffer == NO_BOX || !c->f.buffers.items[b->buffer].is_fixed);
+}
+
+static void lower_join(inductor *c)
+{
+    operand in[MAX_OPERANDS];
+    extent out = output_extent(c);
+    int count = gather_operands(c, in);
+    bool any_formula = false, all_formulas = true, is_shared = false, has_sums = false;
+    for (int i = 0; i < count; i++) {
+        const box *b = &c->boxes.items[in[i].box];
+        bool is_formula = b->buffer == NO_BOX || !can_write_in_place(c, &in[i]);
+        any_formula |= is_formula;
+        all_formulas &= is_formula;
+        is_shared |= is_op(c->k, "cat") && has_other_readers(c, c->k->inputs[i]);
+        for (int k = 0; b->buffer == NO_BOX && k < b->read_count; k++) {
+            int32_t writer = c->f.buffers.items[b->reads[k].buffer].writer;
+            has_sums |= writer != NO_FUSE_NODE && c->f.nodes.items[writer].reduced != 1;
+        }
+    }
+    if (count <= MAX_JOINED && !is_shared &&
+        ((any_formula && feeds_formulas(c, c->k->outputs[0], 8)) || (all_formulas && !has_sums))) {
+        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, 1, false));
+        return;
+    }
+    fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
+    bool is_last = false;
+    for (int i = 0; i < count; i++) {
+        if (!can_write_in_place(c, &in[i]) || c->boxes.items[in[i].box].dtype != output_dtype(c)) {
+            extent own = in[i].at;
+            extent_contiguous(&own);
+            in[i].box = make_pointwise(c, c->k->op, &own, output_dtype(c), &in[i], 1, 1);
+        }
+        is_last |= c->boxes.items[in[i].box].is_last;
+        realize(c, in[i].box);
+        int32_t buffer = c->boxes.items[in[i].box].buffer;
+        c->f.buffers.items[buffer].is_fixed = true;
+        reads[i] = (fuse_read){.buffer = buffer, .times = 1, .at = access_scattered(c->arena, 1)};
+    }
+    join_buffers(c, reads, count, is_last && c->is_last);
+}
+
+/* A pad of nothing. */
+static bool keeps_shape(const inductor *c)
+{
+    extent x = extent_of(&c->f.out->tensors.items[c->k->inputs[0]]), y = output_extent(c);
+    return x.rank == y.rank && memcmp(x.dims, y.dims, (size_t)x.rank * sizeof *x.dims) == 0;
+}
+
+/* ---- one kernel -------------------------------------------------------------------------------------------------- */
+
+void lower_kernel(inductor *c)
+{
+    const kernel *k = c->k;
+    if (is_op(k, "_cudnn_rnn")) { /* what follows is launched by the library; this makes what the layer returns */
+        call_library(c);
+        return;
+    }
+    if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && is_op(k, "clone")))
+        return;
+    if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || IS_ONE_OF(k, CALLS))
+        call_library(c);
+    else if (k->flags & KERNEL_HIDDEN ||
+             ((is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2))
+        lower_by_channel(c);
+    else if (is_op(k, "native_batch_norm"))
+        lower_weight_norm(c);
+    else if (IS_ONE_OF(k, REDUCTIONS))
+        lower_reduction(c);
+    else if (is_op(k, "native_layer_norm") || is_op(k, "_fused_rms_norm"))
+        lower_layer_norm(c);
+    else if (is_op(k, "native_group_norm"))
+        lower_group_norm(c);
+    else if (is_op(k, "_softmax") || is_op(k, "_log_softmax"))
+        lower_softmax(c);
+    else if ((is_op(k, "cat") || is_op(k, "stack")) && k->input_count <= MAX_OPERANDS)
+        lower_join(c);
+    else if (k->input_count > MAX_OPERANDS)
+        call_library(c);
+    else if (k->window)
+        lower_pool(c);
+    else if (is_op(k, "upsample_bilinear2d"))
+        lower_scattered(c, 4);
+    else if (is_op(k, "upsample_bicubic2d"))
+        lower_scattered(c, 16);
+    else if (IS_ONE_OF(k, MOVES) && !(is_op(k, "constant_pad_nd") && keeps_shape(c)))
+        lower_scattered(c, 1);
+    else
+        lower_elementwise(c);
+}

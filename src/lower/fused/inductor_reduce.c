@@ -1,0 +1,161 @@
+/* inductor_reduce.c: reductions of a compiling runtime: loops over two groups of dimensions, in several passes where
+ * there are too few outputs to fill the device. */
+#include "lower/fused/inductor.h"
+
+enum { MAX_PASSES = 4 };
+/* The compiler asks the device; an A100 here. */
+static const int64_t MULTIPROCESSORS = 108, THREADS = 2048; /* of each */
+
+/* The divisor of n nearest to `to`, if one is nearer than `reach`; 0 if none is. */
+static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
+{
+    for (int64_t gap = 0; gap < reach; gap++) {
+        if (to > gap && n % (to - gap) == 0)
+            return to - gap;
+        if (n % (to + gap) == 0)
+            return to + gap;
+    }
+    return 0;
+}
+
+/* Into how many parts a reduction with few outputs is split, that the device is filled. */
+static int64_t split_factor(int64_t outputs, int64_t reduced, bool is_inner)
+{
+    const int64_t threads = 256, per_block = is_inner ? threads : 4;
+    int64_t all = mul_wrapping(outputs, reduced), size;
+    if (is_inner && (outputs >= 2 * MULTIPROCESSORS || reduced <= 8192))
+        return 1;
+    if (all < 32 * MULTIPROCESSORS * THREADS) {
+        size = 32;
+    } else if (all < 512 * MULTIPROCESSORS * THREADS) {
+        int64_t target = MULTIPROCESSORS * THREADS / (is_inner ? 2 * threads : threads);
+        int64_t blocks = is_inner ? outputs : (outputs + 127) / 128;
+        target = (target + blocks - 1) / blocks;
+        int64_t wanted = (reduced + per_block * target - 1) / (per_block * target);
+        int64_t closest = nearest_divisor(reduced, wanted, is_inner ? 30 : 20);
+        size = closest == 0 ? wanted : closest > 32 ? closest : 32;
+    } else {
+        int64_t closest = nearest_divisor(reduced, 512, 50);
+        size = closest == 0 ? 512 : closest;
+    }
+    return (reduced + per_block * size - 1) / (per_block * size);
+}
+
+/* Do most of the full-size reads of a reduction step through memory one by one? In a part of a reduction, whose loops
+ * are one by then, the last of them decides. */
+static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
+{
+    int inner = 0, outer = 0;
+    for (int i = 0; i < l->count; i++) {
+        const access *at = &l->items[i].at;
+        if (at->is_scattered || access_touched(at) != elements)
+            continue;
+        access near = {.pieces = at->pieces + at->outer_count, .count = (int16_t)(at->count - at->outer_count)};
+        access there = access_compose(c->arena, &near, &c->f.buffers.items[l->items[i].buffer].layout);
+        bool steps = false;
+        for (int k = is_part ? there.count - 1 : 0; k >= 0 && k < there.count; k++)
+            steps |= there.pieces[k].stride == 1;
+        inner += steps;
+        outer += !steps;
+    }
+    return inner > outer;
+}
+
+static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced, bool is_part)
+{
+    if (outputs == 1)
+        return split_factor(outputs, reduced, true);
+    if (reduced <= 32 || outputs >= MULTIPROCESSORS * 2 * 32)
+        return 1;
+    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced), is_part));
+}
+
+static void add_reduction(inductor *c, const fuse_node *shape, const read_list *l, const int32_t *writes, int count)
+{
+    fuse_node *n = add_node(c, FUSE_LOOP);
+    n->elements = shape->elements;
+    n->reduced = shape->reduced;
+    n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
+    n->read_count = l->count;
+    n->ops = shape->ops;
+    n->op_count = shape->op_count;
+    n->flops = shape->flops;
+    n->write_count = count;
+    memcpy(n->writes, writes, (size_t)count * sizeof *writes);
+}
+
+/* With few outputs, parts are reduced first, and these again in parts if they still are few. Changes the list to what
+ * the last pass reads, the shape to that pass. */
+static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
+{
+    int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);
+    if (splits <= 1 || depth == MAX_PASSES)
+        return false;
+    fuse_node first = *shape;
+    first.elements = mul_wrapping(shape->elements, splits);
+    first.reduced = (shape->reduced + splits - 1) / splits;
+    bool is_last = !split_reduction(c, &first, l, parts, depth + 1);
+    for (int i = 0; is_last && i < l->count; i++) /* the parts are no loops that another kernel has */
+        l->items[i].at.is_scattered = true;
+    extent x = {.rank = 2, .dims = {shape->elements, splits}};
+    extent_contiguous(&x);
+    int32_t made[MAX_NODE_WRITES] = {0};
+    for (int i = 0; i < parts; i++)
+        made[i] = add_buffer(c, new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
+    add_reduction(c, &first, l, made, parts);
+    l->count = 0;
+    for (int i = 0; i < parts; i++) {
+        piece loops[2] = {{shape->elements, splits}, {splits, 1}};
+        access outer = access_of(c->arena, loops, 1), inner = access_of(c->arena, loops + 1, 1);
+        add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
+    }
+    shape->reduced = splits;
+    shape->flops = 0;
+    return true;
+}
+
+int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
+                       dtype type, const operand *in, int count, int output_count)
+{
+    int outer_dims[MAX_PLACED_RANK], inner_dims[MAX_PLACED_RANK], outer_count = 0, inner_count = 0;
+    fuse_node shape = {.elements = 1, .reduced = 1};
+    for (int i = 0; i < full->rank; i++) {
+        if (is_reduced[i]) {
+            inner_dims[inner_count++] = i;
+            shape.reduced = mul_wrapping(shape.reduced, full->dims[i]);
+        } else {
+            outer_dims[outer_count++] = i;
+            shape.elements = mul_wrapping(shape.elements, full->dims[i]);
+        }
+    }
+    read_list l; /* large: only what is read is filled */
+    l.count = 0;
+    operand wide[MAX_OPERANDS];
+    count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
+    shape.flops = c->k->flops;
+    for (int i = 0; i < count; i++) {
+        wide[i] = operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
+        access outer = walk_operand(c, &wide[i], outer_dims, outer_count),
+               inner = walk_operand(c, &wide[i], inner_dims, inner_count);
+        read_operand(c, &l, &wide[i], &outer, &inner, 1);
+        const box *b = &c->boxes.items[in[i].box];
+        shape.flops = add_saturated(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
+    }
+    keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
+    bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;
+    split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
+    int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES] = {0};
+    for (int i = 0; i < output_count; i++) {
+        extent result = extent_of(tensor_at(c, c->k->outputs[0]));
+        bool is_result = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type &&
+                         extent_elements(&result) == extent_elements(out);
+        tensor_id t = is_result ? c->k->outputs[0] : new_tensor(c, out, type);
+        int32_t b = add_box(c, t);
+        writes[i] = add_buffer(c, t, node);
+        c->boxes.items[b].buffer = writes[i];
+        c->boxes.items[b].is_computed = true;
+        c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+    }
+    add_reduction(c, &shape, &l, writes, output_count);
+    return first;
+}

@@ -1,0 +1,279 @@
+/* backward.c: gradients: walks the kernels of the forward pass backwards with one rule for each operator. Casts, sums
+ * over what was broadcast and sums of several gradients are launched where autograd's own checks launch them. */
+#include "lower/train/backward.h"
+
+static const struct {
+    const char *op;
+    backward_rule rule;
+} RULES[] = {
+    {"_to_copy", back_cast},
+    {"view", back_view},
+    {"_unsafe_view", back_view},
+    {"reshape", back_view},
+    {"squeeze", back_view},
+    {"unsqueeze", back_view},
+    {"t", back_permute},
+    {"transpose", back_permute},
+    {"permute", back_permute},
+    {"expand", back_expand},
+    {"slice", back_part},
+    {"select", back_part},
+    {"split", back_split},
+    {"as_strided_", back_restride},
+    {"unfold", back_unfold},
+    {"clone", back_clone},
+    {"convolution", back_convolution},
+    {"cudnn_batch_norm", back_batch_norm},
+    {"native_batch_norm", back_batch_norm},
+    {"native_layer_norm", back_norm},
+    {"native_group_norm", back_norm},
+    {"_fused_rms_norm", back_norm},
+    {"native_dropout", back_dropout},
+    {"relu", back_unary},
+    {"add", back_add},
+    {"sub", back_sub},
+    {"rsub", back_rsub},
+    {"mul", back_mul},
+    {"div", back_div},
+    {"addmm", back_mm},
+    {"mm", back_mm},
+    {"bmm", back_bmm},
+    {"_scaled_dot_product_flash_attention", back_attention},
+    {"_scaled_dot_product_efficient_attention", back_attention},
+    {"_cudnn_rnn", back_recurrent},
+    {"gelu", back_unary},
+    {"silu", back_unary},
+    {"sigmoid", back_unary},
+    {"hardswish", back_unary},
+    {"hardsigmoid", back_unary},
+    {"hardtanh", back_unary},
+    {"leaky_relu", back_unary},
+    {"elu", back_unary},
+    {"tanh", back_unary},
+    {"mish", back_unary},
+    {"softplus", back_unary},
+    {"max_pool2d_with_indices", back_pool},
+    {"max_pool3d_with_indices", back_pool},
+    {"avg_pool2d", back_pool},
+    {"avg_pool3d", back_pool},
+    {"_adaptive_avg_pool2d", back_pool},
+    {"adaptive_max_pool2d", back_pool},
+    {"mean", back_mean},
+    {"sum", back_sum},
+    {"amax", back_amax},
+    {"amin", back_amax},
+    {"var", back_var},
+    {"linalg_vector_norm", back_vector_norm},
+    {"_softmax", back_softmax},
+    {"_safe_softmax", back_softmax},
+    {"_log_softmax", back_softmax},
+    {"cat", back_cat},
+    {"stack", back_stack},
+    {"index", back_index},
+    {"index_put_", back_index_put},
+    {"copy_", back_copy},
+    {"alias", back_view},
+    {"constant_pad_nd", back_pad},
+    {"reflection_pad2d", back_resample},
+    {"replication_pad2d", back_resample},
+    {"upsample_bilinear2d", back_resample},
+    {"upsample_bicubic2d", back_resample},
+    {"upsample_nearest2d", back_resample},
+    {"_upsample_bilinear2d_aa", back_resample},
+    {"_upsample_bicubic2d_aa", back_resample},
+    {"roll", back_fold},
+    {"im2col", back_fold},
+    {"col2im", back_fold},
+    {"repeat", back_repeat},
+    {"pow", back_pow},
+    {"sqrt", back_sqrt},
+    {"rsqrt", back_rsqrt},
+    {"exp", back_exp},
+    {"log", back_log},
+    {"sin", back_sin},
+    {"cos", back_sin},
+    {"neg", back_neg},
+    {"abs", back_scaled},
+    {"erf", back_scaled},
+    {"reciprocal", back_scaled},
+    {"cumsum", back_scaled},
+    {"clamp", back_clamp},
+    {"clamp_min", back_clamp},
+    {"clamp_max", back_clamp},
+    {"maximum", back_select_larger},
+    {"minimum", back_select_larger},
+    {"where", back_where},
+    {"addcmul", back_addcmul},
+    {"nll_loss_forward", back_loss},
+    {"nll_loss2d_forward", back_loss},
+};
+
+bool is_op_or_in_place(const char *op, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(op, name, length) == 0 && (op[length] == '\0' || (op[length] == '_' && op[length + 1] == '\0'));
+}
+
+static backward_rule rule_of(const kernel *k)
+{
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
+        if (is_op_or_in_place(k->op, RULES[i].op))
+            return RULES[i].rule;
+    return NULL;
+}
+
+/* ---- gradients --------------------------------------------------------------------------------------------------- */
+
+bool wants(const backward *b, int i)
+{
+    return i < b->k.input_count && b->needs[b->k.inputs[i]];
+}
+
+tensor_id sum_over(eager *e, tensor_id t, const extent *x)
+{
+    extent from = tensor_extent(e, t), result = *x;
+    extent_contiguous(&result);
+    bool widens = e->autocasts && is_low(tensor_dtype(e, t));
+    tensor_id made = launch_new(e, "sum", &t, 1, widens ? DT_FLOAT32 : tensor_dtype(e, t), &result);
+    e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
+    return made;
+}
+
+tensor_id sum_to(eager *e, tensor_id t, const extent *x)
+{
+    extent from = tensor_extent(e, t), kept = from;
+    int lead = from.rank - x->rank;
+    bool sums = lead > 0;
+    for (int i = 0; i < from.rank; i++) {
+        bool is_lead = i < lead;
+        if (is_lead || (x->dims[i - lead] == 1 && from.dims[i] != 1)) {
+            sums |= from.dims[i] != 1;
+            kept.dims[i] = 1;
+        }
+    }
+    if (!sums || lead < 0)
+        return t;
+    if (x->rank == 0)
+        return sum_over(e, t, x);
+    t = sum_over(e, t, &kept);
+    return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
+}
+
+/* Exporters store equal weights once: small ones that are read in several places are many, not one. */
+static bool is_merged(const backward *b, tensor_id to, int64_t from)
+{
+    enum { LARGEST_MERGED = 4096 };
+    extent x = tensor_extent(b->e, to);
+    return tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LARGEST_MERGED;
+}
+
+void give(backward *b, int i, tensor_id gradient)
+{
+    eager *e = b->e;
+    if (gradient == NO_TENSOR || !wants(b, i))
+        return;
+    tensor_id to = b->k.inputs[i];
+    extent x = tensor_extent(e, to);
+    gradient = sum_to(e, gradient, &x);
+    extent got = tensor_extent(e, gradient);
+    if (got.rank != x.rank || memcmp(got.dims, x.dims, (size_t)x.rank * sizeof *x.dims) != 0)
+        gradient = reshape(e, gradient, x.rank, x.dims);
+    gradient = cast(e, gradient, tensor_dtype(e, to));
+    tensor_id *sum = &b->gradients[to];
+    tensor_id both[2] = {*sum, gradient};
+    int64_t from = (int64_t)b->at * INT16_MAX + i;
+    if (*sum == NO_TENSOR) {
+        b->from[to] = from;
+        *sum = gradient;
+    } else if (is_merged(b, to, from)) {
+        *(struct twin *)ARENA_PUSH(e->arena, &b->twins) = (struct twin){to, gradient};
+    } else {
+        *sum = work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
+    }
+}
+
+tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops)
+{
+    tensor_id made = pointwise(e, op, inputs, count, type);
+    count_flops(e, flops);
+    return made;
+}
+
+tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like)
+{
+    extent x = tensor_extent(e, like), order = x;
+    extent_preserve(&x, &order);
+    return launch_new(e, op, inputs, count, type, &x);
+}
+
+tensor_id add_output_like(eager *e, dtype type, tensor_id like)
+{
+    extent x = tensor_extent(e, like), order = x;
+    extent_preserve(&x, &order);
+    return add_output(e, type, &x);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* A parameter: a weight of floating point that is learned. Statistics of norms and tables of the exporter are not. */
+static bool is_parameter(const eager *e, const placed_tensor *t)
+{
+    return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
+           (t->value == NO_VALUE || is_learned(e, t->value));
+}
+
+static void find_needs(backward *b, int32_t end)
+{
+    const eager *e = b->e;
+    for (int32_t i = 0; i < b->tensor_count; i++)
+        b->needs[i] = is_parameter(e, tensor_at(e, i));
+    for (int32_t i = 0; i < end; i++) {
+        const kernel *k = &e->out->kernels.items[i];
+        bool needs = false;
+        for (int32_t j = 0; j < k->input_count; j++)
+            needs |= b->needs[k->inputs[j]];
+        needs &= !(k->flags & KERNEL_HIDDEN);
+        for (int32_t j = 0; j < k->output_count; j++)
+            b->needs[k->outputs[j]] |= needs && dtype_is_float(tensor_dtype(e, k->outputs[j]));
+    }
+}
+
+/* An operator without a rule: one kernel for all of its gradients. */
+static void back_unknown(backward *b)
+{
+    eager *e = b->e;
+    for (int i = 0; i < b->k.input_count; i++)
+        if (wants(b, i) && dtype_is_float(tensor_dtype(e, b->k.inputs[i]))) {
+            tensor_id inputs[2] = {b->dy, b->k.inputs[i]};
+            tensor_id like = b->k.inputs[i];
+            tensor_id made = launch_like(e, b->k.op, inputs, 2, tensor_dtype(e, like), like);
+            kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+            k->flags = KERNEL_UNKNOWN;
+            k->file_op = b->k.file_op;
+            e->out->unknown_count++;
+            give(b, i, made);
+        }
+}
+
+void differentiate(backward *b, int32_t end)
+{
+    eager *e = b->e;
+    find_needs(b, end);
+    for (b->at = end - 1; b->at >= 0; b->at--) {
+        b->k = e->out->kernels.items[b->at];
+        if (b->k.flags & KERNEL_HIDDEN)
+            continue;
+        bool any = false, wanted = false;
+        for (int32_t i = 0; i < b->k.output_count; i++)
+            any |= b->gradients[b->k.outputs[i]] != NO_TENSOR;
+        for (int32_t i = 0; i < b->k.input_count; i++)
+            wanted |= b->needs[b->k.inputs[i]];
+        if (!any || !wanted)
+            continue;
+        b->dy = b->gradients[b->k.outputs[0]];
+        e->layer = b->k.layer;
+        e->node = b->k.layer == NO_NODE ? NULL : &e->net->nodes.items[b->k.layer];
+        backward_rule rule = rule_of(&b->k);
+        (rule ? rule : back_unknown)(b);
+    }
+}

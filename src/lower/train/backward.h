@@ -1,0 +1,116 @@
+/* backward.h: the vocabulary of the rules by which gradients are computed. The kernels of the forward pass, views
+ * included, are the tape; each operator of ATen has one rule, as in autograd. */
+#ifndef SOOTH_LOWER_TRAIN_BACKWARD_H
+#define SOOTH_LOWER_TRAIN_BACKWARD_H
+
+#include "lower/eager/eager.h"
+
+/* Kernels one behind the other that take parts of one tensor, and whether they are one operator. */
+typedef struct part_run {
+    int32_t first, last;
+    bool is_one, is_joined;
+} part_run;
+
+typedef struct backward {
+    eager *e;
+    tensor_id *gradients; /* by tensor of the forward pass; NO_TENSOR until one arrives */
+    bool *needs;          /* by tensor of the forward pass: does a parameter lead to it? */
+    int32_t tensor_count; /* of the forward pass */
+    int32_t at;           /* the kernel that is being differentiated */
+    kernel k;             /* a copy of it: the list moves while kernels are appended */
+    tensor_id dy;         /* the gradient of its first output */
+    int64_t *from;        /* by tensor of the forward pass: the input of a kernel that its gradient came from */
+    struct {
+        struct twin {
+            tensor_id parameter, gradient;
+        } * items;
+        int32_t count, capacity;
+    } twins;      /* more parameters that the exporter merged with another of equal content */
+    part_run run; /* the one met last */
+} backward;
+
+typedef void (*backward_rule)(backward *b);
+
+/* Does input i exist and lead to a parameter? */
+bool wants(const backward *b, int i);
+/* Hands the gradient of input i on: summed to its shape and cast to its type as autograd checks them, and added to what
+ * has already come. */
+void give(backward *b, int i, tensor_id gradient);
+
+/* Sums over what was broadcast from the shape x; itself if nothing was. */
+tensor_id sum_to(eager *e, tensor_id t, const extent *x);
+tensor_id sum_over(eager *e, tensor_id t, const extent *x); /* sum with keepdim: x has the rank of t */
+/* A pointwise operator of some FLOPs per element. */
+tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
+/* A product of matrices, in 16 bits where autocast is on. */
+tensor_id product_of(eager *e, tensor_id a, tensor_id b);
+/* Like t: dense, in the order of its strides. */
+tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like);
+/* One more output of the kernel launched last. */
+tensor_id add_output_like(eager *e, dtype type, tensor_id like);
+
+/* Is the operator this one, or its form that works in place? Both have the same rules. */
+bool is_op_or_in_place(const char *op, const char *name);
+
+/* All kernels before `end` are the tape. */
+void differentiate(backward *b, int32_t end);
+
+/* ---- rules, by file ---------------------------------------------------------------------------------------------- */
+
+void back_unary(backward *b); /* backward_rules_pointwise.c */
+void back_dropout(backward *b);
+void back_scaled(backward *b);
+void back_add(backward *b);
+void back_sub(backward *b);
+void back_rsub(backward *b);
+void back_mul(backward *b);
+void back_div(backward *b);
+void back_pow(backward *b);
+void back_sqrt(backward *b);
+void back_rsqrt(backward *b);
+void back_exp(backward *b);
+void back_log(backward *b);
+void back_sin(backward *b);
+void back_neg(backward *b);
+void back_clamp(backward *b);
+void back_where(backward *b);
+void back_addcmul(backward *b);
+void back_select_larger(backward *b);
+void back_mean(backward *b);
+void back_sum(backward *b);
+void back_amax(backward *b);
+void back_var(backward *b);
+void back_vector_norm(backward *b);
+void back_softmax(backward *b);
+void back_cast(backward *b);
+
+void back_mm(backward *b); /* backward_rules_products.c */
+void back_bmm(backward *b);
+void back_attention(backward *b);
+void back_convolution(backward *b);
+void back_pool(backward *b);
+void back_batch_norm(backward *b);
+void back_norm(backward *b);
+void back_resample(backward *b);
+void back_loss(backward *b);
+
+void back_recurrent(backward *b); /* rules_recurrent.c */
+
+void back_clone(backward *b); /* backward_rules_move.c */
+void back_view(backward *b);
+void back_permute(backward *b);
+void back_expand(backward *b);
+void back_part(backward *b);
+void back_split(backward *b);
+void back_restride(backward *b);
+void back_index(backward *b);
+void back_index_put(backward *b);
+void back_copy(backward *b);
+void back_cat(backward *b);
+void back_stack(backward *b);
+void back_pad(backward *b);
+void back_repeat(backward *b);
+void back_fold(backward *b);
+void back_unfold(backward *b);
+
+#endif

@@ -1,0 +1,276 @@
+/* backward_rules_move.c: gradients of views and of what moves data. */
+#include "lower/train/backward.h"
+
+/* A kernel that writes a tensor like input 0. */
+static tensor_id like_input(backward *b, const char *op, tensor_id t)
+{
+    extent x = tensor_extent(b->e, b->k.inputs[0]);
+    extent_contiguous(&x);
+    return launch_new(b->e, op, &t, 1, tensor_dtype(b->e, t), &x);
+}
+
+void back_clone(backward *b)
+{
+    give(b, 0, b->dy);
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------------- */
+
+void back_view(backward *b)
+{
+    extent x = tensor_extent(b->e, b->k.inputs[0]);
+    give(b, 0, reshape(b->e, b->dy, x.rank, x.dims));
+}
+
+/* The way back: dimension i of the input is where the forward pass put it. */
+void back_permute(backward *b)
+{
+    eager *e = b->e;
+    while (e->turns.count > 0 && e->turns.items[e->turns.count - 1].kernel > b->at)
+        e->turns.count--;
+    const turn *way = e->turns.count > 0 ? &e->turns.items[e->turns.count - 1] : NULL;
+    if (!way || way->kernel != b->at) {
+        give(b, 0, transpose_last(e, b->dy));
+        return;
+    }
+    extent from = tensor_extent(e, b->dy), x = {.rank = tensor_at(e, b->k.inputs[0])->rank};
+    for (int i = 0; i < x.rank; i++) {
+        x.dims[i] = from.dims[way->places[i]];
+        x.strides[i] = from.strides[way->places[i]];
+    }
+    give(b, 0, view_as(e, "permute", b->dy, &x));
+}
+
+void back_expand(backward *b)
+{
+    give(b, 0, b->dy); /* summed there */
+}
+
+/* Is the run of slices one chunk(): parts of one axis that make up the whole, equal but for the last? */
+static bool is_chunk(const backward *b, int32_t first, int32_t last)
+{
+    const eager *e = b->e;
+    extent whole = tensor_extent(e, b->k.inputs[0]), part = {0};
+    int axis = -1;
+    int64_t covered = 0;
+    for (int32_t i = first; i <= last; i++) {
+        extent x = tensor_extent(e, e->out->kernels.items[i].outputs[0]);
+        int own = -1;
+        for (int d = 0; d < x.rank; d++)
+            if (x.dims[d] != whole.dims[d] || x.strides[d] != whole.strides[d])
+                own = own == -1 && x.strides[d] == whole.strides[d] ? d : x.rank;
+        if (own < 0 || own == x.rank || (i > first && own != axis))
+            return false;
+        axis = own;
+        part = i == first ? x : part;
+        covered += x.dims[axis];
+        if (x.dims[axis] > part.dims[axis] || (i < last && x.dims[axis] != part.dims[axis]))
+            return false;
+    }
+    int64_t count = last - first + 1;
+    return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
+}
+
+/* Looked for once for all of its parts: networks may have very many. */
+static void find_run(backward *b)
+{
+    part_run *run = &b->run;
+    if (b->at >= run->first && b->at <= run->last)
+        return;
+    const kernel *kernels = b->e->out->kernels.items;
+    *run = (part_run){.first = b->at, .last = b->at};
+    while (run->first > 0 && strcmp(kernels[run->first - 1].op, b->k.op) == 0 &&
+           kernels[run->first - 1].inputs[0] == b->k.inputs[0])
+        run->first--;
+    while (strcmp(kernels[run->last + 1].op, b->k.op) == 0 && kernels[run->last + 1].inputs[0] == b->k.inputs[0])
+        run->last++;
+    run->is_one =
+        strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
+}
+
+/* Zeros, with the gradient in its place. */
+void back_part(backward *b)
+{
+    bool is_slice = strcmp(b->k.op, "slice") == 0;
+    find_run(b);
+    if (b->run.is_one)
+        back_split(b);
+    else
+        give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
+}
+
+/* Are all parts of size 1 and freed of that dimension at once (unbind)? */
+static bool is_unbind(const backward *b, int32_t first, int32_t last)
+{
+    const eager *e = b->e;
+    for (int32_t i = first; i <= last; i++) {
+        const kernel *part = &e->out->kernels.items[i];
+        value_id v = tensor_at(e, part->outputs[0])->value;
+        const node *reader = v == NO_VALUE ? NULL : reader_of(e, v);
+        if (!reader || e->readers[v] != 1 || !node_is(reader, "Squeeze"))
+            return false;
+    }
+    return true;
+}
+
+/* The gradients of all parts are there when the last of them is reached: nobody reads a part before all are made. */
+void back_split(backward *b)
+{
+    eager *e = b->e;
+    tensor_id whole = b->k.inputs[0];
+    find_run(b);
+    if (b->run.is_joined)
+        return;
+    b->run.is_joined = true;
+    int32_t first = b->run.first, last = b->run.last;
+    int32_t count = last - first + 1;
+    bool unbinds = is_unbind(b, first, last);
+    tensor_id *parts = ARENA_ARRAY(e->arena, tensor_id, (size_t)count);
+    bool all_last = true;
+    for (int32_t i = 0; i < count; i++) {
+        tensor_id part = e->out->kernels.items[first + i].outputs[0];
+        extent x = tensor_extent(e, part);
+        extent_contiguous(&x);
+        parts[i] = b->gradients[part];
+        if (parts[i] == NO_TENSOR)
+            parts[i] = launch_new(e, "zeros", NULL, 0, tensor_dtype(e, part), &x);
+        extent own = tensor_extent(e, parts[i]);
+        all_last &= extent_suggests_channels_last(&own);
+    }
+    extent x = tensor_extent(e, whole);
+    extent_contiguous(&x);
+    if (all_last && !unbinds)
+        extent_channels_last(&x);
+    give(b, 0, launch_new(e, unbinds ? "stack" : "cat", parts, count, promote(e, parts, count), &x));
+}
+
+/* as_strided_: the memory of the input in zeros, and the gradient copied into it. */
+void back_restride(backward *b)
+{
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]), flat = {.rank = 1, .dims = {extent_elements(&x)}}, short_x = {0};
+    extent_contiguous(&flat);
+    for (int i = 0; i < x.rank; i++)
+        if (x.dims[i] != 1)
+            short_x.dims[short_x.rank++] = x.dims[i];
+    extent_contiguous(&short_x);
+    dtype type = tensor_dtype(e, b->dy);
+    tensor_id part = reshape(e, b->dy, short_x.rank, short_x.dims);
+    tensor_id zeros = launch_new(e, "new_zeros", NULL, 0, type, &flat);
+    tensor_id place = view_as(e, "as_strided", zeros, &short_x);
+    launch(e, "copy_", &part, 1, place, KERNEL_IN_PLACE);
+    extent_contiguous(&x);
+    give(b, 0, view_as(e, "as_strided", zeros, &x));
+}
+
+void back_unfold(backward *b)
+{
+    give(b, 0, like_input(b, "unfold_backward", b->dy));
+}
+
+/* ---- lookups ----------------------------------------------------------------------------------------------------- */
+
+void back_index(backward *b)
+{
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]);
+    extent_contiguous(&x);
+    dtype type = tensor_dtype(e, b->dy);
+    tensor_id zeros = launch_new(e, "new_zeros", NULL, 0, type, &x);
+    tensor_id inputs[3] = {zeros, b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR, b->dy};
+    give(b, 0, launch_new(e, "index_put", inputs, 3, type, &x));
+}
+
+/* What was written gets its part; the rest goes on by the view that was written into. */
+void back_index_put(backward *b)
+{
+    if (!wants(b, 2))
+        return;
+    extent x = tensor_extent(b->e, b->k.inputs[2]);
+    extent_contiguous(&x);
+    tensor_id inputs[2] = {b->dy, b->k.inputs[1]};
+    give(b, 2, launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
+}
+
+/* The same of a slice, which is a view of the gradient; zeros stand where it was cut out of the rest. */
+void back_copy(backward *b)
+{
+    if (!wants(b, 0))
+        return;
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]), whole = tensor_extent(e, b->dy);
+    if (x.rank != whole.rank)
+        return;
+    extent zeros = x;
+    extent_contiguous(&zeros);
+    launch_new(e, "zeros_like", NULL, 0, tensor_dtype(e, b->dy), &zeros);
+    memcpy(x.strides, whole.strides, sizeof x.strides);
+    give(b, 0, view_as(e, "slice", b->dy, &x));
+}
+
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
+
+/* Each input gets its part: a view. */
+void back_cat(backward *b)
+{
+    eager *e = b->e;
+    extent whole = tensor_extent(e, b->dy);
+    for (int i = 0; i < b->k.input_count; i++) {
+        if (!wants(b, i))
+            continue;
+        extent x = tensor_extent(e, b->k.inputs[i]);
+        if (x.rank != whole.rank)
+            continue;
+        memcpy(x.strides, whole.strides, sizeof x.strides);
+        give(b, i, view_as(e, "slice", b->dy, &x));
+    }
+}
+
+void back_stack(backward *b)
+{
+    eager *e = b->e;
+    extent whole = tensor_extent(e, b->dy);
+    int axis = e->node ? node_axis(e, node_attr_int(e->node, "axis", 0), whole.rank) : 0;
+    for (int i = 0; i < b->k.input_count; i++) {
+        extent x = tensor_extent(e, b->k.inputs[i]);
+        for (int d = 0; d < x.rank && x.rank + 1 == whole.rank; d++)
+            x.strides[d] = whole.strides[d < axis ? d : d + 1];
+        if (wants(b, i))
+            give(b, i, view_as(e, "select", b->dy, &x));
+    }
+}
+
+/* The border is cut off: a copy. */
+void back_pad(backward *b)
+{
+    eager *e = b->e;
+    extent from = tensor_extent(e, b->dy), x = tensor_extent(e, b->k.inputs[0]);
+    extent_contiguous(&x);
+    if (extent_suggests_channels_last(&from))
+        extent_channels_last(&x);
+    give(b, 0, launch_new(e, "constant_pad_nd", &b->dy, 1, tensor_dtype(e, b->dy), &x));
+}
+
+/* The copies lie in dimensions of their own, and are summed. */
+void back_repeat(backward *b)
+{
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]), y = tensor_extent(e, b->dy), wide = {0};
+    int lead = y.rank - x.rank;
+    for (int i = 0; i < y.rank && wide.rank + 2 <= MAX_PLACED_RANK; i++) {
+        int64_t own = i < lead ? 1 : x.dims[i - lead];
+        if (own > 0 && y.dims[i] != own)
+            wide.dims[wide.rank++] = y.dims[i] / own;
+        if (i >= lead)
+            wide.dims[wide.rank++] = own;
+    }
+    tensor_id t = reshape(e, b->dy, wide.rank, wide.dims);
+    give(b, 0, wide.rank == x.rank ? t : sum_over(e, t, &x));
+}
+
+/* Moves that are undone by one of the same kind. */
+void back_fold(backward *b)
+{
+    const char *op = b->k.op;
+    give(b, 0, like_input(b, strcmp(op, "im2col") == 0 ? "col2im" : strcmp(op, "col2im") == 0 ? "im2col" : op, b->dy));
+}

@@ -1,0 +1,227 @@
+/* backward_rules_products.c: gradients of matrix products, attention, convolutions, pooling, normalisation. */
+#include "lower/train/backward.h"
+
+static kernel *last_kernel(eager *e)
+{
+    return &e->out->kernels.items[e->out->kernels.count - 1];
+}
+
+static int64_t scaled(int64_t n, double by)
+{
+    double x = (double)n * by;
+    return n == INT64_MAX || x > 9e18 ? INT64_MAX : (int64_t)x;
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+/* Are the columns one behind the other? */
+static bool is_turned(const extent *x)
+{
+    return x->strides[0] == 1 && x->strides[1] == x->dims[0];
+}
+
+/* Autocast does not know what was kept in float32 on the way there. */
+static tensor_id lowered(eager *e, tensor_id t)
+{
+    return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? cast(e, t, e->low) : t;
+}
+
+tensor_id product_of(eager *e, tensor_id a, tensor_id c)
+{
+    a = lowered(e, a);
+    c = lowered(e, c);
+    return tensor_at(e, a)->rank == 3 ? batched_product(e, a, c) : matmul(e, a, c, false);
+}
+
+/* The gradient of a factor lies as the factor does: computed turned where that is turned. */
+void back_mm(backward *b)
+{
+    eager *e = b->e;
+    int first = b->k.input_count - 2; /* behind the bias */
+    tensor_id a = b->k.inputs[first], c = b->k.inputs[first + 1];
+    extent xa = tensor_extent(e, a), xc = tensor_extent(e, c);
+    tensor_id da = NO_TENSOR, dc = NO_TENSOR;
+    if (wants(b, first))
+        da = is_turned(&xa) ? transpose_last(e, product_of(e, c, transpose_last(e, b->dy)))
+                            : product_of(e, b->dy, transpose_last(e, c));
+    if (wants(b, first + 1))
+        dc = is_turned(&xc) ? transpose_last(e, product_of(e, transpose_last(e, b->dy), a))
+                            : product_of(e, transpose_last(e, a), b->dy);
+    if (first > 0)
+        give(b, 0, b->dy);
+    give(b, first, da);
+    give(b, first + 1, dc);
+}
+
+void back_bmm(backward *b)
+{
+    eager *e = b->e;
+    tensor_id a = b->k.inputs[0], c = b->k.inputs[1], da = NO_TENSOR, dc = NO_TENSOR;
+    if (wants(b, 0))
+        da = product_of(e, b->dy, transpose_last(e, c));
+    if (wants(b, 1))
+        dc = product_of(e, transpose_last(e, a), b->dy);
+    give(b, 0, da);
+    give(b, 1, dc);
+}
+
+/* Scores are computed again: five products where the forward pass has two. */
+void back_attention(backward *b)
+{
+    eager *e = b->e;
+    bool is_flash = strcmp(b->k.op, "_scaled_dot_product_flash_attention") == 0;
+    const tensor_id *in = b->k.inputs;
+    bool has_bias = b->k.input_count > 3;
+    tensor_id inputs[7] = {b->dy, in[0], in[1], in[2], has_bias ? in[3] : NO_TENSOR, b->k.outputs[0], NO_TENSOR};
+    if (b->k.output_count > 1)
+        inputs[6] = b->k.outputs[1];
+    const char *op =
+        is_flash ? "_scaled_dot_product_flash_attention_backward" : "_scaled_dot_product_efficient_attention_backward";
+    tensor_id made[4] = {NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR};
+    for (int i = 0; i < 3; i++) {
+        extent x = tensor_extent(e, in[i]), order = x;
+        if (is_flash)
+            extent_preserve(&x, &order);
+        else
+            extent_heads_last(&x);
+        dtype type = tensor_dtype(e, in[i]);
+        made[i] = i == 0 ? launch_new(e, op, inputs, 7, type, &x) : add_output(e, type, &x);
+    }
+    if (has_bias && wants(b, 3))
+        made[3] = add_output_like(e, tensor_dtype(e, in[3]), in[3]);
+    kernel *k = last_kernel(e);
+    k->macs = scaled(b->k.macs, 2.5);
+    k->flops = scaled(b->k.flops, 2.5);
+    for (int i = 0; i < b->k.input_count; i++)
+        give(b, i, made[i]);
+}
+
+/* ---- convolution ------------------------------------------------------------------------------------------------- */
+
+void back_convolution(backward *b)
+{
+    eager *e = b->e;
+    tensor_id x = b->k.inputs[0], w = b->k.inputs[1], inputs[3] = {b->dy, x, w};
+    extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
+    bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
+    if (last) {
+        extent_channels_last(&xx);
+        extent_channels_last(&xw);
+    } else {
+        extent_contiguous(&xx);
+        extent_contiguous(&xw);
+    }
+    dtype type = tensor_dtype(e, b->dy);
+    tensor_id dx = NO_TENSOR, dw = NO_TENSOR, bias = NO_TENSOR;
+    if (wants(b, 0)) {
+        dx = launch_new(e, "convolution_backward", inputs, 3, type, &xx);
+        dw = wants(b, 1) ? add_output(e, type, &xw) : NO_TENSOR;
+    } else if (wants(b, 1)) {
+        dw = launch_new(e, "convolution_backward", inputs, 3, type, &xw);
+    } else {
+        return;
+    }
+    if (wants(b, 2))
+        bias = add_output_like(e, type, b->k.inputs[2]);
+    int count = (dx != NO_TENSOR) + (dw != NO_TENSOR);
+    kernel *k = last_kernel(e);
+    k->window = b->k.window;
+    k->macs = scaled(b->k.macs, count);
+    k->flops = scaled(b->k.flops, count);
+    give(b, 0, dx);
+    give(b, 1, dw);
+    give(b, 2, bias);
+}
+
+/* ---- pooling and resampling -------------------------------------------------------------------------------------- */
+
+void back_pool(backward *b)
+{
+    eager *e = b->e;
+    tensor_id x = b->k.inputs[0], inputs[3] = {b->dy, x, b->k.output_count > 1 ? b->k.outputs[1] : NO_TENSOR};
+    extent xx = tensor_extent(e, x);
+    if (extent_suggests_channels_last(&xx))
+        extent_channels_last(&xx);
+    else
+        extent_contiguous(&xx);
+    str op = arena_printf(e->arena, "%s_backward", b->k.op);
+    tensor_id made = launch_new(e, op.ptr, inputs, 3, tensor_dtype(e, b->dy), &xx);
+    last_kernel(e)->window = b->k.window;
+    last_kernel(e)->flops = b->k.flops;
+    give(b, 0, made);
+}
+
+void back_resample(backward *b)
+{
+    eager *e = b->e;
+    str op = arena_printf(e->arena, "%s_backward", b->k.op);
+    tensor_id like = b->k.inputs[0];
+    extent xx = tensor_extent(e, b->dy), x = tensor_extent(e, like);
+    bool keeps_layout = strcmp(b->k.op, "upsample_bicubic2d") != 0;
+    if (keeps_layout && extent_suggests_channels_last(&xx))
+        extent_channels_last(&x);
+    else
+        extent_contiguous(&x);
+    tensor_id made = launch_new(e, op.ptr, &b->dy, 1, tensor_dtype(e, b->dy), &x);
+    last_kernel(e)->flops = b->k.flops;
+    give(b, 0, made);
+}
+
+/* ---- normalisation ----------------------------------------------------------------------------------------------- */
+
+/* One kernel for the gradients of the input and of both weights. */
+static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id like)
+{
+    eager *e = b->e;
+    tensor_id inputs[9] = {dy};
+    int count = 1;
+    for (int i = 0; i < b->k.input_count && count < 7; i++)
+        inputs[count++] = b->k.inputs[i];
+    for (int i = 1; i < b->k.output_count && count < 9; i++)
+        inputs[count++] = b->k.outputs[i];
+    tensor_id x = b->k.inputs[0], made[3] = {NO_TENSOR, NO_TENSOR, NO_TENSOR};
+    made[0] = launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
+    for (int i = 1; i < b->k.input_count && i < 3; i++)
+        made[i] = add_output_like(e, tensor_dtype(e, b->k.inputs[i]), b->k.inputs[i]);
+    last_kernel(e)->flops = scaled(b->k.flops, 2);
+    for (int i = 0; i < 3; i++)
+        give(b, i, made[i]);
+}
+
+/* The gradient is made to lie as the input does. */
+void back_batch_norm(backward *b)
+{
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]), dy = tensor_extent(e, b->dy);
+    bool is_cudnn = strcmp(b->k.op, "cudnn_batch_norm") == 0;
+    tensor_id t = b->dy;
+    if (is_cudnn && extent_suggests_channels_last(&x) && !extent_is_channels_last(&dy)) {
+        extent_channels_last(&x);
+        t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+    } else if (is_cudnn && !extent_suggests_channels_last(&x)) {
+        t = contiguous(e, t);
+    }
+    back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
+}
+
+/* What a layer norm gives lies as the gradient does. A group norm that took contiguous memory alone takes gradients so, too. */
+void back_norm(backward *b)
+{
+    str op = arena_printf(b->e->arena, "%s_backward", b->k.op);
+    bool is_layer_norm = strcmp(b->k.op, "native_layer_norm") == 0;
+    bool copies = b->e->options->contiguous_norms && strcmp(b->k.op, "native_group_norm") == 0;
+    tensor_id dy = copies ? contiguous(b->e, b->dy) : b->dy;
+    back_normalised(b, op.ptr, dy, is_layer_norm ? dy : b->k.inputs[0]);
+}
+
+/* ---- loss -------------------------------------------------------------------------------------------------------- */
+
+void back_loss(backward *b)
+{
+    eager *e = b->e;
+    bool is_map = strcmp(b->k.op, "nll_loss2d_forward") == 0;
+    tensor_id inputs[3] = {b->dy, b->k.inputs[0], b->k.inputs[1]};
+    give(b, 0,
+         launch_like(e, is_map ? "nll_loss2d_backward" : "nll_loss_backward", inputs, 3,
+                     tensor_dtype(e, b->k.inputs[0]), b->k.inputs[0]));
+}

@@ -1,0 +1,76 @@
+/* net.h: the vocabulary in which the networks of the zoo are written: one call adds one layer and returns its output.
+ *
+ * Layers are named by printf formats; the layer "layer1.0.conv1" gets the weights "layer1.0.conv1.weight" … and the
+ * output "layer1.0.conv1.out". */
+#ifndef SOOTH_MODELS_NET_H
+#define SOOTH_MODELS_NET_H
+
+#include "models/zoo.h"
+
+/* The operator set that the nodes are written in: the first with Attention and Swish. */
+enum { ZOO_OPSET = 24 };
+
+void net_begin(builder *b);
+/* Of a network whose nodes are the very operators that its implementation runs one by one: nothing is recovered. */
+void net_begin_literal(builder *b);
+void net_end(builder *b);
+
+value_id net_input(builder *b, const char *name, dtype t, int rank, const num *dims);
+void net_output(builder *b, value_id v, dtype t, int rank, const num *dims);
+num net_batch(builder *b); /* the symbol N */
+
+/* Constants: weights and tables without data, and small ones with. */
+value_id net_weight(builder *b, str name, int rank, const int64_t *dims);
+value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims); /* a table that nobody trains */
+value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count);
+value_id net_real(builder *b, const char *name, float number); /* a scalar */
+
+/* A node with the given inputs and room for attributes; its only output. */
+value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
+                  node **n);
+value_id net_unary(builder *b, const char *op, str name, value_id x);
+value_id net_binary(builder *b, const char *op, str name, value_id x, value_id y);
+
+typedef struct net_conv_shape {
+    int64_t in, out, kernel, stride, pad, groups;
+    bool has_bias;
+} net_conv_shape;
+value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
+value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
+value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
+/* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its
+ * numbers are shared by all norms. A width of 0: without the weight. */
+typedef struct net_rms {
+    value_id two, epsilon, last_axis;
+} net_rms;
+net_rms net_rms_numbers(builder *b, float epsilon);
+value_id net_rms_norm(builder *b, str scope, value_id x, int64_t width, const net_rms *numbers);
+value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
+value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);  /* over the last axis: MatMul + Add */
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);    /* of a matrix, weights transposed */
+/* A learned token, once for each sample of the batch that `samples` has: (N, 1, width). */
+value_id net_token(builder *b, const char *name, value_id samples, int64_t width);
+/* The weight of the word embedding once more: (vocab, hidden) turned. */
+value_id net_tied_product(builder *b, str name, value_id x, value_id table);
+value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
+value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank);
+value_id net_softmax(builder *b, str name, value_id x); /* over the last axis */
+value_id net_cast(builder *b, str name, value_id x, dtype to);
+value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank);
+value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis);
+
+/* Both, one behind the other: for what is built by the thousand. Most parts are literals, whose length is known here. */
+static inline str net_join(builder *b, str scope, const char *part)
+{
+    size_t len = strlen(part);
+    char *p = arena_room(b->arena, scope.len + len + 1, 1);
+    str_copy(p, scope);
+    memcpy(p + scope.len, part, len + 1);
+    return (str){p, scope.len + len};
+}
+/* "name" from a format, in the builder's arena. */
+#define NAME(...) arena_printf(b->arena, __VA_ARGS__)
+
+#endif

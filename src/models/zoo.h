@@ -1,0 +1,91 @@
+/* zoo.h: well-known networks and search spaces, built straight as graphs. They need no file, so that the program has
+ * something to show, tests have networks with published figures, and a search space can be described by code.
+ *
+ * A name is
+ *
+ *     NAME[/VALUE][?KEY=VALUE[&KEY=VALUE…]]
+ *
+ * where NAME is one of the list, KEY one of its parameters, and the value after the slash is that of its first parameter:
+ * "nasbench201/CELL?classes=10" is "nasbench201?cell=CELL&classes=10". Lists have commas; one element stands for all.
+ *
+ * Each network has the symbolic batch N and the layer names of its reference implementation. Weights have a type and a
+ * shape only. */
+#ifndef SOOTH_MODELS_ZOO_H
+#define SOOTH_MODELS_ZOO_H
+
+#include "graph/build.h"
+
+enum { ZOO_MAX_PARAMETERS = 16 };
+
+/* A number if `most` is not 0, else a text that the network itself looks at. */
+typedef struct zoo_parameter {
+    const char *name;
+    const char *otherwise; /* its value where none is given */
+    int64_t least, most;
+} zoo_parameter;
+
+typedef struct zoo_arguments zoo_arguments;
+
+typedef struct zoo_entry {
+    const char *name;
+    const char *summary;
+    void (*build)(builder *b, const zoo_arguments *a);
+    int variant;                     /* what `build` makes of it: depth of a ResNet … */
+    const zoo_parameter *parameters; /* ends with one without a name; NULL if there are none */
+} zoo_entry;
+
+/* Values of the parameters, in the order of the entry's list. */
+struct zoo_arguments {
+    const zoo_entry *entry;
+    str texts[ZOO_MAX_PARAMETERS];
+    int64_t numbers[ZOO_MAX_PARAMETERS];
+};
+
+/* The list; *count entries. */
+const zoo_entry *zoo_list(size_t *count);
+
+/* Builds the network of that name (without "zoo:") into a builder that build_begin has made. False if there is none.
+ * Fails with SOOTH_ERROR_USAGE on a parameter that the network does not have, or a value that it cannot have. */
+bool zoo_build(builder *b, str name);
+/* The name that was probably meant; empty if none is near. */
+str zoo_nearest(str name);
+
+/* ---- arguments (arguments.c) ------------------------------------------------------------------------------------------ */
+
+/* Splits a name: what stands before '/' and '?'. */
+str zoo_base_name(str name);
+/* Reads what stands behind the base name. */
+void zoo_read_arguments(builder *b, const zoo_entry *entry, str name, zoo_arguments *a);
+/* The text of parameter `index` cut at the commas, into `count` pieces; one piece stands for all. */
+void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int count);
+/* The same for numbers, each of which must be one of `allowed` (ends with 0). */
+void zoo_numbers(builder *b, const zoo_arguments *a, int index, const int64_t *allowed, int64_t *numbers, int count);
+/* Which of the `choices` (ends with NULL) the text of parameter `index` is. */
+int zoo_choice(builder *b, const zoo_arguments *a, int index, const char *const *choices);
+/* Fails: the value of parameter `index` does not do, because … */
+_Noreturn void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- the families ----------------------------------------------------------------------------------------------------- */
+
+void zoo_resnet(builder *b, const zoo_arguments *a); /* cnn.c */
+void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
+void zoo_vgg(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_RESNET[], ZOO_VGG[];
+void zoo_vit(builder *b, const zoo_arguments *a); /* transformer.c */
+void zoo_bert_base(builder *b, const zoo_arguments *a);
+
+void zoo_nasbench201(builder *b, const zoo_arguments *a); /* spaces.c */
+void zoo_fbnet(builder *b, const zoo_arguments *a);
+void zoo_ofa(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_NASBENCH201[], ZOO_FBNET[], ZOO_OFA[];
+
+void zoo_bert(builder *b, const zoo_arguments *a); /* language.c */
+void zoo_gpt2(builder *b, const zoo_arguments *a);
+void zoo_opt(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_BERT[], ZOO_GPT2[], ZOO_OPT[];
+
+void zoo_switch(builder *b, const zoo_arguments *a); /* switch.c */
+extern const zoo_parameter ZOO_SWITCH[];
+
+#endif

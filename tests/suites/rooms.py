@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The order of the rooms that doc/design.md declares: a room uses itself and the rooms to its left alone.
+
+Checked twice, because each sees what the other cannot: the #include lines of every file under src/, and the symbols that its object needs
+and another room's object defines (nm), which a declaration copied by hand would not hide.
+"rooms.py --matrix" prints both tables.
+"""
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build"))
+INCLUDE = re.compile(r'#include "([^"]+)"')
+# Tables of results know the public interface, not how the answers were found.
+PUBLIC_ONLY = {"report": {"base", "report"}}
+
+
+def declared_order():
+    text = (TOP / "doc/design.md").read_text()
+    line = re.search(r"^ {4}(base → .*)$", text, re.M)
+    return line[1].split(" → ") if line else []
+
+
+def room_of(path):
+    return path.split("/")[0]
+
+
+def includes():
+    """(file, its room, what it includes, that one's room), without the public header."""
+    for path in sorted((TOP / "src").rglob("*.[ch]")):
+        name = str(path.relative_to(TOP / "src"))
+        for line in path.read_text().splitlines():
+            found = INCLUDE.match(line)
+            if found and "/" in found[1]:
+                yield name, room_of(name), found[1], room_of(found[1])
+
+
+def symbols():
+    """(object, its room, symbol that it needs, the room that defines it)."""
+    defined, needed = {}, []
+    root = BUILD / "obj/src"
+    for path in sorted(root.rglob("*.o")):
+        name = str(path.relative_to(root))
+        if not any((TOP / "src" / name).with_suffix(end).exists() for end in (".c", ".S")):
+            continue  # left from a file that is gone
+        for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            kind, symbol = line.split()[-2:]
+            if kind in "TDBRVWC":
+                defined[symbol] = room_of(name)
+            elif kind == "U":
+                needed.append((name, symbol))
+    return [(name, room_of(name), symbol, defined[symbol]) for name, symbol in needed if symbol in defined]
+
+
+def wrong_uses(uses, order):
+    place = {room: i for i, room in enumerate(order)}
+    for user, room, used, other in uses:
+        if room not in place or other not in place:
+            yield f"{user} uses {used}: '{room if room not in place else other}' is not in the order of doc/design.md"
+        elif place[other] > place[room]:
+            yield f"{user} uses {used} of {other}, which is to its right"
+        elif room in PUBLIC_ONLY and other not in PUBLIC_ONLY[room] and not used.startswith("sooth_"):
+            yield f"{user} uses {used} of {other}; {room} knows sooth.h and {' and '.join(sorted(PUBLIC_ONLY[room]))} alone"
+
+
+def print_matrix(uses, order):
+    count = collections.Counter((room, other) for _, room, _, other in uses)
+    print(" " * 8 + "".join(f"{room:>8}" for room in order))
+    for room in order:
+        print(f"{room:<8}" + "".join(f"{count[room, other] or '':>8}" for other in order))
+
+
+def main():
+    order = declared_order()
+    tables = {"includes": list(includes()), "symbols": symbols()}
+    if sys.argv[1:] == ["--matrix"]:
+        for what, uses in tables.items():
+            print(what)
+            print_matrix(uses, order)
+        return 0
+    rooms = sorted(p.name for p in (TOP / "src").iterdir() if p.is_dir())
+    checks = [("doc/design.md declares an order of all rooms", [f"{r}: a room of src/ or of the order, not of both"
+                                                                for r in sorted(set(rooms) ^ set(order))])]
+    checks += [(f"{what} follow the order of rooms", sorted(set(wrong_uses(uses, order))) if uses else [f"no {what} found in {BUILD}"])
+               for what, uses in tables.items()]
+    print("TAP version 13")
+    for i, (what, faults) in enumerate(checks, 1):
+        print(f"{'not ok' if faults else 'ok'} {i} - {what}")
+        for fault in faults[:20]:
+            print(f"# {fault}")
+    print(f"1..{len(checks)}")
+    return any(faults for _, faults in checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
