@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const size_t ARENA_CAP = (size_t)1 << 30;
+static const size_t WEIGHTS_CAP = (size_t)1 << 30;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 
 /* ---- weights --------------------------------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ sooth_status sooth_predictor_open(const char *path, sooth_predictor **result, so
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     p->fail.error = e;
     p->map.descriptor = -1;
-    arena_init(&p->arena, &p->fail, ARENA_CAP);
+    arena_init(&p->arena, &p->fail, WEIGHTS_CAP);
     sooth_status status = read_weights(p, path);
     p->fail.error = NULL;
     if (status == SOOTH_OK)
@@ -182,7 +182,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     if (!answer)
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
-    arena_init(&answer->arena, &model->fail, ARENA_CAP);
+    arena_init(&answer->arena, &model->fail, lowered_memory_cap(model));
     /* More than most answers take: malloc learns from it how much to keep for the next one instead of giving it back. */
     answer->arena.block_bytes = (size_t)512 * 1024;
     bool is_settled = false;

@@ -14,11 +14,24 @@ typedef struct block {
     bool is_small, is_used;
 } block;
 
-/* Free blocks by size, then address. */
+/* Free blocks by size, then address. They lie in chunks, so that a list of a million moves a few hundred for a new one. */
+enum { CHUNK_MOST = 256 };
+
+typedef struct chunk {
+    struct chunk *next_spare;
+    int32_t count; /* at least one */
+    int32_t items[CHUNK_MOST];
+} chunk;
+
 typedef struct free_list {
-    int32_t *items;
+    chunk **items;
     int32_t count, capacity;
 } free_list;
+
+/* Of a block in a free list. */
+typedef struct place {
+    int32_t chunk, at;
+} place;
 
 struct allocator {
     arena *arena;
@@ -28,6 +41,7 @@ struct allocator {
     } blocks;
     int32_t unused; /* blocks that joined others, linked by `after` */
     free_list free[2];
+    chunk *spare;
     int64_t limit, next_address;
     int64_t allocated, reserved, peak_allocated, peak_reserved;
 };
@@ -56,13 +70,13 @@ static bool is_before(const allocator *m, int32_t block_index, int64_t bytes, in
     return b->bytes != bytes ? b->bytes < bytes : b->address < address;
 }
 
-/* Where a block of this size and address is or would be. */
-static int32_t find_place(const allocator *m, const free_list *list, int64_t bytes, int64_t address)
+/* The first of so many blocks that is not before this size and address; their number if all are. */
+static int32_t find_in(const allocator *m, const int32_t *items, int32_t count, int64_t bytes, int64_t address)
 {
-    int32_t low = 0, high = list->count;
+    int32_t low = 0, high = count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (is_before(m, list->items[middle], bytes, address))
+        if (is_before(m, items[middle], bytes, address))
             low = middle + 1;
         else
             high = middle;
@@ -70,27 +84,94 @@ static int32_t find_place(const allocator *m, const free_list *list, int64_t byt
     return low;
 }
 
+/* Where a block of this size and address is or would be; behind the last chunk if all blocks are before it. */
+static place find_place(const allocator *m, const free_list *list, int64_t bytes, int64_t address)
+{
+    int32_t low = 0, high = list->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        const chunk *c = list->items[middle];
+        if (is_before(m, c->items[c->count - 1], bytes, address))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == list->count)
+        return (place){low, 0};
+    return (place){low, find_in(m, list->items[low]->items, list->items[low]->count, bytes, address)};
+}
+
+static void insert_chunk(allocator *m, free_list *list, int32_t at, chunk *c)
+{
+    (void)ARENA_PUSH_ROOM(m->arena, list);
+    memmove(list->items + at + 1, list->items + at, (size_t)(list->count - 1 - at) * sizeof *list->items);
+    list->items[at] = c;
+}
+
+static chunk *new_chunk(allocator *m)
+{
+    chunk *c = m->spare;
+    if (c)
+        m->spare = c->next_spare;
+    else
+        c = arena_room(m->arena, 1, sizeof *c);
+    c->next_spare = NULL;
+    c->count = 0;
+    return c;
+}
+
+/* The upper half of a full chunk moves to a new one behind it. */
+static void split_chunk(allocator *m, free_list *list, int32_t index)
+{
+    chunk *full = list->items[index], *upper = new_chunk(m);
+    full->count = CHUNK_MOST / 2;
+    upper->count = CHUNK_MOST - full->count;
+    memcpy(upper->items, full->items + full->count, (size_t)upper->count * sizeof *upper->items);
+    insert_chunk(m, list, index + 1, upper);
+}
+
 static void add_free(allocator *m, int32_t index)
 {
     const block *b = &m->blocks.items[index];
     free_list *list = &m->free[b->is_small];
-    int32_t at = find_place(m, list, b->bytes, b->address);
-    (void)ARENA_PUSH_ROOM(m->arena, list);
-    memmove(list->items + at + 1, list->items + at, (size_t)(list->count - 1 - at) * sizeof *list->items);
-    list->items[at] = index;
+    place where = find_place(m, list, b->bytes, b->address);
+    if (where.chunk == list->count) { /* the last of all */
+        if (list->count == 0)
+            insert_chunk(m, list, 0, new_chunk(m));
+        where.chunk = list->count - 1;
+        where.at = list->items[where.chunk]->count;
+    }
+    if (list->items[where.chunk]->count == CHUNK_MOST) {
+        split_chunk(m, list, where.chunk);
+        int32_t lower = list->items[where.chunk]->count;
+        if (where.at > lower)
+            where = (place){where.chunk + 1, where.at - lower};
+    }
+    chunk *c = list->items[where.chunk];
+    memmove(c->items + where.at + 1, c->items + where.at, (size_t)(c->count - where.at) * sizeof *c->items);
+    c->items[where.at] = index;
+    c->count++;
 }
 
-static void remove_at(free_list *list, int32_t at)
+static void remove_at(allocator *m, free_list *list, place where)
 {
+    chunk *c = list->items[where.chunk];
+    c->count--;
+    memmove(c->items + where.at, c->items + where.at + 1, (size_t)(c->count - where.at) * sizeof *c->items);
+    if (c->count)
+        return;
     list->count--;
-    memmove(list->items + at, list->items + at + 1, (size_t)(list->count - at) * sizeof *list->items);
+    memmove(list->items + where.chunk, list->items + where.chunk + 1,
+            (size_t)(list->count - where.chunk) * sizeof *list->items);
+    c->next_spare = m->spare;
+    m->spare = c;
 }
 
 static void remove_free(allocator *m, int32_t index)
 {
     const block *b = &m->blocks.items[index];
     free_list *list = &m->free[b->is_small];
-    remove_at(list, find_place(m, list, b->bytes, b->address));
+    remove_at(m, list, find_place(m, list, b->bytes, b->address));
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------------- */
@@ -118,12 +199,15 @@ static void drop_block(allocator *m, int32_t index)
 static void release(allocator *m, free_list *list)
 {
     for (int32_t i = list->count - 1; i >= 0; i--) {
-        const block *b = &m->blocks.items[list->items[i]];
-        if (b->before >= 0 || b->after >= 0)
-            continue;
-        m->reserved -= b->bytes;
-        drop_block(m, list->items[i]);
-        remove_at(list, i);
+        for (int32_t at = list->items[i]->count - 1; at >= 0; at--) { /* the chunk goes with its last block */
+            int32_t index = list->items[i]->items[at];
+            const block *b = &m->blocks.items[index];
+            if (b->before >= 0 || b->after >= 0)
+                continue;
+            m->reserved -= b->bytes;
+            drop_block(m, index);
+            remove_at(m, list, (place){i, at});
+        }
     }
 }
 
@@ -153,11 +237,11 @@ static int32_t new_segment(allocator *m, int64_t bytes, bool is_small)
 static int32_t take_free(allocator *m, int64_t bytes, bool is_small)
 {
     free_list *list = &m->free[is_small];
-    int32_t at = find_place(m, list, bytes, 0);
-    if (at == list->count)
+    place where = find_place(m, list, bytes, 0);
+    if (where.chunk == list->count)
         return NO_ALLOCATION;
-    int32_t index = list->items[at];
-    remove_at(list, at);
+    int32_t index = list->items[where.chunk]->items[where.at];
+    remove_at(m, list, where);
     return index;
 }
 

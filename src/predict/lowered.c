@@ -1,8 +1,8 @@
 #include "predict/lowered.h"
 
-#include <stdlib.h>
+#include "base/file.h"
 
-static const size_t ARENA_CAP = (size_t)1 << 30;
+#include <stdlib.h>
 
 /* Operators without a rule are named where the file has their names. */
 static void keep_names(arena *a, program *p)
@@ -84,6 +84,19 @@ static void check_counts(sooth_model *model, const program *p)
     }
 }
 
+size_t lowered_memory_cap(const sooth_model *model)
+{
+    const size_t least = (size_t)1 << 30, node_bytes = 8 << 10, least_file_bytes = 16;
+    const source *s = &model->source;
+    size_t nodes = (size_t)s->main.nodes.count;
+    for (int32_t i = 0; i < s->functions.count; i++)
+        nodes += (size_t)s->functions.items[i].graph.nodes.count;
+    size_t in_file = model->map ? model->map->size / least_file_bytes : 0; /* a program can make more than it has */
+    if (nodes > in_file)
+        nodes = in_file;
+    return nodes > SIZE_MAX / 2 / node_bytes ? SIZE_MAX / 2 : nodes * node_bytes > least ? nodes * node_bytes : least;
+}
+
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
@@ -99,7 +112,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
             fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
         atomic_init(&l->holders, 1); /* the model, which frees it if lowering fails */
         l->options = *options;
-        arena_init(&l->arena, &model->fail, ARENA_CAP);
+        arena_init(&l->arena, &model->fail, lowered_memory_cap(model));
         /* Larger than most programs: malloc learns from it how much to keep for the next network instead of giving it back. */
         l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);

@@ -25,6 +25,9 @@ typedef struct lowered {
     const lifetime *lifetimes[LIFETIME_RULES]; /* by lifetime_rules_key(); NULL: not asked for yet */
 } lowered;
 
+/* What the arenas of a prediction may take: in proportion to the nodes of the file, so that large graphs are predicted and small files
+ * that ask for much are not. */
+size_t lowered_memory_cap(const sooth_model *model);
 /* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through
  * the model. */
 lowered *lowered_get(sooth_model *model, const lower_options *options);

@@ -95,6 +95,36 @@ static void free_neighbours_join(void **state)
     assert_true(allocator_peak_allocated(m) == 96 * MIB);
 }
 
+/* More free blocks than a chunk of the list holds, in no order: each is found again by its size. Large ones are segments by
+ * themselves. */
+static void each_of_many_free_blocks_is_found(void **state)
+{
+    (void)state;
+    enum { COUNT = 3001, SIZES = 2000 };
+    static allocation blocks[COUNT];
+    allocator *m = allocator_new(&room, INT64_MAX);
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = allocator_take(m, 2 * MIB * (i % SIZES + 5));
+    int64_t reserved = allocator_reserved(m), allocated = allocator_allocated(m);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++)
+            allocator_give(m, blocks[i * 1009 % COUNT]);
+        static bool is_taken[COUNT];
+        memset(is_taken, false, sizeof is_taken);
+        for (int i = 0; i < COUNT; i++) {
+            int size = i * 757 % COUNT % SIZES;
+            int expected = is_taken[size] ? size + SIZES : size; /* of two, the one of the lower address */
+            assert_true(allocator_take(m, 2 * MIB * (size + 5)) == blocks[expected]);
+            is_taken[expected] = true;
+        }
+        assert_true(allocator_allocated(m) == allocated && allocator_reserved(m) == reserved);
+    }
+    for (int i = 0; i < COUNT; i++)
+        allocator_give(m, blocks[i]);
+    allocator_empty_cache(m);
+    assert_true(allocator_allocated(m) == 0 && allocator_reserved(m) == 0);
+}
+
 static void segments_do_not_join(void **state)
 {
     (void)state;
@@ -357,6 +387,7 @@ int main(void)
         cmocka_unit_test(smallest_free_block_is_taken),
         cmocka_unit_test(little_that_is_left_stays_with_the_block),
         cmocka_unit_test(free_neighbours_join),
+        cmocka_unit_test(each_of_many_free_blocks_is_found),
         cmocka_unit_test(segments_do_not_join),
         cmocka_unit_test(cache_is_given_back_before_it_fails),
         cmocka_unit_test(huge_requests_are_refused),
