@@ -177,6 +177,10 @@ asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # Arenas take every allocation from malloc and give it back at once (src/base/arena.c): blocks would hide faults.
 CHECKED := -DSOOTH_ARENA_CHECKED
 
+.PHONY: tsan
+tsan: ## the tests without the corpus under ThreadSanitizer
+	@$(MAKE) --no-print-directory test BUILD=build-tsan SANITIZE=thread CFLAGS='-O1 -g' TESTS='--quick $(TESTS)'
+
 .PHONY: coverage
 coverage: ## what of src/ the tests reach in a clone with nothing beside it, by room
 	@tools/deps.sh test

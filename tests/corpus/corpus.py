@@ -12,6 +12,7 @@ SHARED = pathlib.Path(os.environ.get("SOOTH_SHARED", TOP.parent / "shared"))
 MODELS = SHARED / "models"
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build"))
 PROGRAM = str(BUILD / "sooth")
+SANITIZED = "fsanitize" in (BUILD / "flags").read_text()  # such a build takes many times as long
 TIMEOUT_S = 60
 
 
