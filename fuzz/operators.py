@@ -16,10 +16,14 @@ ROW = re.compile(r'^    \{"([^"]+)",\s+((?:\w+_)?(?:map|rule)_\w+|NULL)', re.M)
 TORCH_ROW = re.compile(r'^    \{"([^"]+)",\s+"([^"]*)"[^{}]*?(rule_\w+)', re.M)
 
 
+def source(file):
+    return next(FRONT.glob(f"*/{file}.c"))
+
+
 def names(*files):
     seen = set()
     for file in files:
-        for name, function in ROW.findall((FRONT / f"{file}.c").read_text()):
+        for name, function in ROW.findall(source(file).read_text()):
             if (function not in seen) or function == "NULL":
                 seen.add(function)
                 yield name
@@ -55,7 +59,7 @@ CAFFE_PARAMETERS = """num_output: 4 kernel_size: 3 stride: 2 pad: 1 axis: 1 bias
 
 
 def caffe():
-    text = (FRONT / "caffe_layers.c").read_text()
+    text = source("caffe_layers").read_text()
     parameters = sorted(set(re.findall(r'"(\w+_param)"', text)))
     for name in names("caffe_layers"):
         near = [p for p in parameters if p.replace("_", "")[:4] == name.lower()[:4]]
@@ -154,7 +158,7 @@ def tfjs():
 
 def torch_rows():
     seen = set()
-    for path in sorted(FRONT.glob("torch_aten_*.c")):
+    for path in sorted(FRONT.glob("torch/torch_aten_*.c")):
         for name, arguments, rule in TORCH_ROW.findall(path.read_text()):
             if rule not in seen:
                 seen.add(rule)

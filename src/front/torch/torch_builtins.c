@@ -414,8 +414,11 @@ static bool on_list(builtin *b)
         torch_append(t, list, y);
     else if (str_is(name, "add") && torch_is_list(y))
         *b->result = joined(t, x, y);
-    else if ((str_is(name, "extend") || str_is(name, "add_")) && torch_is_list(y))
+    else if ((str_is(name, "extend") || str_is(name, "add_")) && torch_is_list(y)) {
         *list = *joined(t, x, y).list;
+        *b->result = str_is(name, "add_") ? x : torch_none();
+    } else if (str_is(name, "clear"))
+        list->count = 0;
     else if (str_is(name, "mul"))
         return repeated(b, x, y);
     else if (str_is(name, "slice"))
