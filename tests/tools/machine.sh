@@ -70,7 +70,7 @@ case $machine in
         fi
         ;;
     s390x) tools=s390x-linux-gnu- emulator="qemu-s390x -L /usr/s390x-linux-gnu" ;;
-    musl) tools= link=-static pkgconfig=$root/lib/pkgconfig ;;
+    musl) tools= pkgconfig=$root/lib/pkgconfig ;;
     *) echo "usage: machine.sh i386|s390x|musl" >&2; exit 2 ;;
 esac
 if [ "$machine" = musl ]; then

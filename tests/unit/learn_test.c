@@ -3,7 +3,9 @@
 #include "learn/checkpoint.h"
 #include "learn/learn.h"
 #include "predict/matrix.h"
+#include "predict/weights_order.h"
 
+#include <assert.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -505,6 +507,19 @@ static void refuse(made *m, const void *bytes, size_t size, const char *expected
         fail_msg("'%s' does not say '%s'", m->error.message, expected);
 }
 
+/* Files are little endian. */
+static uint32_t in_file_order(uint32_t number)
+{
+    return WEIGHTS_TURNED ? __builtin_bswap32(number) : number;
+}
+
+static void set_checksum(char *file, size_t size)
+{
+    size_t after = offsetof(weights_header, checksum) + sizeof(uint32_t);
+    uint32_t checksum = in_file_order(weights_checksum(file + after, size - after));
+    memcpy(file + offsetof(weights_header, checksum), &checksum, sizeof checksum);
+}
+
 /* The same weights with one tree behind them that asks for a feature, whose checksum is right. */
 static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, forest f, const char *expected)
 {
@@ -513,14 +528,19 @@ static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, 
     memcpy(copy, bytes, size - FOREST_EDGES_BYTES); /* there were no trees, so edges are the last */
     weights_header h;
     memcpy(&h, copy, sizeof h);
+    weights_turn_header(&h);
     h.forest_count = h.tree_count = 1;
     h.bytes = (uint32_t)all;
-    memcpy(copy + size - FOREST_EDGES_BYTES, &f, sizeof f);
+    weights_turn_header(&h);
+    memcpy(copy, &h, sizeof h);
+    uint32_t words[sizeof f / sizeof(uint32_t)];
+    static_assert(sizeof words == sizeof f, "a forest has words of 32 bits alone");
+    memcpy(words, &f, sizeof f);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        words[i] = in_file_order(words[i]);
+    memcpy(copy + size - FOREST_EDGES_BYTES, words, sizeof words);
     copy[size + sizeof f] = (char)feature;
-    memcpy(copy, &h, sizeof h);
-    size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
-    h.checksum = weights_checksum(copy + after, all - after);
-    memcpy(copy, &h, sizeof h);
+    set_checksum(copy, all);
     if (expected)
         refuse(m, copy, all, expected);
     else if (setjmp(m->fail.jump) == 0)
@@ -533,10 +553,9 @@ static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, 
 static void with_number(made *m, const void *bytes, size_t size, size_t at, uint32_t number, const char *expected)
 {
     char *copy = arena_copy(&m->arena, bytes, size, 1);
+    number = in_file_order(number);
     memcpy(copy + at, &number, sizeof number);
-    size_t after = offsetof(weights_header, checksum) + sizeof(uint32_t);
-    uint32_t checksum = weights_checksum(copy + after, size - after);
-    memcpy(copy + offsetof(weights_header, checksum), &checksum, sizeof checksum);
+    set_checksum(copy, size);
     refuse(m, copy, size, expected);
 }
 
@@ -555,13 +574,17 @@ static void absurd_numbers(void **state)
     make(&m);
     size_t size;
     const char *bytes = learn_small(&m, NULL, NULL, &size);
+    if (setjmp(m.fail.jump) != 0)
+        fail_msg("%s", m.error.message);
+    const predictor *read = predictor_read((str){bytes, size}, "", &m.arena, &m.fail);
+    const char *from = (const char *)read; /* in the order of memory; a copy of the file where that is another */
     weights_view v;
-    weights_open((const predictor *)(const void *)bytes, &v);
+    weights_open(read, &v);
     const net_layout *at = &v.net.at;
     const float *const params[] = {v.net.params, v.new_gpu.params};
     const size_t logs[] = {at->stack_fixed, at->group_host, at->machine_host};
     for (int set = 0; set < 2; set++) {
-        size_t first = (size_t)((const char *)params[set] - bytes);
+        size_t first = (size_t)((const char *)params[set] - from);
         const size_t any[] = {0, at->stack_host, at->first[0], at->count - 1};
         for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
             with_number(&m, bytes, size, first + any[i] * 4, bits_of(NAN), "no numbers or absurd");
@@ -571,14 +594,14 @@ static void absurd_numbers(void **state)
         for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
             with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "no numbers or absurd");
     }
-    size_t low = (size_t)((const char *)v.net.low - bytes), intervals = (size_t)((const char *)v.intervals - bytes);
+    size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals - from);
     with_number(&m, bytes, size, low, bits_of(NAN), "ranges of features");
     with_number(&m, bytes, size, low, bits_of(1e5F), "ranges of features"); /* above the highest */
     with_number(&m, bytes, size, intervals, bits_of(-1), "intervals");
     with_number(&m, bytes, size, intervals, bits_of(INFINITY), "intervals");
     assert_true(v.seen_count > 1);
-    with_number(&m, bytes, size, (size_t)((const char *)v.seen - bytes), v.seen[1], "not in order");
-    with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - bytes), bits_of(NAN), "trees");
+    with_number(&m, bytes, size, (size_t)((const char *)v.seen - from), v.seen[1], "not in order");
+    with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - from), bits_of(NAN), "trees");
     unmake(&m);
 }
 
