@@ -3,6 +3,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Names from a file may hold anything. A message is one line, and says nothing to the terminal that shows it. */
+static void make_one_line(char *message)
+{
+    for (unsigned char *c = (unsigned char *)message; *c; c++)
+        if (*c < ' ' || *c == 0x7f)
+            *c = '?';
+}
+
 void fail_with(fail *f, sooth_status code, const char *format, ...)
 {
     va_list args;
@@ -10,6 +18,7 @@ void fail_with(fail *f, sooth_status code, const char *format, ...)
     f->error->code = code;
     vsnprintf(f->error->message, sizeof f->error->message, format, args);
     va_end(args);
+    make_one_line(f->error->message);
     longjmp(f->jump, 1);
 }
 
@@ -17,5 +26,6 @@ sooth_status error_say(sooth_error *e, sooth_status code, const char *message)
 {
     e->code = code;
     snprintf(e->message, sizeof e->message, "%s", message);
+    make_one_line(e->message);
     return code;
 }

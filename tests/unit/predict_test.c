@@ -53,6 +53,22 @@ static void defaults_are_those_of_the_header(void **state)
     sooth_free(model);
 }
 
+/* What a file calls its tensors is in the message, but cannot break the line or colour the terminal. */
+static void messages_are_one_line(void **state)
+{
+    (void)state;
+    static const char TEXT[] = "input: 'a' input_shape { dim: 2 dim: 4 }\n"
+                               "layer { name: 'n' type: 'Strange' bottom: 'a' top: 'first\\nsecond\\033[31m' }\n";
+    sooth_error error;
+    sooth_model *model;
+    sooth_prediction *prediction = NULL;
+    assert_int_equal(sooth_load_memory(TEXT, sizeof TEXT - 1, "net.prototxt", &model, &error), SOOTH_OK);
+    assert_int_equal(sooth_bind(model, NULL, &error), SOOTH_OK);
+    assert_int_equal(sooth_predict(model, NULL, &prediction, &error), SOOTH_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "first?second?[31m"));
+    sooth_free(model);
+}
+
 static void a_prediction_stands_by_itself(void **state)
 {
     (void)state;
@@ -246,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_the_header),
+        cmocka_unit_test(messages_are_one_line),
         cmocka_unit_test(a_prediction_stands_by_itself),
         cmocka_unit_test_prestate(rows_sum_to_the_total, "infer"),
         cmocka_unit_test_prestate(rows_sum_to_the_total, "train"),
