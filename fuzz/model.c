@@ -256,12 +256,14 @@ static void find_largest(sooth_model *model, draws *d)
     sooth_prediction_free(p);
 }
 
-/* Networks with their channels last are written with transposes around what ONNX has with channels first. */
+/* Networks with their channels last are written with transposes around what ONNX has with channels first, and
+ * weights of depthwise convolutions with a reshape. */
 static int64_t layers_that_compute(const sooth_model *model)
 {
     int64_t count = 0;
     for (size_t i = 0; i < sooth_layer_count(model); i++)
-        count += strcmp(sooth_layer_at(model, i).op, "Transpose") != 0;
+        count += strcmp(sooth_layer_at(model, i).op, "Transpose") != 0 &&
+                 strcmp(sooth_layer_at(model, i).op, "Reshape") != 0;
     return count;
 }
 

@@ -250,7 +250,8 @@ SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report
 
 /* Writes the graph as an ONNX file without weights. Constants of more than 64 elements become inputs that are
  * documented as weights, so the file is complete for other programs. Reading it back gives the same layers and
- * totals, except for transposes if the source has channels last. The caller frees *bytes with free(). */
+ * totals, except for transposes and reshapes of weights if the source has channels last. The caller frees *bytes with
+ * free(). */
 SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
 
 /* Networks that "zoo:NAME" builds, and a summary of each; NULL after the last. */
