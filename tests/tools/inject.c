@@ -47,6 +47,7 @@ static long failing;
 static bool all_after;
 static atomic_long calls, live;
 static bool is_counting;
+static atomic_bool is_ending_registered;
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -58,12 +59,21 @@ static void *next(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
+/* Runs before the destructors of the program, in which a build for coverage writes what it counted. */
+static void stop(void)
+{
+    is_counting = false;
+}
+
 static bool fails(kind k)
 {
     if (!is_counting || k != chosen)
         return false;
     long n = atomic_fetch_add(&calls, 1) + 1;
-    return n == failing || (all_after && n > failing);
+    bool is_failing = n == failing || (all_after && n > failing);
+    if (is_failing && !atomic_exchange(&is_ending_registered, true))
+        atexit(stop);
+    return is_failing;
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes one token of src/ at random and tells whether the tests notice; many times over.
 
-    tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--coverage FILE] [--directory DIR]
+    tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--coverage FILE] [--without NAMES] [--directory DIR]
 
 The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early `return` removed. A
 line with something to change is drawn first, all being equally likely, then the change in it. A change that does not compile is
@@ -10,7 +10,7 @@ only read. Suites run in the order of what they noticed before for the time that
 
 --room R draws from src/R alone. FILE of --results has one line of JSON for each change; a run that is started again with the same seed
 goes on behind what is there. FILE of --coverage is the coverage.json of `make coverage`: what no test reaches counts as not
-noticed without running anything, if the source is still the same.
+noticed without running anything, if the source is still the same. --without growth,inject leaves out the suites of these names, for time.
 """
 import argparse
 import collections
@@ -199,6 +199,8 @@ class Runner:
         """How long each takes, and that each passes before anything is changed."""
         kept = {}
         for name, command in tree.suites().items():
+            if name in self.options.without.split(","):
+                continue
             began = time.monotonic()
             if tree.run_suite(command, 900):
                 kept[name] = time.monotonic() - began
@@ -269,6 +271,7 @@ def main():
     options.add_argument("--room", default="")
     options.add_argument("--results")
     options.add_argument("--coverage")
+    options.add_argument("--without", default="")
     options.add_argument("--directory")
     options = options.parse_args()
     results = {}
