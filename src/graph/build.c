@@ -216,6 +216,9 @@ void build_last_output_first(builder *b)
 
 node *build_node(builder *b, str domain, str type, str name, int inputs, int outputs, int attrs)
 {
+    if (!type.len)
+        fail_with(&b->model->fail, SOOTH_ERROR_INPUT, "node '%.*s' has no operator; export the model again",
+                  STR_ARG(name));
     const op_info *op = ops_find(b->ops, domain, type);
     node *n = ARENA_PUSH_ROOM(b->arena, &b->scope->graph->nodes);
     *n = (node){

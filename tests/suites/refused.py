@@ -124,6 +124,9 @@ def cycles():
     yield "cycle: OpenVINO", (f'<net name="n" version="11"><layers><layer id="0" name="a" type="ReLU">{ports}</layer><layer id="1" name="b" type="ReLU">{ports}</layer>'
                               '</layers><edges><edge from-layer="0" from-port="1" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="0" to-port="0"/>'
                               '</edges></net>').encode(), "the graph has a cycle through node"
+    yield "no operator: OpenVINO", (f'<net name="n" version="11"><layers><layer id="0" name="x" type="Parameter"><data shape="2" element_type="f32"/><output>'
+                                    f'<port id="1" precision="FP32"><dim>2</dim></port></output></layer><layer id="1" name="e" type="">{ports}</layer></layers>'
+                                    '<edges><edge from-layer="0" from-port="1" to-layer="1" to-port="0"/></edges></net>').encode(), "node 'e' has no operator"
     yield "cycle: CoreML", coreml_network([("b", "a"), ("a", "b")]), "the graph has a cycle through node"
     yield "cycle: StableHLO", hostile.stablehlo("%0 = stablehlo.abs %1 : tensor<2xf32>\n%1 = stablehlo.abs %0 : tensor<2xf32>\nreturn %1 : tensor<2xf32>"), "is used before it is made"
     yield "cycle: StableHLO functions", hostile.stablehlo("%0 = call @main(%arg0) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>"), "or themselves"
