@@ -250,7 +250,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUI
 .PHONY: bench
 bench: ## speed and memory as users meet them, beside the onnx package, nanopb and PyTorch; writes doc/speed.md
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict nas learn)
+	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict largest nas learn)
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
