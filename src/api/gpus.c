@@ -1,4 +1,4 @@
-/* gpus.c: the public functions about GPUs; what fails in this room is caught here. */
+/* gpus.c: the public functions about GPUs; failures of reading and finding them are caught here. */
 #include "device/mig.h"
 
 #include <dirent.h>

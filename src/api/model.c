@@ -1,4 +1,4 @@
-/* api.c: the public functions of sooth.h over the rooms behind it. */
+/* model.c: the public functions about models; failures of loading and binding are caught here. */
 #include "base/file.h"
 #include "front/front.h"
 #include "graph/cost.h"
@@ -31,9 +31,10 @@ static void build_from_zoo(builder *b, str name)
               "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
 }
 
-/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files, with as much to spare. They are
- * above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, that of giving memory back to twice the block, and
- * keeps the pages of both arenas for the next model. Pages that are not touched cost nothing, so a file full of weights does no harm. */
+/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files, with as much
+ * to spare. They are above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, that
+ * of giving memory back to twice the block, and keeps the pages of both arenas for the next model. Pages that are not
+ * touched cost nothing, so a file full of weights does no harm. */
 static void size_blocks(sooth_model *model, size_t file_bytes)
 {
     enum { SMALL = 1024 * 1024, LARGE = 4 * 1024 * 1024 };
@@ -43,8 +44,9 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
         model->bound_arena.block_bytes = 4 * bytes;
 }
 
-/* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores: a configuration beside
- * weights; and what exporters of other frameworks write under names of their own. The name is NULL where the path is the file itself. */
+/* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores:
+ * a configuration beside weights; and what exporters of other frameworks write under names of their own. The name is
+ * NULL where the path is the file itself. */
 static const char *file_inside(sooth_model *model, const char *path, const char **name)
 {
     static const char *const NAMES[] = {"saved_model.pb",    "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",

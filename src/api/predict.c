@@ -1,4 +1,4 @@
-/* public.c: the public functions about predictions; what fails in this room is caught here. */
+/* predict.c: the public functions about predictions; their failures are caught here. */
 #include "base/nearest.h"
 #include "device/mig.h"
 #include "predict/answer.h"
@@ -125,8 +125,8 @@ const char *sooth_predict_choice(const char *part, size_t index)
 /* Of the board's power: what drivers take as the lowest limit. */
 static const double LEAST_POWER_SHARE = 0.2;
 
-/* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true where only the model can
- * be what fails. */
+/* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true
+ * where only the model can be what fails. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
                          bool only_memory, bool *is_settled)
 {

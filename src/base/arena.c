@@ -11,8 +11,9 @@ struct arena_block {
     alignas(ARENA_ALIGN) char memory[]; /* as malloc aligns, which is more than max_align_t on some machines */
 };
 
-/* Large blocks hide faults: memory that was rewound is still there, and behind an allocation is the next one. In a checked
- * build every allocation is a malloc of its own, and a rewind frees, so that sanitizers and valgrind see both. */
+/* Large blocks hide faults: memory that was rewound is still there, and behind an allocation is the next one. In a
+ * checked build every allocation is a malloc of its own, and a rewind frees, so that sanitizers and valgrind see
+ * both. */
 #ifdef SOOTH_ARENA_CHECKED
 enum { IS_CHECKED = true };
 #else
@@ -53,8 +54,8 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-/* Of a block that will surely be used, because much was used before or is asked for at once: in huge pages that is some hundred times fewer
- * faults. A wish; nothing depends on it. */
+/* Of a block that will surely be used, because much was used before or is asked for at once: in huge pages that is
+ * some hundred times fewer faults. A wish; nothing depends on it. */
 static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 {
 #ifdef MADV_HUGEPAGE

@@ -49,13 +49,12 @@ bool line_number(str s, double *number)
 void line_check(str line, int number, const char *prefix, fail *f)
 {
     if (line.len > MAX_LINE_BYTES)
-        fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: is longer than %d bytes; is this the text file of a GPU?", prefix,
-                  number, MAX_LINE_BYTES);
+        fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: is longer than %d bytes; is this the right file?", prefix, number,
+                  MAX_LINE_BYTES);
     for (size_t i = 0; i < line.len; i++) {
         unsigned char c = (unsigned char)line.ptr[i];
         if (c == 0x7F || (c < 0x20 && !is_space((char)c)))
-            fail_with(f, SOOTH_ERROR_INPUT,
-                      "%sline %d: has a byte 0x%02x, which is no text; is this the text file of a GPU?", prefix, number,
-                      c);
+            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: has a byte 0x%02x, which is no text; is this the right file?",
+                      prefix, number, c);
     }
 }

@@ -42,8 +42,8 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
-/* Files are mapped: one that another program makes shorter loses pages while they are read. Nothing can be answered then, and whatever is
- * written appears only when it is complete. */
+/* Files are mapped: one that another program makes shorter loses pages while they are read. Nothing can be answered
+ * then, and whatever is written appears only when it is complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char MESSAGE[] = "sooth: a file became shorter while it was read, or its disk failed: try again when "

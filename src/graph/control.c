@@ -153,8 +153,8 @@ static void read_outputs(const control *c, const graph *body, const scope *s)
     add_inputs(c, ids, body->outputs.count);
 }
 
-/* Appends the control node itself, which stands for its results; it reads what its bodies make, so that nobody takes those for
- * unused. */
+/* Appends the control node itself, which stands for its results; it reads what its bodies make, so that nobody takes
+ * those for unused. */
 static void append_result(const control *c, const graph *body, const scope *s)
 {
     infer_append(c->model, c->node, c->scope);
@@ -352,7 +352,8 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
 /* The body was counted for all rounds before it turned out that their number depends on data. */
 static void count_once(const control *c, int32_t first_node, num rounds)
 {
-    /* By the factor that was put in: the product may have been cut, as exporters write 2^63 - 1 rounds for "until it ends". */
+    /* By the factor that was put in: the product may have been cut, as exporters write 2^63 - 1 rounds for "until it
+     * ends". */
     int64_t factor = c->scope->repeat > 0 ? inner_scope(c, rounds).repeat / c->scope->repeat : 1;
     for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++) {
         int64_t once = c->net->nodes.items[i].repeat / factor;

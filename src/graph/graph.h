@@ -33,8 +33,8 @@ typedef struct tensor {
     int8_t rank;
     const int64_t *dims;
     enum { TENSOR_RAW, TENSOR_VARINTS, TENSOR_FLOATS, TENSOR_DOUBLES, TENSOR_ELSEWHERE } encoding;
-    /* RAW: little-endian elements. VARINTS: a packed protobuf field. FLOATS, DOUBLES: little-endian binary32/64 whatever the
-     * dtype. ELSEWHERE: external data, or none. */
+    /* RAW: little-endian elements. VARINTS: a packed protobuf field. FLOATS, DOUBLES: little-endian binary32/64
+     * whatever the dtype. ELSEWHERE: external data, or none. */
     const uint8_t *bytes;
     size_t size;
     int64_t stored_bytes; /* what the weights take in the file or beside it */
@@ -206,8 +206,8 @@ typedef struct source {
     struct elaboration *elaboration; /* elaborate.h; NULL: all nodes are there from the beginning */
 } source;
 
-/* What is kept of a value that was inferred at the file's own batch. All of it is in the network's arena: the source takes
- * back what an elaboration added (elaborate.h) before the network is inferred again. */
+/* What is kept of a value that was inferred at the file's own batch. All of it is in the network's arena: the source
+ * takes back what an elaboration added (elaborate.h) before the network is inferred again. */
 typedef struct file_shape {
     int8_t rank; /* RANK_UNKNOWN where a dimension is not known either */
     const num *dims;

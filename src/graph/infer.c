@@ -356,8 +356,8 @@ static void check_fit(binding *b)
     begin_and_run(b);
 }
 
-/* Copies of the shapes: dimensions of weights belong to the source, and those that an elaboration made go with it. Folded
- * data are the network's own and stay as long as its arena. */
+/* Copies of the shapes: dimensions of weights belong to the source, and those that an elaboration made go with it.
+ * Folded data are the network's own and stay as long as its arena. */
 static const file_shape *keep_shapes(network *net)
 {
     const value *values = net->values.items;
@@ -378,8 +378,8 @@ static const file_shape *keep_shapes(network *net)
     return shapes;
 }
 
-/* The whole network with this batch (0: none is given). Where it replaces one that the file fixes, first as the file has it:
- * shape_rebatch.c compares. */
+/* The whole network with this batch (0: none is given). Where it replaces one that the file fixes, first as the file
+ * has it: shape_rebatch.c compares. */
 static void run_at_batch(binding *b, int64_t batch)
 {
     network *net = &b->model->net;

@@ -1,5 +1,6 @@
-/* kernels.c: works as bytes. Each column of works (a number that all have) has few values: a table of them, and of each work where in the
- * tables its values stand, in one to five bytes; zeros are left out, and which ones are is a value of its own. */
+/* kernels.c: works as bytes. Each column of works (a number that all have) has few values: a table of them, and of
+ * each work where in the tables its values stand, in one to five bytes; zeros are left out, and which ones are is a
+ * value of its own. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
@@ -130,7 +131,7 @@ static bool grow_values(values *v, size_t size)
     return true;
 }
 
-/* The number of a value of so many bytes; a new one where there is none. False: no memory. */
+/* Finds the number of a value, or gives it a new one. Returns false if memory runs out. */
 static bool number_of(values *v, const void *value, size_t size, uint32_t *number)
 {
     if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
@@ -315,7 +316,7 @@ static bool grow_works(kernel_store *s)
     return true;
 }
 
-/* Room for so many bytes at the end; false: no memory. */
+/* Makes room at the end for `bytes` more. Returns false if memory runs out. */
 static bool append(kernel_store *s, size_t size, uint32_t *work)
 {
     if (s->block_count == 0 || s->used + size / UNIT > BLOCK_UNITS) {

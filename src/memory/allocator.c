@@ -14,7 +14,8 @@ typedef struct block {
     bool is_small, is_used;
 } block;
 
-/* Free blocks by size, then address. They lie in chunks, so that a list of a million moves a few hundred for a new one. */
+/* Free blocks by size, then address. They lie in chunks, so that a list of a million moves a few hundred for a new
+ * one. */
 enum { CHUNK_MOST = 256 };
 
 typedef struct chunk {
@@ -70,7 +71,7 @@ static bool is_before(const allocator *m, int32_t block_index, int64_t bytes, in
     return b->bytes != bytes ? b->bytes < bytes : b->address < address;
 }
 
-/* The first of so many blocks that is not before this size and address; their number if all are. */
+/* Index of the first item that does not sort before this size and address; `count` if all do. */
 static int32_t find_in(const allocator *m, const int32_t *items, int32_t count, int64_t bytes, int64_t address)
 {
     int32_t low = 0, high = count;
@@ -84,7 +85,7 @@ static int32_t find_in(const allocator *m, const int32_t *items, int32_t count, 
     return low;
 }
 
-/* Where a block of this size and address is or would be; behind the last chunk if all blocks are before it. */
+/* Place of a block with this size and address, or where it belongs; behind the last chunk if all sort before it. */
 static place find_place(const allocator *m, const free_list *list, int64_t bytes, int64_t address)
 {
     int32_t low = 0, high = list->count;
@@ -120,7 +121,7 @@ static chunk *new_chunk(allocator *m)
     return c;
 }
 
-/* The upper half of a full chunk moves to a new one behind it. */
+/* Moves the upper half of a full chunk to a new chunk behind it. */
 static void split_chunk(allocator *m, free_list *list, int32_t index)
 {
     chunk *full = list->items[index], *upper = new_chunk(m);

@@ -58,7 +58,7 @@ static const predictor *turn_shipped(void)
 
 const predictor *weights_shipped(void)
 {
-    static _Atomic(const predictor *) turned; /* a constant that is computed on first use, by whoever comes first */
+    static _Atomic(const predictor *) turned; /* written once, by the first thread that needs it */
     if (!WEIGHTS_TURNED)
         return &shipped_weights;
     const predictor *none = NULL, *made = atomic_load(&turned);
