@@ -19,7 +19,7 @@ static tensor_id matrix(eager *e, dtype type, int64_t rows, int64_t columns, boo
 {
     if (!is_turned)
         return single_tensor(e, type, 2, DIMS(rows, columns));
-    return transpose_last(e, single_tensor(e, type, 2, DIMS(columns, rows)));
+    return eager_transpose_last(e, single_tensor(e, type, 2, DIMS(columns, rows)));
 }
 
 /* Products of quantised operands have a result of another type. */
@@ -40,7 +40,7 @@ static void make_bmm(operator_reader *o)
             n = operator_number(o, COLUMN_N, 1, -1), k = operator_number(o, COLUMN_K, 1, -1);
     eager *e = begin(o, "MatMul");
     tensor_id a = single_tensor(e, o->input, 3, DIMS(batch, m, k));
-    batched_product(e, a, single_tensor(e, o->weight, 3, DIMS(batch, k, n)));
+    eager_batched_product(e, a, single_tensor(e, o->weight, 3, DIMS(batch, k, n)));
     set_output_type(o, e);
 }
 
@@ -57,10 +57,10 @@ static void make_gemm(operator_reader *o)
     str turn_a = operator_text(o, COLUMN_TRANS_A), turn_b = operator_text(o, COLUMN_TRANS_B);
     if (turn_a.len) {
         tensor_id b = matrix(e, o->input, n, k, str_is(turn_b, "T"));
-        matmul(e, b, matrix(e, o->weight, k, m, str_is(turn_a, "T")), false);
+        eager_matmul(e, b, matrix(e, o->weight, k, m, str_is(turn_a, "T")), false);
     } else {
         tensor_id x = single_tensor(e, o->input, 2, DIMS(m, k));
-        linear(e, x, single_weight(e, o->weight, 2, DIMS(n, k)), NO_TENSOR);
+        eager_linear(e, x, single_weight(e, o->weight, 2, DIMS(n, k)), NO_TENSOR);
     }
     set_output_type(o, e);
 }
@@ -69,7 +69,7 @@ static void make_linear_of(operator_reader *o, int64_t m, int64_t n, int64_t k)
 {
     eager *e = begin(o, "Linear");
     tensor_id x = single_tensor(e, o->input, 2, DIMS(m, k)), w = single_weight(e, o->weight, 2, DIMS(n, k));
-    linear(e, x, w, single_weight(e, o->weight, 1, DIMS(n)));
+    eager_linear(e, x, w, single_weight(e, o->weight, 1, DIMS(n)));
 }
 
 /* The first number behind `key` in a module's text ("Linear(in_features=9216, out_features=4096, bias=True)"). */
@@ -110,7 +110,7 @@ static void make_linear(operator_reader *o)
 static tensor_id heads_of(eager *e, dtype type, int64_t batch, int64_t heads, int64_t length, int64_t width)
 {
     tensor_id t = single_tensor(e, type, 4, DIMS(batch, length, heads, width));
-    return permute(e, t, DIMS(0, 2, 1, 3));
+    return eager_permute(e, t, DIMS(0, 2, 1, 3));
 }
 
 /* How many keys all queries of a sequence look at together. */
@@ -135,7 +135,7 @@ static void make_attention(operator_reader *o)
     eager *e = begin(o, "ScaledDotProductAttention");
     tensor_id q = heads_of(e, o->input, batch, heads, queries, width);
     tensor_id k = heads_of(e, stored, batch, kv_heads, past + queries, width);
-    attention(e, q, k, heads_of(e, stored, batch, kv_heads, past + queries, width), NO_TENSOR);
+    eager_attention(e, q, k, heads_of(e, stored, batch, kv_heads, past + queries, width), NO_TENSOR);
     for (int32_t i = 0; i < e->out->kernels.count; i++) {
         kernel *made = &e->out->kernels.items[i];
         if (!made->macs)
@@ -215,7 +215,7 @@ static void make_convolution(operator_reader *o)
     tensor_id input = single_tensor(e, o->input, x.rank, x.dims), weight = single_weight(e, o->weight, w.rank, w.dims);
     if (!str_starts(o->direction, "bwd")) {
         tensor_id bias = is_biased(o) ? single_weight(e, o->weight, 1, &filters) : NO_TENSOR;
-        convolution(e, input, weight, bias, window, &y);
+        eager_convolution(e, input, weight, bias, window, &y);
         if (bias == NO_TENSOR)
             set_output_type(o, e);
         return;
@@ -231,7 +231,7 @@ static void make_convolution(operator_reader *o)
 static void make_recurrent(operator_reader *o)
 {
     const char *canonical = str_is(o->op, "lstm") ? "LSTM" : str_is(o->op, "gru") ? "GRU" : "RNN";
-    recurrent r = *recurrent_named(str_of(canonical));
+    recurrent r = *eager_recurrent_named(str_of(canonical));
     r.hidden = operator_number(o, COLUMN_HIDDEN, 1, -1);
     r.batch = operator_number(o, COLUMN_BATCH, 1, -1);
     r.steps = operator_number(o, COLUMN_STEPS, 1, -1);
@@ -241,17 +241,17 @@ static void make_recurrent(operator_reader *o)
     eager *e = begin(o, canonical);
     if (str_is(o->direction, "bwd_weight")) {
         tensor_id made = single_tensor(e, o->input, 2, DIMS(rows, gates));
-        matmul(e, transpose_last(e, made), single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), false);
+        eager_matmul(e, eager_transpose_last(e, made), single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), false);
         return;
     }
     tensor_id weight = single_weight(e, o->weight, 2, DIMS(gates, r.hidden));
     if (str_is(o->direction, "bwd_data")) {
-        recurrent_steps_backward(e, &r, single_tensor(e, o->input, 2, DIMS(rows, gates)), weight);
+        eager_recurrent_steps_backward(e, &r, single_tensor(e, o->input, 2, DIMS(rows, gates)), weight);
         return;
     }
     tensor_id h = single_tensor(e, o->input, 2, DIMS(r.batch, r.hidden));
     tensor_id c = r.has_cell ? single_tensor(e, o->input, 2, DIMS(r.batch, r.hidden)) : NO_TENSOR;
-    recurrent_steps(e, &r, single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), weight, h, c);
+    eager_recurrent_steps(e, &r, single_tensor(e, o->input, 2, DIMS(rows, r.hidden)), weight, h, c);
 }
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
@@ -283,9 +283,9 @@ static void make_pointwise(operator_reader *o)
     tensor_id inputs[2] = {pointwise_input(o, e), NO_TENSOR};
     if (kind->operands == 2) {
         extent x = tensor_extent(e, inputs[0]);
-        inputs[1] = tensor_new(e, o->input, &x);
+        inputs[1] = eager_tensor_new(e, o->input, &x);
     }
-    pointwise(e, kind->aten, inputs, kind->operands, o->input);
+    eager_pointwise(e, kind->aten, inputs, kind->operands, o->input);
 }
 
 /* Gate and value lie side by side. */
@@ -297,12 +297,12 @@ static void make_activation(operator_reader *o)
     eager *e = begin(o, is_gated ? "Silu" : "Gelu");
     tensor_id x = single_tensor(e, o->input, 2, DIMS(rows, is_gated ? 2 * columns : columns));
     if (!is_gated) {
-        unary(e, "gelu", x);
+        eager_unary(e, "gelu", x);
         return;
     }
     extent half = {.rank = 2, .dims = {rows, columns}, .strides = {2 * columns, 1}};
-    tensor_id gate = view_as(e, "split", x, &half), value = view_as(e, "split", x, &half);
-    pointwise(e, "silu", (const tensor_id[]){gate, value}, 2, o->input);
+    tensor_id gate = eager_view_as(e, "split", x, &half), value = eager_view_as(e, "split", x, &half);
+    eager_pointwise(e, "silu", (const tensor_id[]){gate, value}, 2, o->input);
 }
 
 static void make_layer_norm(operator_reader *o)
@@ -314,7 +314,7 @@ static void make_layer_norm(operator_reader *o)
     tensor_id x = single_tensor(e, o->input, 2, DIMS(rows, columns)), w = single_weight(e, o->weight, 1, &columns);
     tensor_id inputs[3] = {x, w, is_rms ? NO_TENSOR : single_weight(e, o->weight, 1, &columns)};
     extent y = tensor_extent(e, x);
-    normalised(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", inputs, 3, &y);
+    eager_normalised(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", inputs, 3, &y);
 }
 
 static void make_softmax(operator_reader *o)
@@ -322,7 +322,7 @@ static void make_softmax(operator_reader *o)
     int64_t rows, columns;
     read_rows(o, &rows, &columns);
     eager *e = begin(o, "Softmax");
-    softmax(e, "_softmax", single_tensor(e, o->input, 2, DIMS(rows, columns)));
+    eager_softmax(e, "_softmax", single_tensor(e, o->input, 2, DIMS(rows, columns)));
 }
 
 static void make_batch_norm(operator_reader *o)
@@ -338,7 +338,7 @@ static void make_batch_norm(operator_reader *o)
     if (str_starts(o->direction, "bwd"))
         single_norm_backward(e, "native_batch_norm_backward", inputs, 5);
     else
-        normalised(e, "native_batch_norm", inputs, 5, &y);
+        eager_normalised(e, "native_batch_norm", inputs, 5, &y);
 }
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */

@@ -253,7 +253,7 @@ void extent_pointwise(extent *result, const extent *operands, int count)
     order_strides(result, order);
 }
 
-int64_t picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices)
+int64_t layout_picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices)
 {
     static const char *const ROWS[] = {"index", "embedding", "gather"};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)

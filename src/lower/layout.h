@@ -67,6 +67,6 @@ bool extent_view(const extent *x, extent *result);
 void extent_pointwise(extent *result, const extent *operands, int count);
 
 /* What a kernel reads of an input of `all` bytes: all of it, but where it picks rows of a table, or the probability of each label. `indices`: bytes of the last input. */
-int64_t picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices);
+int64_t layout_picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices);
 
 #endif

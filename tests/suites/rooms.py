@@ -4,6 +4,8 @@
 Checked twice, because each sees what the other cannot: the #include lines of every file under src/, and the symbols that its object needs
 and another room's object defines (nm), which a declaration copied by hand would not hide.
 "rooms.py --matrix" prints both tables.
+
+The symbols show one more thing: whether the names that a room exports begin with one of its prefixes.
 """
 import collections
 import os
@@ -17,6 +19,8 @@ BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build"))
 INCLUDE = re.compile(r'#include "([^"]+)"')
 # Tables of results know the public interface, not how the answers were found.
 PUBLIC_ONLY = {"report": {"base", "report"}}
+# What names of a room begin with, where the room declares it: the room itself or one of its parts.
+PREFIXES = {"lower": ("lower", "eager", "back", "inductor", "engine", "fusion", "access", "extent", "layout", "kernel", "repeats", "single")}
 
 
 def declared_order():
@@ -39,8 +43,8 @@ def includes():
                 yield name, room_of(name), found[1], room_of(found[1])
 
 
-def symbols():
-    """(object, its room, symbol that it needs, the room that defines it)."""
+def read_objects():
+    """The object that defines each symbol, and (object, symbol that it needs)."""
     defined, needed = {}, []
     root = BUILD / "obj/src"
     for path in sorted(root.rglob("*.o")):
@@ -50,10 +54,22 @@ def symbols():
         for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, symbol = line.split()[-2:]
             if kind in "TDBRVWC":
-                defined[symbol] = room_of(name)
+                defined[symbol] = name
             elif kind == "U":
                 needed.append((name, symbol))
-    return [(name, room_of(name), symbol, defined[symbol]) for name, symbol in needed if symbol in defined]
+    return defined, needed
+
+
+def symbols(defined, needed):
+    """(object, its room, symbol that it needs, the room that defines it)."""
+    return [(name, room_of(name), symbol, room_of(defined[symbol])) for name, symbol in needed if symbol in defined]
+
+
+def wrong_names(defined):
+    for symbol, name in sorted(defined.items()):
+        prefixes = PREFIXES.get(room_of(name))
+        if prefixes and symbol.split("_")[0] not in prefixes:
+            yield f"{name} exports {symbol}, which begins with none of {', '.join(prefixes)}"
 
 
 def wrong_uses(uses, order):
@@ -76,7 +92,8 @@ def print_matrix(uses, order):
 
 def main():
     order = declared_order()
-    tables = {"includes": list(includes()), "symbols": symbols()}
+    defined, needed = read_objects()
+    tables = {"includes": list(includes()), "symbols": symbols(defined, needed)}
     if sys.argv[1:] == ["--matrix"]:
         for what, uses in tables.items():
             print(what)
@@ -87,6 +104,7 @@ def main():
                                                                 for r in sorted(set(rooms) ^ set(order))])]
     checks += [(f"{what} follow the order of rooms", sorted(set(wrong_uses(uses, order))) if uses else [f"no {what} found in {BUILD}"])
                for what, uses in tables.items()]
+    checks.append(("exported names carry a prefix of their room", list(wrong_names(defined))))
     print("TAP version 13")
     for i, (what, faults) in enumerate(checks, 1):
         print(f"{'not ok' if faults else 'ok'} {i} - {what}")

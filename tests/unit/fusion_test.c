@@ -138,7 +138,7 @@ static const program *fuse(bench *b, arena *a, int32_t output)
     b->f.arena = a;
     b->f.out = &b->out;
     b->f.buffers.items[output].is_output = true;
-    fuse_and_emit(&b->f);
+    fusion_emit(&b->f);
     return &b->out;
 }
 

@@ -8,7 +8,7 @@
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
+kernel *eager_launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags)
 {
     tensor_id *held = arena_room(e->arena, (size_t)input_count + 1, sizeof *held);
     int count = 0;
@@ -17,8 +17,8 @@ kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_coun
         if (inputs[i] != NO_TENSOR && !tensor_at(e, inputs[i])->is_number) {
             held[count++] = inputs[i];
             if (!(flags & KERNEL_VIEW))
-                bytes_read += picked_bytes(op, tensor_bytes(e, inputs[i]), tensor_bytes(e, output),
-                                           tensor_bytes(e, inputs[input_count - 1]));
+                bytes_read += layout_picked_bytes(op, tensor_bytes(e, inputs[i]), tensor_bytes(e, output),
+                                                  tensor_bytes(e, inputs[input_count - 1]));
         }
     held[count] = output;
     kernel *made = ARENA_PUSH_ROOM(e->arena, &e->out->kernels);
@@ -35,7 +35,7 @@ kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_coun
     return made;
 }
 
-void set_outputs(eager *e, const tensor_id *outputs, int count)
+void eager_set_outputs(eager *e, const tensor_id *outputs, int count)
 {
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
     k->outputs = outputs;
@@ -45,25 +45,25 @@ void set_outputs(eager *e, const tensor_id *outputs, int count)
         k->bytes_written += tensor_bytes(e, outputs[i]);
 }
 
-tensor_id add_output(eager *e, dtype type, const extent *x)
+tensor_id eager_add_output(eager *e, dtype type, const extent *x)
 {
     const kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
     int count = k->output_count;
     tensor_id *outputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)count + 1);
     memcpy(outputs, k->outputs, (size_t)count * sizeof *outputs);
-    outputs[count] = tensor_new(e, type, x);
-    set_outputs(e, outputs, count + 1);
+    outputs[count] = eager_tensor_new(e, type, x);
+    eager_set_outputs(e, outputs, count + 1);
     return outputs[count];
 }
 
-tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x)
+tensor_id eager_launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x)
 {
-    tensor_id made = tensor_new(e, type, x);
-    launch(e, op, inputs, count, made, 0);
+    tensor_id made = eager_tensor_new(e, type, x);
+    eager_launch(e, op, inputs, count, made, 0);
     return made;
 }
 
-void count_flops(eager *e, double per_element)
+void eager_count_flops(eager *e, double per_element)
 {
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
     const placed_tensor *p = tensor_at(e, k->outputs[0]);
@@ -75,7 +75,7 @@ void count_flops(eager *e, double per_element)
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count)
+const int64_t *eager_node_ints(eager *e, const char *attribute, int input, int32_t *count)
 {
     const int64_t *ints = node_attr_ints(e->node, attribute, count);
     if (ints || input >= e->node->input_count || e->node->inputs[input] == NO_VALUE)
@@ -83,7 +83,7 @@ const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *co
     return value_ints(e->net, &e->net->values.items[e->node->inputs[input]], count);
 }
 
-bool value_is_number(eager *e, value_id v, double *x)
+bool eager_value_is_number(eager *e, value_id v, double *x)
 {
     int32_t count;
     if (v == NO_VALUE)
@@ -95,7 +95,7 @@ bool value_is_number(eager *e, value_id v, double *x)
     return true;
 }
 
-int node_axis(eager *e, int64_t axis, int rank)
+int eager_node_axis(eager *e, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank)
         fail_with(&e->model->fail, SOOTH_ERROR_INPUT, "node %.*s (%.*s): axis %lld is out of range",
@@ -141,15 +141,15 @@ static const struct lowering {
     {"Floor", lower_unary, "floor", NULL, NOT_LOCAL},
     {"Exp", lower_float_unary, "exp", NULL, NOT_LOCAL},
     {"Log", lower_float_unary, "log", NULL, NOT_LOCAL},
-    {"Reciprocal", lower_float_unary, "reciprocal", find_at_quotient, NOT_LOCAL},
+    {"Reciprocal", lower_float_unary, "reciprocal", eager_find_at_quotient, NOT_LOCAL},
     {"Softplus", lower_float_unary, "softplus", NULL, NOT_LOCAL},
     {"CumSum", lower_float_unary, "cumsum", NULL, NOT_LOCAL},
     {"Clip", lower_clip, NULL, NULL, NOT_LOCAL},
     {"Pow", lower_pow, NULL, NULL, NOT_LOCAL},
-    {"Add", lower_binary, "add", find_at_sum, LOCAL_IF_COMPUTED},
+    {"Add", lower_binary, "add", eager_find_at_sum, LOCAL_IF_COMPUTED},
     {"Sub", lower_binary, "sub", NULL, LOCAL_IF_COMPUTED},
     {"Mul", lower_binary, "mul", NULL, LOCAL_IF_COMPUTED},
-    {"Div", lower_binary, "div", find_at_quotient, LOCAL_IF_COMPUTED},
+    {"Div", lower_binary, "div", eager_find_at_quotient, LOCAL_IF_COMPUTED},
     {"Max", lower_binary, "maximum", NULL, LOCAL_IF_COMPUTED},
     {"Min", lower_binary, "minimum", NULL, LOCAL_IF_COMPUTED},
     {"Cast", lower_cast, NULL, NULL, NOT_LOCAL},
@@ -162,7 +162,7 @@ static const struct lowering {
     {"And", lower_compare, "logical_and", NULL, NOT_LOCAL},
     {"Or", lower_compare, "logical_or", NULL, NOT_LOCAL},
     {"Xor", lower_compare, "logical_xor", NULL, NOT_LOCAL},
-    {"ReduceMean", lower_reduce, "mean", find_variance, NOT_LOCAL},
+    {"ReduceMean", lower_reduce, "mean", eager_find_variance, NOT_LOCAL},
     {"ReduceSum", lower_reduce, "sum", NULL, NOT_LOCAL},
     {"ReduceMax", lower_reduce, "amax", NULL, NOT_LOCAL},
     {"ReduceMin", lower_reduce, "amin", NULL, NOT_LOCAL},
@@ -174,8 +174,8 @@ static const struct lowering {
     {"LpNormalization", lower_lp_norm, NULL, NULL, NOT_LOCAL},
     {"Linear", lower_linear, NULL, NULL, NOT_LOCAL},
     {"Gemm", lower_gemm, NULL, NULL, NOT_LOCAL},
-    {"MatMul", lower_matmul, NULL, find_at_product, NOT_LOCAL},
-    {"ScaledDotProductAttention", lower_attention, NULL, find_multihead, NOT_LOCAL},
+    {"MatMul", lower_matmul, NULL, eager_find_at_product, NOT_LOCAL},
+    {"ScaledDotProductAttention", lower_attention, NULL, eager_find_multihead, NOT_LOCAL},
     {"Attention", lower_onnx_attention, NULL, NULL, NOT_LOCAL},
     {"MoE", lower_experts, NULL, NULL, NOT_LOCAL},
     {"LSTM", lower_recurrent, NULL, NULL, NOT_LOCAL},
@@ -183,18 +183,18 @@ static const struct lowering {
     {"RNN", lower_recurrent, NULL, NULL, NOT_LOCAL},
     {"Einsum", lower_einsum, NULL, NULL, NOT_LOCAL},
     {"Conv", lower_conv, NULL, NULL, LOCAL},
-    {"ConvTranspose", lower_conv, NULL, find_col2im, NOT_LOCAL},
+    {"ConvTranspose", lower_conv, NULL, eager_find_col2im, NOT_LOCAL},
     {"MaxPool", lower_pool, NULL, NULL, LOCAL},
     {"AveragePool", lower_pool, NULL, NULL, LOCAL_IF_NOT_PADDED},
-    {"GlobalAveragePool", lower_global_pool, NULL, find_variance, NOT_LOCAL},
+    {"GlobalAveragePool", lower_global_pool, NULL, eager_find_variance, NOT_LOCAL},
     {"GlobalMaxPool", lower_global_pool, NULL, NULL, NOT_LOCAL},
     {"BatchNormalization", lower_batch_norm, NULL, NULL, LOCAL},
     {"LayerNormalization", lower_layer_norm, NULL, NULL, LOCAL},
     {"RMSNormalization", lower_layer_norm, NULL, NULL, LOCAL},
     {"GroupNormalization", lower_group_norm, NULL, NULL, NOT_LOCAL},
-    {"WeightStandardization", lower_weight_standardization, NULL, find_standardised, NOT_LOCAL},
+    {"WeightStandardization", lower_weight_standardization, NULL, eager_find_standardised, NOT_LOCAL},
     {"Resize", lower_resize, NULL, NULL, NOT_LOCAL},
-    {"Reshape", lower_reshape, NULL, find_im2col, NOT_LOCAL},
+    {"Reshape", lower_reshape, NULL, eager_find_im2col, NOT_LOCAL},
     {"Flatten", lower_reshape, NULL, NULL, NOT_LOCAL},
     {"Squeeze", lower_reshape, NULL, NULL, NOT_LOCAL},
     {"Unsqueeze", lower_reshape, NULL, NULL, NOT_LOCAL},
@@ -203,9 +203,9 @@ static const struct lowering {
     {"Slice", lower_slice, NULL, NULL, NOT_LOCAL},
     {"Split", lower_split, NULL, NULL, NOT_LOCAL},
     {"Gather", lower_gather, NULL, NULL, NOT_LOCAL},
-    {"ScatterND", lower_scatter, NULL, find_slice_write, NOT_LOCAL},
+    {"ScatterND", lower_scatter, NULL, eager_find_slice_write, NOT_LOCAL},
     {"OneHot", lower_one_hot, NULL, NULL, NOT_LOCAL},
-    {"Concat", lower_concat, NULL, find_unfold, NOT_LOCAL},
+    {"Concat", lower_concat, NULL, eager_find_unfold, NOT_LOCAL},
     {"Pad", lower_pad, NULL, NULL, NOT_LOCAL},
     {"Tile", lower_tile, NULL, NULL, NOT_LOCAL},
     {"Roll", lower_roll, NULL, NULL, NOT_LOCAL},
@@ -356,7 +356,7 @@ static void find_patterns_at(eager *e, const node *n)
         finds(e, n);
 }
 
-const char *aten_name(const eager *e)
+const char *eager_aten_name(const eager *e)
 {
     const struct lowering *l = lowering_of(e, e->node);
     return l->aten ? l->aten : e->node->type.ptr;
@@ -368,16 +368,16 @@ void lower_unknown(eager *e)
     const node *n = e->node;
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     for (int i = 0; i < n->input_count; i++)
-        inputs[i] = input_of(e, i);
+        inputs[i] = eager_input_of(e, i);
     for (int i = 0; i < n->output_count; i++) {
         if (n->outputs[i] == NO_VALUE)
             continue;
-        extent x = output_extent(e, i);
+        extent x = eager_output_extent(e, i);
         dtype type = e->net->values.items[n->outputs[i]].dtype;
-        tensor_id made = tensor_new(e, dtype_is_float(type) ? e->weight_dtype : type, &x);
-        launch(e, "", inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW)->file_op =
+        tensor_id made = eager_tensor_new(e, dtype_is_float(type) ? e->weight_dtype : type, &x);
+        eager_launch(e, "", inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW)->file_op =
             n->type.ptr;
-        set_result(e, i, made);
+        eager_set_result(e, i, made);
     }
     e->out->unknown_count++;
 }
@@ -448,7 +448,7 @@ static bool has_word(const char *name, const char *const *words)
 
 /* The file does not tell parameters from buffers, but the words that buffers are named by do. What an exporter computed
  * beforehand is named by the operator: moved data was a parameter, the rest is arithmetic of the code. */
-bool is_learned(const eager *e, value_id v)
+bool eager_is_learned(const eager *e, value_id v)
 {
     static const char *const BUFFERS[] = {"mask", "filt", "lookup", "rope.", "k_bias", "freq", NULL};
     static const char *const MOVES[] = {"Transpose", "Cast", "Reshape", "queeze", "Slice", "Concat", "Gather", NULL};
@@ -466,7 +466,7 @@ static bool is_local(const eager *e, locality local)
     case LOCAL:
         return true;
     case LOCAL_IF_NOT_PADDED:
-        return !maker_of(e, n->inputs[0], "Pad");
+        return !eager_maker_of(e, n->inputs[0], "Pad");
     case LOCAL_IF_COMPUTED:
         break;
     }
@@ -489,16 +489,16 @@ static void cast_back(eager *e)
     if (!e->autocasts || made == NO_VALUE || e->readers[made] != 1 || e->of_value[made] == NO_TENSOR ||
         (!node_is(e->node, "Concat") && !node_is(e->node, "Add")))
         return;
-    const node *reader = reader_of(e, made);
+    const node *reader = eager_reader_of(e, made);
     if (reader && node_is(reader, "ScaledDotProductAttention") && tensor_dtype(e, e->of_value[made]) == DT_FLOAT32 &&
         (reader->inputs[0] == made || reader->inputs[1] == made))
-        e->of_value[made] = to_low(e, e->of_value[made]);
+        e->of_value[made] = eager_to_low(e, e->of_value[made]);
 }
 
 static void lower_node(eager *e)
 {
     lower_rule instead = e->instead[e->layer];
-    if (instead || !e->node->op || !is_whole(e->node)) {
+    if (instead || !e->node->op || !eager_is_whole(e->node)) {
         (instead ? instead : lower_unknown)(e);
         return;
     }
@@ -544,8 +544,8 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         find_patterns_at(&e, &net->nodes.items[i]);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
-        e.is_turned = has_channels_last(e.node);
-        e.turns_all = !e.is_turned && !e.instead[i] && continues_turned(&e);
+        e.is_turned = eager_has_channels_last(e.node);
+        e.turns_all = !e.is_turned && !e.instead[i] && eager_continues_turned(&e);
         e.is_turned |= e.turns_all;
         e.layer = i;
         if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))

@@ -54,9 +54,9 @@ struct eager {
     repeats *repeats; /* layers that later ones may be like */
 };
 
-bool has_channels_last(const node *n);
+bool eager_has_channels_last(const node *n);
 /* Is the node pointwise work on values that were made with their channels first? */
-bool continues_turned(const eager *e);
+bool eager_continues_turned(const eager *e);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
@@ -77,31 +77,31 @@ static inline int64_t tensor_bytes(const eager *e, tensor_id t)
 }
 
 /* A tensor on memory of its own; fails if its size does not fit. */
-tensor_id tensor_new(eager *e, dtype type, const extent *x);
+tensor_id eager_tensor_new(eager *e, dtype type, const extent *x);
 /* The tensor of a value: made by its layer, or a weight. */
-tensor_id tensor_of(eager *e, value_id v);
+tensor_id eager_tensor_of(eager *e, value_id v);
 /* Input i of the layer; NO_TENSOR if absent. */
-tensor_id input_of(eager *e, int i);
-int input_rank(eager *e, int i);
+tensor_id eager_input_of(eager *e, int i);
+int eager_input_rank(eager *e, int i);
 /* What output i of the layer is. Checks that the shape is the network's. */
-void set_result(eager *e, int i, tensor_id t);
+void eager_set_result(eager *e, int i, tensor_id t);
 /* Dimensions of a value of the network, without strides; fails if they are not known. */
-extent value_extent(eager *e, value_id v);
-extent output_extent(eager *e, int i);
+extent eager_value_extent(eager *e, value_id v);
+extent eager_output_extent(eager *e, int i);
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
 /* Appends a kernel; both counted. NO_TENSOR among the inputs is left out, and so are numbers. The result is valid
  * until the next kernel. */
-kernel *launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
+kernel *eager_launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
 /* One more output of the kernel launched last, on memory of its own. */
-tensor_id add_output(eager *e, dtype type, const extent *x);
+tensor_id eager_add_output(eager *e, dtype type, const extent *x);
 /* All outputs of the kernel launched last. */
-void set_outputs(eager *e, const tensor_id *outputs, int count);
+void eager_set_outputs(eager *e, const tensor_id *outputs, int count);
 /* With a fresh output of the given type, strides as set in x. */
-tensor_id launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
+tensor_id eager_launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
 /* FLOPs of the kernel launched last, per element of its output. */
-void count_flops(eager *e, double per_element);
+void eager_count_flops(eager *e, double per_element);
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
@@ -110,53 +110,53 @@ static inline dtype tensor_dtype(const eager *e, tensor_id t)
     return tensor_at(e, t)->dtype;
 }
 
-bool is_low(dtype t); /* float16, bfloat16 */
+bool eager_is_low(dtype t); /* float16, bfloat16 */
 /* The type of a result of operands of these types; numbers do not count beside tensors. */
-dtype promote(const eager *e, const tensor_id *inputs, int count);
-tensor_id cast(eager *e, tensor_id t, dtype to); /* _to_copy; itself if it has that type */
+dtype eager_promote(const eager *e, const tensor_id *inputs, int count);
+tensor_id eager_cast(eager *e, tensor_id t, dtype to); /* _to_copy; itself if it has that type */
 /* Autocast's two lists: products run in `low`; what must be exact runs in float32. No-ops without autocast and for
  * integers. PyTorch casts a weight once in each pass, however many layers share it; exporters merge equal weights of
  * layers that share none, which is more common: so each layer casts what it reads. */
-tensor_id to_low(eager *e, tensor_id t);
-tensor_id to_float(eager *e, tensor_id t);
+tensor_id eager_to_low(eager *e, tensor_id t);
+tensor_id eager_to_float(eager *e, tensor_id t);
 
 /* ---- views and copies -------------------------------------------------------------------------------------------- */
 
-tensor_id view_as(eager *e, const char *op, tensor_id t,
-                  const extent *x); /* dims and strides of x on the memory of t */
-tensor_id permute(eager *e, tensor_id t, const int64_t *perm);
+tensor_id eager_view_as(eager *e, const char *op, tensor_id t,
+                        const extent *x); /* dims and strides of x on the memory of t */
+tensor_id eager_permute(eager *e, tensor_id t, const int64_t *perm);
 /* In training: the view launched last put dimension i at places[i]. */
-void note_turn(eager *e, const int8_t *places, int rank);
-tensor_id transpose_last(eager *e, tensor_id t);
-tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims);
+void eager_note_turn(eager *e, const int8_t *places, int rank);
+tensor_id eager_transpose_last(eager *e, tensor_id t);
+tensor_id eager_expand(eager *e, tensor_id t, int rank, const int64_t *dims);
 /* A view where the strides allow it, else a clone and a view. */
-tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
-tensor_id contiguous(eager *e, tensor_id t);
-tensor_id clone(eager *e, tensor_id t); /* into contiguous memory, whatever it was */
+tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
+tensor_id eager_contiguous(eager *e, tensor_id t);
+tensor_id eager_clone(eager *e, tensor_id t); /* into contiguous memory, whatever it was */
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
-tensor_id unary(eager *e, const char *op, tensor_id t);
-tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b);
-tensor_id softmax(eager *e, const char *op, tensor_id t);                  /* in float32 under autocast */
-tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
-tensor_id batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
-tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
+tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
+tensor_id eager_unary(eager *e, const char *op, tensor_id t);
+tensor_id eager_binary(eager *e, const char *op, tensor_id a, tensor_id b);
+tensor_id eager_softmax(eager *e, const char *op, tensor_id t);                  /* in float32 under autocast */
+tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
+tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
+tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
 
 /* A kernel and what it launches inside: copies of x into the layout of the result, the sum with the bias. y has the dimensions
  * of the result, and gets its strides. No casts. */
-tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
+tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
 /* `wide` has an element for each place where the window lies: the result, or the input of a transposed one. */
-int64_t convolution_macs(const extent *wide, const extent *weight);
+int64_t eager_convolution_macs(const extent *wide, const extent *weight);
 /* Layer, batch, group norm: inputs[0] by the others, of which each may be NO_TENSOR. */
-tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
+tensor_id eager_normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
 
 /* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
-tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
+tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
 /* PyTorch's own steps where no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp), up to the product of queries and keys,
  * with half of the scale on either side; `v` becomes what the next product reads, `type` is that of the result. */
-tensor_id attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
+tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
 
 /* A recurrent layer of one direction. */
 typedef struct recurrent {
@@ -167,30 +167,30 @@ typedef struct recurrent {
     bool has_cell; /* a second state */
     int64_t steps, batch, hidden;
 } recurrent;
-const recurrent *recurrent_named(str op); /* its sizes are 0; NULL: none is called so */
+const recurrent *eager_recurrent_named(str op); /* its sizes are 0; NULL: none is called so */
 /* All steps: gates (steps · batch, n) are what the inputs add, weight (gates · hidden, hidden), states (batch, hidden). */
-void recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
+void eager_recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
 /* The way back through them, with the gates that were kept. */
-void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
+void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
 
 /* Has it all inputs that its operator needs, and its first output? A damaged file may leave them out. */
-bool is_whole(const node *n);
+bool eager_is_whole(const node *n);
 /* The node that makes a value; NULL if it is not of that operator (any if NULL), or not whole. */
-const node *maker_of(const eager *e, value_id v, const char *op);
+const node *eager_maker_of(const eager *e, value_id v, const char *op);
 /* Its operator, if nobody else reads the value. */
-const node *own_maker_of(const eager *e, value_id v, const char *op);
-str node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
+const node *eager_own_maker_of(const eager *e, value_id v, const char *op);
+str eager_node_scope(const node *n); /* the part of its name before the last slash: the module it was in */
 /* The first node that reads the value; NULL if none, or if it is not whole. */
-const node *reader_of(const eager *e, value_id v);
+const node *eager_reader_of(const eager *e, value_id v);
 /* Looks for what PyTorch dispatches otherwise than node by node, at the node of an operator that may end it; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);
-find_pattern find_at_sum, find_at_product, find_at_quotient, find_variance, find_im2col, find_col2im, find_unfold,
-    find_standardised, find_slice_write;
-void absorb(eager *e, const node *n);
-void replace_rule(eager *e, const node *n, lower_rule rule);
-void find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
-void find_differential(eager *e, const node *last);
-void find_multihead(eager *e, const node *core);
+find_pattern eager_find_at_sum, eager_find_at_product, eager_find_at_quotient, eager_find_variance, eager_find_im2col,
+    eager_find_col2im, eager_find_unfold, eager_find_standardised, eager_find_slice_write;
+void eager_absorb(eager *e, const node *n);
+void eager_replace_rule(eager *e, const node *n, lower_rule rule);
+void eager_find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
+void eager_find_differential(eager *e, const node *last);
+void eager_find_multihead(eager *e, const node *core);
 
 /* Layers like one before (repeats.c). The second copies what that one launched, if there is one; else, after the rule, the third keeps it. */
 void repeats_begin(eager *e);
@@ -198,20 +198,20 @@ bool repeats_copied(eager *e);
 void repeats_keep(eager *e);
 
 /* Is the weight one that training changes? */
-bool is_learned(const eager *e, value_id v);
+bool eager_is_learned(const eager *e, value_id v);
 /* Behind the forward pass: loss, gradients, update (training.c). */
 void lower_training(eager *e);
 
 /* The weight (out, in) of a Linear node. */
-tensor_id layer_weight(eager *e, const node *n);
+tensor_id eager_layer_weight(eager *e, const node *n);
 
 /* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
-const int64_t *node_ints(eager *e, const char *attribute, int input, int32_t *count);
-bool value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
-int node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
+const int64_t *eager_node_ints(eager *e, const char *attribute, int input, int32_t *count);
+bool eager_value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
+int eager_node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
 
 /* The operator of ATen that the node's own is, where its row says so; else the node's own name. */
-const char *aten_name(const eager *e);
+const char *eager_aten_name(const eager *e);
 
 /* ---- rules: one per operator of the table, by file --------------------------------------------------------------- */
 

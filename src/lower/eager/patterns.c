@@ -2,7 +2,7 @@
  * because they are no layers: only a runtime's way to run some. */
 #include "lower/eager/eager.h"
 
-bool is_whole(const node *n)
+bool eager_is_whole(const node *n)
 {
     /* Passes make norms without weights. */
     int needed = !n->op ? 0 : n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
@@ -14,25 +14,25 @@ bool is_whole(const node *n)
     return true;
 }
 
-const node *maker_of(const eager *e, value_id v, const char *op)
+const node *eager_maker_of(const eager *e, value_id v, const char *op)
 {
     node_id id = v == NO_VALUE ? NO_NODE : e->net->values.items[v].producer;
     const node *n = id == NO_NODE ? NULL : &e->net->nodes.items[id];
-    return n && (!op || node_is(n, op)) && is_whole(n) ? n : NULL;
+    return n && (!op || node_is(n, op)) && eager_is_whole(n) ? n : NULL;
 }
 
-const node *own_maker_of(const eager *e, value_id v, const char *op)
+const node *eager_own_maker_of(const eager *e, value_id v, const char *op)
 {
-    return v != NO_VALUE && e->readers[v] == 1 ? maker_of(e, v, op) : NULL;
+    return v != NO_VALUE && e->readers[v] == 1 ? eager_maker_of(e, v, op) : NULL;
 }
 
-const node *reader_of(const eager *e, value_id v)
+const node *eager_reader_of(const eager *e, value_id v)
 {
     const node *n = v == NO_VALUE || e->first_reader[v] == NO_NODE ? NULL : &e->net->nodes.items[e->first_reader[v]];
-    return n && is_whole(n) ? n : NULL;
+    return n && eager_is_whole(n) ? n : NULL;
 }
 
-str node_scope(const node *n)
+str eager_node_scope(const node *n)
 {
     str name = n->name;
     while (name.len > 0 && name.ptr[name.len - 1] != '/')
@@ -46,12 +46,12 @@ static void lower_nothing(eager *e)
     (void)e;
 }
 
-void absorb(eager *e, const node *n)
+void eager_absorb(eager *e, const node *n)
 {
     e->instead[n - e->net->nodes.items] = lower_nothing;
 }
 
-void replace_rule(eager *e, const node *n, lower_rule rule)
+void eager_replace_rule(eager *e, const node *n, lower_rule rule)
 {
     e->instead[n - e->net->nodes.items] = rule;
 }
@@ -59,21 +59,22 @@ void replace_rule(eager *e, const node *n, lower_rule rule)
 /* Its result is what it is given. */
 static void lower_to_input(eager *e)
 {
-    set_result(e, 0, input_of(e, 0));
+    eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
 /* The only reader of a node's result, if it is that operator. */
 static const node *next_of(const eager *e, const node *n, const char *op)
 {
-    const node *next = n && e->readers[n->outputs[0]] == 1 ? reader_of(e, n->outputs[0]) : NULL;
+    const node *next = n && e->readers[n->outputs[0]] == 1 ? eager_reader_of(e, n->outputs[0]) : NULL;
     return next && node_is(next, op) ? next : NULL;
 }
 
 /* With a parameter that the code casts to the type of what it meets. */
 static void lower_with_cast(eager *e)
 {
-    tensor_id x = input_of(e, 0);
-    set_result(e, 0, binary(e, aten_name(e), x, cast(e, input_of(e, 1), tensor_dtype(e, x))));
+    tensor_id x = eager_input_of(e, 0);
+    eager_set_result(e, 0,
+                     eager_binary(e, eager_aten_name(e), x, eager_cast(e, eager_input_of(e, 1), tensor_dtype(e, x))));
 }
 
 /* ---- addcmul: b + 1 * (w * x) ------------------------------------------------------------------------------------ */
@@ -81,8 +82,8 @@ static void lower_with_cast(eager *e)
 static const node *unit_product(const eager *e, const node *add, int side)
 {
     double x;
-    const node *unit = own_maker_of(e, add->inputs[side], "Mul");
-    return unit && value_is_number((eager *)e, unit->inputs[1], &x) && x == 1 ? unit : NULL;
+    const node *unit = eager_own_maker_of(e, add->inputs[side], "Mul");
+    return unit && eager_value_is_number((eager *)e, unit->inputs[1], &x) && x == 1 ? unit : NULL;
 }
 
 /* On autocast's list of what takes the widest type: the others are cast to it. */
@@ -90,25 +91,25 @@ static void lower_addcmul(eager *e)
 {
     const node *add = e->node;
     int side = unit_product(e, add, 1) ? 1 : 0;
-    const node *unit = unit_product(e, add, side), *mul = maker_of(e, unit->inputs[0], "Mul");
-    tensor_id inputs[3] = {tensor_of(e, add->inputs[1 - side]), tensor_of(e, mul->inputs[0]),
-                           tensor_of(e, mul->inputs[1])};
-    dtype type = promote(e, inputs, 3);
+    const node *unit = unit_product(e, add, side), *mul = eager_maker_of(e, unit->inputs[0], "Mul");
+    tensor_id inputs[3] = {eager_tensor_of(e, add->inputs[1 - side]), eager_tensor_of(e, mul->inputs[0]),
+                           eager_tensor_of(e, mul->inputs[1])};
+    dtype type = eager_promote(e, inputs, 3);
     for (int i = 0; i < 3 && e->low != DT_UNKNOWN; i++)
-        inputs[i] = cast(e, inputs[i], type);
-    set_result(e, 0, pointwise(e, "addcmul", inputs, 3, type));
+        inputs[i] = eager_cast(e, inputs[i], type);
+    eager_set_result(e, 0, eager_pointwise(e, "addcmul", inputs, 3, type));
 }
 
 static void find_addcmul(eager *e, const node *add)
 {
     for (int side = 0; side < 2; side++) {
         const node *unit = unit_product(e, add, side);
-        const node *mul = unit ? own_maker_of(e, unit->inputs[0], "Mul") : NULL;
+        const node *mul = unit ? eager_own_maker_of(e, unit->inputs[0], "Mul") : NULL;
         if (!mul)
             continue;
-        absorb(e, unit);
-        absorb(e, mul);
-        replace_rule(e, add, lower_addcmul);
+        eager_absorb(e, unit);
+        eager_absorb(e, mul);
+        eager_replace_rule(e, add, lower_addcmul);
         return;
     }
 }
@@ -117,35 +118,35 @@ static void find_addcmul(eager *e, const node *add)
 
 static void lower_rsqrt(eager *e)
 {
-    const node *root = maker_of(e, e->node->inputs[e->node->input_count - 1], "Sqrt");
-    set_result(e, 0, unary(e, "rsqrt", to_float(e, tensor_of(e, root->inputs[0]))));
+    const node *root = eager_maker_of(e, e->node->inputs[e->node->input_count - 1], "Sqrt");
+    eager_set_result(e, 0, eager_unary(e, "rsqrt", eager_to_float(e, eager_tensor_of(e, root->inputs[0]))));
 }
 
 static void lower_low_rsqrt(eager *e)
 {
-    const node *root = maker_of(e, e->node->inputs[e->node->input_count - 1], "Sqrt");
-    set_result(e, 0, unary(e, "rsqrt", tensor_of(e, root->inputs[0])));
+    const node *root = eager_maker_of(e, e->node->inputs[e->node->input_count - 1], "Sqrt");
+    eager_set_result(e, 0, eager_unary(e, "rsqrt", eager_tensor_of(e, root->inputs[0])));
 }
 
 static void lower_low_pow(eager *e)
 {
-    set_result(e, 0, unary(e, "pow", to_low(e, input_of(e, 0))));
+    eager_set_result(e, 0, eager_unary(e, "pow", eager_to_low(e, eager_input_of(e, 0))));
 }
 
 /* The square below the root. */
 static const node *square_of(const eager *e, const node *inverse)
 {
-    const node *root = maker_of(e, inverse->inputs[inverse->input_count - 1], "Sqrt");
-    const node *sum = root ? own_maker_of(e, root->inputs[0], "Add") : NULL;
-    const node *mean = sum ? own_maker_of(e, sum->inputs[0], "ReduceMean") : NULL;
-    return mean ? own_maker_of(e, mean->inputs[0], "Pow") : NULL;
+    const node *root = eager_maker_of(e, inverse->inputs[inverse->input_count - 1], "Sqrt");
+    const node *sum = root ? eager_own_maker_of(e, root->inputs[0], "Add") : NULL;
+    const node *mean = sum ? eager_own_maker_of(e, sum->inputs[0], "ReduceMean") : NULL;
+    return mean ? eager_own_maker_of(e, mean->inputs[0], "Pow") : NULL;
 }
 
 /* What was squared, times the inverse root: the map is cast once for both. */
 static void lower_low_quotient(eager *e)
 {
-    const node *square = square_of(e, maker_of(e, e->node->inputs[1], NULL));
-    tensor_id x = input_of(e, 0), squared = tensor_of(e, square->outputs[0]);
+    const node *square = square_of(e, eager_maker_of(e, e->node->inputs[1], NULL));
+    tensor_id x = eager_input_of(e, 0), squared = eager_tensor_of(e, square->outputs[0]);
     for (int32_t i = e->out->kernels.count - 1; i >= 0; i--) {
         const kernel *k = &e->out->kernels.items[i];
         if (k->output_count == 1 && k->outputs[0] == squared) {
@@ -153,7 +154,7 @@ static void lower_low_quotient(eager *e)
             break;
         }
     }
-    set_result(e, 0, binary(e, "mul", x, input_of(e, 1)));
+    eager_set_result(e, 0, eager_binary(e, "mul", x, eager_input_of(e, 1)));
 }
 
 /* timm's norm by the root mean square of a map's channels is made of these very steps; with fast norms they run in 16 bits, the weight
@@ -167,25 +168,25 @@ static bool find_low_norm(eager *e, const node *inverse)
     if (from->rank != 4 || to->rank != 4 || to->dims[1] != 1 || from->dims[2] != to->dims[2] ||
         from->dims[3] != to->dims[3] || quotient->inputs[0] != square->inputs[0])
         return false;
-    replace_rule(e, square, lower_low_pow);
-    replace_rule(e, inverse, lower_low_rsqrt);
-    replace_rule(e, quotient, lower_low_quotient);
+    eager_replace_rule(e, square, lower_low_pow);
+    eager_replace_rule(e, inverse, lower_low_rsqrt);
+    eager_replace_rule(e, quotient, lower_low_quotient);
     const node *scale = next_of(e, quotient, "Mul");
     if (scale && scale->input_count == 2 && e->is_static[scale->inputs[1]])
-        replace_rule(e, scale, lower_with_cast);
+        eager_replace_rule(e, scale, lower_with_cast);
     return true;
 }
 
 static void find_rsqrt(eager *e, const node *n)
 {
     double x;
-    bool inverts = node_is(n, "Reciprocal") || (value_is_number(e, n->inputs[0], &x) && x == 1);
-    const node *root = inverts ? own_maker_of(e, n->inputs[n->input_count - 1], "Sqrt") : NULL;
+    bool inverts = node_is(n, "Reciprocal") || (eager_value_is_number(e, n->inputs[0], &x) && x == 1);
+    const node *root = inverts ? eager_own_maker_of(e, n->inputs[n->input_count - 1], "Sqrt") : NULL;
     if (!root)
         return;
-    absorb(e, root);
+    eager_absorb(e, root);
     if (!find_low_norm(e, n))
-        replace_rule(e, n, lower_rsqrt);
+        eager_replace_rule(e, n, lower_rsqrt);
 }
 
 /* ---- var --------------------------------------------------------------------------------------------------------- */
@@ -198,27 +199,28 @@ typedef struct variance {
 /* The mean of a map's places is a pool to a recovery pass. */
 static const node *mean_of(const eager *e, value_id v)
 {
-    const node *mean = maker_of(e, v, "ReduceMean");
-    return mean ? mean : maker_of(e, v, "GlobalAveragePool");
+    const node *mean = eager_maker_of(e, v, "ReduceMean");
+    return mean ? mean : eager_maker_of(e, v, "GlobalAveragePool");
 }
 
 static bool read_variance(eager *e, const node *outer, variance *v)
 {
     *v = (variance){.outer = outer, .last = outer};
-    v->square = own_maker_of(e, outer->inputs[0], "Mul");
+    v->square = eager_own_maker_of(e, outer->inputs[0], "Mul");
     if (!v->square || v->square->input_count != 2 || v->square->inputs[0] != v->square->inputs[1])
         return false;
     value_id difference = v->square->inputs[0];
-    v->sub = e->readers[difference] == 2 ? maker_of(e, difference, "Sub") : NULL;
+    v->sub = e->readers[difference] == 2 ? eager_maker_of(e, difference, "Sub") : NULL;
     v->mean = v->sub && e->readers[v->sub->inputs[1]] == 1 ? mean_of(e, v->sub->inputs[1]) : NULL;
     if (!v->mean || v->mean->inputs[0] != v->sub->inputs[0])
         return false;
     double x;
-    const node *times = e->readers[outer->outputs[0]] == 1 ? reader_of(e, outer->outputs[0]) : NULL;
-    const node *div =
-        times && node_is(times, "Mul") && e->readers[times->outputs[0]] == 1 ? reader_of(e, times->outputs[0]) : NULL;
-    if (div && node_is(div, "Div") && value_is_number(e, times->inputs[1], &x) &&
-        value_is_number(e, div->inputs[1], &x)) {
+    const node *times = e->readers[outer->outputs[0]] == 1 ? eager_reader_of(e, outer->outputs[0]) : NULL;
+    const node *div = times && node_is(times, "Mul") && e->readers[times->outputs[0]] == 1
+                          ? eager_reader_of(e, times->outputs[0])
+                          : NULL;
+    if (div && node_is(div, "Div") && eager_value_is_number(e, times->inputs[1], &x) &&
+        eager_value_is_number(e, div->inputs[1], &x)) {
         v->times = times;
         v->last = div;
     }
@@ -227,18 +229,18 @@ static bool read_variance(eager *e, const node *outer, variance *v)
 
 static void lower_variance(eager *e)
 {
-    const node *times = node_is(e->node, "Div") ? maker_of(e, e->node->inputs[0], "Mul") : NULL;
+    const node *times = node_is(e->node, "Div") ? eager_maker_of(e, e->node->inputs[0], "Mul") : NULL;
     variance v;
     read_variance(e, times ? mean_of(e, times->inputs[0]) : e->node, &v);
-    tensor_id t = tensor_of(e, v.sub->inputs[0]);
-    if (e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) && maker_of(e, v.sub->inputs[0], "Cast")) {
-        t = cast(e, t, DT_FLOAT32); /* left to it by find_instance_deviation() */
+    tensor_id t = eager_tensor_of(e, v.sub->inputs[0]);
+    if (e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) && eager_maker_of(e, v.sub->inputs[0], "Cast")) {
+        t = eager_cast(e, t, DT_FLOAT32); /* left to it by find_instance_deviation() */
         e->out->tensors.items[t].keeps_float = true;
     }
-    extent x = output_extent(e, 0);
-    tensor_id made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &x);
+    extent x = eager_output_extent(e, 0);
+    tensor_id made = eager_launch_new(e, "var", &t, 1, tensor_dtype(e, t), &x);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
 /* The deviation of the batch, which the file has the running one of. (The update of that one is a few numbers: left out.) */
@@ -246,60 +248,60 @@ static tensor_id batch_deviation(eager *e, tensor_id x)
 {
     extent kept = {.rank = 4, .dims = {1, tensor_at(e, x)->dims[1], 1, 1}};
     extent_contiguous(&kept);
-    tensor_id t = to_float(e, x), made = launch_new(e, "var", &t, 1, tensor_dtype(e, t), &kept);
-    made = unary(e, "sqrt", unary(e, "add", made));
-    return cast(e, made, tensor_dtype(e, x));
+    tensor_id t = eager_to_float(e, x), made = eager_launch_new(e, "var", &t, 1, tensor_dtype(e, t), &kept);
+    made = eager_unary(e, "sqrt", eager_unary(e, "add", made));
+    return eager_cast(e, made, tensor_dtype(e, x));
 }
 
 /* The left one of EvoNorm B0's two deviations. */
 static void lower_left_deviation(eager *e)
 {
-    extent y = output_extent(e, 0);
-    const node *max = reader_of(e, e->node->outputs[0]), *div = max ? reader_of(e, max->outputs[0]) : NULL;
-    const node *x = div ? maker_of(e, div->inputs[0], "Cast") : NULL;
+    extent y = eager_output_extent(e, 0);
+    const node *max = eager_reader_of(e, e->node->outputs[0]), *div = max ? eager_reader_of(e, max->outputs[0]) : NULL;
+    const node *x = div ? eager_maker_of(e, div->inputs[0], "Cast") : NULL;
     bool is_computed = e->trains && x && e->of_value[x->inputs[0]] != NO_TENSOR && y.rank == 4;
-    tensor_id t = is_computed ? batch_deviation(e, e->of_value[x->inputs[0]]) : to_low(e, input_of(e, 0));
-    set_result(e, 0, expand(e, t, y.rank, y.dims));
+    tensor_id t = is_computed ? batch_deviation(e, e->of_value[x->inputs[0]]) : eager_to_low(e, eager_input_of(e, 0));
+    eager_set_result(e, 0, eager_expand(e, t, y.rank, y.dims));
 }
 
 static void replace_if(eager *e, const node *n, lower_rule rule)
 {
     if (n && n->input_count == 2)
-        replace_rule(e, n, rule);
+        eager_replace_rule(e, n, rule);
 }
 
 /* std = x.float().var() … .to(x.dtype), and x goes on: x.float() is x itself where an fp32 export is traced, so that all behind it read
  * the cast in the file. EvoNorm B0: x / max(left, x * v + std) * weight + bias, with parameters in the type of x. */
 static void find_instance_deviation(eager *e, const variance *v)
 {
-    const node *cast = maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
+    const node *cast = eager_maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
     if (cast && e->readers[cast->outputs[0]] > 2)
         back = next_of(e, next_of(e, next_of(e, v->last, "Add"), "Sqrt"), "Cast");
     if (!back)
         return;
-    replace_rule(e, cast, lower_to_input);
+    eager_replace_rule(e, cast, lower_to_input);
     const node *sum = next_of(e, next_of(e, back, "Expand"), "Add"), *max = next_of(e, sum, "Max");
     const node *div = next_of(e, max, "Div"), *scale = next_of(e, div, "Mul");
     if (!div)
         return;
-    replace_if(e, own_maker_of(e, sum->inputs[0], "Mul"), lower_with_cast);
-    replace_if(e, own_maker_of(e, max->inputs[0], "Expand"), lower_left_deviation);
+    replace_if(e, eager_own_maker_of(e, sum->inputs[0], "Mul"), lower_with_cast);
+    replace_if(e, eager_own_maker_of(e, max->inputs[0], "Expand"), lower_left_deviation);
     replace_if(e, scale, lower_with_cast);
     replace_if(e, next_of(e, scale, "Add"), lower_with_cast);
 }
 
-void find_variance(eager *e, const node *outer)
+void eager_find_variance(eager *e, const node *outer)
 {
     variance v;
     if (!read_variance(e, outer, &v))
         return;
-    absorb(e, v.mean);
-    absorb(e, v.sub);
-    absorb(e, v.square);
-    absorb(e, v.outer);
+    eager_absorb(e, v.mean);
+    eager_absorb(e, v.sub);
+    eager_absorb(e, v.square);
+    eager_absorb(e, v.outer);
     if (v.times)
-        absorb(e, v.times);
-    replace_rule(e, v.last, lower_variance);
+        eager_absorb(e, v.times);
+    eager_replace_rule(e, v.last, lower_variance);
     find_instance_deviation(e, &v);
 }
 
@@ -308,28 +310,28 @@ void find_variance(eager *e, const node *outer)
 /* y = conv(x); y += x: the result has the type of the convolution. */
 static void lower_sum_in_place(eager *e)
 {
-    tensor_id inputs[2] = {input_of(e, 0), input_of(e, 1)};
-    set_result(e, 0, pointwise(e, "add_", inputs, 2, tensor_dtype(e, inputs[0])));
+    tensor_id inputs[2] = {eager_input_of(e, 0), eager_input_of(e, 1)};
+    eager_set_result(e, 0, eager_pointwise(e, "add_", inputs, 2, tensor_dtype(e, inputs[0])));
 }
 
 static void find_sum_in_place(eager *e, const node *add)
 {
-    const node *conv = own_maker_of(e, add->inputs[0], "Conv");
+    const node *conv = eager_own_maker_of(e, add->inputs[0], "Conv");
     if (conv && conv->inputs[0] == add->inputs[1] && node_attr_int(conv, "group", 1) > 1)
-        replace_rule(e, add, lower_sum_in_place);
+        eager_replace_rule(e, add, lower_sum_in_place);
 }
 
 /* A group norm without bias: the export adds a zero. */
 static void find_zero_bias(eager *e, const node *add)
 {
-    const node *norm = own_maker_of(e, add->inputs[0], "GroupNormalization");
+    const node *norm = eager_own_maker_of(e, add->inputs[0], "GroupNormalization");
     const value *b = &e->net->values.items[add->inputs[1]];
     bool is_one = b->rank >= 1 && e->is_static[add->inputs[1]];
     for (int i = 0; is_one && i < b->rank; i++)
         is_one = b->dims[i] == 1;
     bool has_bias = norm && norm->input_count > 2 && norm->inputs[2] != NO_VALUE;
     if (norm && !has_bias && is_one)
-        replace_rule(e, add, lower_to_input);
+        eager_replace_rule(e, add, lower_to_input);
 }
 
 /* ---- sums that begin with zero ----------------------------------------------------------------------------------- */
@@ -337,14 +339,14 @@ static void find_zero_bias(eager *e, const node *add)
 /* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched, and left out of the file. */
 static void lower_sum_from_zero(eager *e)
 {
-    tensor_id first = unary(e, "add", input_of(e, 0));
-    set_result(e, 0, binary(e, "add", first, input_of(e, 1)));
+    tensor_id first = eager_unary(e, "add", eager_input_of(e, 0));
+    eager_set_result(e, 0, eager_binary(e, "add", first, eager_input_of(e, 1)));
 }
 
 static const node *gate_of(const eager *e, value_id v)
 {
-    const node *mul = own_maker_of(e, v, "Mul");
-    const node *gate = mul && mul->input_count == 2 ? maker_of(e, mul->inputs[1], "Slice") : NULL;
+    const node *mul = eager_own_maker_of(e, v, "Mul");
+    const node *gate = mul && mul->input_count == 2 ? eager_maker_of(e, mul->inputs[1], "Slice") : NULL;
     const value *x = gate ? &e->net->values.items[gate->outputs[0]] : NULL;
     return x && x->rank == 4 && x->dims[1] == 1 ? gate : NULL;
 }
@@ -353,7 +355,7 @@ static void find_sum_from_zero(eager *e, const node *add)
 {
     const node *a = gate_of(e, add->inputs[0]), *b = gate_of(e, add->inputs[1]);
     if (a && b && a->inputs[0] == b->inputs[0])
-        replace_rule(e, add, lower_sum_from_zero);
+        eager_replace_rule(e, add, lower_sum_from_zero);
 }
 
 /* ---- im2col and col2im ------------------------------------------------------------------------------------------- */
@@ -361,45 +363,47 @@ static void find_sum_from_zero(eager *e, const node *add)
 /* F.unfold: rows and columns of the padded map looked up by tables of positions, put in order, flattened. */
 static void lower_im2col(eager *e)
 {
-    const node *turn = maker_of(e, e->node->inputs[0], "Transpose"), *columns = maker_of(e, turn->inputs[0], "Gather");
-    const node *rows = maker_of(e, columns->inputs[0], "Gather"), *pad = own_maker_of(e, rows->inputs[0], "Pad");
-    tensor_id t = tensor_of(e, pad ? pad->inputs[0] : rows->inputs[0]);
-    extent x = output_extent(e, 0);
-    set_result(e, 0, launch_new(e, "im2col", &t, 1, tensor_dtype(e, t), &x));
+    const node *turn = eager_maker_of(e, e->node->inputs[0], "Transpose"),
+               *columns = eager_maker_of(e, turn->inputs[0], "Gather");
+    const node *rows = eager_maker_of(e, columns->inputs[0], "Gather"),
+               *pad = eager_own_maker_of(e, rows->inputs[0], "Pad");
+    tensor_id t = eager_tensor_of(e, pad ? pad->inputs[0] : rows->inputs[0]);
+    extent x = eager_output_extent(e, 0);
+    eager_set_result(e, 0, eager_launch_new(e, "im2col", &t, 1, tensor_dtype(e, t), &x));
 }
 
-void find_im2col(eager *e, const node *reshape)
+void eager_find_im2col(eager *e, const node *reshape)
 {
-    const node *turn = own_maker_of(e, reshape->inputs[0], "Transpose");
-    const node *columns = turn ? own_maker_of(e, turn->inputs[0], "Gather") : NULL;
-    const node *rows = columns ? own_maker_of(e, columns->inputs[0], "Gather") : NULL;
+    const node *turn = eager_own_maker_of(e, reshape->inputs[0], "Transpose");
+    const node *columns = turn ? eager_own_maker_of(e, turn->inputs[0], "Gather") : NULL;
+    const node *rows = columns ? eager_own_maker_of(e, columns->inputs[0], "Gather") : NULL;
     if (!rows || node_attr_int(rows, "axis", 0) != 2 || node_attr_int(columns, "axis", 0) != 4 ||
         e->net->values.items[reshape->outputs[0]].rank != 3)
         return;
-    const node *pad = own_maker_of(e, rows->inputs[0], "Pad");
+    const node *pad = eager_own_maker_of(e, rows->inputs[0], "Pad");
     if (pad)
-        absorb(e, pad);
-    absorb(e, rows);
-    absorb(e, columns);
-    absorb(e, turn);
-    replace_rule(e, reshape, lower_im2col);
+        eager_absorb(e, pad);
+    eager_absorb(e, rows);
+    eager_absorb(e, columns);
+    eager_absorb(e, turn);
+    eager_replace_rule(e, reshape, lower_im2col);
 }
 
 /* F.fold: a transposed convolution whose weight is the exporter's own. */
 static void lower_col2im(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0);
-    t = reshape(e, t, 3, (const int64_t[]){from.dims[0], from.dims[1], mul_wrapping(from.dims[2], from.dims[3])});
-    set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &x));
+    tensor_id t = eager_input_of(e, 0);
+    extent from = tensor_extent(e, t), x = eager_output_extent(e, 0);
+    t = eager_reshape(e, t, 3, (const int64_t[]){from.dims[0], from.dims[1], mul_wrapping(from.dims[2], from.dims[3])});
+    eager_set_result(e, 0, eager_launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &x));
 }
 
-void find_col2im(eager *e, const node *n)
+void eager_find_col2im(eager *e, const node *n)
 {
     const value *w = n->input_count > 1 && n->inputs[1] != NO_VALUE ? &e->net->values.items[n->inputs[1]] : NULL;
     if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 &&
         e->net->values.items[n->inputs[0]].rank == 4)
-        replace_rule(e, n, lower_col2im);
+        eager_replace_rule(e, n, lower_col2im);
 }
 
 /* ---- unfold ------------------------------------------------------------------------------------------------------ */
@@ -407,17 +411,17 @@ void find_col2im(eager *e, const node *n)
 /* x.unfold(): windows that overlap in memory, a view; the exporter slices and stacks them. */
 static bool window_start(eager *e, value_id v, const node **slice, int64_t *start)
 {
-    const node *n = own_maker_of(e, v, "Unsqueeze");
-    const node *turn = n ? own_maker_of(e, n->inputs[0], "Transpose") : NULL;
-    *slice = n ? own_maker_of(e, turn ? turn->inputs[0] : n->inputs[0], "Slice") : NULL;
+    const node *n = eager_own_maker_of(e, v, "Unsqueeze");
+    const node *turn = n ? eager_own_maker_of(e, n->inputs[0], "Transpose") : NULL;
+    *slice = n ? eager_own_maker_of(e, turn ? turn->inputs[0] : n->inputs[0], "Slice") : NULL;
     int32_t count;
     if (!*slice)
         return false;
     const node *own = e->node;
     e->node = *slice;
-    const int64_t *starts = node_ints(e, "starts", 1, &count);
+    const int64_t *starts = eager_node_ints(e, "starts", 1, &count);
     *start = starts && count == 1 ? starts[0] : -1;
-    const int64_t *steps = node_ints(e, "steps", 4, &count);
+    const int64_t *steps = eager_node_ints(e, "steps", 4, &count);
     if (steps && (count != 1 || steps[0] != 1))
         *start = -1;
     e->node = own;
@@ -431,22 +435,22 @@ static void lower_unfold(eager *e)
     window_start(e, e->node->inputs[0], &first, &start);
     if (e->node->input_count > 1)
         window_start(e, e->node->inputs[1], &second, &next);
-    tensor_id t = tensor_of(e, first->inputs[0]);
-    extent from = tensor_extent(e, tensor_of(e, e->node->inputs[0])), x = output_extent(e, 0),
+    tensor_id t = eager_tensor_of(e, first->inputs[0]);
+    extent from = tensor_extent(e, eager_tensor_of(e, e->node->inputs[0])), x = eager_output_extent(e, 0),
            whole = tensor_extent(e, t);
     memcpy(x.strides, from.strides, sizeof x.strides);
     /* The axis that was sliced is the one whose length differs; its stride is the step between windows. */
     int64_t stride = 1;
-    const extent cut = value_extent(e, first->outputs[0]);
+    const extent cut = eager_value_extent(e, first->outputs[0]);
     for (int i = 0; i < whole.rank && i < cut.rank; i++)
         if (whole.dims[i] != cut.dims[i])
             stride = whole.strides[i];
-    x.strides[node_axis(e, node_attr_int(e->node, "axis", 0), x.rank)] =
+    x.strides[eager_node_axis(e, node_attr_int(e->node, "axis", 0), x.rank)] =
         mul_wrapping(stride, next > start ? next - start : 1);
-    set_result(e, 0, view_as(e, "unfold", t, &x));
+    eager_set_result(e, 0, eager_view_as(e, "unfold", t, &x));
 }
 
-void find_unfold(eager *e, const node *concat)
+void eager_find_unfold(eager *e, const node *concat)
 {
     const node *first = NULL, *slice;
     int64_t start;
@@ -458,7 +462,7 @@ void find_unfold(eager *e, const node *concat)
             return;
     }
     if (first)
-        replace_rule(e, concat, lower_unfold);
+        eager_replace_rule(e, concat, lower_unfold);
 }
 
 /* ---- x[..., a:b, c:d] = y ---------------------------------------------------------------------------------------- */
@@ -472,8 +476,8 @@ static bool is_range_along(const eager *e, value_id v, int axis, int rank)
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1 && i + rank - x->rank != axis)
             return false;
-    const node *shaped = maker_of(e, v, "Reshape");
-    return e->is_static[v] || maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
+    const node *shaped = eager_maker_of(e, v, "Reshape");
+    return e->is_static[v] || eager_maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
 }
 
 /* An index for each axis and element, as exporters write a slice that is assigned to: from ranges, or constants where that is little. */
@@ -485,12 +489,12 @@ static bool writes_slice(const eager *e, const node *scatter)
         return false;
     if (e->is_static[index])
         return true;
-    const node *joined = maker_of(e, index, "Concat");
+    const node *joined = eager_maker_of(e, index, "Concat");
     if (!joined || joined->input_count != rank)
         return false;
     for (int i = 0; i < rank; i++) {
-        const node *behind = maker_of(e, joined->inputs[i], "Unsqueeze");
-        const node *grown = behind ? maker_of(e, behind->inputs[0], "Expand") : NULL;
+        const node *behind = eager_maker_of(e, joined->inputs[i], "Unsqueeze");
+        const node *grown = behind ? eager_maker_of(e, behind->inputs[0], "Expand") : NULL;
         if (!grown || !is_range_along(e, grown->inputs[0], i, rank))
             return false;
     }
@@ -500,25 +504,25 @@ static bool writes_slice(const eager *e, const node *scatter)
 /* The copy converts on the way. It is told as if it wrote all of x: what a slice leaves out is little. */
 static void lower_slice_write(eager *e)
 {
-    const node *cast = own_maker_of(e, e->node->inputs[2], "Cast");
-    tensor_id t = input_of(e, 0), y = cast ? tensor_of(e, cast->inputs[0]) : input_of(e, 2);
+    const node *cast = eager_own_maker_of(e, e->node->inputs[2], "Cast");
+    tensor_id t = eager_input_of(e, 0), y = cast ? eager_tensor_of(e, cast->inputs[0]) : eager_input_of(e, 2);
     extent x = tensor_extent(e, t);
-    tensor_id made = view_as(e, "alias", t, &x);
-    launch(e, "copy_", &y, 1, made, KERNEL_IN_PLACE);
-    set_result(e, 0, made);
+    tensor_id made = eager_view_as(e, "alias", t, &x);
+    eager_launch(e, "copy_", &y, 1, made, KERNEL_IN_PLACE);
+    eager_set_result(e, 0, made);
 }
 
-void find_slice_write(eager *e, const node *scatter)
+void eager_find_slice_write(eager *e, const node *scatter)
 {
-    if (!is_whole(scatter) || !writes_slice(e, scatter))
+    if (!eager_is_whole(scatter) || !writes_slice(e, scatter))
         return;
-    const node *index = own_maker_of(e, scatter->inputs[1], "Concat");
-    const node *cast = own_maker_of(e, scatter->inputs[2], "Cast");
+    const node *index = eager_own_maker_of(e, scatter->inputs[1], "Concat");
+    const node *cast = eager_own_maker_of(e, scatter->inputs[2], "Cast");
     if (index)
-        absorb(e, index);
+        eager_absorb(e, index);
     if (cast)
-        absorb(e, cast);
-    replace_rule(e, scatter, lower_slice_write);
+        eager_absorb(e, cast);
+    eager_replace_rule(e, scatter, lower_slice_write);
 }
 
 /* ---- by the operator that ends them ------------------------------------------------------------------------------ */
@@ -528,7 +532,7 @@ static bool has_both(const node *n)
     return n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
 }
 
-void find_at_sum(eager *e, const node *add)
+void eager_find_at_sum(eager *e, const node *add)
 {
     if (!has_both(add))
         return;
@@ -538,21 +542,21 @@ void find_at_sum(eager *e, const node *add)
     find_sum_from_zero(e, add);
 }
 
-void find_at_product(eager *e, const node *product)
+void eager_find_at_product(eager *e, const node *product)
 {
     if (!has_both(product))
         return;
-    find_attention_steps(e, product);
-    find_differential(e, product);
+    eager_find_attention_steps(e, product);
+    eager_find_differential(e, product);
 }
 
-void find_at_quotient(eager *e, const node *n)
+void eager_find_at_quotient(eager *e, const node *n)
 {
     if (node_is(n, "Reciprocal") ? n->input_count == 1 : has_both(n))
         find_rsqrt(e, n);
 }
 
-void find_standardised(eager *e, const node *n)
+void eager_find_standardised(eager *e, const node *n)
 {
     e->standardises = true;
     if (n->input_count > 1 && n->inputs[1] != NO_VALUE)

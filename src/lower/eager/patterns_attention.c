@@ -11,12 +11,12 @@ typedef struct attention_steps {
 
 static bool read_steps(const eager *e, const node *last, attention_steps *s)
 {
-    s->softmax = own_maker_of(e, last->inputs[0], "Softmax");
-    s->scores = s->softmax ? own_maker_of(e, s->softmax->inputs[0], "MatMul") : NULL;
-    s->scale = s->scores ? own_maker_of(e, s->scores->inputs[0], "Mul") : NULL;
-    s->turn = s->scores ? own_maker_of(e, s->scores->inputs[1], "Transpose") : NULL;
+    s->softmax = eager_own_maker_of(e, last->inputs[0], "Softmax");
+    s->scores = s->softmax ? eager_own_maker_of(e, s->softmax->inputs[0], "MatMul") : NULL;
+    s->scale = s->scores ? eager_own_maker_of(e, s->scores->inputs[0], "Mul") : NULL;
+    s->turn = s->scores ? eager_own_maker_of(e, s->scores->inputs[1], "Transpose") : NULL;
     double x;
-    return s->scale && s->turn && value_is_number((eager *)e, s->scale->inputs[1], &x);
+    return s->scale && s->turn && eager_value_is_number((eager *)e, s->scale->inputs[1], &x);
 }
 
 static void lower_attention_steps(eager *e)
@@ -24,20 +24,20 @@ static void lower_attention_steps(eager *e)
     attention_steps s;
     const node *last = e->node;
     read_steps(e, last, &s);
-    tensor_id v = tensor_of(e, last->inputs[1]);
+    tensor_id v = eager_tensor_of(e, last->inputs[1]);
     dtype type;
-    tensor_id scores =
-        attention_scores(e, tensor_of(e, s.scale->inputs[0]), tensor_of(e, s.turn->inputs[0]), &v, &type);
+    tensor_id scores = eager_attention_scores(e, eager_tensor_of(e, s.scale->inputs[0]),
+                                              eager_tensor_of(e, s.turn->inputs[0]), &v, &type);
     extent x = tensor_extent(e, scores);
     extent_contiguous(&x);
-    tensor_id weights = launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
+    tensor_id weights = eager_launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
     if (tensor_dtype(e, weights) != type)
-        cast(e, weights, type); /* an output of the operator that nobody asks for */
-    tensor_id y = matmul(e, weights, v, false);
-    set_result(e, 0, cast(e, y, type));
+        eager_cast(e, weights, type); /* an output of the operator that nobody asks for */
+    tensor_id y = eager_matmul(e, weights, v, false);
+    eager_set_result(e, 0, eager_cast(e, y, type));
 }
 
-void find_attention_steps(eager *e, const node *last)
+void eager_find_attention_steps(eager *e, const node *last)
 {
     attention_steps s;
     enum { MOST_DIMENSIONS = 4 }; /* of the fused kernels */
@@ -45,11 +45,11 @@ void find_attention_steps(eager *e, const node *last)
         !read_steps(e, last, &s))
         return;
     e->has_steps = true;
-    absorb(e, s.scale);
-    absorb(e, s.turn);
-    absorb(e, s.scores);
-    absorb(e, s.softmax);
-    replace_rule(e, last, lower_attention_steps);
+    eager_absorb(e, s.scale);
+    eager_absorb(e, s.turn);
+    eager_absorb(e, s.scores);
+    eager_absorb(e, s.softmax);
+    eager_replace_rule(e, last, lower_attention_steps);
 }
 
 /* ---- differential attention -------------------------------------------------------------------------------------- */
@@ -64,21 +64,21 @@ typedef struct differential {
 static bool read_differential(const eager *e, const node *last, differential *d)
 {
     *d = (differential){.lambda = NO_VALUE};
-    d->minus = own_maker_of(e, last->inputs[0], "Sub");
-    d->half[0] = d->minus ? own_maker_of(e, d->minus->inputs[0], "Gather") : NULL;
-    d->times = d->half[0] ? own_maker_of(e, d->minus->inputs[1], "Mul") : NULL;
+    d->minus = eager_own_maker_of(e, last->inputs[0], "Sub");
+    d->half[0] = d->minus ? eager_own_maker_of(e, d->minus->inputs[0], "Gather") : NULL;
+    d->times = d->half[0] ? eager_own_maker_of(e, d->minus->inputs[1], "Mul") : NULL;
     for (int side = 0; d->times && !d->half[1] && side < 2; side++) {
-        d->half[1] = own_maker_of(e, d->times->inputs[side], "Gather");
+        d->half[1] = eager_own_maker_of(e, d->times->inputs[side], "Gather");
         d->lambda = d->times->inputs[1 - side];
     }
     if (!d->half[1] || d->half[0]->inputs[0] != d->half[1]->inputs[0] || e->readers[d->half[0]->inputs[0]] != 2)
         return false;
-    d->pairs = maker_of(e, d->half[0]->inputs[0], "Reshape");
-    d->softmax = d->pairs ? own_maker_of(e, d->pairs->inputs[0], "Softmax") : NULL;
-    d->scores = d->softmax ? own_maker_of(e, d->softmax->inputs[0], "MatMul") : NULL;
-    d->scale = d->scores ? own_maker_of(e, d->scores->inputs[0], "Mul") : NULL;
+    d->pairs = eager_maker_of(e, d->half[0]->inputs[0], "Reshape");
+    d->softmax = d->pairs ? eager_own_maker_of(e, d->pairs->inputs[0], "Softmax") : NULL;
+    d->scores = d->softmax ? eager_own_maker_of(e, d->softmax->inputs[0], "MatMul") : NULL;
+    d->scale = d->scores ? eager_own_maker_of(e, d->scores->inputs[0], "Mul") : NULL;
     double x;
-    return d->scale && value_is_number((eager *)e, d->scale->inputs[1], &x);
+    return d->scale && eager_value_is_number((eager *)e, d->scale->inputs[1], &x);
 }
 
 static bool has_rank(const value *v, int rank)
@@ -125,14 +125,14 @@ static void unbind_pairs(eager *e, tensor_id t, tensor_id halves[2])
 {
     extent x = tensor_extent(e, t);
     const int64_t dims[] = {x.dims[0], x.dims[1] / 2, 2, x.dims[2], x.dims[3]};
-    t = reshape(e, t, 5, dims);
+    t = eager_reshape(e, t, 5, dims);
     extent half = tensor_extent(e, t);
     half.dims[2] = 1;
     for (int i = 0; i < 2; i++)
-        halves[i] = view_as(e, "split", t, &half);
+        halves[i] = eager_view_as(e, "split", t, &half);
     x.dims[1] = dims[1];
     for (int i = 0; i < 2; i++)
-        halves[i] = reshape(e, halves[i], 4, x.dims);
+        halves[i] = eager_reshape(e, halves[i], 4, x.dims);
 }
 
 /* exp(sum(a * b)) of two learned vectors. */
@@ -141,12 +141,12 @@ static tensor_id exp_of_product(eager *e, int64_t width)
     extent x = {.rank = 1, .dims = {width}, .strides = {1}}, one = {.rank = 0};
     tensor_id pair[2];
     for (int i = 0; i < 2; i++) {
-        pair[i] = tensor_new(e, e->weight_dtype, &x);
+        pair[i] = eager_tensor_new(e, e->weight_dtype, &x);
         e->out->tensors.items[pair[i]].is_weight = true;
     }
-    tensor_id product = binary(e, "mul", pair[0], pair[1]);
-    tensor_id sum = launch_new(e, "sum", &product, 1, tensor_dtype(e, product), &one);
-    return unary(e, "exp", cast(e, sum, DT_FLOAT32));
+    tensor_id product = eager_binary(e, "mul", pair[0], pair[1]);
+    tensor_id sum = eager_launch_new(e, "sum", &product, 1, tensor_dtype(e, product), &one);
+    return eager_unary(e, "exp", eager_cast(e, sum, DT_FLOAT32));
 }
 
 /* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, and name it by the sum. */
@@ -155,27 +155,28 @@ static tensor_id lambda_of(eager *e, value_id v, int64_t width)
     const value *val = &e->net->values.items[v];
     bool is_known = e->is_static[v] && val->producer == NO_NODE;
     if (!is_known || !strstr(val->name.ptr, "/Add"))
-        return tensor_of(e, v);
+        return eager_tensor_of(e, v);
     tensor_id first = exp_of_product(e, width), second = exp_of_product(e, width);
-    return unary(e, "add", binary(e, "sub", first, second));
+    return eager_unary(e, "add", eager_binary(e, "sub", first, second));
 }
 
 static void lower_differential(eager *e)
 {
     differential d;
     read_differential(e, e->node, &d);
-    tensor_id queries = tensor_of(e, d.scale->inputs[0]), v = tensor_of(e, e->node->inputs[1]), q[2], k[2];
+    tensor_id queries = eager_tensor_of(e, d.scale->inputs[0]), v = eager_tensor_of(e, e->node->inputs[1]), q[2], k[2];
     tensor_id lambda = lambda_of(e, d.lambda, tensor_at(e, queries)->dims[3]);
     if (!tensor_at(e, lambda)->is_number)
-        lambda = cast(e, lambda, tensor_dtype(e, queries));
+        lambda = eager_cast(e, lambda, tensor_dtype(e, queries));
     unbind_pairs(e, queries, q);
-    unbind_pairs(e, transpose_last(e, tensor_of(e, d.scores->inputs[1])), k);
-    tensor_id first = attention(e, q[0], k[0], v, NO_TENSOR), second = attention(e, q[1], k[1], v, NO_TENSOR);
-    set_result(e, 0, binary(e, "sub", first, binary(e, "mul", lambda, second)));
+    unbind_pairs(e, eager_transpose_last(e, eager_tensor_of(e, d.scores->inputs[1])), k);
+    tensor_id first = eager_attention(e, q[0], k[0], v, NO_TENSOR),
+              second = eager_attention(e, q[1], k[1], v, NO_TENSOR);
+    eager_set_result(e, 0, eager_binary(e, "sub", first, eager_binary(e, "mul", lambda, second)));
 }
 
 /* An engine is given the file, and runs what is written there. */
-void find_differential(eager *e, const node *last)
+void eager_find_differential(eager *e, const node *last)
 {
     differential d;
     if (e->options->explicit_attention || e->options->runtime == RUNTIME_ENGINE || !read_differential(e, last, &d) ||
@@ -183,8 +184,8 @@ void find_differential(eager *e, const node *last)
         return;
     const node *inner[] = {d.scale, d.scores, d.softmax, d.pairs, d.half[0], d.half[1], d.times, d.minus};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-        absorb(e, inner[i]);
-    replace_rule(e, last, lower_differential);
+        eager_absorb(e, inner[i]);
+    eager_replace_rule(e, last, lower_differential);
 }
 
 /* ---- nn.MultiheadAttention --------------------------------------------------------------------------------------- */
@@ -219,11 +220,12 @@ static bool read_multihead(const eager *e, const node *attention, multihead *m)
     if (attention->input_count != 3)
         return false;
     for (int i = 0; i < 3; i++) {
-        m->turn[i] = own_maker_of(e, attention->inputs[i], "Transpose");
-        m->split[i] = m->turn[i] ? own_maker_of(e, m->turn[i]->inputs[0], "Reshape") : NULL;
+        m->turn[i] = eager_own_maker_of(e, attention->inputs[i], "Transpose");
+        m->split[i] = m->turn[i] ? eager_own_maker_of(e, m->turn[i]->inputs[0], "Reshape") : NULL;
         value_id part = m->split[i] ? m->split[i]->inputs[0] : NO_VALUE;
-        m->cut[i] = own_maker_of(e, part, "Slice") ? own_maker_of(e, part, "Slice") : own_maker_of(e, part, "Split");
-        const node *packed = m->cut[i] ? maker_of(e, m->cut[i]->inputs[0], "Linear") : NULL;
+        m->cut[i] = eager_own_maker_of(e, part, "Slice") ? eager_own_maker_of(e, part, "Slice")
+                                                         : eager_own_maker_of(e, part, "Split");
+        const node *packed = m->cut[i] ? eager_maker_of(e, m->cut[i]->inputs[0], "Linear") : NULL;
         if (!packed || (m->packed && m->packed != packed))
             return false;
         m->packed = packed;
@@ -233,13 +235,13 @@ static bool read_multihead(const eager *e, const node *attention, multihead *m)
 
 static const node *only_reader(const eager *e, const node *n, const char *op)
 {
-    const node *reader = n && e->readers[n->outputs[0]] == 1 ? reader_of(e, n->outputs[0]) : NULL;
+    const node *reader = n && e->readers[n->outputs[0]] == 1 ? eager_reader_of(e, n->outputs[0]) : NULL;
     return reader && node_is(reader, op) ? reader : NULL;
 }
 
 static bool is_batch_first(const eager *e, const node *attention, multihead *m)
 {
-    m->enter = own_maker_of(e, m->packed->inputs[0], "Transpose");
+    m->enter = eager_own_maker_of(e, m->packed->inputs[0], "Transpose");
     m->leave = only_reader(e, attention, "Transpose");
     m->flatten = only_reader(e, m->leave, "Reshape");
     m->project = only_reader(e, m->flatten, "Linear");
@@ -254,58 +256,58 @@ static void lower_multihead(eager *e)
     multihead m;
     read_multihead(e, e->node, &m);
     int64_t channels = mul_wrapping(m.heads, m.width);
-    tensor_id packed = tensor_of(e, m.packed->outputs[0]);
-    packed = reshape(e, packed, 4, (const int64_t[]){m.length, m.batch, 3, channels});
-    packed = clone(e, permute(e, packed, (const int64_t[]){2, 0, 1, 3}));
+    tensor_id packed = eager_tensor_of(e, m.packed->outputs[0]);
+    packed = eager_reshape(e, packed, 4, (const int64_t[]){m.length, m.batch, 3, channels});
+    packed = eager_clone(e, eager_permute(e, packed, (const int64_t[]){2, 0, 1, 3}));
     extent heads = {.rank = 4,
                     .dims = {m.batch, m.heads, m.length, m.width},
                     .strides = {channels, m.width, mul_wrapping(m.batch, channels), 1}};
     tensor_id parts[3];
     for (int i = 0; i < 3; i++)
-        parts[i] = view_as(e, "select", packed, &heads);
-    set_result(e, 0, attention(e, parts[0], parts[1], parts[2], NO_TENSOR));
+        parts[i] = eager_view_as(e, "select", packed, &heads);
+    eager_set_result(e, 0, eager_attention(e, parts[0], parts[1], parts[2], NO_TENSOR));
 }
 
 static void lower_native_multihead(eager *e)
 {
     multihead m;
-    const node *unflatten = maker_of(e, e->node->inputs[0], "Reshape");
-    const node *project = maker_of(e, unflatten->inputs[0], "Linear");
-    const node *flatten = maker_of(e, project->inputs[0], "Reshape");
-    const node *leave = maker_of(e, flatten->inputs[0], "Transpose");
-    const node *core = maker_of(e, leave->inputs[0], "ScaledDotProductAttention");
+    const node *unflatten = eager_maker_of(e, e->node->inputs[0], "Reshape");
+    const node *project = eager_maker_of(e, unflatten->inputs[0], "Linear");
+    const node *flatten = eager_maker_of(e, project->inputs[0], "Reshape");
+    const node *leave = eager_maker_of(e, flatten->inputs[0], "Transpose");
+    const node *core = eager_maker_of(e, leave->inputs[0], "ScaledDotProductAttention");
     if (!core || !read_multihead(e, core, &m))
         return; /* it was one when the pattern was found */
-    tensor_id from = tensor_of(e, maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]);
-    tensor_id inputs[7] = {from, from, from, layer_weight(e, m.packed), tensor_of(e, m.packed->inputs[2])};
-    inputs[5] = layer_weight(e, project);
-    inputs[6] = tensor_of(e, project->inputs[2]);
-    extent x = output_extent(e, 0);
-    tensor_id made = launch_new(e, "_native_multi_head_attention", inputs, 7, tensor_dtype(e, from), &x);
+    tensor_id from = eager_tensor_of(e, eager_maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]);
+    tensor_id inputs[7] = {from, from, from, eager_layer_weight(e, m.packed), eager_tensor_of(e, m.packed->inputs[2])};
+    inputs[5] = eager_layer_weight(e, project);
+    inputs[6] = eager_tensor_of(e, project->inputs[2]);
+    extent x = eager_output_extent(e, 0);
+    tensor_id made = eager_launch_new(e, "_native_multi_head_attention", inputs, 7, tensor_dtype(e, from), &x);
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
     double channels = (double)m.heads * (double)m.width, rows = (double)m.length * (double)m.batch;
     double macs = rows * channels * (4 * channels + 2 * (double)m.length);
     k->macs = macs < 4e18 ? (int64_t)macs : INT64_MAX;
     k->flops = macs < 4e18 ? 2 * k->macs : INT64_MAX;
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
-void find_multihead(eager *e, const node *core)
+void eager_find_multihead(eager *e, const node *core)
 {
     multihead m;
     if (e->options->explicit_attention || !read_multihead(e, core, &m))
         return;
     for (int i = 0; i < 3; i++) {
-        absorb(e, m.cut[i]);
-        absorb(e, m.split[i]);
-        absorb(e, m.turn[i]);
+        eager_absorb(e, m.cut[i]);
+        eager_absorb(e, m.split[i]);
+        eager_absorb(e, m.turn[i]);
     }
     if (e->low != DT_UNKNOWN || e->trains || !is_batch_first(e, core, &m)) {
-        replace_rule(e, core, lower_multihead);
+        eager_replace_rule(e, core, lower_multihead);
         return;
     }
     const node *inner[] = {m.enter, m.packed, core, m.leave, m.flatten, m.project, m.unflatten};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-        absorb(e, inner[i]);
-    replace_rule(e, m.back, lower_native_multihead);
+        eager_absorb(e, inner[i]);
+    eager_replace_rule(e, m.back, lower_native_multihead);
 }

@@ -18,8 +18,8 @@ static void read_padding(eager *e, kernel_window *w)
     read_ints(e, "pads", pads, 2 * w->rank, 0);
     bool is_same =
         str_starts(node_attr_string(e->node, "auto_pad", "NOTSET"), "SAME") && !node_is(e->node, "ConvTranspose");
-    extent x = is_same ? tensor_extent(e, input_of(e, 0)) : (extent){0};
-    extent y = is_same ? output_extent(e, 0) : (extent){0};
+    extent x = is_same ? tensor_extent(e, eager_input_of(e, 0)) : (extent){0};
+    extent y = is_same ? eager_output_extent(e, 0) : (extent){0};
     for (int i = 0; i < w->rank; i++) {
         int64_t all = add_saturated(pads[i], pads[w->rank + i]);
         if (is_same && i + 2 < x.rank && i + 2 < y.rank) {
@@ -52,7 +52,7 @@ static kernel *last_kernel(eager *e)
 
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
 
-int64_t convolution_macs(const extent *wide, const extent *weight)
+int64_t eager_convolution_macs(const extent *wide, const extent *weight)
 {
     int64_t taps = 1, macs;
     for (int i = 1; i < weight->rank; i++)
@@ -62,7 +62,7 @@ int64_t convolution_macs(const extent *wide, const extent *weight)
 
 /* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
  * inside. */
-tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
+tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
 {
     extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
     bool last = extent_suggests_channels_last(&xx) || extent_suggests_channels_last(&xw);
@@ -72,22 +72,22 @@ tensor_id convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const 
         extent_contiguous(y);
     bool copies = last ? !extent_is_channels_last(&xx) : !extent_is_contiguous(&xx);
     dtype type = tensor_dtype(e, x);
-    tensor_id made = tensor_new(e, type, y);
-    kernel *k = launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
+    tensor_id made = eager_tensor_new(e, type, y);
+    kernel *k = eager_launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
     k->window = window;
     const extent *wide = window->transposed ? &xx : y; /* each of its elements meets the whole window */
-    k->macs = convolution_macs(wide, &xw);
+    k->macs = eager_convolution_macs(wide, &xw);
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     if (copies) {
         if (last)
             extent_channels_last(&xx);
         else
             extent_contiguous(&xx);
-        launch(e, "clone", &x, 1, tensor_new(e, type, &xx), KERNEL_HIDDEN);
+        eager_launch(e, "clone", &x, 1, eager_tensor_new(e, type, &xx), KERNEL_HIDDEN);
     }
     if (bias != NO_TENSOR) {
-        launch(e, "add_", (const tensor_id[]){made, bias}, 2, made, KERNEL_HIDDEN | KERNEL_IN_PLACE);
-        count_flops(e, 1);
+        eager_launch(e, "add_", (const tensor_id[]){made, bias}, 2, made, KERNEL_HIDDEN | KERNEL_IN_PLACE);
+        eager_count_flops(e, 1);
     }
     return made;
 }
@@ -100,12 +100,12 @@ static tensor_id finish_fused(eager *e, tensor_id y)
     } ACTIVATIONS[] = {{"Relu", "relu"},     {"Sigmoid", "sigmoid"},
                        {"Tanh", "tanh"},     {"LeakyRelu", "leaky_relu"},
                        {"Clip", "hardtanh"}, {"HardSigmoid", "hardsigmoid"}};
-    if (input_of(e, 3) != NO_TENSOR)
-        y = binary(e, "add", y, input_of(e, 3));
+    if (eager_input_of(e, 3) != NO_TENSOR)
+        y = eager_binary(e, "add", y, eager_input_of(e, 3));
     str activation = node_attr_string(e->node, "activation", "");
     for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
         if (str_is(activation, ACTIVATIONS[i].name))
-            return unary(e, ACTIVATIONS[i].aten, y);
+            return eager_unary(e, ACTIVATIONS[i].aten, y);
     return y;
 }
 
@@ -113,22 +113,23 @@ void lower_conv(eager *e)
 {
     bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points stand in between */
     int at = is_quantized ? 3 : 1;
-    tensor_id x = input_of(e, 0), w = input_of(e, at), bias = NO_TENSOR;
+    tensor_id x = eager_input_of(e, 0), w = eager_input_of(e, at), bias = NO_TENSOR;
     if (!node_is(e->node, "ConvInteger"))
-        bias = input_of(e, is_quantized ? 8 : 2);
-    if (x == NO_TENSOR || w == NO_TENSOR || input_rank(e, at) < 3 || input_rank(e, at) != input_rank(e, 0)) {
+        bias = eager_input_of(e, is_quantized ? 8 : 2);
+    if (x == NO_TENSOR || w == NO_TENSOR || eager_input_rank(e, at) < 3 ||
+        eager_input_rank(e, at) != eager_input_rank(e, 0)) {
         lower_unknown(e);
         return;
     }
-    x = to_low(e, x);
-    w = to_low(e, w);
-    bias = to_low(e, bias);
+    x = eager_to_low(e, x);
+    w = eager_to_low(e, w);
+    bias = eager_to_low(e, bias);
     extent xw = tensor_extent(e, w);
     kernel_window *window = new_window(e, xw.rank - 2, xw.dims + 2);
     window->transposed = node_is(e->node, "ConvTranspose");
-    extent y = output_extent(e, 0);
-    tensor_id made = convolution(e, x, w, bias, window, &y);
-    set_result(e, 0, node_is(e->node, "FusedConv") ? finish_fused(e, made) : made);
+    extent y = eager_output_extent(e, 0);
+    tensor_id made = eager_convolution(e, x, w, bias, window, &y);
+    eager_set_result(e, 0, node_is(e->node, "FusedConv") ? finish_fused(e, made) : made);
 }
 
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     extent from = tensor_extent(e, t), x = *y;
     if (extent_suggests_channels_last(&from))
         extent_channels_last(&x);
-    return launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
+    return eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
 /* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before
@@ -146,9 +147,9 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
 static bool is_adaptive(eager *e, const kernel_window *w)
 {
     const node *n = e->node;
-    bool touches = node_is(n, "AveragePool") && !maker_of(e, n->inputs[0], "Pad") &&
+    bool touches = node_is(n, "AveragePool") && !eager_maker_of(e, n->inputs[0], "Pad") &&
                    !node_attr_int(n, "ceil_mode", 0) && !node_attr_int(n, "count_include_pad", 0);
-    extent x = tensor_extent(e, input_of(e, 0));
+    extent x = tensor_extent(e, eager_input_of(e, 0));
     for (int i = 0; touches && i < w->rank; i++)
         touches = w->size[i] == w->stride[i] && w->padding[i] == 0 && w->size[i] > 0 && x.dims[2 + i] % w->size[i] == 0;
     return touches;
@@ -156,9 +157,9 @@ static bool is_adaptive(eager *e, const kernel_window *w)
 
 void lower_pool(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent y = output_extent(e, 0);
-    int rank = input_rank(e, 0) - 2;
+    tensor_id t = eager_input_of(e, 0);
+    extent y = eager_output_extent(e, 0);
+    int rank = eager_input_rank(e, 0) - 2;
     if (rank < 1 || rank > MAX_WINDOW) {
         lower_unknown(e);
         return;
@@ -178,38 +179,38 @@ void lower_pool(eager *e)
         flat.strides[3] = flat.strides[2];
         flat.dims[2] = 1;
         flat.strides[2] = mul_wrapping(flat.dims[3], flat.strides[3]);
-        t = view_as(e, "unsqueeze", t, &flat);
+        t = eager_view_as(e, "unsqueeze", t, &flat);
         y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, y.dims[2]}};
         extent_contiguous(&y);
     }
     tensor_id made = like_input(e, op, t, &y);
     if (e->trains && node_is(e->node, "MaxPool")) { /* positions of the maxima */
         extent x = tensor_extent(e, made);
-        add_output(e, DT_INT64, &x);
+        eager_add_output(e, DT_INT64, &x);
     }
     last_kernel(e)->window = window;
     double taps = 1;
     for (int i = 0; i < rank; i++)
         taps *= (double)size[i];
-    count_flops(e, taps < 1e9 ? taps : 1e9);
-    set_result(e, 0, made);
+    eager_count_flops(e, taps < 1e9 ? taps : 1e9);
+    eager_set_result(e, 0, made);
 }
 
 /* AdaptiveAvgPool2d(1) is a mean; what was written as one was not restrided. */
 void lower_global_pool(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent y = output_extent(e, 0), from = tensor_extent(e, t);
+    tensor_id t = eager_input_of(e, 0);
+    extent y = eager_output_extent(e, 0), from = tensor_extent(e, t);
     const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
-    tensor_id made = launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
+    tensor_id made = eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
     last_kernel(e)->flops = extent_elements(&from);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
         !strstr(e->node->name.ptr, "ReduceMean")) {
         extent_channels_last(&y); /* the module restrides what it got */
-        made = view_as(e, "as_strided_", made, &y);
+        made = eager_view_as(e, "as_strided_", made, &y);
     }
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
@@ -220,13 +221,13 @@ static tensor_id row_of(eager *e, tensor_id t)
     if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
         return t;
     extent x = tensor_extent(e, t);
-    return reshape(e, t, 1, (const int64_t[]){extent_elements(&x)});
+    return eager_reshape(e, t, 1, (const int64_t[]){extent_elements(&x)});
 }
 
-tensor_id normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y)
+tensor_id eager_normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y)
 {
-    tensor_id made = launch_new(e, op, inputs, count, tensor_dtype(e, inputs[0]), y);
-    count_flops(e, (double)e->node->op->flops_per_element);
+    tensor_id made = eager_launch_new(e, op, inputs, count, tensor_dtype(e, inputs[0]), y);
+    eager_count_flops(e, (double)e->node->op->flops_per_element);
     return made;
 }
 
@@ -234,31 +235,31 @@ static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *
 {
     tensor_id inputs[5] = {t};
     for (int i = 1; i < 5; i++)
-        inputs[i] =
-            row_of(e, first_weight + i - 1 < e->node->input_count ? input_of(e, first_weight + i - 1) : NO_TENSOR);
-    return normalised(e, op, inputs, 5, y);
+        inputs[i] = row_of(e, first_weight + i - 1 < e->node->input_count ? eager_input_of(e, first_weight + i - 1)
+                                                                          : NO_TENSOR);
+    return eager_normalised(e, op, inputs, 5, y);
 }
 
 /* What the way back reads again: mean and deviation, of each channel or of each row. */
 static void keep_statistics(eager *e, const extent *x)
 {
-    add_output(e, DT_FLOAT32, x);
-    add_output(e, DT_FLOAT32, x);
+    eager_add_output(e, DT_FLOAT32, x);
+    eager_add_output(e, DT_FLOAT32, x);
 }
 
 /* The number of batches that the running statistics have seen. */
 static void count_batch(eager *e)
 {
     extent number = {.rank = 0};
-    tensor_id counter = tensor_new(e, DT_INT64, &number);
+    tensor_id counter = eager_tensor_new(e, DT_INT64, &number);
     e->out->tensors.items[counter].is_weight = true;
-    launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
+    eager_launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
 }
 
 /* cuDNN's where it takes it: maps, and float32 statistics. */
 void lower_batch_norm(eager *e)
 {
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     extent from = tensor_extent(e, t), y = tensor_extent(e, t);
     bool last = extent_suggests_channels_last(&from);
     if (last)
@@ -266,7 +267,7 @@ void lower_batch_norm(eager *e)
     else
         extent_contiguous(&y);
     if (last ? !extent_is_channels_last(&from) : !extent_is_contiguous(&from))
-        t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &y);
+        t = eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &y);
     bool own = from.rank < 3 || e->options->precision == PRECISION_FP16 || e->options->precision == PRECISION_BF16 ||
                tensor_dtype(e, t) == DT_BFLOAT16;
     if (e->trains)
@@ -277,7 +278,7 @@ void lower_batch_norm(eager *e)
         extent_contiguous(&channels);
         keep_statistics(e, &channels);
     }
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
 /* Exporters let a permutation and its inverse cancel. Where a norm over the last dimension reads what has already been
@@ -286,13 +287,13 @@ static tensor_id through_map(eager *e)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
     value_id v = e->node->inputs[0];
-    const node *turn = reader_of(e, v);
+    const node *turn = eager_reader_of(e, v);
     int32_t count = 0;
     const int64_t *perm = turn && node_is(turn, "Transpose") ? node_attr_ints(turn, "perm", &count) : NULL;
-    if (!e->trains || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || input_rank(e, 0) != 4 ||
+    if (!e->trains || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || eager_input_rank(e, 0) != 4 ||
         e->of_value[turn->outputs[0]] == NO_TENSOR)
-        return input_of(e, 0);
-    return permute(e, e->of_value[turn->outputs[0]], BACK);
+        return eager_input_of(e, 0);
+    return eager_permute(e, e->of_value[turn->outputs[0]], BACK);
 }
 
 /* What a norm reads under autocast. */
@@ -300,13 +301,13 @@ static tensor_id for_norm(eager *e, tensor_id t)
 {
     lower_norms norms = e->options->norms;
     bool is_low = norms == NORMS_LOW || (norms == NORMS_LOW_MAPS && tensor_at(e, t)->rank == 4);
-    return is_low ? to_low(e, t) : to_float(e, t);
+    return is_low ? eager_to_low(e, t) : eager_to_float(e, t);
 }
 
 void lower_layer_norm(eager *e)
 {
     bool is_rms = !node_is(e->node, "LayerNormalization");
-    tensor_id t = is_rms ? to_float(e, through_map(e)) : for_norm(e, through_map(e));
+    tensor_id t = is_rms ? eager_to_float(e, through_map(e)) : for_norm(e, through_map(e));
     extent y = tensor_extent(e, t);
     extent_contiguous(&y);
     tensor_id made = normalise(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", t, &y, 1);
@@ -315,14 +316,14 @@ void lower_layer_norm(eager *e)
         extent_contiguous(&y);
         keep_statistics(e, &y);
     }
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
 void lower_group_norm(eager *e)
 {
-    tensor_id t = for_norm(e, input_of(e, 0));
+    tensor_id t = for_norm(e, eager_input_of(e, 0));
     if (e->options->contiguous_norms)
-        t = contiguous(e, t);
+        t = eager_contiguous(e, t);
     extent y = tensor_extent(e, t);
     if (extent_suggests_channels_last(&y))
         extent_channels_last(&y);
@@ -334,13 +335,13 @@ void lower_group_norm(eager *e)
         extent_contiguous(&groups);
         keep_statistics(e, &groups);
     }
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
 }
 
 /* The weight as a batch of one row for each output channel, through a batch norm. */
 void lower_weight_standardization(eager *e)
 {
-    tensor_id w = input_of(e, 0);
+    tensor_id w = eager_input_of(e, 0);
     extent x = tensor_extent(e, w);
     if (x.rank < 2) {
         lower_unknown(e);
@@ -349,31 +350,31 @@ void lower_weight_standardization(eager *e)
     int64_t rest = 1;
     for (int i = 1; i < x.rank; i++)
         rest = mul_wrapping(rest, x.dims[i]);
-    w = reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
+    w = eager_reshape(e, w, 3, (const int64_t[]){1, x.dims[0], rest});
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);
-    tensor_id gain = input_of(e, 1);
+    tensor_id gain = eager_input_of(e, 1);
     if (gain == NO_TENSOR && e->has_gains) { /* folded by the exporter */
         extent row = {.rank = x.rank, .dims = {x.dims[0]}};
         for (int i = 1; i < x.rank; i++)
             row.dims[i] = 1;
         extent_contiguous(&row);
-        gain = tensor_new(e, e->weight_dtype, &row);
+        gain = eager_tensor_new(e, e->weight_dtype, &row);
         e->out->tensors.items[gain].is_weight = true;
     }
     if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* ones, for the export's sake */
         gain = NO_TENSOR;
     if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
-        gain = unary(e, "mul", gain);
+        gain = eager_unary(e, "mul", gain);
     tensor_id inputs[2] = {w, row_of(e, gain)};
-    w = launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
-    count_flops(e, (double)e->node->op->flops_per_element);
+    w = eager_launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
+    eager_count_flops(e, (double)e->node->op->flops_per_element);
     if (e->trains) {
         extent rows = {.rank = 1, .dims = {x.dims[0]}};
         extent_contiguous(&rows);
         keep_statistics(e, &rows);
     }
-    set_result(e, 0, reshape(e, w, x.rank, x.dims));
+    eager_set_result(e, 0, eager_reshape(e, w, x.rank, x.dims));
 }
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
@@ -381,14 +382,14 @@ void lower_weight_standardization(eager *e)
 /* On autocast's list of what runs in float32. */
 void lower_resize(eager *e)
 {
-    tensor_id t = to_float(e, input_of(e, 0));
-    extent y = output_extent(e, 0);
+    tensor_id t = eager_to_float(e, eager_input_of(e, 0));
+    extent y = eager_output_extent(e, 0);
     str mode = node_attr_string(e->node, "mode", "nearest");
     const char *op = str_is(mode, "linear")  ? "upsample_bilinear2d"
                      : str_is(mode, "cubic") ? "upsample_bicubic2d"
                                              : "upsample_nearest2d";
     if (node_attr_int(e->node, "antialias", 0))
         op = str_is(mode, "cubic") ? "_upsample_bicubic2d_aa" : "_upsample_bilinear2d_aa";
-    set_result(e, 0, like_input(e, op, t, &y));
-    count_flops(e, 4);
+    eager_set_result(e, 0, like_input(e, op, t, &y));
+    eager_count_flops(e, 4);
 }

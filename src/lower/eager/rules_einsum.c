@@ -78,9 +78,9 @@ static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, cons
         if (own >= 0)
             places[own] = (int8_t)i;
     }
-    tensor_id made = view_as(e, "permute", t, &x);
+    tensor_id made = eager_view_as(e, "permute", t, &x);
     if (e->trains)
-        note_turn(e, places, from.rank);
+        eager_note_turn(e, places, from.rank);
     return made;
 }
 
@@ -128,7 +128,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
     n = append(order, n, p.left, p.left_count);
     n = append(order, n, p.summed, p.summed_count);
     append(order, n, p.right, p.right_count);
-    a = reshape(e, permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
+    a = eager_reshape(e, eager_permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
     /* The product has its dimensions in the order of the left operand. */
     extent y = {.rank = xa.rank};
     int64_t back[MAX_PLACED_RANK] = {0};
@@ -141,9 +141,9 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
     n = append(order, n, p.summed, p.summed_count);
     n = append(order, n, p.right, p.right_count);
     append(order, n, p.left, p.left_count);
-    b = reshape(e, permute(e, b, order), 3, (const int64_t[]){p.both_size, p.summed_size, p.right_size});
-    tensor_id c = batched_product(e, a, b);
-    return permute(e, reshape(e, c, y.rank, y.dims), back);
+    b = eager_reshape(e, eager_permute(e, b, order), 3, (const int64_t[]){p.both_size, p.summed_size, p.right_size});
+    tensor_id c = eager_batched_product(e, a, b);
+    return eager_permute(e, eager_reshape(e, c, y.rank, y.dims), back);
 }
 
 void lower_einsum(eager *e)
@@ -152,7 +152,7 @@ void lower_einsum(eager *e)
     int ranks[3];
     const node *n = e->node;
     bool has_both = n->input_count == 2 && n->inputs[0] != NO_VALUE && n->inputs[1] != NO_VALUE;
-    const int operand_ranks[2] = {has_both ? input_rank(e, 0) : 0, has_both ? input_rank(e, 1) : 0};
+    const int operand_ranks[2] = {has_both ? eager_input_rank(e, 0) : 0, has_both ? eager_input_rank(e, 1) : 0};
     bool is_pair = has_both && read_terms(node_attr_string(n, "equation", ""), operand_ranks, terms, ranks) &&
                    ranks[LEFT] == operand_ranks[LEFT] && ranks[RIGHT] == operand_ranks[RIGHT];
     labels all = {.count = 0};
@@ -172,7 +172,7 @@ void lower_einsum(eager *e)
         lower_unknown(e);
         return;
     }
-    tensor_id a = spread(e, to_low(e, input_of(e, 0)), terms[LEFT], ranks[LEFT], &all);
-    tensor_id b = spread(e, to_low(e, input_of(e, 1)), terms[RIGHT], ranks[RIGHT], &all);
-    set_result(e, 0, multiply(e, a, b, all.kept));
+    tensor_id a = spread(e, eager_to_low(e, eager_input_of(e, 0)), terms[LEFT], ranks[LEFT], &all);
+    tensor_id b = spread(e, eager_to_low(e, eager_input_of(e, 1)), terms[RIGHT], ranks[RIGHT], &all);
+    eager_set_result(e, 0, multiply(e, a, b, all.kept));
 }

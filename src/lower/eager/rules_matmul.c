@@ -23,7 +23,7 @@ static tensor_id mm(eager *e, tensor_id bias, tensor_id a, tensor_id b)
     extent x = {.rank = 2, .dims = {tensor_at(e, a)->dims[0], tensor_at(e, b)->dims[1]}};
     extent_contiguous(&x);
     tensor_id inputs[3] = {bias, a, b};
-    tensor_id made = launch_new(e, bias == NO_TENSOR ? "mm" : "addmm", inputs, 3, tensor_dtype(e, a), &x);
+    tensor_id made = eager_launch_new(e, bias == NO_TENSOR ? "mm" : "addmm", inputs, 3, tensor_dtype(e, a), &x);
     count_macs(e, tensor_at(e, a)->dims[1]);
     return made;
 }
@@ -45,13 +45,13 @@ static bool folds(const extent *x)
     return true;
 }
 
-tensor_id batched_product(eager *e, tensor_id a, tensor_id b)
+tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b)
 {
     const placed_tensor *pa = tensor_at(e, a);
     int64_t inner = pa->dims[2];
     extent y = {.rank = 3, .dims = {pa->dims[0], pa->dims[1], tensor_at(e, b)->dims[2]}};
     extent_contiguous(&y);
-    tensor_id made = launch_new(e, "bmm", (const tensor_id[]){a, b}, 2, tensor_dtype(e, a), &y);
+    tensor_id made = eager_launch_new(e, "bmm", (const tensor_id[]){a, b}, 2, tensor_dtype(e, a), &y);
     count_macs(e, inner);
     return made;
 }
@@ -69,44 +69,45 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     int64_t batch = product(x.dims, lead);
     x.dims[lead] = m;
     x.dims[lead + 1] = k;
-    a = reshape(e, expand(e, a, x.rank, x.dims), 3, (const int64_t[]){batch, m, k});
+    a = eager_reshape(e, eager_expand(e, a, x.rank, x.dims), 3, (const int64_t[]){batch, m, k});
     x.dims[lead] = xb.dims[xb.rank - 2];
     x.dims[lead + 1] = n;
-    b = reshape(e, expand(e, b, x.rank, x.dims), 3, (const int64_t[]){batch, xb.dims[xb.rank - 2], n});
+    b = eager_reshape(e, eager_expand(e, b, x.rank, x.dims), 3, (const int64_t[]){batch, xb.dims[xb.rank - 2], n});
     x.dims[lead] = m;
-    return reshape(e, batched_product(e, a, b), x.rank, x.dims);
+    return eager_reshape(e, eager_batched_product(e, a, b), x.rank, x.dims);
 }
 
 /* Where the gradient of the matrix is needed, folding spares its many copies: always done. */
-tensor_id matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
+tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
     if (xa.rank == 2 && xb.rank == 2)
         return mm(e, NO_TENSOR, a, b);
     if (xa.rank >= 3 && xb.rank == 2 && (folds_always || e->trains || folds(&xa))) {
         int64_t rows = product(xa.dims, xa.rank - 1);
-        tensor_id flat = reshape(e, a, 2, (const int64_t[]){rows, xa.dims[xa.rank - 1]});
+        tensor_id flat = eager_reshape(e, a, 2, (const int64_t[]){rows, xa.dims[xa.rank - 1]});
         xa.dims[xa.rank - 1] = xb.dims[1];
-        return reshape(e, mm(e, NO_TENSOR, flat, b), xa.rank, xa.dims);
+        return eager_reshape(e, mm(e, NO_TENSOR, flat, b), xa.rank, xa.dims);
     }
     return batched(e, a, b);
 }
 
-tensor_id linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
+tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 {
-    x = to_low(e, x);
-    weight = transpose_last(e, to_low(e, weight));
-    bias = to_low(e, bias);
+    x = eager_to_low(e, x);
+    weight = eager_transpose_last(e, eager_to_low(e, weight));
+    bias = eager_to_low(e, bias);
     extent shape = tensor_extent(e, x);
     if (bias != NO_TENSOR && (shape.rank == 2 || extent_is_contiguous(&shape))) {
         int64_t rows = product(shape.dims, shape.rank - 1);
-        tensor_id flat = shape.rank == 2 ? x : reshape(e, x, 2, (const int64_t[]){rows, shape.dims[shape.rank - 1]});
+        tensor_id flat =
+            shape.rank == 2 ? x : eager_reshape(e, x, 2, (const int64_t[]){rows, shape.dims[shape.rank - 1]});
         tensor_id y = mm(e, bias, flat, weight);
         shape.dims[shape.rank - 1] = tensor_at(e, weight)->dims[1];
-        return shape.rank == 2 ? y : reshape(e, y, shape.rank, shape.dims);
+        return shape.rank == 2 ? y : eager_reshape(e, y, shape.rank, shape.dims);
     }
-    tensor_id y = matmul(e, x, weight, true);
-    return bias == NO_TENSOR ? y : binary(e, "add", y, bias);
+    tensor_id y = eager_matmul(e, x, weight, true);
+    return bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias);
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
@@ -118,22 +119,23 @@ static bool is_turned_parameter(eager *e, str name)
     if (str_starts(name, "onnx::"))
         return true;
     /* A layer is a module of its own: what it reads comes from outside. */
-    const node *before = maker_of(e, e->node->inputs[0], NULL);
-    return str_ends(name, "/Transpose_output_0") && !(before && str_eq(node_scope(before), node_scope(e->node)));
+    const node *before = eager_maker_of(e, e->node->inputs[0], NULL);
+    return str_ends(name, "/Transpose_output_0") &&
+           !(before && str_eq(eager_node_scope(before), eager_node_scope(e->node)));
 }
 
 /* The parameter (out, in) that the exporter stored the other way round. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
-    tensor_id t = tensor_of(e, v);
+    tensor_id t = eager_tensor_of(e, v);
     const value *val = &e->net->values.items[v];
     if (!tensor_at(e, t)->is_weight)
-        return transpose_last(e, t);
+        return eager_transpose_last(e, t);
     if (tensor_at(e, t)->is_turned)
         return t;
     extent turned = {.rank = 2, .dims = {val->dims[1], val->dims[0]}};
     extent_contiguous(&turned);
-    tensor_id made = tensor_new(e, tensor_at(e, t)->dtype, &turned);
+    tensor_id made = eager_tensor_new(e, tensor_at(e, t)->dtype, &turned);
     placed_tensor *w = &e->out->tensors.items[made];
     w->is_weight = w->is_turned = true;
     w->value = v;
@@ -146,27 +148,28 @@ static tensor_id plain_product(eager *e, tensor_id x, value_id v)
 {
     const value *val = &e->net->values.items[v];
     bool is_transposed = val->is_initializer && strstr(val->name.ptr, "/Transpose") != NULL;
-    tensor_id weight = is_transposed ? transpose_last(e, linear_weight(e, v)) : tensor_of(e, v);
-    x = to_low(e, x);
-    weight = to_low(e, weight);
-    return matmul(e, x, weight, val->is_initializer && !is_transposed);
+    tensor_id weight = is_transposed ? eager_transpose_last(e, linear_weight(e, v)) : eager_tensor_of(e, v);
+    x = eager_to_low(e, x);
+    weight = eager_to_low(e, weight);
+    return eager_matmul(e, x, weight, val->is_initializer && !is_transposed);
 }
 
-tensor_id layer_weight(eager *e, const node *n)
+tensor_id eager_layer_weight(eager *e, const node *n)
 {
     value_id w = n->inputs[1];
-    return node_attr_int(n, "transB", 0) ? tensor_of(e, w) : linear_weight(e, w);
+    return node_attr_int(n, "transB", 0) ? eager_tensor_of(e, w) : linear_weight(e, w);
 }
 
 static bool are_matrices(eager *e, int a, int b)
 {
-    return input_of(e, a) != NO_TENSOR && input_of(e, b) != NO_TENSOR && input_rank(e, a) >= 2 && input_rank(e, b) >= 2;
+    return eager_input_of(e, a) != NO_TENSOR && eager_input_of(e, b) != NO_TENSOR && eager_input_rank(e, a) >= 2 &&
+           eager_input_rank(e, b) >= 2;
 }
 
 /* A weight that the file has in more dimensions, (in, heads, size) or (heads, size, out): seen as a matrix. */
 static bool is_split_weight(eager *e)
 {
-    const placed_tensor *x = tensor_at(e, input_of(e, 0)), *w = tensor_at(e, input_of(e, 1));
+    const placed_tensor *x = tensor_at(e, eager_input_of(e, 0)), *w = tensor_at(e, eager_input_of(e, 1));
     extent own = extent_of(w);
     int64_t in = x->dims[x->rank - 1];
     return w->rank > 2 && w->is_weight && extent_is_contiguous(&own) && in > 0 && extent_elements(&own) % in == 0 &&
@@ -175,13 +178,14 @@ static bool is_split_weight(eager *e)
 
 static void lower_split_linear(eager *e)
 {
-    tensor_id x = to_low(e, input_of(e, 0)), w = input_of(e, 1), bias = to_low(e, input_of(e, 2));
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0)), w = eager_input_of(e, 1),
+              bias = eager_to_low(e, eager_input_of(e, 2));
     extent own = tensor_extent(e, w), shape = tensor_extent(e, x), matrix = {.rank = 2};
     matrix.dims[0] = shape.dims[shape.rank - 1];
     matrix.dims[1] = extent_elements(&own) / matrix.dims[0];
     extent_contiguous(&matrix);
-    tensor_id y = matmul(e, x, to_low(e, view_as(e, "view", w, &matrix)), true);
-    set_result(e, 0, bias == NO_TENSOR ? y : binary(e, "add", y, bias));
+    tensor_id y = eager_matmul(e, x, eager_to_low(e, eager_view_as(e, "view", w, &matrix)), true);
+    eager_set_result(e, 0, bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias));
 }
 
 void lower_linear(eager *e)
@@ -190,68 +194,70 @@ void lower_linear(eager *e)
         lower_split_linear(e);
         return;
     }
-    if (!are_matrices(e, 0, 1) || input_rank(e, 1) != 2) {
+    if (!are_matrices(e, 0, 1) || eager_input_rank(e, 1) != 2) {
         lower_unknown(e);
         return;
     }
     bool is_out_in = node_attr_int(e->node, "transB", 0) != 0;
     value_id w = e->node->inputs[1];
-    tensor_id bias = input_of(e, 2);
+    tensor_id bias = eager_input_of(e, 2);
     if (is_out_in) {
-        set_result(e, 0, linear(e, input_of(e, 0), tensor_of(e, w), bias));
-    } else if (bias == NO_TENSOR && tensor_of(e, w) != NO_TENSOR &&
+        eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), eager_tensor_of(e, w), bias));
+    } else if (bias == NO_TENSOR && eager_tensor_of(e, w) != NO_TENSOR &&
                !is_turned_parameter(e, e->net->values.items[w].name)) {
-        set_result(e, 0, plain_product(e, input_of(e, 0), w));
+        eager_set_result(e, 0, plain_product(e, eager_input_of(e, 0), w));
     } else {
-        set_result(e, 0, linear(e, input_of(e, 0), linear_weight(e, w), bias));
+        eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), linear_weight(e, w), bias));
     }
 }
 
 void lower_gemm(eager *e)
 {
-    if (!are_matrices(e, 0, 1) || input_rank(e, 0) != 2 || input_rank(e, 1) != 2) {
+    if (!are_matrices(e, 0, 1) || eager_input_rank(e, 0) != 2 || eager_input_rank(e, 1) != 2) {
         lower_unknown(e);
         return;
     }
-    tensor_id a = to_low(e, input_of(e, 0)), b = to_low(e, input_of(e, 1)), c = to_low(e, input_of(e, 2));
+    tensor_id a = eager_to_low(e, eager_input_of(e, 0)), b = eager_to_low(e, eager_input_of(e, 1)),
+              c = eager_to_low(e, eager_input_of(e, 2));
     if (node_attr_int(e->node, "transA", 0))
-        a = transpose_last(e, a);
+        a = eager_transpose_last(e, a);
     if (node_attr_int(e->node, "transB", 0))
-        b = transpose_last(e, b);
-    set_result(e, 0, mm(e, c, a, b));
+        b = eager_transpose_last(e, b);
+    eager_set_result(e, 0, mm(e, c, a, b));
 }
 
 void lower_matmul(eager *e)
 {
     int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* behind scale and zero point */
     bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
-    bool has_both = input_of(e, 0) != NO_TENSOR && input_of(e, at) != NO_TENSOR;
-    bool has_vector = has_both && node_is(e->node, "MatMul") && (input_rank(e, 0) == 1 || input_rank(e, at) == 1);
+    bool has_both = eager_input_of(e, 0) != NO_TENSOR && eager_input_of(e, at) != NO_TENSOR;
+    bool has_vector =
+        has_both && node_is(e->node, "MatMul") && (eager_input_rank(e, 0) == 1 || eager_input_rank(e, at) == 1);
     if ((!are_matrices(e, 0, at) && !has_vector) || is_rotated) {
         lower_unknown(e);
         return;
     }
-    tensor_id a = input_of(e, 0), b = input_of(e, at);
+    tensor_id a = eager_input_of(e, 0), b = eager_input_of(e, at);
     if (has_vector) { /* a row in front, a column behind: views */
-        if (input_rank(e, 0) == 1)
-            a = reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
-        if (input_rank(e, at) == 1)
-            b = reshape(e, b, 2, (const int64_t[]){tensor_at(e, b)->dims[0], 1});
+        if (eager_input_rank(e, 0) == 1)
+            a = eager_reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
+        if (eager_input_rank(e, at) == 1)
+            b = eager_reshape(e, b, 2, (const int64_t[]){tensor_at(e, b)->dims[0], 1});
     }
     if (node_is(e->node, "FusedMatMul")) {
-        a = node_attr_int(e->node, "transA", 0) ? transpose_last(e, a) : a;
-        b = node_attr_int(e->node, "transB", 0) ? transpose_last(e, b) : b;
+        a = node_attr_int(e->node, "transA", 0) ? eager_transpose_last(e, a) : a;
+        b = node_attr_int(e->node, "transB", 0) ? eager_transpose_last(e, b) : b;
     }
     bool exact = tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float;
-    a = exact ? a : to_low(e, a);
-    b = exact ? b : to_low(e, b);
-    tensor_id y = matmul(e, a, b, false);
+    a = exact ? a : eager_to_low(e, a);
+    b = exact ? b : eager_to_low(e, b);
+    tensor_id y = eager_matmul(e, a, b, false);
     if (has_vector) {
-        extent x = output_extent(e, 0);
-        y = reshape(e, y, x.rank, x.dims);
+        extent x = eager_output_extent(e, 0);
+        y = eager_reshape(e, y, x.rank, x.dims);
     }
     e->out->tensors.items[y].keeps_float = exact;
-    set_result(e, 0, y);
+    eager_set_result(e, 0, y);
 }
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
@@ -260,7 +266,7 @@ void lower_matmul(eager *e)
  * padded. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
-    bias = to_low(e, bias);
+    bias = eager_to_low(e, bias);
     extent x = tensor_extent(e, bias);
     bool aligned = true;
     for (int i = 0; i + 1 < x.rank; i++)
@@ -269,11 +275,11 @@ static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
         extent padded = x;
         padded.dims[x.rank - 1] += 8 - x.dims[x.rank - 1] % 8;
         extent_contiguous(&padded);
-        bias = launch_new(e, "constant_pad_nd", &bias, 1, tensor_dtype(e, bias), &padded);
+        bias = eager_launch_new(e, "constant_pad_nd", &bias, 1, tensor_dtype(e, bias), &padded);
         memcpy(x.strides, padded.strides, sizeof x.strides);
-        bias = view_as(e, "slice", bias, &x);
+        bias = eager_view_as(e, "slice", bias, &x);
     }
-    return x.rank <= scores->rank ? expand(e, bias, scores->rank, scores->dims) : bias;
+    return x.rank <= scores->rank ? eager_expand(e, bias, scores->rank, scores->dims) : bias;
 }
 
 /* Flash attention wants heads of a multiple of eight elements. */
@@ -285,7 +291,7 @@ static tensor_id aligned_heads(eager *e, tensor_id t)
         return t;
     x.dims[3] += 8 - rest;
     extent_contiguous(&x);
-    return launch_new(e, "constant_pad_nd", &t, 1, tensor_dtype(e, t), &x);
+    return eager_launch_new(e, "constant_pad_nd", &t, 1, tensor_dtype(e, t), &x);
 }
 
 static tensor_id batch_of_one(eager *e, tensor_id t)
@@ -296,17 +302,17 @@ static tensor_id batch_of_one(eager *e, tensor_id t)
     x.dims[0] = 1;
     x.strides[0] = mul_wrapping(x.dims[1], x.strides[1]);
     x.rank++;
-    return view_as(e, "unsqueeze", t, &x);
+    return eager_view_as(e, "unsqueeze", t, &x);
 }
 
-tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
+tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
-    q = to_low(e, q);
-    k = to_low(e, k);
-    v = to_low(e, v);
+    q = eager_to_low(e, q);
+    k = eager_to_low(e, k);
+    v = eager_to_low(e, v);
     int64_t width = tensor_at(e, v)->dims[3];
     /* Flash attention takes no values that are wider or narrower than the keys. */
-    bool is_flash = bias == NO_TENSOR && is_low(tensor_dtype(e, q)) && tensor_at(e, q)->dims[3] == width;
+    bool is_flash = bias == NO_TENSOR && eager_is_low(tensor_dtype(e, q)) && tensor_at(e, q)->dims[3] == width;
     if (is_flash) {
         q = aligned_heads(e, q);
         k = aligned_heads(e, k);
@@ -323,7 +329,7 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
         extent_heads_last(&x);
     }
     const char *op = is_flash ? "_scaled_dot_product_flash_attention" : "_scaled_dot_product_efficient_attention";
-    tensor_id y = launch_new(e, op, (const tensor_id[]){q, k, v, bias}, 4, tensor_dtype(e, q), &x);
+    tensor_id y = eager_launch_new(e, op, (const tensor_id[]){q, k, v, bias}, 4, tensor_dtype(e, q), &x);
     kernel *made = &e->out->kernels.items[e->out->kernels.count - 1];
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
@@ -331,11 +337,11 @@ tensor_id attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id b
     if (e->trains) { /* the sums of the softmax, in logarithms */
         extent sums = {.rank = 3, .dims = {xq.dims[0], xq.dims[1], xq.dims[2]}};
         extent_contiguous(&sums);
-        add_output(e, DT_FLOAT32, &sums);
+        eager_add_output(e, DT_FLOAT32, &sums);
     }
     if (x.dims[3] != width) {
         x.dims[3] = width;
-        y = view_as(e, "slice", y, &x);
+        y = eager_view_as(e, "slice", y, &x);
     }
     return y;
 }
@@ -346,49 +352,50 @@ static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_i
 {
     bool scales_queries = tensor_at(e, q)->rank == 3;
     if (scales_queries)
-        q = unary(e, "div", q);
-    q = to_low(e, q);
-    k = to_low(e, k);
-    tensor_id scores = matmul(e, q, transpose_last(e, k), false);
+        q = eager_unary(e, "div", q);
+    q = eager_to_low(e, q);
+    k = eager_to_low(e, k);
+    tensor_id scores = eager_matmul(e, q, eager_transpose_last(e, k), false);
     if (!scales_queries)
-        scores = unary(e, "mul", scores);
+        scores = eager_unary(e, "mul", scores);
     if (bias != NO_TENSOR)
-        scores = binary(e, "add", scores, bias);
-    tensor_id weights = to_low(e, softmax(e, "_softmax", scores));
-    return matmul(e, weights, to_low(e, v), false);
+        scores = eager_binary(e, "add", scores, bias);
+    tensor_id weights = eager_to_low(e, eager_softmax(e, "_softmax", scores));
+    return eager_matmul(e, weights, eager_to_low(e, v), false);
 }
 
-tensor_id attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type)
+tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type)
 {
-    q = to_low(e, q);
-    k = to_low(e, k);
-    *v = to_low(e, *v);
+    q = eager_to_low(e, q);
+    k = eager_to_low(e, k);
+    *v = eager_to_low(e, *v);
     *type = tensor_dtype(e, q);
-    if (is_low(*type) && e->options->steps != STEPS_HALF) {
-        q = cast(e, q, DT_FLOAT32);
-        k = cast(e, k, DT_FLOAT32);
-        *v = cast(e, *v, DT_FLOAT32);
+    if (eager_is_low(*type) && e->options->steps != STEPS_HALF) {
+        q = eager_cast(e, q, DT_FLOAT32);
+        k = eager_cast(e, k, DT_FLOAT32);
+        *v = eager_cast(e, *v, DT_FLOAT32);
     }
-    q = unary(e, "mul", q);
-    k = unary(e, "mul", transpose_last(e, k));
-    return matmul(e, q, k, false);
+    q = eager_unary(e, "mul", q);
+    k = eager_unary(e, "mul", eager_transpose_last(e, k));
+    return eager_matmul(e, q, k, false);
 }
 
 /* Three dimensions with a bias, up to PyTorch 2.9; since 2.5 rows of which nothing is left are set to zero. */
 static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     dtype type;
-    tensor_id scores = attention_scores(e, q, k, &v, &type);
+    tensor_id scores = eager_attention_scores(e, q, k, &v, &type);
     if (bias != NO_TENSOR)
-        launch(e, "add_", (const tensor_id[]){scores, bias}, 2, scores, KERNEL_IN_PLACE);
+        eager_launch(e, "add_", (const tensor_id[]){scores, bias}, 2, scores, KERNEL_IN_PLACE);
     extent x = tensor_extent(e, scores);
     extent_contiguous(&x);
-    tensor_id weights = launch_new(e, "_softmax", &scores, 1, tensor_dtype(e, scores), &x);
+    tensor_id weights = eager_launch_new(e, "_softmax", &scores, 1, tensor_dtype(e, scores), &x);
     if (e->options->steps == STEPS_FLOAT) {
-        tensor_id is_masked = launch_new(e, "eq", &scores, 1, DT_BOOL, &x);
-        weights = launch_new(e, "where", (const tensor_id[]){is_masked, weights}, 2, tensor_dtype(e, weights), &x);
+        tensor_id is_masked = eager_launch_new(e, "eq", &scores, 1, DT_BOOL, &x);
+        weights =
+            eager_launch_new(e, "where", (const tensor_id[]){is_masked, weights}, 2, tensor_dtype(e, weights), &x);
     }
-    return cast(e, matmul(e, weights, v, false), type);
+    return eager_cast(e, eager_matmul(e, weights, v, false), type);
 }
 
 /* Are keys and values parts of one tensor? Queries may have been pooled. */
@@ -396,8 +403,8 @@ static bool is_packed(eager *e)
 {
     const node *from = NULL;
     for (int i = 1; i < 3; i++) {
-        const node *part = maker_of(e, e->node->inputs[i], "Squeeze");
-        const node *split = part ? maker_of(e, part->inputs[0], "Split") : NULL;
+        const node *part = eager_maker_of(e, e->node->inputs[i], "Squeeze");
+        const node *split = part ? eager_maker_of(e, part->inputs[0], "Split") : NULL;
         if (!split || (from && split != from))
             return false;
         from = split;
@@ -408,21 +415,22 @@ static bool is_packed(eager *e)
 void lower_attention(eager *e)
 {
     const node *n = e->node;
-    tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
-    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || input_rank(e, 0) > 4 || input_rank(e, 0) < 3 ||
-        input_rank(e, 1) != input_rank(e, 0) || input_rank(e, 2) != input_rank(e, 0)) {
+    tensor_id q = eager_input_of(e, 0), k = eager_input_of(e, 1), v = eager_input_of(e, 2), bias = eager_input_of(e, 3);
+    if (q == NO_TENSOR || k == NO_TENSOR || v == NO_TENSOR || eager_input_rank(e, 0) > 4 ||
+        eager_input_rank(e, 0) < 3 || eager_input_rank(e, 1) != eager_input_rank(e, 0) ||
+        eager_input_rank(e, 2) != eager_input_rank(e, 0)) {
         lower_unknown(e);
         return;
     }
     static const int64_t SWAP[] = {0, 2, 1, 3};
-    bool heads_behind = node_attr_int(n, "heads_behind", 0) != 0 && input_rank(e, 0) == 4;
+    bool heads_behind = node_attr_int(n, "heads_behind", 0) != 0 && eager_input_rank(e, 0) == 4;
     if (heads_behind) {
-        q = permute(e, q, SWAP);
-        k = permute(e, k, SWAP);
-        v = permute(e, v, SWAP);
+        q = eager_permute(e, q, SWAP);
+        k = eager_permute(e, k, SWAP);
+        v = eager_permute(e, v, SWAP);
     }
-    bool is_flat = input_rank(e, 0) == 3 && bias != NO_TENSOR && e->options->steps != STEPS_NEWEST && !e->trains;
-    if (input_rank(e, 0) == 3 && !e->options->explicit_attention && !is_flat) {
+    bool is_flat = eager_input_rank(e, 0) == 3 && bias != NO_TENSOR && e->options->steps != STEPS_NEWEST && !e->trains;
+    if (eager_input_rank(e, 0) == 3 && !e->options->explicit_attention && !is_flat) {
         q = batch_of_one(e, q);
         k = batch_of_one(e, k);
         v = batch_of_one(e, v);
@@ -430,23 +438,23 @@ void lower_attention(eager *e)
     }
     bool upright = node_attr_int(n, "upright", 0) != 0;
     if (upright) {
-        q = transpose_last(e, q);
-        k = transpose_last(e, k);
-        v = transpose_last(e, v);
+        q = eager_transpose_last(e, q);
+        k = eager_transpose_last(e, k);
+        v = eager_transpose_last(e, v);
     } else if (node_attr_int(n, "key_transposed", 0)) {
-        k = transpose_last(e, k);
+        k = eager_transpose_last(e, k);
     }
     if (e->has_steps && bias == NO_TENSOR && is_packed(e)) {
         /* Networks that attend within windows and, later, over the whole: the operands of the latter are copied. */
-        q = contiguous(e, q);
-        k = contiguous(e, k);
-        v = contiguous(e, v);
+        q = eager_contiguous(e, q);
+        k = eager_contiguous(e, k);
+        v = eager_contiguous(e, v);
     }
     tensor_id y = e->options->explicit_attention ? attention_in_steps(e, q, k, v, bias)
                   : is_flat                      ? attention_by_math(e, q, k, v, bias)
-                                                 : attention(e, q, k, v, bias);
-    y = upright ? transpose_last(e, y) : y;
-    set_result(e, 0, heads_behind ? permute(e, y, SWAP) : y);
+                                                 : eager_attention(e, q, k, v, bias);
+    y = upright ? eager_transpose_last(e, y) : y;
+    eager_set_result(e, 0, heads_behind ? eager_permute(e, y, SWAP) : y);
 }
 
 /* ---- ONNX's attention: with a cache, heads of keys that queries share ---------------------------------------------- */
@@ -457,8 +465,8 @@ static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
     extent x = tensor_extent(e, t);
     if (x.rank == 4 || heads < 1 || x.dims[2] % heads)
         return t;
-    t = reshape(e, t, 4, (const int64_t[]){x.dims[0], x.dims[1], heads, x.dims[2] / heads});
-    return permute(e, t, (const int64_t[]){0, 2, 1, 3});
+    t = eager_reshape(e, t, 4, (const int64_t[]){x.dims[0], x.dims[1], heads, x.dims[2] / heads});
+    return eager_permute(e, t, (const int64_t[]){0, 2, 1, 3});
 }
 
 /* What is in the cache, and the new behind it: the whole is copied in every pass. */
@@ -469,7 +477,7 @@ static tensor_id append(eager *e, tensor_id past, tensor_id t)
     extent x = tensor_extent(e, t);
     x.dims[2] += tensor_at(e, past)->dims[2];
     extent_contiguous(&x);
-    return launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
+    return eager_launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
 }
 
 /* Each head of keys as often as queries share it, in memory of its own. */
@@ -480,28 +488,28 @@ static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
         return t;
     extent wide = {.rank = 5, .dims = {x.dims[0], x.dims[1], heads / x.dims[1], x.dims[2], x.dims[3]}};
     const int64_t one[] = {x.dims[0], x.dims[1], 1, x.dims[2], x.dims[3]};
-    t = clone(e, expand(e, reshape(e, t, 5, one), 5, wide.dims));
-    return reshape(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
+    t = eager_clone(e, eager_expand(e, eager_reshape(e, t, 5, one), 5, wide.dims));
+    return eager_reshape(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
 }
 
 void lower_onnx_attention(eager *e)
 {
     const node *n = e->node;
-    tensor_id q = input_of(e, 0), k = input_of(e, 1), v = input_of(e, 2), bias = input_of(e, 3);
-    int rank = input_rank(e, 0);
-    bool is_sound = n->op->domain[0] == '\0' && (rank == 3 || rank == 4) && input_rank(e, 1) == rank &&
-                    input_rank(e, 2) == rank && (n->output_count < 4 || n->outputs[3] == NO_VALUE);
-    if (!is_sound || (input_of(e, 4) == NO_TENSOR) != (input_of(e, 5) == NO_TENSOR)) {
+    tensor_id q = eager_input_of(e, 0), k = eager_input_of(e, 1), v = eager_input_of(e, 2), bias = eager_input_of(e, 3);
+    int rank = eager_input_rank(e, 0);
+    bool is_sound = n->op->domain[0] == '\0' && (rank == 3 || rank == 4) && eager_input_rank(e, 1) == rank &&
+                    eager_input_rank(e, 2) == rank && (n->output_count < 4 || n->outputs[3] == NO_VALUE);
+    if (!is_sound || (eager_input_of(e, 4) == NO_TENSOR) != (eager_input_of(e, 5) == NO_TENSOR)) {
         lower_unknown(e);
         return;
     }
     q = heads_first(e, q, node_attr_int(n, "q_num_heads", 0));
-    k = append(e, input_of(e, 4), heads_first(e, k, node_attr_int(n, "kv_num_heads", 0)));
-    v = append(e, input_of(e, 5), heads_first(e, v, node_attr_int(n, "kv_num_heads", 0)));
+    k = append(e, eager_input_of(e, 4), heads_first(e, k, node_attr_int(n, "kv_num_heads", 0)));
+    v = append(e, eager_input_of(e, 5), heads_first(e, v, node_attr_int(n, "kv_num_heads", 0)));
     if (n->output_count > 1 && n->outputs[1] != NO_VALUE)
-        set_result(e, 1, k);
+        eager_set_result(e, 1, k);
     if (n->output_count > 2 && n->outputs[2] != NO_VALUE)
-        set_result(e, 2, v);
+        eager_set_result(e, 2, v);
     int64_t heads = tensor_at(e, q)->rank == 4 ? tensor_at(e, q)->dims[1] : 0;
     if (tensor_at(e, q)->rank != 4 || tensor_at(e, k)->rank != 4 || tensor_at(e, v)->rank != 4 || heads < 1 ||
         tensor_at(e, k)->dims[1] < 1 || heads % tensor_at(e, k)->dims[1]) {
@@ -509,15 +517,15 @@ void lower_onnx_attention(eager *e)
         return;
     }
     bool in_steps = e->options->explicit_attention;
-    bool is_wide = e->low == DT_UNKNOWN && !is_low(tensor_dtype(e, q));
+    bool is_wide = e->low == DT_UNKNOWN && !eager_is_low(tensor_dtype(e, q));
     if (bias != NO_TENSOR || in_steps || is_wide) { /* flash attention alone lets heads share */
         k = repeat_heads(e, k, heads);
         v = repeat_heads(e, v, heads);
     }
-    tensor_id y = in_steps ? attention_in_steps(e, q, k, v, bias) : attention(e, q, k, v, bias);
+    tensor_id y = in_steps ? attention_in_steps(e, q, k, v, bias) : eager_attention(e, q, k, v, bias);
     if (rank == 3) {
-        extent x = output_extent(e, 0);
-        y = reshape(e, permute(e, y, (const int64_t[]){0, 2, 1, 3}), 3, x.dims);
+        extent x = eager_output_extent(e, 0);
+        y = eager_reshape(e, eager_permute(e, y, (const int64_t[]){0, 2, 1, 3}), 3, x.dims);
     }
-    set_result(e, 0, y);
+    eager_set_result(e, 0, y);
 }

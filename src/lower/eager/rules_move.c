@@ -4,7 +4,7 @@
 
 void lower_identity(eager *e)
 {
-    set_result(e, 0, input_of(e, 0));
+    eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
 /* The bias of relative positions, looked up as (positions, heads) and turned: made contiguous for the sum that
@@ -14,31 +14,32 @@ static bool is_table_of_positions(eager *e)
     const node *n = e->node;
     if (!e->is_static[n->outputs[0]])
         return false;
-    const node *before = maker_of(e, n->inputs[0], "Reshape");
-    const node *after = reader_of(e, n->outputs[0]);
+    const node *before = eager_maker_of(e, n->inputs[0], "Reshape");
+    const node *after = eager_reader_of(e, n->outputs[0]);
     if (after && node_is(after, "Pad")) /* for the tokens beside the map; pads into new memory */
         return false;
-    const node *lookup = before ? maker_of(e, before->inputs[0], "Gather") : maker_of(e, n->inputs[0], "Gather");
+    const node *lookup =
+        before ? eager_maker_of(e, before->inputs[0], "Gather") : eager_maker_of(e, n->inputs[0], "Gather");
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
 
 /* Is what follows in another module? Then the table's module adds an axis before it makes it contiguous. */
 static bool is_in_module_of_its_own(eager *e)
 {
-    const node *axis = reader_of(e, e->node->outputs[0]);
-    const node *user = axis ? reader_of(e, axis->outputs[0]) : NULL;
+    const node *axis = eager_reader_of(e, e->node->outputs[0]);
+    const node *user = axis ? eager_reader_of(e, axis->outputs[0]) : NULL;
     if (!axis || !user || !node_is(axis, "Unsqueeze"))
         return false;
-    if (node_is(user, "Add") && user->input_count == 2 && maker_of(e, user->inputs[0], NULL))
-        user = maker_of(e, user->inputs[0], NULL);
-    return !str_eq(node_scope(axis), node_scope(user));
+    if (node_is(user, "Add") && user->input_count == 2 && eager_maker_of(e, user->inputs[0], NULL))
+        user = eager_maker_of(e, user->inputs[0], NULL);
+    return !str_eq(eager_node_scope(axis), eager_node_scope(user));
 }
 
 /* Unsqueeze by its axes: a new dimension has the stride of the whole of what it stands before. */
 static bool unsqueeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
-    const int64_t *axes = node_ints(e, "axes", 1, &count);
+    const int64_t *axes = eager_node_ints(e, "axes", 1, &count);
     bool is_new[MAX_PLACED_RANK] = {false};
     for (int32_t i = 0; axes && i < count; i++) {
         if (axes[i] < -x->rank || axes[i] >= x->rank)
@@ -61,7 +62,7 @@ static bool unsqueeze(eager *e, const extent *from, extent *x)
 static bool squeeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
-    const int64_t *axes = node_ints(e, "axes", 1, &count);
+    const int64_t *axes = eager_node_ints(e, "axes", 1, &count);
     bool is_gone[MAX_PLACED_RANK] = {false};
     for (int32_t i = 0; axes && i < count; i++) {
         if (axes[i] < -from->rank || axes[i] >= from->rank)
@@ -77,42 +78,42 @@ static bool squeeze(eager *e, const extent *from, extent *x)
 
 void lower_reshape(eager *e)
 {
-    extent x = output_extent(e, 0), from = tensor_extent(e, input_of(e, 0));
+    extent x = eager_output_extent(e, 0), from = tensor_extent(e, eager_input_of(e, 0));
     bool adds = node_is(e->node, "Unsqueeze");
     tensor_id t;
     if (adds && unsqueeze(e, &from, &x))
-        t = view_as(e, "unsqueeze", input_of(e, 0), &x);
+        t = eager_view_as(e, "unsqueeze", eager_input_of(e, 0), &x);
     else if (node_is(e->node, "Squeeze") && squeeze(e, &from, &x))
-        t = view_as(e, "squeeze", input_of(e, 0), &x);
+        t = eager_view_as(e, "squeeze", eager_input_of(e, 0), &x);
     else
-        t = reshape(e, input_of(e, 0), x.rank, x.dims);
-    const node *table = node_is(e->node, "Unsqueeze") ? maker_of(e, e->node->inputs[0], "Transpose") : NULL;
+        t = eager_reshape(e, eager_input_of(e, 0), x.rank, x.dims);
+    const node *table = node_is(e->node, "Unsqueeze") ? eager_maker_of(e, e->node->inputs[0], "Transpose") : NULL;
     if (table) {
         const node *own = e->node;
         e->node = table;
         bool late = is_table_of_positions(e) && is_in_module_of_its_own(e);
         e->node = own;
-        t = late ? contiguous(e, t) : t;
+        t = late ? eager_contiguous(e, t) : t;
     }
-    set_result(e, 0, t);
+    eager_set_result(e, 0, t);
 }
 
 /* Tokens (N,L,C) that become a map again are made contiguous, whatever the layout of the network. */
 static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
-    const node *reshape = maker_of(e, e->node->inputs[0], "Reshape");
+    const node *reshape = eager_maker_of(e, e->node->inputs[0], "Reshape");
     return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape &&
-           reshape->inputs[0] != NO_VALUE && str_eq(node_scope(reshape), node_scope(e->node)) &&
+           reshape->inputs[0] != NO_VALUE && str_eq(eager_node_scope(reshape), eager_node_scope(e->node)) &&
            e->net->values.items[reshape->inputs[0]].rank != 4;
 }
 
 void lower_transpose(eager *e)
 {
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     int rank = tensor_at(e, t)->rank;
     int32_t count;
-    const int64_t *perm = node_ints(e, "perm", 1, &count);
+    const int64_t *perm = eager_node_ints(e, "perm", 1, &count);
     int64_t checked[MAX_PLACED_RANK];
     bool seen[MAX_PLACED_RANK] = {false};
     for (int i = 0; i < rank; i++) {
@@ -123,50 +124,51 @@ void lower_transpose(eager *e)
         }
         seen[checked[i]] = true;
     }
-    t = permute(e, t, checked);
+    t = eager_permute(e, t, checked);
     bool is_table = is_table_of_positions(e) && !is_in_module_of_its_own(e);
     if (is_table || is_map_of_tokens(e, perm, count))
-        t = contiguous(e, t);
-    set_result(e, 0, t);
+        t = eager_contiguous(e, t);
+    eager_set_result(e, 0, t);
 }
 
 void lower_expand(eager *e)
 {
-    extent x = output_extent(e, 0);
-    if (input_rank(e, 0) > x.rank) {
+    extent x = eager_output_extent(e, 0);
+    if (eager_input_rank(e, 0) > x.rank) {
         lower_unknown(e);
         return;
     }
     /* A number in a new shape, as exporters write a bias that is zero: a constant like any other. */
-    if (tensor_at(e, input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
+    if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
         return;
-    set_result(e, 0, expand(e, input_of(e, 0), x.rank, x.dims));
+    eager_set_result(e, 0, eager_expand(e, eager_input_of(e, 0), x.rank, x.dims));
 }
 
 /* The last of the slices that cut off what windows were padded with: made contiguous. */
 static bool crops_windows(eager *e)
 {
-    const node *after = reader_of(e, e->node->outputs[0]), *before = e->node;
+    const node *after = eager_reader_of(e, e->node->outputs[0]), *before = e->node;
     if (after && node_is(after, "Slice"))
         return false;
     while (before && node_is(before, "Slice"))
-        before = maker_of(e, before->inputs[0], NULL);
+        before = eager_maker_of(e, before->inputs[0], NULL);
     return before && node_is(before, "WindowReverse");
 }
 
 /* The result has the strides of the input, times the steps. */
 void lower_slice(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    tensor_id t = eager_input_of(e, 0);
+    extent from = tensor_extent(e, t), x = eager_output_extent(e, 0);
     int32_t axis_count = 0, step_count = 0;
-    const int64_t *axes = node_ints(e, "axes", 3, &axis_count), *steps = node_ints(e, "steps", 4, &step_count);
+    const int64_t *axes = eager_node_ints(e, "axes", 3, &axis_count),
+                  *steps = eager_node_ints(e, "steps", 4, &step_count);
     if (from.rank != x.rank) {
         lower_unknown(e);
         return;
     }
     if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:]: nothing is dispatched */
-        set_result(e, 0, t);
+        eager_set_result(e, 0, t);
         return;
     }
     memcpy(x.strides, from.strides, sizeof x.strides);
@@ -177,73 +179,74 @@ void lower_slice(eager *e)
             *stride = mul_wrapping(*stride, steps[i]);
         }
     }
-    t = view_as(e, "slice", t, &x);
-    set_result(e, 0, crops_windows(e) ? contiguous(e, t) : t);
+    t = eager_view_as(e, "slice", t, &x);
+    eager_set_result(e, 0, crops_windows(e) ? eager_contiguous(e, t) : t);
 }
 
 void lower_split(eager *e)
 {
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     extent from = tensor_extent(e, t);
     for (int i = 0; i < e->node->output_count; i++) {
         if (e->node->outputs[i] == NO_VALUE)
             continue;
-        extent x = output_extent(e, i);
+        extent x = eager_output_extent(e, i);
         if (x.rank != from.rank) {
             lower_unknown(e);
             return;
         }
         memcpy(x.strides, from.strides, sizeof x.strides);
-        set_result(e, i, view_as(e, "split", t, &x));
+        eager_set_result(e, i, eager_view_as(e, "split", t, &x));
     }
 }
 
 /* A single index is a view; a list of them looks rows up. */
 void lower_gather(eager *e)
 {
-    tensor_id t = input_of(e, 0), index = input_of(e, 1);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    tensor_id t = eager_input_of(e, 0), index = eager_input_of(e, 1);
+    extent from = tensor_extent(e, t), x = eager_output_extent(e, 0);
     if (from.rank == 0) {
         lower_unknown(e);
         return;
     }
-    int axis = node_axis(e, node_attr_int(e->node, "axis", 0), from.rank);
+    int axis = eager_node_axis(e, node_attr_int(e->node, "axis", 0), from.rank);
     if (tensor_at(e, index)->rank == 0 && x.rank == from.rank - 1) {
         for (int i = 0; i < x.rank; i++)
             x.strides[i] = from.strides[i < axis ? i : i + 1];
-        set_result(e, 0, view_as(e, "select", t, &x));
+        eager_set_result(e, 0, eager_view_as(e, "select", t, &x));
         return;
     }
     if (!e->trains && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
         e->is_static[e->node->inputs[1]]) {
         /* table[:, positions]: networks that write it so keep what they looked up between passes */
-        tensor_id kept = tensor_new(e, tensor_dtype(e, t), &x);
-        set_result(e, 0, kept);
+        tensor_id kept = eager_tensor_new(e, tensor_dtype(e, t), &x);
+        eager_set_result(e, 0, kept);
         return;
     }
     tensor_id inputs[2] = {t, index};
-    set_result(e, 0, launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
+    eager_set_result(e, 0, eager_launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
 /* x[index] = y on a copy of x. Where several parts are written one after the other, there is one copy. */
 void lower_scatter(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    if (!own_maker_of(e, e->node->inputs[0], "ScatterND"))
-        t = clone(e, t);
+    tensor_id t = eager_input_of(e, 0);
+    if (!eager_own_maker_of(e, e->node->inputs[0], "ScatterND"))
+        t = eager_clone(e, t);
     extent x = tensor_extent(e, t);
-    tensor_id made = view_as(e, "alias", t, &x);
-    launch(e, "index_put_", (const tensor_id[]){t, input_of(e, 1), input_of(e, 2)}, 3, made, KERNEL_IN_PLACE);
-    set_result(e, 0, made);
+    tensor_id made = eager_view_as(e, "alias", t, &x);
+    eager_launch(e, "index_put_", (const tensor_id[]){t, eager_input_of(e, 1), eager_input_of(e, 2)}, 3, made,
+                 KERNEL_IN_PLACE);
+    eager_set_result(e, 0, made);
 }
 
 void lower_one_hot(eager *e)
 {
-    extent x = output_extent(e, 0);
+    extent x = eager_output_extent(e, 0);
     extent_contiguous(&x);
-    tensor_id made = launch_new(e, "zeros", NULL, 0, DT_INT64, &x);
-    launch(e, "scatter_", (const tensor_id[]){made, input_of(e, 0)}, 2, made, KERNEL_IN_PLACE);
-    set_result(e, 0, made);
+    tensor_id made = eager_launch_new(e, "zeros", NULL, 0, DT_INT64, &x);
+    eager_launch(e, "scatter_", (const tensor_id[]){made, eager_input_of(e, 0)}, 2, made, KERNEL_IN_PLACE);
+    eager_set_result(e, 0, made);
 }
 
 static bool is_stack(eager *e, int axis)
@@ -263,9 +266,9 @@ static bool is_stack(eager *e, int axis)
 static bool is_cross_stage(eager *e)
 {
     const node *n = e->node;
-    const node *split = n->input_count == 2 ? maker_of(e, n->inputs[0], "Split") : NULL;
+    const node *split = n->input_count == 2 ? eager_maker_of(e, n->inputs[0], "Split") : NULL;
     return split && split->output_count == 2 && split->outputs[0] == n->inputs[0] &&
-           split->outputs[1] != n->inputs[1] && input_rank(e, 0) == 4;
+           split->outputs[1] != n->inputs[1] && eager_input_rank(e, 0) == 4;
 }
 
 /* A stack is a concatenation along the axis behind the new one, seen with one dimension more. */
@@ -283,20 +286,20 @@ static void stack_channels_last(extent *x, int axis)
 void lower_concat(eager *e)
 {
     const node *n = e->node;
-    extent x = output_extent(e, 0);
+    extent x = eager_output_extent(e, 0);
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     int count = 0;
     bool last = true;
-    bool stacks = x.rank > 0 && is_stack(e, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+    bool stacks = x.rank > 0 && is_stack(e, eager_node_axis(e, node_attr_int(n, "axis", 0), x.rank));
     bool crosses = is_cross_stage(e);
     for (int i = 0; i < n->input_count; i++) {
-        tensor_id t = input_of(e, i);
+        tensor_id t = eager_input_of(e, i);
         if (t == NO_TENSOR)
             continue;
         if (stacks)
-            t = tensor_of(e, maker_of(e, n->inputs[i], "Unsqueeze")->inputs[0]);
+            t = eager_tensor_of(e, eager_maker_of(e, n->inputs[i], "Unsqueeze")->inputs[0]);
         if (crosses && i == 1)
-            t = contiguous(e, t);
+            t = eager_contiguous(e, t);
         extent own = tensor_extent(e, t);
         last &= extent_suggests_channels_last(&own);
         inputs[count++] = t;
@@ -305,23 +308,24 @@ void lower_concat(eager *e)
     for (int i = 1; i < count; i++)
         repeats &= inputs[i] == inputs[0];
     if (repeats) { /* repeat_interleave: broadcast, then copied */
-        tensor_id wide = expand(e, input_of(e, 0), x.rank, x.dims);
-        set_result(e, 0, clone(e, wide));
+        tensor_id wide = eager_expand(e, eager_input_of(e, 0), x.rank, x.dims);
+        eager_set_result(e, 0, eager_clone(e, wide));
         return;
     }
     if (last && count > 0 && stacks)
-        stack_channels_last(&x, node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+        stack_channels_last(&x, eager_node_axis(e, node_attr_int(n, "axis", 0), x.rank));
     else if (last && count > 0)
         extent_channels_last(&x);
-    set_result(e, 0, launch_new(e, stacks ? "stack" : "cat", inputs, count, promote(e, inputs, count), &x));
+    eager_set_result(e, 0,
+                     eager_launch_new(e, stacks ? "stack" : "cat", inputs, count, eager_promote(e, inputs, count), &x));
 }
 
 void lower_pad(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent from = tensor_extent(e, t), x = output_extent(e, 0);
+    tensor_id t = eager_input_of(e, 0);
+    extent from = tensor_extent(e, t), x = eager_output_extent(e, 0);
     str mode = node_attr_string(e->node, "mode", "constant");
-    const node *reader = reader_of(e, e->node->outputs[0]);
+    const node *reader = eager_reader_of(e, e->node->outputs[0]);
     if (reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
         e->of_value[e->node->outputs[0]] = t; /* the exporter's way to count the border in the mean */
         return;
@@ -331,21 +335,21 @@ void lower_pad(eager *e)
                                              : "constant_pad_nd";
     if (str_is(mode, "constant") && extent_suggests_channels_last(&from))
         extent_channels_last(&x);
-    set_result(e, 0, launch_new(e, op, &t, 1, tensor_dtype(e, t), &x));
+    eager_set_result(e, 0, eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &x));
 }
 
 void lower_tile(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent x = output_extent(e, 0);
-    set_result(e, 0, launch_new(e, "repeat", &t, 1, tensor_dtype(e, t), &x));
+    tensor_id t = eager_input_of(e, 0);
+    extent x = eager_output_extent(e, 0);
+    eager_set_result(e, 0, eager_launch_new(e, "repeat", &t, 1, tensor_dtype(e, t), &x));
 }
 
 void lower_roll(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent x = output_extent(e, 0);
-    set_result(e, 0, launch_new(e, "roll", &t, 1, tensor_dtype(e, t), &x));
+    tensor_id t = eager_input_of(e, 0);
+    extent x = eager_output_extent(e, 0);
+    eager_set_result(e, 0, eager_launch_new(e, "roll", &t, 1, tensor_dtype(e, t), &x));
 }
 
 /* ---- rearrangements that a pass has recognised ------------------------------------------------------------------- */
@@ -353,10 +357,10 @@ void lower_roll(eager *e)
 /* A view of six dimensions, a permutation, and a reshape, which copies. */
 static void rearrange(eager *e, const int64_t *split, int rank, const int64_t *perm)
 {
-    extent x = output_extent(e, 0);
-    tensor_id t = reshape(e, input_of(e, 0), rank, split);
-    t = permute(e, t, perm);
-    set_result(e, 0, reshape(e, t, x.rank, x.dims));
+    extent x = eager_output_extent(e, 0);
+    tensor_id t = eager_reshape(e, eager_input_of(e, 0), rank, split);
+    t = eager_permute(e, t, perm);
+    eager_set_result(e, 0, eager_reshape(e, t, x.rank, x.dims));
 }
 
 static void lower_windows(eager *e, const extent *from, const extent *to, const int64_t window[2])
@@ -383,7 +387,7 @@ static void lower_windows(eager *e, const extent *from, const extent *to, const 
 void lower_rearrange(eager *e)
 {
     const node *n = e->node;
-    extent from = tensor_extent(e, input_of(e, 0)), to = output_extent(e, 0);
+    extent from = tensor_extent(e, eager_input_of(e, 0)), to = eager_output_extent(e, 0);
     int32_t count = 0;
     const int64_t *window = node_attr_ints(n, "window", &count);
     const extent *map = node_is(n, "WindowPartition") ? &from : &to;
@@ -393,8 +397,8 @@ void lower_rearrange(eager *e)
     }
     int64_t block = node_attr_int(n, node_is(n, "ChannelShuffle") ? "groups" : "blocksize", 0);
     if (block <= 0 || from.rank != 4 || to.rank != 4) {
-        tensor_id t = input_of(e, 0);
-        set_result(e, 0, launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &to));
+        tensor_id t = eager_input_of(e, 0);
+        eager_set_result(e, 0, eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &to));
         return;
     }
     const int64_t *d = from.dims;

@@ -10,7 +10,7 @@ static dtype output_dtype(eager *e, int i)
     if (!dtype_is_float(type))
         return type;
     for (int n = 0; n < e->node->input_count; n++) {
-        tensor_id t = input_of(e, n);
+        tensor_id t = eager_input_of(e, n);
         if (t != NO_TENSOR && dtype_is_float(tensor_dtype(e, t)))
             return tensor_dtype(e, t);
     }
@@ -29,75 +29,75 @@ void lower_as_one(eager *e)
     const node *n = e->node;
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     for (int i = 0; i < n->input_count; i++)
-        inputs[i] = input_of(e, i);
-    extent y = output_extent(e, 0);
+        inputs[i] = eager_input_of(e, i);
+    extent y = eager_output_extent(e, 0);
     tensor_id first = n->input_count > 0 ? inputs[0] : NO_TENSOR;
     extent x = first == NO_TENSOR ? (extent){.rank = -1} : tensor_extent(e, first);
     if (x.rank == y.rank && memcmp(x.dims, y.dims, (size_t)x.rank * sizeof *x.dims) == 0)
         extent_preserve(&y, &x);
     else
         extent_contiguous(&y);
-    tensor_id made = launch_new(e, aten_name(e), inputs, n->input_count, output_dtype(e, 0), &y);
-    count_flops(e, (double)n->op->flops_per_element);
+    tensor_id made = eager_launch_new(e, eager_aten_name(e), inputs, n->input_count, output_dtype(e, 0), &y);
+    eager_count_flops(e, (double)n->op->flops_per_element);
     tensor_id others[8] = {NO_TENSOR};
     for (int i = 1; i < n->output_count && i < 8; i++) {
         if (!has_output(e, i))
             continue;
-        extent more = output_extent(e, i);
+        extent more = eager_output_extent(e, i);
         extent_contiguous(&more);
-        others[i] = add_output(e, output_dtype(e, i), &more);
+        others[i] = eager_add_output(e, output_dtype(e, i), &more);
     }
-    set_result(e, 0, made);
+    eager_set_result(e, 0, made);
     for (int i = 1; i < n->output_count && i < 8; i++)
         if (has_output(e, i))
-            set_result(e, i, others[i]);
+            eager_set_result(e, i, others[i]);
 }
 
 /* A sum, or a mean, of several: one behind the other. */
 void lower_variadic(eager *e)
 {
-    tensor_id sum = input_of(e, 0);
+    tensor_id sum = eager_input_of(e, 0);
     for (int i = 1; i < e->node->input_count; i++)
-        sum = binary(e, "add", sum, input_of(e, i));
+        sum = eager_binary(e, "add", sum, eager_input_of(e, i));
     if (node_is(e->node, "Mean"))
-        sum = unary(e, "div", sum);
-    set_result(e, 0, sum);
+        sum = eager_unary(e, "div", sum);
+    eager_set_result(e, 0, sum);
 }
 
 /* x / (bias + alpha * mean of the squares of neighbouring channels) ^ beta, as F.local_response_norm has it. */
 void lower_response_norm(eager *e)
 {
-    tensor_id x = input_of(e, 0);
-    tensor_id square = binary(e, "mul", x, x);
+    tensor_id x = eager_input_of(e, 0);
+    tensor_id square = eager_binary(e, "mul", x, x);
     extent y = tensor_extent(e, square);
     int64_t size = node_attr_int(e->node, "size", 5);
     kernel_window *window = ARENA_NEW(e->arena, kernel_window);
     *window = (kernel_window){
         .rank = 3, .size = {size > 0 ? size : 1, 1, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}, .groups = 1};
     window->padding[0] = window->size[0] / 2;
-    tensor_id mean = launch_new(e, "avg_pool3d", &square, 1, tensor_dtype(e, square), &y);
+    tensor_id mean = eager_launch_new(e, "avg_pool3d", &square, 1, tensor_dtype(e, square), &y);
     e->out->kernels.items[e->out->kernels.count - 1].window = window;
-    count_flops(e, (double)window->size[0]);
-    mean = unary(e, "pow", unary(e, "add", unary(e, "mul", mean)));
-    set_result(e, 0, binary(e, "div", x, mean));
+    eager_count_flops(e, (double)window->size[0]);
+    mean = eager_unary(e, "pow", eager_unary(e, "add", eager_unary(e, "mul", mean)));
+    eager_set_result(e, 0, eager_binary(e, "div", x, mean));
 }
 
 /* A group for each channel. */
 void lower_instance_norm(eager *e)
 {
-    tensor_id inputs[3] = {to_float(e, input_of(e, 0)), input_of(e, 1), input_of(e, 2)};
+    tensor_id inputs[3] = {eager_to_float(e, eager_input_of(e, 0)), eager_input_of(e, 1), eager_input_of(e, 2)};
     extent y = tensor_extent(e, inputs[0]);
     if (extent_suggests_channels_last(&y))
         extent_channels_last(&y);
     else
         extent_contiguous(&y);
-    set_result(e, 0, normalised(e, "native_group_norm", inputs, 3, &y));
+    eager_set_result(e, 0, eager_normalised(e, "native_group_norm", inputs, 3, &y));
 }
 
 /* Without weights: over the last axes a layer norm, else (over what lies behind the channels) a norm of each channel. */
 void lower_mean_variance_norm(eager *e)
 {
-    tensor_id t = to_float(e, input_of(e, 0));
+    tensor_id t = eager_to_float(e, eager_input_of(e, 0));
     extent y = tensor_extent(e, t);
     int32_t count = 0;
     const int64_t *axes = node_attr_ints(e->node, "axes", &count);
@@ -114,16 +114,17 @@ void lower_mean_variance_norm(eager *e)
         extent_channels_last(&y);
     else
         extent_contiguous(&y);
-    set_result(e, 0, normalised(e, is_last && !is_map ? "native_layer_norm" : "native_group_norm", &t, 1, &y));
+    eager_set_result(e, 0,
+                     eager_normalised(e, is_last && !is_map ? "native_layer_norm" : "native_group_norm", &t, 1, &y));
 }
 
 /* F.fold: windows that lie side by side (N, C * kernel, windows) summed into the map. */
 void lower_fold(eager *e)
 {
-    tensor_id t = input_of(e, 0);
-    extent y = output_extent(e, 0);
+    tensor_id t = eager_input_of(e, 0);
+    extent y = eager_output_extent(e, 0);
     extent_contiguous(&y);
-    set_result(e, 0, launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &y));
+    eager_set_result(e, 0, eager_launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &y));
 }
 
 /* ---- ONNX Runtime's own ------------------------------------------------------------------------------------------- */
@@ -132,20 +133,21 @@ void lower_fold(eager *e)
 void lower_skip_norm(eager *e)
 {
     bool is_rms = node_is(e->node, "SkipSimplifiedLayerNormalization");
-    tensor_id sum = binary(e, "add", input_of(e, 0), input_of(e, 1)), bias = input_of(e, is_rms ? 3 : 4);
+    tensor_id sum = eager_binary(e, "add", eager_input_of(e, 0), eager_input_of(e, 1)),
+              bias = eager_input_of(e, is_rms ? 3 : 4);
     if (bias != NO_TENSOR)
-        sum = binary(e, "add", sum, bias);
-    tensor_id inputs[3] = {to_float(e, sum), input_of(e, 2), is_rms ? NO_TENSOR : input_of(e, 3)};
+        sum = eager_binary(e, "add", sum, bias);
+    tensor_id inputs[3] = {eager_to_float(e, sum), eager_input_of(e, 2), is_rms ? NO_TENSOR : eager_input_of(e, 3)};
     extent y = tensor_extent(e, inputs[0]);
     extent_contiguous(&y);
-    set_result(e, 0, normalised(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", inputs, 3, &y));
+    eager_set_result(e, 0, eager_normalised(e, is_rms ? "_fused_rms_norm" : "native_layer_norm", inputs, 3, &y));
     if (has_output(e, 3))
-        set_result(e, 3, sum);
+        eager_set_result(e, 3, sum);
     for (int i = 1; i < 3; i++)
         if (has_output(e, i)) { /* mean and deviation, which no kernel writes at inference */
-            extent x = output_extent(e, i);
+            extent x = eager_output_extent(e, i);
             extent_contiguous(&x);
-            set_result(e, i, tensor_new(e, DT_FLOAT32, &x));
+            eager_set_result(e, i, eager_tensor_new(e, DT_FLOAT32, &x));
         }
 }
 
@@ -153,8 +155,8 @@ void lower_skip_norm(eager *e)
 void lower_packed_product(eager *e)
 {
     const node *n = e->node;
-    tensor_id x = to_low(e, input_of(e, 0));
-    extent shape = tensor_extent(e, x), y = output_extent(e, 0);
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0));
+    extent shape = tensor_extent(e, x), y = eager_output_extent(e, 0);
     int64_t columns = node_attr_int(n, "N", 0), inner = node_attr_int(n, "K", 0), bits = node_attr_int(n, "bits", 4);
     if (shape.rank < 2 || inner < 1 || columns < 1 || shape.dims[shape.rank - 1] != inner || y.rank != shape.rank) {
         lower_unknown(e);
@@ -162,10 +164,10 @@ void lower_packed_product(eager *e)
     }
     extent weight = {.rank = 2, .dims = {columns, inner}};
     extent_contiguous(&weight);
-    tensor_id w = tensor_new(e, bits > 4 ? DT_INT8 : DT_INT4, &weight);
+    tensor_id w = eager_tensor_new(e, bits > 4 ? DT_INT8 : DT_INT4, &weight);
     e->out->tensors.items[w].is_weight = true;
     e->out->tensors.items[w].value = n->inputs[1];
-    set_result(e, 0, matmul(e, x, transpose_last(e, w), true));
+    eager_set_result(e, 0, eager_matmul(e, x, eager_transpose_last(e, w), true));
 }
 
 /* (N, L, heads · E) as (N, heads, L, E). Which columns of a packed row they are does not matter: their number and strides do. */
@@ -176,16 +178,16 @@ static tensor_id heads_of(eager *e, tensor_id t, int64_t batch, int64_t heads, i
     extent x = {.rank = 4, .dims = {batch, heads, length, size}, .strides = {mul_wrapping(length, row), size, row, 1}};
     if (p->rank == 4 && p->dims[1] == heads) /* is so already */
         return t;
-    return view_as(e, "slice", t, &x);
+    return eager_view_as(e, "slice", t, &x);
 }
 
 /* Keys or values: what this call brings, behind what is in the cache, where there is one. */
 static tensor_id with_past(eager *e, tensor_id t, int past, const extent *whole)
 {
-    tensor_id before = past < e->node->input_count ? input_of(e, past) : NO_TENSOR;
+    tensor_id before = past < e->node->input_count ? eager_input_of(e, past) : NO_TENSOR;
     if (before == NO_TENSOR || tensor_at(e, before)->rank != 4)
         return t;
-    return launch_new(e, "cat", (const tensor_id[]){before, t}, 2, tensor_dtype(e, t), whole);
+    return eager_launch_new(e, "cat", (const tensor_id[]){before, t}, 2, tensor_dtype(e, t), whole);
 }
 
 /* GroupQueryAttention and MultiHeadAttention: queries, keys and values, or all three in one; a cache. */
@@ -196,17 +198,17 @@ void lower_contrib_attention(eager *e)
     int past = is_grouped ? 3 : 6;
     attention_geometry g;
     attention_read(e->net, n, &g);
-    tensor_id x = to_low(e, input_of(e, 0));
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0));
     const num sizes[] = {g.batch, g.heads, g.kv_heads, g.queries, g.new_keys, g.keys, g.head_size, g.v_head_size};
-    bool is_known = input_rank(e, 0) == 3;
+    bool is_known = eager_input_rank(e, 0) == 3;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         is_known &= num_known(sizes[i]) && sizes[i] > 0;
     if (!is_known || g.heads % g.kv_heads) {
         lower_unknown(e);
         return;
     }
-    tensor_id keys = input_of(e, 1) == NO_TENSOR ? x : to_low(e, input_of(e, 1));
-    tensor_id values = input_of(e, 2) == NO_TENSOR ? x : to_low(e, input_of(e, 2));
+    tensor_id keys = eager_input_of(e, 1) == NO_TENSOR ? x : eager_to_low(e, eager_input_of(e, 1));
+    tensor_id values = eager_input_of(e, 2) == NO_TENSOR ? x : eager_to_low(e, eager_input_of(e, 2));
     extent all = {.rank = 4, .dims = {g.batch, g.kv_heads, g.keys, g.head_size}}, all_values = all;
     all_values.dims[3] = g.v_head_size;
     extent_contiguous(&all);
@@ -217,11 +219,11 @@ void lower_contrib_attention(eager *e)
         with_past(e, heads_of(e, values, g.batch, g.kv_heads, g.new_keys, g.v_head_size), past + 1, &all_values);
     for (int i = 1; i < n->output_count; i++)
         if (has_output(e, i)) { /* the cache as it is handed on: the memory that was written */
-            extent kept = output_extent(e, i);
+            extent kept = eager_output_extent(e, i);
             extent_contiguous(&kept);
-            set_result(e, i, view_as(e, "alias", i == 2 ? v : k, &kept));
+            eager_set_result(e, i, eager_view_as(e, "alias", i == 2 ? v : k, &kept));
         }
-    tensor_id y = attention(e, q, k, v, NO_TENSOR);
-    extent out = output_extent(e, 0);
-    set_result(e, 0, reshape(e, permute(e, y, (const int64_t[]){0, 2, 1, 3}), out.rank, out.dims));
+    tensor_id y = eager_attention(e, q, k, v, NO_TENSOR);
+    extent out = eager_output_extent(e, 0);
+    eager_set_result(e, 0, eager_reshape(e, eager_permute(e, y, (const int64_t[]){0, 2, 1, 3}), out.rank, out.dims));
 }

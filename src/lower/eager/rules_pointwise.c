@@ -7,7 +7,7 @@
 
 enum { MAX_OPERANDS = 8 };
 
-tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
+tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
 {
     extent operands[MAX_OPERANDS + 1], x; /* one more than kept: the last one read may be a number */
     int operand_count = 0;
@@ -27,21 +27,21 @@ tensor_id pointwise(eager *e, const char *op, const tensor_id *inputs, int count
     }
     memmove(x.dims, x.dims + MAX_PLACED_RANK - x.rank, (size_t)x.rank * sizeof *x.dims);
     extent_pointwise(&x, operands, operand_count);
-    tensor_id made = launch_new(e, op, inputs, count, type, &x);
+    tensor_id made = eager_launch_new(e, op, inputs, count, type, &x);
     e->out->tensors.items[made].keeps_float = keeps_float && type == DT_FLOAT32;
-    count_flops(e, e->node && e->node->op ? (double)e->node->op->flops_per_element : 1);
+    eager_count_flops(e, e->node && e->node->op ? (double)e->node->op->flops_per_element : 1);
     return made;
 }
 
-tensor_id unary(eager *e, const char *op, tensor_id t)
+tensor_id eager_unary(eager *e, const char *op, tensor_id t)
 {
-    return pointwise(e, op, &t, 1, tensor_dtype(e, t));
+    return eager_pointwise(e, op, &t, 1, tensor_dtype(e, t));
 }
 
-tensor_id binary(eager *e, const char *op, tensor_id a, tensor_id b)
+tensor_id eager_binary(eager *e, const char *op, tensor_id a, tensor_id b)
 {
     tensor_id inputs[2] = {a, b};
-    return pointwise(e, op, inputs, 2, promote(e, inputs, 2));
+    return eager_pointwise(e, op, inputs, 2, eager_promote(e, inputs, 2));
 }
 
 /* ---- one operand ------------------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static str outer_scope(str scope)
 /* Do a norm or a sum and the activation behind it belong together: one inside of the other, or both in one module? */
 static bool is_same_layer(const node *before, const node *activation)
 {
-    str inner = node_scope(before), outer = outer_scope(node_scope(activation));
+    str inner = eager_node_scope(before), outer = outer_scope(eager_node_scope(activation));
     return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
 }
 
@@ -65,17 +65,17 @@ static bool is_same_layer(const node *before, const node *activation)
  * custom those are that follow a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
 {
-    const node *n = e->node, *before = maker_of(e, n->inputs[0], NULL);
+    const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
     bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish") ||
                        node_is(n, "Clip");
     if (!saves_input || !before || !before->op)
         return false;
-    extent x = output_extent(e, 0);
+    extent x = eager_output_extent(e, 0);
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
         return false;
     if (node_is(before, "Conv") && e->standardises) { /* scaled behind it where it begins a block */
-        const node *after = reader_of(e, n->outputs[0]);
+        const node *after = eager_reader_of(e, n->outputs[0]);
         return is_gate || (after && !node_is(after, "Mul"));
     }
     if (node_is(before, "Conv"))
@@ -87,30 +87,30 @@ static bool copies_input(eager *e)
 
 static void copy_input(eager *e)
 {
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     extent x = tensor_extent(e, t), order = x;
     extent_preserve(&x, &order);
-    launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+    eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
 }
 
 void lower_unary(eager *e)
 {
     if (e->trains && copies_input(e))
         copy_input(e);
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     extent x = tensor_extent(e, t);
     if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* in place: strides stay as they are */
-        set_result(e, 0, launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
-        count_flops(e, 1);
+        eager_set_result(e, 0, eager_launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
+        eager_count_flops(e, 1);
         return;
     }
-    set_result(e, 0, unary(e, aten_name(e), t));
+    eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), t));
 }
 
 /* On autocast's list of what runs in float32. */
 void lower_float_unary(eager *e)
 {
-    set_result(e, 0, unary(e, aten_name(e), to_float(e, input_of(e, 0))));
+    eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), eager_to_float(e, eager_input_of(e, 0))));
 }
 
 void lower_clip(eager *e)
@@ -122,62 +122,62 @@ void lower_clip(eager *e)
     low = node_attr_real(n, "min", low);
     high = node_attr_real(n, "max", high);
     if (n->input_count > 1)
-        value_is_number(e, n->inputs[1], &low);
+        eager_value_is_number(e, n->inputs[1], &low);
     if (n->input_count > 2)
-        value_is_number(e, n->inputs[2], &high);
+        eager_value_is_number(e, n->inputs[2], &high);
     const char *op = !has_high ? "clamp_min" : !has_low ? "clamp_max" : low == 0 && high == 6 ? "hardtanh" : "clamp";
     if (e->trains && op[0] == 'h' && copies_input(e))
         copy_input(e);
-    set_result(e, 0, unary(e, op, input_of(e, 0)));
+    eager_set_result(e, 0, eager_unary(e, op, eager_input_of(e, 0)));
 }
 
 void lower_pow(eager *e)
 {
-    tensor_id x = to_float(e, input_of(e, 0));
-    set_result(e, 0, unary(e, "pow", x));
+    tensor_id x = eager_to_float(e, eager_input_of(e, 0));
+    eager_set_result(e, 0, eager_unary(e, "pow", x));
 }
 
 /* x.square().float(): autocast squares in fp32 already, and all that is left of the cast is that exact code begins. */
 static bool casts_square(eager *e)
 {
-    const node *square = own_maker_of(e, e->node->inputs[0], "Mul");
+    const node *square = eager_own_maker_of(e, e->node->inputs[0], "Mul");
     return square && square->input_count == 2 && square->inputs[0] == square->inputs[1] &&
-           is_low(tensor_dtype(e, tensor_of(e, square->inputs[0])));
+           eager_is_low(tensor_dtype(e, eager_tensor_of(e, square->inputs[0])));
 }
 
 void lower_cast(eager *e)
 {
-    tensor_id x = input_of(e, 0);
+    tensor_id x = eager_input_of(e, 0);
     dtype to = e->net->values.items[e->node->outputs[0]].dtype, from = tensor_dtype(e, x);
     if (!dtype_is_float(to) || !dtype_is_float(from)) {
-        set_result(e, 0, cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+        eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
     /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way
      * back. */
-    if (e->low != DT_UNKNOWN && is_low(from)) {
-        x = cast(e, x, DT_FLOAT32);
+    if (e->low != DT_UNKNOWN && eager_is_low(from)) {
+        x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
     } else if (tensor_at(e, x)->keeps_float) {
-        x = cast(e, x, e->low);
+        x = eager_cast(e, x, e->low);
     } else if (e->low != DT_UNKNOWN && casts_square(e)) {
         e->out->tensors.items[x].keeps_float = true;
     }
-    set_result(e, 0, x);
+    eager_set_result(e, 0, x);
 }
 
 /* In training it gives the elements that it kept, as booleans, beside the result. */
 void lower_dropout(eager *e)
 {
-    tensor_id x = input_of(e, 0);
+    tensor_id x = eager_input_of(e, 0);
     if (!e->trains) {
-        set_result(e, 0, x);
+        eager_set_result(e, 0, x);
         return;
     }
-    tensor_id made = unary(e, "native_dropout", x);
+    tensor_id made = eager_unary(e, "native_dropout", x);
     extent kept = tensor_extent(e, made);
-    add_output(e, DT_BOOL, &kept);
-    set_result(e, 0, made);
+    eager_add_output(e, DT_BOOL, &kept);
+    eager_set_result(e, 0, made);
 }
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
@@ -195,49 +195,49 @@ static bool is_cast_parameter(eager *e, value_id v)
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
     if (!val || val->rank == 0 || !e->is_static[v] || !dtype_is_float(val->dtype))
         return false;
-    return maker_of(e, v, "Cast") || (val->is_initializer && strstr(val->name.ptr, "/Cast"));
+    return eager_maker_of(e, v, "Cast") || (val->is_initializer && strstr(val->name.ptr, "/Cast"));
 }
 
 void lower_binary(eager *e)
 {
-    const char *op = aten_name(e);
-    tensor_id sum = input_of(e, 0);
+    const char *op = eager_aten_name(e);
+    tensor_id sum = eager_input_of(e, 0);
     const node *n = e->node;
     double x;
     if (n->input_count == 2 && is_cast_parameter(e, n->inputs[1]) && e->low != DT_UNKNOWN) {
-        set_result(e, 0, binary(e, op, sum, cast(e, input_of(e, 1), tensor_dtype(e, sum))));
+        eager_set_result(e, 0, eager_binary(e, op, sum, eager_cast(e, eager_input_of(e, 1), tensor_dtype(e, sum))));
         return;
     }
     if (node_is(n, "Mul") && n->input_count == 2 && n->inputs[0] == n->inputs[1]) { /* torch.square */
-        set_result(e, 0, unary(e, "pow", to_float(e, sum)));
+        eager_set_result(e, 0, eager_unary(e, "pow", eager_to_float(e, sum)));
         return;
     }
-    if (node_is(n, "Mul") && n->input_count == 2 && is_gain(tensor_at(e, input_of(e, 1)))) {
+    if (node_is(n, "Mul") && n->input_count == 2 && is_gain(tensor_at(e, eager_input_of(e, 1)))) {
         if (e->trains)
             copy_input(e);
         extent number = {.rank = 0};
-        tensor_id inputs[2] = {sum, view_as(e, "view", input_of(e, 1), &number)};
-        set_result(e, 0, pointwise(e, "mul_", inputs, 2, tensor_dtype(e, sum)));
+        tensor_id inputs[2] = {sum, eager_view_as(e, "view", eager_input_of(e, 1), &number)};
+        eager_set_result(e, 0, eager_pointwise(e, "mul_", inputs, 2, tensor_dtype(e, sum)));
         return;
     }
-    if (node_is(n, "Sub") && value_is_number(e, n->inputs[0], &x))
+    if (node_is(n, "Sub") && eager_value_is_number(e, n->inputs[0], &x))
         op = "rsub";
     for (int i = 1; i < e->node->input_count; i++)
-        if (input_of(e, i) != NO_TENSOR)
-            sum = binary(e, op, sum, input_of(e, i));
-    set_result(e, 0, sum);
+        if (eager_input_of(e, i) != NO_TENSOR)
+            sum = eager_binary(e, op, sum, eager_input_of(e, i));
+    eager_set_result(e, 0, sum);
 }
 
 void lower_where(eager *e)
 {
-    tensor_id inputs[3] = {input_of(e, 0), input_of(e, 1), input_of(e, 2)};
-    set_result(e, 0, pointwise(e, "where", inputs, 3, promote(e, inputs + 1, 2)));
+    tensor_id inputs[3] = {eager_input_of(e, 0), eager_input_of(e, 1), eager_input_of(e, 2)};
+    eager_set_result(e, 0, eager_pointwise(e, "where", inputs, 3, eager_promote(e, inputs + 1, 2)));
 }
 
 void lower_compare(eager *e)
 {
-    tensor_id inputs[2] = {input_of(e, 0), input_of(e, 1)};
-    set_result(e, 0, pointwise(e, aten_name(e), inputs, 2, DT_BOOL));
+    tensor_id inputs[2] = {eager_input_of(e, 0), eager_input_of(e, 1)};
+    eager_set_result(e, 0, eager_pointwise(e, eager_aten_name(e), inputs, 2, DT_BOOL));
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const
 {
     extent result = *x, from = tensor_extent(e, t);
     extent_contiguous(&result);
-    tensor_id made = launch_new(e, op, &t, 1, type, &result);
+    tensor_id made = eager_launch_new(e, op, &t, 1, type, &result);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
     return made;
@@ -256,49 +256,49 @@ static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const
 void lower_reduce(eager *e)
 {
     const node *n = e->node;
-    extent x = output_extent(e, 0);
-    tensor_id t = input_of(e, 0);
+    extent x = eager_output_extent(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     bool widens =
-        (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t));
-    set_result(e, 0, reduce(e, aten_name(e), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
+        (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t));
+    eager_set_result(e, 0, reduce(e, eager_aten_name(e), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));
 }
 
 void lower_arg_reduce(eager *e)
 {
-    extent x = output_extent(e, 0);
-    set_result(e, 0, reduce(e, aten_name(e), input_of(e, 0), DT_INT64, &x));
+    extent x = eager_output_extent(e, 0);
+    eager_set_result(e, 0, reduce(e, eager_aten_name(e), eager_input_of(e, 0), DT_INT64, &x));
 }
 
 enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */
 
-tensor_id softmax(eager *e, const char *op, tensor_id t)
+tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
 {
     extent x = tensor_extent(e, t);
     extent_contiguous(&x);
-    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
-    tensor_id made = launch_new(e, op, &t, 1, type, &x);
-    count_flops(e, SOFTMAX_FLOPS);
+    dtype type = e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    tensor_id made = eager_launch_new(e, op, &t, 1, type, &x);
+    eager_count_flops(e, SOFTMAX_FLOPS);
     return made;
 }
 
 void lower_softmax(eager *e)
 {
-    set_result(e, 0, softmax(e, aten_name(e), input_of(e, 0)));
+    eager_set_result(e, 0, eager_softmax(e, eager_aten_name(e), eager_input_of(e, 0)));
 }
 
 /* F.normalize: the norm, its least value, the quotient. */
 void lower_lp_norm(eager *e)
 {
-    tensor_id t = input_of(e, 0);
+    tensor_id t = eager_input_of(e, 0);
     extent whole = tensor_extent(e, t), x = whole;
     if (x.rank == 0) {
         lower_unknown(e);
         return;
     }
-    x.dims[node_axis(e, node_attr_int(e->node, "axis", -1), x.rank)] = 1;
-    dtype type = e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
+    x.dims[eager_node_axis(e, node_attr_int(e->node, "axis", -1), x.rank)] = 1;
+    dtype type = e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
     tensor_id norm = reduce(e, "linalg_vector_norm", t, type, &x);
-    norm = unary(e, "clamp_min", norm);
-    norm = expand(e, norm, whole.rank, whole.dims);
-    set_result(e, 0, binary(e, "div", t, norm));
+    norm = eager_unary(e, "clamp_min", norm);
+    norm = eager_expand(e, norm, whole.rank, whole.dims);
+    eager_set_result(e, 0, eager_binary(e, "div", t, norm));
 }

@@ -19,7 +19,7 @@ static const recurrent CELLS[] = {
     {"RNN", "rnn_tanh_cell", "tanh_backward", 1, 3, false, 0, 0, 0},
 };
 
-const recurrent *recurrent_named(str op)
+const recurrent *eager_recurrent_named(str op)
 {
     for (size_t i = 0; i < sizeof CELLS / sizeof *CELLS; i++)
         if (str_is(op, CELLS[i].op))
@@ -46,7 +46,7 @@ static extent matrix_extent(int64_t rows, int64_t columns)
 static tensor_id one_step(eager *e, const recurrent *r, tensor_id all)
 {
     extent x = matrix_extent(r->batch, tensor_at(e, all)->dims[1]);
-    return view_as(e, "select", all, &x);
+    return eager_view_as(e, "select", all, &x);
 }
 
 /* The first step reads the weights from memory, the others find them where that left them. */
@@ -55,39 +55,39 @@ static int64_t next_steps(const recurrent *r, int64_t done)
     return done == 0 ? 1 : r->steps - done;
 }
 
-void recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c)
+void eager_recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c)
 {
     dtype type = tensor_dtype(e, gates);
     extent state = matrix_extent(r->batch, r->hidden);
-    tensor_id turned = transpose_last(e, weight), from_input = one_step(e, r, gates);
+    tensor_id turned = eager_transpose_last(e, weight), from_input = one_step(e, r, gates);
     for (int64_t done = 0, steps; done < r->steps; done += steps) {
         steps = next_steps(r, done);
-        tensor_id from_state = matmul(e, h, turned, false);
+        tensor_id from_state = eager_matmul(e, h, turned, false);
         run_times(e, steps);
         tensor_id inputs[3] = {from_input, from_state, r->has_cell ? c : r->gates > 1 ? h : NO_TENSOR};
-        h = launch_new(e, r->cell, inputs, 3, type, &state);
+        h = eager_launch_new(e, r->cell, inputs, 3, type, &state);
         if (r->has_cell)
-            c = add_output(e, type, &state);
-        count_flops(e, r->flops);
+            c = eager_add_output(e, type, &state);
+        eager_count_flops(e, r->flops);
         run_times(e, steps);
     }
 }
 
-void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight)
+void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight)
 {
     dtype type = tensor_dtype(e, gates);
     extent state = matrix_extent(r->batch, r->hidden), wide = matrix_extent(r->batch, r->gates * r->hidden);
-    tensor_id dh = tensor_new(e, type, &state), dc = r->has_cell ? tensor_new(e, type, &state) : NO_TENSOR;
+    tensor_id dh = eager_tensor_new(e, type, &state), dc = r->has_cell ? eager_tensor_new(e, type, &state) : NO_TENSOR;
     tensor_id saved = one_step(e, r, gates);
     for (int64_t done = 0, steps; done < r->steps; done += steps) {
         steps = next_steps(r, done);
         tensor_id inputs[3] = {dh, saved, dc};
-        tensor_id step = launch_new(e, r->cell_backward, inputs, 3, type, &wide);
+        tensor_id step = eager_launch_new(e, r->cell_backward, inputs, 3, type, &wide);
         if (r->has_cell)
-            dc = add_output(e, type, &state);
-        count_flops(e, 2 * r->flops / r->gates);
+            dc = eager_add_output(e, type, &state);
+        eager_count_flops(e, 2 * r->flops / r->gates);
         run_times(e, steps);
-        dh = matmul(e, step, weight, false);
+        dh = eager_matmul(e, step, weight, false);
         run_times(e, steps);
     }
 }
@@ -97,7 +97,7 @@ void recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, ten
 /* The layer's sizes; false if it is none that is known, or a damaged file has other shapes. */
 static bool read_layer(eager *e, const node *n, recurrent *r, int64_t *directions, int64_t *features)
 {
-    const recurrent *cell = recurrent_named(n->type);
+    const recurrent *cell = eager_recurrent_named(n->type);
     if (!cell || n->input_count < 3)
         return false;
     const value *x = &e->net->values.items[n->inputs[0]], *w = &e->net->values.items[n->inputs[1]],
@@ -121,7 +121,7 @@ static bool read_layer(eager *e, const node *n, recurrent *r, int64_t *direction
 static tensor_id of_direction(eager *e, tensor_id t, int64_t rows, int64_t columns)
 {
     extent x = matrix_extent(rows, columns);
-    return view_as(e, "select", t, &x);
+    return eager_view_as(e, "select", t, &x);
 }
 
 /* As many of them as the cell has gates: those of the input. Those of the state are added in the cell. */
@@ -131,16 +131,16 @@ static tensor_id bias_of(eager *e, tensor_id bias, int64_t rows)
         return NO_TENSOR;
     extent x = {.rank = 1, .dims = {rows}};
     extent_contiguous(&x);
-    return view_as(e, "select", bias, &x);
+    return eager_view_as(e, "select", bias, &x);
 }
 
 /* (directions, batch, hidden); zeros where the network has none. */
 static tensor_id initial_states(eager *e, int input, dtype type, const extent *x)
 {
-    tensor_id given = input_of(e, input);
+    tensor_id given = eager_input_of(e, input);
     if (given == NO_TENSOR || tensor_at(e, given)->rank != 3)
-        return launch_new(e, "zeros", NULL, 0, type, x);
-    return to_low(e, given);
+        return eager_launch_new(e, "zeros", NULL, 0, type, x);
+    return eager_to_low(e, given);
 }
 
 /* What the layer returns lies as (steps, batch, directions, hidden). */
@@ -152,10 +152,10 @@ static void set_results(eager *e, const recurrent *r, const tensor_id *outputs)
             continue;
         tensor_id t = outputs[i];
         if (i == 0)
-            t = permute(e, t, batch_first ? (const int64_t[]){1, 0, 2, 3} : (const int64_t[]){0, 2, 1, 3});
+            t = eager_permute(e, t, batch_first ? (const int64_t[]){1, 0, 2, 3} : (const int64_t[]){0, 2, 1, 3});
         else if (batch_first)
-            t = permute(e, t, (const int64_t[]){1, 0, 2});
-        set_result(e, i, t);
+            t = eager_permute(e, t, (const int64_t[]){1, 0, 2});
+        eager_set_result(e, i, t);
     }
 }
 
@@ -167,33 +167,33 @@ void lower_recurrent(eager *e)
         lower_unknown(e);
         return;
     }
-    tensor_id x = to_low(e, input_of(e, 0)), w = to_low(e, input_of(e, 1)), recurrence = to_low(e, input_of(e, 2)),
-              bias = to_low(e, input_of(e, 3));
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0)), w = eager_to_low(e, eager_input_of(e, 1)),
+              recurrence = eager_to_low(e, eager_input_of(e, 2)), bias = eager_to_low(e, eager_input_of(e, 3));
     if (node_attr_int(e->node, "layout", 0) == 1)
-        x = permute(e, x, (const int64_t[]){1, 0, 2});
+        x = eager_permute(e, x, (const int64_t[]){1, 0, 2});
     int64_t rows = mul_wrapping(r.gates, r.hidden), all = mul_wrapping(r.steps, r.batch);
-    x = reshape(e, x, 2, (const int64_t[]){all, features});
+    x = eager_reshape(e, x, 2, (const int64_t[]){all, features});
     dtype type = tensor_dtype(e, x);
     extent y = {.rank = 4, .dims = {r.steps, r.batch, directions, r.hidden}},
            last = {.rank = 3, .dims = {directions, r.batch, r.hidden}};
     extent_contiguous(&y);
     extent_contiguous(&last);
-    tensor_id outputs[3] = {tensor_new(e, type, &y), NO_TENSOR, NO_TENSOR};
-    launch(e, "_cudnn_rnn", (const tensor_id[]){x, w, recurrence, bias}, 4, outputs[0], KERNEL_VIEW);
-    outputs[1] = add_output(e, type, &last);
+    tensor_id outputs[3] = {eager_tensor_new(e, type, &y), NO_TENSOR, NO_TENSOR};
+    eager_launch(e, "_cudnn_rnn", (const tensor_id[]){x, w, recurrence, bias}, 4, outputs[0], KERNEL_VIEW);
+    outputs[1] = eager_add_output(e, type, &last);
     if (r.has_cell)
-        outputs[2] = add_output(e, type, &last);
+        outputs[2] = eager_add_output(e, type, &last);
     if (e->trains) { /* the gates of all steps are kept */
         extent kept = matrix_extent(mul_wrapping(directions, all), rows);
-        add_output(e, type, &kept);
+        eager_add_output(e, type, &kept);
     }
     last_kernel(e)->bytes_written = 0;
     tensor_id h = initial_states(e, 5, type, &last), c = r.has_cell ? initial_states(e, 6, type, &last) : NO_TENSOR;
     for (int64_t d = 0; d < directions; d++) {
-        tensor_id gates = linear(e, x, of_direction(e, w, rows, features), bias_of(e, bias, rows));
+        tensor_id gates = eager_linear(e, x, of_direction(e, w, rows, features), bias_of(e, bias, rows));
         tensor_id own_h = of_direction(e, h, r.batch, r.hidden);
         tensor_id own_c = r.has_cell ? of_direction(e, c, r.batch, r.hidden) : NO_TENSOR;
-        recurrent_steps(e, &r, gates, of_direction(e, recurrence, rows, r.hidden), own_h, own_c);
+        eager_recurrent_steps(e, &r, gates, of_direction(e, recurrence, rows, r.hidden), own_h, own_c);
     }
     set_results(e, &r, outputs);
 }
@@ -206,8 +206,8 @@ static tensor_id joined(eager *e, const tensor_id *parts, int64_t directions, te
     extent x = tensor_extent(e, like);
     extent_contiguous(&x);
     if (directions == 1)
-        return view_as(e, "view", parts[0], &x);
-    return launch_new(e, "stack", parts, 2, tensor_dtype(e, parts[0]), &x);
+        return eager_view_as(e, "view", parts[0], &x);
+    return eager_launch_new(e, "stack", parts, 2, tensor_dtype(e, parts[0]), &x);
 }
 
 /* Of `_cudnn_rnn`: its inputs are the inputs of all steps, both weights and the biases. */
@@ -225,26 +225,26 @@ void back_recurrent(backward *b)
     tensor_id dx = NO_TENSOR, dw[2], dr[2], gates[2] = {NO_TENSOR, NO_TENSOR};
     tensor_id given[3] = {b->dy, b->k.outputs[0], b->k.outputs[b->k.output_count - 1]};
     for (int64_t d = 0; d < directions; d++) {
-        gates[d] = tensor_new(e, type, &wide);
-        launch(e, "_cudnn_rnn_backward", given, 3, gates[d], KERNEL_VIEW);
-        tensor_id kept = view_as(e, "select", given[2], &wide);
-        recurrent_steps_backward(e, &r, kept, of_direction(e, in[2], rows, r.hidden));
-        tensor_id turned = transpose_last(e, gates[d]), states = view_as(e, "select", given[1], &narrow);
-        dr[d] = product_of(e, turned, states);
-        dw[d] = product_of(e, turned, in[0]);
-        if (!wants(b, 0))
+        gates[d] = eager_tensor_new(e, type, &wide);
+        eager_launch(e, "_cudnn_rnn_backward", given, 3, gates[d], KERNEL_VIEW);
+        tensor_id kept = eager_view_as(e, "select", given[2], &wide);
+        eager_recurrent_steps_backward(e, &r, kept, of_direction(e, in[2], rows, r.hidden));
+        tensor_id turned = eager_transpose_last(e, gates[d]), states = eager_view_as(e, "select", given[1], &narrow);
+        dr[d] = back_product_of(e, turned, states);
+        dw[d] = back_product_of(e, turned, in[0]);
+        if (!back_wants(b, 0))
             continue;
-        tensor_id part = product_of(e, gates[d], of_direction(e, in[1], rows, features));
-        dx = dx == NO_TENSOR ? part : work(e, "add", (const tensor_id[]){dx, part}, 2, type, 1);
+        tensor_id part = back_product_of(e, gates[d], of_direction(e, in[1], rows, features));
+        dx = dx == NO_TENSOR ? part : back_work(e, "add", (const tensor_id[]){dx, part}, 2, type, 1);
     }
-    give(b, 0, dx);
-    give(b, 1, joined(e, dw, directions, in[1]));
-    give(b, 2, joined(e, dr, directions, in[2]));
-    if (b->k.input_count < 4 || !wants(b, 3))
+    back_give(b, 0, dx);
+    back_give(b, 1, joined(e, dw, directions, in[1]));
+    back_give(b, 2, joined(e, dr, directions, in[2]));
+    if (b->k.input_count < 4 || !back_wants(b, 3))
         return;
     extent bias = tensor_extent(e, in[3]);
     extent_contiguous(&bias);
-    tensor_id db = launch_new(e, "sum", gates, 2, type, &bias);
+    tensor_id db = eager_launch_new(e, "sum", gates, 2, type, &bias);
     last_kernel(e)->flops = extent_elements(&wide);
-    give(b, 3, db);
+    back_give(b, 3, db);
 }

@@ -33,7 +33,7 @@ tensor_id single_tensor(eager *e, dtype type, int rank, const int64_t *dims)
     extent x = {.rank = rank};
     memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
     extent_contiguous(&x);
-    return tensor_new(e, type, &x);
+    return eager_tensor_new(e, type, &x);
 }
 
 tensor_id single_weight(eager *e, dtype type, int rank, const int64_t *dims)
@@ -46,7 +46,7 @@ tensor_id single_weight(eager *e, dtype type, int rank, const int64_t *dims)
 static tensor_id gradient_like(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
-    return tensor_new(e, tensor_dtype(e, t), &x);
+    return eager_tensor_new(e, tensor_dtype(e, t), &x);
 }
 
 void single_convolution_backward(eager *e, tensor_id x, tensor_id w, const kernel_window *window, extent y,
@@ -54,13 +54,13 @@ void single_convolution_backward(eager *e, tensor_id x, tensor_id w, const kerne
 {
     extent xw = tensor_extent(e, w);
     extent_contiguous(&y);
-    tensor_id given = tensor_new(e, tensor_dtype(e, x), &y), made = gradient_like(e, of_input ? x : w);
-    kernel *k = launch(e, "convolution_backward", (const tensor_id[]){given, x, w}, 3, made, 0);
+    tensor_id given = eager_tensor_new(e, tensor_dtype(e, x), &y), made = gradient_like(e, of_input ? x : w);
+    kernel *k = eager_launch(e, "convolution_backward", (const tensor_id[]){given, x, w}, 3, made, 0);
     k->phase = PHASE_BACKWARD;
     k->window = window;
-    k->macs = convolution_macs(&y, &xw);
+    k->macs = eager_convolution_macs(&y, &xw);
     if (of_input && of_weight) {
-        add_output(e, tensor_dtype(e, w), &xw);
+        eager_add_output(e, tensor_dtype(e, w), &xw);
         k->macs = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     }
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
@@ -72,11 +72,11 @@ void single_norm_backward(eager *e, const char *op, const tensor_id *inputs, int
     assert(count > 0 && count < 8);
     memcpy(all + 1, inputs, (size_t)count * sizeof *inputs);
     tensor_id made = gradient_like(e, inputs[0]);
-    kernel *k = launch(e, op, all, count + 1, made, 0);
+    kernel *k = eager_launch(e, op, all, count + 1, made, 0);
     k->phase = PHASE_BACKWARD;
-    count_flops(e, 2 * (double)e->node->op->flops_per_element);
+    eager_count_flops(e, 2 * (double)e->node->op->flops_per_element);
     for (int i = 1; i < count && i < 3; i++) { /* weight and bias */
         extent x = tensor_extent(e, inputs[i]);
-        add_output(e, tensor_dtype(e, inputs[i]), &x);
+        eager_add_output(e, tensor_dtype(e, inputs[i]), &x);
     }
 }

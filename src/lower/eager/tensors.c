@@ -49,7 +49,7 @@ static tensor_id add_tensor(eager *e, dtype type, const extent *x, int32_t stora
     return push_tensor(e, type, rank, numbers, stored, storage);
 }
 
-tensor_id tensor_new(eager *e, dtype type, const extent *x)
+tensor_id eager_tensor_new(eager *e, dtype type, const extent *x)
 {
     return add_tensor(e, type, x, e->out->storage_count++);
 }
@@ -90,14 +90,14 @@ static const value *placeable(eager *e, value_id v)
     return val;
 }
 
-extent value_extent(eager *e, value_id v)
+extent eager_value_extent(eager *e, value_id v)
 {
     extent x;
     x.rank = read_shape(e, placeable(e, v), x.dims, x.strides);
     return x;
 }
 
-bool has_channels_last(const node *n)
+bool eager_has_channels_last(const node *n)
 {
     bool may_have =
         n->op && (n->op->kind == OP_CONV || n->op->kind == OP_POOL || n->op->kind == OP_NORM || n->op->kind == OP_MOVE);
@@ -110,7 +110,7 @@ bool lower_keeps_channels_last(const network *net)
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         if (n->op && n->op->kind == OP_CONV)
-            *(has_channels_last(n) ? &last : &first) += 1;
+            *(eager_has_channels_last(n) ? &last : &first) += 1;
     }
     return last > first;
 }
@@ -131,7 +131,7 @@ static bool has_one_element(const value *x)
     return x->rank >= 0;
 }
 
-bool continues_turned(const eager *e)
+bool eager_continues_turned(const eager *e)
 {
     const node *n = e->node;
     if (!n->op || n->op->kind != OP_POINTWISE || n->output_count != 1 || n->outputs[0] == NO_VALUE || e->trains)
@@ -167,9 +167,9 @@ static void turn_extent(extent *x)
     extent_contiguous(x);
 }
 
-extent output_extent(eager *e, int i)
+extent eager_output_extent(eager *e, int i)
 {
-    extent x = value_extent(e, e->node->outputs[i]);
+    extent x = eager_value_extent(e, e->node->outputs[i]);
     if (e->is_turned && i == 0 && x.rank >= 3)
         turn_extent(&x);
     return x;
@@ -181,22 +181,22 @@ static bool is_number(const value *v)
     return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
 }
 
-tensor_id tensor_of(eager *e, value_id v)
+tensor_id eager_tensor_of(eager *e, value_id v)
 {
     if (e->of_value[v] != NO_TENSOR)
         return e->of_value[v];
     if (e->of_turned[v] != NO_TENSOR) {
         int64_t perm[MAX_PLACED_RANK] = {0};
         turn_axes(tensor_at(e, e->of_turned[v])->rank, false, perm);
-        return e->of_value[v] = permute(e, e->of_turned[v], perm);
+        return e->of_value[v] = eager_permute(e, e->of_turned[v], perm);
     }
     const value *val = placeable(e, v);
     dtype type = dtype_is_float(val->dtype) ? e->weight_dtype : val->dtype;
     tensor_id t;
     if (e->options->layout == LAYOUT_NHWC && val->rank == 4 && !(val->is_input && e->is_turned)) {
-        extent x = value_extent(e, v);
+        extent x = eager_value_extent(e, v);
         extent_channels_last(&x); /* else it is so as it stands */
-        t = tensor_new(e, type, &x);
+        t = eager_tensor_new(e, type, &x);
     } else { /* most are weights: not by way of an extent */
         int rank = val->rank > 0 ? val->rank : 0;
         int64_t stored = 1, *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
@@ -217,30 +217,31 @@ static tensor_id turned_input(eager *e, int i)
 {
     value_id v = e->node->inputs[i];
     if (e->of_turned[v] == NO_TENSOR) {
-        tensor_id t = tensor_of(e, v);
+        tensor_id t = eager_tensor_of(e, v);
         int64_t perm[MAX_PLACED_RANK] = {0};
         turn_axes(tensor_at(e, t)->rank, true, perm);
-        e->of_turned[v] = tensor_at(e, t)->rank < 3 ? t : permute(e, t, perm);
+        e->of_turned[v] = tensor_at(e, t)->rank < 3 ? t : eager_permute(e, t, perm);
     }
     return e->of_turned[v];
 }
 
-tensor_id input_of(eager *e, int i)
+tensor_id eager_input_of(eager *e, int i)
 {
     if (e->is_turned && (i == 0 || e->turns_all) && i < e->node->input_count && e->node->inputs[i] != NO_VALUE) {
         const value *x = &e->net->values.items[e->node->inputs[i]];
         if (!e->turns_all || has_shape_of(x, &e->net->values.items[e->node->outputs[0]]))
             return turned_input(e, i);
     }
-    return i < e->node->input_count && e->node->inputs[i] != NO_VALUE ? tensor_of(e, e->node->inputs[i]) : NO_TENSOR;
+    return i < e->node->input_count && e->node->inputs[i] != NO_VALUE ? eager_tensor_of(e, e->node->inputs[i])
+                                                                      : NO_TENSOR;
 }
 
-int input_rank(eager *e, int i)
+int eager_input_rank(eager *e, int i)
 {
-    return tensor_at(e, input_of(e, i))->rank;
+    return tensor_at(e, eager_input_of(e, i))->rank;
 }
 
-void set_result(eager *e, int i, tensor_id t)
+void eager_set_result(eager *e, int i, tensor_id t)
 {
     if (i >= e->node->output_count || e->node->outputs[i] == NO_VALUE)
         return;
@@ -257,8 +258,8 @@ void set_result(eager *e, int i, tensor_id t)
     for (int d = 0; fits && d < got->rank; d++)
         fits = got->dims[d] == want->dims[d];
     if (!fits) {
-        extent x = value_extent(e, v);
-        t = reshape(e, t, x.rank, x.dims);
+        extent x = eager_value_extent(e, v);
+        t = eager_reshape(e, t, x.rank, x.dims);
     }
     e->of_value[v] = t;
     if (e->out->tensors.items[t].value == NO_VALUE)
@@ -267,7 +268,7 @@ void set_result(eager *e, int i, tensor_id t)
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-bool is_low(dtype t)
+bool eager_is_low(dtype t)
 {
     return t == DT_FLOAT16 || t == DT_BFLOAT16;
 }
@@ -279,7 +280,7 @@ static int width_of(dtype t)
     return (dtype_is_float(t) ? 1000 : 0) + dtype_bits(t);
 }
 
-dtype promote(const eager *e, const tensor_id *inputs, int count)
+dtype eager_promote(const eager *e, const tensor_id *inputs, int count)
 {
     dtype widest = DT_UNKNOWN, of_numbers = DT_UNKNOWN;
     for (int i = 0; i < count; i++) {
@@ -295,64 +296,65 @@ dtype promote(const eager *e, const tensor_id *inputs, int count)
     return lifts ? e->weight_dtype : widest;
 }
 
-tensor_id cast(eager *e, tensor_id t, dtype to)
+tensor_id eager_cast(eager *e, tensor_id t, dtype to)
 {
     if (tensor_dtype(e, t) == to)
         return t;
     extent from = tensor_extent(e, t), x = tensor_extent(e, t);
     extent_preserve(&x, &from);
-    return launch_new(e, "_to_copy", &t, 1, to, &x);
+    return eager_launch_new(e, "_to_copy", &t, 1, to, &x);
 }
 
-tensor_id to_low(eager *e, tensor_id t)
+tensor_id eager_to_low(eager *e, tensor_id t)
 {
     if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32 || tensor_at(e, t)->keeps_float)
         return t;
-    return cast(e, t, e->low);
+    return eager_cast(e, t, e->low);
 }
 
-tensor_id to_float(eager *e, tensor_id t)
+tensor_id eager_to_float(eager *e, tensor_id t)
 {
-    return t != NO_TENSOR && e->low != DT_UNKNOWN && is_low(tensor_dtype(e, t)) ? cast(e, t, DT_FLOAT32) : t;
+    return t != NO_TENSOR && e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) ? eager_cast(e, t, DT_FLOAT32)
+                                                                                      : t;
 }
 
 /* ---- views and copies -------------------------------------------------------------------------------------------- */
 
-tensor_id view_as(eager *e, const char *op, tensor_id t, const extent *x)
+tensor_id eager_view_as(eager *e, const char *op, tensor_id t, const extent *x)
 {
     placed_tensor from = *tensor_at(e, t);
     tensor_id made = add_tensor(e, from.dtype, x, from.storage);
     e->out->tensors.items[made].is_number = from.is_number;
     e->out->tensors.items[made].keeps_float = from.keeps_float;
-    launch(e, op, &t, 1, made, KERNEL_VIEW);
+    eager_launch(e, op, &t, 1, made, KERNEL_VIEW);
     return made;
 }
 
-tensor_id permute(eager *e, tensor_id t, const int64_t *perm)
+tensor_id eager_permute(eager *e, tensor_id t, const int64_t *perm)
 {
     extent from = tensor_extent(e, t), x = {.rank = from.rank};
     for (int i = 0; i < from.rank; i++) {
         x.dims[i] = from.dims[perm[i]];
         x.strides[i] = from.strides[perm[i]];
     }
-    tensor_id made = view_as(e, "permute", t, &x);
+    tensor_id made = eager_view_as(e, "permute", t, &x);
     if (e->trains) {
         int8_t places[MAX_PLACED_RANK] = {0};
         for (int i = 0; i < from.rank; i++)
             places[perm[i]] = (int8_t)i;
-        note_turn(e, places, from.rank);
+        eager_note_turn(e, places, from.rank);
     }
     return made;
 }
 
-void note_turn(eager *e, const int8_t *places, int rank)
+void eager_note_turn(eager *e, const int8_t *places, int rank)
 {
     turn *t = ARENA_PUSH(e->arena, &e->turns);
     t->kernel = e->out->kernels.count - 1;
     memcpy(t->places, places, (size_t)rank * sizeof *places);
 }
 
-tensor_id transpose_last(eager *e, tensor_id t)
+tensor_id eager_transpose_last(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
     int64_t dim = x.dims[x.rank - 1], stride = x.strides[x.rank - 1];
@@ -360,10 +362,10 @@ tensor_id transpose_last(eager *e, tensor_id t)
     x.strides[x.rank - 1] = x.strides[x.rank - 2];
     x.dims[x.rank - 2] = dim;
     x.strides[x.rank - 2] = stride;
-    return view_as(e, x.rank == 2 ? "t" : "transpose", t, &x);
+    return eager_view_as(e, x.rank == 2 ? "t" : "transpose", t, &x);
 }
 
-tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims)
+tensor_id eager_expand(eager *e, tensor_id t, int rank, const int64_t *dims)
 {
     extent from = tensor_extent(e, t), x = {.rank = rank};
     for (int i = 0; i < rank; i++) {
@@ -371,31 +373,31 @@ tensor_id expand(eager *e, tensor_id t, int rank, const int64_t *dims)
         x.dims[i] = dims[i];
         x.strides[i] = own < 0 || (from.dims[own] == 1 && dims[i] != 1) ? 0 : from.strides[own];
     }
-    return view_as(e, "expand", t, &x);
+    return eager_view_as(e, "expand", t, &x);
 }
 
-tensor_id clone(eager *e, tensor_id t)
+tensor_id eager_clone(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
     extent_contiguous(&x);
-    return launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+    return eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
 }
 
-tensor_id contiguous(eager *e, tensor_id t)
+tensor_id eager_contiguous(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
-    return extent_is_contiguous(&x) ? t : clone(e, t);
+    return extent_is_contiguous(&x) ? t : eager_clone(e, t);
 }
 
-tensor_id reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
+tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
 {
     extent from = tensor_extent(e, t), x = {.rank = rank};
     memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
     if (extent_elements(&from) != extent_elements(&x)) /* the rules of a damaged network may disagree */
-        return launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));
+        return eager_launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));
     if (extent_view(&from, &x))
-        return view_as(e, "view", t, &x);
-    t = clone(e, t);
+        return eager_view_as(e, "view", t, &x);
+    t = eager_clone(e, t);
     extent_contiguous(&x);
-    return view_as(e, "_unsafe_view", t, &x);
+    return eager_view_as(e, "_unsafe_view", t, &x);
 }

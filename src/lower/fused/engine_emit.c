@@ -314,7 +314,7 @@ static void emit_group(engine *e, const group *x)
             bias = is_added_bias(e, x, i, part->inputs[n]) ? k.input_count : bias;
             held[k.input_count++] = t;
             int64_t all = tensor_bytes(e, t), output = tensor_bytes(e, part->outputs[0]);
-            k.bytes_read = add_saturated(k.bytes_read, picked_bytes(part->op, all, output, all));
+            k.bytes_read = add_saturated(k.bytes_read, layout_picked_bytes(part->op, all, output, all));
         }
         bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
         k.macs = add_saturated(k.macs, part->macs);

@@ -756,7 +756,7 @@ static void order_reads(fusion *f)
     }
 }
 
-void fuse_and_emit(fusion *f)
+void fusion_emit(fusion *f)
 {
     size_t count = (size_t)f->nodes.count + 1;
     joiner j = {.f = f,

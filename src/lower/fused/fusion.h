@@ -64,6 +64,6 @@ typedef struct fusion {
 } fusion;
 
 /* Joins the nodes and appends the kernels. */
-void fuse_and_emit(fusion *f);
+void fusion_emit(fusion *f);
 
 #endif

@@ -21,7 +21,7 @@ static access identity(inductor *c, int64_t elements)
     return access_of(c->arena, &(piece){elements, 1}, 1);
 }
 
-int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
+int32_t inductor_add_buffer(inductor *c, tensor_id t, int32_t writer)
 {
     fuse_buffer *b = ARENA_PUSH(c->arena, &c->f.buffers);
     extent x = extent_of(tensor_at(c, t));
@@ -36,7 +36,7 @@ int32_t add_buffer(inductor *c, tensor_id t, int32_t writer)
     return c->f.buffers.count - 1;
 }
 
-int32_t add_box(inductor *c, tensor_id t)
+int32_t inductor_add_box(inductor *c, tensor_id t)
 {
     box *b = ARENA_PUSH(c->arena, &c->boxes);
     b->buffer = NO_BOX;
@@ -46,7 +46,7 @@ int32_t add_box(inductor *c, tensor_id t)
     return c->boxes.count - 1;
 }
 
-tensor_id new_tensor(inductor *c, const extent *x, dtype type)
+tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type)
 {
     int64_t *numbers = arena_room(c->arena, 2 * (size_t)x->rank + 1, sizeof *numbers);
     memcpy(numbers, x->dims, (size_t)x->rank * sizeof *numbers);
@@ -61,15 +61,15 @@ tensor_id new_tensor(inductor *c, const extent *x, dtype type)
     return c->f.out->tensors.count - 1;
 }
 
-operand operand_of(inductor *c, tensor_id t)
+operand inductor_operand_of(inductor *c, tensor_id t)
 {
     t = c->same[t];
     const placed_tensor *p = tensor_at(c, t);
     int32_t *b = &c->box_of_storage[p->storage];
     if (*b == NO_BOX) { /* a weight, or an input of the network */
         tensor_id whole = c->first[p->storage];
-        *b = add_box(c, whole);
-        c->boxes.items[*b].buffer = add_buffer(c, whole, NO_FUSE_NODE);
+        *b = inductor_add_box(c, whole);
+        c->boxes.items[*b].buffer = inductor_add_buffer(c, whole, NO_FUSE_NODE);
         c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
     }
     operand made;
@@ -79,7 +79,7 @@ operand operand_of(inductor *c, tensor_id t)
     return made;
 }
 
-operand operand_broadcast(const operand *x, const extent *to, int first_dim)
+operand inductor_operand_broadcast(const operand *x, const extent *to, int first_dim)
 {
     operand made;
     made.box = x->box;
@@ -107,7 +107,7 @@ static void walk_order(const extent *x, int *order)
     }
 }
 
-access walk_operand(inductor *c, const operand *x, const int *order, int count)
+access inductor_walk_operand(inductor *c, const operand *x, const int *order, int count)
 {
     piece loops[MAX_PLACED_RANK];
     for (int i = 0; i < count; i++)
@@ -119,7 +119,7 @@ access walk_operand(inductor *c, const operand *x, const int *order, int count)
 
 /* ---- formulas ---------------------------------------------------------------------------------------------------- */
 
-void add_read(read_list *l, fuse_read r)
+void inductor_add_read(read_list *l, fuse_read r)
 {
     for (int i = 0; i < l->count; i++)
         if (l->items[i].buffer == r.buffer && l->items[i].times == r.times &&
@@ -130,13 +130,14 @@ void add_read(read_list *l, fuse_read r)
 }
 
 /* What the operand reads, each read turned by `at`: the loops over the operand's elements, and those of a reduction. */
-void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times)
+void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
+                           int times)
 {
     const box *b = &c->boxes.items[x->box];
     if (b->buffer != NO_BOX) {
-        add_read(l, (fuse_read){.buffer = b->buffer,
-                                .times = times,
-                                .at = inner ? access_join(c->arena, outer, inner) : *outer});
+        inductor_add_read(l, (fuse_read){.buffer = b->buffer,
+                                         .times = times,
+                                         .at = inner ? access_join(c->arena, outer, inner) : *outer});
         return;
     }
     for (int i = 0; i < b->read_count; i++) {
@@ -147,11 +148,11 @@ void read_operand(inductor *c, read_list *l, const operand *x, const access *out
             r.at = access_join(c->arena, &r.at, &near);
         }
         r.times *= times;
-        add_read(l, r);
+        inductor_add_read(l, r);
     }
 }
 
-void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
+void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands)
 {
     int32_t most = 1;
     for (int i = 0; i < operands; i++)
@@ -211,9 +212,9 @@ static int32_t finish_formula(inductor *c, const char *op, const extent *out, dt
     if (tensor_at(c, t)->dtype != type || made.rank != out->rank ||
         memcmp(made.dims, out->dims, (size_t)out->rank * sizeof *out->dims) != 0 ||
         memcmp(made.strides, out->strides, (size_t)out->rank * sizeof *out->strides) != 0)
-        t = new_tensor(c, out, type);
+        t = inductor_new_tensor(c, out, type);
     bool is_last = wants_last(c, out, in, count);
-    int32_t made_box = add_box(c, t);
+    int32_t made_box = inductor_add_box(c, t);
     box *b = &c->boxes.items[made_box];
     b->is_last = is_last;
     b->is_computed = true;
@@ -228,12 +229,12 @@ static int32_t finish_formula(inductor *c, const char *op, const extent *out, dt
         b->op_total += from->buffer == NO_BOX ? from->op_total : 1;
         b->flops = add_saturated(b->flops, from->buffer == NO_BOX ? from->flops : 0);
     }
-    keep_ops(c, &b->ops, &b->op_count, op, in, count);
+    inductor_keep_ops(c, &b->ops, &b->op_count, op, in, count);
     return made_box;
 }
 
-int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int op_total)
+int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
+                                int count, int op_total)
 {
     int order[MAX_PLACED_RANK] = {0};
     read_list l; /* large: only what is read is filled */
@@ -242,15 +243,15 @@ int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype typ
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     walk_order(out, order);
     for (int i = 0; i < count; i++) {
-        wide[i] = operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
-        access at = walk_operand(c, &wide[i], order, out->rank);
-        read_operand(c, &l, &wide[i], &at, NULL, 1);
+        wide[i] = inductor_operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
+        access at = inductor_walk_operand(c, &wide[i], order, out->rank);
+        inductor_read_operand(c, &l, &wide[i], &at, NULL, 1);
     }
     return finish_formula(c, op, out, type, wide, count, &l, op_total);
 }
 
-int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int times, bool is_gathered)
+int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
+                                int count, int times, bool is_gathered)
 {
     read_list l; /* large: only what is read is filled */
     l.count = 0;
@@ -260,14 +261,14 @@ int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype typ
         access at = access_scattered(c->arena, read < made ? read : made);
         at.part = in[i].part;
         at.is_gathered = is_gathered;
-        read_operand(c, &l, &in[i], &at, NULL, times);
+        inductor_read_operand(c, &l, &in[i], &at, NULL, times);
     }
     return finish_formula(c, op, out, type, in, count, &l, 2 * times);
 }
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
-fuse_node *add_node(inductor *c, fuse_kind kind)
+fuse_node *inductor_add_node(inductor *c, fuse_kind kind)
 {
     fuse_node *n = ARENA_PUSH(c->arena, &c->f.nodes);
     n->kind = kind;
@@ -284,18 +285,18 @@ static access last_layout(inductor *c, const extent *x)
     int order[MAX_PLACED_RANK] = {0};
     walk_order(x, order);
     extent_channels_last(&real.at);
-    return walk_operand(c, &real, order, x->rank);
+    return inductor_walk_operand(c, &real, order, x->rank);
 }
 
-void realize(inductor *c, int32_t number)
+void inductor_realize(inductor *c, int32_t number)
 {
     box *b = &c->boxes.items[number];
     if (b->buffer != NO_BOX)
         return;
-    int32_t node = c->f.nodes.count, buffer = add_buffer(c, b->tensor, node);
+    int32_t node = c->f.nodes.count, buffer = inductor_add_buffer(c, b->tensor, node);
     if (b->is_last)
         c->f.buffers.items[buffer].layout = last_layout(c, &b->own);
-    fuse_node *n = add_node(c, FUSE_LOOP);
+    fuse_node *n = inductor_add_node(c, FUSE_LOOP);
     n->elements = extent_elements(&b->own);
     n->reads = b->reads;
     n->read_count = b->read_count;
@@ -313,11 +314,11 @@ static void realize_near(inductor *c, int32_t number)
     box *b = &c->boxes.items[number];
     bool is_settled = b->buffer == NO_BOX && c->prefers_last && b->own.rank == 4;
     b->is_last |= is_settled;
-    realize(c, number);
+    inductor_realize(c, number);
     c->f.buffers.items[c->boxes.items[number].buffer].is_fixed |= is_settled;
 }
 
-void mark_reuse(inductor *c, int32_t number, int users)
+void inductor_mark_reuse(inductor *c, int32_t number, int users)
 {
     box *b = &c->boxes.items[number];
     if (b->buffer != NO_BOX || users < 2 || (b->reads_all <= MAX_READS_SHARED && b->op_total <= MAX_OPS))
@@ -328,10 +329,10 @@ void mark_reuse(inductor *c, int32_t number, int users)
 static void realize_hint(inductor *c, int32_t number)
 {
     if (c->boxes.items[number].reads_all > 1)
-        realize(c, number);
+        inductor_realize(c, number);
 }
 
-void set_tensor(inductor *c, tensor_id t, int32_t b)
+void inductor_set_tensor(inductor *c, tensor_id t, int32_t b)
 {
     c->box_of_storage[tensor_at(c, t)->storage] = b;
 }
@@ -357,7 +358,7 @@ static operand copied(inductor *c, const operand *x)
 {
     operand made = {.at = x->at};
     extent_contiguous(&made.at);
-    made.box = make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
+    made.box = inductor_make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
     const box *from = &c->boxes.items[x->box];
     c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* those of the call stay with it */
     return made;
@@ -366,7 +367,7 @@ static operand copied(inductor *c, const operand *x)
 /* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
-    operand x = operand_of(c, t);
+    operand x = inductor_operand_of(c, t);
     box *b = &c->boxes.items[x.box];
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
@@ -375,7 +376,7 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         b = &c->boxes.items[x.box];
     } else if (b->buffer == NO_BOX) {
         b->is_last = is_own && (last || b->is_last); /* under a view, it is laid out as the view expects */
-        realize(c, x.box);
+        inductor_realize(c, x.box);
         b = &c->boxes.items[x.box];
     } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
         c->f.buffers.items[b->buffer].layout = last_layout(c, &b->own);
@@ -385,33 +386,34 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         c->boxes.items[x.box].is_last = true;
         b = &c->boxes.items[x.box];
     }
-    realize(c, x.box);
+    inductor_realize(c, x.box);
     c->f.buffers.items[b->buffer].is_fixed = true;
     int order[MAX_PLACED_RANK] = {0};
     walk_order(&x.at, order);
-    tensor_id seen = x.box == operand_of(c, t).box ? t : b->tensor;
-    return (fuse_read){.buffer = b->buffer, .times = 1, .tensor = seen, .at = walk_operand(c, &x, order, x.at.rank)};
+    tensor_id seen = x.box == inductor_operand_of(c, t).box ? t : b->tensor;
+    return (fuse_read){
+        .buffer = b->buffer, .times = 1, .tensor = seen, .at = inductor_walk_operand(c, &x, order, x.at.rank)};
 }
 
 /* A node that is no loop; what it makes has its layout from the start. */
 static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
 {
     tensor_id t = c->k->outputs[0];
-    int32_t b = add_box(c, t), buffer = add_buffer(c, t, c->f.nodes.count);
+    int32_t b = inductor_add_box(c, t), buffer = inductor_add_buffer(c, t, c->f.nodes.count);
     c->boxes.items[b].buffer = buffer;
     c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
     c->f.buffers.items[buffer].is_fixed = true;
     if (is_last && tensor_at(c, t)->rank == 4)
         c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
-    fuse_node *n = add_node(c, kind);
+    fuse_node *n = inductor_add_node(c, kind);
     n->call = c->k;
     n->reads = reads;
     n->read_count = count;
     n->writes[n->write_count++] = buffer;
-    set_tensor(c, t, b);
+    inductor_set_tensor(c, t, b);
 }
 
-void call_library(inductor *c)
+void inductor_call_library(inductor *c)
 {
     const kernel *k = c->k;
     bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
@@ -419,7 +421,7 @@ void call_library(inductor *c)
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
     if (is_conv && count > 2) { /* the bias goes into the loop behind it */
         if (!c->is_last)
-            realize(c, operand_of(c, k->inputs[2]).box);
+            inductor_realize(c, inductor_operand_of(c, k->inputs[2]).box);
         count = 2;
     }
     for (int i = 0; i < count; i++)
@@ -427,7 +429,7 @@ void call_library(inductor *c)
     add_fixed(c, FUSE_CALL, reads, count, last);
 }
 
-void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last)
+void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_last)
 {
     add_fixed(c, FUSE_JOIN, reads, count, is_last);
 }
@@ -633,11 +635,11 @@ static void settle(inductor *c, tensor_id t)
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
-            realize(c, b); /* these want it in the layout that they know */
-        else if (needs_buffers(user))
+            inductor_realize(c, b); /* these want it in the layout that they know */
+        else if (inductor_needs_buffers(user))
             realize_hint(c, b);
     }
-    mark_reuse(c, b, users);
+    inductor_mark_reuse(c, b, users);
     if (c->boxes.items[b].reads_all > MAX_READS || c->boxes.items[b].op_total > MAX_OPS) {
         if (c->boxes.items[b].reads_all > 1 || c->boxes.items[b].op_total > MAX_OPS_ALONE)
             realize_near(c, b);
@@ -647,7 +649,7 @@ static void settle(inductor *c, tensor_id t)
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
 {
     program *in = lower_eager(model, options, a);
-    batch_turned_products(in, a);
+    inductor_batch_turned_products(in, a);
     program *out = ARENA_NEW(a, program);
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;
@@ -693,9 +695,9 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
         int32_t b = c.box_of_storage[in->tensors.items[t].storage];
         if (!c.is_output[t] || b == NO_BOX)
             continue;
-        realize(&c, b);
+        inductor_realize(&c, b);
         c.f.buffers.items[c.boxes.items[b].buffer].is_output = true;
     }
-    fuse_and_emit(&c.f);
+    fusion_emit(&c.f);
     return out;
 }

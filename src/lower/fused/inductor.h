@@ -77,45 +77,46 @@ static inline bool is_op(const kernel *k, const char *op)
 
 /* ---- inside: shared by inductor.c and inductor_reduce.c ---------------------------------------------------------- */
 
-tensor_id new_tensor(inductor *c, const extent *x, dtype type);
-int32_t add_buffer(inductor *c, tensor_id t, int32_t writer);
-int32_t add_box(inductor *c, tensor_id t);
-fuse_node *add_node(inductor *c, fuse_kind kind);
+tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type);
+int32_t inductor_add_buffer(inductor *c, tensor_id t, int32_t writer);
+int32_t inductor_add_box(inductor *c, tensor_id t);
+fuse_node *inductor_add_node(inductor *c, fuse_kind kind);
 /* The operand's dimensions in this order, as loops. */
-access walk_operand(inductor *c, const operand *x, const int *order, int count);
-void add_read(read_list *l, fuse_read r);
+access inductor_walk_operand(inductor *c, const operand *x, const int *order, int count);
+void inductor_add_read(read_list *l, fuse_read r);
 /* What the operand loads in the loops `outer`, and `inner` of a reduction if not NULL. */
-void read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner, int times);
+void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
+                           int times);
 /* The names of what is computed: of the operands that are formulas, and op. */
-void keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands);
+void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands);
 
 /* ---- what operators are lowered with ----------------------------------------------------------------------------- */
 
-operand operand_of(inductor *c, tensor_id t);
-operand operand_broadcast(const operand *x, const extent *to,
-                          int first_dim); /* its dimensions meet those from first_dim on */
+operand inductor_operand_of(inductor *c, tensor_id t);
+operand inductor_operand_broadcast(const operand *x, const extent *to,
+                                   int first_dim); /* its dimensions meet those from first_dim on */
 /* A formula over operands that broadcast to `out`. */
-int32_t make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int op_total);
+int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
+                                int count, int op_total);
 /* A formula that reads its operands otherwise than element by element, `times` loads for each; gathered: neighbours may
  * come from anywhere. */
-int32_t make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in, int count,
-                       int times, bool is_gathered);
+int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
+                                int count, int times, bool is_gathered);
 /* A loop over all of `full`, summed up over the dimensions that are told; outputs of the type, in the shape `out`. The
  * boxes of the outputs are numbered on from the result. */
-int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
-                       dtype type, const operand *in, int count, int output_count);
-void realize(inductor *c, int32_t b);
-void mark_reuse(inductor *c, int32_t b, int users);
-void set_tensor(inductor *c, tensor_id t, int32_t b);
-void call_library(inductor *c);
+int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced,
+                                const extent *out, dtype type, const operand *in, int count, int output_count);
+void inductor_realize(inductor *c, int32_t b);
+void inductor_mark_reuse(inductor *c, int32_t b, int users);
+void inductor_set_tensor(inductor *c, tensor_id t, int32_t b);
+void inductor_call_library(inductor *c);
 /* Buffers that together are the output of c->k: nothing is launched. */
-void join_buffers(inductor *c, fuse_read *reads, int count, bool is_last);
+void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_last);
 /* Products of rows that eager PyTorch copies first become batched ones (inductor_products.c). */
-void batch_turned_products(program *p, arena *a);
+void inductor_batch_turned_products(program *p, arena *a);
 /* Lowers c->k. */
 void lower_kernel(inductor *c);
-bool needs_buffers(const kernel *k); /* does it read memory, not formulas? */
-bool is_elementwise(const kernel *k);
+bool inductor_needs_buffers(const kernel *k); /* does it read memory, not formulas? */
+bool inductor_is_elementwise(const kernel *k);
 
 #endif

@@ -35,7 +35,7 @@ static const char *const MOVES[] = {"constant_pad_nd", "reflection_pad2d",   "ro
 /* Formulas that look at their input twice. */
 static const char *const TWICE[] = {"silu", "gelu", "hardswish", "leaky_relu", "elu", "mish"};
 
-bool needs_buffers(const kernel *k)
+bool inductor_needs_buffers(const kernel *k)
 {
     static const char *const NAMES[] = {"avg_pool2d",
                                         "_adaptive_avg_pool2d",
@@ -53,7 +53,7 @@ bool needs_buffers(const kernel *k)
     return IS_ONE_OF(k, NAMES) || k->flags & KERNEL_UNKNOWN;
 }
 
-bool is_elementwise(const kernel *k)
+bool inductor_is_elementwise(const kernel *k)
 {
     static const char *const OTHERS[] = {"native_layer_norm",
                                          "_fused_rms_norm",
@@ -97,14 +97,14 @@ static dtype output_dtype(const inductor *c)
 
 static void finish(inductor *c, int32_t b)
 {
-    set_tensor(c, c->k->outputs[0], b);
+    inductor_set_tensor(c, c->k->outputs[0], b);
 }
 
 static int gather_operands(inductor *c, operand *in)
 {
     int count = c->k->input_count < MAX_OPERANDS ? c->k->input_count : MAX_OPERANDS;
     for (int i = 0; i < count; i++)
-        in[i] = operand_of(c, c->k->inputs[i]);
+        in[i] = inductor_operand_of(c, c->k->inputs[i]);
     return count;
 }
 
@@ -122,12 +122,12 @@ static void lower_elementwise(inductor *c)
     int count = gather_operands(c, in);
     if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
         /* Computed in float32: what is looked at twice is the wide number. */
-        in[0].box = make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
+        in[0].box = inductor_make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
         in[0].at = out;
         in[0].part = 0;
-        mark_reuse(c, in[0].box, 2);
+        inductor_mark_reuse(c, in[0].box, 2);
     }
-    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
+    finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
 }
 
 /* Inputs of one dimension are of the channels: the bias of a convolution, the numbers of a batch norm. */
@@ -137,8 +137,8 @@ static void lower_by_channel(inductor *c)
     extent out = output_extent(c);
     int count = gather_operands(c, in);
     for (int i = 1; i < count; i++)
-        in[i] = operand_broadcast(&in[i], &out, 1);
-    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
+        in[i] = inductor_operand_broadcast(&in[i], &out, 1);
+    finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
 }
 
 static void lower_scattered(inductor *c, int times)
@@ -147,8 +147,9 @@ static void lower_scattered(inductor *c, int times)
     extent out = output_extent(c);
     int count = gather_operands(c, in);
     for (int i = 0; i < count; i++) /* each tap is a lookup of its own */
-        mark_reuse(c, in[i].box, times);
-    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times, !is_op(c->k, "constant_pad_nd")));
+        inductor_mark_reuse(c, in[i].box, times);
+    finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times,
+                                      !is_op(c->k, "constant_pad_nd")));
 }
 
 static void lower_pool(inductor *c)
@@ -157,16 +158,16 @@ static void lower_pool(inductor *c)
     int64_t taps = 1;
     for (int i = 0; w && i < w->rank; i++)
         taps = mul_wrapping(taps, w->size[i] > 0 ? w->size[i] : 1);
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     if (c->boxes.items[x.box].reads_all > 1)
-        realize(c, x.box);
+        inductor_realize(c, x.box);
     if (taps > 25) {
-        call_library(c);
+        inductor_call_library(c);
         return;
     }
     extent out = output_extent(c);
-    x = operand_of(c, c->k->inputs[0]);
-    finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps, false));
+    x = inductor_operand_of(c, c->k->inputs[0]);
+    finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps, false));
 }
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
@@ -192,15 +193,15 @@ static int64_t count_reduced(const extent *x, const bool *is_reduced)
 
 static void lower_reduction(inductor *c)
 {
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     extent out = output_extent(c);
     bool is_reduced[MAX_PLACED_RANK];
     find_reduced(&x.at, &out, is_reduced);
     int64_t reduced = count_reduced(&x.at, is_reduced);
     if (reduced <= MAX_UNROLLED && extent_elements(&out) != 1)
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)reduced, false));
+        finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)reduced, false));
     else
-        finish(c, make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
+        finish(c, inductor_make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
 
 /* Is it a map, not yet in memory, whose dimensions are seen in another order? A buffer made of it for the statistics has
@@ -222,19 +223,20 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
         rows.dims[i] = is_reduced[i] ? 1 : full->dims[i];
     extent_contiguous(&rows);
     bool was_turned = is_turned_formula(c, x);
-    mark_reuse(c, x->box, 2);
-    int32_t first = make_reduction(c, c->k->op, full, is_reduced, &rows, DT_FLOAT32, x, 1, statistics);
+    inductor_mark_reuse(c, x->box, 2);
+    int32_t first = inductor_make_reduction(c, c->k->op, full, is_reduced, &rows, DT_FLOAT32, x, 1, statistics);
     c->f.nodes.items[c->f.nodes.count - 1].is_apart = was_turned && c->boxes.items[x->box].buffer != NO_BOX;
     operand in[MAX_OPERANDS];
     in[0] = *x;
     int count = 1;
     for (int i = 0; i < statistics; i++) {
         operand row = {.box = first + i, .at = rows};
-        in[count++] = operand_broadcast(&row, full, 0);
+        in[count++] = inductor_operand_broadcast(&row, full, 0);
     }
     for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
-        operand weight = operand_of(c, c->k->inputs[i]);
-        in[count++] = operand_broadcast(&weight, full, first_dim < 0 ? full->rank - weight.at.rank : first_dim);
+        operand weight = inductor_operand_of(c, c->k->inputs[i]);
+        in[count++] =
+            inductor_operand_broadcast(&weight, full, first_dim < 0 ? full->rank - weight.at.rank : first_dim);
     }
     /* The formula in the shape of `full`, which lies as the output does. */
     extent walked = *full;
@@ -242,12 +244,12 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
         walked = out;
     else
         extent_contiguous(&walked);
-    finish(c, make_pointwise(c, c->k->op, &walked, output_dtype(c), in, count, 8));
+    finish(c, inductor_make_pointwise(c, c->k->op, &walked, output_dtype(c), in, count, 8));
 }
 
 static void lower_layer_norm(inductor *c)
 {
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     int rank = c->k->input_count > 1 ? c->f.out->tensors.items[c->k->inputs[1]].rank : 1;
     for (int i = 0; i < x.at.rank; i++)
@@ -258,11 +260,11 @@ static void lower_layer_norm(inductor *c)
 /* (N,C,…) as (N,groups,C/groups,…). */
 static void lower_group_norm(inductor *c)
 {
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     int64_t groups = node_of(c) ? node_attr_int(node_of(c), "num_groups", 1) : 1;
     extent full = {.rank = x.at.rank + 1};
     if (x.at.rank < 2 || x.at.rank + 1 > MAX_PLACED_RANK || groups < 1 || x.at.dims[1] % groups != 0) {
-        call_library(c);
+        inductor_call_library(c);
         return;
     }
     bool is_reduced[MAX_PLACED_RANK] = {false};
@@ -277,8 +279,8 @@ static void lower_group_norm(inductor *c)
         rows.dims[i] = 1;
     extent_contiguous(&rows);
     operand grouped = {.box = x.box, .part = x.part, .at = full};
-    mark_reuse(c, x.box, 2);
-    int32_t first = make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
+    inductor_mark_reuse(c, x.box, 2);
+    int32_t first = inductor_make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
     /* The formula on (N,C,…): each channel looks at the statistics of its group. */
     extent out = output_extent(c);
     operand in[MAX_OPERANDS];
@@ -293,28 +295,28 @@ static void lower_group_norm(inductor *c)
         in[count++] = row;
     }
     for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
-        operand weight = operand_of(c, c->k->inputs[i]);
-        in[count++] = operand_broadcast(&weight, &out, 1);
+        operand weight = inductor_operand_of(c, c->k->inputs[i]);
+        in[count++] = inductor_operand_broadcast(&weight, &out, 1);
     }
-    finish(c, make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, 8));
+    finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, 8));
 }
 
 static void lower_softmax(inductor *c)
 {
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     const node *n = node_of(c);
     int64_t axis = n && node_is(n, "Softmax") ? node_attr_int(n, "axis", -1) : -1;
     axis = axis < 0 ? axis + x.at.rank : axis;
     if (x.at.rank < 1 || axis < 0 || axis >= x.at.rank) {
-        call_library(c);
+        inductor_call_library(c);
         return;
     }
     is_reduced[axis] = true;
     if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
         /* Written out: each element looks at all of its row. */
         extent out = output_extent(c);
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
+        finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
         return;
     }
     normalise(c, &x.at, &x, is_reduced, 2, -1);
@@ -323,7 +325,7 @@ static void lower_softmax(inductor *c)
 /* The batch norm that standardises a weight: over all but its first dimension. */
 static void lower_weight_norm(inductor *c)
 {
-    operand x = operand_of(c, c->k->inputs[0]);
+    operand x = inductor_operand_of(c, c->k->inputs[0]);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     for (int i = 0; i < x.at.rank; i++)
         is_reduced[i] = i != 1;
@@ -340,7 +342,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     for (int32_t i = c->user_start[t]; i < c->user_start[t + 1]; i++) {
         const kernel *k = &c->in->kernels.items[c->users[i]];
         if (k->flags & KERNEL_VIEW ? !feeds_formulas(c, k->outputs[0], depth - 1)
-                                   : !is_elementwise(k) && !is_op(k, "cat") && !is_op(k, "constant_pad_nd"))
+                                   : !inductor_is_elementwise(k) && !is_op(k, "cat") && !is_op(k, "constant_pad_nd"))
             return false;
     }
     return true;
@@ -357,7 +359,7 @@ static bool has_other_readers(const inductor *c, tensor_id t)
         if (k == c->k)
             continue;
         others++;
-        if (is_elementwise(k) || (k->flags & KERNEL_VIEW && feeds_formulas(c, k->outputs[0], 8)))
+        if (inductor_is_elementwise(k) || (k->flags & KERNEL_VIEW && feeds_formulas(c, k->outputs[0], 8)))
             return true;
     }
     return others > 0 && b->buffer == NO_BOX;
@@ -390,7 +392,7 @@ static void lower_join(inductor *c)
     }
     if (count <= MAX_JOINED && !is_shared &&
         ((any_formula && feeds_formulas(c, c->k->outputs[0], 8)) || (all_formulas && !has_sums))) {
-        finish(c, make_scattered(c, c->k->op, &out, output_dtype(c), in, count, 1, false));
+        finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), in, count, 1, false));
         return;
     }
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
@@ -399,15 +401,15 @@ static void lower_join(inductor *c)
         if (!can_write_in_place(c, &in[i]) || c->boxes.items[in[i].box].dtype != output_dtype(c)) {
             extent own = in[i].at;
             extent_contiguous(&own);
-            in[i].box = make_pointwise(c, c->k->op, &own, output_dtype(c), &in[i], 1, 1);
+            in[i].box = inductor_make_pointwise(c, c->k->op, &own, output_dtype(c), &in[i], 1, 1);
         }
         is_last |= c->boxes.items[in[i].box].is_last;
-        realize(c, in[i].box);
+        inductor_realize(c, in[i].box);
         int32_t buffer = c->boxes.items[in[i].box].buffer;
         c->f.buffers.items[buffer].is_fixed = true;
         reads[i] = (fuse_read){.buffer = buffer, .times = 1, .at = access_scattered(c->arena, 1)};
     }
-    join_buffers(c, reads, count, is_last && c->is_last);
+    inductor_join_buffers(c, reads, count, is_last && c->is_last);
 }
 
 /* A pad of nothing. */
@@ -423,13 +425,13 @@ void lower_kernel(inductor *c)
 {
     const kernel *k = c->k;
     if (is_op(k, "_cudnn_rnn")) { /* what follows is launched by the library; this makes what the layer returns */
-        call_library(c);
+        inductor_call_library(c);
         return;
     }
     if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && is_op(k, "clone")))
         return;
     if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || IS_ONE_OF(k, CALLS))
-        call_library(c);
+        inductor_call_library(c);
     else if (k->flags & KERNEL_HIDDEN ||
              ((is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2))
         lower_by_channel(c);
@@ -446,7 +448,7 @@ void lower_kernel(inductor *c)
     else if ((is_op(k, "cat") || is_op(k, "stack")) && k->input_count <= MAX_OPERANDS)
         lower_join(c);
     else if (k->input_count > MAX_OPERANDS)
-        call_library(c);
+        inductor_call_library(c);
     else if (k->window)
         lower_pool(c);
     else if (is_op(k, "upsample_bilinear2d"))

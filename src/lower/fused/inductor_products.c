@@ -75,7 +75,7 @@ static void batch_product(program *p, arena *a, const chain_index *x, kernel *k,
     is_gone[copy] = is_gone[before] = is_gone[after] = true;
 }
 
-void batch_turned_products(program *p, arena *a)
+void inductor_batch_turned_products(program *p, arena *a)
 {
     chain_index x = index_chains(p, a);
     bool *is_gone = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);

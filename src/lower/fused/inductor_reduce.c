@@ -72,7 +72,7 @@ static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64
 
 static void add_reduction(inductor *c, const fuse_node *shape, const read_list *l, const int32_t *writes, int count)
 {
-    fuse_node *n = add_node(c, FUSE_LOOP);
+    fuse_node *n = inductor_add_node(c, FUSE_LOOP);
     n->elements = shape->elements;
     n->reduced = shape->reduced;
     n->reads = arena_copy(c->arena, l->items, (size_t)l->count, sizeof *l->items);
@@ -101,21 +101,21 @@ static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int par
     extent_contiguous(&x);
     int32_t made[MAX_NODE_WRITES] = {0};
     for (int i = 0; i < parts; i++)
-        made[i] = add_buffer(c, new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
+        made[i] = inductor_add_buffer(c, inductor_new_tensor(c, &x, DT_FLOAT32), c->f.nodes.count);
     add_reduction(c, &first, l, made, parts);
     l->count = 0;
     for (int i = 0; i < parts; i++) {
         piece loops[2] = {{shape->elements, splits}, {splits, 1}};
         access outer = access_of(c->arena, loops, 1), inner = access_of(c->arena, loops + 1, 1);
-        add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
+        inductor_add_read(l, (fuse_read){.buffer = made[i], .times = 1, .at = access_join(c->arena, &outer, &inner)});
     }
     shape->reduced = splits;
     shape->flops = 0;
     return true;
 }
 
-int32_t make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced, const extent *out,
-                       dtype type, const operand *in, int count, int output_count)
+int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced,
+                                const extent *out, dtype type, const operand *in, int count, int output_count)
 {
     int outer_dims[MAX_PLACED_RANK], inner_dims[MAX_PLACED_RANK], outer_count = 0, inner_count = 0;
     fuse_node shape = {.elements = 1, .reduced = 1};
@@ -134,14 +134,14 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     shape.flops = c->k->flops;
     for (int i = 0; i < count; i++) {
-        wide[i] = operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
-        access outer = walk_operand(c, &wide[i], outer_dims, outer_count),
-               inner = walk_operand(c, &wide[i], inner_dims, inner_count);
-        read_operand(c, &l, &wide[i], &outer, &inner, 1);
+        wide[i] = inductor_operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
+        access outer = inductor_walk_operand(c, &wide[i], outer_dims, outer_count),
+               inner = inductor_walk_operand(c, &wide[i], inner_dims, inner_count);
+        inductor_read_operand(c, &l, &wide[i], &outer, &inner, 1);
         const box *b = &c->boxes.items[in[i].box];
         shape.flops = add_saturated(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
     }
-    keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
+    inductor_keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
     bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;
     split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
     int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES] = {0};
@@ -149,9 +149,9 @@ int32_t make_reduction(inductor *c, const char *op, const extent *full, const bo
         extent result = extent_of(tensor_at(c, c->k->outputs[0]));
         bool is_result = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type &&
                          extent_elements(&result) == extent_elements(out);
-        tensor_id t = is_result ? c->k->outputs[0] : new_tensor(c, out, type);
-        int32_t b = add_box(c, t);
-        writes[i] = add_buffer(c, t, node);
+        tensor_id t = is_result ? c->k->outputs[0] : inductor_new_tensor(c, out, type);
+        int32_t b = inductor_add_box(c, t);
+        writes[i] = inductor_add_buffer(c, t, node);
         c->boxes.items[b].buffer = writes[i];
         c->boxes.items[b].is_computed = true;
         c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;

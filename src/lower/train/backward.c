@@ -108,7 +108,7 @@ static const struct {
     {"nll_loss2d_forward", back_loss},
 };
 
-bool is_op_or_in_place(const char *op, const char *name)
+bool back_is_op_or_in_place(const char *op, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(op, name, length) == 0 && (op[length] == '\0' || (op[length] == '_' && op[length + 1] == '\0'));
@@ -117,29 +117,29 @@ bool is_op_or_in_place(const char *op, const char *name)
 static backward_rule rule_of(const kernel *k)
 {
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (is_op_or_in_place(k->op, RULES[i].op))
+        if (back_is_op_or_in_place(k->op, RULES[i].op))
             return RULES[i].rule;
     return NULL;
 }
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-bool wants(const backward *b, int i)
+bool back_wants(const backward *b, int i)
 {
     return i < b->k.input_count && b->needs[b->k.inputs[i]];
 }
 
-tensor_id sum_over(eager *e, tensor_id t, const extent *x)
+tensor_id back_sum_over(eager *e, tensor_id t, const extent *x)
 {
     extent from = tensor_extent(e, t), result = *x;
     extent_contiguous(&result);
-    bool widens = e->autocasts && is_low(tensor_dtype(e, t));
-    tensor_id made = launch_new(e, "sum", &t, 1, widens ? DT_FLOAT32 : tensor_dtype(e, t), &result);
+    bool widens = e->autocasts && eager_is_low(tensor_dtype(e, t));
+    tensor_id made = eager_launch_new(e, "sum", &t, 1, widens ? DT_FLOAT32 : tensor_dtype(e, t), &result);
     e->out->kernels.items[e->out->kernels.count - 1].flops = extent_elements(&from);
     return made;
 }
 
-tensor_id sum_to(eager *e, tensor_id t, const extent *x)
+tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
 {
     extent from = tensor_extent(e, t), kept = from;
     int lead = from.rank - x->rank;
@@ -154,9 +154,9 @@ tensor_id sum_to(eager *e, tensor_id t, const extent *x)
     if (!sums || lead < 0)
         return t;
     if (x->rank == 0)
-        return sum_over(e, t, x);
-    t = sum_over(e, t, &kept);
-    return lead > 0 ? reshape(e, t, x->rank, x->dims) : t;
+        return back_sum_over(e, t, x);
+    t = back_sum_over(e, t, &kept);
+    return lead > 0 ? eager_reshape(e, t, x->rank, x->dims) : t;
 }
 
 /* Exporters store equal weights once: small ones that are read in several places are many, not one. */
@@ -167,18 +167,18 @@ static bool is_merged(const backward *b, tensor_id to, int64_t from)
     return tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LARGEST_MERGED;
 }
 
-void give(backward *b, int i, tensor_id gradient)
+void back_give(backward *b, int i, tensor_id gradient)
 {
     eager *e = b->e;
-    if (gradient == NO_TENSOR || !wants(b, i))
+    if (gradient == NO_TENSOR || !back_wants(b, i))
         return;
     tensor_id to = b->k.inputs[i];
     extent x = tensor_extent(e, to);
-    gradient = sum_to(e, gradient, &x);
+    gradient = back_sum_to(e, gradient, &x);
     extent got = tensor_extent(e, gradient);
     if (got.rank != x.rank || memcmp(got.dims, x.dims, (size_t)x.rank * sizeof *x.dims) != 0)
-        gradient = reshape(e, gradient, x.rank, x.dims);
-    gradient = cast(e, gradient, tensor_dtype(e, to));
+        gradient = eager_reshape(e, gradient, x.rank, x.dims);
+    gradient = eager_cast(e, gradient, tensor_dtype(e, to));
     tensor_id *sum = &b->gradients[to];
     tensor_id both[2] = {*sum, gradient};
     int64_t from = (int64_t)b->at * INT16_MAX + i;
@@ -188,29 +188,29 @@ void give(backward *b, int i, tensor_id gradient)
     } else if (is_merged(b, to, from)) {
         *(struct twin *)ARENA_PUSH(e->arena, &b->twins) = (struct twin){to, gradient};
     } else {
-        *sum = work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
+        *sum = back_work(e, "add", both, 2, tensor_dtype(e, gradient), 1);
     }
 }
 
-tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops)
+tensor_id back_work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops)
 {
-    tensor_id made = pointwise(e, op, inputs, count, type);
-    count_flops(e, flops);
+    tensor_id made = eager_pointwise(e, op, inputs, count, type);
+    eager_count_flops(e, flops);
     return made;
 }
 
-tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like)
+tensor_id back_launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like)
 {
     extent x = tensor_extent(e, like), order = x;
     extent_preserve(&x, &order);
-    return launch_new(e, op, inputs, count, type, &x);
+    return eager_launch_new(e, op, inputs, count, type, &x);
 }
 
-tensor_id add_output_like(eager *e, dtype type, tensor_id like)
+tensor_id back_add_output_like(eager *e, dtype type, tensor_id like)
 {
     extent x = tensor_extent(e, like), order = x;
     extent_preserve(&x, &order);
-    return add_output(e, type, &x);
+    return eager_add_output(e, type, &x);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ tensor_id add_output_like(eager *e, dtype type, tensor_id like)
 static bool is_parameter(const eager *e, const placed_tensor *t)
 {
     return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
-           (t->value == NO_VALUE || is_learned(e, t->value));
+           (t->value == NO_VALUE || eager_is_learned(e, t->value));
 }
 
 static void find_needs(backward *b, int32_t end)
@@ -243,19 +243,19 @@ static void back_unknown(backward *b)
 {
     eager *e = b->e;
     for (int i = 0; i < b->k.input_count; i++)
-        if (wants(b, i) && dtype_is_float(tensor_dtype(e, b->k.inputs[i]))) {
+        if (back_wants(b, i) && dtype_is_float(tensor_dtype(e, b->k.inputs[i]))) {
             tensor_id inputs[2] = {b->dy, b->k.inputs[i]};
             tensor_id like = b->k.inputs[i];
-            tensor_id made = launch_like(e, b->k.op, inputs, 2, tensor_dtype(e, like), like);
+            tensor_id made = back_launch_like(e, b->k.op, inputs, 2, tensor_dtype(e, like), like);
             kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
             k->flags = KERNEL_UNKNOWN;
             k->file_op = b->k.file_op;
             e->out->unknown_count++;
-            give(b, i, made);
+            back_give(b, i, made);
         }
 }
 
-void differentiate(backward *b, int32_t end)
+void back_differentiate(backward *b, int32_t end)
 {
     eager *e = b->e;
     find_needs(b, end);

@@ -32,28 +32,28 @@ typedef struct backward {
 typedef void (*backward_rule)(backward *b);
 
 /* Does input i exist and lead to a parameter? */
-bool wants(const backward *b, int i);
+bool back_wants(const backward *b, int i);
 /* Hands the gradient of input i on: summed to its shape and cast to its type as autograd checks them, and added to what
  * has already come. */
-void give(backward *b, int i, tensor_id gradient);
+void back_give(backward *b, int i, tensor_id gradient);
 
 /* Sums over what was broadcast from the shape x; itself if nothing was. */
-tensor_id sum_to(eager *e, tensor_id t, const extent *x);
-tensor_id sum_over(eager *e, tensor_id t, const extent *x); /* sum with keepdim: x has the rank of t */
+tensor_id back_sum_to(eager *e, tensor_id t, const extent *x);
+tensor_id back_sum_over(eager *e, tensor_id t, const extent *x); /* sum with keepdim: x has the rank of t */
 /* A pointwise operator of some FLOPs per element. */
-tensor_id work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
+tensor_id back_work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
 /* A product of matrices, in 16 bits where autocast is on. */
-tensor_id product_of(eager *e, tensor_id a, tensor_id b);
+tensor_id back_product_of(eager *e, tensor_id a, tensor_id b);
 /* Like t: dense, in the order of its strides. */
-tensor_id launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like);
+tensor_id back_launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like);
 /* One more output of the kernel launched last. */
-tensor_id add_output_like(eager *e, dtype type, tensor_id like);
+tensor_id back_add_output_like(eager *e, dtype type, tensor_id like);
 
 /* Is the operator this one, or its form that works in place? Both have the same rules. */
-bool is_op_or_in_place(const char *op, const char *name);
+bool back_is_op_or_in_place(const char *op, const char *name);
 
 /* All kernels before `end` are the tape. */
-void differentiate(backward *b, int32_t end);
+void back_differentiate(backward *b, int32_t end);
 
 /* ---- rules, by file ---------------------------------------------------------------------------------------------- */
 

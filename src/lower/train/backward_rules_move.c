@@ -6,12 +6,12 @@ static tensor_id like_input(backward *b, const char *op, tensor_id t)
 {
     extent x = tensor_extent(b->e, b->k.inputs[0]);
     extent_contiguous(&x);
-    return launch_new(b->e, op, &t, 1, tensor_dtype(b->e, t), &x);
+    return eager_launch_new(b->e, op, &t, 1, tensor_dtype(b->e, t), &x);
 }
 
 void back_clone(backward *b)
 {
-    give(b, 0, b->dy);
+    back_give(b, 0, b->dy);
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
@@ -19,7 +19,7 @@ void back_clone(backward *b)
 void back_view(backward *b)
 {
     extent x = tensor_extent(b->e, b->k.inputs[0]);
-    give(b, 0, reshape(b->e, b->dy, x.rank, x.dims));
+    back_give(b, 0, eager_reshape(b->e, b->dy, x.rank, x.dims));
 }
 
 /* The way back: dimension i of the input is where the forward pass put it. */
@@ -30,7 +30,7 @@ void back_permute(backward *b)
         e->turns.count--;
     const turn *way = e->turns.count > 0 ? &e->turns.items[e->turns.count - 1] : NULL;
     if (!way || way->kernel != b->at) {
-        give(b, 0, transpose_last(e, b->dy));
+        back_give(b, 0, eager_transpose_last(e, b->dy));
         return;
     }
     extent from = tensor_extent(e, b->dy), x = {.rank = tensor_at(e, b->k.inputs[0])->rank};
@@ -38,12 +38,12 @@ void back_permute(backward *b)
         x.dims[i] = from.dims[way->places[i]];
         x.strides[i] = from.strides[way->places[i]];
     }
-    give(b, 0, view_as(e, "permute", b->dy, &x));
+    back_give(b, 0, eager_view_as(e, "permute", b->dy, &x));
 }
 
 void back_expand(backward *b)
 {
-    give(b, 0, b->dy); /* summed there */
+    back_give(b, 0, b->dy); /* summed there */
 }
 
 /* Is the run of slices one chunk(): parts of one axis that make up the whole, equal but for the last? */
@@ -96,7 +96,7 @@ void back_part(backward *b)
     if (b->run.is_one)
         back_split(b);
     else
-        give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
+        back_give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
 }
 
 /* Are all parts of size 1 and freed of that dimension at once (unbind)? */
@@ -106,7 +106,7 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
     for (int32_t i = first; i <= last; i++) {
         const kernel *part = &e->out->kernels.items[i];
         value_id v = tensor_at(e, part->outputs[0])->value;
-        const node *reader = v == NO_VALUE ? NULL : reader_of(e, v);
+        const node *reader = v == NO_VALUE ? NULL : eager_reader_of(e, v);
         if (!reader || e->readers[v] != 1 || !node_is(reader, "Squeeze"))
             return false;
     }
@@ -133,7 +133,7 @@ void back_split(backward *b)
         extent_contiguous(&x);
         parts[i] = b->gradients[part];
         if (parts[i] == NO_TENSOR)
-            parts[i] = launch_new(e, "zeros", NULL, 0, tensor_dtype(e, part), &x);
+            parts[i] = eager_launch_new(e, "zeros", NULL, 0, tensor_dtype(e, part), &x);
         extent own = tensor_extent(e, parts[i]);
         all_last &= extent_suggests_channels_last(&own);
     }
@@ -141,7 +141,7 @@ void back_split(backward *b)
     extent_contiguous(&x);
     if (all_last && !unbinds)
         extent_channels_last(&x);
-    give(b, 0, launch_new(e, unbinds ? "stack" : "cat", parts, count, promote(e, parts, count), &x));
+    back_give(b, 0, eager_launch_new(e, unbinds ? "stack" : "cat", parts, count, eager_promote(e, parts, count), &x));
 }
 
 /* as_strided_: the memory of the input in zeros, and the gradient copied into it. */
@@ -155,17 +155,17 @@ void back_restride(backward *b)
             short_x.dims[short_x.rank++] = x.dims[i];
     extent_contiguous(&short_x);
     dtype type = tensor_dtype(e, b->dy);
-    tensor_id part = reshape(e, b->dy, short_x.rank, short_x.dims);
-    tensor_id zeros = launch_new(e, "new_zeros", NULL, 0, type, &flat);
-    tensor_id place = view_as(e, "as_strided", zeros, &short_x);
-    launch(e, "copy_", &part, 1, place, KERNEL_IN_PLACE);
+    tensor_id part = eager_reshape(e, b->dy, short_x.rank, short_x.dims);
+    tensor_id zeros = eager_launch_new(e, "new_zeros", NULL, 0, type, &flat);
+    tensor_id place = eager_view_as(e, "as_strided", zeros, &short_x);
+    eager_launch(e, "copy_", &part, 1, place, KERNEL_IN_PLACE);
     extent_contiguous(&x);
-    give(b, 0, view_as(e, "as_strided", zeros, &x));
+    back_give(b, 0, eager_view_as(e, "as_strided", zeros, &x));
 }
 
 void back_unfold(backward *b)
 {
-    give(b, 0, like_input(b, "unfold_backward", b->dy));
+    back_give(b, 0, like_input(b, "unfold_backward", b->dy));
 }
 
 /* ---- lookups ----------------------------------------------------------------------------------------------------- */
@@ -176,26 +176,26 @@ void back_index(backward *b)
     extent x = tensor_extent(e, b->k.inputs[0]);
     extent_contiguous(&x);
     dtype type = tensor_dtype(e, b->dy);
-    tensor_id zeros = launch_new(e, "new_zeros", NULL, 0, type, &x);
+    tensor_id zeros = eager_launch_new(e, "new_zeros", NULL, 0, type, &x);
     tensor_id inputs[3] = {zeros, b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR, b->dy};
-    give(b, 0, launch_new(e, "index_put", inputs, 3, type, &x));
+    back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
 /* What was written gets its part; the rest goes on by the view that was written into. */
 void back_index_put(backward *b)
 {
-    if (!wants(b, 2))
+    if (!back_wants(b, 2))
         return;
     extent x = tensor_extent(b->e, b->k.inputs[2]);
     extent_contiguous(&x);
     tensor_id inputs[2] = {b->dy, b->k.inputs[1]};
-    give(b, 2, launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
+    back_give(b, 2, eager_launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
 /* The same of a slice, which is a view of the gradient; zeros stand where it was cut out of the rest. */
 void back_copy(backward *b)
 {
-    if (!wants(b, 0))
+    if (!back_wants(b, 0))
         return;
     eager *e = b->e;
     extent x = tensor_extent(e, b->k.inputs[0]), whole = tensor_extent(e, b->dy);
@@ -203,9 +203,9 @@ void back_copy(backward *b)
         return;
     extent zeros = x;
     extent_contiguous(&zeros);
-    launch_new(e, "zeros_like", NULL, 0, tensor_dtype(e, b->dy), &zeros);
+    eager_launch_new(e, "zeros_like", NULL, 0, tensor_dtype(e, b->dy), &zeros);
     memcpy(x.strides, whole.strides, sizeof x.strides);
-    give(b, 0, view_as(e, "slice", b->dy, &x));
+    back_give(b, 0, eager_view_as(e, "slice", b->dy, &x));
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
@@ -216,13 +216,13 @@ void back_cat(backward *b)
     eager *e = b->e;
     extent whole = tensor_extent(e, b->dy);
     for (int i = 0; i < b->k.input_count; i++) {
-        if (!wants(b, i))
+        if (!back_wants(b, i))
             continue;
         extent x = tensor_extent(e, b->k.inputs[i]);
         if (x.rank != whole.rank)
             continue;
         memcpy(x.strides, whole.strides, sizeof x.strides);
-        give(b, i, view_as(e, "slice", b->dy, &x));
+        back_give(b, i, eager_view_as(e, "slice", b->dy, &x));
     }
 }
 
@@ -230,13 +230,13 @@ void back_stack(backward *b)
 {
     eager *e = b->e;
     extent whole = tensor_extent(e, b->dy);
-    int axis = e->node ? node_axis(e, node_attr_int(e->node, "axis", 0), whole.rank) : 0;
+    int axis = e->node ? eager_node_axis(e, node_attr_int(e->node, "axis", 0), whole.rank) : 0;
     for (int i = 0; i < b->k.input_count; i++) {
         extent x = tensor_extent(e, b->k.inputs[i]);
         for (int d = 0; d < x.rank && x.rank + 1 == whole.rank; d++)
             x.strides[d] = whole.strides[d < axis ? d : d + 1];
-        if (wants(b, i))
-            give(b, i, view_as(e, "select", b->dy, &x));
+        if (back_wants(b, i))
+            back_give(b, i, eager_view_as(e, "select", b->dy, &x));
     }
 }
 
@@ -248,7 +248,7 @@ void back_pad(backward *b)
     extent_contiguous(&x);
     if (extent_suggests_channels_last(&from))
         extent_channels_last(&x);
-    give(b, 0, launch_new(e, "constant_pad_nd", &b->dy, 1, tensor_dtype(e, b->dy), &x));
+    back_give(b, 0, eager_launch_new(e, "constant_pad_nd", &b->dy, 1, tensor_dtype(e, b->dy), &x));
 }
 
 /* The copies lie in dimensions of their own, and are summed. */
@@ -264,13 +264,18 @@ void back_repeat(backward *b)
         if (i >= lead)
             wide.dims[wide.rank++] = own;
     }
-    tensor_id t = reshape(e, b->dy, wide.rank, wide.dims);
-    give(b, 0, wide.rank == x.rank ? t : sum_over(e, t, &x));
+    tensor_id t = eager_reshape(e, b->dy, wide.rank, wide.dims);
+    back_give(b, 0, wide.rank == x.rank ? t : back_sum_over(e, t, &x));
 }
 
 /* Moves that are undone by one of the same kind. */
 void back_fold(backward *b)
 {
     const char *op = b->k.op;
-    give(b, 0, like_input(b, strcmp(op, "im2col") == 0 ? "col2im" : strcmp(op, "col2im") == 0 ? "im2col" : op, b->dy));
+    back_give(b, 0,
+              like_input(b,
+                         strcmp(op, "im2col") == 0   ? "col2im"
+                         : strcmp(op, "col2im") == 0 ? "im2col"
+                                                     : op,
+                         b->dy));
 }

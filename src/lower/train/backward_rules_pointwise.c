@@ -4,18 +4,18 @@
 static tensor_id two(eager *e, const char *op, tensor_id a, tensor_id c)
 {
     tensor_id inputs[2] = {a, c};
-    return work(e, op, inputs, 2, promote(e, inputs, 2), 1);
+    return back_work(e, op, inputs, 2, eager_promote(e, inputs, 2), 1);
 }
 
 static tensor_id one(eager *e, const char *op, tensor_id t)
 {
-    return work(e, op, &t, 1, tensor_dtype(e, t), 1);
+    return back_work(e, op, &t, 1, tensor_dtype(e, t), 1);
 }
 
 /* On autocast's list of what runs in float32. */
 static tensor_id exact(eager *e, tensor_id t)
 {
-    return e->autocasts ? to_float(e, t) : t;
+    return e->autocasts ? eager_to_float(e, t) : t;
 }
 
 /* ---- one operand ------------------------------------------------------------------------------------------------- */
@@ -42,11 +42,11 @@ void back_unary(backward *b)
         {"softplus", "softplus_backward", false, false, 10},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        if (!is_op_or_in_place(b->k.op, NAMES[i].op))
+        if (!back_is_op_or_in_place(b->k.op, NAMES[i].op))
             continue;
         tensor_id saved = NAMES[i].reads_output ? b->k.outputs[0] : b->k.inputs[0];
         tensor_id inputs[2] = {NAMES[i].saved_first ? saved : b->dy, NAMES[i].saved_first ? b->dy : saved};
-        give(b, 0, work(b->e, NAMES[i].gradient, inputs, 2, promote(b->e, inputs, 2), NAMES[i].flops));
+        back_give(b, 0, back_work(b->e, NAMES[i].gradient, inputs, 2, eager_promote(b->e, inputs, 2), NAMES[i].flops));
         return;
     }
 }
@@ -54,24 +54,24 @@ void back_unary(backward *b)
 void back_dropout(backward *b)
 {
     tensor_id inputs[2] = {b->dy, b->k.outputs[1]};
-    give(b, 0, work(b->e, "native_dropout_backward", inputs, 2, tensor_dtype(b->e, b->dy), 2));
+    back_give(b, 0, back_work(b->e, "native_dropout_backward", inputs, 2, tensor_dtype(b->e, b->dy), 2));
 }
 
 /* A product with what can be had in one more step. */
 void back_scaled(backward *b)
 {
     tensor_id slope = one(b->e, "mul", b->k.inputs[0]);
-    give(b, 0, two(b->e, "mul", b->dy, slope));
+    back_give(b, 0, two(b->e, "mul", b->dy, slope));
 }
 
 void back_cast(backward *b)
 {
-    give(b, 0, b->dy);
+    back_give(b, 0, b->dy);
 }
 
 void back_neg(backward *b)
 {
-    give(b, 0, one(b->e, "neg", b->dy));
+    back_give(b, 0, one(b->e, "neg", b->dy));
 }
 
 void back_rsub(backward *b)
@@ -81,12 +81,12 @@ void back_rsub(backward *b)
 
 void back_exp(backward *b)
 {
-    give(b, 0, two(b->e, "mul", b->dy, b->k.outputs[0]));
+    back_give(b, 0, two(b->e, "mul", b->dy, b->k.outputs[0]));
 }
 
 void back_log(backward *b)
 {
-    give(b, 0, two(b->e, "div", b->dy, b->k.inputs[0]));
+    back_give(b, 0, two(b->e, "div", b->dy, b->k.inputs[0]));
 }
 
 void back_sin(backward *b)
@@ -94,7 +94,7 @@ void back_sin(backward *b)
     tensor_id slope = one(b->e, b->k.op[0] == 's' ? "cos" : "sin", b->k.inputs[0]);
     if (b->k.op[0] == 'c')
         slope = one(b->e, "neg", slope);
-    give(b, 0, two(b->e, "mul", b->dy, slope));
+    back_give(b, 0, two(b->e, "mul", b->dy, slope));
 }
 
 /* dy · (n · x^(n-1)) */
@@ -102,38 +102,38 @@ void back_pow(backward *b)
 {
     tensor_id slope = one(b->e, "pow", exact(b->e, b->k.inputs[0]));
     slope = one(b->e, "mul", slope);
-    give(b, 0, two(b->e, "mul", b->dy, slope));
+    back_give(b, 0, two(b->e, "mul", b->dy, slope));
 }
 
 void back_sqrt(backward *b)
 {
     tensor_id slope = one(b->e, "mul", b->k.outputs[0]);
-    give(b, 0, two(b->e, "div", b->dy, slope));
+    back_give(b, 0, two(b->e, "div", b->dy, slope));
 }
 
 void back_rsqrt(backward *b)
 {
     tensor_id cube = one(b->e, "pow", exact(b->e, b->k.outputs[0]));
     tensor_id half = one(b->e, "mul", b->dy);
-    give(b, 0, two(b->e, "mul", half, cube));
+    back_give(b, 0, two(b->e, "mul", half, cube));
 }
 
 static tensor_id mask_of(eager *e, const char *op, tensor_id t, tensor_id other)
 {
     tensor_id inputs[2] = {t, other};
-    return work(e, op, inputs, other == NO_TENSOR ? 1 : 2, DT_BOOL, 1);
+    return back_work(e, op, inputs, other == NO_TENSOR ? 1 : 2, DT_BOOL, 1);
 }
 
 static tensor_id zero(eager *e, dtype type)
 {
     extent x = {.rank = 0};
-    return launch_new(e, "scalar_tensor", NULL, 0, type, &x);
+    return eager_launch_new(e, "scalar_tensor", NULL, 0, type, &x);
 }
 
 static tensor_id choose(eager *e, tensor_id mask, tensor_id a, tensor_id c)
 {
     tensor_id inputs[3] = {mask, a, c};
-    return work(e, "where", inputs, 3, promote(e, inputs + 1, 2), 1);
+    return back_work(e, "where", inputs, 3, eager_promote(e, inputs + 1, 2), 1);
 }
 
 void back_clamp(backward *b)
@@ -143,54 +143,54 @@ void back_clamp(backward *b)
     tensor_id mask = mask_of(e, has_both ? "ge" : "gt", b->k.inputs[0], NO_TENSOR);
     if (has_both) {
         tensor_id masks[2] = {mask, mask_of(e, "le", b->k.inputs[0], NO_TENSOR)};
-        mask = work(e, "logical_and", masks, 2, DT_BOOL, 1);
+        mask = back_work(e, "logical_and", masks, 2, DT_BOOL, 1);
     }
     tensor_id nothing = zero(e, tensor_dtype(e, b->dy));
-    give(b, 0, choose(e, mask, b->dy, nothing));
+    back_give(b, 0, choose(e, mask, b->dy, nothing));
 }
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
 void back_add(backward *b)
 {
-    give(b, 0, b->dy);
-    give(b, 1, b->dy);
+    back_give(b, 0, b->dy);
+    back_give(b, 1, b->dy);
 }
 
 void back_sub(backward *b)
 {
-    give(b, 0, b->dy);
-    if (wants(b, 1))
-        give(b, 1, one(b->e, "neg", b->dy));
+    back_give(b, 0, b->dy);
+    if (back_wants(b, 1))
+        back_give(b, 1, one(b->e, "neg", b->dy));
 }
 
 void back_mul(backward *b)
 {
     if (b->k.input_count == 1) { /* by a number */
-        give(b, 0, one(b->e, "mul", b->dy));
+        back_give(b, 0, one(b->e, "mul", b->dy));
         return;
     }
     tensor_id gradients[2] = {NO_TENSOR, NO_TENSOR};
     for (int i = 0; i < 2; i++)
-        if (wants(b, i))
+        if (back_wants(b, i))
             gradients[i] = two(b->e, "mul", b->dy, b->k.inputs[1 - i]);
-    give(b, 0, gradients[0]);
-    give(b, 1, gradients[1]);
+    back_give(b, 0, gradients[0]);
+    back_give(b, 1, gradients[1]);
 }
 
 void back_div(backward *b)
 {
     eager *e = b->e;
     if (b->k.input_count == 1) {
-        give(b, 0, one(e, "div", b->dy));
+        back_give(b, 0, one(e, "div", b->dy));
         return;
     }
-    if (wants(b, 0))
-        give(b, 0, two(e, "div", b->dy, b->k.inputs[1]));
-    if (wants(b, 1)) { /* -dy · (x / y) / y */
+    if (back_wants(b, 0))
+        back_give(b, 0, two(e, "div", b->dy, b->k.inputs[1]));
+    if (back_wants(b, 1)) { /* -dy · (x / y) / y */
         tensor_id minus = one(e, "neg", b->dy);
         tensor_id quotient = two(e, "div", two(e, "div", b->k.inputs[0], b->k.inputs[1]), b->k.inputs[1]);
-        give(b, 1, two(e, "mul", minus, quotient));
+        back_give(b, 1, two(e, "mul", minus, quotient));
     }
 }
 
@@ -198,18 +198,18 @@ void back_where(backward *b)
 {
     eager *e = b->e;
     for (int i = 1; i < 3; i++)
-        if (wants(b, i)) {
+        if (back_wants(b, i)) {
             tensor_id nothing = zero(e, tensor_dtype(e, b->dy));
-            give(b, i, choose(e, b->k.inputs[0], i == 1 ? b->dy : nothing, i == 1 ? nothing : b->dy));
+            back_give(b, i, choose(e, b->k.inputs[0], i == 1 ? b->dy : nothing, i == 1 ? nothing : b->dy));
         }
 }
 
 void back_addcmul(backward *b)
 {
-    give(b, 0, b->dy);
+    back_give(b, 0, b->dy);
     for (int i = 1; i < 3 && b->k.input_count == 3; i++)
-        if (wants(b, i))
-            give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
+        if (back_wants(b, i))
+            back_give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
 }
 
 /* maximum(a, c): half of the gradient where both are equal. */
@@ -218,11 +218,11 @@ void back_select_larger(backward *b)
     eager *e = b->e;
     tensor_id equal = mask_of(e, "eq", b->k.inputs[0], b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR);
     for (int i = 0; i < 2; i++)
-        if (wants(b, i)) {
+        if (back_wants(b, i)) {
             tensor_id half = one(e, "div", b->dy);
             tensor_id less = mask_of(e, "lt", b->k.inputs[0], b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR);
             tensor_id masked[2] = {choose(e, equal, half, b->dy), less};
-            give(b, i, work(e, "masked_fill", masked, 2, tensor_dtype(e, b->dy), 1));
+            back_give(b, i, back_work(e, "masked_fill", masked, 2, tensor_dtype(e, b->dy), 1));
         }
 }
 
@@ -242,23 +242,23 @@ static tensor_id with_kept_dims(backward *b, tensor_id t)
         at -= is_kept;
         x.dims[i] = is_kept ? x.dims[i] : 1;
     }
-    return at >= 0 ? t : reshape(e, t, x.rank, x.dims);
+    return at >= 0 ? t : eager_reshape(e, t, x.rank, x.dims);
 }
 
 static tensor_id as_wide_as_input(backward *b, tensor_id t)
 {
     extent x = tensor_extent(b->e, b->k.inputs[0]);
-    return expand(b->e, with_kept_dims(b, t), x.rank, x.dims);
+    return eager_expand(b->e, with_kept_dims(b, t), x.rank, x.dims);
 }
 
 void back_mean(backward *b)
 {
-    give(b, 0, one(b->e, "div", as_wide_as_input(b, b->dy)));
+    back_give(b, 0, one(b->e, "div", as_wide_as_input(b, b->dy)));
 }
 
 void back_sum(backward *b)
 {
-    give(b, 0, as_wide_as_input(b, b->dy));
+    back_give(b, 0, as_wide_as_input(b, b->dy));
 }
 
 /* Shared evenly among those that are largest. */
@@ -268,9 +268,9 @@ void back_amax(backward *b)
     tensor_id y = with_kept_dims(b, b->k.outputs[0]), dy = with_kept_dims(b, b->dy);
     extent kept = tensor_extent(e, y);
     tensor_id mask = mask_of(e, "eq", y, b->k.inputs[0]);
-    tensor_id shared = two(e, "div", dy, launch_new(e, "sum", &mask, 1, DT_INT64, &kept));
+    tensor_id shared = two(e, "div", dy, eager_launch_new(e, "sum", &mask, 1, DT_INT64, &kept));
     tensor_id inputs[2] = {shared, mask};
-    give(b, 0, work(e, "mul", inputs, 2, tensor_dtype(e, dy), 1));
+    back_give(b, 0, back_work(e, "mul", inputs, 2, tensor_dtype(e, dy), 1));
 }
 
 /* 2 / (n - 1) · dy · (x - mean(x)) */
@@ -280,8 +280,8 @@ void back_var(backward *b)
     tensor_id x = b->k.inputs[0], dy = one(e, "mul", with_kept_dims(b, b->dy));
     extent kept = tensor_extent(e, dy);
     extent_contiguous(&kept);
-    tensor_id mean = launch_new(e, "mean", &x, 1, tensor_dtype(e, x), &kept);
-    give(b, 0, two(e, "mul", dy, two(e, "sub", x, mean)));
+    tensor_id mean = eager_launch_new(e, "mean", &x, 1, tensor_dtype(e, x), &kept);
+    back_give(b, 0, two(e, "mul", dy, two(e, "sub", x, mean)));
 }
 
 /* dy · x / |x|, 0 where the norm is 0. */
@@ -291,8 +291,8 @@ void back_vector_norm(backward *b)
     tensor_id norm = with_kept_dims(b, b->k.outputs[0]), dy = with_kept_dims(b, b->dy);
     tensor_id unit = two(e, "div", b->k.inputs[0], norm);
     tensor_id inputs[2] = {unit, mask_of(e, "eq", norm, NO_TENSOR)};
-    unit = work(e, "masked_fill_", inputs, 2, tensor_dtype(e, unit), 1);
-    give(b, 0, two(e, "mul", unit, dy));
+    unit = back_work(e, "masked_fill_", inputs, 2, tensor_dtype(e, unit), 1);
+    back_give(b, 0, two(e, "mul", unit, dy));
 }
 
 /* The gradient comes in the type of the input, however wide the output was. */
@@ -301,8 +301,8 @@ void back_softmax(backward *b)
     eager *e = b->e;
     bool is_log = strcmp(b->k.op, "_log_softmax") == 0;
     tensor_id inputs[2] = {b->dy, b->k.outputs[0]};
-    give(b, 0,
-         launch_like(e, is_log ? "_log_softmax_backward_data" : "_softmax_backward_data", inputs, 2,
-                     tensor_dtype(e, b->k.inputs[0]), b->k.outputs[0]));
-    count_flops(e, 5);
+    back_give(b, 0,
+              back_launch_like(e, is_log ? "_log_softmax_backward_data" : "_softmax_backward_data", inputs, 2,
+                               tensor_dtype(e, b->k.inputs[0]), b->k.outputs[0]));
+    eager_count_flops(e, 5);
 }

@@ -23,14 +23,14 @@ static bool is_turned(const extent *x)
 /* Autocast does not know what was kept in float32 on the way there. */
 static tensor_id lowered(eager *e, tensor_id t)
 {
-    return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? cast(e, t, e->low) : t;
+    return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? eager_cast(e, t, e->low) : t;
 }
 
-tensor_id product_of(eager *e, tensor_id a, tensor_id c)
+tensor_id back_product_of(eager *e, tensor_id a, tensor_id c)
 {
     a = lowered(e, a);
     c = lowered(e, c);
-    return tensor_at(e, a)->rank == 3 ? batched_product(e, a, c) : matmul(e, a, c, false);
+    return tensor_at(e, a)->rank == 3 ? eager_batched_product(e, a, c) : eager_matmul(e, a, c, false);
 }
 
 /* The gradient of a factor lies as the factor does: computed turned where that is turned. */
@@ -41,28 +41,28 @@ void back_mm(backward *b)
     tensor_id a = b->k.inputs[first], c = b->k.inputs[first + 1];
     extent xa = tensor_extent(e, a), xc = tensor_extent(e, c);
     tensor_id da = NO_TENSOR, dc = NO_TENSOR;
-    if (wants(b, first))
-        da = is_turned(&xa) ? transpose_last(e, product_of(e, c, transpose_last(e, b->dy)))
-                            : product_of(e, b->dy, transpose_last(e, c));
-    if (wants(b, first + 1))
-        dc = is_turned(&xc) ? transpose_last(e, product_of(e, transpose_last(e, b->dy), a))
-                            : product_of(e, transpose_last(e, a), b->dy);
+    if (back_wants(b, first))
+        da = is_turned(&xa) ? eager_transpose_last(e, back_product_of(e, c, eager_transpose_last(e, b->dy)))
+                            : back_product_of(e, b->dy, eager_transpose_last(e, c));
+    if (back_wants(b, first + 1))
+        dc = is_turned(&xc) ? eager_transpose_last(e, back_product_of(e, eager_transpose_last(e, b->dy), a))
+                            : back_product_of(e, eager_transpose_last(e, a), b->dy);
     if (first > 0)
-        give(b, 0, b->dy);
-    give(b, first, da);
-    give(b, first + 1, dc);
+        back_give(b, 0, b->dy);
+    back_give(b, first, da);
+    back_give(b, first + 1, dc);
 }
 
 void back_bmm(backward *b)
 {
     eager *e = b->e;
     tensor_id a = b->k.inputs[0], c = b->k.inputs[1], da = NO_TENSOR, dc = NO_TENSOR;
-    if (wants(b, 0))
-        da = product_of(e, b->dy, transpose_last(e, c));
-    if (wants(b, 1))
-        dc = product_of(e, transpose_last(e, a), b->dy);
-    give(b, 0, da);
-    give(b, 1, dc);
+    if (back_wants(b, 0))
+        da = back_product_of(e, b->dy, eager_transpose_last(e, c));
+    if (back_wants(b, 1))
+        dc = back_product_of(e, eager_transpose_last(e, a), b->dy);
+    back_give(b, 0, da);
+    back_give(b, 1, dc);
 }
 
 /* Scores are computed again: five products where the forward pass has two. */
@@ -85,15 +85,15 @@ void back_attention(backward *b)
         else
             extent_heads_last(&x);
         dtype type = tensor_dtype(e, in[i]);
-        made[i] = i == 0 ? launch_new(e, op, inputs, 7, type, &x) : add_output(e, type, &x);
+        made[i] = i == 0 ? eager_launch_new(e, op, inputs, 7, type, &x) : eager_add_output(e, type, &x);
     }
-    if (has_bias && wants(b, 3))
-        made[3] = add_output_like(e, tensor_dtype(e, in[3]), in[3]);
+    if (has_bias && back_wants(b, 3))
+        made[3] = back_add_output_like(e, tensor_dtype(e, in[3]), in[3]);
     kernel *k = last_kernel(e);
     k->macs = scaled(b->k.macs, 2.5);
     k->flops = scaled(b->k.flops, 2.5);
     for (int i = 0; i < b->k.input_count; i++)
-        give(b, i, made[i]);
+        back_give(b, i, made[i]);
 }
 
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
@@ -113,24 +113,24 @@ void back_convolution(backward *b)
     }
     dtype type = tensor_dtype(e, b->dy);
     tensor_id dx = NO_TENSOR, dw = NO_TENSOR, bias = NO_TENSOR;
-    if (wants(b, 0)) {
-        dx = launch_new(e, "convolution_backward", inputs, 3, type, &xx);
-        dw = wants(b, 1) ? add_output(e, type, &xw) : NO_TENSOR;
-    } else if (wants(b, 1)) {
-        dw = launch_new(e, "convolution_backward", inputs, 3, type, &xw);
+    if (back_wants(b, 0)) {
+        dx = eager_launch_new(e, "convolution_backward", inputs, 3, type, &xx);
+        dw = back_wants(b, 1) ? eager_add_output(e, type, &xw) : NO_TENSOR;
+    } else if (back_wants(b, 1)) {
+        dw = eager_launch_new(e, "convolution_backward", inputs, 3, type, &xw);
     } else {
         return;
     }
-    if (wants(b, 2))
-        bias = add_output_like(e, type, b->k.inputs[2]);
+    if (back_wants(b, 2))
+        bias = back_add_output_like(e, type, b->k.inputs[2]);
     int count = (dx != NO_TENSOR) + (dw != NO_TENSOR);
     kernel *k = last_kernel(e);
     k->window = b->k.window;
     k->macs = scaled(b->k.macs, count);
     k->flops = scaled(b->k.flops, count);
-    give(b, 0, dx);
-    give(b, 1, dw);
-    give(b, 2, bias);
+    back_give(b, 0, dx);
+    back_give(b, 1, dw);
+    back_give(b, 2, bias);
 }
 
 /* ---- pooling and resampling -------------------------------------------------------------------------------------- */
@@ -145,10 +145,10 @@ void back_pool(backward *b)
     else
         extent_contiguous(&xx);
     str op = arena_printf(e->arena, "%s_backward", b->k.op);
-    tensor_id made = launch_new(e, op.ptr, inputs, 3, tensor_dtype(e, b->dy), &xx);
+    tensor_id made = eager_launch_new(e, op.ptr, inputs, 3, tensor_dtype(e, b->dy), &xx);
     last_kernel(e)->window = b->k.window;
     last_kernel(e)->flops = b->k.flops;
-    give(b, 0, made);
+    back_give(b, 0, made);
 }
 
 void back_resample(backward *b)
@@ -162,9 +162,9 @@ void back_resample(backward *b)
         extent_channels_last(&x);
     else
         extent_contiguous(&x);
-    tensor_id made = launch_new(e, op.ptr, &b->dy, 1, tensor_dtype(e, b->dy), &x);
+    tensor_id made = eager_launch_new(e, op.ptr, &b->dy, 1, tensor_dtype(e, b->dy), &x);
     last_kernel(e)->flops = b->k.flops;
-    give(b, 0, made);
+    back_give(b, 0, made);
 }
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
@@ -180,12 +180,12 @@ static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id
     for (int i = 1; i < b->k.output_count && count < 9; i++)
         inputs[count++] = b->k.outputs[i];
     tensor_id x = b->k.inputs[0], made[3] = {NO_TENSOR, NO_TENSOR, NO_TENSOR};
-    made[0] = launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
+    made[0] = back_launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
     for (int i = 1; i < b->k.input_count && i < 3; i++)
-        made[i] = add_output_like(e, tensor_dtype(e, b->k.inputs[i]), b->k.inputs[i]);
+        made[i] = back_add_output_like(e, tensor_dtype(e, b->k.inputs[i]), b->k.inputs[i]);
     last_kernel(e)->flops = scaled(b->k.flops, 2);
     for (int i = 0; i < 3; i++)
-        give(b, i, made[i]);
+        back_give(b, i, made[i]);
 }
 
 /* The gradient is made to lie as the input does. */
@@ -197,9 +197,9 @@ void back_batch_norm(backward *b)
     tensor_id t = b->dy;
     if (is_cudnn && extent_suggests_channels_last(&x) && !extent_is_channels_last(&dy)) {
         extent_channels_last(&x);
-        t = launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+        t = eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
     } else if (is_cudnn && !extent_suggests_channels_last(&x)) {
-        t = contiguous(e, t);
+        t = eager_contiguous(e, t);
     }
     back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
 }
@@ -210,7 +210,7 @@ void back_norm(backward *b)
     str op = arena_printf(b->e->arena, "%s_backward", b->k.op);
     bool is_layer_norm = strcmp(b->k.op, "native_layer_norm") == 0;
     bool copies = b->e->options->contiguous_norms && strcmp(b->k.op, "native_group_norm") == 0;
-    tensor_id dy = copies ? contiguous(b->e, b->dy) : b->dy;
+    tensor_id dy = copies ? eager_contiguous(b->e, b->dy) : b->dy;
     back_normalised(b, op.ptr, dy, is_layer_norm ? dy : b->k.inputs[0]);
 }
 
@@ -221,7 +221,7 @@ void back_loss(backward *b)
     eager *e = b->e;
     bool is_map = strcmp(b->k.op, "nll_loss2d_forward") == 0;
     tensor_id inputs[3] = {b->dy, b->k.inputs[0], b->k.inputs[1]};
-    give(b, 0,
-         launch_like(e, is_map ? "nll_loss2d_backward" : "nll_loss_backward", inputs, 3,
-                     tensor_dtype(e, b->k.inputs[0]), b->k.inputs[0]));
+    back_give(b, 0,
+              back_launch_like(e, is_map ? "nll_loss2d_backward" : "nll_loss_backward", inputs, 3,
+                               tensor_dtype(e, b->k.inputs[0]), b->k.inputs[0]));
 }

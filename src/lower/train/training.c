@@ -17,15 +17,15 @@ static tensor_id settle_gradient(eager *e, tensor_id parameter, tensor_id gradie
     if (!extent_is_dense(&want))
         extent_contiguous(&want);
     if (e->options->single_updates) {
-        tensor_id kept = tensor_new(e, tensor_dtype(e, parameter), &want);
-        launch(e, "add_", (const tensor_id[]){kept, gradient}, 2, kept, KERNEL_IN_PLACE);
-        count_flops(e, 1);
+        tensor_id kept = eager_tensor_new(e, tensor_dtype(e, parameter), &want);
+        eager_launch(e, "add_", (const tensor_id[]){kept, gradient}, 2, kept, KERNEL_IN_PLACE);
+        eager_count_flops(e, 1);
         return kept;
     }
     bool lies_alike = got.rank == want.rank;
     for (int i = 0; lies_alike && i < want.rank; i++)
         lies_alike = want.dims[i] == 1 || want.strides[i] == got.strides[i];
-    return lies_alike ? gradient : launch_new(e, "copy_", &gradient, 1, tensor_dtype(e, gradient), &want);
+    return lies_alike ? gradient : eager_launch_new(e, "copy_", &gradient, 1, tensor_dtype(e, gradient), &want);
 }
 
 static parameter_list settle_gradients(backward *b)
@@ -46,7 +46,7 @@ static parameter_list settle_gradients(backward *b)
     for (int32_t i = 0; i < b->twins.count; i++) {
         const struct twin *t = &b->twins.items[i];
         extent x = tensor_extent(e, t->parameter);
-        tensor_id own = tensor_new(e, tensor_dtype(e, t->parameter), &x);
+        tensor_id own = eager_tensor_new(e, tensor_dtype(e, t->parameter), &x);
         e->out->tensors.items[own].is_weight = true;
         list.items[list.count] = own;
         list.gradients[list.count++] = settle_gradient(e, own, t->gradient);
@@ -71,7 +71,7 @@ static tensor_id *like_parameters(update *u, bool is_state)
     tensor_id *made = ARENA_ARRAY(e->arena, tensor_id, (size_t)u->parameters.count + 1);
     for (int i = 0; i < u->parameters.count; i++) {
         extent x = tensor_extent(e, u->parameters.items[i]);
-        made[i] = tensor_new(e, tensor_dtype(e, u->parameters.items[i]), &x);
+        made[i] = eager_tensor_new(e, tensor_dtype(e, u->parameters.items[i]), &x);
         e->out->tensors.items[made[i]].is_weight = e->out->tensors.items[made[i]].is_state = is_state;
     }
     return made;
@@ -86,8 +86,8 @@ static void step(update *u, const char *op, double flops, const tensor_id *to, c
     if (e->options->single_updates) {
         for (int i = 0; i < count; i++) {
             tensor_id inputs[MAX_LISTS] = {is_fresh ? NO_TENSOR : to[i], a ? a[i] : NO_TENSOR, c ? c[i] : NO_TENSOR};
-            launch(e, op, inputs, MAX_LISTS, to[i], is_fresh ? 0 : KERNEL_IN_PLACE);
-            count_flops(e, flops);
+            eager_launch(e, op, inputs, MAX_LISTS, to[i], is_fresh ? 0 : KERNEL_IN_PLACE);
+            eager_count_flops(e, flops);
         }
         return;
     }
@@ -97,8 +97,8 @@ static void step(update *u, const char *op, double flops, const tensor_id *to, c
         for (int i = 0; lists[l] && i < count; i++)
             inputs[input_count++] = lists[l][i];
     str name = arena_printf(e->arena, "_foreach_%s", op);
-    launch(e, name.ptr, inputs, input_count, to[0], is_fresh ? 0 : KERNEL_IN_PLACE);
-    set_outputs(e, to, count);
+    eager_launch(e, name.ptr, inputs, input_count, to[0], is_fresh ? 0 : KERNEL_IN_PLACE);
+    eager_set_outputs(e, to, count);
     double elements = 0;
     for (int i = 0; i < count; i++) {
         extent x = tensor_extent(e, to[i]);
@@ -167,7 +167,7 @@ static tensor_id add_loss(eager *e)
     tensor_id y = NO_TENSOR;
     for (int32_t i = 0; i < e->net->outputs.count && y == NO_TENSOR; i++) {
         value_id v = e->net->outputs.items[i];
-        tensor_id t = e->of_turned[v] != NO_TENSOR ? tensor_of(e, v) : e->of_value[v];
+        tensor_id t = e->of_turned[v] != NO_TENSOR ? eager_tensor_of(e, v) : e->of_value[v];
         y = t != NO_TENSOR && dtype_is_float(tensor_dtype(e, t)) && tensor_at(e, t)->rank > 0 ? t : NO_TENSOR;
     }
     if (y == NO_TENSOR)
@@ -176,24 +176,24 @@ static tensor_id add_loss(eager *e)
     bool is_map = x.rank >= 4;
     if (x.rank == 1 || x.rank == 3) {
         int64_t classes = x.dims[x.rank - 1], rows = classes > 0 ? extent_elements(&x) / classes : 0;
-        y = reshape(e, y, 2, (const int64_t[]){rows, classes});
+        y = eager_reshape(e, y, 2, (const int64_t[]){rows, classes});
     }
     x = tensor_extent(e, y);
     extent_contiguous(&x);
-    y = launch_new(e, "_log_softmax", &y, 1, tensor_dtype(e, y), &x);
+    y = eager_launch_new(e, "_log_softmax", &y, 1, tensor_dtype(e, y), &x);
     enum { LOG_SOFTMAX_FLOPS = 12 };
-    count_flops(e, LOG_SOFTMAX_FLOPS);
-    y = to_float(e, y);
+    eager_count_flops(e, LOG_SOFTMAX_FLOPS);
+    y = eager_to_float(e, y);
     extent labels = x, number = {.rank = 0};
     labels.rank = x.rank - 1;
     for (int i = 1; i < labels.rank; i++)
         labels.dims[i] = x.dims[i + 1];
     extent_contiguous(&labels);
-    tensor_id target = tensor_new(e, DT_INT64, &labels);
+    tensor_id target = eager_tensor_new(e, DT_INT64, &labels);
     tensor_id inputs[2] = {y, target};
     tensor_id loss =
-        launch_new(e, is_map ? "nll_loss2d_forward" : "nll_loss_forward", inputs, 2, tensor_dtype(e, y), &number);
-    add_output(e, tensor_dtype(e, y), &number);
+        eager_launch_new(e, is_map ? "nll_loss2d_forward" : "nll_loss_forward", inputs, 2, tensor_dtype(e, y), &number);
+    eager_add_output(e, tensor_dtype(e, y), &number);
     return loss;
 }
 
@@ -218,9 +218,9 @@ void lower_training(eager *e)
                   .run = {.last = -1}};
     for (size_t i = 0; i < count; i++)
         b.gradients[i] = NO_TENSOR;
-    b.gradients[loss] = launch_like(e, "ones_like", NULL, 0, tensor_dtype(e, loss), loss);
+    b.gradients[loss] = back_launch_like(e, "ones_like", NULL, 0, tensor_dtype(e, loss), loss);
     e->autocasts = e->low != DT_UNKNOWN && e->options->autocast_backward;
-    differentiate(&b, begin);
+    back_differentiate(&b, begin);
     e->node = NULL;
     parameter_list parameters = settle_gradients(&b);
     mark_phase(e->out, begin, PHASE_BACKWARD);
