@@ -101,28 +101,50 @@ static bool has_256(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-#define CHOOSE(name, ...)                                                                                              \
-    (has_512() ? name##_512(__VA_ARGS__) : has_256() ? name##_256(__VA_ARGS__) : name(__VA_ARGS__))
-#else
-#define CHOOSE(name, ...) name(__VA_ARGS__)
+static const matrix_kernels OF_16 = {multiply_512, multiply_picked_512, activate_512, dots_512};
+static const matrix_kernels OF_8 = {multiply_256, multiply_picked_256, activate_256, dots_256};
 #endif
+
+static const matrix_kernels OF_4 = {multiply, multiply_picked, activate, dots};
+
+const matrix_kernels *matrix_kernels_of(int width)
+{
+#if defined(__x86_64__)
+    if (width == 16)
+        return has_512() ? &OF_16 : NULL;
+    if (width == 8)
+        return has_256() ? &OF_8 : NULL;
+#endif
+    return width == 4 ? &OF_4 : NULL;
+}
+
+static const matrix_kernels *widest(void)
+{
+#if defined(__x86_64__)
+    if (has_512())
+        return &OF_16;
+    if (has_256())
+        return &OF_8;
+#endif
+    return &OF_4;
+}
 
 void matrix_multiply_add(const matrix_product *m)
 {
-    CHOOSE(multiply, m);
+    widest()->multiply_add(m);
 }
 
 void matrix_multiply_picked(const matrix_product *m, const uint16_t *picks)
 {
-    CHOOSE(multiply_picked, m, picks);
+    widest()->multiply_picked(m, picks);
 }
 
 void matrix_activate(const float *sum, float *out, size_t count)
 {
-    CHOOSE(activate, sum, out, count);
+    widest()->activate(sum, out, count);
 }
 
 void matrix_dots(const float *a, size_t rows, size_t row, const float *b, float *out, size_t out_step)
 {
-    CHOOSE(dots, a, rows, row, b, out, out_step);
+    widest()->dots(a, rows, row, b, out, out_step);
 }

@@ -30,4 +30,14 @@ void matrix_activate(const float *sum, float *out, size_t count);
 /* out[i] = sum over k of a[i * row + k] * b[k] for each of `rows` rows; row is a multiple of 16. */
 void matrix_dots(const float *a, size_t rows, size_t row, const float *b, float *out, size_t out_step);
 
+/* The same for vectors of one width: 4, 8 or 16 floats. NULL if this processor has none. */
+typedef struct matrix_kernels {
+    void (*multiply_add)(const matrix_product *m);
+    void (*multiply_picked)(const matrix_product *m, const uint16_t *picks);
+    void (*activate)(const float *sum, float *out, size_t count);
+    void (*dots)(const float *a, size_t rows, size_t row, const float *b, float *out, size_t out_step);
+} matrix_kernels;
+
+const matrix_kernels *matrix_kernels_of(int width);
+
 #endif

@@ -1,17 +1,19 @@
 """Files of every format with N things of one kind, for tests/suites/growth.py.
 
-FILES has for each name a function of N and a folder: it writes the file and returns its name there.
+FILES has for each name a function of N and a folder: it writes the file and returns its name there. ARGUMENTS has what binds the
+dimensions of some of them, MOST how large N may be in those that have a limit.
 """
 import io
 import json
 import struct
 import zipfile
 
+import nesting
 from flatfile import RELU, tflite
-from onnxtext import data, model, number
+from onnxtext import data, model, number, varint
 from torchfiles import archive
 
-FILES = {}
+FILES, ARGUMENTS, MOST = {}, {}, {}
 
 
 def file(name, path):
@@ -153,7 +155,8 @@ def calls(n):
 
 @onnx("onnx: unknown operators")
 def unknown(n):
-    return f"opset 17\nopset my 1\ninput x0 float32[1,64]\n{lines(n, 'x{k} = my.Op{i}(x{i})')}\nvalue x{n} float32[1,64]\noutput x{n}"
+    declared = lines(n, 'value x{k} float32[1,64]')
+    return f"opset 17\nopset my 1\ninput x0 float32[1,64]\n{declared}\n{lines(n, 'x{k} = my.Op{i}(x{i})')}\noutput x{n}"
 
 
 @onnx("onnx: views")
@@ -209,6 +212,11 @@ def caffe_in_place(n):
     return 'input: "x" input_shape { dim: 1 dim: 8 dim: 8 dim: 8 }\n' + lines(n, 'layer {{ name: "r{i}" type: "ReLU" bottom: "x" top: "x" }}')
 
 
+@file("caffe: readers", "m.prototxt")
+def caffe_readers(n):
+    return 'input: "x" input_shape { dim: 1 dim: 8 dim: 8 dim: 8 }\n' + lines(n, 'layer {{ name: "r{i}" type: "TanH" bottom: "x" top: "y{i}" }}')
+
+
 @file("darknet: sections", "m.cfg")
 def darknet(n):
     return "[net]\nwidth=32\nheight=32\nchannels=3\n" + "[convolutional]\nfilters=8\nsize=3\npad=1\nactivation=leaky\n\n[shortcut]\nfrom=-1\n\n" * n
@@ -224,9 +232,26 @@ def mxnet(n):
     return json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[len(nodes) - 1, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}})
 
 
+@file("mxnet: readers", "m-symbol.json")
+def mxnet_readers(n):
+    nodes = [{"op": "null", "name": "data", "inputs": []}]
+    nodes += [{"op": "Activation", "name": f"a{i}", "attrs": {"act_type": "relu"}, "inputs": [[0, 0, 0]]} for i in range(n)]
+    return json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[i + 1, 0, 0] for i in range(n)], "attrs": {"mxnet_version": ["int", 10901]}})
+
+
+for name in ("mxnet: nodes", "mxnet: readers"):
+    ARGUMENTS[name] = ["--shape", "data=1,8,16,16"]
+
+
 @file("ncnn: layers", "m.param")
 def ncnn(n):
     return f"7767517\n{n + 1} {n + 1}\nInput data 0 1 x0 0=16 1=16 2=8\n" + lines(n, "Convolution c{i} 1 1 x{i} x{k} 0=8 1=3 4=1 5=1 6=576")
+
+
+@file("ncnn: readers", "m.param")
+def ncnn_readers(n):
+    return (f"7767517\n{n + 2} {2 * n + 1}\nInput data 0 1 x0 0=16 1=16 2=8\nSplit s 1 {n} x0 {' '.join(f'x{i + 1}' for i in range(n))}\n" +
+            lines(n, "ReLU r{i} 1 1 x{k} y{k}"))
 
 
 @file("pnnx: operators", "m.pnnx.param")
@@ -240,6 +265,40 @@ def keras(n):
     layers = [{"class_name": "Conv2D", "config": {"name": f"c{i}", "filters": 8, "kernel_size": [3, 3], "strides": [1, 1], "padding": "same",
                                                   "activation": "relu", **({"batch_input_shape": [None, 16, 16, 8]} if i == 0 else {})}} for i in range(n)]
     return json.dumps({"class_name": "Sequential", "config": {"name": "s", "layers": layers}, "keras_version": "2.4.0"})
+
+
+@file("keras: readers", "m.json")
+def keras_readers(n):
+    layers = [{"class_name": "InputLayer", "name": "x", "config": {"name": "x", "batch_input_shape": [None, 8], "dtype": "float32"}, "inbound_nodes": []}]
+    layers += [{"class_name": "Dense", "name": f"d{i}", "config": {"name": f"d{i}", "units": 8, "use_bias": True, "activation": "linear"},
+                "inbound_nodes": [[["x", 0, 0, {}]]]} for i in range(n)]
+    config = {"name": "m", "layers": layers, "input_layers": [["x", 0, 0]], "output_layers": [[f"d{i}", 0, 0] for i in range(n)]}
+    return json.dumps({"class_name": "Functional", "config": config, "keras_version": "2.4.0"})
+
+
+MOST["keras: readers"] = 512
+
+
+def coreml_file(layers, outputs):
+    """A neural network (field 500) of float32 arrays whose ranks are exact."""
+    def feature(name):
+        return data(1, name) + data(3, data(5, data(1, varint(1) + varint(64)) + number(2, 65568)))
+    described = data(1, feature("x0")) + b"".join(data(10, feature(name)) for name in outputs)
+    return number(1, 4) + data(2, described) + data(500, b"".join(data(1, layer) for layer in layers) + number(5, 1))
+
+
+def coreml_relu(name, of, to):
+    return data(1, name) + data(2, of) + data(3, to) + data(130, data(10, b""))
+
+
+@file("coreml: layers", "m.mlmodel")
+def coreml(n):
+    return coreml_file([coreml_relu(f"r{i}", f"x{i}", f"x{i + 1}") for i in range(n)], [f"x{n}"])
+
+
+@file("coreml: readers", "m.mlmodel")
+def coreml_readers(n):
+    return coreml_file([coreml_relu(f"r{i}", "x0", f"y{i}") for i in range(n)], [f"y{i}" for i in range(n)])
 
 
 # ---- graphs of TensorFlow, Paddle, OpenVINO, TFLite ------------------------------------------------------------------
@@ -263,6 +322,29 @@ def tensorflow_constants(n):
     return PLACEHOLDER + lines(n, 'node {{ name: "w{i}" op: "Const" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }} attr {{ key: "value" value {{ tensor {{ '
                                   'dtype: DT_FLOAT tensor_shape {{ dim {{ size: 64 }} }} float_val: 0 }} }} }} }}\n'
                                   'node {{ name: "x{k}" op: "AddV2" input: "x{i}" input: "w{i}" }}')
+
+
+@file("tensorflow: binary", "m.pb")
+def tensorflow_binary(n):
+    def attribute(key, value):
+        return data(5, data(1, key) + data(2, value))
+    shape = data(7, data(2, number(1, 1)) + data(2, number(1, 64)))
+    nodes = [data(1, "x0") + data(2, "Placeholder") + attribute("dtype", number(6, 1)) + attribute("shape", shape)]
+    nodes += [data(1, f"x{i + 1}") + data(2, "Relu") + data(3, f"x{i}") + attribute("T", number(6, 1)) for i in range(n)]
+    return b"".join(data(1, node) for node in nodes)
+
+
+@file("tensorflow: functions", "m.pbtxt")
+def tensorflow_functions(n):
+    calls = lines(n, 'node {{ name: "x{k}" op: "f{i}" input: "x{i}" }}')
+    made = lines(n, 'function {{ signature {{ name: "f{i}" input_arg {{ name: "a" type: DT_FLOAT }} output_arg {{ name: "b" type: DT_FLOAT }} }}\n'
+                    '  node_def {{ name: "r" op: "Relu" input: "a" }} ret {{ key: "b" value: "r:activations:0" }} }}')
+    return f"{PLACEHOLDER}{calls}\nlibrary {{\n{made}\n}}"
+
+
+@file("tensorflow: attributes", "m.pbtxt")
+def tensorflow_attributes(n):
+    return PLACEHOLDER + 'node { name: "y" op: "Relu" input: "x0"\n' + lines(n, 'attr {{ key: "a{i}" value {{ i: {i} }} }}') + " }"
 
 
 @file("tensorflow.js: nodes", "model.json")
@@ -290,6 +372,61 @@ def paddle(n):
     return json.dumps({"ops": ops, "vars": [{"name": f"x{i}", "shape": [1, 64]} for i in range(n + 1)]})
 
 
+def paddle_var(name, is_kept=False):
+    shape = number(1, 5) + number(2, 1) + number(2, 64)
+    return data(3, data(1, name) + data(2, number(1, 7) + data(3, data(1, shape))) + number(3, is_kept))
+
+
+def paddle_op(kind, inputs, outputs):
+    def slots(number_of_field, named):
+        return b"".join(data(number_of_field, data(1, slot) + b"".join(data(2, name) for name in names)) for slot, names in named.items())
+    return data(4, slots(1, inputs) + slots(2, outputs) + data(3, kind))
+
+
+def paddle_file(variables, operators, results):
+    feed = paddle_op("feed", {"X": ["feed"]}, {"Out": ["x0"]})
+    fetch = b"".join(paddle_op("fetch", {"X": [name]}, {"Out": ["fetch"]}) for name in results)
+    return data(1, number(1, 0) + number(2, 2**64 - 1) + b"".join(variables) + feed + b"".join(operators) + fetch)
+
+
+@file("paddle: operators", "m.pdmodel")
+def paddle_program(n):
+    return paddle_file([paddle_var(f"x{i}") for i in range(n + 1)],
+                       [paddle_op("relu", {"X": [f"x{i}"]}, {"Out": [f"x{i + 1}"]}) for i in range(n)], [f"x{n}"])
+
+
+@file("paddle: weights", "m.pdmodel")
+def paddle_weights(n):
+    return paddle_file([paddle_var(f"x{i}") for i in range(n + 1)] + [paddle_var(f"w{i}", True) for i in range(n)],
+                       [paddle_op("elementwise_add", {"X": [f"x{i}"], "Y": [f"w{i}"]}, {"Out": [f"x{i + 1}"]}) for i in range(n)], [f"x{n}"])
+
+
+@file("paddle: readers", "m.pdmodel")
+def paddle_readers(n):
+    return paddle_file([paddle_var("x0")] + [paddle_var(f"y{i}") for i in range(n)],
+                       [paddle_op("relu", {"X": ["x0"]}, {"Out": [f"y{i}"]}) for i in range(n)], [f"y{i}" for i in range(n)])
+
+
+@file("paddle: one variable again and again", "m.pdmodel")
+def paddle_in_place(n):
+    return paddle_file([paddle_var("x0")], [paddle_op("relu", {"X": ["x0"]}, {"Out": ["x0"]})] * n, ["x0"])
+
+
+@file("paddle 3: operators", "m.json")
+def paddle_3(n):
+    kind = {"#": "0.t_dtensor", "D": [{"#": "0.t_f32"}, [1, 64], "NCHW", [], 0]}
+
+    def named(of, value):
+        return {"N": of, "AT": value}
+    ops = [{"#": "1.data", "A": [named("name", {"#": "0.a_str", "D": "x"}), named("shape", {"#": "1.a_intarray", "D": [1, 64]}),
+                                 named("dtype", {"#": "1.a_dtype", "D": "float32"})], "I": [], "O": [{"%": 1, "TT": kind}]}]
+    ops += [{"#": "1.relu", "A": [], "I": [{"%": i + 1}], "O": [{"%": i + 2, "TT": kind}]} for i in range(n)]
+    ops += [{"#": "1.fetch", "A": [named("name", {"#": "0.a_str", "D": "y"}), named("col", {"#": "0.a_i32", "D": 0})], "I": [{"%": n + 1}],
+             "O": [{"%": n + 2, "TT": kind}]}]
+    return json.dumps({"base_code": {"magic": "pir", "trainable": False, "version": 4},
+                       "program": {"regions": [{"#": "region_0", "blocks": [{"#": "block_0", "args": [], "ops": ops}]}]}})
+
+
 @file("openvino: layers", "m.xml")
 def openvino(n):
     port = '<port id="{}" precision="FP32"><dim>1</dim><dim>64</dim></port>'
@@ -299,6 +436,18 @@ def openvino(n):
                       for i in range(n))
     text += f'<layer id="{n + 1}" name="y" type="Result" version="opset1"><input>{port.format(0)}</input></layer></layers><edges>\n'
     text += "\n".join(f'<edge from-layer="{i}" from-port="{min(i, 1)}" to-layer="{i + 1}" to-port="0"/>' for i in range(n + 1))
+    return text + "</edges></net>"
+
+
+@file("openvino: readers", "m.xml")
+def openvino_readers(n):
+    port = '<port id="{}" precision="FP32"><dim>1</dim><dim>64</dim></port>'
+    text = ('<net name="n" version="11"><layers><layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,64" element_type="f32"/>'
+            f'<output>{port.format(0)}</output></layer>\n')
+    text += "\n".join(f'<layer id="{2 * i + 1}" name="r{i}" type="ReLU" version="opset1"><input>{port.format(0)}</input><output>{port.format(1)}</output></layer>'
+                      f'<layer id="{2 * i + 2}" name="y{i}" type="Result" version="opset1"><input>{port.format(0)}</input></layer>' for i in range(n))
+    text += "</layers><edges>\n" + "\n".join(f'<edge from-layer="0" from-port="0" to-layer="{2 * i + 1}" to-port="0"/>'
+                                              f'<edge from-layer="{2 * i + 1}" from-port="1" to-layer="{2 * i + 2}" to-port="0"/>' for i in range(n))
     return text + "</edges></net>"
 
 
@@ -368,6 +517,13 @@ def script(n):
                     {"class": "__torch__.m.Net", "training": False})
 
 
+@file("torchscript: readers", "m.pt")
+def script_readers(n):
+    return scripted("class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+                    "  def forward(self: __torch__.m.Net,\n    x0: Tensor) -> List[Tensor]:\n" + lines(n, "    y{k} = torch.relu(x0)") +
+                    f"\n    return [{', '.join(f'y{i + 1}' for i in range(n))}]", {"class": "__torch__.m.Net", "training": False})
+
+
 @file("torchscript: modules", "m.pt")
 def script_modules(n):
     code = ("class Part(Module):\n  __parameters__ = [\"weight\", ]\n  __buffers__ = []\n  weight : Tensor\n  training : bool\n"
@@ -384,6 +540,11 @@ def script_rounds(n):
     return scripted("class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
                     f"  def forward(self: __torch__.m.Net,\n    x: Tensor) -> Tensor:\n    y = x\n    for i in range({n}):\n      y = torch.relu(y)\n    return y",
                     {"class": "__torch__.m.Net", "training": False})
+
+
+for name in ("statements", "readers", "modules"):
+    ARGUMENTS[f"torchscript: {name}"] = ["--shape", "x0=1,64"]
+ARGUMENTS["torchscript: rounds of a loop"] = ["--shape", "x=1,64"]
 
 
 @file("zip: entries", "m.pt2")
@@ -405,10 +566,47 @@ def config(n):
                        "num_hidden_layers": n, "num_key_value_heads": 4, "vocab_size": 100, "max_position_embeddings": 64, "rms_norm_eps": 1e-5})
 
 
+ARGUMENTS["config.json: layers"], MOST["config.json: layers"] = ["--seq", "16"], 256
+
+
+@file("gguf: layers", "m.gguf")
+def gguf(n):
+    def text(value):
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    def number_of(key, value):
+        return text(key) + struct.pack("<II", 4, value)
+    values = [text("general.architecture") + struct.pack("<I", 8) + text("llama")]
+    values += [number_of(f"llama.{key}", value) for key, value in (
+        ("block_count", n), ("context_length", 64), ("embedding_length", 64), ("feed_forward_length", 128), ("attention.head_count", 4),
+        ("attention.head_count_kv", 2), ("vocab_size", 100))]
+    shapes = {"attn_norm": [64], "attn_q": [64, 64], "attn_k": [64, 32], "attn_v": [64, 32], "attn_output": [64, 64], "ffn_norm": [64],
+              "ffn_gate": [64, 128], "ffn_up": [64, 128], "ffn_down": [128, 64]}
+    tensors = [("token_embd.weight", [64, 100]), ("output_norm.weight", [64])]
+    tensors += [(f"blk.{i}.{name}.weight", shape) for i in range(n) for name, shape in shapes.items()]
+    held, at = [], 0
+    for name, shape in tensors:
+        held.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, at))
+        at += 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(values)) + b"".join(values) + b"".join(held)
+    return head + bytes(-len(head) % 32 + at)
+
+
+ARGUMENTS["gguf: layers"], MOST["gguf: layers"] = ["--seq", "16"], 256
+
+
 @file("safetensors: tensors", "m.safetensors")
 def safetensors(n):
     head = json.dumps({f"layer.{i}.weight": {"dtype": "F32", "shape": [4], "data_offsets": [16 * i, 16 * i + 16]} for i in range(n)}).encode()
     return struct.pack("<Q", len(head)) + head + bytes(16 * n)
+
+
+# ---- nesting ---------------------------------------------------------------------------------------------------------
+
+# Fewer levels than the limit: a level of some files counts as several.
+for name, make in nesting.FORMATS.items():
+    file(f"nesting: {name}", "nested")(make)
+    MOST[f"nesting: {name}"] = nesting.LIMIT // 2 - 4
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
