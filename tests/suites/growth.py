@@ -40,14 +40,14 @@ def commands():
     for name in (name for name in FILES if not name.startswith("rows")):
         quick = name in ("onnx: chain", "onnx: branches", "onnx: functions", "onnx: readers", "caffe: in place", "tensorflow: nodes",
                          "torchscript: statements", "stablehlo: operators", "mxnet: nodes", "openvino: layers")
-        yield name, 1500, INSPECT, quick
+        yield name, 1000, INSPECT, quick
         if name.startswith("nesting: "):
             continue
-        yield name, 500, CONVERT, False
+        yield name, 300, CONVERT, False
         if name not in NOT_PREDICTED:
-            yield name, 500, PREDICT, name in ("paddle: operators", "onnx: sum of all")
+            yield name, 300, PREDICT, name in ("paddle: operators", "onnx: sum of all")
             if not name.startswith("torchscript: ") or name == "torchscript: modules":  # the others have no parameters, hence no loss
-                yield name, 500, TRAIN, name == "onnx: weights"
+                yield name, 300, TRAIN, name == "onnx: weights"
     # Every command and every writer, for networks of many layers.
     blocks = "onnx: blocks"
     for how in ("table", "json", "dot", "svg", "csv --values", "json --values"):
