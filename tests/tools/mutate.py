@@ -6,10 +6,11 @@
 The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early `return` removed. A
 line with something to change is drawn first, all being equally likely, then the change in it. A change that does not compile is
 drawn anew. Everything happens in copies of the tree under DIR (a temporary directory), with nothing beside them: your tree is
-only read. Suites run in the order of what they noticed before for the time that they take, and stop at the first failure.
+only read. Suites run in the order of what they noticed before for the time that they take, and stop at the first failure. Models of one
+format are left out for changes in the reader of another.
 
 --room R draws from src/R alone. FILE of --results has one line of JSON for each change; a run that is started again with the same seed
-goes on behind what is there. FILE of --coverage is the coverage.json of `make coverage`: what no test reaches counts as not
+goes on behind what is there, and takes the times of the suites from there. FILE of --coverage is the coverage.json of `make coverage`: what no test reaches counts as not
 noticed without running anything, if the source is still the same. --without growth,inject leaves out the suites of these names, for time.
 """
 import argparse
@@ -40,6 +41,9 @@ SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+"
          "1": "0", "!": ""}
 # What looks at the build and not at what it computes.
 LEFT_OUT = {"interface"}
+# The directories of src/front that read the models of a list.
+READERS = {"jax": ["hlo"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
+           "onnx-nodes": ["onnx"], "onnx-contrib": ["onnx"], "keras": ["keras"], "tensorflow": ["tensorflow", "keras"]}
 COMPILE_TIMEOUT_S, MEMORY_LIMIT, FILE_LIMIT = 120, 12 << 30, 2 << 30
 
 
@@ -149,7 +153,9 @@ class Tree:
         found = [p for p in sorted((self.build / "tests").glob("*_test")) if p.name != "oom_test"]
         found += sorted(p for p in (self.top / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.stem not in LEFT_OUT)
         # The text tests apart by file: some take much longer than others.
-        found = [(p.stem, [str(p)]) for p in found if p.stem != "cases"]
+        found = [(p.stem, [str(p)]) for p in found if p.stem not in ("cases", "formats")]
+        formats = str(self.top / "tests/suites/formats.py")
+        found += [("formats/" + p.stem, [formats, p.stem + "/"]) for p in sorted((self.top / "tests/models/formats").glob("*.json"))]
         cases = str(self.top / "tests/suites/cases.py")
         found += [("cases/" + p.stem, [cases, str(p)]) for p in sorted((self.top / "tests/cases").glob("*.test"))]
         return dict(found)
@@ -197,6 +203,10 @@ class Runner:
 
     def time_suites(self, tree):
         """How long each takes, and that each passes before anything is changed."""
+        kept = self.results.get("suites", {}).get("seconds")
+        if kept:
+            self.seconds = {name: seconds for name, seconds in kept.items() if name in tree.suites() and name not in self.options.without.split(",")}
+            return
         kept = {}
         for name, command in tree.suites().items():
             if name in self.options.without.split(","):
@@ -207,15 +217,27 @@ class Runner:
             else:
                 print(f"# {name} fails without a change: left out", flush=True)
         self.seconds = kept
+        self.write({"key": "suites", "path": "", "seconds": kept})
+
+    def write(self, row):
+        if self.options.results:
+            with open(self.options.results, "a") as file:
+                file.write(json.dumps(row) + "\n")
 
     def order(self, path):
-        room = path.split("/")[1]
-        stem = re.split(r"[_.]", path.split("/")[-1])[0]
+        room, *inner = path.split("/")[1:]
+        stem = re.split(r"[_.]", inner[-1])[0]
+        reader = inner[0] if room == "front" and inner[0] not in ("common", inner[-1]) else None
+
+        def is_other(name):
+            """Whether it is of models that another reader reads."""
+            kind, _, of = name.partition("/")
+            return reader and kind == "formats" and reader not in READERS.get(of, [of])
 
         def worth(name):
-            hint = 3 if stem in name or (room in name and len(room) > 3) else 0
-            return (self.noticed_by[room, name] + hint + 0.2) / (self.seconds[name] + 0.2)
-        return sorted(self.seconds, key=worth, reverse=True)
+            is_likely = stem in name or (room in name and len(room) > 3) or (name.startswith("formats/") and reader and not is_other(name))
+            return (self.noticed_by[room, name] + 3 * bool(is_likely) + 0.2) / (self.seconds[name] + 0.2)
+        return sorted((name for name in self.seconds if not is_other(name)), key=worth, reverse=True)
 
     def test(self, tree, change):
         """None if it does not compile, else the row of results."""
@@ -252,9 +274,7 @@ class Runner:
                     continue
             row = self.test(tree, change)
             with self.lock:
-                if self.options.results:
-                    with open(self.options.results, "a") as file:
-                        file.write(json.dumps(row or {"key": change.key(), "path": change.path, "compiles": False}) + "\n")
+                self.write(row or {"key": change.key(), "path": change.path, "compiles": False})
                 if row is None or len(done) >= self.options.count:
                     continue
                 done.append(row)
