@@ -1,7 +1,11 @@
-# bash completion for sooth(1). Passes, networks of the zoo and GPUs are asked from the program itself.
+# bash completion for sooth(1). It asks the program for passes, networks of the zoo and GPUs.
 
 _sooth_names() { # the first words of the lines below the heading $1 in the help
     "${COMP_WORDS[0]}" inspect --help 2>/dev/null | sed -n "/^$1/,/^\$/s/^  \\([^ ]*\\).*/\\1/p"
+}
+
+_sooth_networks() {
+    "${COMP_WORDS[0]}" zoo 2>/dev/null | sed -n 's/^  zoo:\([^ ]*\).*/\1/p'
 }
 
 _sooth_gpus() {
@@ -12,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict mig eval learn convert gpus --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict mig eval learn convert gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -22,10 +26,10 @@ _sooth() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if [ "$current" = ":" ] && [ "$previous" = zoo ]; then
-        mapfile -t COMPREPLY < <(_sooth_names Networks | sed s/^zoo://)
+        mapfile -t COMPREPLY < <(_sooth_networks)
         return
     elif [ "$previous" = ":" ] && [ "${COMP_WORDS[COMP_CWORD - 2]}" = zoo ]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(_sooth_names Networks | sed s/^zoo://)" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(_sooth_networks)" -- "$current")
         return
     fi
     case $previous in
@@ -33,7 +37,7 @@ _sooth() {
         local formats="table json csv dot svg"
         [ "$command" != gpus ] || formats="table json csv"
         [ "$command" != predict ] || formats="table json csv trace html memory-svg"
-        [ "$command" != eval ] || formats="table json"
+        [[ $command != eval && $command != zoo ]] || formats="table json"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
@@ -98,7 +102,7 @@ _sooth() {
         options+=" --apart --energy --slices --quiet --help"
         ;;
     convert) options="--output --help" ;;
-    gpus) options="--format --output --help" ;;
+    gpus | zoo) options="--format --output --help" ;;
     *) return ;;
     esac
     if [ "$command" = gpus ] && [ "${current#-}" = "$current" ]; then
@@ -106,6 +110,10 @@ _sooth() {
             compgen -W "$(_sooth_gpus)" -- "$current"
             compgen -f -X '!*.txt' -- "$current"
         )
+        return
+    fi
+    if [ "$command" = zoo ] && [ "${current#-}" = "$current" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_sooth_networks)" -- "$current")
         return
     fi
     if [[ $command == eval || $command == learn ]] && [ "${current#-}" = "$current" ]; then
@@ -118,7 +126,7 @@ _sooth() {
     case $current in
     -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current") ;;
     z*) mapfile -t COMPREPLY < <(
-        compgen -W "$(_sooth_names Networks)" -- "$current"
+        compgen -P zoo: -W "$(_sooth_networks)" -- "${current#zoo:}"
         compgen -f -- "$current"
     ) ;;
     *) mapfile -t COMPREPLY < <(

@@ -57,7 +57,7 @@ extern "C" {
 #define SOOTH_VERSION_MAJOR 0
 #define SOOTH_VERSION_MINOR 1
 #define SOOTH_VERSION_PATCH 0
-#define SOOTH_VERSION "0.1.0"
+#define SOOTH_VERSION "0.2.0"
 
 #define SOOTH_API __attribute__((visibility("default")))
 
@@ -86,7 +86,7 @@ typedef struct sooth_model sooth_model;
 
 /* Reads the structure of the model at `path`; weights are never read. The format is detected from the file's bytes;
  * gzip is decompressed. "zoo:NAME" builds a network that ships with the library; families take parameters:
- * "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth(1). On failure *model is NULL and *error is filled (error may be
+ * "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth_zoo_parameter_at. On failure *model is NULL and *error is filled (error may be
  * NULL).
  *
  * The file is mapped until sooth_free. If someone shortens it meanwhile, touching a lost page raises SIGBUS. The
@@ -100,7 +100,7 @@ SOOTH_API sooth_status sooth_load_memory(const void *bytes, size_t size, const c
 
 SOOTH_API void sooth_free(sooth_model *model); /* NULL is allowed */
 
-/* Version of the linked library, e.g. "0.1.0". */
+/* Version of the linked library, e.g. "0.2.0". */
 SOOTH_API const char *sooth_version(void);
 
 /* ---- binding dimensions ------------------------------------------------------------------------------------- */
@@ -258,6 +258,20 @@ SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, 
 SOOTH_API const char *sooth_zoo_name(size_t index);
 SOOTH_API const char *sooth_zoo_summary(size_t index);
 
+/* A parameter of such a network. Its value is a number if `most` is not 0, else a text. */
+typedef struct sooth_zoo_parameter {
+    const char *name;  /* NULL after the last */
+    const char *value; /* default */
+    const char *summary;
+    int64_t least, most;
+} sooth_zoo_parameter;
+SOOTH_API sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index);
+
+/* Writes what `sooth zoo` prints: all networks, or the parameters of the one called `name` if that is not NULL.
+ * Formats: table, JSON. The caller frees *text with free(). SOOTH_ERROR_USAGE: no such network. */
+SOOTH_API sooth_status sooth_zoo_report(const char *name, const sooth_report_options *options, char **text,
+                                        size_t *size, sooth_error *error);
+
 /* ---- GPUs --------------------------------------------------------------------------------------------------- */
 
 /* A GPU is a text file of some forty numbers (`key = value  # origin`; see CONTRIBUTING.md). The files of data/gpus are
@@ -411,6 +425,7 @@ typedef struct sooth_prediction_totals {
     double co2_g;                     /* for one pass or step; NAN if co2_g_per_kwh was not given */
     /* Type that products multiply in: "fp32", "tf32", "fp16", "bf16", "int8", "fp8". A note explains a deviation. */
     const char *arithmetic;
+    const char *weights; /* identity of the predictor's weights: 8 hexadecimal digits; "" without weights */
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
@@ -563,6 +578,7 @@ typedef struct sooth_mig_plan_totals {
     bool is_possible;    /* every workload has a slice, and the GPUs suffice */
     const char *reason;  /* why it is not possible; "" if it is */
     const char *nearest; /* nearest possible request; "" if none is near, or this one is possible */
+    const char *weights; /* as in sooth_prediction_totals */
 } sooth_mig_plan_totals;
 SOOTH_API sooth_mig_plan_totals sooth_mig_plan_totals_of(const sooth_mig_plan *plan);
 

@@ -238,7 +238,7 @@ class MigPlan:
 
     @property
     def profile(self) -> Optional[str]:
-        """The smallest that will do; None if none does."""
+        """Smallest profile that meets the target; None if none does."""
         return self._workload.get("profile") or None
 
     @property
@@ -252,7 +252,7 @@ class MigPlan:
         return list(self._workload.get("notes") or [])
 
     def __repr__(self) -> str:
-        return f"<sooth.MigPlan {self.profile or 'no slice will do'} on {self.data.get('gpu')}>"
+        return f"<sooth.MigPlan {self.profile or 'no slice meets the target'} on {self.data.get('gpu')}>"
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)

@@ -7,10 +7,9 @@
 
 static void help(const option *options, size_t count)
 {
-    puts(
-        "usage: sooth convert MODEL -o FILE.onnx\n\n"
-        "Writes the graph of MODEL as an ONNX file without its weights: small, and enough for everything Sooth tells.\n"
-        "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME.\n\nOptions:");
+    puts("usage: sooth convert MODEL -o FILE.onnx\n\n"
+         "Writes the graph of MODEL as a small ONNX file without weights; Sooth's answers for it are the same.\n"
+         "MODEL is a file that `sooth inspect` reads, '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
 }
 
@@ -52,6 +51,6 @@ int convert_main(int argc, char **argv)
         return cli_usage("convert", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
                          argv[argc - 1]);
     if (!output && isatty(STDOUT_FILENO))
-        return cli_usage("convert", "an ONNX file is not for a terminal: name one with -o FILE");
+        return cli_usage("convert", "ONNX is a binary format: name a file with -o FILE");
     return run(argv[1], output);
 }

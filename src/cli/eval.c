@@ -16,10 +16,9 @@ static const size_t ARENA_CAP = ARENA_GIB(16);
 static void help(const option *options, size_t count)
 {
     puts("usage: sooth eval ROWS.csv... [OPTION]...\n\n"
-         "Predicts every row of tables of measured networks or operators and tells how far that is from what was "
-         "measured,\n"
-         "beside what simpler models say. Tables are CSV, also compressed with gzip; their columns are in the "
-         "manual.\n\n"
+         "Predicts every row of tables of measured networks or operators, and reports the errors beside those of\n"
+         "simpler models. Tables are CSV files, optionally compressed with gzip; the manual page lists their "
+         "columns.\n\n"
          "Options:");
     options_help(options, count);
 }
@@ -80,7 +79,7 @@ static void show_progress(void *context, size_t done, size_t all)
 
 static const predictor *open_weights(job *j)
 {
-    j->subject = j->weights_path ? j->weights_path : "the weights that come with the program";
+    j->subject = j->weights_path ? j->weights_path : "the weights that ship with the program";
     if (!j->weights_path)
         return predictor_shipped(&j->fail);
     file_open(&j->weights, j->weights_path, &j->fail);
@@ -116,7 +115,7 @@ static void evaluate_tables(job *j, sooth_gpus *gpus)
              &j->arena);
     if (shows)
         fprintf(stderr, "\r\033[K");
-    j->report.has_weights = with != NULL;
+    j->report.weights = predictor_identity(with, &j->arena);
 }
 
 /* Not one row with an answer is no evaluation: the reasons are told. */
@@ -137,7 +136,7 @@ static int check_answers(job *j)
         cli_fail(SOOTH_ERROR_INPUT, j->paths[reasons[i].first->table], "%zu row%s, first in line %d: %s",
                  reasons[i].rows, reasons[i].rows == 1 ? "" : "s", (int)reasons[i].first->row->line, reasons[i].text);
     if (count > MOST_TOLD)
-        cli_fail(SOOTH_ERROR_INPUT, "eval", "and %zu more reasons", count - MOST_TOLD);
+        cli_fail(SOOTH_ERROR_INPUT, "eval", "%zu more reasons", count - MOST_TOLD);
     return SOOTH_ERROR_INPUT;
 }
 
@@ -196,14 +195,14 @@ int eval_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &by,
          .argument = "GROUP,...",
-         .help = "figures of each group too: gpu, family, precision, source, stack,\nruntime, mode, layout, mig"},
+         .help = "also report each group: gpu, family, precision, source, stack,\nruntime, mode, layout, mig"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
          .target = &format,
          .argument = "table|json",
          .choices = FORMATS,
-         .help = "how to write it"},
+         .help = "output format"},
         {.name = "predictions",
          .kind = OPTION_TEXT,
          .target = &j.predictions,
@@ -215,12 +214,12 @@ int eval_main(int argc, char **argv)
          .argument = "PERCENT",
          .least = 1,
          .most = 100,
-         .help = "only so many of the shapes of tables of operators, always the same"},
+         .help = "use this share of the operator shapes, always the same ones"},
         {.name = "left-share",
          .kind = OPTION_TEXT,
          .target = &left,
          .argument = "X",
-         .help = "only rows that `sooth learn` left out as this share"},
+         .help = "use only the rows of the share X that `sooth learn` left out"},
         WEIGHTS_OPTION(&j.weights_path),
         OUTPUT_OPTION(&j.output),
     };

@@ -1,4 +1,4 @@
-/* gpus.c: `sooth gpus`: the GPUs that are known, and where each number comes from. */
+/* gpus.c: `sooth gpus`: known GPUs, and the origin of each number. */
 #include "cli/options.h"
 #include "cli/terminal.h"
 
@@ -11,9 +11,9 @@ static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the o
 static void help(const option *options, size_t count)
 {
     puts("usage: sooth gpus [NAME] [OPTION]...\n\n"
-         "Lists the GPUs that Sooth knows; of one, all its numbers and where each comes from.\n"
-         "NAME is a name or alias, or the path of a GPU file (what has a '/' in it or ends in .txt).\n"
-         "Files *.txt in the directory that SOOTH_GPUS names are known too.\n\nOptions:");
+         "Lists the known GPUs, or all numbers of one with their origins.\n"
+         "NAME is a name or alias, or the path of a GPU file (with a '/' in it, or ending in .txt).\n"
+         "SOOTH_GPUS names a directory of further GPU files (*.txt).\n\nOptions:");
     options_help(options, count);
 }
 
@@ -55,7 +55,7 @@ int gpus_main(int argc, char **argv)
          .target = &format,
          .argument = "table|json|csv",
          .choices = FORMATS,
-         .help = "how to write it"},
+         .help = "output format"},
         OUTPUT_OPTION(&output),
     };
     size_t count = sizeof options / sizeof *options;

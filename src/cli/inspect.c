@@ -11,8 +11,8 @@ static const char *const FORMATS[] = {"table", "json", "csv", "dot", "svg", NULL
 static void help(const option *options, size_t count)
 {
     puts("usage: sooth inspect MODEL [OPTION]...\n\n"
-         "Tells what a network consists of: its layers, their shapes, parameters, MACs, FLOPs and bytes.\n"
-         "MODEL is a file (the kinds are listed below), '-' for standard input, or zoo:NAME.\n\nOptions:");
+         "Lists the layers of a network with their shapes, parameters, MACs, FLOPs and bytes.\n"
+         "MODEL is a file of a format listed below, '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help();
 }
@@ -44,8 +44,8 @@ static int check_operators(const sooth_model *model, const char *path)
         return SOOTH_OK;
     return cli_fail(
         SOOTH_ERROR_UNSUPPORTED, path,
-        "%zu layer%s with an operator that is not known (%s): their cost is in no sum; leave out --strict to "
-        "accept that",
+        "%zu layer%s with unknown operators (%s): the totals do not include their cost; omit --strict to accept "
+        "that",
         layers, layers == 1 ? "" : "s", list);
 }
 
@@ -98,26 +98,26 @@ int inspect_main(int argc, char **argv)
          .target = &format,
          .argument = "table|json|csv|dot|svg",
          .choices = FORMATS,
-         .help = "how to write it; dot and svg are pictures of the graph"},
+         .help = "output format; dot and svg are pictures of the graph"},
         {.name = "values",
          .kind = OPTION_FLAG,
          .target = &values,
-         .help = "every tensor of the file too (csv: instead of layers)"},
+         .help = "also list every tensor of the file (csv: instead of layers)"},
         {.name = "top",
          .kind = OPTION_NUMBER,
          .target = &top,
          .argument = "N",
          .least = 1,
          .most = INT32_MAX,
-         .help = "only the N layers with most MACs, and one row for the rest"},
+         .help = "list the N layers with most MACs, and one row for the rest"},
         {.name = "depth",
          .kind = OPTION_NUMBER,
          .target = &depth,
          .argument = "N",
          .least = 1,
          .most = 64,
-         .help = "one row for layers with the same first N parts of their names"},
-        {.name = "strict", .kind = OPTION_FLAG, .target = &strict, .help = "exit code 4 if an operator is not known"},
+         .help = "one row for all layers that share the first N parts of their names"},
+        {.name = "strict", .kind = OPTION_FLAG, .target = &strict, .help = "exit code 4 if an operator is unknown"},
         OUTPUT_OPTION(&output),
     };
     size_t count = sizeof options / sizeof *options;

@@ -20,11 +20,9 @@ static const size_t ARENA_CAP = ARENA_GIB(32);
 static void help(const option *options, size_t count)
 {
     puts("usage: sooth learn ROWS.csv[@SHARE]... -o WEIGHTS [OPTION]...\n\n"
-         "Trains the predictor on tables of measured networks and operators (those of 'sooth eval'). @0.1 takes a "
-         "tenth of a "
-         "table's\noperator shapes, always the same ones. Interrupted (Ctrl-C), it goes on from its checkpoint when it "
-         "is "
-         "called again.\n\nOptions:");
+         "Trains the predictor on tables of measured networks and operators (those of `sooth eval`).\n"
+         "@0.1 takes a tenth of a table's operator shapes, always the same ones. After an interruption (Ctrl-C) the\n"
+         "same command resumes from its checkpoint.\n\nOptions:");
     options_help(options, count);
 }
 
@@ -166,7 +164,7 @@ static int finish(job *j, sooth_status status)
     if (status != SOOTH_OK)
         return cli_fail(status, j->subject, "%s", j->error.message);
     if (!j->bytes)
-        return cli_fail(SOOTH_ERROR_SYSTEM, "learn", "interrupted; the same command goes on from %s", j->checkpoint);
+        return cli_fail(SOOTH_ERROR_SYSTEM, "learn", "interrupted; the same command resumes from %s", j->checkpoint);
     int code = cli_write(j->output, j->bytes, j->size);
     if (code == SOOTH_OK && j->options.checkpoint)
         unlink(j->checkpoint);
@@ -217,75 +215,78 @@ int learn_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &j.output,
          .argument = "FILE",
-         .help = "where the weights go; FILE.checkpoint holds the work until it is done, and\nFILE.lock keeps a second "
-                 "training from it"},
+         .help = "file for the weights; FILE.checkpoint holds unfinished work, and FILE.lock\nkeeps a second "
+                 "training out"},
         {.name = "epochs",
          .kind = OPTION_NUMBER,
          .target = &epochs,
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "times that the longest training sees the networks (60)"},
+         .help = "epochs of the longest training (default 60)"},
         {.name = "seed",
          .kind = OPTION_NUMBER,
          .target = &seed,
          .argument = "N",
          .least = 0,
          .most = INT32_MAX,
-         .help = "the same seed and rows give the same weights (1)"},
-        {.name = "rate", .kind = OPTION_TEXT, .target = &rate, .argument = "X", .help = "learning rate (0.002)"},
+         .help = "random seed; the same seed and rows give the same weights (default 1)"},
+        {.name = "rate",
+         .kind = OPTION_TEXT,
+         .target = &rate,
+         .argument = "X",
+         .help = "learning rate (default 0.002)"},
         {.name = "networks",
          .kind = OPTION_NUMBER,
          .target = &networks,
          .argument = "N",
          .least = 1,
          .most = MAX_BATCH / 2,
-         .help = "networks in a step (32)"},
+         .help = "networks per step (default 32)"},
         {.name = "operators",
          .kind = OPTION_NUMBER,
          .target = &operators,
          .argument = "N",
          .least = 1,
          .most = MAX_BATCH / 2,
-         .help = "operators in a step (320)"},
+         .help = "operators per step (default 320)"},
         {.name = "patience",
          .kind = OPTION_NUMBER,
          .target = &patience,
          .argument = "N",
          .least = 1,
          .most = 100000,
-         .help = "looks at the rows kept apart without improvement before a\ntraining ends (30)"},
+         .help = "evaluations on the hold-out rows without improvement that end a training\n(default 30)"},
         {.name = "leave-gpus",
          .kind = OPTION_TEXT,
          .target = &j.options.leave_gpus,
          .argument = "GPU,...",
-         .help = "no training sees rows of these, so that they can be predicted"},
+         .help = "exclude the rows of these GPUs from every training"},
         {.name = "leave-families",
          .kind = OPTION_TEXT,
          .target = &j.options.leave_families,
          .argument = "FAMILY,...",
-         .help = "the same for families of networks"},
+         .help = "exclude the rows of these families of networks"},
         {.name = "leave-share",
          .kind = OPTION_TEXT,
          .target = &apart,
          .argument = "X",
-         .help = "the same for a share of architectures and operator shapes"},
+         .help = "exclude a share of the architectures and operator shapes"},
         {.name = "apart",
          .kind = OPTION_TEXT,
          .target = &j.apart_path,
          .argument = "OUT.csv",
-         .help = "write the rows that trainings kept apart, with what they say"},
+         .help = "write the hold-out rows of the trainings with their predictions"},
         {.name = "slices",
          .kind = OPTION_FLAG,
          .target = &j.fits_slices,
-         .help = "fit the constants of slices (MIG) on rows of slices, not weights"},
+         .help = "fit the constants of MIG slices instead of weights, on rows of slices"},
         {.name = "energy",
          .kind = OPTION_FLAG,
          .target = &is_power,
-         .help =
-             "fit the coefficients of power (data/energy.txt) instead of the weights, on rows\nwith power_w; of the "
-             "other options only --output, --apart and --quiet count"},
-        {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "no progress"},
+         .help = "fit the power coefficients (data/energy.txt) instead of weights, on rows\nwith power_w; only "
+                 "--output, --apart and --quiet apply"},
+        {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &j.quiet, .help = "show no progress"},
     };
     int code;
     if (options_done("learn", options, sizeof options / sizeof *options, &argc, argv, help, &code))
@@ -293,7 +294,7 @@ int learn_main(int argc, char **argv)
     if (argc < 2)
         return cli_usage("learn", "which tables of measured rows?");
     if (!j.output)
-        return cli_usage("learn", "where do the weights go? use -o FILE");
+        return cli_usage("learn", "which file for the weights? use -o FILE");
     if (is_power) {
         power.output = j.output;
         power.apart = j.apart_path;

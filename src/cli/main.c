@@ -7,27 +7,28 @@
 #include <unistd.h>
 
 static const command COMMANDS[] = {
-    {"inspect", "structure, shapes, parameters, MACs and FLOPs, bytes of each layer", inspect_main},
-    {"predict", "latency, energy, memory and utilization of a GPU, layer by layer", predict_main},
-    {"mig", "the smallest slice of a GPU for a model; a layout of slices for several", mig_main},
-    {"eval", "how good predictions are, on measured rows", eval_main},
+    {"inspect", "shapes, parameters, MACs, FLOPs and bytes, layer by layer", inspect_main},
+    {"predict", "latency, energy, memory and utilization on a GPU, layer by layer", predict_main},
+    {"mig", "smallest MIG slice for a model, or a layout of slices for several", mig_main},
+    {"eval", "errors of predictions on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},
-    {"convert", "the graph without its weights as an ONNX file", convert_main},
-    {"gpus", "the GPUs that are known, and where each number comes from", gpus_main},
+    {"convert", "write the graph without its weights as an ONNX file", convert_main},
+    {"gpus", "known GPUs, and the origin of each number", gpus_main},
+    {"zoo", "networks that come with the program, and their parameters", zoo_main},
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 static int help(void)
 {
     puts("usage: sooth COMMAND [MODEL] [OPTION]...\n\n"
-         "Reads a neural network's file and tells what it costs, without running it.\n\nCommands:");
+         "Reads a neural network's file and predicts what it costs on a GPU, without running it.\n\nCommands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-10s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);
     puts("\nExamples:\n"
          "  sooth predict zoo:resnet50 --gpu a100,t4 --batch 32\n"
          "  sooth inspect model.onnx --batch 1 --depth 1\n"
          "  sooth predict model.onnx --gpu h100 --mode train --largest-batch");
-    puts("\n`sooth COMMAND --help` tells more; `sooth --version` tells the version.\n\n"
+    puts("\n`sooth COMMAND --help` explains a command; `sooth --version` prints the version.\n\n"
          "Exit codes: 0 done, 1 the answer is no, 2 usage, 3 bad input file, 4 unsupported, 5 system error.");
     return cli_flush();
 }
@@ -46,8 +47,8 @@ static int no_such_command(const char *name)
  * then, and whatever is written appears only when it is complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    static const char MESSAGE[] = "sooth: a file became shorter while it was read, or its disk failed: try again when "
-                                  "nobody writes it, or give it as standard input\n";
+    static const char MESSAGE[] = "sooth: a file shrank while it was read, or its disk failed: retry when nothing "
+                                  "writes it, or pass it on standard input\n";
     (void)context;
     if (info->si_code == BUS_ADRERR) {
         ssize_t written = write(STDERR_FILENO, MESSAGE, sizeof MESSAGE - 1);

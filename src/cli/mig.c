@@ -19,12 +19,10 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth mig MODEL [OPTION]...\n"
          "       sooth mig MODEL[@SPEC]... [OPTION]...\n\n"
-         "Tells which slice (MIG profile) of a GPU is the smallest that a model fits into and meets its latency on, "
-         "and\n"
-         "why no smaller one will do. For several models, or several instances, finds a legal layout of slices on as "
-         "few\n"
-         "GPUs as possible. Upper ends of the 90 % intervals count.\n\n"
-         "SPEC is a number of instances, or settings of this model alone, with commas between them:\n"
+         "Finds the smallest slice (MIG profile) that fits a model and meets its latency target, and says why each\n"
+         "smaller one fails. For several models or instances, finds a valid layout on as few GPUs as possible.\n"
+         "The upper ends of the 90 % intervals of memory and latency count.\n\n"
+         "SPEC is a number of instances, settings of this model alone, or both, separated by commas:\n"
          "  sooth mig zoo:resnet50@3,batch=8,latency-ms=10 bert.onnx@2,precision=fp16\n"
          "Settings are batch, seq, past, latency-ms, precision, layout, runtime, mode, optimizer and "
          "stack.\n\nOptions:");
@@ -171,7 +169,7 @@ static bool show_progress(void *context, size_t tried, size_t enough, double sec
 {
     mig_job *j = context;
     if (j->shows_progress) {
-        fprintf(stderr, "\r  %zu GPUs are enough; looking for a layout on %zu, %.0f s ", enough, tried, seconds);
+        fprintf(stderr, "\r  %zu GPUs suffice; searching for a layout on %zu, %.0f s ", enough, tried, seconds);
         fflush(stderr);
         j->has_shown = true;
     }
@@ -219,7 +217,7 @@ static int answer(mig_job *j)
         code = write_plan(j, plan);
     if (status == SOOTH_ANSWER_NO && (needs_layout || j->output)) {
         const char *nearest = sooth_mig_plan_totals_of(plan).nearest;
-        cli_fail(status, "mig", "%s%s%s", error.message, *nearest ? "; the nearest that is possible: " : "", nearest);
+        cli_fail(status, "mig", "%s%s%s", error.message, *nearest ? "; nearest possible request: " : "", nearest);
     }
     sooth_mig_plan_free(plan);
     return code == SOOTH_OK ? (int)status : code;
@@ -291,19 +289,19 @@ int mig_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &gpu,
          .argument = "NAME",
-         .help = "the GPU, or the path of a GPU file; a100-sxm4-40gb if not given"},
+         .help = "GPU, or path of a GPU file (default a100-sxm4-40gb)"},
         {.name = "latency-ms",
          .kind = OPTION_TEXT,
          .target = &latency,
          .argument = "MS",
-         .help = "that a pass may take, at the upper end of the interval"},
+         .help = "latency target for the upper end of the interval"},
         {.name = "batch",
          .kind = OPTION_NUMBER,
          .target = &defaults.dimensions.batch,
          .argument = "N",
          .least = 1,
          .most = INT32_MAX,
-         .help = "the batch size; the file's own, or 1, if not given"},
+         .help = "batch size (default: as in the file, or 1)"},
         DIMENSION_OPTIONS(&defaults.dimensions),
         SETTING_OPTIONS(where),
         {.name = "gpus",
@@ -312,21 +310,20 @@ int mig_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = MOST_INSTANCES,
-         .help = "there are no more than so many GPUs"},
+         .help = "use at most N GPUs"},
         {.name = "time-limit",
          .kind = OPTION_TEXT,
          .target = &limit,
          .argument = "S",
-         .help = "seconds for the search for more than 8 GPUs (10)"},
+         .help = "seconds for a search beyond 8 GPUs (default 10)"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
          .target = &format,
          .argument = "table|json|csv|svg|mig-parted",
          .choices = FORMATS,
-         .help =
-             "how to write it; svg is a picture of the GPUs' places, mig-parted a\nconfiguration for NVIDIA's tool of "
-             "that name"},
+         .help = "output format; svg is a picture of the layout, mig-parted a configuration\nfor NVIDIA's tool of "
+                 "that name"},
         WEIGHTS_OPTION(&weights),
         OUTPUT_OPTION(&j.output),
     };

@@ -30,16 +30,14 @@ void model_args_help(void)
 
 void model_args_help_models(void)
 {
-    puts("\nFiles that are read, also compressed with gzip, told by their bytes:\n"
+    puts("\nModels (files may be compressed with gzip; the format is detected from the bytes):\n"
          "  ONNX; PyTorch: torch.export (.pt2), TorchScript (.pt, .ptl)\n"
          "  TensorFlow: GraphDef, SavedModel; Keras (.keras, .h5, .json); TFLite; TensorFlow.js (model.json)\n"
          "  PaddlePaddle (.pdmodel, __model__, .json); OpenVINO (.xml); CoreML (.mlmodel, .mlpackage)\n"
          "  Darknet (.cfg); Caffe (.prototxt); MXNet (-symbol.json); ncnn and pnnx (.param)\n"
          "  JAX: StableHLO as text or bytecode, jax.export, HLO text\n"
-         "  language models: Hugging Face's config.json, GGUF; safetensors (the tensors alone)");
-    puts("\nNetworks that come with the program:");
-    for (size_t i = 0; sooth_zoo_name(i); i++)
-        printf("  zoo:%-16s  %s\n", sooth_zoo_name(i), sooth_zoo_summary(i));
+         "  language models: Hugging Face's config.json, GGUF; safetensors (tensors only)");
+    puts("  zoo:NAME is a network that comes with the program: `sooth zoo` lists them");
 }
 
 static bool read_input(void **bytes, size_t *size)
@@ -103,7 +101,7 @@ int model_load(const char *path, model_file *file)
         return SOOTH_OK;
     model_close(file);
     const char *known = status == SOOTH_ERROR_SYSTEM ? in_zoo(path) : NULL;
-    return known ? cli_fail(status, subject, "%s; the network that comes with Sooth is zoo:%s", error.message, known)
+    return known ? cli_fail(status, subject, "%s; did you mean zoo:%s?", error.message, known)
                  : cli_fail(status, subject, "%s", error.message);
 }
 

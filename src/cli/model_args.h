@@ -18,23 +18,23 @@ typedef struct model_args {
      .argument = "N",                                                                                                  \
      .least = 1,                                                                                                       \
      .most = INT32_MAX,                                                                                                \
-     .help = "tokens of a language model in this pass: the same as --dim seq=N"},                                      \
+     .help = "tokens of a language model in this pass; the same as --dim seq=N"},                                      \
         {.name = "past",                                                                                               \
          .kind = OPTION_NUMBER,                                                                                        \
          .target = &(args)->past,                                                                                      \
          .argument = "N",                                                                                              \
          .least = 0,                                                                                                   \
          .most = INT32_MAX,                                                                                            \
-         .help = "tokens that are in its cache already (decoding: --seq 1 --past 512)"},                               \
+         .help = "tokens already in the KV cache (decoding: --seq 1 --past 512)"},                                     \
         {.name = "dim",                                                                                                \
          .kind = OPTION_LIST,                                                                                          \
          .target = &(args)->dims,                                                                                      \
          .argument = "NAME=N",                                                                                         \
-         .help = "binds a symbolic dimension; may be repeated"},                                                       \
+         .help = "bind a symbolic dimension; may be repeated"},                                                        \
     {                                                                                                                  \
         .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
         .help =                                                                                                        \
-            "sets the shape of an input ('?': as in the file); --batch\nreplaces the first dimension; may be repeated" \
+            "set the shape of an input ('?': as in the file); --batch\nreplaces its first dimension; may be repeated"  \
     }
 #define MODEL_OPTIONS(args)                                                                                            \
     {.name = "batch",                                                                                                  \
@@ -43,16 +43,16 @@ typedef struct model_args {
      .argument = "N",                                                                                                  \
      .least = 1,                                                                                                       \
      .most = INT32_MAX,                                                                                                \
-     .help = "the batch size: binds the first dimension of the inputs"},                                               \
+     .help = "batch size: binds the first dimension of the inputs"},                                                   \
         DIMENSION_OPTIONS(args),                                                                                       \
         {.name = "skip",                                                                                               \
          .kind = OPTION_LIST,                                                                                          \
          .target = &(args)->skips,                                                                                     \
          .argument = "PASS,...",                                                                                       \
-         .help = "recovery passes to leave out (listed below), or 'all'"},                                             \
+         .help = "recovery passes to skip (listed below), or 'all'"},                                                  \
     {                                                                                                                  \
         .name = "fuse", .kind = OPTION_LIST, .target = &(args)->fuses, .argument = "PASS,...",                         \
-        .help = "optional passes to run too (listed below), or 'all'"                                                  \
+        .help = "optional passes to run (listed below), or 'all'"                                                      \
     }
 
 void model_args_free(model_args *args);

@@ -40,7 +40,7 @@ typedef struct option {
 #define WEIGHTS_OPTION(to)                                                                                             \
     {                                                                                                                  \
         .name = "weights", .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                                    \
-        .help = "what `sooth learn` has written, instead of what comes with the program"                               \
+        .help = "weights written by `sooth learn` (default: those that ship)"                                          \
     }
 
 typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_NO_MEMORY } options_result;

@@ -19,9 +19,9 @@ static void help(const option *options, size_t count)
 {
     puts("usage: sooth predict MODEL [OPTION]...\n"
          "       sooth predict --queries IN.csv -o OUT.csv [OPTION]...\n\n"
-         "Tells how long a network takes on a GPU, how much of the GPU it uses, its energy and memory, and which\n"
-         "layers take them. Several GPUs or batches give a comparison.\n"
-         "MODEL is a file of the kinds below, '-' for standard input, or zoo:NAME.\n\nOptions:");
+         "Predicts latency, energy, memory and utilization of a network on a GPU, layer by layer.\n"
+         "Several GPUs or batches give a comparison.\n"
+         "MODEL is a file of a format listed below, '-' for standard input, or zoo:NAME.\n\nOptions:");
     options_help(options, count);
     model_args_help_models();
 }
@@ -84,8 +84,7 @@ static int read_batches(question *q, const char *list)
     for (size_t i = 0; list && i < count; i++) {
         size_t length = strcspn(list, ",");
         if (!options_number(list, length, &q->batches[i]) || q->batches[i] < 1 || q->batches[i] > INT32_MAX)
-            return cli_usage("predict",
-                             "--batch takes whole numbers from 1 to %d with commas between them, not '%.60s'",
+            return cli_usage("predict", "--batch takes whole numbers from 1 to %d separated by commas, not '%.60s'",
                              INT32_MAX, list);
         list += length + 1;
     }
@@ -136,7 +135,7 @@ static int predict_on(question *q, model_file *file, const sooth_gpu *gpu, int64
     if (q->asks_fit && !(sooth_prediction_memory(q->predictions[q->prediction_count]).capacity_mib > 0)) {
         sooth_prediction_free(q->predictions[q->prediction_count]);
         error.code = SOOTH_ERROR_UNSUPPORTED;
-        snprintf(error.message, sizeof error.message, "how much memory %s has is not known",
+        snprintf(error.message, sizeof error.message, "the memory size of %s is unknown: add it to its GPU file",
                  sooth_gpu_text(gpu, "name"));
         return refuse(q, gpu, batch, &error);
     }
@@ -208,7 +207,7 @@ static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
     sooth_memory m = sooth_prediction_memory(p);
     fprintf(out, "%s%s%s, batch %" PRId64 ": %.0f MiB (%.0f to %.0f) of %.0f: %s%s%s\n", t.gpu, *t.mig ? " " : "",
             t.mig, t.batch, m.total_mib.value, m.total_mib.low, m.total_mib.high, m.capacity_mib, memory_verdict(&m),
-            m.limit ? "; it would not run: " : "", m.limit ? m.limit : "");
+            m.limit ? "; the run would fail: " : "", m.limit ? m.limit : "");
     return (q->where.by_estimate ? m.fits : m.fits_upper) && !m.limit;
 }
 
@@ -305,17 +304,17 @@ static int with_resources(question *q, predict_args *args, const char *queries)
 static const char *misuse(int operands, bool has_queries, bool has_shapes, const question *q)
 {
     if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)
-        return "--by-estimate goes with --fits or --largest-batch";
+        return "--by-estimate needs --fits or --largest-batch";
     if (q->asks_batch && q->batch_count)
-        return "--largest-batch finds the batch itself: leave out --batch";
+        return "--largest-batch chooses the batch: omit --batch";
     if (!has_queries)
         return operands < 1 ? "which MODEL?" : operands > 1 ? "one MODEL at a time; '%.100s' is one too many" : NULL;
     if (operands)
-        return "--queries names the models itself; '%.100s' is one too many";
+        return "--queries takes its models from the table: omit '%.100s'";
     if (q->report.format != SOOTH_FORMAT_TABLE || q->report.layers || q->report.kernels || q->report.memory ||
         q->asks_fit || q->asks_batch || has_shapes)
-        return "--queries writes CSV with one row for each query: --format, --layers, --kernels, --memory, --fits, "
-               "--largest-batch and --shape do not go with it";
+        return "--queries writes one CSV row per query: omit --format, --layers, --kernels, --memory, --fits, "
+               "--largest-batch and --shape";
     return NULL;
 }
 
@@ -331,57 +330,56 @@ int predict_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &args.gpus,
          .argument = "NAME,...",
-         .help = "the GPUs, or paths of GPU files; a100-sxm4-40gb if not given"},
+         .help = "GPUs, or paths of GPU files (default a100-sxm4-40gb)"},
         {.name = "batch",
          .kind = OPTION_TEXT,
          .target = &args.batches,
          .argument = "N,...",
-         .help = "the batch sizes; the file's own, or 1, if not given"},
+         .help = "batch sizes (default: as in the file, or 1)"},
         DIMENSION_OPTIONS(&args.dimensions),
         SETTING_OPTIONS(where),
         {.name = "mig",
          .kind = OPTION_TEXT,
          .target = &where->mig,
          .argument = "PROFILE",
-         .help = "a slice of the GPU, such as 2g.10gb"},
+         .help = "MIG profile, such as 2g.10gb (default: the whole GPU)"},
         {.name = "power-limit",
          .kind = OPTION_TEXT,
          .target = &power_limit,
          .argument = "WATTS",
-         .help = "that the GPU keeps (nvidia-smi -pl); its own if not given"},
+         .help = "power limit (nvidia-smi -pl; default: the board's own)"},
         {.name = "co2",
          .kind = OPTION_TEXT,
          .target = &co2,
          .argument = "G_PER_KWH",
-         .help = "grams of CO2 for each kWh of your electricity: tells the CO2 too"},
-        {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "every layer, not only the costliest"},
-        {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "the kernels too, in launch order"},
-        {.name = "memory", .kind = OPTION_FLAG, .target = &memory, .help = "memory over time too"},
+         .help = "CO2 of your electricity in g/kWh; also report CO2"},
+        {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "list every layer, not only the slowest"},
+        {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "also list the kernels, in launch order"},
+        {.name = "memory", .kind = OPTION_FLAG, .target = &memory, .help = "also report memory over time"},
         {.name = "fits",
          .kind = OPTION_FLAG,
          .target = &asks_fit,
-         .help =
-             "only whether it fits into the GPU's memory, the upper end of the interval\ntoo: exit code 0 yes, 1 no"},
+         .help = "only report whether the upper end of the memory interval fits the GPU:\nexit code 0 yes, 1 no"},
         {.name = "largest-batch",
          .kind = OPTION_FLAG,
          .target = &asks_batch,
-         .help = "with the largest batch that fits into the GPU's memory, the upper end of the\ninterval too"},
+         .help = "use the largest batch for which the upper end of the memory interval fits"},
         {.name = "by-estimate",
          .kind = OPTION_FLAG,
          .target = &where->by_estimate,
-         .help = "--fits and --largest-batch go by the estimate alone"},
+         .help = "--fits and --largest-batch use the estimate, not the upper end"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
          .target = &format,
          .argument = "table|json|csv|trace|html|memory-svg",
          .choices = FORMATS,
-         .help = "how to write it; trace is a timeline for Perfetto, memory-svg a picture\nof memory over time"},
+         .help = "output format; trace is a timeline for Perfetto, memory-svg a picture of\nmemory over time"},
         {.name = "queries",
          .kind = OPTION_TEXT,
          .target = &queries,
          .argument = "IN.csv",
-         .help = "answer every row of a table; other options hold where a field is empty"},
+         .help = "predict every row of a table; options apply to empty fields"},
         WEIGHTS_OPTION(&args.weights),
         OUTPUT_OPTION(&output),
     };
@@ -400,7 +398,7 @@ int predict_main(int argc, char **argv)
         if (code == SOOTH_OK && power_limit && !options_decimal(power_limit, 1, 2000, &where->power_limit_w))
             code = cli_usage("predict", "--power-limit takes watts from 1 to 2000, not '%.60s'", power_limit);
         if (code == SOOTH_OK && co2 && !options_decimal(co2, 0.001, 10000, &where->co2_g_per_kwh))
-            code = cli_usage("predict", "--co2 takes grams for each kWh from 0.001 to 10000, not '%.60s'", co2);
+            code = cli_usage("predict", "--co2 takes g/kWh from 0.001 to 10000, not '%.60s'", co2);
         q.where = args.options;
         if (!output && format == SOOTH_FORMAT_TABLE)
             fit_terminal(&q.report);

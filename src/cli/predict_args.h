@@ -23,7 +23,7 @@ typedef struct predict_args {
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->layout,                                                                                   \
          .argument = "nchw|nhwc",                                                                                      \
-         .help = "of images in memory; nchw if the file does not have nhwc"},                                          \
+         .help = "memory layout of images (default nchw; channels-last files use nhwc)"},                              \
         {.name = "runtime",                                                                                            \
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->runtime,                                                                                  \
@@ -33,15 +33,15 @@ typedef struct predict_args {
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->mode,                                                                                     \
          .argument = "infer|train|train-forward",                                                                      \
-         .help = "inference, the default, a training step, or its forward pass"},                                      \
+         .help = "inference (the default), a training step, or its forward pass alone"},                               \
         {.name = "optimizer",                                                                                          \
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->optimizer,                                                                                \
          .argument = "NAME",                                                                                           \
-         .help = "of training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"},                    \
+         .help = "in training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"},                    \
     {                                                                                                                  \
         .name = "stack", .kind = OPTION_TEXT, .target = &(where)->stack, .argument = "NAME",                           \
-        .help = "version of the software, such as pt2.4-cu124; unknown if not given"                                   \
+        .help = "software version, such as pt2.4-cu124 (default: unknown)"                                             \
     }
 
 /* `sooth predict --queries`: answers the rows of a table. The options hold where a row leaves a column empty. */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 enum { MOST_WORST = 20 };
 
 static void figures(json *j, const score *s)
@@ -112,10 +114,11 @@ void eval_json(eval_report *r)
 {
     json j = {.out = r->out};
     json_open(&j, '{', false);
+    json_identity(&j, SCHEMA, r->weights);
     json_pair_number(&j, "rows", (int64_t)r->evaluation->count);
     skipped(r, &j);
     json_key(&j, "learned");
-    json_bool(&j, r->has_weights);
+    json_bool(&j, *r->weights != 0);
     metrics(r, &j, "metrics", BY_GPU, NULL);
     json_key(&j, "baselines");
     json_open(&j, '{', false);

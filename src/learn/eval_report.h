@@ -10,7 +10,7 @@ typedef struct eval_report {
     const char *const *tables; /* paths, in the order that eval_row.table counts */
     eval_by by[BY_COUNT];
     size_t by_count;
-    bool has_weights; /* false: physics alone */
+    const char *weights; /* identity of the weights; "": none, the roofline alone predicts */
     sooth_report_options options;
     text *out;
     arena *scratch;

@@ -67,7 +67,7 @@ static void totals(eval_report *r)
     if (energy.n)
         add_score(&g, "sooth, energy", &energy);
     grid_write(&g);
-    if (!r->has_weights)
+    if (!*r->weights)
         text_puts(r->out, "  There are no weights: sooth is physics alone.\n");
     text_puts(
         r->out,

@@ -40,11 +40,11 @@ static value_id conv_norm(builder *b, const char *scope, const char *conv, const
 
 enum { RN_DEPTH, RN_GROUPS, RN_WIDTH, RN_IMAGE, RN_CLASSES };
 const zoo_parameter ZOO_RESNET[] = {
-    [RN_DEPTH] = {"depth", "50", 0, 0},
-    [RN_GROUPS] = {"groups", "1", 1, 1024},
-    [RN_WIDTH] = {"width", "64", 1, 65536}, /* of a group, in the first stage */
-    [RN_IMAGE] = {"image", "224", 32, 8192},
-    [RN_CLASSES] = {"classes", "1000", 1, 1000000},
+    [RN_DEPTH] = {"depth", "50", 0, 0, "18, 34, 50, 101, 152 or 200"},
+    [RN_GROUPS] = {"groups", "1", 1, 1024, "groups of the 3 x 3 convolutions"},
+    [RN_WIDTH] = {"width", "64", 1, 65536, "channels of a group in the first stage"},
+    [RN_IMAGE] = {"image", "224", 32, 8192, "height and width of the image"},
+    [RN_CLASSES] = {"classes", "1000", 1, 1000000, "classes of the output"},
     {0},
 };
 
@@ -172,9 +172,9 @@ void zoo_mobilenet_v2(builder *b, const zoo_arguments *a)
 
 enum { VGG_DEPTH, VGG_NORM, VGG_CLASSES };
 const zoo_parameter ZOO_VGG[] = {
-    [VGG_DEPTH] = {"depth", "16", 0, 0},
-    [VGG_NORM] = {"norm", "none", 0, 0},
-    [VGG_CLASSES] = {"classes", "1000", 1, 1000000},
+    [VGG_DEPTH] = {"depth", "16", 0, 0, "11, 13, 16 or 19"},
+    [VGG_NORM] = {"norm", "none", 0, 0, "none or batch"},
+    [VGG_CLASSES] = {"classes", "1000", 1, 1000000, "classes of the output"},
     {0},
 };
 

@@ -11,18 +11,15 @@ const zoo_entry *zoo_list(size_t *count)
         {"vgg16", "VGG-16, images of 224 x 224, 1000 classes", zoo_vgg, 16, NULL},
         {"vit_b_16", "Vision Transformer B/16, images of 224 x 224, 1000 classes", zoo_vit, 16, NULL},
         {"bert_base", "BERT base (uncased), 128 tokens, with pooler", zoo_bert_base, 128, NULL},
-        {"resnet", "ResNet, ResNeXt, Wide ResNet: /DEPTH, groups, width, image, classes", zoo_resnet, 0, ZOO_RESNET},
-        {"vgg", "VGG: /DEPTH, norm (none, batch), classes", zoo_vgg, 0, ZOO_VGG},
-        {"nasbench201", "NAS-Bench-201: /CELL, channels, cells, classes, image", zoo_nasbench201, 0, ZOO_NASBENCH201},
-        {"fbnet", "FBNet for small images: /BLOCKS (22), classes, image", zoo_fbnet, 0, ZOO_FBNET},
-        {"ofa", "Once-for-All MobileNetV3: kernels, expansions (20), depths (5), resolution, classes", zoo_ofa, 0,
-         ZOO_OFA},
-        {"bert", "BERT: layers, hidden, heads, ffn, vocab, positions, seq, head (none, classify, pretrain)", zoo_bert,
-         0, ZOO_BERT},
-        {"gpt2", "GPT-2 and GPT-3: layers, hidden, heads, ffn, vocab, positions, seq", zoo_gpt2, 0, ZOO_GPT2},
-        {"opt", "OPT: layers, hidden, heads, ffn, vocab, positions, seq", zoo_opt, 0, ZOO_OPT},
-        {"switch", "Switch Transformer: layers, decoder, hidden, heads, kv, ffn, experts, capacity, step, vocab, seq",
-         zoo_switch, 0, ZOO_SWITCH},
+        {"resnet", "ResNet, ResNeXt, Wide ResNet", zoo_resnet, 0, ZOO_RESNET},
+        {"vgg", "VGG", zoo_vgg, 0, ZOO_VGG},
+        {"nasbench201", "networks of NAS-Bench-201", zoo_nasbench201, 0, ZOO_NASBENCH201},
+        {"fbnet", "FBNet for small images, as HW-NAS-Bench builds it", zoo_fbnet, 0, ZOO_FBNET},
+        {"ofa", "sub-networks of Once-for-All MobileNetV3", zoo_ofa, 0, ZOO_OFA},
+        {"bert", "BERT, as Transformers runs it", zoo_bert, 0, ZOO_BERT},
+        {"gpt2", "GPT-2 and GPT-3, as Transformers runs them", zoo_gpt2, 0, ZOO_GPT2},
+        {"opt", "OPT, as Transformers runs it", zoo_opt, 0, ZOO_OPT},
+        {"switch", "Switch Transformer", zoo_switch, 0, ZOO_SWITCH},
     };
     *count = sizeof entries / sizeof *entries;
     return entries;
@@ -69,4 +66,17 @@ const char *sooth_zoo_summary(size_t index)
     size_t count;
     const zoo_entry *entries = zoo_list(&count);
     return index < count ? entries[index].summary : NULL;
+}
+
+sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index)
+{
+    size_t count, known = 0;
+    const zoo_entry *entries = zoo_list(&count);
+    const zoo_parameter *all = network < count ? entries[network].parameters : NULL;
+    while (all && all[known].name)
+        known++;
+    if (index >= known)
+        return (sooth_zoo_parameter){0};
+    const zoo_parameter *p = &all[index];
+    return (sooth_zoo_parameter){p->name, p->otherwise, p->summary, p->least, p->most};
 }

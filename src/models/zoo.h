@@ -17,11 +17,12 @@
 
 enum { ZOO_MAX_PARAMETERS = 16 };
 
-/* A number if `most` is not 0, else a text that the network itself looks at. */
+/* A number if `most` is not 0, else a text that the network itself parses. */
 typedef struct zoo_parameter {
     const char *name;
-    const char *otherwise; /* its value where none is given */
+    const char *otherwise; /* default */
     int64_t least, most;
+    const char *summary; /* meaning, and the values of a text; for `sooth zoo` */
 } zoo_parameter;
 
 typedef struct zoo_arguments zoo_arguments;

@@ -64,6 +64,8 @@ static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w
     }
     if (to)
         keep_notes(p->plan, to, prediction);
+    if (!*p->plan->totals.weights)
+        p->plan->totals.weights = keep(p->plan, totals.weights);
     sooth_mig_candidate c = {.profile = profile->name.ptr,
                              .latency_ms = totals.latency_ms,
                              .memory_mib = memory.known ? memory.total_mib : UNKNOWN_INTERVAL,
@@ -82,7 +84,7 @@ static const char *reason_against(sooth_mig_plan *plan, const sooth_mig_candidat
     if (!c->fits)
         memory = arena_printf(&plan->arena, "needs up to %.0f MiB, has %.0f", c->memory_mib.high, c->usable_mib);
     if (!c->meets_target)
-        latency = arena_printf(&plan->arena, "takes up to %.4g ms, may take %.4g", c->latency_ms.high, target_ms);
+        latency = arena_printf(&plan->arena, "up to %.4g ms, target %.4g ms", c->latency_ms.high, target_ms);
     return arena_printf(&plan->arena, "%s%s%s", memory.ptr, memory.len && latency.len ? "; " : "", latency.ptr).ptr;
 }
 
@@ -319,7 +321,8 @@ static sooth_status make(planning *p)
                                            .workload_count = p->count,
                                            .slots = plan->table.slots,
                                            .reason = "",
-                                           .nearest = ""};
+                                           .nearest = "",
+                                           .weights = ""};
     for (size_t i = 0; i < p->count; i++)
         plan_workload(p, i);
     for (size_t i = 0; i < p->count; i++)

@@ -312,11 +312,11 @@ static void note_utilization(sooth_prediction *answer)
     }
     if (!is_winograd && !is_other_unit && !is_clock)
         return;
-    const char *counted = "FLOPs are those of the direct convolution, and Winograd's algorithm needs fewer";
-    const char *unit = "convolutions run in tf32, which has a higher peak than fp32";
-    const char *clock = "the clock may be higher than that of the data sheet";
+    const char *counted = "FLOPs are counted for the direct convolution, and Winograd's algorithm needs fewer";
+    const char *unit = "convolutions run in tf32, whose peak is above that of fp32";
+    const char *clock = "the clock may exceed that of the data sheet";
     answer->layers_note =
-        arena_printf(&answer->arena, "Utilization of layers above 100 %% is no mistake: %s%s%s%s%s.",
+        arena_printf(&answer->arena, "Layer utilization above 100 %% is correct: %s%s%s%s%s.",
                      is_winograd ? counted : "", is_winograd && (is_other_unit || is_clock) ? "; " : "",
                      is_other_unit ? unit : "", is_other_unit && is_clock ? "; " : "", is_clock ? clock : "")
             .ptr;
@@ -343,6 +343,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);
+    answer->totals.weights = predictor_identity(with, &answer->arena);
     name_layers(answer, &model->net, where->lower.mode);
     busy_means busy = {0};
     sum_kernels(answer, p, times, &drawn, &busy);
@@ -352,7 +353,8 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
         fill_memory(answer, model, where);
     for (int32_t i = 0; i < model->source.notes.count;
          i++) /* how the network was built, where the file left something open */
-        add_note(answer, arena_printf(&answer->arena, "Of the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
+        add_note(answer,
+                 arena_printf(&answer->arena, "From the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
     arithmetic runs = setting_arithmetic(where);
     answer->totals.arithmetic = runs.products;
     if (runs.note)
@@ -366,5 +368,5 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     if (answer->unknown.count)
         note_unknown(answer);
     if (answer->memory && answer->memory->limit)
-        add_note(answer, arena_printf(&answer->arena, "It would not run: %s.", answer->memory->limit).ptr);
+        add_note(answer, arena_printf(&answer->arena, "The run would fail: %s.", answer->memory->limit).ptr);
 }

@@ -131,8 +131,8 @@ power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS])
 static const char *interval_name(bool is_known, power_work_kind kind)
 {
     static const char *const NAMES[2][POWER_WORK_KINDS] = {
-        {"known GPU, convolutions", "known GPU, products", "known GPU, no products"},
-        {"new GPU, convolutions", "new GPU, products", "new GPU, no products"}};
+        {"known GPUs running convolutions", "known GPUs running matrix products", "known GPUs running other kernels"},
+        {"new GPUs running convolutions", "new GPUs running matrix products", "new GPUs running other kernels"}};
     return NAMES[!is_known][kind];
 }
 

@@ -338,37 +338,50 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* What to tell a user whose software is not among those that were measured; NULL if there is nothing to tell. */
-static const char *stack_note(const net *n, str asked, int used, bool is_engine, arena *a)
+/* The three stacks measured in the runtime whose spelling is nearest to `asked`. */
+static str nearest_stacks(const net *n, str asked, int runtime, arena *a)
+{
+    enum { MOST = 3 };
+    struct {
+        int stack;
+        unsigned steps;
+    } near[MOST + 1]; /* sorted; the last place is for the one that drops out */
+    int count = 0;
+    for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
+        if (net_stack_find(n, n->stacks[i], UNKNOWN, runtime) != i)
+            continue;
+        str name = n->stacks[i], version = {name.ptr, 0}; /* "pt2.4" of "pt2.4-cu124" */
+        while (version.len < name.len && name.ptr[version.len] != '-')
+            version.len++;
+        unsigned steps = nearest_distance(asked, name), version_steps = nearest_distance(asked, version);
+        steps = steps < version_steps ? steps : version_steps;
+        int at = count < MOST ? count++ : MOST;
+        for (; at > 0 && steps < near[at - 1].steps; at--)
+            near[at] = near[at - 1];
+        near[at].stack = i;
+        near[at].steps = steps;
+    }
+    str list = {"", 0};
+    for (int i = 0; i < count; i++)
+        list = arena_printf(a, "%s%s%.*s", list.ptr, i ? i + 1 == count ? " or " : ", " : "",
+                            STR_ARG(n->stacks[near[i].stack]));
+    return list;
+}
+
+/* A note for a software version that was not measured; NULL if it was. */
+static const char *stack_note(const net *n, str asked, int used, int runtime, arena *a)
 {
     if (!asked.len || str_is(asked, "unknown") || str_eq(n->stacks[used], asked))
         return NULL;
-    asked.len = asked.len < 60 ? asked.len : 60;
+    str shown = {asked.ptr, asked.len < 60 ? asked.len : 60};
     if (used >= UNKNOWN_STACKS)
         return arena_printf(a,
-                            "Nothing was measured with the software '%.*s' in this runtime: %.*s, the nearest version, "
-                            "stands in for it.",
-                            STR_ARG(asked), STR_ARG(n->stacks[used]))
+                            "The stack '%.*s' was not measured in this runtime; the nearest version, %.*s, is used "
+                            "instead.",
+                            STR_ARG(shown), STR_ARG(n->stacks[used]))
             .ptr;
-    nearest near = nearest_to(asked);
-    str known = {"", 0},
-        parts = {"", 0}; /* with networks; with single operators, which is all there is of engines' versions */
-    for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
-        str *list = net_has_host(n, i) ? &known : &parts;
-        if (!str_eq(n->stacks[i], asked)) /* known in another runtime */
-            nearest_try(&near, n->stacks[i]);
-        *list = arena_printf(a, "%s%s%.*s", list->ptr, list->len ? ", " : "", STR_ARG(n->stacks[i]));
-    }
-    if (is_engine && parts.len)
-        parts = arena_printf(a, "; single operators with %s", parts.ptr);
-    else
-        parts = STR("");
-    str meant = near.best.len ? arena_printf(a, " Did you mean %.*s?", STR_ARG(near.best)) : STR("");
-    return arena_printf(a,
-                        "The software '%.*s' is not known in this runtime, nor a version near it: as if none were "
-                        "given.%s Networks were "
-                        "measured with %s%s.",
-                        STR_ARG(asked), meant.ptr, known.ptr, parts.ptr)
+    return arena_printf(a, "The stack '%.*s' is unknown in this runtime and ignored. The nearest known names are %s.",
+                        STR_ARG(shown), nearest_stacks(n, asked, runtime, a).ptr)
         .ptr;
 }
 
@@ -413,7 +426,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             time_by_weights(&v, &list, who, &view, times, a);
         }
         if (isnan(slice.launch_us))
-            r->stack_note = stack_note(&v.net, where->stack, who.stack, where->lower.runtime == RUNTIME_ENGINE, a);
+            r->stack_note = stack_note(&v.net, where->stack, who.stack, (int)where->lower.runtime, a);
     }
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     uint32_t groups = 0;

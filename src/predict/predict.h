@@ -49,7 +49,7 @@ typedef struct prediction {
     double device_ms, host_ms;          /* sums over the kernels */
     double unknown_share;               /* of the device's time in kernels without a rule */
     double novelty;                     /* of it in kernels that training has not seen, or without a rule */
-    const char *interval_kind;          /* what the interval was calibrated on ("known GPU, new family" …) */
+    const char *interval_kind;          /* what the interval was calibrated on ("known GPUs with familiar layers" …) */
     const char *stack_note; /* which software stands in for the one asked for; NULL: that one was measured */
     kernel_time *kernels;   /* one for each kernel of the program */
     const kernel_figures *figures;
@@ -62,6 +62,9 @@ typedef struct predictor predictor;
 const predictor *predictor_shipped(fail *f);
 /* Weights of a file's bytes, which must outlive it. Fails with SOOTH_ERROR_INPUT if they are damaged or of another version. */
 const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f);
+
+/* 8 hexadecimal digits that tell weights apart, from the checksum of their file; "" for NULL. */
+const char *predictor_identity(const predictor *p, arena *a);
 
 /* Everything is in `a`. `with` may be NULL: physics alone. `works` are those of the program (work.h). */
 struct work_list;

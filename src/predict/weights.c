@@ -208,6 +208,11 @@ const predictor *predictor_shipped(fail *f)
     return shipped;
 }
 
+const char *predictor_identity(const predictor *p, arena *a)
+{
+    return p ? arena_printf(a, "%08x", p->header.checksum).ptr : "";
+}
+
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
 double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us)
@@ -264,10 +269,10 @@ double weights_interval(const weights_view *v, interval_class c, bool gpu_known,
 const char *interval_kind_name(bool gpu_known, double novelty)
 {
     static const char *const NAMES[2][NOVELTY_BINS] = {
-        {"new GPU, layers like those trained on", "new GPU, some layers not seen in training",
-         "new GPU, many layers not seen in training", "new GPU, most layers not seen in training"},
-        {"known GPU, layers like those trained on", "known GPU, some layers not seen in training",
-         "known GPU, many layers not seen in training", "known GPU, most layers not seen in training"},
+        {"new GPUs with familiar layers", "new GPUs with some unfamiliar layers",
+         "new GPUs with many unfamiliar layers", "new GPUs with mostly unfamiliar layers"},
+        {"known GPUs with familiar layers", "known GPUs with some unfamiliar layers",
+         "known GPUs with many unfamiliar layers", "known GPUs with mostly unfamiliar layers"},
     };
     return NAMES[gpu_known][novelty_bin(novelty)];
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 typedef struct gpu_report {
     const sooth_gpus *gpus;
     const sooth_gpu *one; /* NULL: all */
@@ -286,6 +288,7 @@ static void as_json(gpu_report *r)
 {
     json j = {.out = r->out};
     json_open(&j, '{', false);
+    json_identity(&j, SCHEMA, NULL);
     json_key(&j, "gpus");
     json_open(&j, '[', false);
     const sooth_gpu *gpu;

@@ -2,6 +2,8 @@
 #include "report/json.h"
 #include "report/report.h"
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 /* Array of numbers; an unknown dimension is its symbol or null. Null where not even the rank is known. */
 static void shape(report *r, json *j, size_t index)
 {
@@ -148,6 +150,7 @@ void inspect_json(report *r)
     json writer = {.out = r->out}, *j = &writer;
     sooth_info info = sooth_info_of(r->model);
     json_open(j, '{', false);
+    json_identity(j, SCHEMA, NULL);
 
     json_key(j, "model");
     json_open(j, '{', true);

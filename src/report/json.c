@@ -152,6 +152,16 @@ void json_pair_bool(json *j, const char *key, bool b)
     json_bool(j, b);
 }
 
+void json_identity(json *j, int schema, const char *weights)
+{
+    json_key(j, "sooth");
+    json_open(j, '{', true);
+    json_pair_string(j, "version", sooth_version());
+    json_pair_number(j, "schema", schema);
+    json_pair_text(j, "weights", weights);
+    json_close(j, '}');
+}
+
 void json_pair_interval(json *j, const char *key, sooth_interval x)
 {
     json_key(j, key);

@@ -27,7 +27,11 @@ void json_real(json *j, double x);    /* null if it is not a number, or 1e12 or 
 void json_null(json *j);
 void json_bool(json *j, bool b);
 
-/* The commonest pairs. */
+/* "sooth": {"version", "schema", "weights"}: program and weights behind an answer, and the version of its fields
+ * (doc/json.md). `weights` is NULL or "" for an answer that needs no predictor. */
+void json_identity(json *j, int schema, const char *weights);
+
+/* The most frequent pairs. */
 void json_pair_string(json *j, const char *key, const char *s);
 void json_pair_text(json *j, const char *key, const char *s); /* null if it is NULL or empty */
 void json_pair_number(json *j, const char *key, int64_t n);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 static const size_t SCRATCH_CAP = (size_t)64 << 20;
 
 const char *mig_letter(mig_report *r, size_t workload)
@@ -102,6 +104,7 @@ static void mig_write_json(mig_report *r)
 {
     json writer = {.out = r->out}, *j = &writer;
     json_open(j, '{', false);
+    json_identity(j, SCHEMA, r->totals.weights);
     json_pair_string(j, "gpu", r->totals.gpu);
     json_pair_number(j, "slots", r->totals.slots);
     json_pair_bool(j, "possible", r->totals.is_possible);

@@ -50,9 +50,11 @@ static void interval_cell(grid *g, sooth_interval x, bool in_whole_numbers)
 
 static void candidates(mig_report *r, size_t workload, const sooth_mig_planned *w)
 {
-    static const grid_column COLUMNS[] = {{"slice", CELL_LEFT, 0},   {"ms", CELL_RIGHT, 0}, {"MiB", CELL_RIGHT, 1},
-                                          {"of MiB", CELL_RIGHT, 2}, {"J", CELL_RIGHT, 3},  {"", CELL_LEFT, 0}};
+    static const grid_column COLUMNS[] = {{"slice", CELL_LEFT, 0},       {"ms", CELL_RIGHT, 0}, {"MiB", CELL_RIGHT, 1},
+                                          {"usable MiB", CELL_RIGHT, 2}, {"J", CELL_RIGHT, 3},  {"", CELL_LEFT, 0}};
     enum { COLUMN_COUNT = sizeof COLUMNS / sizeof *COLUMNS };
+    const char *fits = w->latency_ms > 0 ? "meets the target" : "fits";
+    const char *smallest = w->latency_ms > 0 ? "smallest that meets the target" : "smallest that fits";
     grid g;
     grid_begin(&g, r->out, r->scratch, &r->options, COLUMNS, COLUMN_COUNT);
     for (size_t i = 0; i < w->candidate_count; i++) {
@@ -63,19 +65,17 @@ static void candidates(mig_report *r, size_t workload, const sooth_mig_planned *
         interval_cell(&g, c.memory_mib, true);
         grid_printf(&g, "%.0f", c.usable_mib);
         grid_add(&g, isnan(c.energy_j.value) ? "?" : number_digits(room, c.energy_j.value));
-        grid_add(&g, *c.reason                            ? c.reason
-                     : strcmp(c.profile, w->profile) == 0 ? "the smallest that will do"
-                                                          : "will do");
+        grid_add(&g, *c.reason ? c.reason : strcmp(c.profile, w->profile) == 0 ? smallest : fits);
     }
     grid_write(&g);
 }
 
 static void verdict(mig_report *r, const sooth_mig_planned *w)
 {
-    text_puts(r->out, "\n  take ");
-    name(r, *w->profile ? w->profile : "nothing");
+    text_puts(r->out, "\n  choice: ");
+    name(r, *w->profile ? w->profile : "none");
     if (*w->dippm_profile)
-        text_printf(r->out, "; DIPPM's rule, which looks at memory alone, takes %s\n", w->dippm_profile);
+        text_printf(r->out, " (DIPPM's rule, by memory alone: %s)\n", w->dippm_profile);
     else
         text_puts(r->out, "\n");
 }
@@ -103,11 +103,16 @@ static const sooth_mig_candidate *chosen(mig_report *r, size_t workload, const s
 
 static void summary(mig_report *r)
 {
-    static const grid_column COLUMNS[] = {{"", CELL_LEFT, 0},          {"model", CELL_LEFT, 0},
-                                          {"batch", CELL_RIGHT, 2},    {"count", CELL_RIGHT, 0},
-                                          {"slice", CELL_LEFT, 0},     {"ms", CELL_RIGHT, 0},
-                                          {"may take", CELL_RIGHT, 1}, {"MiB", CELL_RIGHT, 2},
-                                          {"of MiB", CELL_RIGHT, 3},   {"by DIPPM's rule", CELL_LEFT, 4}};
+    static const grid_column COLUMNS[] = {{"", CELL_LEFT, 0},
+                                          {"model", CELL_LEFT, 0},
+                                          {"batch", CELL_RIGHT, 2},
+                                          {"count", CELL_RIGHT, 0},
+                                          {"slice", CELL_LEFT, 0},
+                                          {"ms", CELL_RIGHT, 0},
+                                          {"target ms", CELL_RIGHT, 1},
+                                          {"MiB", CELL_RIGHT, 2},
+                                          {"usable MiB", CELL_RIGHT, 3},
+                                          {"DIPPM's rule", CELL_LEFT, 4}};
     enum { COLUMN_COUNT = sizeof COLUMNS / sizeof *COLUMNS };
     grid g;
     grid_begin(&g, r->out, r->scratch, &r->options, COLUMNS, COLUMN_COUNT);
@@ -211,9 +216,9 @@ static void layout(mig_report *r)
     const sooth_mig_plan_totals *t = &r->totals;
     text_printf(r->out, "\n  %zu GPU%s", t->gpu_count, t->gpu_count == 1 ? "" : "s");
     if (t->least_gpus < t->gpu_count)
-        text_printf(r->out, "; time ran out before it was settled whether %zu would be enough", t->least_gpus);
+        text_printf(r->out, "; the search ran out of time before it could rule out %zu", t->least_gpus);
     else
-        text_puts(r->out, t->gpu_count > 1 ? ", and fewer are not enough" : "");
+        text_puts(r->out, t->gpu_count > 1 ? "; fewer do not suffice" : "");
     text_puts(r->out, "\n\n");
     picture(r);
 }
@@ -281,7 +286,7 @@ void mig_write_table(mig_report *r)
         text_puts(r->out, "\n  not possible: ");
         text_name(r->out, t->reason, SIZE_MAX, r->options.ascii);
         if (*t->nearest) {
-            text_puts(r->out, "\n  the nearest that is: ");
+            text_puts(r->out, "\n  nearest possible request: ");
             text_name(r->out, t->nearest, SIZE_MAX, r->options.ascii);
         }
         text_puts(r->out, "\n");

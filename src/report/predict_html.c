@@ -144,9 +144,9 @@ static void cards(page *g)
     snprintf(note, sizeof note, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
              number_digits(b, t->latency_ms.high));
     card(g, "latency", value, note);
-    card(g, "throughput", number_digits(a, t->throughput_per_s), "samples each second");
+    card(g, "throughput", number_digits(a, t->throughput_per_s), "samples per second");
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s J, %s J for 1,000 samples", number_digits(a, t->energy_j.low),
+    snprintf(note, sizeof note, "90 %% interval %s to %s J, %s J per 1,000 samples", number_digits(a, t->energy_j.low),
              number_digits(b, t->energy_j.high), number_digits(c, t->energy_j_per_1000));
     card(g, "energy", value, note);
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
@@ -155,7 +155,7 @@ static void cards(page *g)
     card(g, "power", value, note);
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s g", number_digits(a, t->co2_g));
-        snprintf(note, sizeof note, "%s g for 1,000 samples", number_digits(a, 1e3 * t->co2_g / (double)t->batch));
+        snprintf(note, sizeof note, "%s g per 1,000 samples", number_digits(a, 1e3 * t->co2_g / (double)t->batch));
         card(g, "CO<sub>2</sub>", value, note);
     }
     snprintf(note, sizeof note, "of %s TFLOP/s", number_digits(a, t->peak_flops / 1e12));

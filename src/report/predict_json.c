@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 /* Null where it is not known. */
 static void pair_bool_if(json *j, const char *key, bool is_known, bool value)
 {
@@ -261,6 +263,7 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
 {
     sooth_prediction_totals t = sooth_prediction_totals_of(p);
     json_open(j, '{', false);
+    json_identity(j, SCHEMA, t.weights);
     header(j, &t);
     totals(j, p, &t);
     memory(r, j, p);
@@ -298,6 +301,7 @@ static void one(predict_report *r, json *j, const sooth_prediction *p)
 static void refused(json *j, const sooth_refusal *no)
 {
     json_open(j, '{', true);
+    json_identity(j, SCHEMA, NULL);
     json_pair_string(j, "gpu", no->gpu);
     json_pair_number(j, "batch", no->batch > 0 ? no->batch : -1);
     json_pair_text(j, "mig", no->mig);

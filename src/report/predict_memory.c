@@ -11,12 +11,12 @@ void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES])
     const memory_share all[MEMORY_SHARES] = {
         {"weights", m->weights_mib, "parameters and buffers"},
         {"gradients", m->gradients_mib, "of the parameters"},
-        {"optimizer", m->optimizer_mib, "its state"},
+        {"optimizer", m->optimizer_mib, "state of the optimizer"},
         {"inputs", m->inputs_mib, "samples and labels"},
-        {"activations", m->activations_mib, "what layers wrote and is still needed"},
-        {"workspace", m->workspace_mib, "that libraries compute in"},
-        {"cache", m->cache_mib, "held by the allocator, not in use at the peak"},
-        {"context", m->context_mib, "driver, code of kernels, handles of libraries"},
+        {"activations", m->activations_mib, "outputs of layers that are still needed"},
+        {"workspace", m->workspace_mib, "scratch memory of libraries"},
+        {"cache", m->cache_mib, "held by the allocator, unused at the peak"},
+        {"context", m->context_mib, "driver, kernel code, library handles"},
     };
     memcpy(shares, all, sizeof all);
 }

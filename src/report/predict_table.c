@@ -78,15 +78,14 @@ static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
     char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 16];
     const char *dot = r->options.ascii ? "-" : "·";
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    figure(r, "energy", value, "90 %% interval %s to %s J %s %s J for 1,000 samples", number_digits(a, t->energy_j.low),
+    figure(r, "energy", value, "90 %% interval %s to %s J %s %s J per 1,000 samples", number_digits(a, t->energy_j.low),
            number_digits(b, t->energy_j.high), dot, number_digits(c, t->energy_j_per_1000));
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
-    figure(r, "power", value, "90 %% interval %s to %s W, of the GPU's board %s limit %s W",
-           number_digits(a, t->power_w.low), number_digits(b, t->power_w.high), dot,
-           number_digits(c, t->power_limit_w));
+    figure(r, "power", value, "90 %% interval %s to %s W %s board limit %s W", number_digits(a, t->power_w.low),
+           number_digits(b, t->power_w.high), dot, number_digits(c, t->power_limit_w));
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s mg", number_digits(a, 1e3 * t->co2_g));
-        figure(r, "CO2", value, "%s mg for 1,000 samples", number_digits(b, 1e6 * t->co2_g / (double)t->batch));
+        figure(r, "CO2", value, "%s mg per 1,000 samples", number_digits(b, 1e6 * t->co2_g / (double)t->batch));
     }
 }
 
@@ -97,7 +96,7 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
     figure(r, "latency", value, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
            number_digits(b, t->latency_ms.high));
     snprintf(value, sizeof value, "%s /s", number_digits(a, t->throughput_per_s));
-    figure(r, "throughput", value, "%s each second", t->batch == 1 ? "passes" : "samples");
+    figure(r, "throughput", value, "%s per second", t->batch == 1 ? "passes" : "samples");
     energy_figures(r, t);
     double seconds = t->latency_ms.value / 1e3;
     figure(r, "GPU utilization", share_text(value, t->compute_share), "%s of %s TFLOP/s",
@@ -107,15 +106,16 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
            number_digits(a, seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0),
            number_digits(b, t->bandwidth_bytes_s / 1e9), t->dram_share > 100 ? "; the L2 cache serves a part" : "");
     if (t->occupancy > 0)
-        figure(r, "occupancy", share_text(value, t->occupancy), "of the threads that fit, over the kernels' time");
+        figure(r, "occupancy", share_text(value, t->occupancy),
+               "resident threads of those that fit, mean over kernel time");
     if (t->wave_efficiency > 0)
         figure(r, "wave efficiency", share_text(value, t->wave_efficiency),
-               "of the room in the rounds of blocks, over the kernels' time");
-    figure(r, "layers at work", share_text(value, t->layer_share),
-           "of the peak of the units that each can use, over the kernels' time");
+               "thread blocks of those that fit their waves, mean over kernel time");
+    figure(r, "unit utilization", share_text(value, t->layer_share),
+           "of the peak of the units a kernel can use, mean over kernel time");
     const char *dot = r->options.ascii ? "-" : "·";
     figure(r, "kernels", number_grouped(value, (int64_t)sooth_predicted_kernel_count(p)),
-           "busy %s ms %s launching takes the host %s ms", number_digits(a, t->device_ms), dot,
+           "%s ms on the GPU %s launched by the host in %s ms", number_digits(a, t->device_ms), dot,
            number_digits(b, t->host_ms));
 }
 
@@ -139,15 +139,15 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
     bound_shares bounds = predict_bounds(p);
     double latency = t->latency_ms.value, ideal = t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms;
     char room[NUMBER_ROOM];
-    title(r, "what bounds the kernels");
+    title(r, "latency by limiting resource");
     split_line(r, "compute", bounds.compute_ms, latency, "");
     split_line(r, "memory", bounds.memory_ms, latency, "");
     split_line(r, "launch", bounds.launch_ms, latency, "");
     style(r, "1");
-    text_printf(r->out, "\n  on a GPU that reaches its peaks: %s ms\n", number_digits(room, ideal));
+    text_printf(r->out, "\n  roofline, on a GPU that reaches its peaks: %s ms\n", number_digits(room, ideal));
     style(r, "0");
-    split_line(r, "compute", t->ideal_compute_ms, ideal, "kernels whose FLOPs take longer than their bytes");
-    split_line(r, "memory", t->ideal_memory_ms, ideal, "the others");
+    split_line(r, "compute", t->ideal_compute_ms, ideal, "compute-bound kernels");
+    split_line(r, "memory", t->ideal_memory_ms, ideal, "memory-bound kernels");
     split_line(r, "launch", t->ideal_launch_ms, ideal, "waiting for the host");
 }
 
@@ -174,7 +174,7 @@ static void memory_parts(predict_report *r, const sooth_memory *m)
 {
     memory_share shares[MEMORY_SHARES];
     memory_shares(m, shares);
-    title(r, "memory at its peak");
+    title(r, "peak memory by part");
     for (int i = 0; i < MEMORY_SHARES; i++) {
         char room[NUMBER_ROOM];
         double share = m->total_mib.value > 0 ? shares[i].mib / m->total_mib.value : 0;
@@ -210,16 +210,16 @@ static void memory_layers(predict_report *r, const sooth_prediction *p, const so
     }
     if (!count)
         return;
-    title(r, "the layers that set the peak of memory");
+    title(r, "layers with the most activations at the memory peak");
     grid_write(&g);
 }
 
 static void memory_course(predict_report *r, const sooth_prediction *p)
 {
     enum { MOST = 30 };
-    static const grid_column columns[] = {{"layer", CELL_LEFT, 0},        {"ms", CELL_RIGHT, 0},
-                                          {"phase", CELL_LEFT, 2},        {"kernel", CELL_LEFT, 3},
-                                          {"tensors MiB", CELL_RIGHT, 0}, {"held MiB", CELL_RIGHT, 1}};
+    static const grid_column columns[] = {{"layer", CELL_LEFT, 0},          {"ms", CELL_RIGHT, 0},
+                                          {"phase", CELL_LEFT, 2},          {"kernel", CELL_LEFT, 3},
+                                          {"allocated MiB", CELL_RIGHT, 0}, {"reserved MiB", CELL_RIGHT, 1}};
     size_t count;
     const memory_point *points = memory_over_time(r, p, r->options.kernels ? 0 : MOST, &count);
     grid g;
@@ -266,15 +266,14 @@ static void layers(predict_report *r, const sooth_prediction *p, const sooth_pre
         grid_add(&g, l.bound);
         left_ms -= l.latency_ms;
     }
-    title(r, all ? "layers" : "the costliest layers");
+    title(r, all ? "layers" : "slowest layers");
     grid_write(&g);
     char room[NUMBER_ROOM];
     if (!all && count > shown)
-        text_printf(r->out, "  and %zu others that take %s ms together (--layers shows them)\n", count - shown,
+        text_printf(r->out, "  %zu more layers take %s ms (--layers lists them)\n", count - shown,
                     number_digits(room, fmax(left_ms, 0)));
     if (t->host_ms > t->device_ms)
-        text_puts(r->out,
-                  "  GPU ms: while its kernels run; the rest of ms the GPU waits for the host to launch them\n");
+        text_puts(r->out, "  GPU ms: time while kernels run; during the rest of ms the GPU waits for launches\n");
 }
 
 static void kernels(predict_report *r, const sooth_prediction *p)
@@ -299,7 +298,7 @@ static void kernels(predict_report *r, const sooth_prediction *p)
         grid_add(&g, k.bound);
         grid_add(&g, k.algorithm ? k.algorithm : "");
     }
-    title(r, "kernels in launch order (+: launched by the one before)");
+    title(r, "kernels in launch order (+: launched by the operator before)");
     grid_write(&g);
 }
 
@@ -315,7 +314,7 @@ static void note_line(predict_report *r, const char *whose, const char *note)
 
 static void basis(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    text_printf(r->out, "\n  The interval rests on: %s; that of the power on: %s.\n", t->interval_kind,
+    text_printf(r->out, "\n  Intervals: latency calibrated on %s; power on %s.\n", t->interval_kind,
                 t->energy_interval_kind);
     const char *note;
     for (size_t i = 0; (note = sooth_prediction_note(p, i)); i++)

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+
 enum { HOST_TRACK = 1, LAYER_TRACK = 2, KERNEL_TRACK = 3 };
 
 static void name_track(json *j, const char *what, int64_t process, int64_t track, const char *name)
@@ -100,6 +102,7 @@ void predict_trace(predict_report *r)
     json writer = {.out = r->out}, *j = &writer;
     json_open(j, '{', false);
     json_pair_string(j, "displayTimeUnit", "ns");
+    json_identity(j, SCHEMA, r->count ? sooth_prediction_totals_of(r->predictions[0]).weights : NULL);
     json_key(j, "traceEvents");
     json_open(j, '[', false);
     for (size_t i = 0; i < r->count; i++) {

@@ -205,7 +205,7 @@ def check(bench, name):
     for k in range(1, bench.calls + 1):
         done = bench.run(name, "shrink", k)
         tried += 1
-        if done.returncode != 3 or b"became shorter while it was read" not in done.stderr or {bench.files[n] for n in ("out", "more")} != {b"old\n"}:
+        if done.returncode != 3 or b"shrank while it was read" not in done.stderr or {bench.files[n] for n in ("out", "more")} != {b"old\n"}:
             wrong.append(f"mapped file {k} becomes empty: exit {done.returncode}: {done.stderr.decode()}")
     return wrong, tried
 

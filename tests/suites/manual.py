@@ -47,13 +47,14 @@ def main():
         check(f"{command}: zsh completes the program's options", options ^ in_zsh)
     help_text = sooth("inspect", "--help")
     passes = re.findall(r"^  (\S+)", help_text.split("Recovery passes")[1].split("\n\n")[0], re.M)
-    networks = re.findall(r"^  zoo:(\S+)", help_text, re.M)
+    networks = re.findall(r"^  zoo:(\S+)", sooth("zoo"), re.M)
     check("there are passes and networks to complete", [] if passes and networks else ["none"])
     check("bash completes passes", set(passes + ["all"]) ^ set(complete(["inspect", "x", "--skip", ""])))
     optional = re.findall(r"^  (\S+)", help_text.split("Optional passes")[1].split("\n\n")[0], re.M)
     check("bash completes optional passes", set(optional + ["all"]) ^ set(complete(["inspect", "x", "--fuse", ""])))
     check("bash completes the second pass", [] if f"all,{passes[0]}" in complete(["inspect", "--skip", "all,"]) else ["no"])
     check("bash completes networks", set(networks) ^ set(complete(["inspect", "zoo", ":", ""])))
+    check("bash completes networks of `sooth zoo`", set(networks) ^ set(complete(["zoo", ""])))
     spelled = {"hf-config": "config.json", "tfjs": "tensorflow.js"}
     formats = [spelled.get(page.stem, page.stem) for page in (TOP / "doc/formats").glob("*.md")]
     unknown_file = sooth("inspect", str(pathlib.Path(__file__)))
