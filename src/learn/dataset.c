@@ -142,7 +142,7 @@ static int compare_rows(const void *a, const void *b)
         order = x->graph.len < y->graph.len ? -1 : 1;
     if (order == 0 && x->batch != y->batch)
         order = x->batch < y->batch ? -1 : 1;
-    uint64_t key = lower_options_key(&x->where.lower), other = lower_options_key(&y->where.lower);
+    uint64_t key = lower_program_key(&x->where.lower), other = lower_program_key(&y->where.lower);
     if (order == 0 && key != other)
         order = key < other ? -1 : 1;
     return order ? order : x < y ? -1 : x > y;
@@ -216,7 +216,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
     for (size_t i = from; i < end;) {
         size_t same = i; /* rows up to here could not be lowered, if it stays so */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
-               lower_options_key(&b->rows[same]->where.lower) == lower_options_key(&b->rows[i]->where.lower))
+               lower_program_key(&b->rows[same]->where.lower) == lower_program_key(&b->rows[i]->where.lower))
             same++;
         sooth_options binding = {.batch = b->rows[i]->batch};
         bool worked = sooth_bind(model, &binding, &error) == SOOTH_OK && try_lowering(b, i, model, &a, &error);

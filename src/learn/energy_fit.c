@@ -545,7 +545,7 @@ static void fit_one(void *context, size_t item, size_t worker)
 static bool same_run(const measured_row *a, const measured_row *b)
 {
     return a->batch == b->batch && str_eq(a->name, b->name) && str_eq(a->gpu, b->gpu) && str_eq(a->source, b->source) &&
-           lower_options_key(&a->where.lower) == lower_options_key(&b->where.lower);
+           lower_program_key(&a->where.lower) == lower_program_key(&b->where.lower);
 }
 
 /* The row of the same run under the highest limit; NULL if there is none but itself. */

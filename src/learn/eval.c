@@ -149,10 +149,10 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
 static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, sooth_model *model, size_t worker)
 {
     eval_row *rows = run->out->rows, *head = &rows[job->rows[first]];
-    uint64_t key = lower_options_key(&head->row->where.lower);
+    uint64_t key = lower_program_key(&head->row->where.lower);
     size_t end = first + 1;
     while (end < job->count && rows[job->rows[end]].row->batch == head->row->batch &&
-           lower_options_key(&rows[job->rows[end]].row->where.lower) == key)
+           lower_program_key(&rows[job->rows[end]].row->where.lower) == key)
         end++;
     sooth_error error = {.code = SOOTH_OK};
     arena a;
@@ -255,7 +255,7 @@ static int compare_order(const void *a, const void *b)
     c = c ? c : shorter ? memcmp(p->graph.ptr, q->graph.ptr, shorter) : 0;
     c = c ? c : (p->graph.len > q->graph.len) - (p->graph.len < q->graph.len);
     c = c ? c : (p->batch > q->batch) - (p->batch < q->batch);
-    uint64_t kx = lower_options_key(&p->where.lower), ky = lower_options_key(&q->where.lower);
+    uint64_t kx = lower_program_key(&p->where.lower), ky = lower_program_key(&q->where.lower);
     c = c ? c : (kx > ky) - (kx < ky);
     return c ? c : (x->index > y->index) - (x->index < y->index);
 }

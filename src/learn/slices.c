@@ -32,7 +32,7 @@ typedef struct fit_run {
 static bool is_same_workload(const measured_row *a, const measured_row *b)
 {
     return a->batch == b->batch && str_eq(a->graph, b->graph) && str_eq(a->source, b->source) &&
-           lower_options_key(&a->where.lower) == lower_options_key(&b->where.lower);
+           lower_program_key(&a->where.lower) == lower_program_key(&b->where.lower);
 }
 
 static bool is_same_network(const measured_row *a, const measured_row *b)

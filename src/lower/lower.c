@@ -42,7 +42,7 @@ bool kernel_is_compiled(const kernel *k)
     return k->op[0] == 't' && is_one_of(k->op, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
-program *lower(sooth_model *model, const lower_options *options, arena *a)
+static program *lower_for_runtime(sooth_model *model, const lower_options *options, arena *a)
 {
     if (options->runtime != RUNTIME_EAGER && options->mode != MODE_INFER)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
@@ -55,4 +55,12 @@ program *lower(sooth_model *model, const lower_options *options, arena *a)
     if (options->runtime == RUNTIME_INDUCTOR)
         return lower_inductor(model, options, a);
     return lower_eager(model, options, a);
+}
+
+program *lower(sooth_model *model, const lower_options *options, arena *a)
+{
+    program *p = lower_for_runtime(model, options, a);
+    if (options->runtime != RUNTIME_INDUCTOR)
+        p->most_multiprocessors = UINT16_MAX;
+    return p;
 }

@@ -75,6 +75,8 @@ typedef struct lower_options {
     bool autocast_backward;    /* the backward pass runs inside autocast too, as timm's benchmark has it */
     lower_norms norms;
     lower_steps steps;
+    uint16_t
+        multiprocessors; /* of the device, which a compiler asks for: it splits reductions to fill them; 0: never */
     bool
         contiguous_norms; /* PyTorch up to 2.14: a GPU's group norm knows no channels last: it copies what is given, and gives contiguous memory */
 } lower_options;
@@ -82,13 +84,18 @@ typedef struct lower_options {
 typedef int32_t tensor_id;
 enum { NO_TENSOR = -1 };
 
-/* Different for options that differ: what is lowered alike has equal keys. (Padding makes memcmp no comparison.) */
+/* Different for options that differ in more than the device. (Padding makes memcmp no comparison.) */
 static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
            (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
            (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45 |
            (uint64_t)o->contiguous_norms << 47;
+}
+/* The same with the device: what is lowered alike has equal keys. */
+static inline uint64_t lower_program_key(const lower_options *o)
+{
+    return lower_options_key(o) | (uint64_t)o->multiprocessors << 48;
 }
 
 /* A tensor on the device. */
@@ -187,6 +194,8 @@ typedef struct program {
     int32_t storage_count;
     int32_t unknown_count; /* kernels without a rule */
     bool is_engine;        /* its kernels are those of an inference engine */
+    /* A device whose multiprocessors are within these bounds, both included, runs the same program. */
+    uint16_t least_multiprocessors, most_multiprocessors;
 } program;
 
 /* Lowers the bound network. Everything is in `a`. Fails with SOOTH_ERROR_UNSUPPORTED where a shape is not known, with

@@ -97,6 +97,14 @@ size_t lowered_memory_cap(const sooth_model *model)
     return nodes > SIZE_MAX / 2 / node_bytes ? SIZE_MAX / 2 : nodes * node_bytes > least ? nodes * node_bytes : least;
 }
 
+/* Is the program the one that these options ask for? On most devices a compiler's is. */
+static bool is_program_for(const lowered *l, const lower_options *options)
+{
+    return l->program && lower_options_key(&l->options) == lower_options_key(options) &&
+           l->program->least_multiprocessors <= options->multiprocessors &&
+           l->program->most_multiprocessors >= options->multiprocessors;
+}
+
 lowered *lowered_get(sooth_model *model, const lower_options *options)
 {
     lowered *l = model->lowered;
@@ -105,7 +113,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
                   "there are no operators in this file, so nothing runs that could be predicted: name the file with "
                   "the graph, or "
                   "the config.json of a language model");
-    if (!l || !l->program || lower_options_key(&l->options) != lower_options_key(options)) {
+    if (!l || !is_program_for(l, options)) {
         lowered_release(l);
         model->lowered = l = calloc(1, sizeof *l);
         if (!l)

@@ -1,5 +1,5 @@
-/* lowered.h: a program that several predictions share. Lowering takes as long as predicting and does not depend on the GPU, so the
- * model keeps the program of its last prediction for the next one. Predictions outlive the model: whoever lets go of the program
+/* lowered.h: a program that several predictions share. Lowering takes as long as predicting and seldom depends on the GPU (a compiler
+ * splits reductions by its multiprocessors), so the model keeps the program of its last prediction for the next one. Predictions outlive the model: whoever lets go of the program
  * last frees it. */
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H

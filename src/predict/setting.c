@@ -137,6 +137,9 @@ static bool allows_tf32(str stack)
 
 void setting_settle(setting *s)
 {
+    bool asks = s->lower.runtime == RUNTIME_INDUCTOR && s->device;
+    double multiprocessors = asks ? s->device->numbers[DEVICE_SMS] : 0;
+    s->lower.multiprocessors = (uint16_t)(multiprocessors < UINT16_MAX ? multiprocessors : UINT16_MAX);
     if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0 &&
         allows_tf32(s->stack))
         s->lower.precision = PRECISION_TF32;

@@ -25,7 +25,8 @@ bool setting_set(setting *s, setting_part part, str name);
  * setting. */
 void setting_set_stack(setting *s, str stack);
 
-/* Once device, precision and stack are set: fp32 is TF32 where that version of the framework lets it be unless told otherwise. */
+/* Once device, precision, runtime and stack are set: fp32 is TF32 where that version of the framework allows it by default, and a compiler
+ * knows the device's multiprocessors. */
 void setting_settle(setting *s);
 
 /* What products are multiplied in on the device ("fp32", "bf16" …), and why that is not what the precision says; NULL: it is. */

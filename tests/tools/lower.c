@@ -174,6 +174,7 @@ int main(int argc, char **argv)
         return SOOTH_ERROR_USAGE;
     }
     lower_options options = {.precision = (lower_precision)precision,
+                             .multiprocessors = 108, /* of an A100, which the compiled networks of the corpus are for */
                              .layout = strcmp(argv[2], "nhwc") == 0 ? LAYOUT_NHWC : LAYOUT_NCHW,
                              .mode = (lower_mode)chosen[0],
                              .runtime = (lower_runtime)chosen[1],

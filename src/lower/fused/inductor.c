@@ -456,7 +456,8 @@ static int32_t graph_nodes(const kernel *k)
     return 1;
 }
 
-/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. */
+/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. The four factors and the limit of 300
+ * nodes for each convolution are those of decide_layout_opt() in PyTorch's torch/_inductor/graph.py (2.1 to 2.9). */
 static bool chooses_last(const inductor *c)
 {
     double nodes = 0, convolutions = 0, all = 0, weighted = 0;
@@ -654,6 +655,7 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;
     out->unknown_count = in->unknown_count;
+    out->most_multiprocessors = UINT16_MAX;
     size_t tensors = (size_t)in->tensors.count + 2;
     inductor c = {.f = {.arena = a, .out = out},
                   .model = model,

@@ -3,8 +3,6 @@
 #include "lower/fused/inductor.h"
 
 enum { MAX_PASSES = 4 };
-/* The compiler asks the device; an A100 here. */
-static const int64_t MULTIPROCESSORS = 108, THREADS = 2048; /* of each */
 
 /* The divisor of n nearest to `to`, if one is nearer than `reach`; 0 if none is. */
 static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
@@ -18,17 +16,32 @@ static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
     return 0;
 }
 
-/* Into how many parts a reduction with few outputs is split, that the device is filled. */
-static int64_t split_factor(int64_t outputs, int64_t reduced, bool is_inner)
+/* Compares a number with the device's multiprocessors, and notes for which others the answer is the same. */
+static bool is_at_least(inductor *c, int64_t number, int64_t times_multiprocessors)
 {
-    const int64_t threads = 256, per_block = is_inner ? threads : 4;
+    int64_t own = c->options->multiprocessors, edge = number / times_multiprocessors; /* the most for which it holds */
+    program *out = c->f.out;
+    if (edge >= own && edge < out->most_multiprocessors)
+        out->most_multiprocessors = (uint16_t)edge;
+    if (edge < own && edge >= out->least_multiprocessors)
+        out->least_multiprocessors = (uint16_t)(edge + 1);
+    return edge >= own;
+}
+
+/* Into how many parts a reduction with few outputs is split, that the device is filled. Numbers are those of reduction_split_factor() in
+ * PyTorch's torch/_inductor/choices.py: 256 threads a block, 2,048 on a multiprocessor, 32 to 512 elements a thread, and how far from
+ * the best size a divisor of the reduced elements may be to be taken instead (30, 20, 50). */
+static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool is_inner)
+{
+    const int64_t threads = 256, per_block = is_inner ? threads : 4, resident = 2048;
     int64_t all = mul_wrapping(outputs, reduced), size;
-    if (is_inner && (outputs >= 2 * MULTIPROCESSORS || reduced <= 8192))
+    if (is_inner && (reduced <= 8192 || is_at_least(c, outputs, 2)))
         return 1;
-    if (all < 32 * MULTIPROCESSORS * THREADS) {
+    if (!is_at_least(c, all, 32 * resident)) {
         size = 32;
-    } else if (all < 512 * MULTIPROCESSORS * THREADS) {
-        int64_t target = MULTIPROCESSORS * THREADS / (is_inner ? 2 * threads : threads);
+    } else if (!is_at_least(c, all, 512 * resident)) {
+        c->f.out->least_multiprocessors = c->f.out->most_multiprocessors = c->options->multiprocessors;
+        int64_t target = c->options->multiprocessors * resident / (is_inner ? 2 * threads : threads);
         int64_t blocks = is_inner ? outputs : (outputs + 127) / 128;
         target = (target + blocks - 1) / blocks;
         int64_t wanted = (reduced + per_block * target - 1) / (per_block * target);
@@ -63,11 +76,13 @@ static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool 
 
 static int64_t splits_of(inductor *c, const read_list *l, int64_t outputs, int64_t reduced, bool is_part)
 {
-    if (outputs == 1)
-        return split_factor(outputs, reduced, true);
-    if (reduced <= 32 || outputs >= MULTIPROCESSORS * 2 * 32)
+    if (!c->options->multiprocessors)
         return 1;
-    return split_factor(outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced), is_part));
+    if (outputs == 1)
+        return split_factor(c, outputs, reduced, true);
+    if (reduced <= 32 || is_at_least(c, outputs, 2 * 32))
+        return 1;
+    return split_factor(c, outputs, reduced, reads_inner(c, l, mul_wrapping(outputs, reduced), is_part));
 }
 
 static void add_reduction(inductor *c, const fuse_node *shape, const read_list *l, const int32_t *writes, int count)
