@@ -102,8 +102,8 @@ static void answer_memory(eval_row *row, const program *p, const network *net, a
         return;
     work_list works = work_of_program(p, a);
     const setting *where = &row->row->where;
-    const lifetime *lifetimes = lifetimes_of(p, net, &where->lower, footprint_rules(where), a, a);
-    footprint f = footprint_of(p, lifetimes, where, workspaces_of(p, &works, where, a), a);
+    const footprint_basis *basis = footprint_basis_of(p, net, &where->lower, footprint_key_of(where), a, a);
+    footprint f = footprint_of(basis, where, workspaces_of(p, &works, where, a), NULL, NULL, a);
     row->memory_mib = f.value_mib;
     row->memory_low_mib = f.low_mib;
     row->memory_high_mib = f.high_mib;

@@ -14,14 +14,18 @@ typedef struct block {
     bool is_small, is_used;
 } block;
 
-/* Free blocks by size, then address. They lie in chunks, so that a list of a million moves a few hundred for a new
- * one. */
-enum { CHUNK_MOST = 256 };
+/* Free blocks by size, then address. They are stored in chunks, so that a new one among a million moves few. */
+enum { CHUNK_MOST = 128 };
+
+typedef struct free_block {
+    int64_t bytes, address;
+    int32_t index; /* of the block */
+} free_block;
 
 typedef struct chunk {
     struct chunk *next_spare;
     int32_t count; /* at least one */
-    int32_t items[CHUNK_MOST];
+    free_block items[CHUNK_MOST];
 } chunk;
 
 typedef struct free_list {
@@ -63,51 +67,7 @@ int64_t allocator_rounded(int64_t bytes)
     return bytes < MOST_BYTES ? (bytes + ROUND - 1) / ROUND * ROUND : MOST_BYTES;
 }
 
-/* ---- free blocks --------------------------------------------------------------------------------------------------- */
-
-static bool is_before(const allocator *m, int32_t block_index, int64_t bytes, int64_t address)
-{
-    const block *b = &m->blocks.items[block_index];
-    return b->bytes != bytes ? b->bytes < bytes : b->address < address;
-}
-
-/* Index of the first item that does not sort before this size and address; `count` if all do. */
-static int32_t find_in(const allocator *m, const int32_t *items, int32_t count, int64_t bytes, int64_t address)
-{
-    int32_t low = 0, high = count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (is_before(m, items[middle], bytes, address))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Place of a block with this size and address, or where it belongs; behind the last chunk if all sort before it. */
-static place find_place(const allocator *m, const free_list *list, int64_t bytes, int64_t address)
-{
-    int32_t low = 0, high = list->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        const chunk *c = list->items[middle];
-        if (is_before(m, c->items[c->count - 1], bytes, address))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == list->count)
-        return (place){low, 0};
-    return (place){low, find_in(m, list->items[low]->items, list->items[low]->count, bytes, address)};
-}
-
-static void insert_chunk(allocator *m, free_list *list, int32_t at, chunk *c)
-{
-    (void)ARENA_PUSH_ROOM(m->arena, list);
-    memmove(list->items + at + 1, list->items + at, (size_t)(list->count - 1 - at) * sizeof *list->items);
-    list->items[at] = c;
-}
+/* ---- copies ---------------------------------------------------------------------------------------------------------- */
 
 static chunk *new_chunk(allocator *m)
 {
@@ -121,7 +81,75 @@ static chunk *new_chunk(allocator *m)
     return c;
 }
 
-/* Moves the upper half of a full chunk to a new chunk behind it. */
+allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes)
+{
+    allocator *m = arena_copy(a, from, 1, sizeof *from);
+    m->arena = a;
+    m->limit = limit_bytes;
+    m->spare = NULL;
+    m->blocks.items = arena_room(a, (size_t)from->blocks.capacity, sizeof *m->blocks.items);
+    if (from->blocks.count)
+        memcpy(m->blocks.items, from->blocks.items, (size_t)from->blocks.count * sizeof *m->blocks.items);
+    for (int pool = 0; pool < 2; pool++) {
+        free_list *list = &m->free[pool];
+        list->items = arena_room(a, (size_t)list->capacity, sizeof *list->items);
+        for (int32_t i = 0; i < list->count; i++) {
+            const chunk *c = from->free[pool].items[i];
+            list->items[i] = new_chunk(m);
+            list->items[i]->count = c->count;
+            memcpy(list->items[i]->items, c->items, (size_t)c->count * sizeof *c->items);
+        }
+    }
+    return m;
+}
+
+/* ---- free blocks --------------------------------------------------------------------------------------------------- */
+
+/* Without a branch, as is the search: which way it goes cannot be predicted. */
+static inline bool is_before(const free_block *f, int64_t bytes, int64_t address)
+{
+    return (f->bytes < bytes) | ((f->bytes == bytes) & (f->address < address));
+}
+
+/* Index of the first item that does not sort before this size and address; `count` if all do. */
+static inline int32_t find_in(const free_block *items, int32_t count, int64_t bytes, int64_t address)
+{
+    const free_block *first = items;
+    if (count == 0)
+        return 0;
+    while (count > 1) {
+        int32_t half = count / 2;
+        first += is_before(first + half - 1, bytes, address) ? half : 0;
+        count -= half;
+    }
+    return (int32_t)(first - items) + is_before(first, bytes, address);
+}
+
+/* Place of a block with this size and address, or where it belongs; after the last chunk if all sort before it. */
+static inline place find_place(const free_list *list, int64_t bytes, int64_t address)
+{
+    int32_t low = 0, high = list->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        const chunk *c = list->items[middle];
+        if (is_before(&c->items[c->count - 1], bytes, address))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == list->count)
+        return (place){low, 0};
+    return (place){low, find_in(list->items[low]->items, list->items[low]->count, bytes, address)};
+}
+
+static void insert_chunk(allocator *m, free_list *list, int32_t at, chunk *c)
+{
+    (void)ARENA_PUSH_ROOM(m->arena, list);
+    memmove(list->items + at + 1, list->items + at, (size_t)(list->count - 1 - at) * sizeof *list->items);
+    list->items[at] = c;
+}
+
+/* Moves the upper half of a full chunk to a new chunk after it. */
 static void split_chunk(allocator *m, free_list *list, int32_t index)
 {
     chunk *full = list->items[index], *upper = new_chunk(m);
@@ -131,11 +159,23 @@ static void split_chunk(allocator *m, free_list *list, int32_t index)
     insert_chunk(m, list, index + 1, upper);
 }
 
-static void add_free(allocator *m, int32_t index)
+/* Moves few elements, most often none: a call of memmove() takes longer. */
+static inline void move_up(free_block *items, int32_t from, int32_t end)
 {
-    const block *b = &m->blocks.items[index];
-    free_list *list = &m->free[b->is_small];
-    place where = find_place(m, list, b->bytes, b->address);
+    for (int32_t i = end; i > from; i--)
+        items[i] = items[i - 1];
+}
+
+static inline void move_down(free_block *items, int32_t from, int32_t end)
+{
+    for (int32_t i = from; i < end; i++)
+        items[i] = items[i + 1];
+}
+
+static void add_free(allocator *m, bool is_small, free_block f)
+{
+    free_list *list = &m->free[is_small];
+    place where = find_place(list, f.bytes, f.address);
     if (where.chunk == list->count) { /* the last of all */
         if (list->count == 0)
             insert_chunk(m, list, 0, new_chunk(m));
@@ -149,30 +189,65 @@ static void add_free(allocator *m, int32_t index)
             where = (place){where.chunk + 1, where.at - lower};
     }
     chunk *c = list->items[where.chunk];
-    memmove(c->items + where.at + 1, c->items + where.at, (size_t)(c->count - where.at) * sizeof *c->items);
-    c->items[where.at] = index;
+    move_up(c->items, where.at, c->count);
+    c->items[where.at] = f;
     c->count++;
+}
+
+/* An empty chunk goes. */
+static void drop_chunk(allocator *m, free_list *list, int32_t index)
+{
+    chunk *c = list->items[index];
+    list->count--;
+    memmove(list->items + index, list->items + index + 1, (size_t)(list->count - index) * sizeof *list->items);
+    c->next_spare = m->spare;
+    m->spare = c;
 }
 
 static void remove_at(allocator *m, free_list *list, place where)
 {
     chunk *c = list->items[where.chunk];
     c->count--;
-    memmove(c->items + where.at, c->items + where.at + 1, (size_t)(c->count - where.at) * sizeof *c->items);
-    if (c->count)
-        return;
-    list->count--;
-    memmove(list->items + where.chunk, list->items + where.chunk + 1,
-            (size_t)(list->count - where.chunk) * sizeof *list->items);
-    c->next_spare = m->spare;
-    m->spare = c;
+    move_down(c->items, where.at, c->count);
+    if (c->count == 0)
+        drop_chunk(m, list, where.chunk);
 }
 
-static void remove_free(allocator *m, int32_t index)
+static place place_of(const allocator *m, int32_t index)
 {
     const block *b = &m->blocks.items[index];
-    free_list *list = &m->free[b->is_small];
-    remove_at(m, list, find_place(m, list, b->bytes, b->address));
+    return find_place(&m->free[b->is_small], b->bytes, b->address);
+}
+
+/* Puts a smaller block in the place of one. Its new place most often is in the same chunk. */
+static void make_smaller(allocator *m, bool is_small, place where, free_block f)
+{
+    free_list *list = &m->free[is_small];
+    chunk *c = list->items[where.chunk];
+    int32_t to = find_in(c->items, where.at, f.bytes, f.address);
+    if (to == 0 && where.chunk > 0) {
+        remove_at(m, list, where);
+        add_free(m, is_small, f);
+        return;
+    }
+    move_up(c->items, to, where.at);
+    c->items[to] = f;
+}
+
+/* The same with a larger one. */
+static void make_larger(allocator *m, bool is_small, place where, free_block f)
+{
+    free_list *list = &m->free[is_small];
+    chunk *c = list->items[where.chunk];
+    int32_t behind = where.at + 1;
+    int32_t to = where.at + find_in(c->items + behind, c->count - behind, f.bytes, f.address);
+    if (to == c->count - 1 && where.chunk + 1 < list->count) {
+        remove_at(m, list, where);
+        add_free(m, is_small, f);
+        return;
+    }
+    move_down(c->items, where.at, to);
+    c->items[to] = f;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------------- */
@@ -200,15 +275,20 @@ static void drop_block(allocator *m, int32_t index)
 static void release(allocator *m, free_list *list)
 {
     for (int32_t i = list->count - 1; i >= 0; i--) {
-        for (int32_t at = list->items[i]->count - 1; at >= 0; at--) { /* the chunk goes with its last block */
-            int32_t index = list->items[i]->items[at];
-            const block *b = &m->blocks.items[index];
-            if (b->before >= 0 || b->after >= 0)
+        chunk *c = list->items[i];
+        int32_t kept = 0;
+        for (int32_t at = 0; at < c->count; at++) {
+            const block *b = &m->blocks.items[c->items[at].index];
+            if (b->before >= 0 || b->after >= 0) {
+                c->items[kept++] = c->items[at];
                 continue;
+            }
             m->reserved -= b->bytes;
-            drop_block(m, index);
-            remove_at(m, list, (place){i, at});
+            drop_block(m, c->items[at].index);
         }
+        c->count = kept;
+        if (kept == 0)
+            drop_chunk(m, list, i);
     }
 }
 
@@ -235,23 +315,13 @@ static int32_t new_segment(allocator *m, int64_t bytes, bool is_small)
         m, (block){.bytes = size, .address = m->next_address - size, .before = -1, .after = -1, .is_small = is_small});
 }
 
-static int32_t take_free(allocator *m, int64_t bytes, bool is_small)
-{
-    free_list *list = &m->free[is_small];
-    place where = find_place(m, list, bytes, 0);
-    if (where.chunk == list->count)
-        return NO_ALLOCATION;
-    int32_t index = list->items[where.chunk]->items[where.at];
-    remove_at(m, list, where);
-    return index;
-}
-
-static void split(allocator *m, int32_t index, int64_t bytes)
+/* Takes `bytes` off the front of a block; what is left is a block of its own, or NO_ALLOCATION if it stays with the first. */
+static int32_t split(allocator *m, int32_t index, int64_t bytes)
 {
     const block *whole = &m->blocks.items[index];
     int64_t rest = whole->bytes - bytes;
     if (whole->is_small ? rest < ROUND : rest <= KEPT_WHOLE)
-        return;
+        return NO_ALLOCATION;
     block part = {.bytes = rest,
                   .address = whole->address + bytes,
                   .before = index,
@@ -262,19 +332,34 @@ static void split(allocator *m, int32_t index, int64_t bytes)
         m->blocks.items[part.after].before = behind;
     m->blocks.items[index].after = behind;
     m->blocks.items[index].bytes = bytes;
-    add_free(m, behind);
+    return behind;
+}
+
+static free_block free_of(const allocator *m, int32_t index)
+{
+    const block *b = &m->blocks.items[index];
+    return (free_block){b->bytes, b->address, index};
 }
 
 allocation allocator_take(allocator *m, int64_t bytes)
 {
     bytes = allocator_rounded(bytes);
     bool is_small = bytes <= SMALL_MOST;
-    int32_t index = take_free(m, bytes, is_small);
-    if (index == NO_ALLOCATION)
-        index = new_segment(m, bytes, is_small);
+    free_list *list = &m->free[is_small];
+    place where = find_place(list, bytes, 0);
+    bool is_free = where.chunk < list->count;
+    int32_t index = is_free ? list->items[where.chunk]->items[where.at].index : new_segment(m, bytes, is_small);
     if (index == NO_ALLOCATION)
         return NO_ALLOCATION;
-    split(m, index, bytes);
+    int32_t rest = split(m, index, bytes);
+    if (rest == NO_ALLOCATION) {
+        if (is_free)
+            remove_at(m, list, where);
+    } else if (is_free) {
+        make_smaller(m, is_small, where, free_of(m, rest));
+    } else {
+        add_free(m, is_small, free_of(m, rest));
+    }
     m->blocks.items[index].is_used = true;
     m->allocated += m->blocks.items[index].bytes;
     if (m->allocated > m->peak_allocated)
@@ -282,7 +367,7 @@ allocation allocator_take(allocator *m, int64_t bytes)
     return index;
 }
 
-/* Takes the free neighbour behind a block into it. */
+/* Takes the free neighbour after a block into it. */
 static void join_next(allocator *m, int32_t index)
 {
     block *b = &m->blocks.items[index];
@@ -297,19 +382,26 @@ static void join_next(allocator *m, int32_t index)
 void allocator_give(allocator *m, allocation index)
 {
     block *b = &m->blocks.items[index];
+    bool is_small = b->is_small;
+    int32_t before = b->before, after = b->after;
+    bool joins_before = before >= 0 && !m->blocks.items[before].is_used;
+    bool joins_after = after >= 0 && !m->blocks.items[after].is_used;
     m->allocated -= b->bytes;
     b->is_used = false;
-    if (b->after >= 0 && !m->blocks.items[b->after].is_used) {
-        remove_free(m, b->after);
+    if (joins_after && joins_before)
+        remove_at(m, &m->free[is_small], place_of(m, after));
+    int32_t listed = joins_before ? before : after; /* that is in the list and becomes part of the joined block */
+    place where = joins_before || joins_after ? place_of(m, listed) : (place){0, 0};
+    if (joins_after)
         join_next(m, index);
-    }
-    int32_t before = b->before;
-    if (before >= 0 && !m->blocks.items[before].is_used) {
-        remove_free(m, before);
+    if (joins_before) {
         join_next(m, before);
         index = before;
     }
-    add_free(m, index);
+    if (joins_before || joins_after)
+        make_larger(m, is_small, where, free_of(m, index));
+    else
+        add_free(m, is_small, free_of(m, index));
 }
 
 /* ---- figures --------------------------------------------------------------------------------------------------------- */

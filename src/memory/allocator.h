@@ -19,6 +19,8 @@ enum { NO_ALLOCATION = -1 };
 
 /* At most `limit_bytes` are taken of the device. Everything is in `a`. */
 allocator *allocator_new(arena *a, int64_t limit_bytes);
+/* The same blocks in use and free, under another limit, which what is taken already may exceed. */
+allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes);
 
 /* NO_ALLOCATION: not even after giving back every segment that nobody uses. Negative sizes count as nothing. */
 allocation allocator_take(allocator *m, int64_t bytes);

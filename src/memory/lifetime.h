@@ -39,12 +39,6 @@ typedef struct lifetime_rules {
     bool norms_in_place; /* batch norms write over what they read; their way back starts from what they wrote */
 } lifetime_rules;
 
-enum { LIFETIME_RULES = 4 };
-static inline int lifetime_rules_key(lifetime_rules rules)
-{
-    return rules.keeps_scores | rules.norms_in_place << 1;
-}
-
 /* For a version of PyTorch: torch_version(). */
 lifetime_rules lifetime_rules_of(int version, bool norms_in_place);
 

@@ -58,9 +58,8 @@ static bool is_attention(const kernel *k, int version)
     return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 || (kernel_is_attention(k) && version < 209);
 }
 
-const char *limit_reached(const program *p, str stack)
+const char *limit_reached(const program *p, int version)
 {
-    int version = torch_version(stack);
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
         if (k->flags & KERNEL_VIEW)

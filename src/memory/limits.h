@@ -6,8 +6,7 @@
 
 #include "lower/lower.h"
 
-/* Why the program cannot run under this version of the software ("pt2.4-cu124"; empty: not known, the newest), in one clause; NULL: it
- * can. */
-const char *limit_reached(const program *p, str stack);
+/* Why the program cannot run under this version of PyTorch (torch_version()), in one clause; NULL: it can. */
+const char *limit_reached(const program *p, int version);
 
 #endif

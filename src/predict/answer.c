@@ -270,13 +270,11 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
 {
     const program *p = answer->program;
     const network *net = &model->net;
-    const lifetime *lifetimes = lowered_lifetimes(answer->lowered, model, footprint_rules(where), &answer->arena);
     footprint *f = ARENA_NEW(&answer->arena, footprint);
-    *f = footprint_of(p, lifetimes, where, workspaces_of(p, &answer->lowered->works, where, &answer->arena),
-                      &answer->arena);
+    *f = lowered_footprint(answer->lowered, model, where, &answer->arena);
     answer->memory = f;
     for (int32_t i = 0; i < p->storage_count; i++) {
-        const lifetime *l = &f->use->lifetimes[i];
+        const lifetime *l = &f->use->requests->lifetimes[i];
         bool is_made = l->part == MEMORY_ACTIVATIONS || l->part == MEMORY_OPTIMIZER;
         if (!is_made || l->birth < 0 || l->birth > f->use->peak_kernel || l->death < f->use->peak_kernel)
             continue;

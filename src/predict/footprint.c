@@ -44,66 +44,94 @@ static double capacity_of(const device *d)
     return isnan(usable) ? d->numbers[DEVICE_MEMORY_GIB] * 1024 : usable;
 }
 
-static double context_of(const memory_constants *c, const program *p, const setting *where, arena *a)
+footprint_key footprint_key_of(const setting *where)
 {
-    bool convolves = false;
-    for (int32_t i = 0; i < p->kernels.count && !convolves; i++)
-        convolves = p->kernels.items[i].window != NULL && p->kernels.items[i].macs > 0;
+    return (footprint_key){torch_version(where->stack), where->autotunes, where->returns, where->norms_in_place};
+}
+
+const footprint_basis *footprint_basis_of(const program *p, const network *net, const lower_options *options,
+                                          footprint_key key, arena *a, arena *scratch)
+{
+    footprint_basis *basis = ARENA_NEW(a, footprint_basis);
+    lifetime_rules rules = lifetime_rules_of(key.version, key.norms_in_place);
+    requests_question q = {.program = p,
+                           .lifetimes = lifetimes_of(p, net, options, rules, a, scratch),
+                           .options = options,
+                           .version = key.version,
+                           .autotunes = key.autotunes,
+                           .returns = key.returns};
+    basis->requests = memory_requests_of(&q, a, scratch);
+    for (int32_t i = 0; i < p->kernels.count && !basis->convolves; i++)
+        basis->convolves = p->kernels.items[i].window != NULL && p->kernels.items[i].macs > 0;
+    basis->limit = limit_reached(p, key.version);
+    return basis;
+}
+
+static double context_of(const memory_constants *c, const footprint_basis *basis, const setting *where)
+{
     double sms = where->device->numbers[DEVICE_SMS];
     bool trains = where->lower.mode != MODE_INFER;
     double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
-    int version = torch_version(where->stack);
-    bool loads_all = version < 113; /* CUDA before 11.7 */
+    bool loads_all = torch_version(where->stack) < 113; /* CUDA before 11.7 */
     double tried = 0;
     if (where->autotunes && where->lower.runtime == RUNTIME_EAGER && !loads_all)
-        tried = fmin(c->of[CONTEXT_AUTOTUNED_EACH_MIB] * memory_tuned_convolutions(p, version, a),
-                     c->of[CONTEXT_AUTOTUNED_MIB]);
+        tried =
+            fmin(c->of[CONTEXT_AUTOTUNED_EACH_MIB] * basis->requests->tuned_convolutions, c->of[CONTEXT_AUTOTUNED_MIB]);
     return c->of[trains ? CONTEXT_TRAIN_MIB : CONTEXT_INFER_MIB] + (loads_all ? c->of[CONTEXT_UNLAZY_MIB] : 0) + tried +
-           (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (convolves ? of_cudnn : 0);
+           (isnan(sms) ? 0 : sms * c->of[CONTEXT_PER_SM_MIB]) + (basis->convolves ? of_cudnn : 0);
 }
 
-static int64_t largest_live(const memory_use *u)
+static int64_t largest_live(const memory_requests *requests)
 {
-    int64_t most = u->live_before;
+    int64_t most = requests->live_before;
     for (int i = 0; i <= PHASE_UPDATE; i++)
-        most = u->live_peak[i] > most ? u->live_peak[i] : most;
+        most = requests->live_peak[i] > most ? requests->live_peak[i] : most;
     return most;
 }
 
-lifetime_rules footprint_rules(const setting *where)
+/* The use without a limit, which is that of a question asked before if libraries ask for the same. */
+static const memory_use *use_of(const memory_question *q, kept_uses *kept, arena *kept_arena, arena *a)
 {
-    return lifetime_rules_of(torch_version(where->stack), where->norms_in_place);
+    size_t kernels = (size_t)q->requests->kernel_count;
+    if (!kept || !q->workspaces)
+        return memory_of(q, a, a);
+    for (int32_t i = 0; i < kept->count; i++)
+        if (kept->items[i].product_workspace_bytes == q->product_workspace_bytes &&
+            memcmp(kept->items[i].workspaces, q->workspaces, kernels * sizeof *q->workspaces) == 0)
+            return kept->items[i].use;
+    if (kept->count == KEPT_USES)
+        return memory_of(q, a, a);
+    const memory_use *use = memory_of(q, kept_arena, a);
+    kept->items[kept->count].product_workspace_bytes = q->product_workspace_bytes;
+    kept->items[kept->count].workspaces = arena_copy(kept_arena, q->workspaces, kernels, sizeof *q->workspaces);
+    kept->items[kept->count++].use = use;
+    return use;
 }
 
-footprint footprint_of(const program *p, const lifetime *lifetimes, const setting *where,
-                       const kernel_workspace *workspaces, arena *a)
+footprint footprint_of(const footprint_basis *basis, const setting *where, const kernel_workspace *workspaces,
+                       kept_uses *kept, arena *kept_arena, arena *a)
 {
     memory_constants c = memory_constants_for(where->device, a->fail);
     bool is_training = where->lower.mode != MODE_INFER;
-    footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, p, where, a)};
+    footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, basis, where)};
     /* By PyTorch's allocator for what ours holds, as long as there is room. */
     double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
-    memory_question q = {.program = p,
-                         .lifetimes = lifetimes,
-                         .options = &where->lower,
+    memory_question q = {.requests = basis->requests,
                          .workspaces = workspaces,
-                         .version = torch_version(where->stack),
-                         .autotunes = where->autotunes,
-                         .returns = where->returns,
                          .product_workspace_bytes = (int64_t)(c.of[PRODUCT_WORKSPACE_KIB] * 1024),
                          .limit_bytes = INT64_MAX};
-    f.use = memory_of(&q, a);
+    f.use = use_of(&q, kept, kept_arena, a);
     double room_mib = f.capacity_mib - f.context_mib;
     f.fits = held * (double)f.use->reserved / MIB <= room_mib;
-    if (!f.fits && (double)largest_live(f.use) / MIB <= room_mib) {
+    if (!f.fits && (double)largest_live(basis->requests) / MIB <= room_mib) {
         /* The allocator gives back what it keeps before it fails, and convolutions go on to algorithms that need less. */
         q.limit_bytes = (int64_t)(room_mib * MIB);
-        const memory_use *squeezed = memory_of(&q, a);
+        const memory_use *squeezed = memory_of(&q, a, a);
         f.fits = squeezed->fits;
         f.use = squeezed->fits ? squeezed : f.use;
         held = squeezed->fits ? 1 : held;
     }
-    f.limit = limit_reached(p, where->stack);
+    f.limit = basis->limit;
     f.value_mib = held * (double)f.use->reserved / MIB + f.context_mib;
     double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
     f.low_mib = f.value_mib / (1 + half);

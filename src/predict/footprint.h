@@ -14,16 +14,43 @@ typedef struct footprint {
     double parts_mib[MEMORY_PART_COUNT];
     double cache_mib;   /* taken of the device by the allocator, and not in use at the peak */
     double context_mib; /* driver, code of kernels, handles of libraries */
-    const char *limit;  /* what stops it besides memory (limits.h); NULL: nothing */
+    const char *limit;  /* of the basis */
     const memory_use *use;
 } footprint;
 
-/* For lifetimes_of(). */
-lifetime_rules footprint_rules(const setting *where);
+/* What the memory of a program rests on besides the device. */
+typedef struct footprint_basis {
+    const memory_requests *requests;
+    bool convolves;
+    const char *limit; /* what stops the program besides memory (limits.h); NULL: nothing */
+} footprint_basis;
 
-/* `lifetimes` are the program's under footprint_rules(); `workspaces` are those of workspaces_of() or NULL. Everything is in `a`. */
-footprint footprint_of(const program *p, const lifetime *lifetimes, const setting *where,
-                       const kernel_workspace *workspaces, arena *a);
+/* Which of the settings go into a basis: those of equal keys have the same. `lower` aside. */
+typedef struct footprint_key {
+    int version; /* of PyTorch: torch_version() */
+    bool autotunes, returns, norms_in_place;
+} footprint_key;
+footprint_key footprint_key_of(const setting *where);
+
+/* In `a`. `net` is that of the program; `scratch` gets what is needed on the way. */
+const footprint_basis *footprint_basis_of(const program *p, const network *net, const lower_options *options,
+                                          footprint_key key, arena *a, arena *scratch);
+
+/* Uses that were computed before: most devices ask for the same workspaces. */
+enum { KEPT_USES = 4 };
+typedef struct kept_uses {
+    struct {
+        int64_t product_workspace_bytes;
+        const kernel_workspace *workspaces;
+        const memory_use *use;
+    } items[KEPT_USES];
+    int32_t count;
+} kept_uses;
+
+/* `workspaces` are those of workspaces_of() or NULL. The answer is in `a`, which also gets what is needed on the way. `kept` may be NULL;
+ * what is added to it is in `kept_arena`. */
+footprint footprint_of(const footprint_basis *basis, const setting *where, const kernel_workspace *workspaces,
+                       kept_uses *kept, arena *kept_arena, arena *a);
 
 /* By kernel; `works` are those of the program. */
 kernel_workspace *workspaces_of(const program *p, const work_list *works, const setting *where, arena *a);

@@ -135,15 +135,33 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
     return l;
 }
 
-const lifetime *lowered_lifetimes(lowered *l, sooth_model *model, lifetime_rules rules, arena *scratch)
+static bool is_same_key(const footprint_key *a, const footprint_key *b)
 {
-    const lifetime **own = &l->lifetimes[lifetime_rules_key(rules)];
-    if (!*own) {
-        l->arena.fail = &model->fail;
-        *own = lifetimes_of(l->program, &model->net, &l->options, rules, &l->arena, scratch);
-        l->arena.fail = NULL;
+    return a->version == b->version && a->autotunes == b->autotunes && a->returns == b->returns &&
+           a->norms_in_place == b->norms_in_place;
+}
+
+footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own)
+{
+    footprint_key key = footprint_key_of(where);
+    const kernel_workspace *workspaces = workspaces_of(l->program, &l->works, where, own);
+    int at = 0;
+    while (at < KEPT_BASES && l->bases[at].basis && !is_same_key(&l->bases[at].key, &key))
+        at++;
+    if (at == KEPT_BASES) {
+        const footprint_basis *basis = footprint_basis_of(l->program, &model->net, &l->options, key, own, own);
+        return footprint_of(basis, where, workspaces, NULL, NULL, own);
     }
-    return *own;
+    l->arena.fail = &model->fail;
+    if (!l->bases[at].basis) {
+        arena_mark mark = arena_marked(own);
+        l->bases[at].key = key;
+        l->bases[at].basis = footprint_basis_of(l->program, &model->net, &l->options, key, &l->arena, own);
+        arena_rewind(own, mark);
+    }
+    footprint f = footprint_of(l->bases[at].basis, where, workspaces, &l->bases[at].uses, &l->arena, own);
+    l->arena.fail = NULL;
+    return f;
 }
 
 void lowered_release(lowered *l)

@@ -4,7 +4,7 @@
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H
 
-#include "memory/lifetime.h"
+#include "predict/footprint.h"
 #include "predict/work.h"
 
 #include <stdatomic.h>
@@ -15,14 +15,20 @@ typedef struct device_tensors {
     int32_t input_count, output_count;
 } device_tensors;
 
+enum { KEPT_BASES = 4 };
+
 typedef struct lowered {
     atomic_int holders;
     lower_options options;
     arena arena;
-    const program *program;                    /* nothing in it lies in the model */
-    work_list works;                           /* what its kernels do */
-    const device_tensors *tensors;             /* by kernel */
-    const lifetime *lifetimes[LIFETIME_RULES]; /* by lifetime_rules_key(); NULL: not asked for yet */
+    const program *program;        /* nothing in it lies in the model */
+    work_list works;               /* what its kernels do */
+    const device_tensors *tensors; /* by kernel */
+    struct {
+        footprint_key key;
+        const footprint_basis *basis;
+        kept_uses uses;
+    } bases[KEPT_BASES]; /* of the first keys that were asked for; NULL: none yet */
 } lowered;
 
 /* What the arenas of a prediction may take: in proportion to the nodes of the file, so that large graphs are predicted and small files
@@ -31,8 +37,9 @@ size_t lowered_memory_cap(const sooth_model *model);
 /* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through
  * the model. */
 lowered *lowered_get(sooth_model *model, const lower_options *options);
-/* Of the model's program, computed when they are first asked for. `scratch` gets what is needed on the way. Fails through the model. */
-const lifetime *lowered_lifetimes(lowered *l, sooth_model *model, lifetime_rules rules, arena *scratch);
+/* Its memory, from what is kept of earlier ones; what is not kept is in `own`, which also gets what is needed on the way. Fails through
+ * the model. */
+footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own);
 void lowered_release(lowered *l); /* NULL is allowed */
 
 #endif

@@ -40,9 +40,10 @@ static sooth_status load(answerer *w, const char *path, int64_t batch, sooth_err
 static void print(const footprint *f)
 {
     const memory_use *u = f->use;
-    printf("ok\t%lld\t%lld", (long long)u->saved, (long long)u->live_before);
+    const memory_requests *r = u->requests;
+    printf("ok\t%lld\t%lld", (long long)r->saved, (long long)r->live_before);
     for (int i = 0; i <= PHASE_UPDATE; i++)
-        printf("\t%lld\t%lld", (long long)u->live_peak[i], (long long)u->live_end[i]);
+        printf("\t%lld\t%lld", (long long)r->live_peak[i], (long long)r->live_end[i]);
     printf("\t%lld\t%lld", (long long)u->allocated, (long long)u->reserved);
     for (int i = 0; i < MEMORY_PART_COUNT; i++)
         printf("\t%lld", (long long)u->parts[i]);
@@ -58,8 +59,9 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
     if (setjmp(w->model->fail.jump) == 0) {
         const program *p = lower(w->model, &where->lower, &a);
         work_list works = work_of_program(p, &a);
-        const lifetime *lifetimes = lifetimes_of(p, &w->model->net, &where->lower, footprint_rules(where), &a, &a);
-        footprint f = footprint_of(p, lifetimes, where, workspaces_of(p, &works, where, &a), &a);
+        const footprint_basis *basis =
+            footprint_basis_of(p, &w->model->net, &where->lower, footprint_key_of(where), &a, &a);
+        footprint f = footprint_of(basis, where, workspaces_of(p, &works, where, &a), NULL, NULL, &a);
         print(&f);
     }
     arena_free(&a);

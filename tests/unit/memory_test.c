@@ -177,12 +177,12 @@ static const memory_use *use_with(sooth_model *model, const lower_options *optio
         fail_msg("%s", error.message);
     program *p = lower(model, options, &room);
     lifetime_rules rules = lifetime_rules_of(version, false);
-    memory_question q = {.program = p,
-                         .lifetimes = lifetimes_of(p, &model->net, options, rules, &room, &room),
-                         .options = options,
-                         .version = version,
-                         .limit_bytes = limit};
-    return memory_of(&q, &room);
+    requests_question asked = {.program = p,
+                               .lifetimes = lifetimes_of(p, &model->net, options, rules, &room, &room),
+                               .options = options,
+                               .version = version};
+    memory_question q = {.requests = memory_requests_of(&asked, &room, &room), .limit_bytes = limit};
+    return memory_of(&q, &room, &room);
 }
 
 static const memory_use *use_of(sooth_model *model, const lower_options *options, int64_t limit)
@@ -197,17 +197,19 @@ static void weights_and_state_are_counted(void **state)
     int64_t weights = 4 * sooth_totals_of(model).params;
     lower_options options = {.mode = MODE_TRAIN};
     const memory_use *u = use_of(model, &options, INT64_MAX);
-    assert_true(u->live_before > 2 * weights && u->live_before < 2.1 * (double)weights); /* with momentum */
-    assert_true(u->live_end[PHASE_BACKWARD] - u->live_before >= weights);                /* a gradient for each */
-    assert_true(u->saved > 0 && u->live_peak[PHASE_FORWARD] >= u->live_before + u->saved);
+    assert_true(u->requests->live_before > 2 * weights &&
+                u->requests->live_before < 2.1 * (double)weights);                            /* with momentum */
+    assert_true(u->requests->live_end[PHASE_BACKWARD] - u->requests->live_before >= weights); /* a gradient for each */
+    assert_true(u->requests->saved > 0 &&
+                u->requests->live_peak[PHASE_FORWARD] >= u->requests->live_before + u->requests->saved);
     options.optimizer = OPTIMIZER_SGD;
-    int64_t without = use_of(model, &options, INT64_MAX)->live_before;
+    int64_t without = use_of(model, &options, INT64_MAX)->requests->live_before;
     assert_true(without < 1.1 * (double)weights);
     options.optimizer = OPTIMIZER_ADAM;
-    assert_true(use_of(model, &options, INT64_MAX)->live_before > 3 * weights);
+    assert_true(use_of(model, &options, INT64_MAX)->requests->live_before > 3 * weights);
     options = (lower_options){.mode = MODE_INFER};
     u = use_of(model, &options, INT64_MAX);
-    assert_true(u->saved == 0 && u->live_before < without * 1.1);
+    assert_true(u->requests->saved == 0 && u->requests->live_before < without * 1.1);
     sooth_free(model);
 }
 
@@ -246,7 +248,8 @@ static void softmax_kept_what_it_reads(void **state)
     sooth_model *model = model_of("zoo:vit_b_16", 4);
     lower_options options = {.mode = MODE_TRAIN, .explicit_attention = true};
     int64_t scores = (int64_t)4 * 12 * 197 * 197 * 4 * 12; /* of 12 heads in 12 layers */
-    assert_true(use_with(model, &options, INT64_MAX, 110)->saved - use_with(model, &options, INT64_MAX, 111)->saved ==
+    assert_true(use_with(model, &options, INT64_MAX, 110)->requests->saved -
+                    use_with(model, &options, INT64_MAX, 111)->requests->saved ==
                 scores);
     sooth_free(model);
 }
@@ -276,19 +279,45 @@ static void norms_in_place_keep_no_input(void **state)
     lower_options options = {.mode = MODE_TRAIN};
     const program *p = lower(model, &options, &room);
     lifetime_rules rules = lifetime_rules_of(112, false);
-    memory_question q = {.program = p,
-                         .lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room),
-                         .options = &options,
-                         .version = 112,
-                         .limit_bytes = INT64_MAX};
-    int64_t apart = memory_of(&q, &room)->saved;
+    requests_question q = {.program = p,
+                           .lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room),
+                           .options = &options,
+                           .version = 112};
+    int64_t apart = memory_requests_of(&q, &room, &room)->saved;
     rules.norms_in_place = true;
     q.lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room);
-    int64_t in_place = memory_of(&q, &room)->saved;
+    int64_t in_place = memory_requests_of(&q, &room, &room)->saved;
     /* Of a block whose convolutions write 1, 1 and 4 parts, 12 parts were kept: what convolutions wrote, and what norms and the sum in the
      * place of the last did. In place, norms write over convolutions, the sum beside them: 10 parts. */
     assert_true(in_place > apart * 0.8 && in_place < apart * 0.87);
     sooth_free(model);
+}
+
+/* Half of the requests are played before the copy, half by both. */
+static void a_copy_goes_on_as_the_original(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    allocation blocks[2][COUNT];
+    allocator *m[2] = {allocator_new(&room, INT64_MAX), NULL};
+    unsigned random = 1;
+    for (int i = 0; i < COUNT; i++) {
+        if (i == COUNT / 2) {
+            m[1] = allocator_copy(&room, m[0], INT64_MAX);
+            memcpy(blocks[1], blocks[0], sizeof blocks[0]);
+        }
+        random = random * 1103515245 + 12345;
+        for (int copy = 0; copy < 2 && m[copy]; copy++) {
+            blocks[copy][i] = allocator_take(m[copy], (int64_t)(random >> 8) * (i % 3 ? 1 : 40));
+            if (i % 4 == 3)
+                allocator_give(m[copy], blocks[copy][i - (int)(random >> 16) % 2]);
+        }
+        if (m[1])
+            assert_true(allocator_allocated(m[0]) == allocator_allocated(m[1]) &&
+                        allocator_reserved(m[0]) == allocator_reserved(m[1]) && blocks[0][i] == blocks[1][i]);
+    }
+    allocator_empty_cache(m[0]);
+    assert_true(allocator_reserved(m[0]) < allocator_reserved(m[1]));
 }
 
 static void a_limit_is_kept(void **state)
@@ -341,16 +370,18 @@ static void what_cannot_be_indexed_is_told(void **state)
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     lower_options options = {.precision = PRECISION_FP16};
-    assert_non_null(limit_reached(lower(model, &options, &room), STR("pt2.4-cu124")));
-    assert_null(limit_reached(lower(model, &options, &room), STR("pt2.9.1-cu128"))); /* cuDNN counts with 64 bits */
-    assert_null(limit_reached(lower(model, &options, &room), STR("")));
+    assert_non_null(limit_reached(lower(model, &options, &room), torch_version(STR("pt2.4-cu124"))));
+    assert_null(limit_reached(lower(model, &options, &room),
+                              torch_version(STR("pt2.9.1-cu128")))); /* cuDNN counts with 64 bits */
+    assert_null(limit_reached(lower(model, &options, &room), torch_version(STR(""))));
     lower_options last = {.precision = PRECISION_FP16, .layout = LAYOUT_NHWC};
-    assert_null(limit_reached(lower(model, &last, &room), STR("pt2.4-cu124"))); /* a part of the batch at a time */
-    assert_non_null(limit_reached(lower(model, &last, &room), STR("pt2.9.1-cu128")));
-    assert_non_null(limit_reached(lower(model, &last, &room), STR("pt1.12-cu113")));
+    assert_null(limit_reached(lower(model, &last, &room),
+                              torch_version(STR("pt2.4-cu124")))); /* a part of the batch at a time */
+    assert_non_null(limit_reached(lower(model, &last, &room), torch_version(STR("pt2.9.1-cu128"))));
+    assert_non_null(limit_reached(lower(model, &last, &room), torch_version(STR("pt1.12-cu113"))));
     assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 8}, &error), SOOTH_OK);
     model->fail.error = &error;
-    assert_null(limit_reached(lower(model, &options, &room), STR("pt1.10-cu113")));
+    assert_null(limit_reached(lower(model, &options, &room), torch_version(STR("pt1.10-cu113"))));
     sooth_free(model);
 }
 
@@ -367,17 +398,17 @@ static void sequences_are_counted_for_attention(void **state)
                 .inputs = operands,
                 .outputs = operands};
     program p = {.tensors = {&tensor, 1, 1}, .kernels = {&k, 1, 1}, .storage_count = 1};
-    assert_non_null(limit_reached(&p, STR("pt2.4-cu124")));
-    assert_non_null(limit_reached(&p, STR("pt2.9.1-cu128")));
+    assert_non_null(limit_reached(&p, torch_version(STR("pt2.4-cu124"))));
+    assert_non_null(limit_reached(&p, torch_version(STR("pt2.9.1-cu128"))));
     k.op = "_scaled_dot_product_efficient_attention";
-    assert_non_null(limit_reached(&p, STR("pt2.4-cu124")));
-    assert_null(limit_reached(&p, STR("pt2.9.1-cu128")));
+    assert_non_null(limit_reached(&p, torch_version(STR("pt2.4-cu124"))));
+    assert_null(limit_reached(&p, torch_version(STR("pt2.9.1-cu128"))));
     k.op = "cudnn_batch_norm";
-    assert_null(limit_reached(&p, STR("pt1.12-cu113")));
+    assert_null(limit_reached(&p, torch_version(STR("pt1.12-cu113"))));
     const int64_t many[] = {65536, 512, 8, 8};
     tensor.dims = many; /* 2^31 elements */
-    assert_non_null(limit_reached(&p, STR("pt1.12-cu113")));
-    assert_null(limit_reached(&p, STR("pt1.13-cu117")));
+    assert_non_null(limit_reached(&p, torch_version(STR("pt1.12-cu113"))));
+    assert_null(limit_reached(&p, torch_version(STR("pt1.13-cu117"))));
 }
 
 int main(void)
@@ -393,6 +424,7 @@ int main(void)
         cmocka_unit_test(huge_requests_are_refused),
         cmocka_unit_test(weights_and_state_are_counted),
         cmocka_unit_test(parts_sum_to_the_peak),
+        cmocka_unit_test(a_copy_goes_on_as_the_original),
         cmocka_unit_test(a_limit_is_kept),
         cmocka_unit_test(constants_that_ship_are_sound),
         cmocka_unit_test(versions_are_read),
