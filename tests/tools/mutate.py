@@ -42,7 +42,7 @@ SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+"
 # What looks at the build and not at what it computes.
 LEFT_OUT = {"interface"}
 # The directories of src/front that read the models of a list.
-READERS = {"jax": ["hlo"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
+READERS = {"jax": ["hlo"], "gguf": ["hf"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
            "onnx-nodes": ["onnx"], "onnx-contrib": ["onnx"], "keras": ["keras"], "tensorflow": ["tensorflow", "keras"]}
 COMPILE_TIMEOUT_S, MEMORY_LIMIT, FILE_LIMIT = 120, 12 << 30, 2 << 30
 
