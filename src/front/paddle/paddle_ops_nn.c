@@ -103,7 +103,9 @@ static void map_pool(emitter *e, const named_op *o, const char *unused)
     emit_window w = window_of(e, o, axes_in(o->type));
     bool is_max = !str_is(named_text(o, "pooling_type", "max"), "avg");
     bool is_adaptive = named_true(e, o, "adaptive"), is_one = true;
-    read_sizes(e, o, "ksize", w.kernel, w.axes, 1);
+    /* Paddle 3 has it under another name, but for pool2d, whose size is an input. */
+    bool is_named_ksize = named_ints(e, o, "ksize", (int64_t[3]){0}, 3) > 0;
+    read_sizes(e, o, is_named_ksize ? "ksize" : "kernel_size", w.kernel, w.axes, 1);
     for (int i = 0; i < w.axes; i++)
         is_one = is_one && w.kernel[i] == 1;
     if (named_true(e, o, "global_pooling") || (is_adaptive && is_one)) {

@@ -21,6 +21,9 @@ import listing  # noqa: E402
 ORIGIN = f"paddlepaddle {paddle.__version__}: shapes by running the layers, parameters of the layers, multiply-adds counted from both"
 
 
+TRANSPOSED = (nn.Conv1DTranspose, nn.Conv2DTranspose, nn.Conv3DTranspose)
+
+
 class Images(nn.Layer):
     shapes = [[2, 6, 33, 27]]
 
@@ -106,19 +109,79 @@ class Recurrent(nn.Layer):
         return z
 
 
+class Control(nn.Layer):
+    """Loops and branches that depend on data, one inside the other, and a list that grows."""
+    shapes = [[2, 6], [1]]
+    dtypes = ["float32", "int64"]
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.other = nn.Linear(6, 6), nn.Linear(6, 6, bias_attr=False)
+
+    def forward(self, x, n):
+        i = paddle.zeros([1], "int64")
+        while i < n:
+            x = F.relu(self.fc(x))
+            i = i + 1
+        if x.mean() > 0:
+            y = self.other(x)
+        else:
+            y = x * 2 - 1
+        total = paddle.zeros([2, 6])
+        k = paddle.zeros([1], "int64")
+        while k < n:
+            k = k + 1
+            if y.sum() > 1:
+                total = total + self.other(y)
+            else:
+                total = total - y
+        return x, y, total, i
+
+
+class Volumes(nn.Layer):
+    shapes = [[2, 4, 9, 8, 7], [2, 4, 30]]
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv3D(4, 6, (3, 1, 2), stride=(2, 1, 1), padding=(1, 0, 1)), nn.Conv3DTranspose(6, 3, 2, stride=2)
+        self.c, self.d = nn.Conv1D(4, 8, 5, padding=2, groups=2), nn.Conv1DTranspose(8, 4, 3, stride=2)
+
+    def forward(self, x, y):
+        v, w = self.a(x), self.c(y)
+        return (F.max_pool3d(v, 2, padding=(0, 1, 0)), F.avg_pool3d(v, 3, stride=2), self.b(v), F.adaptive_avg_pool3d(v, (2, 3, 1)), F.adaptive_max_pool1d(w, 4), F.avg_pool1d(w, 3),
+                self.d(w), F.interpolate(v, size=[3, 4, 5], mode="trilinear", data_format="NCDHW"), F.interpolate(w, size=[11], mode="linear", data_format="NCW"), F.dropout(w, 0.3, training=False), F.normalize(y, axis=1),
+                F.glu(y, 1), F.softmax(y))
+
+
+class Sizes(nn.Layer):
+    """Shapes that are read and computed with while the program runs."""
+    shapes = [[2, 3, 8, 10], [2, 4, 2]]
+    dtypes = ["float32", "int64"]
+
+    def forward(self, x, index):
+        h, w = paddle.shape(x)[2], paddle.shape(x)[3]
+        y = x.reshape([paddle.shape(x)[0], -1])
+        z = paddle.reshape(x, [2, 3, h * w])
+        grid = paddle.zeros([2, 5, 6, 2])
+        rows = x.reshape([6, 80])
+        return (y, z, paddle.expand(x[:, :, :1], [2, 3, h, w]), F.interpolate(x, size=[h * 2, w // 2], mode="bicubic"), F.grid_sample(x, grid),
+                paddle.meshgrid(paddle.arange(3), paddle.arange(4))[1], paddle.broadcast_to(index[:, :1], [2, 4, 2]), paddle.addmm(rows[:2, :3], rows[:2, :5], rows[:5, :3]),
+                paddle.triu(rows), paddle.sort(rows, 1), paddle.t(rows), paddle.unstack(x, 1)[1], paddle.chunk(x, 2, 3)[0])
+
+
 def macs_of(layer, inputs):
     """By hooks: convolutions and linear layers; products between activations are added by hand below."""
     total = [0]
 
     def count(module, args, out):
         weight = module.weight.shape
-        if isinstance(module, nn.Conv2D):
+        if isinstance(module, (nn.Conv1D, nn.Conv2D, nn.Conv3D)):
             total[0] += math.prod(out.shape) * math.prod(weight[1:])
-        elif isinstance(module, nn.Conv2DTranspose):
+        elif isinstance(module, TRANSPOSED):
             total[0] += math.prod(args[0].shape) * math.prod(weight[1:])
         else:
             total[0] += math.prod(out.shape) * weight[0]
-    hooks = [m.register_forward_post_hook(count) for m in layer.sublayers() if isinstance(m, (nn.Conv2D, nn.Conv2DTranspose, nn.Linear))]
+    hooks = [m.register_forward_post_hook(count) for m in layer.sublayers() if isinstance(m, (nn.Conv1D, nn.Conv2D, nn.Conv3D, nn.Linear, *TRANSPOSED))]
     layer(*inputs)
     for hook in hooks:
         hook.remove()
@@ -128,7 +191,7 @@ def macs_of(layer, inputs):
 def save(directory, suffix):
     """The models in one form."""
     entries = []
-    for make in (Images, Tokens, Elements, Moves, Recurrent):
+    for make in (Images, Tokens, Elements, Moves, Recurrent, Control, Volumes, Sizes):
         layer = make()
         layer.eval()
         for p in layer.parameters():
@@ -147,6 +210,10 @@ def save(directory, suffix):
                  "params": sum(math.prod(p.shape) for p in layer.parameters() if p.trainable), "predict": "together"}
         if make is Tokens:  # scores, their products with the values, and the two products behind
             entry["macs"] = macs_of(layer, inputs) + 3 * 4 * 12 * 12 * (4 + 6) + 2 * 3 * 24 * 16 * 12
+        elif make is Control:
+            entry["note"] = "how often what is inside runs depends on the input"
+        elif make is Sizes:
+            entry["note"] = "products of activations are not counted by hooks"
         elif make is not Recurrent:
             entry["macs"] = macs_of(layer, inputs)
         entries.append(entry)
