@@ -98,10 +98,12 @@ void check_model(const sooth_model *model)
         add(&sums.activation_bytes, layer.activation_bytes, "bytes of activations", layer.name);
         sums.unknown_layers += layer.macs == SOOTH_UNKNOWN || layer.flops == SOOTH_UNKNOWN;
     }
-    same(totals.params, sums.params, "parameters");
     same(totals.macs, sums.macs, "MACs");
     same(totals.flops, sums.flops, "FLOPs");
-    same(totals.weight_bytes, sums.weight_bytes, "bytes of weights");
+    if (sooth_layer_count(model)) { /* a file of weights alone has no layers */
+        same(totals.params, sums.params, "parameters");
+        same(totals.weight_bytes, sums.weight_bytes, "bytes of weights");
+    }
     same(totals.activation_bytes, sums.activation_bytes, "bytes of activations");
     same(totals.unknown_layers, sums.unknown_layers, "layers that are not known");
     same(totals.nodes, (int64_t)sooth_layer_count(model), "layers");
@@ -367,6 +369,8 @@ static void check_rows(const json_node *root, const char *list)
     static const char *const FIGURES[] = {"params", "macs", "flops", "weight_bytes", "activation_bytes"};
     const json_node *totals = json_get(root, "totals");
     int64_t sums[5] = {0};
+    if (!json_first(json_get(root, list))) /* weights alone */
+        return;
     for (const json_node *row = json_first(json_get(root, list)); row; row = row->next)
         for (int i = 0; i < 5; i++)
             add(&sums[i], json_int(json_get(row, FIGURES[i]), 0), FIGURES[i], list);

@@ -150,8 +150,9 @@ typedef struct sooth_info {
 } sooth_info;
 
 typedef struct sooth_totals {
-    int64_t params; /* trainable; without batch norm statistics and constant tables */
-    int64_t macs;   /* sum over the layers with known cost; see unknown_layers */
+    int64_t
+        params; /* trainable; without batch norm statistics and constant tables; all weights of a file without a network */
+    int64_t macs; /* sum over the layers with known cost; see unknown_layers */
     int64_t flops;
     int64_t weight_bytes;     /* all stored constants that layers read */
     int64_t activation_bytes; /* sum of the outputs that layers write; views write nothing */

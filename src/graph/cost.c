@@ -151,6 +151,25 @@ static void mark_weights(network *net)
     }
 }
 
+/* A file of weights and no network lists them as its outputs. */
+static void count_listed(sooth_model *model)
+{
+    network *net = &model->net;
+    sooth_totals *t = &net->totals;
+    for (int32_t i = 0; i < net->outputs.count; i++) {
+        const value *v = &net->values.items[net->outputs.items[i]];
+        if (!v->is_weight)
+            continue;
+        bool is_packed = v->tensor && v->tensor->packed_bytes > 0;
+        num elements = value_elements(net, v), bytes = is_packed ? v->tensor->packed_bytes : value_bytes(net, v);
+        if (!num_known(elements) || !num_known(bytes) || __builtin_add_overflow(t->params, elements, &t->params) ||
+            __builtin_add_overflow(t->weight_bytes, bytes, &t->weight_bytes))
+            fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+                      "the weights up to '%.*s' are more than can be counted (2^63); get the file again",
+                      STR_ARG(v->name));
+    }
+}
+
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
@@ -174,6 +193,8 @@ void cost_network(sooth_model *model)
         add_expression(net, sums.flops, cost->flops);
         add_expression(net, sums.activation_bytes, cost->activation_bytes);
     }
+    if (net->nodes.count == 0)
+        count_listed(model);
     net->totals.macs_text = text_of(net, sums.macs);
     net->totals.flops_text = text_of(net, sums.flops);
     net->totals.activation_bytes_text = text_of(net, sums.activation_bytes);

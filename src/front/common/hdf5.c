@@ -306,7 +306,7 @@ static void visit_link(visitor *v, const message *m, str path, int depth)
 
 static bool read_dataspace(const message *m, hdf5_dataset *d)
 {
-    uint64_t version = m->size > 4 ? m->bytes[0] : 0, rank = m->size > 4 ? m->bytes[1] : 0;
+    uint64_t version = m->size >= 4 ? m->bytes[0] : 0, rank = m->size >= 4 ? m->bytes[1] : 0;
     uint64_t at = version == 1 ? 8 : 4;
     if ((version != 1 && version != 2) || rank > 32 || at + 8 * rank > m->size)
         return false;

@@ -145,6 +145,12 @@ def main():
             entries.append({"file": f"{name}.tfjs.json"} | entry | {"values": values, "predict": "no"})
             given = [listing.tensor(np.dtype(dtype).name, shape) for shape, dtype in inputs]
             entries.append({"file": saved(name, function, inputs, directory), "inputs": given, "outputs": outputs} | entry)
+        # Loops and branches as TensorFlow 1 wrote them: Enter, Switch, Merge, NextIteration, Exit between the other nodes.
+        tf.compat.v1.disable_control_flow_v2()
+        for name, (function, inputs) in tensorflow_graphs.frames().items():
+            _, values, _, _ = graph_entry(name, function, inputs, directory)
+            entries.append({"file": f"{name}.pb", "values": values})
+            entries.append({"file": f"{name}.pbtxt", "values": values, "predict": "no"})
         listing.write("tensorflow", f"tensorflow {tf.__version__}; tests/models/make/tensorflow.py", entries, directory)
 
 

@@ -107,6 +107,23 @@ def recurrent(x):  # (5, 2, 7)
     return [cell.h, cell.cs, block.h, gru.h]
 
 
+def old_control(x, n):  # (3, 4), int32 ()
+    def step(k, v, last):
+        return k + 1, tf.tanh(tf.matmul(v, zeros(4, 4)) + last), v
+    _, turned, last = tf.while_loop(lambda k, v, u: k < n, step, (0, x, x))
+    _, both, _ = tf.while_loop(lambda k, v, u: tf.logical_and(k < 7, tf.reduce_sum(v) < 1e9), step, (0, x, x))
+    _, _, nested = tf.while_loop(lambda i, k, v: i < 2, lambda i, k, v: (i + 1, k, tf.while_loop(lambda j, w: j < 3, lambda j, w: (j + 1, w * 2), (0, v))[1]), (0, 0, x))
+    read = tf.TensorArray(tf.float32, 3, element_shape=[4]).unstack(x)
+    rows = tf.TensorArray(tf.float32, 3, element_shape=[4])
+    rows = tf.while_loop(lambda k, a: k < 3, lambda k, a: (k + 1, a.write(k, read.read(k) * 2)), (0, rows))[1]
+    kept = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.nn.relu(x), lambda: x * 2)
+    return [turned, last, both, nested, rows.stack(), rows.size(), kept, tf.map_fn(lambda row: row + 1, x)]
+
+
+def frames():
+    return {"frames": (old_control, [((3, 4), np.float32), ((), np.int32)])}
+
+
 def graphs():
     image = (IMAGE, np.float32)
     return {
