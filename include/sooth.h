@@ -430,6 +430,19 @@ typedef struct sooth_prediction_totals {
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 
+/* Where the GPU's peak goes: losses in percent of the latency. They and compute_share sum to 100. NAN if the peak is
+ * unknown. `other` is negative where Winograd's algorithm multiplies less than is counted. doc/survey.md has the
+ * formula of each. */
+typedef struct sooth_losses {
+    double launch;    /* the GPU waits for the host */
+    double memory;    /* memory-bound kernels wait for DRAM */
+    double units;     /* kernels run on slower units than the peak's, such as those other than tensor cores */
+    double waves;     /* thread blocks do not fill the last wave */
+    double alignment; /* tiles of products are padded */
+    double other;     /* what is left of compute-bound kernels */
+} sooth_losses;
+SOOTH_API sooth_losses sooth_prediction_losses(const sooth_prediction *prediction);
+
 /* Peak memory of a pass or training step, as nvidia-smi shows it: tensors, workspaces, what PyTorch's caching
  * allocator holds beyond them, and the driver's context. Every request is simulated. All zero if it was not
  * requested. */
@@ -623,6 +636,82 @@ SOOTH_API sooth_mig_placed sooth_mig_placed_at(const sooth_mig_plan *plan, size_
  * configuration without a layout. */
 SOOTH_API sooth_status sooth_mig_plan_report(const sooth_mig_plan *plan, const sooth_report_options *options,
                                              char **text, size_t *size, sooth_error *error);
+
+/* ---- surveys: many networks on many GPUs ---------------------------------------------------------------------- */
+
+/* Predicts every combination of networks, GPUs, batches and settings. Each network is loaded once; networks are shared
+ * out among threads. The answer is the same for any number of threads.
+ *
+ *     sooth_survey_network networks[] = {{.graph = "zoo:resnet50"}, {.graph = "model.onnx"}};
+ *     const sooth_gpu *gpus[] = {a100, t4};
+ *     int64_t batches[] = {1, 32};
+ *     sooth_survey_options options = {.networks = networks, .network_count = 2, .gpus = gpus, .gpu_count = 2,
+ *                                     .batches = batches, .batch_count = 2};
+ *     sooth_survey *survey;
+ *     if (sooth_survey_make(&options, &survey, &error) == SOOTH_OK)
+ *         for (size_t i = 0; i < sooth_survey_row_count(survey); i++)
+ *             printf("%s: %.1f %%\n", sooth_survey_row_at(survey, i).name, sooth_survey_row_at(survey, i).utilization);
+ *     sooth_survey_free(survey);
+ */
+typedef struct sooth_survey_network {
+    const char *graph; /* path of a model, or zoo:NAME */
+    const char *name;  /* for reports; NULL: from the path, without folder and ending */
+    double accuracy;   /* for reports; has_accuracy says whether it is known */
+    bool has_accuracy;
+} sooth_survey_network;
+
+typedef struct sooth_survey_options {
+    const sooth_survey_network *networks;
+    size_t network_count;
+    const sooth_gpu *const *gpus;
+    size_t gpu_count;
+    const int64_t *batches; /* each at least 1 */
+    size_t batch_count;
+    /* Names as in sooth_predict_options; NULL: the one of `settings`. */
+    const char *const *precisions, *const *layouts, *const *runtimes;
+    size_t precision_count, layout_count, runtime_count;
+    sooth_predict_options settings; /* everything else; its gpu and device are ignored */
+    size_t threads;                 /* 0: one for each core */
+    /* File that keeps the rows of finished networks: the same survey, started again, continues there. NULL: none.
+     * SOOTH_ERROR_USAGE: it belongs to another survey. The caller removes it when it has the answer. */
+    const char *journal;
+    /* Called now and then with the number of finished networks. Returning false stops: SOOTH_ANSWER_NO. May be NULL. */
+    bool (*progress)(void *context, size_t done, size_t count, double seconds);
+    void *context;
+} sooth_survey_options;
+
+typedef struct sooth_survey_row {
+    const char *name, *graph, *gpu, *precision, *layout, *runtime;
+    int64_t batch;
+    sooth_interval latency_ms, energy_j;
+    sooth_interval memory_mib; /* NAN unless settings.memory */
+    double throughput_per_s;
+    double device_ms, host_ms; /* as in sooth_prediction_totals */
+    int64_t params, macs;      /* of the pass */
+    int64_t flops;
+    double utilization, dram_utilization, occupancy; /* in percent */
+    sooth_losses lost;                               /* sums to 100 with the utilization */
+    double accuracy;                                 /* NAN: unknown */
+    const char *error;                               /* why there is no prediction; "" if there is one */
+} sooth_survey_row;
+
+typedef struct sooth_survey sooth_survey;
+/* A network that cannot be predicted has rows with an error and does not stop the others. A failure of the system
+ * does: SOOTH_ERROR_SYSTEM. The caller owns the survey; on failure it is NULL. */
+SOOTH_API sooth_status sooth_survey_make(const sooth_survey_options *options, sooth_survey **survey,
+                                         sooth_error *error);
+SOOTH_API void sooth_survey_free(sooth_survey *survey); /* NULL is allowed */
+/* Rows by network, then batch, precision, layout, runtime, GPU, in the order of the options. */
+SOOTH_API size_t sooth_survey_row_count(const sooth_survey *survey);
+SOOTH_API sooth_survey_row sooth_survey_row_at(const sooth_survey *survey, size_t index);
+/* What all rows have in common: the mode ("infer", "train" …), and the weights as in sooth_prediction_totals. */
+SOOTH_API const char *sooth_survey_mode(const sooth_survey *survey);
+SOOTH_API const char *sooth_survey_weights(const sooth_survey *survey);
+
+/* Writes what `sooth survey` prints: table, JSON, CSV or HTML. The caller frees *text with free(). options may be
+ * NULL. */
+SOOTH_API sooth_status sooth_survey_report(const sooth_survey *survey, const sooth_report_options *options,
+                                           char **text, size_t *size, sooth_error *error);
 
 #ifdef __cplusplus
 }

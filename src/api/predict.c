@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 #include "device/mig.h"
 #include "predict/answer.h"
+#include "predict/losses.h"
 #include "predict/source.h"
 
 #include <math.h>
@@ -255,6 +256,11 @@ void sooth_prediction_free(sooth_prediction *prediction)
 sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
 {
     return prediction->totals;
+}
+
+sooth_losses sooth_prediction_losses(const sooth_prediction *prediction)
+{
+    return losses_of(prediction);
 }
 
 /* The launched kernel with this index in the program, or the first behind it: views launch nothing. */

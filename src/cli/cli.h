@@ -14,6 +14,7 @@ int inspect_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int predict_main(int argc, char **argv);
 int mig_main(int argc, char **argv);
+int survey_main(int argc, char **argv);
 int gpus_main(int argc, char **argv);
 int zoo_main(int argc, char **argv);
 int eval_main(int argc, char **argv);

@@ -239,6 +239,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
         .reason = chosen->reason,
         .tile_m = chosen->tile_m,
         .tile_n = chosen->tile_n,
+        .uses_tensor_cores = chosen->uses_tensor_cores,
         .blocks = chosen->blocks,
         .waves = chosen->waves,
         .wave_efficiency = chosen->wave_efficiency,

@@ -32,6 +32,7 @@ typedef struct kernel_figures {
     const char *reason;    /* why that one */
     int64_t gemm[4];       /* batch, m, n, k; 0 if it is no product */
     int32_t tile_m, tile_n; /* 0 if it is no product */
+    bool uses_tensor_cores; /* of products */
     double blocks, waves;   /* thread blocks, and rounds of them over the multiprocessors */
     double wave_efficiency; /* blocks by the room of the rounds they need, 0 to 1 */
     double occupancy;       /* resident threads by the most that fit, 0 to 1 */

@@ -1,0 +1,216 @@
+/* survey.c: `sooth survey`: how well GPUs are used by many networks. Reads which networks, GPUs, batches and settings;
+ * the survey itself is the library's. */
+#include "cli/lock.h"
+#include "cli/predict_args.h"
+#include "cli/survey_inputs.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Data-centre and desktop GPUs of three generations: what people choose from. */
+static const char DEFAULT_GPUS[] = "t4,rtx-3090,a100-sxm4-40gb,l4,rtx-4090,h100-sxm5-80gb";
+static const char DEFAULT_BATCHES[] = "1,8,64";
+
+static const char *const FORMATS[] = {"table", "json", "csv", "html", NULL};
+static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_HTML};
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth survey [MODEL|DIRECTORY|LIST.csv]... [OPTION]...\n\n"
+         "Predicts how much of each GPU's peak every network uses, and where the rest goes. Without operands: the\n"
+         "networks of the zoo. LIST.csv has a column 'graph' (paths relative to the list, or zoo:NAME) and may have\n"
+         "'name' and 'accuracy'.\n\nOptions:");
+    options_help(options, count);
+    puts("\nA network that cannot be predicted has an error in its rows and does not stop the others. With -o FILE,\n"
+         "finished networks are kept in FILE.part: started again, the survey continues there.\n\n"
+         "Examples:\n"
+         "  sooth survey --gpu t4,h100 --batch 1,32\n"
+         "  sooth survey models/ --accuracy imagenet.csv --format html -o survey.html");
+}
+
+typedef struct survey_args {
+    const char *gpus, *batches, *precisions, *layouts, *runtimes, *accuracy, *output, *weights;
+    int format;
+    sooth_predict_options settings;
+} survey_args;
+
+static bool show_progress(void *context, size_t done, size_t count, double seconds)
+{
+    (void)context;
+    double left = done ? seconds * (double)(count - done) / (double)done : 0;
+    fprintf(stderr, "\r  %zu of %zu networks, %.0f s, %.0f s left %s", done, count, seconds, left,
+            done == count ? "\n" : "");
+    return true;
+}
+
+static int write_survey(const survey_args *args, const sooth_survey *survey)
+{
+    sooth_report_options report = {.format = FORMAT_OF[args->format]};
+    if (!args->output && report.format == SOOTH_FORMAT_TABLE)
+        fit_terminal(&report);
+    sooth_error error;
+    char *text;
+    size_t size;
+    if (sooth_survey_report(survey, &report, &text, &size, &error) != SOOTH_OK)
+        return cli_fail(error.code, "survey", "%s", error.message);
+    int code = cli_write(args->output, text, size);
+    free(text);
+    return code;
+}
+
+/* Rows without a prediction: the answer is there, but not all of it. */
+static int tell_failed(const sooth_survey *survey)
+{
+    size_t failed = 0, count = sooth_survey_row_count(survey), first = count;
+    for (size_t i = 0; i < count; i++)
+        if (*sooth_survey_row_at(survey, i).error)
+            first = failed++ ? first : i;
+    if (!failed)
+        return SOOTH_OK;
+    sooth_survey_row row = sooth_survey_row_at(survey, first);
+    return cli_fail(SOOTH_ANSWER_NO, "survey", "%zu of %zu rows have no prediction; the first is %s on %s: %s", failed,
+                    count, row.name, row.gpu, row.error);
+}
+
+static int make_survey(const survey_args *args, sooth_survey_options *options)
+{
+    char journal[4096];
+    bool keeps = args->output && strcmp(args->output, "-") != 0;
+    output_lock lock = {.file = -1};
+    if (keeps) {
+        if (snprintf(journal, sizeof journal, "%s.part", args->output) >= (int)sizeof journal)
+            return cli_usage("survey", "the path of -o is too long");
+        int code = lock_take(&lock, args->output);
+        if (code != SOOTH_OK)
+            return code;
+        options->journal = journal;
+    }
+    if (isatty(STDERR_FILENO))
+        options->progress = show_progress;
+    sooth_error error;
+    sooth_survey *survey;
+    sooth_status status = sooth_survey_make(options, &survey, &error);
+    int code = status == SOOTH_OK            ? write_survey(args, survey)
+               : status == SOOTH_ERROR_USAGE ? cli_usage("survey", "%s", error.message)
+                                             : cli_fail(status, "survey", "%s", error.message);
+    if (code == SOOTH_OK && keeps)
+        unlink(journal);
+    if (code == SOOTH_OK)
+        code = tell_failed(survey);
+    sooth_survey_free(survey);
+    lock_release(&lock);
+    return code;
+}
+
+static int run(const survey_args *args, int operand_count, char **operands, sooth_gpus *gpus,
+               const sooth_predictor *predictor)
+{
+    survey_inputs inputs;
+    int code = survey_inputs_read(&inputs, operands, operand_count, args->accuracy);
+    if (code == SOOTH_OK)
+        code = survey_lists_read(&inputs, gpus, args->gpus ? args->gpus : DEFAULT_GPUS,
+                                 args->batches ? args->batches : DEFAULT_BATCHES);
+    if (code == SOOTH_OK) {
+        sooth_survey_options options = inputs.options;
+        options.settings = args->settings;
+        options.settings.predictor = predictor;
+        code = survey_names_read(&inputs, args->precisions, &options.precisions, &options.precision_count);
+        if (code == SOOTH_OK)
+            code = survey_names_read(&inputs, args->layouts, &options.layouts, &options.layout_count);
+        if (code == SOOTH_OK)
+            code = survey_names_read(&inputs, args->runtimes, &options.runtimes, &options.runtime_count);
+        if (code == SOOTH_OK)
+            code = make_survey(args, &options);
+    }
+    survey_inputs_free(&inputs);
+    return code;
+}
+
+static int with_resources(const survey_args *args, int operand_count, char **operands)
+{
+    sooth_error error;
+    sooth_predictor *predictor = NULL;
+    sooth_gpus *gpus;
+    if (args->weights && sooth_predictor_open(args->weights, &predictor, &error) != SOOTH_OK)
+        return cli_fail(error.code, args->weights, "%s", error.message);
+    int code = cli_open_gpus(&gpus);
+    if (code == SOOTH_OK) {
+        code = run(args, operand_count, operands, gpus, predictor);
+        sooth_gpus_free(gpus);
+    }
+    sooth_predictor_free(predictor);
+    return code;
+}
+
+int survey_main(int argc, char **argv)
+{
+    survey_args args = {0};
+    bool memory = false;
+    const option options[] = {
+        {.name = "gpu",
+         .kind = OPTION_TEXT,
+         .target = &args.gpus,
+         .argument = "NAME,...",
+         .help = "GPUs, or paths of GPU files; six GPUs of three generations by default"},
+        {.name = "batch",
+         .kind = OPTION_TEXT,
+         .target = &args.batches,
+         .argument = "N,...",
+         .help = "batch sizes; 1,8,64 by default"},
+        {.name = "precision",
+         .kind = OPTION_TEXT,
+         .target = &args.precisions,
+         .argument = "NAME,...",
+         .help = "precisions as in `sooth predict`; amp by default"},
+        {.name = "layout",
+         .kind = OPTION_TEXT,
+         .target = &args.layouts,
+         .argument = "NAME,...",
+         .help = "nchw (default), nhwc"},
+        {.name = "runtime",
+         .kind = OPTION_TEXT,
+         .target = &args.runtimes,
+         .argument = "NAME,...",
+         .help = "eager (default), inductor, engine"},
+        {.name = "mode",
+         .kind = OPTION_TEXT,
+         .target = &args.settings.mode,
+         .argument = "NAME",
+         .help = "infer (default), train, train-forward"},
+        {.name = "optimizer",
+         .kind = OPTION_TEXT,
+         .target = &args.settings.optimizer,
+         .argument = "NAME",
+         .help = "optimizer of training"},
+        {.name = "stack",
+         .kind = OPTION_TEXT,
+         .target = &args.settings.stack,
+         .argument = "NAME",
+         .help = "software version, such as pt2.4-cu124"},
+        {.name = "memory",
+         .kind = OPTION_FLAG,
+         .target = &memory,
+         .help = "also predict memory (columns of CSV and JSON)"},
+        {.name = "accuracy",
+         .kind = OPTION_TEXT,
+         .target = &args.accuracy,
+         .argument = "FILE.csv",
+         .help = "table with the columns name (or graph) and accuracy, joined to the networks"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &args.format,
+         .argument = "table|json|csv|html",
+         .choices = FORMATS,
+         .help = "output format; html is a page with charts"},
+        WEIGHTS_OPTION(&args.weights),
+        OUTPUT_OPTION(&args.output),
+    };
+    int code;
+    if (options_done("survey", options, sizeof options / sizeof *options, &argc, argv, help, &code))
+        return code;
+    args.settings.memory = memory;
+    return with_resources(&args, argc - 1, argv + 1);
+}

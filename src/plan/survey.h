@@ -1,0 +1,37 @@
+/* survey.h: a survey while it is made and when it is done. */
+#ifndef SOOTH_PLAN_SURVEY_H
+#define SOOTH_PLAN_SURVEY_H
+
+#include "base/arena.h"
+
+struct sooth_survey {
+    arena arena;
+    fail fail;
+    const char *mode, *weights;
+    sooth_survey_row *rows; /* all_rows(), those of a network together */
+    size_t row_count, rows_of_network;
+    char *errors; /* ERROR_ROOM bytes for each row that has one, by row; NULL: none */
+};
+
+enum { SURVEY_ERROR_ROOM = 320 };
+
+/* ---- the journal: rows of finished networks on disk (survey_journal.c) ------------------------------------------- */
+
+/* 1. The first line is "sooth survey 1 HASH": the hash covers everything that the rows depend on: networks with size
+ *    and time of their files, GPUs, batches, settings, the version.
+ * 2. Every further line is a network: "INDEX FIELDS... CRC\n". Numbers are hexadecimal floats, so nothing is lost;
+ *    an error is percent-encoded. CRC-32 covers what precedes it.
+ * 3. A line that is torn or damaged is dropped, and so is what follows it: those networks are predicted again. */
+typedef struct survey_journal {
+    int file; /* -1: none is kept */
+    fail *fail;
+    const char *path;
+} survey_journal;
+
+/* Opens or creates the journal and marks the networks whose rows it has in `is_done`. Fails through s->fail. */
+void survey_journal_open(survey_journal *j, const sooth_survey_options *o, sooth_survey *s, bool *is_done);
+/* Appends the rows of one network. 0, or errno. */
+int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t network);
+void survey_journal_close(survey_journal *j);
+
+#endif

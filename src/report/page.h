@@ -1,0 +1,23 @@
+/* page.h: what all HTML pages share: style, light and dark; tables that sort; cards; the numbers of SVG. Pages need
+ * nothing from elsewhere and are well-formed XML. */
+#ifndef SOOTH_REPORT_PAGE_H
+#define SOOTH_REPORT_PAGE_H
+
+#include "report/text.h"
+
+/* The caller writes the title after page_open, and the heading (inside h1) after page_begin_body. `more_style` adds to
+ * the style that all pages share; it may be "". */
+void page_open(text *t);
+void page_begin_body(text *t, const char *more_style);
+/* The script that sorts tables, and the end. */
+void page_close(text *t);
+
+/* name="12.34", with a decimal point in any locale. */
+void page_coordinate(text *t, const char *name, double x);
+void page_cell(text *t, const char *s);
+/* A number as people read it (`shown`), and the value it is sorted by. */
+void page_number_cell(text *t, double x, const char *shown);
+void page_card(text *t, const char *name, const char *value, const char *note);
+const char *page_percent(char room[NUMBER_ROOM], double x); /* "12.3 %"; "?" if it is not finite */
+
+#endif
