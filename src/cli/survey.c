@@ -60,8 +60,8 @@ static int write_survey(const survey_args *args, const sooth_survey *survey)
     return code;
 }
 
-/* Rows without a prediction: the answer is there, but not all of it. */
-static int tell_failed(const sooth_survey *survey)
+/* Rows without a prediction: the answer is there, but not all of it. The table lists them itself. */
+static int tell_failed(const survey_args *args, const sooth_survey *survey)
 {
     size_t failed = 0, count = sooth_survey_row_count(survey), first = count;
     for (size_t i = 0; i < count; i++)
@@ -69,6 +69,8 @@ static int tell_failed(const sooth_survey *survey)
             first = failed++ ? first : i;
     if (!failed)
         return SOOTH_OK;
+    if (FORMAT_OF[args->format] == SOOTH_FORMAT_TABLE)
+        return SOOTH_ANSWER_NO;
     sooth_survey_row row = sooth_survey_row_at(survey, first);
     return cli_fail(SOOTH_ANSWER_NO, "survey", "%zu of %zu rows have no prediction; the first is %s on %s: %s", failed,
                     count, row.name, row.gpu, row.error);
@@ -98,7 +100,7 @@ static int make_survey(const survey_args *args, sooth_survey_options *options)
     if (code == SOOTH_OK && keeps)
         unlink(journal);
     if (code == SOOTH_OK)
-        code = tell_failed(survey);
+        code = tell_failed(args, survey);
     sooth_survey_free(survey);
     lock_release(&lock);
     return code;
