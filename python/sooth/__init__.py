@@ -13,6 +13,7 @@
 from ._errors import AnswerIsNo, InputError, SoothError, SystemFailure, UnsupportedError, UsageError
 from ._model import Model, gpus, load, version, zoo
 from ._prediction import MigPlan, Prediction, Rows
+from ._survey import Survey, predict_many, survey
 from ._torch import export, predict
 
 __version__ = version()
@@ -25,6 +26,7 @@ __all__ = [
     "Prediction",
     "Rows",
     "SoothError",
+    "Survey",
     "SystemFailure",
     "UnsupportedError",
     "UsageError",
@@ -32,6 +34,8 @@ __all__ = [
     "gpus",
     "load",
     "predict",
+    "predict_many",
+    "survey",
     "version",
     "zoo",
 ]

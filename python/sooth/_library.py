@@ -101,6 +101,37 @@ class MigOptions(ctypes.Structure):
     ]
 
 
+class SurveyNetwork(ctypes.Structure):
+    _fields_ = [
+        ("graph", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("accuracy", ctypes.c_double),
+        ("has_accuracy", ctypes.c_bool),
+    ]
+
+
+class SurveyOptions(ctypes.Structure):
+    _fields_ = [
+        ("networks", ctypes.POINTER(SurveyNetwork)),
+        ("network_count", ctypes.c_size_t),
+        ("gpus", ctypes.POINTER(ctypes.c_void_p)),
+        ("gpu_count", ctypes.c_size_t),
+        ("batches", ctypes.POINTER(ctypes.c_int64)),
+        ("batch_count", ctypes.c_size_t),
+        ("precisions", ctypes.POINTER(ctypes.c_char_p)),
+        ("layouts", ctypes.POINTER(ctypes.c_char_p)),
+        ("runtimes", ctypes.POINTER(ctypes.c_char_p)),
+        ("precision_count", ctypes.c_size_t),
+        ("layout_count", ctypes.c_size_t),
+        ("runtime_count", ctypes.c_size_t),
+        ("settings", PredictOptions),
+        ("threads", ctypes.c_size_t),
+        ("journal", ctypes.c_char_p),
+        ("progress", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+    ]
+
+
 #: The structures by their names in sooth.h.
 STRUCTURES = {
     "sooth_error": Error,
@@ -111,6 +142,8 @@ STRUCTURES = {
     "sooth_predict_options": PredictOptions,
     "sooth_mig_workload": MigWorkload,
     "sooth_mig_options": MigOptions,
+    "sooth_survey_network": SurveyNetwork,
+    "sooth_survey_options": SurveyOptions,
 }
 
 FORMAT_TABLE, FORMAT_JSON = 0, 1
@@ -178,6 +211,9 @@ def _declare(library: ctypes.CDLL) -> None:
         ),
         "sooth_mig_plan_free": (None, [pointer]),
         "sooth_mig_plan_report": (status, [pointer, report, out, size, error]),
+        "sooth_survey_make": (status, [ctypes.POINTER(SurveyOptions), out, error]),
+        "sooth_survey_free": (None, [pointer]),
+        "sooth_survey_report": (status, [pointer, report, out, size, error]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)

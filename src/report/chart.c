@@ -30,6 +30,13 @@ void chart_widen(chart_axis *axis, double value)
     axis->high = fmax(axis->high, value);
 }
 
+/* 1, 2 or 5 times a power of ten, so that about six steps cover the axis. */
+static double tick_step(double extent)
+{
+    double step = pow(10, floor(log10(extent / 6)));
+    return extent / step > 30 ? step * 5 : extent / step > 12 ? step * 2 : step;
+}
+
 /* Ends on round numbers. */
 static void settle(chart_axis *axis)
 {
@@ -42,9 +49,13 @@ static void settle(chart_axis *axis)
         axis->high = pow(10, ceil(log10(axis->high) - 1e-9));
         if (axis->high <= axis->low)
             axis->high = axis->low * 10;
-    } else if (axis->high <= axis->low) {
-        axis->high = axis->low + 1;
+        return;
     }
+    if (axis->high <= axis->low)
+        axis->high = axis->low + 1;
+    double step = tick_step(axis->high - axis->low);
+    axis->low = floor(axis->low / step + 1e-9) * step;
+    axis->high = ceil(axis->high / step - 1e-9) * step;
 }
 
 static double along(const chart_axis *a, double value)
@@ -62,13 +73,6 @@ static double at_x(const chart *c, double x)
 static double at_y(const chart *c, double y)
 {
     return HEIGHT - BOTTOM - along(&c->y, y) * (HEIGHT - TOP - BOTTOM);
-}
-
-/* 1, 2 or 5 times a power of ten, so that about six steps cover the axis. */
-static double tick_step(double extent)
-{
-    double step = pow(10, floor(log10(extent / 6)));
-    return extent / step > 30 ? step * 5 : extent / step > 12 ? step * 2 : step;
 }
 
 static size_t ticks_of(const chart_axis *a, double ticks[MOST_TICKS])
