@@ -101,6 +101,16 @@ class MigOptions(ctypes.Structure):
     ]
 
 
+class ZooParameter(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("value", ctypes.c_char_p),
+        ("summary", ctypes.c_char_p),
+        ("least", ctypes.c_int64),
+        ("most", ctypes.c_int64),
+    ]
+
+
 class SurveyNetwork(ctypes.Structure):
     _fields_ = [
         ("graph", ctypes.c_char_p),
@@ -142,6 +152,7 @@ STRUCTURES = {
     "sooth_predict_options": PredictOptions,
     "sooth_mig_workload": MigWorkload,
     "sooth_mig_options": MigOptions,
+    "sooth_zoo_parameter": ZooParameter,
     "sooth_survey_network": SurveyNetwork,
     "sooth_survey_options": SurveyOptions,
 }
@@ -201,6 +212,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "sooth_prediction_report": (status, [out, ctypes.c_size_t, report, out, size, error]),
         "sooth_predict_choice": (text, [text, ctypes.c_size_t]),
         "sooth_zoo_name": (text, [ctypes.c_size_t]),
+        "sooth_zoo_parameter_at": (ZooParameter, [ctypes.c_size_t, ctypes.c_size_t]),
         "sooth_gpus_open": (status, [text, out, error]),
         "sooth_gpus_find": (status, [pointer, text, out, error]),
         "sooth_gpus_free": (None, [pointer]),

@@ -68,7 +68,7 @@ static uint64_t identity_of(const sooth_survey_options *o, const sooth_survey *s
     const sooth_predict_options *p = &o->settings;
     hash = mix_text(mix_text(mix_text(mix_text(hash, s->mode), p->optimizer), p->stack), p->mig);
     hash = mix_number(mix_number(hash, p->power_limit_w), p->memory);
-    return mix_number(hash, p->predictor != NULL); /* weights of one's own: the caller keeps them the same */
+    return mix_text(hash, s->weights);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
