@@ -255,16 +255,19 @@ SOOTH_API sooth_status sooth_report(const sooth_model *model, const sooth_report
  * free(). */
 SOOTH_API sooth_status sooth_write_onnx(const sooth_model *model, void **bytes, size_t *size, sooth_error *error);
 
-/* Networks that "zoo:NAME" builds, and a summary of each; NULL after the last. */
+/* What "zoo:NAME" builds, and a summary of each; NULL after the last. Networks come first, then families. */
 SOOTH_API const char *sooth_zoo_name(size_t index);
 SOOTH_API const char *sooth_zoo_summary(size_t index);
+/* The family of a network and the parameters that make it, "resnet?depth=50"; NULL for a family. */
+SOOTH_API const char *sooth_zoo_definition(size_t index);
 
-/* A parameter of such a network. Its value is a number if `most` is not 0, else a text. */
+/* A parameter of a family. Its value is a number if `most` is not 0, else a text. Networks have the parameters of their
+ * family; they are listed here only if the network is the family with all defaults. */
 typedef struct sooth_zoo_parameter {
     const char *name;  /* NULL after the last */
     const char *value; /* default */
     const char *summary;
-    int64_t least, most;
+    double least, most;
 } sooth_zoo_parameter;
 SOOTH_API sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index);
 

@@ -38,6 +38,21 @@ static bool read_number(str text, int64_t *number)
     return true;
 }
 
+/* "0.75" in thousandths: at most three digits behind the point. */
+static bool read_decimal(str text, int64_t *thousandths)
+{
+    enum { MOST_BEFORE = 9, MOST_BEHIND = 3 };
+    str rest = text, before = cut(&rest, '.');
+    int64_t behind = 0;
+    if (before.len > MOST_BEFORE || rest.len > MOST_BEHIND || !read_number(before, thousandths) ||
+        (rest.len ? !read_number(rest, &behind) : before.len != text.len))
+        return false;
+    for (size_t i = rest.len; i < MOST_BEHIND; i++)
+        behind *= 10;
+    *thousandths = *thousandths * 1000 + behind;
+    return true;
+}
+
 void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *format, ...)
 {
     char reason[256];
@@ -58,43 +73,42 @@ static void set(builder *b, zoo_arguments *a, int index, str value)
     a->texts[index] = value;
     if (p->most == 0)
         return;
-    if (!read_number(value, &a->numbers[index]))
-        zoo_refuse(b, a, index, "a number from %lld to %lld is needed", (long long)p->least, (long long)p->most);
+    double unit = p->is_decimal ? 1000 : 1, least = (double)p->least / unit, most = (double)p->most / unit;
+    if (!(p->is_decimal ? read_decimal : read_number)(value, &a->numbers[index]))
+        zoo_refuse(b, a, index, "a number from %.10g to %.10g is needed%s", least, most,
+                   p->is_decimal ? ", with at most three digits behind the point" : "");
     if (a->numbers[index] < p->least || a->numbers[index] > p->most)
-        zoo_refuse(b, a, index, "it must be from %lld to %lld", (long long)p->least, (long long)p->most);
+        zoo_refuse(b, a, index, "it must be from %.10g to %.10g", least, most);
+}
+
+double zoo_decimal(const zoo_arguments *a, int index)
+{
+    return (double)a->numbers[index] / 1000;
 }
 
 /* The index of the parameter of that name. */
-static int find(builder *b, const zoo_entry *entry, str key)
+static int find(builder *b, const zoo_arguments *a, str key)
 {
+    const zoo_parameter *parameters = a->entry->parameters;
     nearest near = nearest_to(key);
-    for (int i = 0; entry->parameters[i].name; i++) {
-        if (str_is(key, entry->parameters[i].name))
+    for (int i = 0; parameters[i].name; i++) {
+        if (str_is(key, parameters[i].name))
             return i;
-        nearest_try(&near, str_of(entry->parameters[i].name));
+        nearest_try(&near, str_of(parameters[i].name));
     }
     str known = STR("");
-    for (int i = 0; entry->parameters[i].name; i++)
-        known = arena_printf(b->arena, "%s%s%s", known.ptr, i ? ", " : "", entry->parameters[i].name);
+    for (int i = 0; parameters[i].name; i++)
+        known = arena_printf(b->arena, "%s%s%s", known.ptr, i ? ", " : "", parameters[i].name);
     if (near.best.len)
-        fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameter '%.*s'; did you mean '%.*s'?",
-                  entry->name, STR_ARG(key), STR_ARG(near.best));
-    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameter '%.*s'; it has %s", entry->name,
-              STR_ARG(key), known.ptr);
+        fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameter '%.*s'; did you mean '%.*s'?", a->called,
+                  STR_ARG(key), STR_ARG(near.best));
+    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameter '%.*s'; it has %s", a->called, STR_ARG(key),
+              known.ptr);
 }
 
-void zoo_read_arguments(builder *b, const zoo_entry *entry, str name, zoo_arguments *a)
+/* "/VALUE?KEY=VALUE&KEY=VALUE": only what is there is written into `given`. */
+static void read_given(builder *b, const zoo_arguments *a, str rest, str given[ZOO_MAX_PARAMETERS])
 {
-    *a = (zoo_arguments){.entry = entry};
-    size_t base = strlen(entry->name);
-    str rest = {name.ptr + base, name.len - base};
-    if (!entry->parameters) {
-        if (rest.len)
-            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameters; leave '%.*s' out", entry->name,
-                      STR_ARG(rest));
-        return;
-    }
-    str given[ZOO_MAX_PARAMETERS] = {0};
     bool is_given[ZOO_MAX_PARAMETERS] = {false};
     str first = cut(&rest, '?'); /* "/VALUE" or nothing */
     if (first.len) {
@@ -103,15 +117,38 @@ void zoo_read_arguments(builder *b, const zoo_entry *entry, str name, zoo_argume
     }
     while (rest.len) {
         str value = cut(&rest, '&'), key = cut(&value, '=');
-        int index = find(b, entry, key);
+        int index = find(b, a, key);
         if (is_given[index])
-            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s: '%s' is given twice", entry->name,
-                      entry->parameters[index].name);
+            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s: '%s' is given twice", a->called,
+                      a->entry->parameters[index].name);
         given[index] = value;
         is_given[index] = true;
     }
+}
+
+void zoo_read_arguments(builder *b, const zoo_entry *entry, const char *definition, str name, zoo_arguments *a)
+{
+    str base = zoo_base_name(name), rest = {name.ptr + base.len, name.len - base.len};
+    *a = (zoo_arguments){.entry = entry, .called = arena_str(b->arena, base).ptr};
+    if (!entry->parameters) {
+        if (rest.len)
+            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameters; leave '%.*s' out", a->called,
+                      STR_ARG(rest));
+        return;
+    }
+    str given[ZOO_MAX_PARAMETERS];
     for (int i = 0; entry->parameters[i].name; i++)
-        set(b, a, i, is_given[i] ? given[i] : str_of(entry->parameters[i].otherwise));
+        given[i] = str_of(entry->parameters[i].otherwise);
+    if (definition) {
+        if (rest.len && rest.ptr[0] == '/')
+            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s takes its parameters as '?KEY=VALUE', not '%.*s'",
+                      a->called, STR_ARG(rest));
+        size_t family = strlen(entry->name);
+        read_given(b, a, str_of(definition + family), given);
+    }
+    read_given(b, a, rest, given);
+    for (int i = 0; entry->parameters[i].name; i++)
+        set(b, a, i, given[i]);
 }
 
 void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int count)
@@ -127,6 +164,16 @@ void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int 
             pieces[i] = pieces[0];
     else if (found != count)
         zoo_refuse(b, a, index, "%d elements, where %d or a single one for all are needed", found, count);
+}
+
+void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int64_t *numbers, int count)
+{
+    enum { MOST = 64 };
+    str pieces[MOST];
+    zoo_pieces(b, a, index, pieces, count);
+    for (int i = 0; i < count; i++)
+        if (!read_number(pieces[i], &numbers[i]) || numbers[i] < 1 || numbers[i] > most)
+            zoo_refuse(b, a, index, "'%.*s' is no number from 1 to %lld", STR_ARG(pieces[i]), (long long)most);
 }
 
 void zoo_numbers(builder *b, const zoo_arguments *a, int index, const int64_t *allowed, int64_t *numbers, int count)

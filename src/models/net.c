@@ -37,6 +37,20 @@ void net_output(builder *b, value_id v, dtype t, int rank, const num *dims)
     build_output(b, v);
 }
 
+str net_number(builder *b, str scope, int64_t number, const char *part)
+{
+    char digits[20], *first = digits + sizeof digits;
+    do
+        *--first = (char)('0' + number % 10);
+    while (number /= 10);
+    size_t count = (size_t)(digits + sizeof digits - first), rest = strlen(part);
+    char *p = arena_room(b->arena, scope.len + count + rest + 1, 1);
+    str_copy(p, scope);
+    memcpy(p + scope.len, first, count);
+    memcpy(p + scope.len + count, part, rest + 1);
+    return (str){p, scope.len + count + rest};
+}
+
 /* ---- constants ------------------------------------------------------------------------------------------------------ */
 
 static tensor *new_tensor(builder *b, dtype t, int rank, const int64_t *dims)
@@ -126,15 +140,21 @@ value_id net_binary(builder *b, const char *op, str name, value_id x, value_id y
 
 value_id net_conv(builder *b, str name, value_id x, net_conv_shape s)
 {
+    return net_conv_wide(b, name, x, s, s.kernel, s.pad);
+}
+
+value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width)
+{
     value_id inputs[3] = {x};
-    inputs[1] = net_weight(b, net_join(b, name, ".weight"), 4, (int64_t[]){s.out, s.in / s.groups, s.kernel, s.kernel});
+    inputs[1] =
+        net_weight(b, net_join(b, name, ".weight"), 4, (int64_t[]){s.out, s.in / s.groups, s.kernel, kernel_width});
     if (s.has_bias)
         inputs[2] = net_weight(b, net_join(b, name, ".bias"), 1, &s.out);
     node *n;
     value_id out = net_node(b, "Conv", name, inputs, s.has_bias ? 3 : 2, 4, &n);
-    build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){s.kernel, s.kernel}, 2);
+    build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){s.kernel, kernel_width}, 2);
     build_attr_ints(b, n, 1, "strides", (int64_t[]){s.stride, s.stride}, 2);
-    build_attr_ints(b, n, 2, "pads", (int64_t[]){s.pad, s.pad, s.pad, s.pad}, 4);
+    build_attr_ints(b, n, 2, "pads", (int64_t[]){s.pad, pad_width, s.pad, pad_width}, 4);
     build_attr_int(b, n, 3, "group", s.groups);
     return out;
 }
@@ -152,24 +172,67 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
     return net_node(b, "BatchNormalization", name, inputs, 5, 0, &n);
 }
 
-static value_id pool(builder *b, const char *op, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+/* `flag` is an attribute that is set to 1; NULL: none. */
+static value_id pool(builder *b, const char *op, str name, value_id x, const int64_t window[3], const char *flag)
 {
+    int64_t kernel = window[0], stride = window[1], pad = window[2];
     node *n;
-    value_id out = net_node(b, op, name, &x, 1, 3, &n);
+    value_id out = net_node(b, op, name, &x, 1, flag ? 4 : 3, &n);
     build_attr_ints(b, n, 0, "kernel_shape", (int64_t[]){kernel, kernel}, 2);
     build_attr_ints(b, n, 1, "strides", (int64_t[]){stride, stride}, 2);
     build_attr_ints(b, n, 2, "pads", (int64_t[]){pad, pad, pad, pad}, 4);
+    if (flag)
+        build_attr_int(b, n, 3, flag, 1);
     return out;
 }
 
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
 {
-    return pool(b, "MaxPool", name, x, kernel, stride, pad);
+    return pool(b, "MaxPool", name, x, (int64_t[]){kernel, stride, pad}, NULL);
+}
+
+value_id net_max_pool_ceil(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+{
+    return pool(b, "MaxPool", name, x, (int64_t[]){kernel, stride, pad}, "ceil_mode");
 }
 
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
 {
-    return pool(b, "AveragePool", name, x, kernel, stride, pad);
+    return pool(b, "AveragePool", name, x, (int64_t[]){kernel, stride, pad}, NULL);
+}
+
+value_id net_average_pool_padded(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad)
+{
+    return pool(b, "AveragePool", name, x, (int64_t[]){kernel, stride, pad}, "count_include_pad");
+}
+
+value_id net_concat(builder *b, str name, const value_id *parts, int count, int64_t axis)
+{
+    node *n;
+    value_id out = net_node(b, "Concat", name, parts, count, 1, &n);
+    build_attr_int(b, n, 0, "axis", axis);
+    return out;
+}
+
+value_id net_slice(builder *b, str name, value_id x, int64_t axis, int64_t first, int64_t end)
+{
+    node *n;
+    value_id inputs[4] = {x};
+    inputs[1] = net_ints(b, net_join(b, name, ".starts").ptr, 1, &first, 1);
+    inputs[2] = net_ints(b, net_join(b, name, ".ends").ptr, 1, &end, 1);
+    inputs[3] = net_ints(b, net_join(b, name, ".axes").ptr, 1, &axis, 1);
+    return net_node(b, "Slice", name, inputs, 4, 0, &n);
+}
+
+void net_split(builder *b, str name, value_id x, int64_t axis, value_id *parts, int count)
+{
+    node *n = build_node(b, STR(""), STR("Split"), name, 1, count, 2);
+    n->opset = ZOO_OPSET;
+    n->inputs[0] = x;
+    for (int i = 0; i < count; i++)
+        parts[i] = n->outputs[i] = build_fresh(b, net_number(b, net_join(b, name, "."), i, ""));
+    build_attr_int(b, n, 0, "axis", axis);
+    build_attr_int(b, n, 1, "num_outputs", count);
 }
 
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon)

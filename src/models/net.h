@@ -36,9 +36,19 @@ typedef struct net_conv_shape {
     bool has_bias;
 } net_conv_shape;
 value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
+/* With a window of its own width; kernel and pad of the shape are those of the height. */
+value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width);
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+/* Keeps a window that reaches over the edge (PyTorch's ceil_mode). */
+value_id net_max_pool_ceil(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+/* Pads count as zeros, as in PyTorch by default. */
+value_id net_average_pool_padded(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
+value_id net_concat(builder *b, str name, const value_id *parts, int count, int64_t axis);
+value_id net_slice(builder *b, str name, value_id x, int64_t axis, int64_t first, int64_t end);
+/* Equal parts along an axis, named NAME.0, NAME.1 … */
+void net_split(builder *b, str name, value_id x, int64_t axis, value_id *parts, int count);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
 /* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its
  * numbers are shared by all norms. A width of 0: without the weight. */
@@ -70,6 +80,8 @@ static inline str net_join(builder *b, str scope, const char *part)
     memcpy(p + scope.len, part, len + 1);
     return (str){p, scope.len + len};
 }
+/* The scope, a number and a part: "layer" 1 ".conv" is "layer1.conv". */
+str net_number(builder *b, str scope, int64_t number, const char *part);
 /* "name" from a format, in the builder's arena. */
 #define NAME(...) arena_printf(b->arena, __VA_ARGS__)
 

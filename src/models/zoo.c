@@ -2,81 +2,136 @@
 
 #include "base/nearest.h"
 
-const zoo_entry *zoo_list(size_t *count)
+const zoo_entry *zoo_families(size_t *count)
 {
-    static const zoo_entry entries[] = {
-        {"resnet18", "ResNet-18, images of 224 x 224, 1000 classes", zoo_resnet, 18, NULL},
-        {"resnet50", "ResNet-50, images of 224 x 224, 1000 classes", zoo_resnet, 50, NULL},
-        {"mobilenet_v2", "MobileNetV2, images of 224 x 224, 1000 classes", zoo_mobilenet_v2, 0, NULL},
-        {"vgg16", "VGG-16, images of 224 x 224, 1000 classes", zoo_vgg, 16, NULL},
-        {"vit_b_16", "Vision Transformer B/16, images of 224 x 224, 1000 classes", zoo_vit, 16, NULL},
-        {"bert_base", "BERT base (uncased), 128 tokens, with pooler", zoo_bert_base, 128, NULL},
-        {"resnet", "ResNet, ResNeXt, Wide ResNet", zoo_resnet, 0, ZOO_RESNET},
-        {"vgg", "VGG", zoo_vgg, 0, ZOO_VGG},
-        {"nasbench201", "networks of NAS-Bench-201", zoo_nasbench201, 0, ZOO_NASBENCH201},
-        {"fbnet", "FBNet for small images, as HW-NAS-Bench builds it", zoo_fbnet, 0, ZOO_FBNET},
-        {"ofa", "sub-networks of Once-for-All MobileNetV3", zoo_ofa, 0, ZOO_OFA},
-        {"bert", "BERT, as Transformers runs it", zoo_bert, 0, ZOO_BERT},
-        {"gpt2", "GPT-2 and GPT-3, as Transformers runs them", zoo_gpt2, 0, ZOO_GPT2},
-        {"opt", "OPT, as Transformers runs it", zoo_opt, 0, ZOO_OPT},
-        {"switch", "Switch Transformer", zoo_switch, 0, ZOO_SWITCH},
+    static const zoo_entry FAMILIES[] = {
+        {"alexnet", "AlexNet", zoo_alexnet, ZOO_ALEXNET},
+        {"vgg", "VGG", zoo_vgg, ZOO_VGG},
+        {"squeezenet", "SqueezeNet", zoo_squeezenet, ZOO_SQUEEZENET},
+        {"resnet", "ResNet, ResNeXt, Wide ResNet", zoo_resnet, ZOO_RESNET},
+        {"mobilenet_v1", "MobileNetV1", zoo_mobilenet_v1, ZOO_MOBILENET},
+        {"mobilenet_v2", "MobileNetV2", zoo_mobilenet_v2, ZOO_MOBILENET},
+        {"mobilenet_v3", "MobileNetV3", zoo_mobilenet_v3, ZOO_MOBILENET_V3},
+        {"mnasnet", "MNASNet", zoo_mnasnet, ZOO_MOBILENET},
+        {"shufflenet_v2", "ShuffleNet V2", zoo_shufflenet_v2, ZOO_SHUFFLENET_V2},
+        {"vit", "Vision Transformer", zoo_vit, ZOO_VIT},
+        {"bert_base", "BERT base (uncased), 128 tokens, with pooler", zoo_bert_base, NULL},
+        {"bert", "BERT, as Transformers runs it", zoo_bert, ZOO_BERT},
+        {"gpt2", "GPT-2 and GPT-3, as Transformers runs them", zoo_gpt2, ZOO_GPT2},
+        {"opt", "OPT, as Transformers runs it", zoo_opt, ZOO_OPT},
+        {"switch", "Switch Transformer", zoo_switch, ZOO_SWITCH},
+        {"nasbench201", "networks of NAS-Bench-201", zoo_nasbench201, ZOO_NASBENCH201},
+        {"fbnet", "FBNet for small images, as HW-NAS-Bench builds it", zoo_fbnet, ZOO_FBNET},
+        {"ofa", "sub-networks of Once-for-All MobileNetV3", zoo_ofa, ZOO_OFA},
     };
-    *count = sizeof entries / sizeof *entries;
-    return entries;
+    *count = sizeof FAMILIES / sizeof *FAMILIES;
+    return FAMILIES;
+}
+
+/* The family of that name; NULL: there is none. */
+static const zoo_entry *find_family(str base)
+{
+    size_t count;
+    const zoo_entry *families = zoo_families(&count);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(base, families[i].name))
+            return &families[i];
+    return NULL;
+}
+
+static const zoo_network *find_network(str base)
+{
+    size_t count;
+    const zoo_network *networks = zoo_networks(&count);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(base, networks[i].name))
+            return &networks[i];
+    return NULL;
 }
 
 bool zoo_build(builder *b, str name)
 {
-    size_t count;
-    const zoo_entry *entries = zoo_list(&count);
     str base = zoo_base_name(name);
-    size_t i = 0;
-    while (i < count && !str_is(base, entries[i].name))
-        i++;
-    if (i == count)
-        return false;
+    const zoo_entry *family = find_family(base);
+    const char *definition = NULL;
+    if (!family) {
+        const zoo_network *network = find_network(base);
+        if (!network)
+            return false;
+        definition = network->definition;
+        family = find_family(zoo_base_name(str_of(definition)));
+    }
     zoo_arguments arguments;
-    zoo_read_arguments(b, &entries[i], name, &arguments);
+    zoo_read_arguments(b, family, definition, name, &arguments);
     b->source->format = STR("zoo");
     b->source->producer = STR("Sooth " SOOTH_VERSION);
     b->source->main.name = arena_str(b->arena, name);
-    entries[i].build(b, &arguments);
+    family->build(b, &arguments);
     return true;
 }
 
 str zoo_nearest(str name)
 {
-    size_t count;
-    const zoo_entry *entries = zoo_list(&count);
     nearest near = nearest_to(zoo_base_name(name));
-    for (size_t i = 0; i < count; i++)
-        nearest_try(&near, str_of(entries[i].name));
+    const char *known;
+    for (size_t i = 0; (known = sooth_zoo_name(i)); i++)
+        nearest_try(&near, str_of(known));
     return near.best;
+}
+
+/* ---- the public list: networks, then families ------------------------------------------------------------------------- */
+
+/* The network at that place, or the family; the other is NULL. Both are NULL after the last. A family that is called as one of
+ * its networks is listed once, as the network. */
+static void find_at(size_t index, const zoo_network **network, const zoo_entry **family)
+{
+    size_t network_count, family_count;
+    const zoo_network *networks = zoo_networks(&network_count);
+    const zoo_entry *families = zoo_families(&family_count);
+    *network = index < network_count ? &networks[index] : NULL;
+    *family = NULL;
+    for (size_t i = 0, at = network_count; i < family_count && at <= index; i++)
+        if (!find_network(str_of(families[i].name)) && at++ == index)
+            *family = &families[i];
 }
 
 const char *sooth_zoo_name(size_t index)
 {
-    size_t count;
-    const zoo_entry *entries = zoo_list(&count);
-    return index < count ? entries[index].name : NULL;
+    const zoo_network *network;
+    const zoo_entry *family;
+    find_at(index, &network, &family);
+    return network ? network->name : family ? family->name : NULL;
 }
 
 const char *sooth_zoo_summary(size_t index)
 {
-    size_t count;
-    const zoo_entry *entries = zoo_list(&count);
-    return index < count ? entries[index].summary : NULL;
+    const zoo_network *network;
+    const zoo_entry *family;
+    find_at(index, &network, &family);
+    return network ? network->summary : family ? family->summary : NULL;
+}
+
+const char *sooth_zoo_definition(size_t index)
+{
+    const zoo_network *network;
+    const zoo_entry *family;
+    find_at(index, &network, &family);
+    return network ? network->definition : NULL;
 }
 
 sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index)
 {
-    size_t count, known = 0;
-    const zoo_entry *entries = zoo_list(&count);
-    const zoo_parameter *all = network < count ? entries[network].parameters : NULL;
-    while (all && all[known].name)
+    const zoo_network *named;
+    const zoo_entry *family;
+    find_at(network, &named, &family);
+    if (named) /* only if it is its family with all defaults */
+        family = find_family(str_of(named->definition));
+    size_t known = 0;
+    while (family && family->parameters && family->parameters[known].name)
         known++;
     if (index >= known)
         return (sooth_zoo_parameter){0};
-    const zoo_parameter *p = &all[index];
-    return (sooth_zoo_parameter){p->name, p->otherwise, p->summary, p->least, p->most};
+    const zoo_parameter *p = &family->parameters[index];
+    double unit = p->is_decimal ? 1000 : 1;
+    return (sooth_zoo_parameter){p->name, p->otherwise, p->summary, (double)p->least / unit, (double)p->most / unit};
 }

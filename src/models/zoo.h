@@ -23,27 +23,37 @@ typedef struct zoo_parameter {
     const char *otherwise; /* default */
     int64_t least, most;
     const char *summary; /* meaning, and the values of a text; for `sooth zoo` */
+    bool is_decimal;     /* "0.75"; bounds and value are in thousandths */
 } zoo_parameter;
 
 typedef struct zoo_arguments zoo_arguments;
 
+/* A family of networks, or a single one if it has no parameters. */
 typedef struct zoo_entry {
     const char *name;
     const char *summary;
     void (*build)(builder *b, const zoo_arguments *a);
-    int variant;                     /* what `build` makes of it: depth of a ResNet … */
     const zoo_parameter *parameters; /* ends with one without a name; NULL if there are none */
 } zoo_entry;
+
+/* A network with a name of its own: a family with some of its parameters given. */
+typedef struct zoo_network {
+    const char *name;
+    const char *definition; /* "resnet?depth=50"; its parameters may be given other values behind the name */
+    const char *summary;
+} zoo_network;
 
 /* Values of the parameters, in the order of the entry's list. */
 struct zoo_arguments {
     const zoo_entry *entry;
+    const char *called; /* the name that was asked for: of a network or the family */
     str texts[ZOO_MAX_PARAMETERS];
     int64_t numbers[ZOO_MAX_PARAMETERS];
 };
 
-/* The list; *count entries. */
-const zoo_entry *zoo_list(size_t *count);
+/* The lists; *count elements. */
+const zoo_entry *zoo_families(size_t *count);
+const zoo_network *zoo_networks(size_t *count); /* networks.c */
 
 /* Builds the network of that name (without "zoo:") into a builder that build_begin has made. False if there is none.
  * Fails with SOOTH_ERROR_USAGE on a parameter that the network does not have, or a value that it cannot have. */
@@ -55,8 +65,12 @@ str zoo_nearest(str name);
 
 /* Splits a name: what stands before '/' and '?'. */
 str zoo_base_name(str name);
-/* Reads what stands behind the base name. */
-void zoo_read_arguments(builder *b, const zoo_entry *entry, str name, zoo_arguments *a);
+/* Reads what stands behind the base name; what it does not give is as in `definition` (of a network; else NULL). */
+void zoo_read_arguments(builder *b, const zoo_entry *entry, const char *definition, str name, zoo_arguments *a);
+/* The value of a decimal parameter. */
+double zoo_decimal(const zoo_arguments *a, int index);
+/* The text of parameter `index` as `count` numbers from 1 to `most`; one stands for all. */
+void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int64_t *numbers, int count);
 /* The text of parameter `index` cut at the commas, into `count` pieces; one piece stands for all. */
 void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int count);
 /* The same for numbers, each of which must be one of `allowed` (ends with 0). */
@@ -69,12 +83,27 @@ _Noreturn void zoo_refuse(builder *b, const zoo_arguments *a, int index, const c
 
 /* ---- the families ----------------------------------------------------------------------------------------------------- */
 
-void zoo_resnet(builder *b, const zoo_arguments *a); /* cnn.c */
-void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
+void zoo_alexnet(builder *b, const zoo_arguments *a); /* plain.c */
 void zoo_vgg(builder *b, const zoo_arguments *a);
-extern const zoo_parameter ZOO_RESNET[], ZOO_VGG[];
-void zoo_vit(builder *b, const zoo_arguments *a); /* transformer.c */
-void zoo_bert_base(builder *b, const zoo_arguments *a);
+void zoo_squeezenet(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_ALEXNET[], ZOO_VGG[], ZOO_SQUEEZENET[];
+
+void zoo_resnet(builder *b, const zoo_arguments *a); /* resnet.c */
+extern const zoo_parameter ZOO_RESNET[];
+
+void zoo_mobilenet_v1(builder *b, const zoo_arguments *a); /* mobile.c */
+void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
+void zoo_mobilenet_v3(builder *b, const zoo_arguments *a);
+void zoo_mnasnet(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_MOBILENET[], ZOO_MOBILENET_V3[]; /* V1, V2, MNASNet; V3 */
+
+void zoo_shufflenet_v2(builder *b, const zoo_arguments *a); /* shufflenet.c */
+extern const zoo_parameter ZOO_SHUFFLENET_V2[];
+
+void zoo_vit(builder *b, const zoo_arguments *a); /* vit.c */
+extern const zoo_parameter ZOO_VIT[];
+
+void zoo_bert_base(builder *b, const zoo_arguments *a); /* transformer.c */
 
 void zoo_nasbench201(builder *b, const zoo_arguments *a); /* spaces.c */
 void zoo_fbnet(builder *b, const zoo_arguments *a);

@@ -3,6 +3,7 @@
 #include "report/grid.h"
 #include "report/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +35,8 @@ static void json_parameters(json *j, size_t network)
         json_open(j, '{', true);
         json_pair_string(j, "name", p.name);
         json_pair_string(j, "default", p.value);
-        json_pair_number(j, "least", p.most ? p.least : -1);
-        json_pair_number(j, "most", p.most ? p.most : -1);
+        json_pair_real(j, "least", p.most != 0 ? p.least : NAN);
+        json_pair_real(j, "most", p.most != 0 ? p.most : NAN);
         json_pair_string(j, "summary", p.summary);
         json_close(j, '}');
     }
@@ -56,6 +57,7 @@ static void as_json(zoo_report *r)
         json_open(j, '{', false);
         json_pair_string(j, "name", name);
         json_pair_string(j, "summary", sooth_zoo_summary(i));
+        json_pair_text(j, "definition", sooth_zoo_definition(i));
         json_parameters(j, i);
         json_close(j, '}');
     }
@@ -85,7 +87,8 @@ static void table_of_all(zoo_report *r)
     for (size_t i = 0; (name = sooth_zoo_name(i)); i++) {
         grid_printf(&g, "zoo:%s", name);
         grid_add(&g, sooth_zoo_summary(i));
-        grid_add(&g, parameter_names(r, i));
+        const char *definition = sooth_zoo_definition(i);
+        grid_add(&g, definition && strchr(definition, '?') ? definition : parameter_names(r, i));
     }
     grid_write(&g);
     text_puts(r->out, "\n  `sooth zoo NAME` explains the parameters of one: 'zoo:bert?layers=24&hidden=1024'\n");
@@ -101,7 +104,14 @@ static void table_of_one(zoo_report *r, size_t network)
     text_style(r->out, &r->options, "0");
     text_printf(r->out, "  %s\n\n", sooth_zoo_summary(network));
     if (!sooth_zoo_parameter_at(network, 0).name) {
-        text_puts(r->out, "  no parameters\n");
+        const char *definition = sooth_zoo_definition(network), *rest = definition ? strchr(definition, '?') : NULL;
+        if (rest)
+            text_printf(r->out,
+                        "  zoo:%s; `sooth zoo %.*s` explains the parameters, which may be given here too:\n"
+                        "  'zoo:%s?KEY=VALUE&KEY=VALUE'\n",
+                        definition, (int)(rest - definition), definition, r->only);
+        else
+            text_puts(r->out, "  no parameters\n");
         return;
     }
     grid g;
@@ -109,8 +119,8 @@ static void table_of_one(zoo_report *r, size_t network)
     for (size_t i = 0; (p = sooth_zoo_parameter_at(network, i)).name; i++) {
         grid_add(&g, p.name);
         grid_add(&g, p.value);
-        if (p.most)
-            grid_printf(&g, "%lld to %lld", (long long)p.least, (long long)p.most);
+        if (p.most != 0)
+            grid_printf(&g, "%.10g to %.10g", p.least, p.most);
         else
             grid_add(&g, "");
         grid_add(&g, p.summary);
