@@ -129,7 +129,7 @@ static const double LEAST_POWER_SHARE = 0.2;
 /* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true
  * where only the model can be what fails. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
-                         bool only_memory, bool *is_settled)
+                         memory_trial *trial, arena *trial_arena, bool *is_settled)
 {
     if (setjmp(model->fail.jump))
         return model->fail.error->code;
@@ -152,8 +152,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
     *is_settled = true;
-    if (only_memory) {
-        answer_make_memory(answer, model, &where);
+    if (trial) {
+        answer_make_trial(answer, model, &where, trial, trial_arena);
         return SOOTH_OK;
     }
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
@@ -176,8 +176,8 @@ static void add_file_notes(sooth_error *e, const sooth_model *model)
     }
 }
 
-static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, bool only_memory,
-                               sooth_prediction **result, sooth_error *e)
+static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, memory_trial *trial,
+                               arena *trial_arena, sooth_prediction **result, sooth_error *e)
 {
     sooth_prediction *answer = calloc(1, sizeof *answer);
     if (!answer)
@@ -187,7 +187,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     /* More than most answers take: malloc learns from it how much to keep for the next one instead of giving it back. */
     answer->arena.block_bytes = (size_t)512 * 1024;
     bool is_settled = false;
-    sooth_status status = make(answer, model, options, only_memory, &is_settled);
+    sooth_status status = make(answer, model, options, trial, trial_arena, &is_settled);
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
         add_file_notes(e, model);
     model->fail.error = NULL;
@@ -212,15 +212,37 @@ sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **o
     return status;
 }
 
-sooth_status predict_memory(sooth_model *model, const sooth_predict_options *options, sooth_memory *memory,
-                            sooth_error *error)
+sooth_status predict_trial(sooth_model *model, const sooth_predict_options *options, memory_trial *trial, arena *a,
+                           sooth_error *error)
 {
     sooth_prediction *prediction = NULL;
-    sooth_status status = predict_on(model, options, true, &prediction, error);
-    if (status == SOOTH_OK) {
-        *memory = sooth_prediction_memory(prediction);
-        sooth_prediction_free(prediction);
-    }
+    a->fail = &model->fail;
+    sooth_status status = predict_on(model, options, trial, a, &prediction, error);
+    a->fail = NULL;
+    sooth_prediction_free(prediction);
+    return status;
+}
+
+/* Apart from its caller for the same reason as make(). */
+static sooth_status interpolate(fail *f, const memory_trial *one, const memory_trial *other, int64_t batch,
+                                footprint *result, bool *is_known, arena *scratch)
+{
+    if (setjmp(f->jump))
+        return f->error->code;
+    *is_known = memory_trial_between(one, other, batch, result, scratch);
+    return SOOTH_OK;
+}
+
+sooth_status predict_between(sooth_model *model, const memory_trial *one, const memory_trial *other, int64_t batch,
+                             footprint *f, bool *is_known, sooth_error *error)
+{
+    arena scratch;
+    model->fail.error = error;
+    arena_init(&scratch, &model->fail, lowered_memory_cap(model));
+    scratch.block_bytes = (size_t)512 * 1024; /* as that of an answer */
+    sooth_status status = interpolate(&model->fail, one, other, batch, f, is_known, &scratch);
+    arena_free(&scratch);
+    model->fail.error = NULL;
     return status;
 }
 
@@ -237,7 +259,7 @@ sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *opti
     sooth_gpus *gpus;
     sooth_status status = predict_device(&chosen, &gpus, &chosen.device, e);
     if (status == SOOTH_OK)
-        status = predict_on(model, &chosen, false, result, e);
+        status = predict_on(model, &chosen, NULL, NULL, result, e);
     sooth_gpus_free(gpus);
     return status;
 }

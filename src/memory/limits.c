@@ -58,32 +58,46 @@ static bool is_attention(const kernel *k, int version)
     return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 || (kernel_is_attention(k) && version < 209);
 }
 
-const char *limit_reached(const program *p, int version)
+/* Counts a limit if it is reached; the first one is the reason. */
+static void meet(limit_distance *d, double share, const char *reason)
 {
+    if (share < 1)
+        return;
+    d->share = share > d->share ? share : d->share;
+    d->reached = d->reached ? d->reached : reason;
+}
+
+static void meet_convolution(limit_distance *d, const program *p, const kernel *k, double share, int version)
+{
+    if (version < 113)
+        meet(d, share, "convolutions of 2^31 or more elements do not run before PyTorch 1.13");
+    else if (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, version))
+        meet(d, share, "depthwise convolutions of 2^31 or more elements do not run in this version of PyTorch");
+}
+
+limit_distance limit_of(const program *p, int version)
+{
+    limit_distance d = {0};
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
         if (k->flags & KERNEL_VIEW)
             continue;
-        if (is_attention(k, version) && k->input_count > 0 &&
-            (double)p->tensors.items[k->inputs[0]].dims[0] > MOST_BLOCKS)
-            return "attention over more than 65,535 sequences or windows does not fit into a grid of thread blocks";
+        if (is_attention(k, version) && k->input_count > 0)
+            meet(&d, (double)p->tensors.items[k->inputs[0]].dims[0] / (MOST_BLOCKS + 1),
+                 "attention over more than 65,535 sequences or windows does not fit into a grid of thread blocks");
         limited_op op = limited_op_of(k);
         if (op == NOT_LIMITED)
             continue;
-        bool reads = largest_of(p, k->inputs, k->input_count) >= MOST_ELEMENTS;
-        bool writes = largest_of(p, k->outputs, k->output_count) >= MOST_ELEMENTS;
-        if (writes && op == LIMITED_POOLING)
-            return "poolings to 2^31 or more elements do not run in PyTorch";
-        if (reads && op == LIMITED_REFLECTION)
-            return "reflections of 2^31 or more elements do not run in PyTorch";
-        if (reads && version < 113 && op == LIMITED_NORM)
-            return "batch norms of 2^31 or more elements do not run before PyTorch 1.13";
-        if ((!reads && !writes) || op != LIMITED_CONVOLUTION)
-            continue;
-        if (version < 113)
-            return "convolutions of 2^31 or more elements do not run before PyTorch 1.13";
-        if (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, version))
-            return "depthwise convolutions of 2^31 or more elements do not run in this version of PyTorch";
+        double reads = largest_of(p, k->inputs, k->input_count) / MOST_ELEMENTS;
+        double writes = largest_of(p, k->outputs, k->output_count) / MOST_ELEMENTS;
+        if (op == LIMITED_POOLING)
+            meet(&d, writes, "poolings to 2^31 or more elements do not run in PyTorch");
+        if (op == LIMITED_REFLECTION)
+            meet(&d, reads, "reflections of 2^31 or more elements do not run in PyTorch");
+        if (op == LIMITED_NORM && version < 113)
+            meet(&d, reads, "batch norms of 2^31 or more elements do not run before PyTorch 1.13");
+        if (op == LIMITED_CONVOLUTION)
+            meet_convolution(&d, p, k, reads > writes ? reads : writes, version);
     }
-    return NULL;
+    return d;
 }

@@ -6,7 +6,14 @@
 
 #include "lower/lower.h"
 
-/* Why the program cannot run under this version of PyTorch (torch_version()), in one clause; NULL: it can. */
-const char *limit_reached(const program *p, int version);
+/* How near a program is to the limits of a version of PyTorch. */
+typedef struct limit_distance {
+    double
+        share; /* of the limit that is nearest, which is reached at 1; in proportion to the batch. 0: there is none */
+    const char *reached; /* why the program cannot run, in one clause; NULL: it can */
+} limit_distance;
+
+/* `version` is that of torch_version(). */
+limit_distance limit_of(const program *p, int version);
 
 #endif

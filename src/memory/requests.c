@@ -242,16 +242,24 @@ static void run_kernel(recorder *r, int32_t i)
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */
 
 /* Those that tensors on the device have before the first pass. */
-static void hold_first(recorder *r, memory_part part, allocator *start, allocation *blocks)
+static bool is_there_before(const lifetime *l, memory_part part)
 {
-    for (int32_t i = 0; i < r->program->storage_count; i++) {
-        const lifetime *l = &r->lifetimes[i];
-        if (l->part != part || l->birth != BEFORE_ALL || l->bytes <= 0)
-            continue;
-        blocks[i] = allocator_take(start, l->bytes);
-        r->is_held[i] = r->was_held[i] = true;
-        r->live += l->bytes;
-    }
+    return l->part == part && l->birth == BEFORE_ALL && l->bytes > 0;
+}
+
+void memory_requests_start(memory_requests *r, arena *a)
+{
+    static const memory_part ORDER[] = {MEMORY_WEIGHTS, MEMORY_INPUTS}; /* the network is moved to the device first */
+    allocator *start = allocator_new(a, INT64_MAX);
+    allocation *blocks = arena_room(a, (size_t)r->storage_count + 1, sizeof *blocks);
+    for (int32_t i = 0; i < r->storage_count; i++)
+        blocks[i] = NO_ALLOCATION;
+    for (size_t part = 0; part < sizeof ORDER / sizeof *ORDER; part++)
+        for (int32_t i = 0; i < r->storage_count; i++)
+            if (is_there_before(&r->lifetimes[i], ORDER[part]))
+                blocks[i] = allocator_take(start, r->lifetimes[i].bytes);
+    r->start = start;
+    r->start_blocks = blocks;
 }
 
 /* After a step that is a function of its own: its variables end. */
@@ -326,8 +334,8 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
                   .lifetimes = q->lifetimes,
                   .to = to,
                   .scratch = scratch,
-                  .is_held = ARENA_ARRAY(scratch, bool, storages),
-                  .was_held = ARENA_ARRAY(scratch, bool, storages),
+                  .is_held = arena_room(scratch, storages, sizeof(bool)),
+                  .was_held = arena_room(scratch, storages, sizeof(bool)),
                   .turns_back = turns_maps_back(p, q->version)};
     to->kernel_count = p->kernels.count;
     to->storage_count = p->storage_count;
@@ -335,14 +343,11 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
     if (q->autotunes)
         r.is_tuned = find_tuned(p, q->version, &to->tuned_convolutions, scratch);
     find_deaths(&r);
-    allocator *start = allocator_new(a, INT64_MAX);
-    allocation *blocks = arena_room(a, storages, sizeof *blocks);
-    for (int32_t i = 0; i < p->storage_count; i++)
-        blocks[i] = NO_ALLOCATION;
-    hold_first(&r, MEMORY_WEIGHTS, start, blocks); /* as the network is moved to the device */
-    hold_first(&r, MEMORY_INPUTS, start, blocks);
-    to->start = start;
-    to->start_blocks = blocks;
+    memory_requests_start(to, a);
+    for (int32_t i = 0; i < p->storage_count; i++) {
+        r.is_held[i] = r.was_held[i] = to->start_blocks[i] != NO_ALLOCATION;
+        r.live += r.is_held[i] ? r.lifetimes[i].bytes : 0;
+    }
     /* The first step makes the optimizer's state. Where it empties the cache at every convolution that it tries out, segments are cut anew in those
      * after it, and it takes some until nothing changes any more. */
     enum { STEPS_TO_SETTLE = 4 };
@@ -357,6 +362,7 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
     to->items = arena_copy(a, r.requests.items, (size_t)r.requests.count, sizeof *r.requests.items);
     to->count = r.requests.count;
     to->beside_bytes = arena_copy(a, r.beside.items, (size_t)r.beside.count, sizeof *r.beside.items);
+    to->beside_count = r.beside.count;
     sum_storages(&r, a);
     return to;
 }

@@ -48,6 +48,7 @@ typedef struct memory_requests {
     const request *items;
     int32_t count;
     const int64_t *beside_bytes;
+    int32_t beside_count;
     const lifetime *lifetimes; /* by storage: those of the question */
     struct {
         held_storage *items;
@@ -62,5 +63,7 @@ typedef struct memory_requests {
 
 /* In `a`. `scratch` gets what is needed on the way. */
 const memory_requests *memory_requests_of(const requests_question *q, arena *a, arena *scratch);
+/* Puts weights and inputs on the device, by their lifetimes: fills in `start` and `start_blocks`. */
+void memory_requests_start(memory_requests *r, arena *a);
 
 #endif

@@ -1,71 +1,231 @@
-/* largest.c: sooth_largest_batch: the batch is doubled until it does not fit, then the space between is halved. What fits is not a matter of
- * size alone: algorithms change with the batch, and the allocator goes other ways where room is short. So nothing near the end is guessed; only
- * batches that take a small part of the room are passed over. A trial computes memory, not times. */
+/* largest.c: sooth_largest_batch. The batch is doubled until it does not fit, then the space between is halved. What fits is not a matter
+ * of size alone: the allocator goes other ways at other sizes and where room is short, and algorithms change with the batch. So
+ * the search goes over guesses, which play what a few trials asked for at the sizes of other batches (predict/trial.h), and its
+ * end is tried: the batch that it finds, and the next one. These make better guesses if they do not confirm it. Where guesses do not
+ * help, every step is a trial. A trial computes memory, not times. */
 #include "predict/answer.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const int64_t MOST = 1 << 20; /* more samples than any GPU has room for */
+enum { MAX_TRIALS = 10 };            /* that are kept */
 
 typedef struct search {
     sooth_model *model;
     sooth_options dims;
     sooth_predict_options where;
     sooth_error *error;
-    int64_t fitting, failing; /* the largest that fits, the smallest that does not; what is between is open */
-    int64_t bound;            /* the batch that the model is bound to; 0: not known */
+    int64_t end;     /* more than this is not asked for */
+    int64_t bound;   /* the batch that the model is bound to; 0: not known */
+    bool is_limited; /* a trial was too large to be lowered */
+    arena arena;     /* of the trials */
+    memory_trial trials[MAX_TRIALS];
+    int trial_count;
 } search;
 
-/* Whether the batch fits. What is too large to be lowered at all does not, if one sample can be. `share` is that of the room which it takes,
- * INFINITY if it is not known. */
-static sooth_status try_batch(search *s, int64_t batch, double *share)
+/* ---- trials --------------------------------------------------------------------------------------------------------- */
+
+static bool is_fitting(const search *s, const footprint *f)
+{
+    return f->fits && !f->limit && (s->where.by_estimate || f->high_mib <= f->capacity_mib);
+}
+
+/* Whether the batch fits. What is too large to be lowered at all does not, if one sample can be. */
+static sooth_status try_batch(search *s, int64_t batch, bool *fits)
 {
     sooth_options dims = s->dims;
-    sooth_memory m;
+    memory_trial own, *t = s->trial_count < MAX_TRIALS ? &s->trials[s->trial_count] : &own;
+    arena_mark mark = arena_marked(&s->arena);
     dims.batch = batch;
     s->bound = 0;
-    *share = INFINITY;
+    *fits = false;
     sooth_status status = sooth_bind(s->model, &dims, s->error);
     if (status == SOOTH_OK) {
         s->bound = batch;
-        status = predict_memory(s->model, &s->where, &m, s->error);
+        status = predict_trial(s->model, &s->where, t, &s->arena, s->error);
     }
     if (status == SOOTH_ERROR_UNSUPPORTED && batch > 1) {
-        s->failing = batch;
+        s->is_limited = true;
         return SOOTH_OK;
     }
     if (status != SOOTH_OK)
         return status;
-    if (isnan(m.capacity_mib))
+    if (isnan(t->footprint.capacity_mib))
         return error_say(s->error, SOOTH_ERROR_UNSUPPORTED, "how much memory the GPU has is not known");
-    bool fits = (s->where.by_estimate ? m.fits : m.fits_upper) && !m.limit;
-    *(fits ? &s->fitting : &s->failing) = batch;
-    if (fits)
-        *share = m.total_mib.high / m.capacity_mib;
+    t->batch = batch;
+    *fits = is_fitting(s, &t->footprint);
+    if (t == &own)
+        arena_rewind(&s->arena, mark);
+    else
+        s->trial_count++;
     return SOOTH_OK;
 }
 
-/* Doubles the batch until it does not fit. Twice the batch takes at most twice the memory, so where that is a small part of the room,
- * some steps need no trial. If something else than memory ends there, they are made after all. */
-static sooth_status double_batch(search *s)
+static const memory_trial *trial_at(const search *s, int64_t batch)
 {
-    static const double SURE = 0.25; /* of the room */
-    double share;
-    sooth_status status = try_batch(s, 1, &share);
-    for (int64_t next = 2; status == SOOTH_OK && s->fitting > 0 && next < s->failing;) {
-        int64_t ahead = next;
-        while (share * (double)(2 * ahead / s->fitting) <= SURE && 2 * ahead < s->failing)
-            ahead *= 2;
-        int64_t end = s->failing;
-        status = try_batch(s, ahead, &share);
-        if (status == SOOTH_OK && s->fitting != ahead && ahead > next) { /* not by its memory */
-            s->failing = end;
-            share = INFINITY;
+    for (int i = 0; i < s->trial_count; i++)
+        if (s->trials[i].batch == batch)
+            return &s->trials[i];
+    return NULL;
+}
+
+/* ---- guesses -------------------------------------------------------------------------------------------------------- */
+
+/* The two trials nearest to a batch, the nearest first. A single sample often runs other kernels. */
+static bool find_pair(const search *s, int64_t batch, const memory_trial *pair[2])
+{
+    pair[0] = pair[1] = NULL;
+    for (int i = 0; i < s->trial_count; i++) {
+        const memory_trial *t = &s->trials[i];
+        if (t->batch < 2)
             continue;
+        if (!pair[0] || llabs(t->batch - batch) < llabs(pair[0]->batch - batch)) {
+            pair[1] = pair[0];
+            pair[0] = t;
+        } else if (!pair[1] || llabs(t->batch - batch) < llabs(pair[1]->batch - batch)) {
+            pair[1] = t;
         }
-        next = 2 * ahead;
+    }
+    return pair[1];
+}
+
+/* What the value may be at most. */
+static double room_mib(const search *s, const footprint *f)
+{
+    return s->where.by_estimate ? f->capacity_mib : f->capacity_mib * (f->value_mib / f->high_mib);
+}
+
+/* What live tensors of one more sample take. */
+static double sample_mib(const memory_trial *a, const memory_trial *b)
+{
+    return (b->footprint.live_mib - a->footprint.live_mib) / (double)(b->batch - a->batch);
+}
+
+/* Limits besides memory are met in proportion to the batch; trials beyond them know them. */
+static bool is_beyond_limits(const search *s, int64_t batch)
+{
+    bool is_beyond = false;
+    for (int i = 0; i < s->trial_count; i++)
+        is_beyond |= s->trials[i].basis.limit.share * (double)batch >= (double)s->trials[i].batch;
+    return is_beyond;
+}
+
+/* Whether the batch fits, by the trials nearest to it; `is_known` becomes false if these do not tell. */
+static sooth_status guess(const search *s, int64_t batch, bool *fits, bool *is_known)
+{
+    static const double TAKEN_MOST = 3; /* by the allocator, of what is live */
+    const memory_trial *pair[2], *t = trial_at(s, batch);
+    *is_known = t || find_pair(s, batch, pair);
+    *fits = t && is_fitting(s, &t->footprint);
+    if (t || !*is_known || is_beyond_limits(s, batch))
+        return SOOTH_OK;
+    double live = pair[0]->footprint.live_mib + sample_mib(pair[0], pair[1]) * (double)(batch - pair[0]->batch);
+    double room = room_mib(s, &pair[0]->footprint);
+    *fits = live * TAKEN_MOST < room;
+    if (*fits || live > room)
+        return SOOTH_OK;
+    footprint f;
+    sooth_status status = predict_between(s->model, pair[0], pair[1], batch, &f, is_known, s->error);
+    *fits = status == SOOTH_OK && *is_known && is_fitting(s, &f);
+    return status;
+}
+
+static sooth_status guess_end(const search *s, int64_t *fitting, bool *is_known)
+{
+    sooth_status status = SOOTH_OK;
+    int64_t failing = s->end;
+    bool fits = true;
+    *fitting = 1;
+    *is_known = true;
+    for (int64_t next = 2; status == SOOTH_OK && *is_known && fits && next < failing; next *= 2) {
+        status = guess(s, next, &fits, is_known);
+        *(fits ? fitting : &failing) = next;
+    }
+    while (status == SOOTH_OK && *is_known && failing - *fitting > 1) {
+        int64_t middle = *fitting + (failing - *fitting) / 2;
+        status = guess(s, middle, &fits, is_known);
+        *(fits ? fitting : &failing) = middle;
     }
     return status;
+}
+
+/* ---- the search ----------------------------------------------------------------------------------------------------- */
+
+/* The most that could fit if one sample more took so much; at least 2. */
+static int64_t full_batch(const search *s, const memory_trial *from, double mib)
+{
+    double open = room_mib(s, &from->footprint) - from->footprint.live_mib;
+    double full = mib > 0 ? (double)from->batch + open / mib : (double)s->end;
+    return full >= (double)s->end ? s->end - 1 : full > 2 ? (int64_t)full : 2;
+}
+
+/* Two trials for guesses, behind the one of a single sample. */
+static sooth_status try_two(search *s)
+{
+    const memory_trial *one = &s->trials[0];
+    double least =
+        0; /* of what does not grow with the batch; casts of weights are not in it, so the first one is too small */
+    bool fits;
+    for (memory_part part = MEMORY_WEIGHTS; part <= MEMORY_OPTIMIZER; part++)
+        least += one->footprint.parts_mib[part];
+    int64_t first = full_batch(s, one, one->footprint.live_mib - one->footprint.context_mib - least);
+    sooth_status status = try_batch(s, first, &fits);
+    if (status != SOOTH_OK || s->is_limited)
+        return status;
+    int64_t second = full_batch(s, &s->trials[1], sample_mib(one, &s->trials[1]));
+    return try_batch(s, second == first ? first + 1 : second, &fits);
+}
+
+/* Goes on with trials alone from what they have shown. */
+static sooth_status try_all(search *s, int64_t *fitting)
+{
+    int64_t failing = s->end;
+    sooth_status status = SOOTH_OK;
+    bool fits = true;
+    *fitting = 1;
+    for (int64_t next = 2; status == SOOTH_OK && fits && next < failing; next *= 2) {
+        const memory_trial *t = trial_at(s, next);
+        fits = t && is_fitting(s, &t->footprint);
+        if (!t)
+            status = try_batch(s, next, &fits);
+        *(fits ? fitting : &failing) = next;
+    }
+    while (status == SOOTH_OK && failing - *fitting > 1) {
+        int64_t middle = *fitting + (failing - *fitting) / 2;
+        const memory_trial *t = trial_at(s, middle);
+        fits = t && is_fitting(s, &t->footprint);
+        if (!t)
+            status = try_batch(s, middle, &fits);
+        *(fits ? fitting : &failing) = middle;
+    }
+    return status;
+}
+
+static sooth_status find_end(search *s, int64_t *fitting)
+{
+    bool fits, is_known = s->end > 2;
+    *fitting = 0;
+    sooth_status status = try_batch(s, 1, &fits);
+    if (status != SOOTH_OK || !fits)
+        return status;
+    if (is_known)
+        status = try_two(s);
+    for (int round = 0; status == SOOTH_OK && is_known && !s->is_limited && s->trial_count + 1 < MAX_TRIALS; round++) {
+        bool fits_next = false;
+        status = guess_end(s, fitting, &is_known);
+        if (status != SOOTH_OK || !is_known)
+            break;
+        const memory_trial *next = trial_at(s, *fitting + 1), *own = trial_at(s, *fitting);
+        if (!next && *fitting + 1 < s->end)
+            status = try_batch(s, *fitting + 1, &fits_next);
+        fits = own && is_fitting(s, &own->footprint);
+        if (!own && status == SOOTH_OK && !fits_next && !s->is_limited) /* the last, so that the model is bound to it */
+            status = try_batch(s, *fitting, &fits);
+        if (status == SOOTH_OK && fits && !fits_next && !s->is_limited)
+            return SOOTH_OK;
+    }
+    return status == SOOTH_OK ? try_all(s, fitting) : status;
 }
 
 sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims, const sooth_predict_options *options,
@@ -76,18 +236,17 @@ sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims, 
     s.dims = dims ? *dims : (sooth_options){0};
     s.where = options ? *options : (sooth_predict_options){0};
     s.where.memory = true;
-    s.failing = (most > 0 ? most : MOST) + 1;
+    s.end = (most > 0 ? most : MOST) + 1;
     sooth_gpus *gpus;
+    int64_t fitting = 0;
+    arena_init(&s.arena, NULL, lowered_memory_cap(model));
     sooth_status status = predict_device(&s.where, &gpus, &s.where.device, s.error);
     if (status == SOOTH_OK)
-        status = double_batch(&s);
-    while (status == SOOTH_OK && s.failing - s.fitting > 1) {
-        double share;
-        status = try_batch(&s, s.fitting + (s.failing - s.fitting) / 2, &share);
-    }
+        status = find_end(&s, &fitting);
+    arena_free(&s.arena);
     sooth_gpus_free(gpus);
-    *batch = status == SOOTH_OK ? s.fitting : 0;
-    s.dims.batch = s.fitting > 0 ? s.fitting : 1;
+    *batch = status == SOOTH_OK ? fitting : 0;
+    s.dims.batch = fitting > 0 ? fitting : 1;
     if (status == SOOTH_OK && s.bound != s.dims.batch) /* the model is left with it */
         status = sooth_bind(model, &s.dims, s.error);
     return status;

@@ -271,7 +271,7 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
     const program *p = answer->program;
     const network *net = &model->net;
     footprint *f = ARENA_NEW(&answer->arena, footprint);
-    *f = lowered_footprint(answer->lowered, model, where, &answer->arena);
+    *f = lowered_footprint(answer->lowered, model, where, &answer->arena, NULL, NULL);
     answer->memory = f;
     for (int32_t i = 0; i < p->storage_count; i++) {
         const lifetime *l = &f->use->requests->lifetimes[i];
@@ -285,11 +285,11 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
     }
 }
 
-void answer_make_memory(sooth_prediction *answer, sooth_model *model, const setting *where)
+void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,
+                       arena *a)
 {
     answer->lowered = lowered_get(model, &where->lower);
-    answer->program = answer->lowered->program;
-    fill_memory(answer, model, where);
+    lowered_footprint(answer->lowered, model, where, &answer->arena, trial, a);
 }
 
 /* Why utilizations above 100 % are no mistake: what is counted and what the units compute are not always the same. */

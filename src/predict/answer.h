@@ -48,12 +48,16 @@ struct sooth_prediction {
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
-/* The memory alone, which times do not go into: the prediction has nothing else then. */
-void answer_make_memory(sooth_prediction *answer, sooth_model *model, const setting *where);
+/* The memory alone, which times do not go into: the trial is in `a`, the prediction has nothing. */
+void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,
+                       arena *a);
 
-/* Public functions that ask for memory alone, on a device that is given (public.c). */
-sooth_status predict_memory(sooth_model *model, const sooth_predict_options *options, sooth_memory *memory,
-                            sooth_error *error);
+/* As sooth_predict, for memory alone and on a device that is given (api/predict.c). The trial is in `a`; its batch is not filled in. */
+sooth_status predict_trial(sooth_model *model, const sooth_predict_options *options, memory_trial *trial, arena *a,
+                           sooth_error *error);
+/* memory_trial_between() of the model's trials; `is_known` becomes what it returns. */
+sooth_status predict_between(sooth_model *model, const memory_trial *one, const memory_trial *other, int64_t batch,
+                             footprint *f, bool *is_known, sooth_error *error);
 /* The device of the options: given, named or the default. `opened` holds it and is the caller's; NULL: it was given. */
 sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
                             sooth_error *error);

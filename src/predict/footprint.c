@@ -1,7 +1,6 @@
 #include "predict/footprint.h"
 #include "memory/backend.h"
 #include "memory/constants.h"
-#include "memory/limits.h"
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -63,7 +62,7 @@ const footprint_basis *footprint_basis_of(const program *p, const network *net, 
     basis->requests = memory_requests_of(&q, a, scratch);
     for (int32_t i = 0; i < p->kernels.count && !basis->convolves; i++)
         basis->convolves = p->kernels.items[i].window != NULL && p->kernels.items[i].macs > 0;
-    basis->limit = limit_reached(p, key.version);
+    basis->limit = limit_of(p, key.version);
     return basis;
 }
 
@@ -122,6 +121,7 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
                          .limit_bytes = INT64_MAX};
     f.use = use_of(&q, kept, kept_arena, a);
     double room_mib = f.capacity_mib - f.context_mib;
+    f.live_mib = (double)largest_live(basis->requests) / MIB + f.context_mib;
     f.fits = held * (double)f.use->reserved / MIB <= room_mib;
     if (!f.fits && (double)largest_live(basis->requests) / MIB <= room_mib) {
         /* The allocator gives back what it keeps before it fails, and convolutions go on to algorithms that need less. */
@@ -131,7 +131,7 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
         f.use = squeezed->fits ? squeezed : f.use;
         held = squeezed->fits ? 1 : held;
     }
-    f.limit = basis->limit;
+    f.limit = basis->limit.reached;
     f.value_mib = held * (double)f.use->reserved / MIB + f.context_mib;
     double half = c.of[is_training ? ERROR_TRAIN_PERCENT : ERROR_INFER_PERCENT] / 100;
     f.low_mib = f.value_mib / (1 + half);

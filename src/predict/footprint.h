@@ -2,6 +2,7 @@
 #ifndef SOOTH_PREDICT_FOOTPRINT_H
 #define SOOTH_PREDICT_FOOTPRINT_H
 
+#include "memory/limits.h"
 #include "memory/memory.h"
 #include "predict/predict.h"
 #include "predict/work.h"
@@ -14,7 +15,8 @@ typedef struct footprint {
     double parts_mib[MEMORY_PART_COUNT];
     double cache_mib;   /* taken of the device by the allocator, and not in use at the peak */
     double context_mib; /* driver, code of kernels, handles of libraries */
-    const char *limit;  /* of the basis */
+    double live_mib;    /* tensors and context alone: the value is never less */
+    const char *limit;  /* what stops it besides memory; NULL: nothing */
     const memory_use *use;
 } footprint;
 
@@ -22,7 +24,7 @@ typedef struct footprint {
 typedef struct footprint_basis {
     const memory_requests *requests;
     bool convolves;
-    const char *limit; /* what stops the program besides memory (limits.h); NULL: nothing */
+    limit_distance limit; /* of what stops a program besides memory */
 } footprint_basis;
 
 /* Which of the settings go into a basis: those of equal keys have the same. `lower` aside. */

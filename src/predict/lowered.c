@@ -141,26 +141,34 @@ static bool is_same_key(const footprint_key *a, const footprint_key *b)
            a->norms_in_place == b->norms_in_place;
 }
 
-footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own)
+footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own, memory_trial *trial,
+                            arena *trial_arena)
 {
     footprint_key key = footprint_key_of(where);
     const kernel_workspace *workspaces = workspaces_of(l->program, &l->works, where, own);
+    const footprint_basis *basis;
+    kept_uses *uses = NULL;
     int at = 0;
     while (at < KEPT_BASES && l->bases[at].basis && !is_same_key(&l->bases[at].key, &key))
         at++;
-    if (at == KEPT_BASES) {
-        const footprint_basis *basis = footprint_basis_of(l->program, &model->net, &l->options, key, own, own);
-        return footprint_of(basis, where, workspaces, NULL, NULL, own);
-    }
     l->arena.fail = &model->fail;
-    if (!l->bases[at].basis) {
+    if (at == KEPT_BASES) {
+        basis = footprint_basis_of(l->program, &model->net, &l->options, key, own, own);
+    } else if (!l->bases[at].basis) {
         arena_mark mark = arena_marked(own);
-        l->bases[at].key = key;
-        l->bases[at].basis = footprint_basis_of(l->program, &model->net, &l->options, key, &l->arena, own);
+        basis = footprint_basis_of(l->program, &model->net, &l->options, key, &l->arena, own);
         arena_rewind(own, mark);
+        l->bases[at].key = key;
+        l->bases[at].basis = basis;
+        uses = &l->bases[at].uses;
+    } else {
+        basis = l->bases[at].basis;
+        uses = &l->bases[at].uses;
     }
-    footprint f = footprint_of(l->bases[at].basis, where, workspaces, &l->bases[at].uses, &l->arena, own);
+    footprint f = footprint_of(basis, where, workspaces, uses, &l->arena, own);
     l->arena.fail = NULL;
+    if (trial)
+        memory_trial_keep(trial, &f, basis, where, workspaces, trial_arena);
     return f;
 }
 

@@ -4,7 +4,7 @@
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H
 
-#include "predict/footprint.h"
+#include "predict/trial.h"
 #include "predict/work.h"
 
 #include <stdatomic.h>
@@ -37,9 +37,10 @@ size_t lowered_memory_cap(const sooth_model *model);
 /* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through
  * the model. */
 lowered *lowered_get(sooth_model *model, const lower_options *options);
-/* Its memory, from what is kept of earlier ones; what is not kept is in `own`, which also gets what is needed on the way. Fails through
- * the model. */
-footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own);
+/* Its memory, from what is kept of earlier ones; what is not kept is in `own`, which also gets what is needed on the way. `trial` may be
+ * NULL; else it is kept in `trial_arena`. Fails through the model. */
+footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own, memory_trial *trial,
+                            arena *trial_arena);
 void lowered_release(lowered *l); /* NULL is allowed */
 
 #endif

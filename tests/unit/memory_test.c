@@ -370,18 +370,18 @@ static void what_cannot_be_indexed_is_told(void **state)
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     lower_options options = {.precision = PRECISION_FP16};
-    assert_non_null(limit_reached(lower(model, &options, &room), torch_version(STR("pt2.4-cu124"))));
-    assert_null(limit_reached(lower(model, &options, &room),
-                              torch_version(STR("pt2.9.1-cu128")))); /* cuDNN counts with 64 bits */
-    assert_null(limit_reached(lower(model, &options, &room), torch_version(STR(""))));
+    assert_non_null(limit_of(lower(model, &options, &room), torch_version(STR("pt2.4-cu124"))).reached);
+    assert_null(limit_of(lower(model, &options, &room), torch_version(STR("pt2.9.1-cu128")))
+                    .reached); /* cuDNN counts with 64 bits */
+    assert_null(limit_of(lower(model, &options, &room), torch_version(STR(""))).reached);
     lower_options last = {.precision = PRECISION_FP16, .layout = LAYOUT_NHWC};
-    assert_null(limit_reached(lower(model, &last, &room),
-                              torch_version(STR("pt2.4-cu124")))); /* a part of the batch at a time */
-    assert_non_null(limit_reached(lower(model, &last, &room), torch_version(STR("pt2.9.1-cu128"))));
-    assert_non_null(limit_reached(lower(model, &last, &room), torch_version(STR("pt1.12-cu113"))));
+    assert_null(limit_of(lower(model, &last, &room), torch_version(STR("pt2.4-cu124")))
+                    .reached); /* a part of the batch at a time */
+    assert_non_null(limit_of(lower(model, &last, &room), torch_version(STR("pt2.9.1-cu128"))).reached);
+    assert_non_null(limit_of(lower(model, &last, &room), torch_version(STR("pt1.12-cu113"))).reached);
     assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 8}, &error), SOOTH_OK);
     model->fail.error = &error;
-    assert_null(limit_reached(lower(model, &options, &room), torch_version(STR("pt1.10-cu113"))));
+    assert_null(limit_of(lower(model, &options, &room), torch_version(STR("pt1.10-cu113"))).reached);
     sooth_free(model);
 }
 
@@ -398,17 +398,17 @@ static void sequences_are_counted_for_attention(void **state)
                 .inputs = operands,
                 .outputs = operands};
     program p = {.tensors = {&tensor, 1, 1}, .kernels = {&k, 1, 1}, .storage_count = 1};
-    assert_non_null(limit_reached(&p, torch_version(STR("pt2.4-cu124"))));
-    assert_non_null(limit_reached(&p, torch_version(STR("pt2.9.1-cu128"))));
+    assert_non_null(limit_of(&p, torch_version(STR("pt2.4-cu124"))).reached);
+    assert_non_null(limit_of(&p, torch_version(STR("pt2.9.1-cu128"))).reached);
     k.op = "_scaled_dot_product_efficient_attention";
-    assert_non_null(limit_reached(&p, torch_version(STR("pt2.4-cu124"))));
-    assert_null(limit_reached(&p, torch_version(STR("pt2.9.1-cu128"))));
+    assert_non_null(limit_of(&p, torch_version(STR("pt2.4-cu124"))).reached);
+    assert_null(limit_of(&p, torch_version(STR("pt2.9.1-cu128"))).reached);
     k.op = "cudnn_batch_norm";
-    assert_null(limit_reached(&p, torch_version(STR("pt1.12-cu113"))));
+    assert_null(limit_of(&p, torch_version(STR("pt1.12-cu113"))).reached);
     const int64_t many[] = {65536, 512, 8, 8};
     tensor.dims = many; /* 2^31 elements */
-    assert_non_null(limit_reached(&p, torch_version(STR("pt1.12-cu113"))));
-    assert_null(limit_reached(&p, torch_version(STR("pt1.13-cu117"))));
+    assert_non_null(limit_of(&p, torch_version(STR("pt1.12-cu113"))).reached);
+    assert_null(limit_of(&p, torch_version(STR("pt1.13-cu117"))).reached);
 }
 
 int main(void)
