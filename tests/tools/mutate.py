@@ -44,6 +44,7 @@ LEFT_OUT = {"interface"}
 # The directories of src/front that read the models of a list.
 READERS = {"jax": ["hlo"], "gguf": ["hf"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
            "onnx-nodes": ["onnx"], "onnx-contrib": ["onnx"], "keras": ["keras"], "tensorflow": ["tensorflow", "keras"], "hdf5": ["keras"]}
+PATIENCE = 10
 COMPILE_TIMEOUT_S, MEMORY_LIMIT, FILE_LIMIT = 120, 12 << 30, 2 << 30
 
 
@@ -167,13 +168,15 @@ class Tree:
                    PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
 
         def limit():
+            # Processor time: on a busy machine a suite may take long although nothing is wrong.
+            resource.setrlimit(resource.RLIMIT_CPU, (timeout_s, timeout_s))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
         suite = subprocess.Popen(command, cwd=self.top, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit)
-        late = threading.Timer(timeout_s, os.killpg, (suite.pid, signal.SIGKILL))
+        late = threading.Timer(PATIENCE * timeout_s, os.killpg, (suite.pid, signal.SIGKILL))
         late.start()
         try:
             for line in suite.stdout:
@@ -252,13 +255,14 @@ class Runner:
             tree.relink(change.path)
             suites = tree.suites()
             for name in self.order(change.path):
-                if not tree.run_suite(suites[name], 10 + 5 * self.seconds[name]):
+                if not tree.run_suite(suites[name], 10 + int(5 * self.seconds[name])):
                     self.noticed_by[change.path.split("/")[1], name] += 1
                     return dict(row, noticed=True, suite=name, seconds=round(time.monotonic() - began, 1))
             return dict(row, noticed=False, seconds=round(time.monotonic() - began, 1))
         finally:
             shutil.copy2(TOP / change.path, tree.top / change.path)
             tree.compile(change.path)
+            tree.relink(change.path)  # what the next change links again may be the other: the library or the program
 
     def work(self, tree, changes, done):
         while True:
