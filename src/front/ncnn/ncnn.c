@@ -252,11 +252,11 @@ static const ncnn_layer *reader_of(const ncnn *n, int32_t blob, int *place)
 static int64_t channels_of(const ncnn_layer *l)
 {
     int64_t outputs = ncnn_int(l, 0, 0), width = ncnn_int(l, 1, 1), height = ncnn_int(l, 11, width), taps;
-    int64_t size = ncnn_int(l, 6, 0);
-    bool is_known =
-        outputs > 0 && width > 0 && height > 0 && size > 0 && outputs < 1 << 20 && width < 1024 && height < 1024;
+    int64_t size = ncnn_int(l, 6, 0), groups = str_is(l->type, "ConvolutionDepthWise") ? ncnn_int(l, 7, 1) : 1;
+    bool is_known = outputs > 0 && width > 0 && height > 0 && size > 0 && outputs < 1 << 20 && width < 1024 &&
+                    height < 1024 && groups > 0 && groups < 1 << 20;
     taps = is_known ? outputs * width * height : 0;
-    return is_known && size % taps == 0 && size / taps > 0 && size / taps < 1 << 20 ? size / taps : 3;
+    return is_known && size % taps == 0 && size / taps > 0 && size / taps < 1 << 20 ? size / taps * groups : 3;
 }
 
 /* An input whose shape the file does not tell, by what reads it. */
