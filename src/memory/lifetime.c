@@ -447,9 +447,8 @@ static void keep_outputs(builder *b, const network *net)
     const program *p = b->program;
     for (int32_t i = 0; net && i < p->tensors.count; i++) {
         const placed_tensor *t = &p->tensors.items[i];
-        for (int32_t o = 0; t->value != NO_VALUE && o < net->outputs.count; o++)
-            if (net->outputs.items[o] == t->value)
-                b->items[b->shares[t->storage]].death = INT32_MAX;
+        if (t->value != NO_VALUE && net->values.items[t->value].is_output)
+            b->items[b->shares[t->storage]].death = INT32_MAX;
     }
     for (int32_t i = 0; i < p->storage_count; i++) {
         lifetime *l = &b->items[i];

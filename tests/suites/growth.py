@@ -5,7 +5,8 @@
 
 Each case makes a file of N, 2N and 4N things and counts the instructions that a command takes for each (valgrind's exp-bbv). From
 2N to 4N they may grow by at most 2.3 times as much as from N to 2N: linear work gives 2, quadratic work 4, and whatever a command costs
-by itself cancels out. Memory may not grow faster either, where it is more than a few MiB. `make test` runs a part, `make growth` all; --table writes the results into tests/README.md.
+by itself cancels out. Memory may not grow faster either, where it is more than a few MiB. `make test` runs a part, `make growth` all; --table writes
+the results into tests/README.md.
 """
 import concurrent.futures
 import os
@@ -131,19 +132,24 @@ def title(name, command):
 
 
 def write_table(rows):
-    """Between the marks of tests/README.md."""
-    lines = ["| what grows | command | N | instructions at 4N | ratio |", "| --- | --- | ---: | ---: | ---: |"]
-    for name, count, command, counts in rows:
-        shown = " ".join(word for word in command if word not in ("out.onnx", "-o"))
-        result = "fails" if isinstance(counts, str) else f"{ratio_of(counts):.2f}"
-        most = "" if isinstance(counts, str) else f"{counts[2] / 1e6:,.1f} M"
-        lines.append(f"| {name} | `{shown}` | {count} | {most} | {result} |")
+    """Between the marks of tests/README.md; rows of cases that did not run stay as they are."""
     page = TESTS / "README.md"
-    text = page.read_text()
     begin, end = "<!-- growth: begin -->\n", "<!-- growth: end -->\n"
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    page.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+    before, _, rest = page.read_text().partition(begin)
+    old, _, after = rest.partition(end)
+    lines = {line.rpartition("` |")[0]: line for line in old.splitlines() if "` |" in line}
+    made = {}
+    for name, count, command, counts in rows:
+        made[name, tuple(command)] = (f"| {count} | | fails |" if isinstance(counts, str) else
+                                      f"| {count} | {counts[2] / 1e6:,.1f} M | {ratio_of(counts):.2f} |")
+    table = ["| what grows | command | N | instructions at 4N | ratio |", "| --- | --- | ---: | ---: | ---: |"]
+    for name, _, command, _ in commands():
+        shown = f"| {name} | `{' '.join(word for word in command if word not in ('out.onnx', '-o'))}"
+        if (name, tuple(command)) in made:
+            table.append(f"{shown}` {made[name, tuple(command)]}")
+        elif shown in lines:
+            table.append(lines[shown])
+    page.write_text(before + begin + "\n".join(table) + "\n" + end + after)
 
 
 def main(arguments):
