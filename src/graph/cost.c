@@ -20,7 +20,7 @@ static bool is_norm_of_weights(const network *net, const node *n)
  * exporter computed: a scalar, a Constant node, an index. */
 static bool is_parameter(const network *net, const node *n, int i, const value *v)
 {
-    if (!is_trainable_slot(n, i))
+    if (!is_trainable_slot(n, i) || v->is_untrained)
         return false;
     bool is_data_of_norm = i == 0 && n->op->kind == OP_NORM && node_is(n, "LayerNormalization");
     bool may_be_plain =

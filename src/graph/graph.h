@@ -102,6 +102,7 @@ typedef struct value {
     int8_t rank;               /* RANK_UNKNOWN, or 0 … MAX_RANK */
     bool is_initializer : 1;   /* comes with the file: weights and constants */
     bool is_constant_node : 1; /* came from a Constant node: computed by the exporter, no parameter */
+    bool is_untrained : 1;     /* a weight by its place that the layer does not learn: ones for a scale that it lacks */
     bool is_weight : 1;        /* a constant, or computed from constants alone; filled by cost_network */
     bool is_input : 1;         /* of the network, fed by the user */
     bool is_output : 1;        /* of the network */

@@ -449,7 +449,7 @@ static value_id norm_weight(keras_call *c, const char *name, bool is_trained, in
 {
     value_id v = keras_weight(c, name, 1, &channels);
     if (!is_trained)
-        build_at(c->e->b, v)->is_constant_node = true;
+        build_at(c->e->b, v)->is_constant_node = build_at(c->e->b, v)->is_untrained = true;
     return v;
 }
 
@@ -502,7 +502,7 @@ static value_id layer_norm_weight(keras_call *c, const char *name, const char *s
 {
     value_id v = keras_weight(c, name, rank, sizes);
     if (!keras_bool(c, setting, NULL, true))
-        build_at(c->e->b, v)->is_constant_node = true;
+        build_at(c->e->b, v)->is_constant_node = build_at(c->e->b, v)->is_untrained = true;
     return v;
 }
 

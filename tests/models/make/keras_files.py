@@ -42,7 +42,7 @@ def main():
     entries, failed = [], []
     with tempfile.TemporaryDirectory() as directory:
         for library, version in ((keras, "k3"), (tf_keras, "k2")):
-            builders = keras_models.BOTH | (keras_models.ONLY_3 if version == "k3" else {})
+            builders = keras_models.BOTH | (keras_models.ONLY_3 if version == "k3" else keras_models.ONLY_2)
             for name, build in builders.items():
                 library.backend.clear_session()
                 try:

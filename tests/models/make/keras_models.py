@@ -63,6 +63,30 @@ def sequential(keras):
     return keras.Sequential([keras.Input((12, 10, 3)), k.Conv2D(4, 3, activation="relu"), k.MaxPooling2D(), k.Dropout(0.5), k.Flatten(), k.Dense(10, activation="softmax")])
 
 
+def wrapped(keras):
+    """Layers and models that run for each step of a sequence."""
+    k = keras.layers
+    x, rows = keras.Input((5, 9, 8, 3)), keras.Input((4, 6))
+    part = keras.Sequential([keras.Input((9, 8, 3)), k.Conv2D(4, 3, activation="relu"), k.GlobalAveragePooling2D()], name="part")
+    outputs = [k.TimeDistributed(k.Conv2D(6, 3, strides=2, padding="same"))(x), k.TimeDistributed(part)(x), k.TimeDistributed(k.Flatten())(x), k.TimeDistributed(k.Activation("relu"))(rows),
+               k.TimeDistributed(k.Dropout(0.2))(rows), k.TimeDistributed(k.MaxPooling2D(2))(x), k.Softmax()(rows), k.PReLU()(rows), k.Normalization(mean=0.0, variance=1.0)(rows),
+               k.BatchNormalization(axis=1)(rows), k.BatchNormalization(scale=False, center=False)(rows), k.ConvLSTM2D(4, 3, return_sequences=True)(x)]
+    return keras.Model([x, rows], outputs)
+
+
+def local(keras):
+    """Layers that Keras 3 does not have any more."""
+    k = keras.layers
+    x, y = keras.Input((9, 8, 3)), keras.Input((11, 4))
+    return keras.Model([x, y], [k.LocallyConnected2D(5, (3, 2), strides=(2, 1), activation="relu")(x), k.LocallyConnected1D(6, 3, use_bias=False)(y), k.ThresholdedReLU(0.5)(y)])
+
+
+def norms(keras):
+    k = keras.layers
+    x = keras.Input((7, 6))
+    return keras.Model(x, [k.RMSNormalization()(x), k.UnitNormalization()(x), k.GroupNormalization(2)(x), k.LayerNormalization(scale=False)(x), k.GroupQueryAttention(4, 4, 2)(x, x)])
+
+
 def operations(keras):
     """Keras 3's operations in a graph of layers."""
     o = keras.ops
@@ -72,5 +96,6 @@ def operations(keras):
     return keras.Model(x, outputs)
 
 
-BOTH = {"images": images, "lines": lines, "volumes": volumes, "merges": merges, "nested": nested, "sequential": sequential}
-ONLY_3 = {"operations": operations}
+BOTH = {"images": images, "lines": lines, "volumes": volumes, "merges": merges, "nested": nested, "sequential": sequential, "wrapped": wrapped}
+ONLY_2 = {"local": local}
+ONLY_3 = {"operations": operations, "norms": norms}
