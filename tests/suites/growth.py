@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a file costs to read, to predict and to report must grow as the file does.
 
-    growth.py [--all] [--table] [NAME…]
+    growth.py [--all] [--table] [--jobs=N] [NAME…]
 
 Each case makes a file of N, 2N and 4N things and counts the instructions that a command takes for each (valgrind's exp-bbv). From
 2N to 4N they may grow by at most 2.3 times as much as from N to 2N: linear work gives 2, quadratic work 4, and whatever a command costs
@@ -155,6 +155,7 @@ def write_table(rows):
 def main(arguments):
     wants_all, wants_table = "--all" in arguments, "--table" in arguments
     names = [word for word in arguments if not word.startswith("--")]
+    jobs = next((int(word.partition("=")[2]) for word in arguments if word.startswith("--jobs=")), os.cpu_count())
     is_counted = "--coverage" in (BUILD / "flags").read_text()
     if SANITIZED or is_counted or not shutil.which("valgrind"):
         print("ok 1 - growth # SKIP " + ("valgrind does not run programs with sanitizers" if SANITIZED else
@@ -166,18 +167,17 @@ def main(arguments):
     rows = []
 
     def results():
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for (name, count, command, _), counts in zip(cases, pool.map(lambda case: grow(*case[:3]), cases)):
                 rows.append((name, count, command, counts))
+                if wants_table:  # each time: a run of all cases takes long, and may end early
+                    write_table(rows)
                 wrong = counts if isinstance(counts, str) else None
                 if not wrong and ratio_of(counts) > MOST:
                     wrong = f"ratio {ratio_of(counts):.2f}: {', '.join(f'{c:,}' for c in counts)} instructions for {count}, {2 * count}, {4 * count}"
                 shown = "" if isinstance(counts, str) else f" ({ratio_of(counts):.2f})"
                 yield title(name, command) + shown, wrong
-    code = tell(results())
-    if wants_table:
-        write_table(rows)
-    return code
+    return tell(results())
 
 
 if __name__ == "__main__":
