@@ -224,7 +224,8 @@ static bool has_channels_last(pass_context *p, value_id v)
     return false;
 }
 
-/* The mean over height and width of (N,C,H,W), or of (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike. */
+/* The mean over height and width of (N,C,H,W), or of (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike, but only the
+ * module restrides its result: `mean` tells which it was. */
 void pass_global_pool(pass_context *p)
 {
     PASS_FOR_EACH (p, n, "ReduceMean") {
@@ -239,6 +240,8 @@ void pass_global_pool(pass_context *p)
         pass_group g = {.count = 0};
         group_add(&g, n);
         node *made = pass_replace_group(p, &g, n, "GlobalAveragePool", &n->inputs[0], 1, n->outputs[0]);
+        if (made)
+            pass_attr_int(p, made, "mean", 1);
         if (made && !keepdims)
             pass_attr_int(p, made, "keepdims", 0);
         if (made && is_last)

@@ -438,22 +438,39 @@ static bool is_fixed_index(const eager *e)
     return e->node->output_count > 0;
 }
 
-static bool has_word(const char *name, const char *const *words)
+/* A filter for each channel over a map whose borders are mirrored: it blurs before every second element is left out. */
+static bool is_blur(const eager *e, const node *conv, const value *weight)
 {
-    for (; *words; words++)
-        if (strstr(name, *words))
-            return true;
-    return false;
+    const node *pad = eager_maker_of(e, conv->inputs[0], "Pad");
+    return pad && conv->input_count == 2 && weight->rank == 4 && weight->dims[1] == 1 &&
+           str_is(node_attr_string(pad, "mode", ""), "reflect");
 }
 
-/* The file does not tell parameters from buffers, but the words that buffers are named by do. What an exporter computed
- * beforehand is named by the operator: moved data was a parameter, the rest is arithmetic of the code. */
+/* Files do not tell parameters from buffers; what reads them does. A parameter goes into a product, a norm, a sum; these do not:
+ * filters that blur, the bias of keys between those of queries and values (which softmax takes out again), masks of windows that
+ * are the same for all heads, lookups beside the table that they pick from, tables of positions, and what norms of weights divide by. */
 bool eager_is_learned(const eager *e, value_id v)
 {
-    static const char *const BUFFERS[] = {"mask", "filt", "lookup", "rope.", "k_bias", "freq", NULL};
-    static const char *const MOVES[] = {"Transpose", "Cast", "Reshape", "queeze", "Slice", "Concat", "Gather", NULL};
-    const char *name = e->net->values.items[v].name.ptr;
-    return !has_word(name, BUFFERS) && (name[0] != '/' || has_word(name, MOVES));
+    const value *val = &e->net->values.items[v];
+    const node *reader = eager_reader_of(e, v);
+    if (!val->is_initializer || !reader)
+        return val->is_initializer;
+    bool is_first = reader->inputs[0] == v;
+    int rank = val->rank;
+    bool is_square = rank >= 2 && val->dims[rank - 1] == val->dims[rank - 2];
+    if (node_is(reader, "Conv"))
+        return !is_blur(e, reader, val);
+    if (node_is(reader, "Concat"))
+        return rank != 1 || reader->input_count != 3 || reader->inputs[1] != v;
+    if (node_is(reader, "Unsqueeze"))
+        return rank != 3 || !is_square;
+    if (node_is(reader, "Expand"))
+        return rank != 2 || !is_square;
+    if (node_is(reader, "Einsum"))
+        return is_first || !e->is_static[reader->inputs[0]];
+    if (node_is(reader, "WeightStandardization"))
+        return rank != 1;
+    return !node_is(reader, "Slice") && !node_is(reader, "Div") && !node_is(reader, "Tile");
 }
 
 /* Can the node be one that repeats another? */

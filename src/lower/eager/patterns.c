@@ -389,7 +389,7 @@ void eager_find_im2col(eager *e, const node *reshape)
     eager_replace_rule(e, reshape, lower_im2col);
 }
 
-/* F.fold: a transposed convolution whose weight is the exporter's own. */
+/* F.fold: a transposed convolution whose weight, the exporter's own, has a filter for each place of the window. */
 static void lower_col2im(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -401,7 +401,8 @@ static void lower_col2im(eager *e)
 void eager_find_col2im(eager *e, const node *n)
 {
     const value *w = n->input_count > 1 && n->inputs[1] != NO_VALUE ? &e->net->values.items[n->inputs[1]] : NULL;
-    if (w && str_starts(w->name, "onnx::") && w->rank == 4 && w->dims[1] == 1 &&
+    if (w && w->is_initializer && n->input_count == 2 && w->rank == 4 && w->dims[1] == 1 && w->dims[2] > 1 &&
+        mul_wrapping(w->dims[2], w->dims[3]) == w->dims[0] / node_attr_int(n, "group", 1) &&
         e->net->values.items[n->inputs[0]].rank == 4)
         eager_replace_rule(e, n, lower_col2im);
 }

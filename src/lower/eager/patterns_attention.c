@@ -149,12 +149,12 @@ static tensor_id exp_of_product(eager *e, int64_t width)
     return eager_unary(e, "exp", eager_cast(e, sum, DT_FLOAT32));
 }
 
-/* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, and name it by the sum. */
+/* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, so the file has the sum alone. */
 static tensor_id lambda_of(eager *e, value_id v, int64_t width)
 {
     const value *val = &e->net->values.items[v];
     bool is_known = e->is_static[v] && val->producer == NO_NODE;
-    if (!is_known || !strstr(val->name.ptr, "/Add"))
+    if (!is_known)
         return eager_tensor_of(e, v);
     tensor_id first = exp_of_product(e, width), second = exp_of_product(e, width);
     return eager_unary(e, "add", eager_binary(e, "sub", first, second));

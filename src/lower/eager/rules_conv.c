@@ -206,7 +206,7 @@ void lower_global_pool(eager *e)
     last_kernel(e)->flops = extent_elements(&from);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
-        !strstr(e->node->name.ptr, "ReduceMean")) {
+        !node_attr_int(e->node, "mean", 0)) {
         extent_channels_last(&y); /* the module restrides what it got */
         made = eager_view_as(e, "as_strided_", made, &y);
     }

@@ -112,18 +112,6 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* Does the name say that the exporter turned the parameter of a linear layer? Anything else is a parameter, or a
- * view of one, that the network multiplies with as it is. */
-static bool is_turned_parameter(eager *e, str name)
-{
-    if (str_starts(name, "onnx::"))
-        return true;
-    /* A layer is a module of its own: what it reads comes from outside. */
-    const node *before = eager_maker_of(e, e->node->inputs[0], NULL);
-    return str_ends(name, "/Transpose_output_0") &&
-           !(before && str_eq(eager_node_scope(before), eager_node_scope(e->node)));
-}
-
 /* The parameter (out, in) that the exporter stored the other way round. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
@@ -141,17 +129,6 @@ static tensor_id linear_weight(eager *e, value_id v)
     w->value = v;
     e->of_value[v] = made;
     return made;
-}
-
-/* x @ weight with a weight (in, out) that is no layer's, or the transpose of a parameter. */
-static tensor_id plain_product(eager *e, tensor_id x, value_id v)
-{
-    const value *val = &e->net->values.items[v];
-    bool is_transposed = val->is_initializer && strstr(val->name.ptr, "/Transpose") != NULL;
-    tensor_id weight = is_transposed ? eager_transpose_last(e, linear_weight(e, v)) : eager_tensor_of(e, v);
-    x = eager_to_low(e, x);
-    weight = eager_to_low(e, weight);
-    return eager_matmul(e, x, weight, val->is_initializer && !is_transposed);
 }
 
 tensor_id eager_layer_weight(eager *e, const node *n)
@@ -188,6 +165,24 @@ static void lower_split_linear(eager *e)
     eager_set_result(e, 0, bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias));
 }
 
+/* Queries by the embeddings of relative positions, (positions, size) turned by the network itself: what becomes of the product, rows that are
+ * padded and sheared into absolute positions, tells it from a layer. */
+static bool is_relative_product(const eager *e)
+{
+    const node *rows = eager_reader_of(e, e->node->outputs[0]);
+    const node *padded = rows && node_is(rows, "Reshape") ? eager_reader_of(e, rows->outputs[0]) : NULL;
+    return padded && node_is(padded, "Pad");
+}
+
+/* x @ weight by the network's own code, which casts and folds otherwise than a layer does. */
+static void lower_own_product(eager *e, value_id w)
+{
+    bool is_weight = tensor_at(e, eager_tensor_of(e, w))->is_weight;
+    tensor_id weight = is_weight ? eager_transpose_last(e, linear_weight(e, w)) : eager_tensor_of(e, w);
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0));
+    eager_set_result(e, 0, eager_matmul(e, x, eager_to_low(e, weight), false));
+}
+
 void lower_linear(eager *e)
 {
     if (are_matrices(e, 0, 1) && is_split_weight(e)) {
@@ -203,9 +198,8 @@ void lower_linear(eager *e)
     tensor_id bias = eager_input_of(e, 2);
     if (is_out_in) {
         eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), eager_tensor_of(e, w), bias));
-    } else if (bias == NO_TENSOR && eager_tensor_of(e, w) != NO_TENSOR &&
-               !is_turned_parameter(e, e->net->values.items[w].name)) {
-        eager_set_result(e, 0, plain_product(e, eager_input_of(e, 0), w));
+    } else if (bias == NO_TENSOR && (!tensor_at(e, eager_tensor_of(e, w))->is_weight || is_relative_product(e))) {
+        lower_own_product(e, w);
     } else {
         eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), linear_weight(e, w), bias));
     }

@@ -188,14 +188,36 @@ static bool is_gain(const placed_tensor *t)
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
 }
 
-/* A parameter that the network casts to the type of what it meets; where the exporter folded the cast, the name
- * tells. */
+static bool is_map_parameter(const eager *e, value_id v)
+{
+    const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
+    return val && val->is_initializer && val->rank == 4 && dtype_is_float(val->dtype);
+}
+
+static bool has_map_parameter(const eager *e, const node *n, const char *op)
+{
+    return n && node_is(n, op) && n->input_count == 2 && is_map_parameter(e, n->inputs[1]);
+}
+
+/* Is the node part of a norm that the network writes out: does it scale before a shift, shift what was scaled, bound that, or scale
+ * the argument of the norm's gate? (EvoNorm, filter response norm.) */
+static bool is_in_own_norm(const eager *e, const node *n)
+{
+    const node *before = eager_maker_of(e, n->inputs[0], NULL), *after = eager_reader_of(e, n->outputs[0]);
+    if (has_map_parameter(e, n, "Add"))
+        return has_map_parameter(e, before, "Mul");
+    if (has_map_parameter(e, n, "Max"))
+        return has_map_parameter(e, before, "Add");
+    return has_map_parameter(e, n, "Mul") && after && (node_is(after, "Sigmoid") || has_map_parameter(e, after, "Add"));
+}
+
+/* A parameter that the network casts to the type of what it meets: by a node of its own, or, where exporters fold that, by custom of norms. */
 static bool is_cast_parameter(eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
     if (!val || val->rank == 0 || !e->is_static[v] || !dtype_is_float(val->dtype))
         return false;
-    return eager_maker_of(e, v, "Cast") || (val->is_initializer && strstr(val->name.ptr, "/Cast"));
+    return eager_maker_of(e, v, "Cast") || is_in_own_norm(e, e->node);
 }
 
 void lower_binary(eager *e)
