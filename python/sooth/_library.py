@@ -106,8 +106,8 @@ class ZooParameter(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("value", ctypes.c_char_p),
         ("summary", ctypes.c_char_p),
-        ("least", ctypes.c_int64),
-        ("most", ctypes.c_int64),
+        ("least", ctypes.c_double),
+        ("most", ctypes.c_double),
     ]
 
 
@@ -212,6 +212,7 @@ def _declare(library: ctypes.CDLL) -> None:
         "sooth_prediction_report": (status, [out, ctypes.c_size_t, report, out, size, error]),
         "sooth_predict_choice": (text, [text, ctypes.c_size_t]),
         "sooth_zoo_name": (text, [ctypes.c_size_t]),
+        "sooth_zoo_definition": (text, [ctypes.c_size_t]),
         "sooth_zoo_parameter_at": (ZooParameter, [ctypes.c_size_t, ctypes.c_size_t]),
         "sooth_gpus_open": (status, [text, out, error]),
         "sooth_gpus_find": (status, [pointer, text, out, error]),

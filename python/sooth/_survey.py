@@ -122,7 +122,7 @@ def _named_networks() -> list[str]:
     names = []
     while (name := _lib.sooth_zoo_name(len(names))) is not None:
         names.append(name.decode())
-    return [n for i, n in enumerate(names) if not _lib.sooth_zoo_parameter_at(i, 0).name]
+    return [n for i, n in enumerate(names) if _lib.sooth_zoo_definition(i)]
 
 
 def predict_many(

@@ -218,12 +218,12 @@ static void join_accuracies(survey_inputs *in, const char *path)
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
-/* Named networks of the zoo: those without parameters of their own. */
+/* Named networks of the zoo, not the families. */
 static void add_zoo(survey_inputs *in)
 {
     const char *name;
     for (size_t i = 0; (name = sooth_zoo_name(i)); i++)
-        if (!sooth_zoo_parameter_at(i, 0).name)
+        if (sooth_zoo_definition(i))
             add_network(in, arena_printf(&in->arena, "zoo:%s", name).ptr);
 }
 

@@ -136,7 +136,7 @@ void zoo_read_arguments(builder *b, const zoo_entry *entry, const char *definiti
                       STR_ARG(rest));
         return;
     }
-    str given[ZOO_MAX_PARAMETERS];
+    str given[ZOO_MAX_PARAMETERS] = {0};
     for (int i = 0; entry->parameters[i].name; i++)
         given[i] = str_of(entry->parameters[i].otherwise);
     if (definition) {

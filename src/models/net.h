@@ -62,7 +62,7 @@ value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out); 
 value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);    /* of a matrix, weights transposed */
 /* A learned token, once for each sample of the batch that `samples` has: (N, 1, width). */
 value_id net_token(builder *b, const char *name, value_id samples, int64_t width);
-/* The weight of the word embedding once more: (vocab, hidden) turned. */
+/* A product with the transpose of a weight (out, in), such as the table of the word embedding. */
 value_id net_tied_product(builder *b, str name, value_id x, value_id table);
 value_id net_attention(builder *b, str name, value_id q, value_id k, value_id v, value_id mask, int64_t heads);
 value_id net_transpose(builder *b, str name, value_id x, const int64_t *perm, int rank);

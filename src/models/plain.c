@@ -115,7 +115,7 @@ void zoo_vgg(builder *b, const zoo_arguments *a)
 enum { SQ_VERSION, SQ_IMAGE, SQ_CLASSES };
 const zoo_parameter ZOO_SQUEEZENET[] = {
     [SQ_VERSION] = {"version", "1.0", 0, 0, "1.0 or 1.1", false},
-    [SQ_IMAGE] = VISION_IMAGE("224", 21),
+    [SQ_IMAGE] = VISION_IMAGE("224", 32),
     [SQ_CLASSES] = VISION_CLASSES,
     {0},
 };

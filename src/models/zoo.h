@@ -91,6 +91,13 @@ extern const zoo_parameter ZOO_ALEXNET[], ZOO_VGG[], ZOO_SQUEEZENET[];
 void zoo_resnet(builder *b, const zoo_arguments *a); /* resnet.c */
 extern const zoo_parameter ZOO_RESNET[];
 
+void zoo_googlenet(builder *b, const zoo_arguments *a); /* inception.c */
+void zoo_inception_v3(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_GOOGLENET[], ZOO_INCEPTION_V3[];
+
+void zoo_densenet(builder *b, const zoo_arguments *a); /* densenet.c */
+extern const zoo_parameter ZOO_DENSENET[];
+
 void zoo_mobilenet_v1(builder *b, const zoo_arguments *a); /* mobile.c */
 void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
 void zoo_mobilenet_v3(builder *b, const zoo_arguments *a);
@@ -100,8 +107,29 @@ extern const zoo_parameter ZOO_MOBILENET[], ZOO_MOBILENET_V3[]; /* V1, V2, MNASN
 void zoo_shufflenet_v2(builder *b, const zoo_arguments *a); /* shufflenet.c */
 extern const zoo_parameter ZOO_SHUFFLENET_V2[];
 
+void zoo_efficientnet(builder *b, const zoo_arguments *a); /* efficientnet.c */
+void zoo_efficientnet_v2(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_EFFICIENTNET[], ZOO_EFFICIENTNET_V2[];
+
+void zoo_regnet(builder *b, const zoo_arguments *a); /* regnet.c */
+extern const zoo_parameter ZOO_REGNET[];
+
+void zoo_convnext(builder *b, const zoo_arguments *a); /* convnext.c */
+extern const zoo_parameter ZOO_CONVNEXT[];
+
 void zoo_vit(builder *b, const zoo_arguments *a); /* vit.c */
 extern const zoo_parameter ZOO_VIT[];
+
+void zoo_swin(builder *b, const zoo_arguments *a); /* swin.c */
+extern const zoo_parameter ZOO_SWIN[];
+
+void zoo_poolformer(builder *b, const zoo_arguments *a); /* metaformer.c */
+void zoo_visformer(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_POOLFORMER[], ZOO_VISFORMER[];
+
+void zoo_unet(builder *b, const zoo_arguments *a); /* dense_prediction.c */
+void zoo_yolov5(builder *b, const zoo_arguments *a);
+extern const zoo_parameter ZOO_UNET[], ZOO_YOLOV5[];
 
 void zoo_bert_base(builder *b, const zoo_arguments *a); /* transformer.c */
 

@@ -14,6 +14,30 @@
 static const char *const NETWORKS[] = {
     "zoo:resnet/101?groups=32&width=4&image=64&classes=10",
     "zoo:vgg/11?norm=batch",
+    "zoo:vgg/13?image=255&classes=1",
+    "zoo:alexnet?image=223",
+    "zoo:squeezenet/1.1?image=32",
+    "zoo:resnet/18?image=32",
+    "zoo:googlenet?image=32&classes=7",
+    "zoo:inception_v3?image=75",
+    "zoo:densenet/1?growth=8&stem=2&image=32",
+    "zoo:mobilenet_v1?width=0.05&image=32",
+    "zoo:mobilenet_v2/0.35?image=33",
+    "zoo:mobilenet_v3?width=0.75&size=small&image=32",
+    "zoo:mnasnet/1.4?image=97",
+    "zoo:shufflenet_v2/2.0?image=33",
+    "zoo:efficientnet?width=0.3&depth=0.05&image=32",
+    "zoo:efficientnet_v2?size=m&width=0.5&image=45",
+    "zoo:regnet?depth=1&w0=8&wa=0&wm=1.05&group=4096&se=1&image=32",
+    "zoo:convnext/8?blocks=1,2,1,1&image=32",
+    "zoo:vit/8?layers=1&hidden=64&heads=4&ffn=32&image=16",
+    "zoo:swin/8?blocks=2&heads=2&window=3&image=36",
+    "zoo:swin?blocks=1&image=32",
+    "zoo:visformer/32?blocks=1&heads=4&stem=1&image=32",
+    "zoo:poolformer/1,2,1,1?channels=8,16,24,32&image=32",
+    "zoo:unet/4?depth=8&image=256",
+    "zoo:unet/1?depth=1&image=2&classes=1",
+    "zoo:yolov5/0.05?depth=0.05&image=32&classes=1",
     "zoo:nasbench201/|nor_conv_3x3~0|+|none~0|avg_pool_3x3~1|+|skip_connect~0|nor_conv_1x1~1|nor_conv_3x3~2|?cells=2",
     "zoo:fbnet/"
     "k3_e1,k3_e1_g2,k3_e3,k3_e6,k5_e1,k5_e1_g2,k5_e3,k5_e6,skip,skip,skip,skip,skip,k3_e1,k3_e1,k3_e1,k3_e1,k3_e1,"
@@ -47,13 +71,9 @@ static int by_text(const void *a, const void *b)
 static void names_are_unique(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT + 6; i++) {
-        const char *name = i < COUNT ? NETWORKS[i] : NULL;
-        char whole[64];
-        if (!name) {
-            snprintf(whole, sizeof whole, "zoo:%s", sooth_zoo_name(i - COUNT));
-            name = whole;
-        }
+    for (size_t i = 0; i < COUNT || sooth_zoo_name(i - COUNT); i++) {
+        char name[512];
+        snprintf(name, sizeof name, i < COUNT ? "%s" : "zoo:%s", i < COUNT ? NETWORKS[i] : sooth_zoo_name(i - COUNT));
         sooth_model *model = load(name);
         size_t count = sooth_value_count(model);
         const char **names = calloc(count, sizeof *names);
