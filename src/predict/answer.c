@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What belongs to no layer, by phase. */
-static const char *const OUTSIDE[] = {
-    [PHASE_FORWARD] = "(loss)", [PHASE_BACKWARD] = "(loss backward)", [PHASE_UPDATE] = "(optimizer)"};
-enum { OUTSIDE_COUNT = 3 };
-
 const char *bound_name(kernel_bound bound)
 {
     static const char *const NAMES[] = {
@@ -53,22 +48,6 @@ static const char *name_of(arena *a, const kernel *k)
 }
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
-
-static void name_layers(sooth_prediction *answer, const network *net, lower_mode mode)
-{
-    answer->layer_count = net->nodes.count + OUTSIDE_COUNT;
-    answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
-    for (int32_t i = 0; i < net->nodes.count; i++) {
-        const node *n = &net->nodes.items[i];
-        answer->layers[i].name = keep(&answer->arena, n->name);
-        answer->layers[i].op = n->op ? n->op->name : keep(&answer->arena, n->type);
-    }
-    for (int i = 0; i < OUTSIDE_COUNT; i++) {
-        sooth_predicted_layer *l = &answer->layers[net->nodes.count + i];
-        l->name = i == PHASE_FORWARD && mode != MODE_TRAIN ? "(outside the layers)" : OUTSIDE[i];
-        l->op = "";
-    }
-}
 
 static int64_t add(int64_t sum, int64_t each, int64_t times)
 {
@@ -342,7 +321,8 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->times = times;
     fill_names(answer, model, where);
     answer->totals.weights = predictor_identity(with, &answer->arena);
-    name_layers(answer, &model->net, where->lower.mode);
+    const sooth_predicted_layer *layers = lowered_layers(answer->lowered, model, &answer->layer_count);
+    answer->layers = arena_copy(&answer->arena, layers, (size_t)answer->layer_count, sizeof *layers);
     busy_means busy = {0};
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);

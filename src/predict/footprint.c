@@ -30,8 +30,10 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
         const kernel *k = &p->kernels.items[i];
         if (of < 0 || !kernel_is_convolution(k))
             continue;
-        if (of_work[of].first < 0)
-            of_work[of] = workspace_of(&works->items[of], k, &view);
+        if (of_work[of].first < 0) { /* wherever inputs are found: as that of a like kernel, if one was met */
+            int32_t like = works->items[of].like;
+            of_work[of] = of_work[like].first >= 0 ? of_work[like] : workspace_of(&works->items[of], k, &view);
+        }
         bytes[i] = of_work[of];
     }
     return bytes;
