@@ -49,6 +49,16 @@ static const char *name_of(arena *a, const kernel *k)
 
 /* ---- layers --------------------------------------------------------------------------------------------------------- */
 
+static void name_layers(sooth_prediction *answer, sooth_model *model)
+{
+    const layer_names *names = lowered_names(answer->lowered, model, &answer->layer_count);
+    answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
+    for (int32_t i = 0; i < answer->layer_count; i++) {
+        answer->layers[i].name = names[i].name;
+        answer->layers[i].op = names[i].op;
+    }
+}
+
 static int64_t add(int64_t sum, int64_t each, int64_t times)
 {
     int64_t more;
@@ -321,8 +331,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     answer->times = times;
     fill_names(answer, model, where);
     answer->totals.weights = predictor_identity(with, &answer->arena);
-    const sooth_predicted_layer *layers = lowered_layers(answer->lowered, model, &answer->layer_count);
-    answer->layers = arena_copy(&answer->arena, layers, (size_t)answer->layer_count, sizeof *layers);
+    name_layers(answer, model);
     busy_means busy = {0};
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);

@@ -178,28 +178,27 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-const sooth_predicted_layer *lowered_layers(lowered *l, sooth_model *model, int32_t *count)
+const layer_names *lowered_names(lowered *l, sooth_model *model, int32_t *count)
 {
     static const char *const OUTSIDE[OUTSIDE_COUNT] = {
         [PHASE_FORWARD] = "(loss)", [PHASE_BACKWARD] = "(loss backward)", [PHASE_UPDATE] = "(optimizer)"};
     const network *net = &model->net;
     *count = net->nodes.count + OUTSIDE_COUNT;
-    if (l->layers)
-        return l->layers;
+    if (l->names)
+        return l->names;
     l->arena.fail = &model->fail;
-    sooth_predicted_layer *layers = ARENA_ARRAY(&l->arena, sooth_predicted_layer, (size_t)*count);
+    layer_names *names = arena_room(&l->arena, (size_t)*count, sizeof *names);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
-        layers[i].name = keep(&l->arena, n->name);
-        layers[i].op = n->op ? n->op->name : keep(&l->arena, n->type);
+        names[i].name = keep(&l->arena, n->name);
+        names[i].op = n->op ? n->op->name : keep(&l->arena, n->type);
     }
     for (int i = 0; i < OUTSIDE_COUNT; i++) {
         bool is_plain = i == PHASE_FORWARD && l->options.mode != MODE_TRAIN;
-        layers[net->nodes.count + i].name = is_plain ? "(outside the layers)" : OUTSIDE[i];
-        layers[net->nodes.count + i].op = "";
+        names[net->nodes.count + i] = (layer_names){is_plain ? "(outside the layers)" : OUTSIDE[i], ""};
     }
     l->arena.fail = NULL;
-    return l->layers = layers;
+    return l->names = names;
 }
 
 void lowered_release(lowered *l)

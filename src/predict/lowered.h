@@ -15,16 +15,20 @@ typedef struct device_tensors {
     int32_t input_count, output_count;
 } device_tensors;
 
+typedef struct layer_names {
+    const char *name, *op;
+} layer_names;
+
 enum { KEPT_BASES = 4 };
 
 typedef struct lowered {
     atomic_int holders;
     lower_options options;
     arena arena;
-    const program *program;              /* nothing in it lies in the model */
-    work_list works;                     /* what its kernels do */
-    const sooth_predicted_layer *layers; /* names alone; NULL: not asked for yet */
-    const device_tensors *tensors;       /* by kernel */
+    const program *program;        /* nothing in it lies in the model */
+    work_list works;               /* what its kernels do */
+    const layer_names *names;      /* by layer; NULL: not asked for yet */
+    const device_tensors *tensors; /* by kernel */
     struct {
         footprint_key key;
         const footprint_basis *basis;
@@ -42,9 +46,9 @@ lowered *lowered_get(sooth_model *model, const lower_options *options);
  * NULL; else it is kept in `trial_arena`. Fails through the model. */
 footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own, memory_trial *trial,
                             arena *trial_arena);
-/* Rows of its layers with nothing but their names, OUTSIDE_COUNT for what belongs to none after them. Fails through the model. */
-enum { OUTSIDE_COUNT = 3 }; /* by phase */
-const sooth_predicted_layer *lowered_layers(lowered *l, sooth_model *model, int32_t *count);
+/* Names of its layers, and behind them of what belongs to none, by phase. They outlive the model. Fails through the model. */
+enum { OUTSIDE_COUNT = 3 };
+const layer_names *lowered_names(lowered *l, sooth_model *model, int32_t *count);
 void lowered_release(lowered *l); /* NULL is allowed */
 
 #endif
