@@ -211,7 +211,7 @@ static sooth_status find_end(search *s, int64_t *fitting)
         return status;
     if (is_known)
         status = try_two(s);
-    for (int round = 0; status == SOOTH_OK && is_known && !s->is_limited && s->trial_count + 1 < MAX_TRIALS; round++) {
+    while (status == SOOTH_OK && is_known && !s->is_limited && s->trial_count + 1 < MAX_TRIALS) {
         bool fits_next = false;
         status = guess_end(s, fitting, &is_known);
         if (status != SOOTH_OK || !is_known)

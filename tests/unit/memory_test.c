@@ -4,6 +4,7 @@
 #include "memory/constants.h"
 #include "memory/limits.h"
 #include "memory/memory.h"
+#include "predict/answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -332,6 +333,38 @@ static void a_limit_is_kept(void **state)
     sooth_free(model);
 }
 
+/* ---- other batches --------------------------------------------------------------------------------------------------- */
+
+static void batches_between_two_trials_are_played(void **state)
+{
+    (void)state;
+    sooth_gpus *gpus;
+    sooth_predict_options where = {.memory = true, .mode = "train"};
+    assert_int_equal(sooth_gpus_open(NULL, &gpus, &error), SOOTH_OK);
+    assert_int_equal(sooth_gpus_find(gpus, "a100-sxm4-40gb", &where.device, &error), SOOTH_OK);
+    sooth_model *model = model_of("zoo:resnet50", 1);
+    memory_trial trials[4]; /* of 1, 64, 80, 96 samples */
+    arena kept;
+    arena_init(&kept, NULL, (size_t)1 << 28);
+    for (int i = 0; i < 4; i++) {
+        trials[i].batch = i ? 48 + 16 * i : 1;
+        assert_int_equal(sooth_bind(model, &(sooth_options){.batch = trials[i].batch}, &error), SOOTH_OK);
+        assert_int_equal(predict_trial(model, &where, &trials[i], &kept, &error), SOOTH_OK);
+    }
+    footprint f;
+    bool is_known;
+    assert_int_equal(predict_between(model, &trials[1], &trials[3], 80, &f, &is_known, &error), SOOTH_OK);
+    assert_true(is_known && f.fits && !f.limit);
+    assert_true(f.value_mib > 0.99 * trials[2].footprint.value_mib &&
+                f.value_mib < 1.01 * trials[2].footprint.value_mib);
+    assert_true(f.live_mib > trials[1].footprint.live_mib && f.live_mib < trials[3].footprint.live_mib);
+    assert_int_equal(predict_between(model, &trials[1], &trials[1], 80, &f, &is_known, &error), SOOTH_OK);
+    assert_false(is_known);
+    arena_free(&kept);
+    sooth_free(model);
+    sooth_gpus_free(gpus);
+}
+
 /* ---- the rest -------------------------------------------------------------------------------------------------------- */
 
 static void constants_that_ship_are_sound(void **state)
@@ -426,6 +459,7 @@ int main(void)
         cmocka_unit_test(parts_sum_to_the_peak),
         cmocka_unit_test(a_copy_goes_on_as_the_original),
         cmocka_unit_test(a_limit_is_kept),
+        cmocka_unit_test(batches_between_two_trials_are_played),
         cmocka_unit_test(constants_that_ship_are_sound),
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(what_cannot_be_indexed_is_told),
