@@ -72,13 +72,13 @@ static const memory_trial *trial_at(const search *s, int64_t batch)
 
 /* ---- guesses -------------------------------------------------------------------------------------------------------- */
 
-/* The two trials nearest to a batch, the nearest first. A single sample often runs other kernels. */
+/* The two trials nearest to a batch, the nearest first. The first of all counts where there is no other: few samples may run other kernels. */
 static bool find_pair(const search *s, int64_t batch, const memory_trial *pair[2])
 {
     pair[0] = pair[1] = NULL;
     for (int i = 0; i < s->trial_count; i++) {
         const memory_trial *t = &s->trials[i];
-        if (t->batch < 2)
+        if (i == 0 && s->trial_count > 2)
             continue;
         if (!pair[0] || llabs(t->batch - batch) < llabs(pair[0]->batch - batch)) {
             pair[1] = pair[0];
@@ -160,21 +160,25 @@ static int64_t full_batch(const search *s, const memory_trial *from, double mib)
     return full >= (double)s->end ? s->end - 1 : full > 2 ? (int64_t)full : 2;
 }
 
-/* Two trials for guesses, behind the one of a single sample. */
-static sooth_status try_two(search *s)
+/* A second trial, for guesses between it and the first. */
+static sooth_status try_second(search *s)
 {
-    const memory_trial *one = &s->trials[0];
-    double least =
-        0; /* of what does not grow with the batch; casts of weights are not in it, so the first one is too small */
+    const memory_trial *first = &s->trials[0];
+    double growing_mib =
+        first->footprint.live_mib - first->footprint.context_mib; /* with casts of weights: rather too much */
     bool fits;
     for (memory_part part = MEMORY_WEIGHTS; part <= MEMORY_OPTIMIZER; part++)
-        least += one->footprint.parts_mib[part];
-    int64_t first = full_batch(s, one, one->footprint.live_mib - one->footprint.context_mib - least);
-    sooth_status status = try_batch(s, first, &fits);
-    if (status != SOOTH_OK || s->is_limited)
-        return status;
-    int64_t second = full_batch(s, &s->trials[1], sample_mib(one, &s->trials[1]));
-    return try_batch(s, second == first ? first + 1 : second, &fits);
+        growing_mib -= first->footprint.parts_mib[part];
+    int64_t batch = full_batch(s, first, growing_mib / (double)first->batch);
+    return try_batch(s, batch == first->batch ? batch + 1 : batch, &fits);
+}
+
+/* A third one, where the programs of the first two differ. */
+static sooth_status try_third(search *s)
+{
+    int64_t batch = full_batch(s, &s->trials[1], sample_mib(&s->trials[0], &s->trials[1]));
+    bool fits;
+    return try_batch(s, trial_at(s, batch) ? s->trials[1].batch + 1 : batch, &fits);
 }
 
 /* Goes on with trials alone from what they have shown. */
@@ -204,16 +208,25 @@ static sooth_status try_all(search *s, int64_t *fitting)
 
 static sooth_status find_end(search *s, int64_t *fitting)
 {
-    bool fits, is_known = s->end > 2;
+    const int64_t first = 2; /* a single sample often runs other kernels */
+    bool fits = false, is_known = true;
     *fitting = 0;
-    sooth_status status = try_batch(s, 1, &fits);
-    if (status != SOOTH_OK || !fits)
+    sooth_status status = first < s->end ? try_batch(s, first, &fits) : SOOTH_OK;
+    if (status == SOOTH_OK && !fits) {
+        status = try_batch(s, 1, &fits);
+        *fitting = fits;
         return status;
-    if (is_known)
-        status = try_two(s);
+    }
+    if (status == SOOTH_OK)
+        status = try_second(s);
     while (status == SOOTH_OK && is_known && !s->is_limited && s->trial_count + 1 < MAX_TRIALS) {
         bool fits_next = false;
         status = guess_end(s, fitting, &is_known);
+        if (status == SOOTH_OK && !is_known && s->trial_count == 2) {
+            status = try_third(s);
+            is_known = true;
+            continue;
+        }
         if (status != SOOTH_OK || !is_known)
             break;
         const memory_trial *next = trial_at(s, *fitting + 1), *own = trial_at(s, *fitting);
