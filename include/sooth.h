@@ -86,15 +86,15 @@ typedef struct sooth_model sooth_model;
 
 /* Reads the structure of the model at `path`; weights are never read. The format is detected from the file's bytes;
  * gzip is decompressed. "zoo:NAME" builds a network that ships with the library; families take parameters:
- * "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth_zoo_parameter_at. On failure *model is NULL and *error is filled (error may be
- * NULL).
+ * "zoo:NAME/VALUE?KEY=VALUE&KEY=VALUE", see sooth_zoo_parameter_at. On failure *model is NULL and *error is filled
+ * (error may be NULL). SOOTH_ERROR_USAGE: `path` is NULL.
  *
  * The file is mapped until sooth_free. If someone shortens it meanwhile, touching a lost page raises SIGBUS. The
  * library does not touch signal handlers (the program `sooth` reports the loss and ends with exit code 3). Read files
  * that others may be writing into memory, and use sooth_load_memory. */
 SOOTH_API sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error *error);
 
-/* Reads a model from memory, which must stay unchanged until sooth_free. Messages call it `name`. */
+/* Reads a model from memory, which must stay unchanged until sooth_free. Messages call it `name` ("memory" if NULL). */
 SOOTH_API sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model,
                                          sooth_error *error);
 
@@ -358,7 +358,8 @@ SOOTH_API sooth_status sooth_gpus_report(const sooth_gpus *gpus, const sooth_gpu
 /* Weights of the predictor, learned from measurements. Many threads may share one. */
 typedef struct sooth_predictor sooth_predictor;
 
-/* Reads weights that `sooth learn` wrote. SOOTH_ERROR_INPUT: damaged or of another version. */
+/* Reads weights that `sooth learn` wrote. SOOTH_ERROR_INPUT: damaged or of another version. SOOTH_ERROR_USAGE: `path`
+ * is NULL. */
 SOOTH_API sooth_status sooth_predictor_open(const char *path, sooth_predictor **predictor, sooth_error *error);
 SOOTH_API void sooth_predictor_free(sooth_predictor *predictor); /* NULL is allowed */
 

@@ -109,12 +109,11 @@ static sooth_status load(const char *path, const void *bytes, size_t size, sooth
     sooth_error own;
     sooth_error *e = error_or(error, &own);
     *result = NULL;
+    if (!path)
+        return error_say(e, SOOTH_ERROR_USAGE, "no path is given; name the model's file");
     sooth_model *model = calloc(1, sizeof *model);
-    if (!model) {
-        e->code = SOOTH_ERROR_SYSTEM;
-        snprintf(e->message, sizeof e->message, "out of memory");
-        return e->code;
-    }
+    if (!model)
+        return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&model->source_arena, &model->fail, ARENA_CAP);
     arena_init(&model->bound_arena, &model->fail, ARENA_CAP);
@@ -144,7 +143,7 @@ sooth_status sooth_load_file(const char *path, sooth_model **model, sooth_error 
 sooth_status sooth_load_memory(const void *bytes, size_t size, const char *name, sooth_model **model,
                                sooth_error *error)
 {
-    return load(name, size ? bytes : "", size, model, error);
+    return load(name ? name : "memory", size ? bytes : "", size, model, error);
 }
 
 void sooth_free(sooth_model *model)

@@ -36,6 +36,8 @@ sooth_status sooth_predictor_open(const char *path, sooth_predictor **result, so
     sooth_error own;
     sooth_error *e = error_or(error, &own);
     *result = NULL;
+    if (!path)
+        return error_say(e, SOOTH_ERROR_USAGE, "no path is given; name a file of weights");
     sooth_predictor *p = calloc(1, sizeof *p);
     if (!p)
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");

@@ -221,6 +221,7 @@ node *build_node(builder *b, str domain, str type, str name, int inputs, int out
                   STR_ARG(name));
     const op_info *op = ops_find(b->ops, domain, type);
     node *n = ARENA_PUSH_ROOM(b->arena, &b->scope->graph->nodes);
+    b->source->node_count++;
     *n = (node){
         .type = op ? (str){op->name, type.len} : arena_str(b->arena, type),
         .domain = domain.len ? arena_str(b->arena, domain) : STR(""),

@@ -356,8 +356,8 @@ static void count_once(const control *c, int32_t first_node, num rounds)
      * ends". */
     int64_t factor = c->scope->repeat > 0 ? inner_scope(c, rounds).repeat / c->scope->repeat : 1;
     for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++) {
-        int64_t once = c->net->nodes.items[i].repeat / factor;
-        c->net->nodes.items[i].repeat = once > 0 ? once : 1;
+        int64_t all = c->net->nodes.items[i].repeat, once = all / factor;
+        c->net->nodes.items[i].repeat = once > 0 || all == 0 ? once : 1;
     }
 }
 

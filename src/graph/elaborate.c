@@ -74,6 +74,7 @@ void elaborate_node(sooth_model *model, const node *n)
 {
     const scope top = {.repeat = n->repeat};
     *(node *)ARENA_PUSH_ROOM(&model->source_arena, &model->source.main.nodes) = *n;
+    model->source.node_count++;
     infer_append(model, n, &top);
 }
 

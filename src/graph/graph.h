@@ -121,7 +121,7 @@ typedef struct node {
     value_id *outputs; /* NO_VALUE for an unused output */
     attr *attrs;
     /* Network stage only. */
-    int64_t repeat;      /* how often it runs: 1, or the trip count of the loop it stands in */
+    int64_t repeat;      /* how often it runs: 1, the trip count of its loop, or 0 in a branch that is not taken */
     int32_t fused_count; /* nodes of the file it stands for: 1, or more after a pass */
     bool is_dead;        /* absorbed by a pass */
     bool is_host;        /* shape arithmetic whose results were all folded: costs nothing on the device */
@@ -188,6 +188,7 @@ typedef struct dim_default {
 
 typedef struct source {
     graph main;
+    int32_t node_count; /* of the main graph, of functions and of the bodies inside them */
     value_list values;
     struct {
         function *items;
@@ -203,6 +204,7 @@ typedef struct source {
     str format; /* "onnx" … */
     str producer;
     note_list notes; /* they open the network's */
+    str contradicted; /* a value whose shape in the file is not the one that its operator gives; empty: none */
     bool is_literal; /* its nodes are the operators that its implementation runs: none is recovered from several */
     struct elaboration *elaboration; /* elaborate.h; NULL: all nodes are there from the beginning */
 } source;

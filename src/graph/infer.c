@@ -175,7 +175,7 @@ static bool is_stored_constant(network *net, const node *n)
 /* The nodes that the file writes out are as many as they are; what inlining and unrolling add to them has a limit. */
 static int64_t most_work(const sooth_model *model)
 {
-    return MAX_ADDED_WORK + (int64_t)model->source.main.nodes.count;
+    return MAX_ADDED_WORK + (int64_t)model->source.node_count;
 }
 
 static void count_work(sooth_model *model, str where)
@@ -193,7 +193,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
     count_work(model, source_node->name);
     node *n = ARENA_PUSH_ROOM(net->arena, &net->nodes);
     *n = *source_node;
-    n->repeat = s->repeat;
+    n->repeat = source_node->repeat ? s->repeat : 0;
     if (!is_identity(s)) {
         n->inputs = mapped(net, s, n->inputs, n->input_count);
         n->outputs = mapped(net, s, n->outputs, n->output_count);

@@ -88,10 +88,7 @@ static void check_counts(sooth_model *model, const program *p)
 size_t lowered_memory_cap(const sooth_model *model)
 {
     const size_t least = (size_t)1 << 30, node_bytes = 8 << 10, least_file_bytes = 16;
-    const source *s = &model->source;
-    size_t nodes = (size_t)s->main.nodes.count;
-    for (int32_t i = 0; i < s->functions.count; i++)
-        nodes += (size_t)s->functions.items[i].graph.nodes.count;
+    size_t nodes = (size_t)model->source.node_count;
     size_t in_file = model->map ? model->map->size / least_file_bytes : 0; /* a program can make more than it has */
     if (nodes > in_file)
         nodes = in_file;

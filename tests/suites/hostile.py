@@ -299,6 +299,19 @@ def sum_of_terms(count):
     return number(1, 8) + data(7, nodes + data(11, data(1, "x") + shape) + data(12, data(1, f"v{count}"))) + data(8, number(2, 17))
 
 
+def branches_of(count):
+    """An If whose two branches have so many nodes each."""
+    def branch(name, operator):
+        nodes = b"".join(data(1, data(1, f"{name}{i}" if i else "x") + data(2, f"{name}{i + 1}") + data(4, operator)) for i in range(count))
+        return nodes + data(2, name) + data(12, data(1, f"{name}{count}"))
+    shape = data(2, data(1, number(1, 1) + data(2, data(1, number(1, 4)))))
+    condition = data(2, data(1, number(1, 9) + data(2, b"")))
+    node = data(1, "c") + data(2, "y") + data(4, "If") + data(5, data(1, "then_branch") + data(6, branch("t", "Relu")) + number(20, 5)) + \
+        data(5, data(1, "else_branch") + data(6, branch("e", "Sigmoid")) + number(20, 5))
+    return number(1, 8) + data(7, data(1, node) + data(11, data(1, "x") + shape) + data(11, data(1, "c") + condition) + data(12, data(1, "y"))) + \
+        data(8, number(2, 17))
+
+
 def run(arguments, limit_s):
     """The finished process, or what is wrong."""
     def limits():

@@ -13,7 +13,7 @@ import zlib
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "tools"), str(TESTS / "suites")]
-from hostile import BUILD, SANITIZED, calls_of_calls, tell  # noqa: E402
+from hostile import BUILD, SANITIZED, branches_of, calls_of_calls, tell  # noqa: E402
 from onnxtext import data, model  # noqa: E402
 
 SLOWER = 40 if SANITIZED else 1  # how much slower a build with sanitizers may be

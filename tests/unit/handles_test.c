@@ -99,11 +99,29 @@ static void threads_share_a_predictor(void **state)
     sooth_predictor_free(predictor);
 }
 
+static void paths_that_are_not_there_are_errors(void **state)
+{
+    (void)state;
+    sooth_error error;
+    sooth_model *model = (sooth_model *)&error; /* must be NULL afterwards */
+    sooth_predictor *predictor = (sooth_predictor *)&error;
+    assert_int_equal(sooth_load_file(NULL, &model, &error), SOOTH_ERROR_USAGE);
+    assert_null(model);
+    assert_non_null(strstr(error.message, "no path"));
+    assert_int_equal(sooth_predictor_open(NULL, &predictor, &error), SOOTH_ERROR_USAGE);
+    assert_null(predictor);
+    assert_non_null(strstr(error.message, "no path"));
+    assert_int_equal(sooth_predictor_open(NULL, &predictor, NULL), SOOTH_ERROR_USAGE);
+    assert_int_equal(sooth_load_memory("x", 1, NULL, &model, &error), SOOTH_ERROR_INPUT);
+    assert_null(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_give_the_answers_of_one),
         cmocka_unit_test(threads_share_a_predictor),
+        cmocka_unit_test(paths_that_are_not_there_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ static void read_opset(builder *b, wire w)
 /* What a node consists of, up to a number that holds nearly all real nodes; the rest is found by reading again. */
 enum { FEW = 16 };
 typedef struct node_parts {
-    str name, type, domain;
+    str name, type, domain, doc;
     str inputs[FEW], outputs[FEW];
     wire attrs; /* from the first to the last */
     int input_count, output_count, attr_count;
@@ -151,7 +151,7 @@ static void read_parts(wire w, node_parts *p)
 {
     wire_field f;
     const uint8_t *start = w.at;
-    p->name = p->type = p->domain = (str){0};
+    p->name = p->type = p->domain = p->doc = (str){0};
     p->input_count = p->output_count = p->attr_count = 0;
     p->attrs = w;
     p->attrs_together = true;
@@ -179,6 +179,9 @@ static void read_parts(wire w, node_parts *p)
             else
                 p->attrs_together = p->attrs_together && p->attrs.end == start;
             p->attrs.end = w.at;
+            break;
+        case 6:
+            p->doc = wire_str(&f);
             break;
         case 7:
             p->domain = wire_str(&f);
@@ -221,6 +224,8 @@ static void read_node(builder *b, wire w)
     /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
     node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, 0);
     n->opset = opset_of(b, n->domain);
+    if (p.doc.len && str_is(p.doc, ONNX_NOT_TAKEN))
+        n->repeat = 0;
     if (p.input_count > FEW || p.output_count > FEW)
         read_many_values(b, w, n);
     for (int i = 0; p.input_count <= FEW && p.output_count <= FEW && i < p.input_count; i++)

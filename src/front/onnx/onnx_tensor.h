@@ -10,12 +10,13 @@ typedef struct onnx_label {
     str name, doc;
 } onnx_label;
 
-/* Documentations that onnx_write.c writes and onnx.c understands: of inputs that are constants (how many bytes their data take may follow), and of
- * constants that are no parameters. */
+/* Documentations that onnx_write.c writes and onnx.c understands: of inputs that are constants (how many bytes their data take may follow), of
+ * constants that are no parameters, and of nodes that do not count because another branch is taken. */
 #define ONNX_WEIGHT_LEFT_OUT "a weight without its data"
 #define ONNX_CONSTANT_LEFT_OUT "a constant without its data, no parameter"
 #define ONNX_PACKED ", packed bytes: "
 #define ONNX_CONSTANT "a constant, no parameter"
+#define ONNX_NOT_TAKEN "in a branch that is not taken"
 
 /* Keys of the model's metadata, of the same kind: the operators are those that run, none is recovered from several; what a dimension is where nobody
  * binds it (the dimension's name follows, the value is the number). */

@@ -354,6 +354,8 @@ static void put_node(onnx_writer *o, uint32_t field, const node *n)
         if (onnx_layout_attr(o, n, &a))
             put_attr(o, 5, &a);
     }
+    if (n->repeat == 0)
+        wire_put_str(w, 6, STR(ONNX_NOT_TAKEN));
     if (n->domain.len)
         wire_put_str(w, 7, n->domain);
     wire_end(w, message);
@@ -673,6 +675,11 @@ static bool write_all(onnx_writer *o, arena *scratch)
 {
     if (setjmp(o->w->fail->jump))
         return false;
+    if (o->s->contradicted.len)
+        fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "'%.*s' has another shape in the file than its operator gives, which ONNX cannot express; export the "
+                  "model again",
+                  STR_ARG(o->s->contradicted));
     o->arena = scratch;
     o->owner = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
     o->border = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
