@@ -30,7 +30,8 @@ void elaborate_undo(sooth_model *model)
 
 void elaborate_run(sooth_model *model)
 {
-    const elaboration *e = model->source.elaboration;
+    elaboration *e = model->source.elaboration;
+    e->contradicted = (str){0};
     e->run(model, e->program);
     model->source.main.end_value = model->source.values.count;
 }

@@ -17,6 +17,8 @@ typedef struct elaboration {
     /* The source without what a run has added. */
     arena_mark mark;
     source base;
+    /* Of the last run: a value whose shape in the file is not the one that its operator gives. Empty: none. */
+    str contradicted;
 } elaboration;
 
 /* At the end of reading, when inputs and weights are in the source and the main graph is closed: keeps the program, and runs it

@@ -188,7 +188,6 @@ typedef struct dim_default {
 
 typedef struct source {
     graph main;
-    int32_t node_count; /* of the main graph, of functions and of the bodies inside them */
     value_list values;
     struct {
         function *items;
@@ -203,9 +202,9 @@ typedef struct source {
     } defaults;
     str format; /* "onnx" … */
     str producer;
-    note_list notes; /* they open the network's */
-    str contradicted; /* a value whose shape in the file is not the one that its operator gives; empty: none */
-    bool is_literal; /* its nodes are the operators that its implementation runs: none is recovered from several */
+    note_list notes;    /* they open the network's */
+    bool is_literal;    /* its nodes are the operators that its implementation runs: none is recovered from several */
+    int32_t node_count; /* of the main graph, of functions and of the bodies inside them */
     struct elaboration *elaboration; /* elaborate.h; NULL: all nodes are there from the beginning */
 } source;
 

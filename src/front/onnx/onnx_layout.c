@@ -364,6 +364,18 @@ static void demand(onnx_writer *o, const graph *g)
     }
 }
 
+/* Transpositions around a node whose input has another number of dimensions would make a network of what is none. */
+static int checked_rank(const onnx_writer *o, const node *n)
+{
+    int rank = turned_rank(o, n), known = rank_of(o, n->inputs[0]);
+    if (known >= 0 && known != rank)
+        fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "layer '%.*s' (%.*s) works on %d dimensions and its input has %d, which ONNX cannot express; export "
+                  "the model again",
+                  STR_ARG(n->name), STR_ARG(n->type), rank, known);
+    return rank;
+}
+
 /* How many dimensions the transpositions have. */
 static void measure(onnx_writer *o, const graph *g)
 {
@@ -373,7 +385,7 @@ static void measure(onnx_writer *o, const graph *g)
             if (n->attrs[k].kind == ATTR_GRAPH)
                 measure(o, n->attrs[k].graph);
         if (must_run_first(n))
-            o->turned_rank[n->inputs[0]] = o->turned_rank[n->outputs[0]] = (int8_t)turned_rank(o, n);
+            o->turned_rank[n->inputs[0]] = o->turned_rank[n->outputs[0]] = (int8_t)checked_rank(o, n);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "front/onnx/onnx_write.h"
 #include "base/names.h"
 #include "front/onnx/onnx_tensor.h"
+#include "graph/elaborate.h"
 #include "graph/ops.h"
 
 #include <stdio.h>
@@ -675,11 +676,12 @@ static bool write_all(onnx_writer *o, arena *scratch)
 {
     if (setjmp(o->w->fail->jump))
         return false;
-    if (o->s->contradicted.len)
+    const elaboration *made = o->s->elaboration;
+    if (made && made->contradicted.len)
         fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
                   "'%.*s' has another shape in the file than its operator gives, which ONNX cannot express; export the "
                   "model again",
-                  STR_ARG(o->s->contradicted));
+                  STR_ARG(made->contradicted));
     o->arena = scratch;
     o->owner = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
     o->border = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);

@@ -352,7 +352,7 @@ static void check_shape(environment *e, value_id id, const declaration *d)
     network_note(t->net,
                  "'%.*s' has another shape by the rules of its operator than the file says; the file is believed",
                  STR_ARG(v->name));
-    t->model->source.contradicted = v->name;
+    t->model->source.elaboration->contradicted = v->name;
     v->rank = (int8_t)d->rank;
     v->dims = arena_copy(t->arena, d->dims, (size_t)d->rank, sizeof *d->dims);
     v->ints = NULL;
