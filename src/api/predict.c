@@ -171,11 +171,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
 /* What the file left open may be why the model cannot be lowered. */
 static void add_file_notes(sooth_error *e, const sooth_model *model)
 {
-    for (int32_t i = 0; i < model->source.notes.count; i++) {
-        size_t used = strlen(e->message);
-        snprintf(e->message + used, sizeof e->message - used, "; of the file: %.*s",
-                 STR_ARG(model->source.notes.items[i]));
-    }
+    for (int32_t i = 0; i < model->source.notes.count; i++)
+        error_add(e, "; of the file: %.*s", STR_ARG(model->source.notes.items[i]));
 }
 
 static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, memory_trial *trial,

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Names from a file may hold anything. A message is one line, and says nothing to the terminal that shows it. */
 static void make_one_line(char *message)
@@ -28,4 +29,14 @@ sooth_status error_say(sooth_error *e, sooth_status code, const char *message)
     snprintf(e->message, sizeof e->message, "%s", message);
     make_one_line(e->message);
     return code;
+}
+
+void error_add(sooth_error *e, const char *format, ...)
+{
+    va_list args;
+    size_t used = strlen(e->message);
+    va_start(args, format);
+    vsnprintf(e->message + used, sizeof e->message - used, format, args);
+    va_end(args);
+    make_one_line(e->message);
 }

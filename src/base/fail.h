@@ -26,6 +26,9 @@ static inline sooth_error *error_or(sooth_error *given, sooth_error *own)
 /* Fills the error with a message that needs no jump. Returns the code. */
 sooth_status error_say(sooth_error *e, sooth_status code, const char *message);
 
+/* Adds to the error's message. */
+void error_add(sooth_error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Fills the error and jumps. The message says what is wrong, where, and what to do. */
 _Noreturn void fail_with(fail *f, sooth_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -89,10 +89,8 @@ typedef struct torch {
         struct torch_joined *items;
         int32_t count, capacity;
     } joined;
-    struct { /* tensors that were written into, and what they are since */
-        struct torch_written {
-            value_id before, since;
-        } * items;
+    struct { /* by tensor: 1 + what it is since it was written into; 0: as it was */
+        value_id *items;
         int32_t count, capacity;
     } written;
     torch_expected *expected; /* room for TORCH_MAX_EXPECTED, or NULL if nobody asks */
@@ -137,9 +135,12 @@ static inline bool torch_is_list(torch_value v)
     return v.kind == TORCH_LIST || v.kind == TORCH_TUPLE;
 }
 
-/* A tensor whose memory another one was copied into goes on as that. */
+/* A tensor whose memory was written into goes on as another. Constants of the file stay as they are. */
 void torch_write(torch *t, value_id before, value_id since);
 value_id torch_current(const torch *t, value_id id);
+/* An operator in place has computed `result` from `target`, which may be a view of another tensor. Where it is a part of that one, only the
+ * view changes: no kernel writes the whole. */
+void torch_write_view(torch *t, value_id target, value_id result);
 
 /* ---- asking (torch_emit.c) -------------------------------------------------------------------------------------- */
 

@@ -221,6 +221,9 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
     if (op) {
         place_arguments(&c, op, arguments, count);
         op->rule(&c);
+        bool is_written = c.in_place && c.result_count == 1 && !str_is(plain, "copy"); /* which sees to it itself */
+        if (is_written && c.args[0].kind == TORCH_TENSOR && c.results[0].kind == TORCH_TENSOR)
+            torch_write_view(t, c.args[0].tensor, c.results[0].tensor);
     } else {
         for (int i = 0; i < count && i < TORCH_MAX_ARGS; i++)
             c.args[i] = arguments[i].value;

@@ -619,6 +619,27 @@ static value_id base_of(const torch *t, value_id x)
     return x;
 }
 
+static bool are_same_dims(const value *a, const value *b)
+{
+    for (int i = 0; i < a->rank && a->rank == b->rank; i++)
+        if (a->dims[i] != b->dims[i] || !dim_known(a->dims[i]))
+            return false;
+    return a->rank == b->rank && a->rank >= 0;
+}
+
+void torch_write_view(torch *t, value_id target, value_id result)
+{
+    value_id base = base_of(t, target);
+    torch_write(t, target, result);
+    /* An operator that changes the shape in place (squeeze_) leaves the other tensor as it is. */
+    if (base == target || torch_rank(t, base) < 0 || !are_same_dims(torch_at(t, target), torch_at(t, result)))
+        return;
+    int rank = torch_rank(t, base);
+    const num *whole = arena_copy(t->arena, torch_at(t, base)->dims, (size_t)rank, sizeof *whole);
+    if (num_product(t->nums, whole, rank) == num_product(t->nums, torch_at(t, result)->dims, torch_at(t, result)->rank))
+        torch_write(t, base, torch_reshape(t, result, whole, rank));
+}
+
 /* Writes `src` over `self`, which may be a part of another tensor: that one has changed, too. */
 static void rule_copy(torch_call *c)
 {

@@ -47,24 +47,22 @@ num torch_item(torch *t, value_id id)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
-void torch_write(torch *t, value_id before, value_id since)
-{
-    enum { MAX_WRITTEN = 256 }; /* each is looked for at every use of a tensor */
-    for (int32_t i = 0; i < t->written.count; i++)
-        if (t->written.items[i].before == before) {
-            t->written.items[i].since = since;
-            return;
-        }
-    if (t->written.count < MAX_WRITTEN)
-        *(struct torch_written *)ARENA_PUSH(t->arena, &t->written) = (struct torch_written){before, since};
-}
-
 value_id torch_current(const torch *t, value_id id)
 {
-    for (int32_t i = 0; i < t->written.count; i++)
-        if (t->written.items[i].before == id)
-            return t->written.items[i].since;
+    while (id != NO_VALUE && id < t->written.count && t->written.items[id])
+        id = t->written.items[id] - 1;
     return id;
+}
+
+void torch_write(torch *t, value_id before, value_id since)
+{
+    before = torch_current(t, before);
+    since = torch_current(t, since);
+    if (before == since || before == NO_VALUE || since == NO_VALUE || torch_at(t, before)->is_initializer)
+        return;
+    while (t->written.count <= before)
+        ARENA_PUSH(t->arena, &t->written);
+    t->written.items[before] = since + 1;
 }
 
 torch_value torch_number(torch *t, value_id id)

@@ -69,14 +69,20 @@ static void set_variable(interpreter *in, frame *f, str name, torch_value v)
     f->values.items[i] = v;
 }
 
+/* What a value is now: operators in place write into tensors that variables and lists hold. */
+static torch_value current(const interpreter *in, torch_value v)
+{
+    if (v.kind == TORCH_TENSOR)
+        v.tensor = torch_current(&in->torch, v.tensor);
+    return v;
+}
+
 static bool variable(const interpreter *in, const frame *f, str name, torch_value *v)
 {
     int32_t i = names_get(&f->names, name, -1);
     if (i < 0)
         return false;
-    *v = f->values.items[i];
-    if (v->kind == TORCH_TENSOR)
-        v->tensor = torch_current(&in->torch, v->tensor);
+    *v = current(in, f->values.items[i]);
     return true;
 }
 
@@ -150,7 +156,7 @@ static torch_value item(interpreter *in, torch_value v, torch_value index)
     }
     if (torch_is_list(v)) {
         int i = torch_axis(index.kind == TORCH_INT ? index.integer : NUM_UNKNOWN, v.list->count);
-        return i < 0 ? torch_unknown() : v.list->items[i];
+        return i < 0 ? torch_unknown() : current(in, v.list->items[i]);
     }
     if (v.kind == TORCH_DICT) {
         for (int32_t i = 0; i < v.dict->count; i++) {
@@ -158,7 +164,7 @@ static torch_value item(interpreter *in, torch_value v, torch_value index)
             bool equal = key.kind == index.kind &&
                          (key.kind == TORCH_TEXT ? str_eq(key.text, index.text) : key.integer == index.integer);
             if (equal)
-                return v.dict->items[i].value;
+                return current(in, v.dict->items[i].value);
         }
         return torch_unknown();
     }
