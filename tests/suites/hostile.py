@@ -48,14 +48,14 @@ def nested_types(depth):
 
 
 
-def calls_of_calls(depth, width):
+def calls_of_calls(depth, width, operator="Relu"):
     """Local functions that each call the next several times: width ** depth nodes if inlined without a bound."""
     lines = ["opset 17", "opset f 1", "input x float32[4]", "y = f.F0(x)", "output y"]
     for i in range(depth):
         lines.append(f"function f.F{i}(a) -> z{width}")
         lines.append("    opset 17")
         lines.append("    z0 = Identity(a)")
-        lines += [f"    z{k + 1} = {f'f.F{i + 1}' if i + 1 < depth else 'Relu'}(z{k})" for k in range(width)]
+        lines += [f"    z{k + 1} = {f'f.F{i + 1}' if i + 1 < depth else operator}(z{k})" for k in range(width)]
     return model("\n".join(lines))
 
 

@@ -75,6 +75,9 @@ CASES = [
     ("gzip in gzip holds one layer", {"m.onnx": lambda: gzip_in_gzip(256 * MIB)}, ["inspect", "m.onnx"], 0, 4, 400),
     ("a million empty layers of gzip", {"m.onnx": lambda: gzip_of_empty(1000000)}, ["inspect", "m.onnx"], 0, 2, 50),
     ("functions of 2^20 calls are counted first", {"m.onnx": lambda: calls_of_calls(20, 2)}, ["inspect", "m.onnx"], 3, 1, 20),
+    ("nodes inside of branches are nodes that the file writes out", {"m.onnx": lambda: branches_of(260000)}, ["predict", "m.onnx"], 0, 6, 1200),
+    ("memory has a limit by the nodes of the file, not by those of inlined calls", {"m.onnx": lambda: calls_of_calls(3, 75, "LpNormalization")},
+     ["predict", "m.onnx"], 3, 4, 1200),
     ("eval of 200,000 equal rows", {"tiny.onnx": lambda: TINY, "rows.csv": lambda: equal_rows(200000)}, ["eval", "rows.csv"], 0, 8, 600),
 ]
 
