@@ -95,6 +95,27 @@ static void steps_are_learned(void **state)
     assert_true(after < 0.2 * before);
 }
 
+/* Whichever feature it is that tells. */
+static void every_feature_counts(void **state)
+{
+    (void)state;
+    static sampled s;
+    static forest_tree trees[TREES];
+    for (int feature = 0; feature < FOREST_WIDTH; feature += FOREST_WIDTH - 1) {
+        draw(&s, 4);
+        for (int i = 0; i < ROWS; i++)
+            s.target[i] = s.inputs[i][feature] > 5 ? 0.2F : -0.2F;
+        forest_rows rows = rows_of(&s);
+        assert_true(forest_fit(&rows, trees, TREES));
+        for (int i = 0; i < ROWS; i++) {
+            uint8_t bins[FOREST_WIDTH];
+            forest_bins(s.edges, s.inputs[i], bins);
+            if (fabsf(s.inputs[i][feature] - 5) > 0.5F)
+                assert_true(fabsf(s.target[i] - forest_log(trees, TREES, bins)) < 0.1F);
+        }
+    }
+}
+
 /* However far off a table is, no kernel is said to be. */
 static void corrections_are_bounded(void **state)
 {
@@ -128,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(edges_lie_between_values),
         cmocka_unit_test(steps_are_learned),
+        cmocka_unit_test(every_feature_counts),
         cmocka_unit_test(corrections_are_bounded),
         cmocka_unit_test(forests_are_for_what_they_grew_on),
     };

@@ -47,17 +47,21 @@ void emit_resize(emitter *e, const char *mode, value_id x, value_id size, bool c
         emit_int(n, "channels_last", 1);
 }
 
-/* The patches that a kernel sees come from a convolution that only moves data; their product is one of many matrices. */
+/* The product of the patches that a kernel sees is one of many matrices. The patches stand for a copy: of each sample, one number that is
+ * repeated, so that they depend on what comes before. */
 value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t places, int64_t taps)
 {
-    value_id zero = emit_scalar(e, DT_FLOAT32, 0), shape = emit_1(e, "Shape", x, NO_VALUE);
+    value_id flat = emit_reshaped(e, x, (const int64_t[]){0, -1}, 2, NO_VALUE), shape = emit_1(e, "Shape", x, NO_VALUE);
+    const value_id cut[] = {flat, emit_list(e, (const int64_t[]){0}, 1), emit_list(e, (const int64_t[]){1}, 1),
+                            emit_list(e, (const int64_t[]){1}, 1)};
+    value_id one = emit_op(e, "Slice", cut, 4, NO_VALUE)->outputs[0];
     value_id batch = emit_2(e, "Gather", shape, emit_list(e, (const int64_t[]){0}, 1), NO_VALUE);
     node *patch_shape = emit_op(
         e, "Concat",
         (const value_id[]){emit_list(e, (const int64_t[]){places}, 1), batch, emit_list(e, (const int64_t[]){taps}, 1)},
         3, NO_VALUE);
     emit_int(patch_shape, "axis", 0);
-    value_id patches = emit_2(e, "Expand", zero, patch_shape->outputs[0], NO_VALUE);
+    value_id patches = emit_2(e, "Expand", one, patch_shape->outputs[0], NO_VALUE);
     return emit_transpose(e, emit_2(e, "MatMul", patches, kernel, NO_VALUE), (const int64_t[]){1, 0, 2}, 3, NO_VALUE);
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 
 import listing
 
+DEEPEST = {"earliest": 9, "latest": 31}  # levels of groups that are read; an old group counts as three
 SHAPES = {"conv/kernel:0": (3, 3, 4, 8), "conv/bias:0": (8,), "deep/er/than/that/gamma:0": (16,), "scalar": ()}
 
 
@@ -53,6 +54,11 @@ def main():
                 file.create_dataset("whole", (11,), "i8")
                 file.create_dataset("text", data="not a weight")
             put(f"weights.{version}.h5", version, weights, {"params": sum(int(np.prod(s)) for s in SHAPES.values()) + 35 + 15 + 11})
+
+        def deep(levels):
+            return lambda file: file.create_dataset("/".join(["g"] * levels) + "/w", (2, 3), "f4")
+        for version, levels in DEEPEST.items():
+            put(f"deep.{version}.h5", version, deep(levels), {"params": 6})
 
         def many(file):
             for i in range(600):
