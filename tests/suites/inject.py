@@ -35,10 +35,10 @@ c,small.onnx,4,t4,fp32,nchw,eager,pt2.4-cu124,infer,0.1,,,mine
 d,small.onnx,4,t4,fp32,nchw,inductor,pt2.4-cu124,train,0.3,,,mine
 e,missing.onnx,4,t4,fp32,nchw,eager,pt2.4-cu124,infer,0.1,,,mine
 """
-OPERATORS = """op,device,dtype,m,n,k,latency_us,source
-gemm,a100,float16,128,256,64,9,mine
-gemm,a100,float16,512,256,64,11,mine
-add,a100,float16,4096,64,,7,mine
+OPERATORS = """op,device,dtype,m,n,k,rows,cols,latency_ms,source
+gemm,a100,float16,128,256,64,,,0.009,mine
+gemm,a100,float16,512,256,64,,,0.011,mine
+relu,a100,fp32,,,,4096,64,0.007,mine
 """
 QUERIES = """graph,batch,gpu,precision,runtime,mode
 small.onnx,2,t4,fp32,eager,infer
