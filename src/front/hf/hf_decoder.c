@@ -319,8 +319,9 @@ static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, cons
 {
     str word = p->pattern.len ? (str){p->pattern.ptr + i, 1} : word_at(p->types, i);
     char kind = word.len ? word.ptr[0] : '?';
-    bool is_mamba = kind == 'M' || str_is(word, "mamba"), is_moe = kind == 'E' || str_is(word, "moe");
-    bool is_attention = kind == '*' || str_is(word, "attention");
+    bool is_mamba = kind == 'M' || str_is(word, "mamba") || str_is(word, "linear_attention");
+    bool is_attention = kind == '*' || str_is(word, "attention") || str_is(word, "full_attention");
+    bool is_moe = kind == 'E' || str_is(word, "moe");
     if (!is_mamba && !is_moe && !is_attention && kind != '-' && !str_is(word, "mlp"))
         hf_fail(c, "layers_block_type hybrid_override_pattern layer_types", "layer %lld is of no kind that is known",
                 (long long)i);

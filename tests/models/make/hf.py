@@ -50,7 +50,7 @@ LATENT = "deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa kimi_linear".split()
 NOT_COUNTED = ("mixtral qwen2_moe qwen3_moe qwen3_next qwen3_5_text qwen3_5_moe_text mimo_v2_flash phimoe glm4_moe granitemoe olmoe deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa "
                "llama4_text minimax minimax_m2 gpt_oss mamba falcon_mamba mamba2 nemotron_h kimi_linear switch_transformers").split()
 # Sizes that these have beside those above; UMT5's table of distances for each layer is not read.
-LEFT_OUT = "mimo_v2_flash deepseek_v4 kimi_linear nemotron_h umt5".split()
+LEFT_OUT = "mimo_v2_flash deepseek_v4 kimi_linear umt5".split()
 # What inference never reads.
 NOT_READ = ("mask_token", "masked_spec_embed", "logit_scale")
 PAIRS = "t5 mt5 umt5 switch_transformers bart mbart marian pegasus".split()
