@@ -177,7 +177,8 @@ static emit_window conv_window(const ncnn_call *c)
 static void map_conv(ncnn_call *c, const char *canonical)
 {
     emit_window w = conv_window(c);
-    int64_t kind = ncnn_int(c->layer, 9, 0), more[2] = {ncnn_int(c->layer, 19, 0), ncnn_int(c->layer, 18, 0)};
+    int64_t kind = ncnn_int(c->layer, 9, 0), right = ncnn_int(c->layer, 18, 0);
+    int64_t more[2] = {ncnn_int(c->layer, 19, right), right};
     bool has_activation = kind >= 1 && kind <= 6, is_transposed = canonical[4] == 'T';
     value_id y = grow_conv(c->g, canonical, c->x, &w, size_at(c, 0, 1, 1), ncnn_int(c->layer, 5, 0) != 0,
                            has_activation ? NO_VALUE : c->out);
