@@ -326,6 +326,26 @@ static void convolutions(void **state)
     assert_string_equal(r->rows.items[5].reason, "no program is known for the operator 'conv4d'");
 }
 
+/* Sizes that have no usual value must be there. */
+static void what_a_convolution_needs(void **state)
+{
+    static const char *const NAMES[] = {"N", "C", "H", "W", "K", "R", "S", "stride_h", "stride_w", "pad_h", "pad_w"};
+    static const char *const FIELDS[] = {"2", "4", "8", "9", "6", "3", "3", "2", "1", "1", "1"};
+    enum { COUNT = sizeof NAMES / sizeof *NAMES };
+    for (int left_out = 0; left_out <= COUNT; left_out++) {
+        char text[600] = "op,device,dtype,latency_ms,suite,precision_note,direction";
+        for (int i = 0; i < COUNT; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), ",%s", NAMES[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "\nconv2d,NV T4,fp32,1,train,,fwd");
+        for (int i = 0; i < COUNT; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), ",%s", i == left_out ? "" : FIELDS[i]);
+        measured_rows *r = read_table(*state, text, NULL);
+        assert_non_null(r);
+        if ((r->rows.items[0].reason != NULL) != (left_out < COUNT))
+            fail_msg("without %s: %s", left_out < COUNT ? NAMES[left_out] : "nothing", r->rows.items[0].reason);
+    }
+}
+
 /* The steps are counted, not written out; the weights are those of the state alone. */
 /* Of NeuSight's convolutions a timer adds the more the later a row stands among those of its GPU. */
 static void timers_that_drift(void **state)
@@ -462,6 +482,7 @@ int main(void)
         TEST(types_of_serving_frameworks),
         TEST(causal_attention),
         TEST(convolutions),
+        TEST(what_a_convolution_needs),
         TEST(timers_that_drift),
         TEST(recurrent_layers),
         TEST(a_layer_is_two_rows),
