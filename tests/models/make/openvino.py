@@ -204,6 +204,13 @@ def main():
             elif make is not recurrent:
                 entry["macs"] = macs_of(model)
             entries.append(entry)
+            # The same with all sizes written down, and without the file of weights: what it would tell follows from the declared shapes.
+            if make is moves:  # repeats and axes that no shape tells
+                continue
+            alone = f"{make.__name__}.alone.xml"
+            ov.serialize(model, f"{directory}/{alone}")
+            pathlib.Path(directory, alone).with_suffix(".bin").unlink()
+            entries.append({key: value for key, value in entry.items() if key != "arguments"} | {"file": alone})
         listing.write("openvino", ORIGIN, entries, directory)
 
 
