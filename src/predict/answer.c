@@ -1,6 +1,7 @@
 #include "predict/answer.h"
 #include "device/mig.h"
 
+#include "base/names.h"
 #include "graph/ops.h"
 
 #include <math.h>
@@ -20,14 +21,17 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-static void count_unknown(sooth_prediction *answer, const char *op)
+/* `places` has the number of each operator in the list: a file may have thousands of different ones. */
+static void count_unknown(sooth_prediction *answer, names *places, const char *op)
 {
-    for (int32_t i = 0; i < answer->unknown.count; i++) {
-        if (strcmp(answer->unknown.items[i].op, op) == 0) {
-            answer->unknown.items[i].count++;
-            return;
-        }
+    if (!places->arena)
+        names_init(places, &answer->arena);
+    int32_t place = names_get(places, str_of(op), -1);
+    if (place >= 0) {
+        answer->unknown.items[place].count++;
+        return;
     }
+    names_put(places, str_of(op), answer->unknown.count);
     unknown_operator *u = ARENA_PUSH(&answer->arena, &answer->unknown);
     *u = (unknown_operator){.op = op, .count = 1};
 }
@@ -107,6 +111,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
     answer->kernels = ARENA_ARRAY(&answer->arena, launched_kernel, (size_t)p->kernels.count);
     double(*by_bound)[BOUND_NOTHING + 1] = arena_alloc(&answer->arena, (size_t)answer->layer_count, sizeof *by_bound);
     double waiting_ms = 0;
+    names unknown_places = {0};
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
         const kernel_time *t = &times->kernels[i];
@@ -115,7 +120,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
             continue;
         }
         if (k->flags & KERNEL_UNKNOWN)
-            count_unknown(answer, kernel_name(k));
+            count_unknown(answer, &unknown_places, kernel_name(k));
         int32_t layer = k->layer >= 0 && k->layer < outside ? k->layer : outside + k->phase;
         answer->kernels[answer->kernel_count++] =
             (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms, power->kernels_j[i]};
