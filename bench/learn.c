@@ -72,11 +72,13 @@ static const device_view ONE_A_MICROSECOND = {
 /* Its time is what its kernels would take by a rule that the features have in them, so that there is something to learn. */
 static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_COUNT], trainer *chance, arena *a)
 {
+    sample_program *p = ARENA_NEW(a, sample_program);
+    e->program = p;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        e->first_of_group[g + 1] = e->first_of_group[g] + kernels[g];
-    e->sample_count = e->first_of_group[WORK_GROUP_COUNT];
-    sample *samples = ARENA_ARRAY(a, sample, (size_t)e->sample_count);
-    e->samples = samples;
+        p->first_of_group[g + 1] = p->first_of_group[g] + kernels[g];
+    p->sample_count = p->first_of_group[WORK_GROUP_COUNT];
+    sample *samples = ARENA_ARRAY(a, sample, (size_t)p->sample_count);
+    p->samples = samples;
     e->stack = UNKNOWN_STACKS + (int)(trainer_random(chance) % (STACKS - UNKNOWN_STACKS));
     e->unknown_stack = net_unknown_stack(RUNTIME_EAGER);
     e->gpu = 1 + (int)(trainer_random(chance) % (GPUS - 1));
@@ -84,7 +86,7 @@ static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_CO
     e->weight = 1;
     e->latency_us = 20;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++) {
+        for (int32_t k = p->first_of_group[g]; k < p->first_of_group[g + 1]; k++) {
             work w = {.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()), .group = (work_group)g};
             w.count = (double)(1 + trainer_random(chance) % 4);
             w.flops = between(chance, 1, 50);
@@ -96,7 +98,7 @@ static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_CO
                 exit(1);
             samples[k].work = number.work;
             samples[k].place = number.place;
-            e->host_count[g] += (float)w.count;
+            p->host_count[g] += (float)w.count;
             e->latency_us += (float)w.count * ((float)w.flops * (1.6F + w.features[0]) +
                                                (float)w.bytes * (1.3F + w.features[1] / 4) + 2);
         }
@@ -174,7 +176,7 @@ static void run(double limit_ms, arena *a)
         group_shape shape = net_group_shape((work_group)g);
         int samples = 0;
         for (int i = 0; i < EXAMPLES; i++)
-            samples += d.items[i].first_of_group[g + 1] - d.items[i].first_of_group[g];
+            samples += d.items[i].program->first_of_group[g + 1] - d.items[i].program->first_of_group[g];
         printf(" %d %zu %zu", samples, shape.first, shape.second);
     }
     printf("\n");

@@ -31,42 +31,44 @@ sample_time sample_features(const dataset *d, const example *e, const sample *s,
     return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
 }
 
-/* What all rows of a program have in common: into the example of the first of them. Fails through the arena's `fail`. */
-static void fill_example(example *e, sample **made, const work_list *list, kernel_store *kernels, arena *a)
+/* Fails through the arena's `fail`. */
+static sample_program *make_program(const work_list *list, kernel_store *kernels, arena *a)
 {
     int32_t count = list->count, next = 0;
     place *places = ARENA_ARRAY(a, place, (size_t)count + 1);
     kernel_number *numbers = ARENA_ARRAY(a, kernel_number, (size_t)count + 1);
+    if (!kernels_add(kernels, list->items, count, numbers))
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
+    sample_program *p = malloc(sizeof *p + (size_t)count * sizeof *p->samples);
+    if (!p)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
+    *p = (sample_program){.samples = (sample *)(void *)(p + 1), .sample_count = count};
     for (int32_t i = 0; i < count; i++) {
         const work *w = &list->items[i];
         places[i] = (place){(uint32_t)w->group << 16 | (uint16_t)w->op, i};
-        e->host_count[w->group] += (float)w->count;
+        p->host_count[w->group] += (float)w->count;
     }
     qsort(places, (size_t)count, sizeof *places, by_order);
-    sample *samples = *made = malloc(((size_t)count + 1) * sizeof *samples);
-    if (!samples || !kernels_add(kernels, list->items, count, numbers))
-        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
     for (int32_t i = 0; i < count; i++) {
         int32_t at = places[i].index;
-        samples[i] = (sample){.work = numbers[at].work, .place = numbers[at].place};
+        p->samples[i] = (sample){.work = numbers[at].work, .place = numbers[at].place};
     }
     for (int g = 0; g <= WORK_GROUP_COUNT; g++) {
         while (next < count && (int)(places[next].order >> 16) < g)
             next++;
-        e->first_of_group[g] = next;
+        p->first_of_group[g] = next;
     }
-    e->sample_count = count;
-    e->samples = samples;
+    return p;
 }
 
 /* ---- one network with all its rows ------------------------------------------------------------------------------- */
 
 typedef struct builder {
     dataset *data;
-    sooth_error *troubles; /* by worker: of the system, not of a row */
-    measured_row **rows;   /* usable ones, sorted by graph, batch and how they are lowered */
-    example *examples;     /* of the same index; samples NULL where the row could not be lowered */
-    size_t *jobs;          /* index of the first row of each job */
+    sooth_error *troubles;           /* by worker: of the system, not of a row */
+    measured_row **rows;             /* usable ones, sorted by graph, batch and how they are lowered */
+    const sample_program **programs; /* of the same index; NULL where the row could not be lowered */
+    size_t *jobs;                    /* index of the first row of each job */
     size_t job_count, row_count;
     dataset_progress progress;
     void *context;
@@ -84,7 +86,7 @@ typedef struct builder {
 /* A row that nobody measured: what another would be with another batch. */
 typedef struct asked {
     measured_row row; /* its latency is NAN */
-    example *made;
+    const sample_program *made;
 } asked;
 
 /* Of so many rows of networks one gives a pair. */
@@ -160,7 +162,7 @@ static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a
     /* Networks of engines are few and their prompts had to be assumed: what they say of products is learned for what engines fuse into them, so that bare ones stay what tables of operators say. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
-    fill_example(&b->examples[row], &b->data->made[row], &list, b->data->kernels, a);
+    b->programs[row] = b->data->made[row] = make_program(&list, b->data->kernels, a);
 }
 
 static bool try_lowering(const builder *b, size_t row, sooth_model *model, arena *a, sooth_error *error)
@@ -170,16 +172,6 @@ static bool try_lowering(const builder *b, size_t row, sooth_model *model, arena
         return false;
     lower_row(b, row, model, a);
     return true;
-}
-
-/* Rows that are lowered alike differ in their device alone. */
-static void fill_alike(const builder *b, size_t first, size_t end)
-{
-    for (size_t i = first + 1; i < end; i++) {
-        const device_view *view = b->examples[i].view;
-        b->examples[i] = b->examples[first];
-        b->examples[i].view = view;
-    }
 }
 
 static void refuse(measured_row *r, const char *reason)
@@ -193,6 +185,10 @@ static void note_trouble(const builder *b, size_t worker, const sooth_error *e)
     if (e->code == SOOTH_ERROR_SYSTEM && b->troubles[worker].code == SOOTH_OK)
         b->troubles[worker] = *e;
 }
+
+/* What a network is lowered in goes back to the system at once, or the largest ones would stay beside all the training: malloc maps blocks of
+ * more than 32 MiB one by one, whatever was freed before. Pages that are not touched cost nothing. */
+enum { MAPPED_BYTES = 33 << 20 };
 
 static void build_network(const builder *b, size_t from, size_t end, size_t worker)
 {
@@ -213,6 +209,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
     }
     arena a;
     arena_init(&a, &model->fail, ARENA_GIB(4));
+    a.block_bytes = MAPPED_BYTES;
     for (size_t i = from; i < end;) {
         size_t same = i; /* rows up to here could not be lowered, if it stays so */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
@@ -220,12 +217,13 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
             same++;
         sooth_options binding = {.batch = b->rows[i]->batch};
         bool worked = sooth_bind(model, &binding, &error) == SOOTH_OK && try_lowering(b, i, model, &a, &error);
-        if (worked)
-            fill_alike(b, i, same);
-        else
+        if (!worked)
             note_trouble(b, worker, &error);
-        for (size_t k = i; !worked && k < same; k++)
-            refuse(b->rows[k], "its graph cannot be lowered");
+        for (size_t k = i; k < same; k++)
+            if (worked) /* rows that are lowered alike differ in their device alone */
+                b->programs[k] = b->programs[i];
+            else
+                refuse(b->rows[k], "its graph cannot be lowered");
         arena_free(&a);
         i = same;
     }
@@ -241,7 +239,7 @@ static void build_operators(const builder *b, size_t from, size_t end, size_t wo
     for (volatile size_t i = from; i < end; i++) {
         if (setjmp(f.jump) == 0) {
             work_list list = work_of_program(b->rows[i]->kernels, &a);
-            fill_example(&b->examples[i], &b->data->made[i], &list, b->data->kernels, &a);
+            b->programs[i] = b->data->made[i] = make_program(&list, b->data->kernels, &a);
         } else {
             refuse(b->rows[i], "its operator cannot be lowered");
             note_trouble(b, worker, &error);
@@ -316,8 +314,8 @@ static void standardize(dataset *d, arena *a)
     double count[WORK_GROUP_COUNT] = {0};
     float features[FEATURE_COUNT];
     for (int32_t i = 0; i < d->count; i++)
-        for (int32_t k = 0; k < d->items[i].sample_count; k++) {
-            const sample *s = &d->items[i].samples[k];
+        for (int32_t k = 0; k < d->items[i].program->sample_count; k++) {
+            const sample *s = &d->items[i].program->samples[k];
             uint8_t group = sample_head(d, s).group;
             size_t at = (size_t)group * FEATURE_COUNT;
             count[group]++;
@@ -354,14 +352,14 @@ uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
 /* All that a training sees of an example; not what a training itself writes there. */
 static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
 {
-    const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->sample_count, e->is_unmeasured};
+    const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->program->sample_count, e->is_unmeasured};
     const float times[] = {e->latency_us, e->timer_us, e->weight};
     h = dataset_hash(h, numbers, sizeof numbers);
     h = dataset_hash(h, times, sizeof times);
     h = dataset_hash(h, &e->architecture, sizeof e->architecture);
     h = dataset_hash(h, e->row->family.ptr, e->row->family.len);
-    for (int32_t k = 0; k < e->sample_count; k++) {
-        const sample *s = &e->samples[k];
+    for (int32_t k = 0; k < e->program->sample_count; k++) {
+        const sample *s = &e->program->samples[k];
         float features[FEATURE_COUNT];
         kernel_head head = sample_head(d, s);
         sample_time t = sample_features(d, e, s, features);
@@ -418,9 +416,9 @@ static void see(dataset *d, const int32_t *order, int32_t count)
             d->stack_groups[e->stack] |= runs;
             d->stack_groups[e->unknown_stack] |= runs;
         }
-        for (int32_t k = 0; k < e->sample_count; k++) {
-            mark_seen(d, e, sample_head(d, &e->samples[k]));
-            widen(d, e, &e->samples[k]);
+        for (int32_t k = 0; k < e->program->sample_count; k++) {
+            mark_seen(d, e, sample_head(d, &e->program->samples[k]));
+            widen(d, e, &e->program->samples[k]);
         }
     }
 }
@@ -439,8 +437,8 @@ void dataset_seen(dataset *d, const lists *l)
     see(d, l->operators, l->operator_count);
     for (int32_t i = 0; i < 2 * l->pair_count; i++) {
         const example *e = &d->items[l->pairs[i / 2] + i % 2];
-        for (int32_t k = 0; k < e->sample_count; k++)
-            widen(d, e, &e->samples[k]);
+        for (int32_t k = 0; k < e->program->sample_count; k++)
+            widen(d, e, &e->program->samples[k]);
     }
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         if (d->low[i] > d->high[i]) /* a group that nobody has */
@@ -469,56 +467,6 @@ static void weigh(dataset *d)
     }
 }
 
-/* What the row says of an example. */
-static void identify(dataset *d, example *e, const measured_row *r, arena *a)
-{
-    e->row = r;
-    bool is_engine = r->where.lower.runtime == RUNTIME_ENGINE;
-    e->unknown_stack = r->graph.len || is_engine ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
-    e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
-    e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
-    e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
-    e->latency_us = (float)(r->latency_ms * 1000);
-    e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
-    e->architecture = architecture_hash(r, a);
-}
-
-/* Both are made of the same kernels in the same order. */
-static bool is_pair(const dataset *d, const example *a, const example *b)
-{
-    if (!a || !b || !a->samples || !b->samples || a->sample_count != b->sample_count)
-        return false;
-    for (int32_t i = 0; i < a->sample_count; i++) {
-        kernel_head x = sample_head(d, &a->samples[i]), y = sample_head(d, &b->samples[i]);
-        if (x.kin != y.kin || x.op != y.op || x.group != y.group ||
-            sample_count(d, &a->samples[i]) != sample_count(d, &b->samples[i]))
-            return false;
-    }
-    return true;
-}
-
-static void add_pairs(dataset *d, const builder *b, arena *a)
-{
-    for (size_t i = 0; i + 1 < b->asked_count; i += 2) {
-        bool both = is_pair(d, b->asked[i].made, b->asked[i + 1].made);
-        for (size_t k = i; k < i + 2; k++) {
-            if (!both)
-                continue;
-            example *e = &d->items[d->count + 2 * d->pair_count + (int32_t)(k - i)];
-            *e = *b->asked[k].made;
-            identify(d, e, &b->asked[k].row, a);
-            e->is_unmeasured = true;
-        }
-        d->pair_count += both;
-    }
-}
-
-/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
-static bool is_of_another_program(const measured_row *r)
-{
-    return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
-}
-
 /* The view of the row's device; those of a precision that allows TF32 are others. */
 static const device_view *view_of(builder *b, const setting *where, arena *a)
 {
@@ -530,6 +478,58 @@ static const device_view *view_of(builder *b, const setting *where, arena *a)
     *v = view_device(where);
     *(device_view **)ARENA_PUSH(a, &b->views) = v;
     return v;
+}
+
+static void fill_example(builder *b, example *e, const measured_row *r, const sample_program *p, arena *a)
+{
+    dataset *d = b->data;
+    e->program = p;
+    e->row = r;
+    e->view = view_of(b, &r->where, a);
+    bool is_engine = r->where.lower.runtime == RUNTIME_ENGINE;
+    e->unknown_stack = r->graph.len || is_engine ? net_unknown_stack(r->where.lower.runtime) : UNKNOWN;
+    e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
+    e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
+    e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
+    e->latency_us = (float)(r->latency_ms * 1000);
+    e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
+    e->architecture = architecture_hash(r, a);
+}
+
+/* Both are made of the same kernels in the same order. */
+static bool is_pair(const dataset *d, const sample_program *a, const sample_program *b)
+{
+    if (!a || !b || a->sample_count != b->sample_count)
+        return false;
+    for (int32_t i = 0; i < a->sample_count; i++) {
+        kernel_head x = sample_head(d, &a->samples[i]), y = sample_head(d, &b->samples[i]);
+        if (x.kin != y.kin || x.op != y.op || x.group != y.group ||
+            sample_count(d, &a->samples[i]) != sample_count(d, &b->samples[i]))
+            return false;
+    }
+    return true;
+}
+
+static void add_pairs(builder *b, arena *a)
+{
+    dataset *d = b->data;
+    for (size_t i = 0; i + 1 < b->asked_count; i += 2) {
+        bool both = is_pair(d, b->asked[i].made, b->asked[i + 1].made);
+        for (size_t k = i; k < i + 2; k++) {
+            if (!both)
+                continue;
+            example *e = &d->items[d->count + 2 * d->pair_count + (int32_t)(k - i)];
+            fill_example(b, e, &b->asked[k].row, b->asked[k].made, a);
+            e->is_unmeasured = true;
+        }
+        d->pair_count += both;
+    }
+}
+
+/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
+static bool is_of_another_program(const measured_row *r)
+{
+    return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
 }
 
 /* The rows that can be used, and what is asked beside them. */
@@ -567,11 +567,9 @@ static void run_jobs(builder *b, arena *a, fail *f)
     size_t workers = threads_available();
     b->troubles = ARENA_ARRAY(a, sooth_error, workers);
     b->jobs = ARENA_ARRAY(a, size_t, b->row_count);
-    for (size_t i = 0; i < b->row_count; i++) {
-        b->examples[i].view = view_of(b, &b->rows[i]->where, a);
+    for (size_t i = 0; i < b->row_count; i++)
         if (i == 0 || (b->rows[i]->graph.len ? !same_graph(b->rows[i], b->rows[i - 1]) : i % 4096 == 0))
             b->jobs[b->job_count++] = i;
-    }
     d->kernels = kernels_new();
     if (!d->kernels)
         fail_with(f, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
@@ -590,8 +588,8 @@ void dataset_build(dataset *d, measured_rows *const *tables, int table_count, ar
     if (b.row_count == 0)
         fail_with(f, SOOTH_ERROR_INPUT, "no row can be used: each has an unknown GPU, no graph or no latency");
     qsort(b.rows, b.row_count, sizeof *b.rows, compare_rows);
-    b.examples = ARENA_ARRAY(a, example, b.row_count);
-    d->made = ARENA_ARRAY(a, sample *, b.row_count);
+    b.programs = ARENA_ARRAY(a, const sample_program *, b.row_count);
+    d->made = ARENA_ARRAY(a, sample_program *, b.row_count);
     d->made_count = b.row_count;
     run_jobs(&b, a, f);
     d->items = ARENA_ARRAY(a, example, b.row_count);
@@ -603,16 +601,13 @@ void dataset_build(dataset *d, measured_rows *const *tables, int table_count, ar
     for (size_t i = 0; i < b.row_count; i++) {
         measured_row *r = b.rows[i];
         if (isnan(r->latency_ms)) {
-            ((asked *)(void *)r)->made = &b.examples[i];
+            ((asked *)(void *)r)->made = b.programs[i];
             continue;
         }
-        if (!b.examples[i].samples)
-            continue;
-        example *e = &d->items[d->count++];
-        *e = b.examples[i];
-        identify(d, e, r, a);
+        if (b.programs[i])
+            fill_example(&b, &d->items[d->count++], r, b.programs[i], a);
     }
-    add_pairs(d, &b, a);
+    add_pairs(&b, a);
     weigh(d);
     standardize(d, a);
     d->identity = hash_all(d);

@@ -13,20 +13,25 @@ typedef struct sample {
     uint32_t place;
 } sample;
 
-typedef struct example {
-    sample *samples; /* sorted by group; examples of the same program share them */
-    float *
-        corrections; /* of each, by the trees of forests.h, a logarithm; NULL: none, as while the networks are trained */
+/* What examples of the same program share. */
+typedef struct sample_program {
+    sample *samples; /* sorted by group */
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];
-    int stack, gpu;    /* in dataset.stacks and dataset.gpus */
-    int unknown_stack; /* the one that stands for its own where that is not told */
-    float latency_us;
-    float timer_us;                     /* of it, what the row's timer adds by its source's account */
     float host_count[WORK_GROUP_COUNT]; /* launches by group */
+} sample_program;
+
+typedef struct example {
+    const sample_program *program;
+    float *
+        corrections; /* of each sample, by the trees of forests.h, a logarithm; NULL: none, as while the networks are trained */
     const measured_row *row;
     const device_view *view; /* of the row's device */
     uint64_t architecture;   /* hash of row_architecture() */
+    int stack, gpu;          /* in dataset.stacks and dataset.gpus */
+    int unknown_stack;       /* the one that stands for its own where that is not told */
+    float latency_us;
+    float timer_us; /* of it, what the row's timer adds by its source's account */
     float weight;
     bool is_unmeasured; /* one of a pair */
 } example;
@@ -46,7 +51,7 @@ typedef struct dataset {
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
     float *low, *high;   /* the same, of those last given to dataset_seen() */
     uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, of those too */
-    sample **made; /* what threads made, which is not in the arena: samples of programs */
+    sample_program **made; /* what threads made, which is not in the arena */
     size_t made_count;
 } dataset;
 

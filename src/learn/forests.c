@@ -12,7 +12,7 @@ static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
 {
-    return e->sample_count == 1 && sample_head(d, &e->samples[0]).group == (uint8_t)g &&
+    return e->program->sample_count == 1 && sample_head(d, &e->program->samples[0]).group == (uint8_t)g &&
            (gpu == ANY_GPU || e->gpu == gpu);
 }
 
@@ -73,8 +73,8 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
         int stack = stack_of(from->t, e, g);
         stacks[stack / 32] |= 1u << stack % 32;
         size_t at = rows->count++;
-        sample_features(from->data, e, &e->samples[0], features);
-        forest_input(features, stack, net_op(&from->t->net, sample_head(from->data, &e->samples[0]).op),
+        sample_features(from->data, e, &e->program->samples[0], features);
+        forest_input(features, stack, net_op(&from->t->net, sample_head(from->data, &e->program->samples[0]).op),
                      rows->inputs + at * FOREST_WIDTH);
         rows->weight[at] = kernel_share(from->t, e, from->errors[i]);
         rows->target[at] = -from->errors[i] / rows->weight[at];
@@ -172,11 +172,11 @@ void forests_apply(const forest_set *set, const trainer *t, dataset *data, const
     for (int32_t i = 0; i < count; i++) {
         example *e = &data->items[order[i]];
         if (!e->corrections)
-            e->corrections = malloc(((size_t)e->sample_count + 1) * sizeof *e->corrections);
+            e->corrections = malloc(((size_t)e->program->sample_count + 1) * sizeof *e->corrections);
         if (!e->corrections)
             fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for what the trees say");
-        for (int32_t k = 0; k < e->sample_count; k++) {
-            const sample *s = &e->samples[k];
+        for (int32_t k = 0; k < e->program->sample_count; k++) {
+            const sample *s = &e->program->samples[k];
             kernel_head head = sample_head(data, s);
             int stack = stack_of(t, e, (work_group)head.group);
             const forest *f = forest_find(set, (work_group)head.group, e->gpu, stack);

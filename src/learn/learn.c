@@ -200,14 +200,14 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
 {
     size_t all = 0;
     for (int32_t i = 0; i < l->seen.network_count; i++)
-        all += (size_t)l->data->items[l->seen.networks[i]].sample_count;
+        all += (size_t)l->data->items[l->seen.networks[i]].program->sample_count;
     uint32_t *seen = malloc((all + 1) * sizeof *seen);
     if (!seen)
         fail_with(l->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     size_t n = 0;
     for (int32_t i = 0; i < l->seen.network_count; i++)
-        for (int32_t k = 0; k < l->data->items[l->seen.networks[i]].sample_count; k++)
-            seen[n++] = sample_head(l->data, &l->data->items[l->seen.networks[i]].samples[k]).kin;
+        for (int32_t k = 0; k < l->data->items[l->seen.networks[i]].program->sample_count; k++)
+            seen[n++] = sample_head(l->data, &l->data->items[l->seen.networks[i]].program->samples[k]).kin;
     qsort(seen, n, sizeof *seen, by_number);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -225,8 +225,8 @@ static void mark_new(const lessons *l)
     weights_view v = {.seen = seen, .seen_count = count};
     for (int32_t i = 0; i < l->apart_count; i++) {
         const example *e = &l->data->items[l->apart[i]];
-        for (int32_t k = 0; k < e->sample_count; k++)
-            e->samples[k].is_new = !weights_seen(&v, sample_head(l->data, &e->samples[k]).kin);
+        for (int32_t k = 0; k < e->program->sample_count; k++)
+            e->program->samples[k].is_new = !weights_seen(&v, sample_head(l->data, &e->program->samples[k]).kin);
     }
     free(seen);
 }
@@ -396,7 +396,7 @@ static void keep_residual(lessons *l, const example *e, float novelty, float err
     r->stack = (int16_t)e->stack;
     uint32_t groups = 0;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        groups |= e->first_of_group[g + 1] > e->first_of_group[g] ? 1u << g : 0;
+        groups |= e->program->first_of_group[g + 1] > e->program->first_of_group[g] ? 1u << g : 0;
     bool gpu_known = net_gpu_known(&l->trainer.net, e->gpu, groups);
     r->kind =
         (int16_t)interval_kind(interval_class_of(&e->row->where, groups), gpu_known, novelty_bin((double)novelty));

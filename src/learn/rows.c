@@ -232,9 +232,20 @@ static void read_labels(table_reader *t)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
+/* For as many rows as there are lines, or the share of them that is kept, and a little more: pages that no row reaches are never touched. */
+static void reserve_rows(table_reader *t, str bytes)
+{
+    double lines = 1;
+    for (const char *at = bytes.ptr, *end = at + bytes.len; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        lines++;
+    bool keeps_part = t->options.keep > 0 && t->options.keep < 1;
+    ARENA_RESERVE(t->arena, &t->out->rows, (size_t)(keeps_part ? lines * t->options.keep + lines / 64 : lines));
+}
+
 /* Not inlined: its variables would be those of a function with setjmp. */
 __attribute__((noinline)) static void read_table(table_reader *t, str bytes)
 {
+    reserve_rows(t, bytes);
     csv_begin(&t->csv, bytes, t->scratch);
     if (!csv_next(&t->csv))
         fail_with(t->fail, SOOTH_ERROR_INPUT,

@@ -147,7 +147,7 @@ static int gpu_in(const shard *s, int32_t i, int g)
 /* By chance that forward and backward have in common, and every number of cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
-    int op = net_op(s->net, sample_head(s->data, &e->samples[k]).op);
+    int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
     if (e->is_unmeasured) /* both of a pair are the same kernels */
         return op;
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
@@ -161,7 +161,7 @@ static size_t group_samples(const shard *s, int g)
     size_t n = 0;
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        n += (size_t)(e->first_of_group[g + 1] - e->first_of_group[g]);
+        n += (size_t)(e->program->first_of_group[g + 1] - e->program->first_of_group[g]);
     }
     return n;
 }
@@ -175,12 +175,14 @@ static void gather(const shard *s, int g, const net_pass *p)
         const example *e = &s->data->items[s->order[i]];
         const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
         const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, input += INPUT_WIDTH) {
+        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
+             k++, t++, input += INPUT_WIDTH) {
             const float *op = s->net->params + s->net->at.ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
-            *t = sample_features(s->data, e, &e->samples[k], input);
-            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * sample_count(s->data, &e->samples[k]));
+            *t = sample_features(s->data, e, &e->program->samples[k], input);
+            double ideal =
+                (double)(fmaxf(t->compute_us, t->memory_us) * sample_count(s->data, &e->program->samples[k]));
             s->ideal_us[i] += ideal;
-            s->new_ideal_us[i] += e->samples[k].is_new ? ideal : 0;
+            s->new_ideal_us[i] += e->program->samples[k].is_new ? ideal : 0;
             net_clamp(s->net, (work_group)g, input);
             for (int j = 0; j < FEATURE_COUNT; j++)
                 input[j] = (input[j] - mean[j]) * scale[j];
@@ -205,12 +207,13 @@ static void add_times(const shard *s, int g, const net_pass *p)
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS) {
-            double us = sample_us(t, heads, &most) * sample_count(s->data, &e->samples[k]);
+        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
+             k++, t++, heads += HEADS) {
+            double us = sample_us(t, heads, &most) * sample_count(s->data, &e->program->samples[k]);
             if (e->corrections && e->corrections[k] != 0)
                 us *= exp((double)e->corrections[k]);
             s->device_us[i] += us;
-            s->new_us[i] += e->samples[k].is_new ? us : 0;
+            s->new_us[i] += e->program->samples[k].is_new ? us : 0;
         }
     }
 }
@@ -230,7 +233,7 @@ static void finish_examples(shard *s)
                           : net_launch_us(s->net, (int)stack, (int)gpu),
                host = 0;
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host += e->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
+            host += e->program->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
         double fixed = exp((double)w[at->stack_fixed + stack]);
         double larger = fmax(s->device_us[i], host), smaller = fmin(s->device_us[i], host);
@@ -255,7 +258,7 @@ static void finish_examples(shard *s)
         s->gradient[at->machine_host + stack * (size_t)s->net->gpu_count + gpu] += (float)(host_part * host);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
             s->gradient[at->group_host + (size_t)g] +=
-                (float)(host_part * each * e->host_count[g] * exp((double)w[at->group_host + (size_t)g]));
+                (float)(host_part * each * e->program->host_count[g] * exp((double)w[at->group_host + (size_t)g]));
     }
 }
 
@@ -288,14 +291,14 @@ static void slope_pair(const shard *s, int g, int32_t i, const sample_time *time
 {
     const example *half = &s->data->items[s->order[i]], *whole = half + 1;
     const head_bounds bounds = net_bounds((work_group)g);
-    int32_t from = half->first_of_group[g], count = half->first_of_group[g + 1] - from;
+    int32_t from = half->program->first_of_group[g], count = half->program->first_of_group[g + 1] - from;
     for (int32_t k = 0; k < count; k++) {
         const sample_time *x = times + k, *y = x + count;
         float *heads_x = heads + (ptrdiff_t)k * HEADS, *heads_y = heads_x + (ptrdiff_t)count * HEADS;
         double half_us = sample_us(x, heads_x, &bounds), whole_us = sample_us(y, heads_y, &bounds);
         double most_us = MOST_OF_HALF * whole_us + SHORT_US, least_us = LEAST_OF_HALF * whole_us;
         double slope =
-            s->pair_weight * whole_us * sample_count(s->data, &whole->samples[from + k]) / s->device_us[i + 1];
+            s->pair_weight * whole_us * sample_count(s->data, &whole->program->samples[from + k]) / s->device_us[i + 1];
         double of_half = half_us > most_us ? slope : half_us < least_us ? -slope : 0;
         double of_whole = half_us > most_us    ? -slope * MOST_OF_HALF / most_us
                           : half_us < least_us ? slope / whole_us
@@ -313,15 +316,15 @@ static void slope_heads(const shard *s, int g, const net_pass *p)
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
-        int32_t count = e->first_of_group[g + 1] - e->first_of_group[g];
+        int32_t count = e->program->first_of_group[g + 1] - e->program->first_of_group[g];
         if (e->is_unmeasured) {
             slope_pair(s, g, i++, t, heads);
             heads += (ptrdiff_t)2 * count * HEADS;
             t += (ptrdiff_t)2 * count;
             continue;
         }
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, t++, heads += HEADS)
-            slope_numbers(t, &most, heads, s->slope[i] * sample_count(s->data, &e->samples[k]));
+        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1]; k++, t++, heads += HEADS)
+            slope_numbers(t, &most, heads, s->slope[i] * sample_count(s->data, &e->program->samples[k]));
     }
 }
 
@@ -361,7 +364,7 @@ static void scatter_vectors(const shard *s, int g, const float *slopes, size_t w
         const example *e = &s->data->items[s->order[i]];
         float *stack = s->gradient + at->stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
         float *gpu = s->gradient + at->gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
-        for (int32_t k = e->first_of_group[g]; k < e->first_of_group[g + 1]; k++, slopes += width) {
+        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1]; k++, slopes += width) {
             float *op = s->gradient + at->ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             for (int j = 0; j < OP_WIDTH; j++)
                 op[j] += slopes[j];
@@ -429,17 +432,26 @@ static size_t backward_floats(int g, size_t n)
     return first > vectors ? first : vectors;
 }
 
-/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. */
+/* Gathers the kernels of a group and sends them through its network. */
+static void forward(shard *s, int g, const net_pass *p)
+{
+    gather(s, g, p);
+    net_forward(s->net, (work_group)g, p);
+    add_times(s, g, p);
+}
+
+/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. Without a way back the groups use the
+ * same memory one after another. */
 static bool run_shard(shard *s)
 {
-    size_t floats = 0, most_back = 0, samples = 0;
+    bool goes_back = s->gradient != NULL;
+    size_t floats = 0, most_back = 0, samples = 0, count = (size_t)s->count;
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        size_t n = group_samples(s, g), back = backward_floats(g, n);
-        floats += net_pass_floats((work_group)g, n);
-        samples += n;
-        most_back = back > most_back ? back : most_back;
+        size_t n = group_samples(s, g), pass = net_pass_floats((work_group)g, n), back = backward_floats(g, n);
+        floats = goes_back ? floats + pass : pass > floats ? pass : floats;
+        samples = goes_back ? samples + n : n > samples ? n : samples;
+        most_back = goes_back && back > most_back ? back : most_back;
     }
-    size_t count = (size_t)s->count;
     float *room = malloc((floats + most_back + count) * sizeof(float) + count * 5 * sizeof(double) +
                          samples * sizeof(sample_time) + 1);
     if (!room)
@@ -459,15 +471,13 @@ static bool run_shard(shard *s)
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         size_t n = group_samples(s, g);
         passes[g] = net_pass_at(s->net, (work_group)g, n, next);
-        next += net_pass_floats((work_group)g, n);
         s->times[g] = times;
-        times += n;
-        gather(s, g, &passes[g]);
-        net_forward(s->net, (work_group)g, &passes[g]);
-        add_times(s, g, &passes[g]);
+        forward(s, g, &passes[g]);
+        next += goes_back ? net_pass_floats((work_group)g, n) : 0;
+        times += goes_back ? n : 0;
     }
     finish_examples(s);
-    for (int g = 0; s->gradient && g < WORK_GROUP_COUNT; g++)
+    for (int g = 0; goes_back && g < WORK_GROUP_COUNT; g++)
         if (passes[g].count)
             backward(s, g, &passes[g], next);
     free(room);
@@ -581,25 +591,36 @@ double trainer_step(trainer *t, const dataset *data, const batch *b, double rate
     return loss / b->count;
 }
 
+/* Rows that are looked at together: few, and fewer where they have many kernels. */
+static int32_t end_of_part(const dataset *data, const int32_t *order, int32_t from, int32_t count)
+{
+    enum { MOST_ROWS = 16, MOST_SAMPLES = 2048 };
+    int32_t end = from, samples = 0;
+    while (end < count && end - from < MOST_ROWS && (end == from || samples < MOST_SAMPLES))
+        samples += data->items[order[end++]].program->sample_count;
+    return end;
+}
+
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
                     float *novelty)
 {
     net averaged = t->net;
     averaged.params = t->average;
-    enum { AT_ONCE = 16 };
-    size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
+    size_t parts = 0, part = 0;
+    for (int32_t from = 0; from < count; from = end_of_part(data, order, from, count))
+        parts++;
     shard *shards = calloc(parts + 1, sizeof *shards);
     if (!shards)
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
-    for (size_t i = 0; i < parts; i++) {
-        int32_t from = (int32_t)i * AT_ONCE, rest = count - from;
-        shards[i] = (shard){.data = data,
-                            .net = &averaged,
-                            .order = order + from,
-                            .count = rest < AT_ONCE ? rest : AT_ONCE,
-                            .huber = t->huber,
-                            .errors = errors + from,
-                            .novelty = novelty ? novelty + from : NULL};
+    for (int32_t from = 0, end; from < count; from = end) {
+        end = end_of_part(data, order, from, count);
+        shards[part++] = (shard){.data = data,
+                                 .net = &averaged,
+                                 .order = order + from,
+                                 .count = end - from,
+                                 .huber = t->huber,
+                                 .errors = errors + from,
+                                 .novelty = novelty ? novelty + from : NULL};
     }
     parallel_for(parts, threads_available(), run_one_shard, shards);
     bool is_short = is_short_of_memory(shards, parts);

@@ -62,6 +62,7 @@ typedef struct made {
     dataset data;
     measured_row rows[EXAMPLES];
     sample samples[EXAMPLES][KERNELS];
+    sample_program programs[EXAMPLES];
 } made;
 
 /* On which FLOPs and bytes are microseconds. */
@@ -118,8 +119,9 @@ static void make(made *m)
         example *e = &d->items[i];
         m->rows[i] = (measured_row){
             .name = STR("net"), .graph = STR("net.onnx"), .gpu = STR("a100-sxm4-40gb"), .family = STR("made")};
-        *e = (example){.samples = m->samples[i],
-                       .sample_count = KERNELS,
+        sample_program *program = &m->programs[i];
+        *program = (sample_program){.samples = m->samples[i], .sample_count = KERNELS};
+        *e = (example){.program = program,
                        .stack = UNKNOWN_STACKS,
                        .unknown_stack = net_unknown_stack(RUNTIME_EAGER),
                        .gpu = 1,
@@ -139,11 +141,11 @@ static void make(made *m)
                 w.features[j] = 2 * pseudo(&seed) - 1;
             set_work(m, s, &w);
             e->latency_us += (float)w.count * ((float)w.flops * 2 + (float)w.bytes + 3);
-            e->host_count[w.group] += (float)w.count;
+            program->host_count[w.group] += (float)w.count;
         }
         /* KERNELS groups in ascending order: 0, 3, 6 … */
         for (int g = 0; g <= WORK_GROUP_COUNT; g++)
-            e->first_of_group[g] = g == 0 ? 0 : (g + 2) / 3 < KERNELS ? (g + 2) / 3 : KERNELS;
+            program->first_of_group[g] = g == 0 ? 0 : (g + 2) / 3 < KERNELS ? (g + 2) / 3 : KERNELS;
     }
 }
 
