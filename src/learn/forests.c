@@ -169,7 +169,7 @@ void forests_forget(dataset *data)
 
 void forests_apply(const forest_set *set, const trainer *t, dataset *data, const int32_t *order, int32_t count)
 {
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count && set->count; i++) {
         example *e = &data->items[order[i]];
         if (!e->corrections)
             e->corrections = malloc(((size_t)e->program->sample_count + 1) * sizeof *e->corrections);

@@ -196,25 +196,69 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Numbers, each once, by open addressing; 0 is not among them but counted beside them. */
+typedef struct number_set {
+    uint32_t *slots;
+    size_t room, count; /* at most half full */
+    bool has_zero;
+} number_set;
+
+static bool grow_set(number_set *set)
+{
+    number_set larger = {.room = set->room ? 2 * set->room : 4096, .count = set->count, .has_zero = set->has_zero};
+    larger.slots = calloc(larger.room, sizeof *larger.slots);
+    if (!larger.slots)
+        return false;
+    for (size_t i = 0; i < set->room; i++) {
+        size_t k = set->slots[i] & (larger.room - 1); /* they are hashes themselves */
+        while (set->slots[i] && larger.slots[k])
+            k = (k + 1) & (larger.room - 1);
+        if (set->slots[i])
+            larger.slots[k] = set->slots[i];
+    }
+    free(set->slots);
+    *set = larger;
+    return true;
+}
+
+static bool put_number(number_set *set, uint32_t number)
+{
+    set->has_zero |= number == 0;
+    if (number == 0)
+        return true;
+    if (2 * (set->count + 1) > set->room && !grow_set(set))
+        return false;
+    size_t k = number & (set->room - 1);
+    while (set->slots[k] && set->slots[k] != number)
+        k = (k + 1) & (set->room - 1);
+    set->count += !set->slots[k];
+    set->slots[k] = number;
+    return true;
+}
+
+/* What kinds of kernels the training sees in networks, sorted. */
 static uint32_t *collect_seen(const lessons *l, uint32_t *count)
 {
-    size_t all = 0;
-    for (int32_t i = 0; i < l->seen.network_count; i++)
-        all += (size_t)l->data->items[l->seen.networks[i]].program->sample_count;
-    uint32_t *seen = malloc((all + 1) * sizeof *seen);
-    if (!seen)
+    number_set set = {.count = 0};
+    bool good = grow_set(&set);
+    for (int32_t i = 0; i < l->seen.network_count && good; i++) {
+        const sample_program *p = l->data->items[l->seen.networks[i]].program;
+        for (int32_t k = 0; k < p->sample_count && good; k++)
+            good = put_number(&set, sample_head(l->data, &p->samples[k]).kin);
+    }
+    if (!good) {
+        free(set.slots);
         fail_with(l->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory");
+    }
     size_t n = 0;
-    for (int32_t i = 0; i < l->seen.network_count; i++)
-        for (int32_t k = 0; k < l->data->items[l->seen.networks[i]].program->sample_count; k++)
-            seen[n++] = sample_head(l->data, &l->data->items[l->seen.networks[i]].program->samples[k]).kin;
-    qsort(seen, n, sizeof *seen, by_number);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || seen[i] != seen[i - 1])
-            seen[kept++] = seen[i];
-    *count = (uint32_t)kept;
-    return seen;
+    for (size_t i = 0; i < set.room; i++)
+        if (set.slots[i])
+            set.slots[n++] = set.slots[i];
+    if (set.has_zero)
+        set.slots[n++] = 0;
+    qsort(set.slots, n, sizeof *set.slots, by_number);
+    *count = (uint32_t)n;
+    return set.slots;
 }
 
 /* Kernels of the rows kept apart that the training does not see. */

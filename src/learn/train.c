@@ -166,23 +166,43 @@ static size_t group_samples(const shard *s, int g)
     return n;
 }
 
-static void gather(const shard *s, int g, const net_pass *p)
+/* Kernels of a group that go through its network at once: whole tiles of matrix.c. What is kept of the others until the way back is what went into
+ * the activations; the rest is computed again. */
+enum { CHUNK = 252 };
+
+/* The kernels of an example that are in a chunk of its group; the chunk begins with the kernel `from`, the example with `first`. */
+typedef struct range {
+    int32_t from, end;
+} range;
+
+static range within(const example *e, int g, size_t first, size_t from, size_t count)
+{
+    const int32_t *at = e->program->first_of_group + g;
+    size_t own = (size_t)(at[1] - at[0]), end = from + count;
+    size_t low = from > first ? from - first : 0, high = end > first ? end - first : 0;
+    return (range){at[0] + (int32_t)(low < own ? low : own), at[0] + (int32_t)(high < own ? high : own)};
+}
+
+static size_t group_count(const example *e, int g)
+{
+    return (size_t)(e->program->first_of_group[g + 1] - e->program->first_of_group[g]);
+}
+
+/* The inputs of the network, for the chunk of the pass that begins with the kernel `from` of the group. */
+static void gather(const shard *s, int g, const net_pass *p, size_t from)
 {
     float *input = p->input;
-    sample_time *t = s->times[g];
+    sample_time *t = s->times[g] + from;
+    size_t first = 0;
     const float *mean = s->data->mean + (size_t)g * FEATURE_COUNT, *scale = s->data->scale + (size_t)g * FEATURE_COUNT;
-    for (int32_t i = 0; i < s->count; i++) {
+    for (int32_t i = 0; i < s->count && first < from + p->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         const float *stack = s->net->params + s->net->at.stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
         const float *gpu = s->net->params + s->net->at.gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
-        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
-             k++, t++, input += INPUT_WIDTH) {
+        range r = within(e, g, first, from, p->count);
+        for (int32_t k = r.from; k < r.end; k++, t++, input += INPUT_WIDTH) {
             const float *op = s->net->params + s->net->at.ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             *t = sample_features(s->data, e, &e->program->samples[k], input);
-            double ideal =
-                (double)(fmaxf(t->compute_us, t->memory_us) * sample_count(s->data, &e->program->samples[k]));
-            s->ideal_us[i] += ideal;
-            s->new_ideal_us[i] += e->program->samples[k].is_new ? ideal : 0;
             net_clamp(s->net, (work_group)g, input);
             for (int j = 0; j < FEATURE_COUNT; j++)
                 input[j] = (input[j] - mean[j]) * scale[j];
@@ -190,6 +210,7 @@ static void gather(const shard *s, int g, const net_pass *p)
             memcpy(input + KERNEL_WIDTH, stack, STACK_WIDTH * sizeof *stack);
             memcpy(input + KERNEL_WIDTH + STACK_WIDTH, gpu, GPU_WIDTH * sizeof *gpu);
         }
+        first += group_count(e, g);
     }
 }
 
@@ -200,20 +221,24 @@ static double sample_us(const sample_time *k, const float *heads, const head_bou
            net_fixed_us(heads[HEAD_FIXED], most->fixed_us);
 }
 
-static void add_times(const shard *s, int g, const net_pass *p)
+static void add_times(const shard *s, int g, const float *heads)
 {
-    const float *heads = p->heads;
     const sample_time *t = s->times[g];
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
              k++, t++, heads += HEADS) {
-            double us = sample_us(t, heads, &most) * sample_count(s->data, &e->program->samples[k]);
+            float count = sample_count(s->data, &e->program->samples[k]);
+            bool is_new = e->program->samples[k].is_new;
+            double us = sample_us(t, heads, &most) * count;
+            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * count);
+            s->ideal_us[i] += ideal;
+            s->new_ideal_us[i] += is_new ? ideal : 0;
             if (e->corrections && e->corrections[k] != 0)
                 us *= exp((double)e->corrections[k]);
             s->device_us[i] += us;
-            s->new_us[i] += e->program->samples[k].is_new ? us : 0;
+            s->new_us[i] += is_new ? us : 0;
         }
     }
 }
@@ -309,9 +334,8 @@ static void slope_pair(const shard *s, int g, int32_t i, const sample_time *time
 }
 
 /* heads becomes the slope by the three numbers. */
-static void slope_heads(const shard *s, int g, const net_pass *p)
+static void slope_heads(const shard *s, int g, float *heads)
 {
-    float *heads = p->heads;
     const sample_time *t = s->times[g];
     const head_bounds most = net_bounds((work_group)g);
     for (int32_t i = 0; i < s->count; i++) {
@@ -356,15 +380,17 @@ static void transpose(const float *from, size_t rows, size_t columns, float *to)
             to[j * rows + i] = from[i * columns + j];
 }
 
-/* The slopes of the two vectors at the end of each input go to their owners. */
-static void scatter_vectors(const shard *s, int g, const float *slopes, size_t width)
+/* The slopes of the three vectors at the end of each input of a chunk go to their owners. */
+static void scatter_vectors(const shard *s, int g, const net_pass *p, size_t from, const float *slopes, size_t width)
 {
     const net_layout *at = &s->net->at;
-    for (int32_t i = 0; i < s->count; i++) {
+    size_t first = 0;
+    for (int32_t i = 0; i < s->count && first < from + p->count; i++) {
         const example *e = &s->data->items[s->order[i]];
         float *stack = s->gradient + at->stacks + (size_t)stack_in(s, i, g) * STACK_WIDTH;
         float *gpu = s->gradient + at->gpus + (size_t)gpu_in(s, i, g) * GPU_WIDTH;
-        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1]; k++, slopes += width) {
+        range r = within(e, g, first, from, p->count);
+        for (int32_t k = r.from; k < r.end; k++, slopes += width) {
             float *op = s->gradient + at->ops + (size_t)op_of(s, i, e, k) * OP_WIDTH;
             for (int j = 0; j < OP_WIDTH; j++)
                 op[j] += slopes[j];
@@ -373,21 +399,41 @@ static void scatter_vectors(const shard *s, int g, const float *slopes, size_t w
             for (int j = 0; j < GPU_WIDTH; j++)
                 gpu[j] += slopes[OP_WIDTH + STACK_WIDTH + j];
         }
+        first += group_count(e, g);
     }
 }
 
 enum { VECTORS = 32 /* VECTORS_WIDTH, rounded up to a tile */ };
 
-/* `room`: (first + second) * second-or-first floats for turned weights, then the slopes of the vectors. */
-static void backward(const shard *s, int g, const net_pass *p, float *room)
+/* Weights of a group turned around, for the way back. */
+typedef struct turned {
+    float *second;  /* [second][first] */
+    float *vectors; /* [first][VECTORS] */
+} turned;
+
+static void turn_weights(const shard *s, int g, const turned *to)
+{
+    const net_layout *at = &s->net->at;
+    group_shape shape = net_group_shape((work_group)g);
+    const float *w = s->net->params;
+    transpose(w + at->second[g], shape.first, shape.second, to->second);
+    memset(to->vectors, 0, shape.first * VECTORS * sizeof(float));
+    for (size_t i = 0; i < VECTORS_WIDTH; i++)
+        for (size_t j = 0; j < shape.first; j++)
+            to->vectors[j * VECTORS + i] = w[at->first[g] + (FEATURE_COUNT + i) * shape.first + j];
+}
+
+/* One chunk; heads of the pass are slopes already. `room` is for its slopes. */
+static void backward(const shard *s, int g, const net_pass *p, size_t from, const turned *w_turned, float *room)
 {
     const net_layout *at = &s->net->at;
     group_shape shape = net_group_shape((work_group)g);
     size_t n = p->count, h1 = shape.first, h2 = shape.second;
     const float *w = s->net->params;
     float *d = s->gradient;
-    slope_heads(s, g, p);
-    sum_columns(p->heads, n, HEADS, d + at->heads_bias[g]);
+    gather(s, g, p, from);
+    matrix_activate(p->first_sum, p->first, n * h1);
+    matrix_activate(p->second_sum, p->second, n * h2);
     float *slope_second = room;
     for (size_t i = 0; i < n; i++) {
         const float *h = p->heads + i * HEADS, *a = p->second + i * h2;
@@ -405,55 +451,127 @@ static void backward(const shard *s, int g, const net_pass *p, float *room)
     slope_activation(p->second_sum, slope_second, n * h2);
     sum_columns(p->second_sum, n, h2, d + at->second_bias[g]);
     matrix_multiply_add(&(matrix_product){h1, h2, n, p->first, 1, h1, p->second_sum, h2, d + at->second[g], h2, NULL});
-    float *turned = room, *slope_first = room + h1 * h2;
-    transpose(w + at->second[g], h1, h2, turned);
+    float *slope_first = room;
     memset(slope_first, 0, n * h1 * sizeof(float));
-    matrix_multiply_add(&(matrix_product){n, h1, h2, p->second_sum, h2, 1, turned, h1, slope_first, h1, NULL});
+    matrix_multiply_add(
+        &(matrix_product){n, h1, h2, p->second_sum, h2, 1, w_turned->second, h1, slope_first, h1, NULL});
     slope_activation(p->first_sum, slope_first, n * h1);
     sum_columns(p->first_sum, n, h1, d + at->first_bias[g]);
     matrix_multiply_add(
         &(matrix_product){INPUT_WIDTH, h1, n, p->input, 1, INPUT_WIDTH, p->first_sum, h1, d + at->first[g], h1, NULL});
-    float *turned_vectors = room, *slope_vectors = room + h1 * VECTORS;
-    memset(turned_vectors, 0, h1 * VECTORS * sizeof(float));
-    for (size_t i = 0; i < VECTORS_WIDTH; i++)
-        for (size_t j = 0; j < h1; j++)
-            turned_vectors[j * VECTORS + i] = w[at->first[g] + (FEATURE_COUNT + i) * h1 + j];
+    float *slope_vectors = room;
     memset(slope_vectors, 0, n * VECTORS * sizeof(float));
-    matrix_multiply_add(
-        &(matrix_product){n, VECTORS, h1, p->first_sum, h1, 1, turned_vectors, VECTORS, slope_vectors, VECTORS, NULL});
-    scatter_vectors(s, g, slope_vectors, VECTORS);
+    matrix_multiply_add(&(matrix_product){n, VECTORS, h1, p->first_sum, h1, 1, w_turned->vectors, VECTORS,
+                                          slope_vectors, VECTORS, NULL});
+    scatter_vectors(s, g, p, from, slope_vectors, VECTORS);
 }
 
-static size_t backward_floats(int g, size_t n)
+/* ---- a shard ----------------------------------------------------------------------------------------------------- */
+
+/* What all kernels of a group keep: [kernels][width of each]. */
+typedef struct kept {
+    float *first_sum, *second_sum, *heads;
+    size_t count;
+} kept;
+
+/* What a chunk needs beside it. */
+typedef struct bench {
+    float *input, *first, *second, *slopes;
+    float *first_sum, *second_sum; /* where nothing is kept */
+    turned turned;
+} bench;
+
+static float *take(float **next, size_t count)
+{
+    float *room = *next;
+    *next += count;
+    return room;
+}
+
+/* The widest layers of any group. */
+static group_shape widest(void)
+{
+    group_shape most = {VECTORS, 0}; /* slopes of vectors are where those of the first layer were */
+    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
+        group_shape s = net_group_shape((work_group)g);
+        most.first = s.first > most.first ? s.first : most.first;
+        most.second = s.second > most.second ? s.second : most.second;
+    }
+    most.first = most.second > most.first ? most.second : most.first;
+    return most;
+}
+
+static bench bench_at(float **next)
+{
+    group_shape most = widest();
+    return (bench){.input = take(next, (size_t)CHUNK * INPUT_WIDTH),
+                   .first = take(next, CHUNK * most.first),
+                   .second = take(next, CHUNK * most.second),
+                   .slopes = take(next, CHUNK * most.first),
+                   .first_sum = take(next, CHUNK * most.first),
+                   .second_sum = take(next, CHUNK * most.second),
+                   .turned = {take(next, most.first * most.second), take(next, most.first * VECTORS)}};
+}
+
+static size_t bench_floats(void)
+{
+    group_shape most = widest();
+    return CHUNK * (INPUT_WIDTH + 3 * most.first + 2 * most.second) + most.first * (most.second + VECTORS);
+}
+
+static net_pass chunk_at(const shard *s, int g, const kept *k, const bench *b, size_t from)
 {
     group_shape shape = net_group_shape((work_group)g);
-    size_t h1 = shape.first, h2 = shape.second;
-    size_t first = h1 * h2 + n * (h1 > h2 ? h1 : h2), vectors = h1 * VECTORS + n * VECTORS;
-    return first > vectors ? first : vectors;
+    size_t rest = k->count - from;
+    return (net_pass){.count = rest < CHUNK ? rest : CHUNK,
+                      .width = INPUT_WIDTH,
+                      .first_bias = s->net->params + s->net->at.first_bias[g],
+                      .input = b->input,
+                      .first_sum = k->first_sum ? k->first_sum + from * shape.first : b->first_sum,
+                      .first = b->first,
+                      .second_sum = k->second_sum ? k->second_sum + from * shape.second : b->second_sum,
+                      .second = b->second,
+                      .heads = k->heads + from * HEADS};
 }
 
-/* Gathers the kernels of a group and sends them through its network. */
-static void forward(shard *s, int g, const net_pass *p)
+static void run_forward(shard *s, int g, const kept *k, const bench *b)
 {
-    gather(s, g, p);
-    net_forward(s->net, (work_group)g, p);
-    add_times(s, g, p);
+    for (size_t from = 0; from < k->count; from += CHUNK) {
+        net_pass p = chunk_at(s, g, k, b, from);
+        gather(s, g, &p, from);
+        net_forward(s->net, (work_group)g, &p);
+    }
+    add_times(s, g, k->heads);
 }
 
-/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. Without a way back the groups use the
- * same memory one after another. */
+static void run_backward(const shard *s, int g, const kept *k, const bench *b)
+{
+    if (!k->count)
+        return;
+    slope_heads(s, g, k->heads);
+    sum_columns(k->heads, k->count, HEADS, s->gradient + s->net->at.heads_bias[g]);
+    turn_weights(s, g, &b->turned);
+    for (size_t from = 0; from < k->count; from += CHUNK) {
+        net_pass p = chunk_at(s, g, k, b, from);
+        backward(s, g, &p, from, &b->turned, b->slopes);
+    }
+}
+
+/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. */
 static bool run_shard(shard *s)
 {
     bool goes_back = s->gradient != NULL;
-    size_t floats = 0, most_back = 0, samples = 0, count = (size_t)s->count;
+    size_t floats = bench_floats(), samples = 0, count = (size_t)s->count;
+    kept kept_of[WORK_GROUP_COUNT];
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        size_t n = group_samples(s, g), pass = net_pass_floats((work_group)g, n), back = backward_floats(g, n);
-        floats = goes_back ? floats + pass : pass > floats ? pass : floats;
-        samples = goes_back ? samples + n : n > samples ? n : samples;
-        most_back = goes_back && back > most_back ? back : most_back;
+        group_shape shape = net_group_shape((work_group)g);
+        size_t n = group_samples(s, g);
+        kept_of[g] = (kept){.count = n};
+        floats += n * (HEADS + (goes_back ? shape.first + shape.second : 0));
+        samples += n;
     }
-    float *room = malloc((floats + most_back + count) * sizeof(float) + count * 5 * sizeof(double) +
-                         samples * sizeof(sample_time) + 1);
+    float *room =
+        malloc((floats + count) * sizeof(float) + count * 5 * sizeof(double) + samples * sizeof(sample_time) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* first, for their alignment */
@@ -465,21 +583,23 @@ static bool run_shard(shard *s)
     sample_time *times = (sample_time *)(void *)(doubles + 5 * count);
     float *next = (float *)(void *)(times + samples);
     memset(doubles, 0, 5 * count * sizeof(double));
-    s->slope = next;
-    next += count;
-    net_pass passes[WORK_GROUP_COUNT];
+    s->slope = take(&next, count);
+    const bench b = bench_at(&next);
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        size_t n = group_samples(s, g);
-        passes[g] = net_pass_at(s->net, (work_group)g, n, next);
+        group_shape shape = net_group_shape((work_group)g);
+        kept *k = &kept_of[g];
+        k->heads = take(&next, k->count * HEADS);
+        if (goes_back) {
+            k->first_sum = take(&next, k->count * shape.first);
+            k->second_sum = take(&next, k->count * shape.second);
+        }
         s->times[g] = times;
-        forward(s, g, &passes[g]);
-        next += goes_back ? net_pass_floats((work_group)g, n) : 0;
-        times += goes_back ? n : 0;
+        times += k->count;
+        run_forward(s, g, k, &b);
     }
     finish_examples(s);
     for (int g = 0; goes_back && g < WORK_GROUP_COUNT; g++)
-        if (passes[g].count)
-            backward(s, g, &passes[g], next);
+        run_backward(s, g, &kept_of[g], &b);
     free(room);
     return true;
 }
@@ -591,36 +711,25 @@ double trainer_step(trainer *t, const dataset *data, const batch *b, double rate
     return loss / b->count;
 }
 
-/* Rows that are looked at together: few, and fewer where they have many kernels. */
-static int32_t end_of_part(const dataset *data, const int32_t *order, int32_t from, int32_t count)
-{
-    enum { MOST_ROWS = 16, MOST_SAMPLES = 2048 };
-    int32_t end = from, samples = 0;
-    while (end < count && end - from < MOST_ROWS && (end == from || samples < MOST_SAMPLES))
-        samples += data->items[order[end++]].program->sample_count;
-    return end;
-}
-
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
                     float *novelty)
 {
     net averaged = t->net;
     averaged.params = t->average;
-    size_t parts = 0, part = 0;
-    for (int32_t from = 0; from < count; from = end_of_part(data, order, from, count))
-        parts++;
+    enum { AT_ONCE = 16 };
+    size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
     shard *shards = calloc(parts + 1, sizeof *shards);
     if (!shards)
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
-    for (int32_t from = 0, end; from < count; from = end) {
-        end = end_of_part(data, order, from, count);
-        shards[part++] = (shard){.data = data,
-                                 .net = &averaged,
-                                 .order = order + from,
-                                 .count = end - from,
-                                 .huber = t->huber,
-                                 .errors = errors + from,
-                                 .novelty = novelty ? novelty + from : NULL};
+    for (size_t i = 0; i < parts; i++) {
+        int32_t from = (int32_t)i * AT_ONCE, rest = count - from;
+        shards[i] = (shard){.data = data,
+                            .net = &averaged,
+                            .order = order + from,
+                            .count = rest < AT_ONCE ? rest : AT_ONCE,
+                            .huber = t->huber,
+                            .errors = errors + from,
+                            .novelty = novelty ? novelty + from : NULL};
     }
     parallel_for(parts, threads_available(), run_one_shard, shards);
     bool is_short = is_short_of_memory(shards, parts);
