@@ -55,10 +55,19 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
     return p;
 }
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
+/* Bytes that need no alignment, from the far end of the block. */
+static inline char *arena_bytes(arena *a, size_t size)
+{
+    if (size > ARENA_SMALL || size >= (size_t)(a->end - a->next))
+        return arena_room_slow(a, size, 1);
+    a->end -= size;
+    a->used_bytes += size;
+    return a->end;
+}
 /* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
 static inline str arena_str(arena *a, str s)
 {
-    char *p = arena_room(a, s.len + 1, 1);
+    char *p = arena_bytes(a, s.len + 1);
     str_copy(p, s);
     p[s.len] = '\0';
     return (str){p, s.len};

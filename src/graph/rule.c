@@ -83,11 +83,30 @@ void set_dtype(infer *c, int i, dtype t)
         v->dtype = t;
 }
 
+/* The first input's dimensions where these are the same: most nodes keep the shape. Nobody writes to dimensions that are known, but for a batch that
+ * is being replaced; those of a constant belong to the source. */
+static num *shared_dims(const infer *c, int rank, const num *dims)
+{
+    const value *v = in(c, 0);
+    if (!v || v->rank != rank || v->is_initializer || c->net->batch_from)
+        return NULL;
+    for (int k = 0; k < rank; k++)
+        if (v->dims[k] != dims[k] || dims[k] == NUM_UNKNOWN)
+            return NULL;
+    return v->dims;
+}
+
 void set_shape(infer *c, int i, int rank, const num *dims)
 {
     value *v = out(c, i);
     if (!v || rank < 0 || rank > MAX_RANK)
         return;
+    num *shared = shared_dims(c, rank, dims);
+    if (shared) {
+        v->rank = (int8_t)rank;
+        v->dims = shared;
+        return;
+    }
     num *copy = arena_copy(c->arena, dims, (size_t)rank, sizeof *dims);
     for (int k = 0; k < rank; k++)
         if (num_known(copy[k]) && copy[k] < 0) {
