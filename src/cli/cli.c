@@ -77,25 +77,55 @@ static int open_beside(const char *path, char *name, size_t room)
     return file;
 }
 
+static bool is_standard_output(const cli_output *o)
+{
+    return !o->path || strcmp(o->path, "-") == 0;
+}
+
+static int open_output(cli_output *o)
+{
+    if (is_standard_output(o))
+        return STDOUT_FILENO;
+    int file = open_beside(o->path, o->name, sizeof o->name);
+    if (file >= 0)
+        return file;
+    o->name[0] = '\0';
+    return open(o->path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+}
+
+bool cli_put(void *output, const char *bytes, size_t size)
+{
+    cli_output *o = output;
+    if (!o->file && !o->error) {
+        o->file = open_output(o) + 1;
+        o->error = o->file ? 0 : errno;
+    }
+    if (!o->error)
+        o->error = write_all(o->file - 1, bytes, size);
+    return !o->error;
+}
+
+int cli_end(cli_output *o, bool done)
+{
+    if (!o->file && o->error)
+        return cli_fail(SOOTH_ERROR_SYSTEM, o->path, "cannot be opened for writing: %s", strerror(o->error));
+    int error = o->error;
+    if (o->file && !is_standard_output(o)) {
+        if (o->name[0])
+            error = commit_file(o->file - 1, o->name, o->path, done || error ? error : ECANCELED);
+        else if (close(o->file - 1) != 0 && !error)
+            error = errno;
+    }
+    if (!done && !o->error) /* the caller knows what went wrong, and says it */
+        return SOOTH_OK;
+    return error ? write_failed(is_standard_output(o) ? "standard output" : o->path, error) : SOOTH_OK;
+}
+
 int cli_write(const char *path, const void *bytes, size_t size)
 {
-    if (!path || strcmp(path, "-") == 0) {
-        int error = write_all(STDOUT_FILENO, bytes, size);
-        return error ? write_failed("standard output", error) : SOOTH_OK;
-    }
-    char name[4096] = "";
-    int file = open_beside(path, name, sizeof name);
-    bool replaces = file >= 0;
-    if (!replaces)
-        file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (file < 0)
-        return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened for writing: %s", strerror(errno));
-    int error = write_all(file, bytes, size);
-    if (replaces)
-        error = commit_file(file, name, path, error);
-    else if (close(file) != 0 && !error)
-        error = errno;
-    return error ? write_failed(path, error) : SOOTH_OK;
+    cli_output o = {.path = path};
+    cli_put(&o, bytes, size);
+    return cli_end(&o, true);
 }
 
 int cli_flush(void)

@@ -33,6 +33,16 @@ int cli_open_gpus(sooth_gpus **gpus);
  * another name and renamed. Returns the exit code: a full disk is an error that is said, a reader that went away
  * (`| head`) one that is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
+/* The same in pieces: set path and leave the rest zero. Nothing is opened before the first piece; cli_end gives up what was written unless it is
+ * done. */
+typedef struct cli_output {
+    const char *path;
+    int file; /* + 1; 0: not open */
+    int error;
+    char name[4096]; /* of the file until it is complete; "": it is the path itself */
+} cli_output;
+bool cli_put(void *output, const char *bytes, size_t size);
+int cli_end(cli_output *o, bool done);
 /* The same for what was printed on stdout. */
 int cli_flush(void);
 

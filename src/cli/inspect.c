@@ -1,6 +1,7 @@
 /* inspect.c: `sooth inspect`: what a network consists of and what it costs, no GPU involved. */
 #include "cli/model_args.h"
 #include "cli/terminal.h"
+#include "report/write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +54,12 @@ static int report(const char *path, const sooth_model *model, const sooth_report
                   const char *output)
 {
     sooth_error error;
-    char *text;
-    size_t size;
-    sooth_status status = sooth_report(model, options, &text, &size, &error);
-    int code = status == SOOTH_OK            ? cli_write(output, text, size)
-               : status == SOOTH_ERROR_USAGE ? cli_usage("inspect", "%s", error.message)
-                                             : model_failed(path, &error);
-    free(text);
+    cli_output o = {.path = output};
+    const text_sink sink = {cli_put, &o};
+    sooth_status status = report_write(model, options, &sink, &error);
+    int code = cli_end(&o, status == SOOTH_OK);
+    if (status != SOOTH_OK && code == SOOTH_OK)
+        code = status == SOOTH_ERROR_USAGE ? cli_usage("inspect", "%s", error.message) : model_failed(path, &error);
     return code == SOOTH_OK && strict ? check_operators(model, path) : code;
 }
 

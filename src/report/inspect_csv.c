@@ -21,6 +21,7 @@ static void tensors(report *r)
         text_printf(r->out, ",%s", v.dtype ? v.dtype : "");
         shape_field(r, i);
         text_puts(r->out, "\n");
+        text_pass_on(r->out);
     }
 }
 
@@ -33,6 +34,7 @@ void inspect_csv(report *r)
     text_puts(r->out, "name,op,shape,params,macs,flops,weight_bytes,activation_bytes,repeat,fused,layers\n");
     for (size_t i = 0; i < r->row_count; i++) {
         const report_row one = report_row_at(r, i), *row = &one;
+        text_pass_on(r->out);
         text_csv(r->out, row->name);
         text_csv_text(r->out, row->op);
         shape_field(r, row->last_layer == SIZE_MAX ? SIZE_MAX : report_first_output(r->model, row->last_layer));

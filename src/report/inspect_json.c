@@ -88,6 +88,7 @@ static void layers(report *r, json *j)
     json_open(j, '[', false);
     for (size_t i = 0; i < r->row_count; i++) {
         const report_row one = report_row_at(r, i), *row = &one;
+        text_pass_on(r->out);
         json_open(j, '{', true);
         json_pair_string(j, "name", row->name);
         json_key(j, "op");

@@ -293,6 +293,7 @@ static void layers(table *t)
         const char *kind = row->layer_count == 1 && row->op ? sooth_layer_at(r->model, row->last_layer).kind : NULL;
         table_line(t, row->name, row_op(t, row), kind ? kind : "", row_shape(t, row), &row->sums);
         arena_rewind(r->scratch, before);
+        text_pass_on(r->out);
     }
     line(r, table_width(t));
     table_line(t, "total", layer_total(r), "", "", &r->sums);

@@ -1,4 +1,5 @@
 #include "report/report.h"
+#include "report/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -320,27 +321,44 @@ static bool write_report(report *r)
     report_operators(r);
     text_puts(r->out, "");
     writers[r->options.format](r);
+    text_end(r->out);
     return true;
+}
+
+static sooth_status make_report(const sooth_model *model, const sooth_report_options *options, text *out)
+{
+    arena scratch;
+    arena_init(&scratch, out->fail, SCRATCH_CAP);
+    report r = {.model = model, .out = out, .scratch = &scratch};
+    if (options)
+        r.options = *options;
+    const char *wrong = misuse(&r.options);
+    if (wrong)
+        return error_say(out->fail->error, SOOTH_ERROR_USAGE, wrong);
+    r.totals = sooth_totals_of(model);
+    bool done = write_report(&r);
+    arena_free(&scratch);
+    return done ? SOOTH_OK : out->fail->error->code;
 }
 
 sooth_status sooth_report(const sooth_model *model, const sooth_report_options *options, char **text_out, size_t *size,
                           sooth_error *error)
 {
     sooth_error own;
-    sooth_error *e = error_or(error, &own);
-    *text_out = NULL;
-    fail f = {.error = e};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
+    fail f = {.error = error_or(error, &own)};
     text out = {.fail = &f};
-    report r = {.model = model, .out = &out, .scratch = &scratch};
-    if (options)
-        r.options = *options;
-    const char *wrong = misuse(&r.options);
-    if (wrong)
-        return error_say(e, SOOTH_ERROR_USAGE, wrong);
-    r.totals = sooth_totals_of(model);
-    bool done = write_report(&r);
-    arena_free(&scratch);
-    return text_hand_out(&out, done, text_out, size);
+    *text_out = NULL;
+    sooth_status status = make_report(model, options, &out);
+    return status == SOOTH_ERROR_USAGE ? status : text_hand_out(&out, status == SOOTH_OK, text_out, size);
+}
+
+sooth_status report_write(const sooth_model *model, const sooth_report_options *options, const text_sink *sink,
+                          sooth_error *error)
+{
+    sooth_error own;
+    fail f = {.error = error_or(error, &own)};
+    text out = {.fail = &f, .sink = sink};
+    sooth_status status = make_report(model, options, &out);
+    free(out.bytes);
+    return status;
 }

@@ -29,6 +29,21 @@ static void reserve(text *t, size_t more)
     t->capacity = capacity;
 }
 
+void text_end(text *t)
+{
+    if (t->sink && t->size && !t->sink->take(t->sink->context, t->bytes, t->size))
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "the report cannot be written");
+    if (t->sink)
+        t->size = 0;
+}
+
+void text_pass_on(text *t)
+{
+    enum { MUCH = 4 << 20 };
+    if (t->size >= MUCH)
+        text_end(t);
+}
+
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size)
 {
     if (!done) {

@@ -7,15 +7,27 @@
 
 #include "base/fail.h"
 
+/* Who takes the first part of a text before it is complete; false: it could not. */
+typedef struct text_sink {
+    bool (*take)(void *context, const char *bytes, size_t size);
+    void *context;
+} text_sink;
+
 typedef struct text {
     char *bytes; /* NUL-terminated once something was added; free() */
     size_t size, capacity;
     fail *fail;
+    const text_sink *sink; /* NULL: the text is kept as a whole */
 } text;
 
 /* The end of a public function that makes a text: hands it out if it is done (size may be NULL), or gives it up for the error that its
  * `fail` has. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
+
+/* Between rows: hands what is there to the sink if there is one and it is much, so that memory does not grow with the report. A report of usual size is
+ * handed over by text_end alone: an error leaves nothing of it behind. */
+void text_pass_on(text *t);
+void text_end(text *t);
 
 void text_add(text *t, const char *bytes, size_t size);
 void text_puts(text *t, const char *s);
