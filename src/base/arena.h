@@ -75,7 +75,7 @@ static inline str arena_str(arena *a, str s)
 /* Cut at 1023 bytes: for names and messages. */
 str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define ARENA_NEW(a, type) ((type *)arena_alloc((a), 1, sizeof(type)))
+#define ARENA_NEW(a, type) ((type *)memset(arena_room((a), 1, sizeof(type)), 0, sizeof(type)))
 #define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
 
 /* Appends room for one element to a growing array and returns its address: zeroed, or (_ROOM) to be filled at once.

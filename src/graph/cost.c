@@ -80,6 +80,8 @@ static _Noreturn void too_large(sooth_model *model, const node *n, const char *w
 /* Of one run, times the runs. */
 static num times_repeat(sooth_model *model, const node *n, num once, const char *what)
 {
+    if (n->repeat == 1)
+        return once;
     num all = num_mul(&model->net.nums, once, n->repeat);
     if (num_known(once) && all == NUM_UNKNOWN)
         too_large(model, n, what);
@@ -117,19 +119,22 @@ static void add_to_totals(sooth_model *model, const node *n, const node_cost *co
     t->unknown_layers += !num_known(cost->macs) || !num_known(cost->flops);
 }
 
-/* Sums that keep their symbols; what is not known at all is left out, as in the totals. */
-typedef struct symbolic_sums {
-    num_sum *macs, *flops, *activation_bytes;
-} symbolic_sums;
-
-static void add_expression(network *net, num_sum *sum, num x)
+/* What is symbolic of a sum; plain numbers are in the totals, and what is not known at all is left out, as there. */
+static void add_symbolic(network *net, num_sum **sum, num x)
 {
-    if (x != NUM_UNKNOWN)
-        num_sum_add(&net->nums, sum, x);
+    if (!num_symbolic(x))
+        return;
+    if (!*sum)
+        *sum = num_sum_begin(&net->nums);
+    num_sum_add(&net->nums, *sum, x);
 }
 
-static const char *text_of(network *net, const num_sum *sum)
+/* Of both together; NULL where nothing is symbolic. */
+static const char *text_of(network *net, num_sum *sum, int64_t plain)
 {
+    if (!sum)
+        return NULL;
+    num_sum_add(&net->nums, sum, plain);
     return num_text(&net->nums, num_sum_end(&net->nums, sum));
 }
 
@@ -173,10 +178,10 @@ static void count_listed(sooth_model *model)
 void cost_network(sooth_model *model)
 {
     network *net = &model->net;
-    num_table *nums = &net->nums;
-    const symbolic_sums sums = {num_sum_begin(nums), num_sum_begin(nums), num_sum_begin(nums)};
+    num_sum *macs = NULL, *flops = NULL, *activation_bytes = NULL;
     mark_weights(net);
     uint8_t *seen = ARENA_ARRAY(&model->scratch_arena, uint8_t, (size_t)net->values.count);
+    net->sizes.is_kept = true;
     net->costs = ARENA_ARRAY(net->arena, node_cost, (size_t)net->nodes.count);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
@@ -189,13 +194,13 @@ void cost_network(sooth_model *model)
         count_weights(net, n, cost, seen);
         count_activations(model, n, cost);
         add_to_totals(model, n, cost);
-        add_expression(net, sums.macs, cost->macs);
-        add_expression(net, sums.flops, cost->flops);
-        add_expression(net, sums.activation_bytes, cost->activation_bytes);
+        add_symbolic(net, &macs, cost->macs);
+        add_symbolic(net, &flops, cost->flops);
+        add_symbolic(net, &activation_bytes, cost->activation_bytes);
     }
     if (net->nodes.count == 0)
         count_listed(model);
-    net->totals.macs_text = text_of(net, sums.macs);
-    net->totals.flops_text = text_of(net, sums.flops);
-    net->totals.activation_bytes_text = text_of(net, sums.activation_bytes);
+    net->totals.macs_text = text_of(net, macs, net->totals.macs);
+    net->totals.flops_text = text_of(net, flops, net->totals.flops);
+    net->totals.activation_bytes_text = text_of(net, activation_bytes, net->totals.activation_bytes);
 }

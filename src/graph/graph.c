@@ -20,9 +20,25 @@ double node_attr_real(const node *n, const char *name, double otherwise)
     return a && a->kind == ATTR_FLOAT ? a->real : a && a->kind == ATTR_INT ? (double)a->integer : otherwise;
 }
 
+static bool is_kept(const network *net, const value *v)
+{
+    return v->dims == net->sizes.dims && v->rank == net->sizes.rank && net->sizes.is_kept;
+}
+
 num value_elements(network *net, const value *v)
 {
-    return v->rank < 0 ? NUM_UNKNOWN : num_product(&net->nums, v->dims, v->rank);
+    if (v->rank < 0)
+        return NUM_UNKNOWN;
+    if (is_kept(net, v))
+        return net->sizes.elements;
+    num elements = num_product(&net->nums, v->dims, v->rank);
+    if (net->sizes.is_kept && !v->is_initializer) {
+        net->sizes.dims = v->dims;
+        net->sizes.rank = v->rank;
+        net->sizes.elements = elements;
+        net->sizes.bits = 0;
+    }
+    return elements;
 }
 
 bool value_shape_known(const value *v)
@@ -35,13 +51,19 @@ bool value_shape_known(const value *v)
 
 num value_bytes(network *net, const value *v)
 {
-    if (v->kind != VALUE_TENSOR || dtype_bits(v->dtype) == 0)
-        return NUM_UNKNOWN;
-    num elements = value_elements(net, v);
     int bits = dtype_bits(v->dtype);
-    if (bits % 8 == 0)
-        return num_mul(&net->nums, elements, bits / 8);
-    return num_ceildiv(&net->nums, num_mul(&net->nums, elements, bits), 8);
+    if (v->kind != VALUE_TENSOR || bits == 0)
+        return NUM_UNKNOWN;
+    if (is_kept(net, v) && net->sizes.bits == bits)
+        return net->sizes.bytes;
+    num elements = value_elements(net, v);
+    num bytes = bits % 8 == 0 ? num_mul(&net->nums, elements, bits / 8)
+                              : num_ceildiv(&net->nums, num_mul(&net->nums, elements, bits), 8);
+    if (is_kept(net, v)) {
+        net->sizes.bits = bits;
+        net->sizes.bytes = bytes;
+    }
+    return bytes;
 }
 
 void network_note(network *net, const char *format, ...)

@@ -229,6 +229,15 @@ typedef struct network {
     const file_shape *file_shapes;
     int32_t file_shape_count;
     int64_t folded_elements; /* computed so far (fold.h) */
+    /* Elements and bytes of the last shape that was asked for: most nodes share their input's. While costs are counted, when dimensions do not change
+     * any more; before that nothing is kept. */
+    struct {
+        bool is_kept;
+        int8_t rank;
+        int bits; /* of an element, for the bytes; 0: not asked for */
+        const num *dims;
+        num elements, bytes;
+    } sizes;
     const char
         *remedy; /* options that would bind the open dimensions of the inputs ("--dim 'S=8'"); NULL: none is open */
     const char *complaint;    /* the first thing that cannot be right, as a rule told it; NULL if none */
