@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -115,6 +116,41 @@ static void strings_end_with_nul(void **state)
     assert_true(str_eq(arena_str(&f->arena, (str){0}), (str){0}));
 }
 
+/* Texts come from the other end of a block than what needs alignment. */
+static void strings_and_objects_stay_apart(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 3000 };
+    static str texts[COUNT];
+    static int64_t *objects[COUNT];
+    if (setjmp(f->fail.jump))
+        fail_msg("%s", f->error.message);
+    arena_mark before = {0};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            char text[64];
+            snprintf(text, sizeof text, "%d%.*s", i, i % 40, "----------------------------------------");
+            texts[i] = arena_str(&f->arena, str_of(text));
+            objects[i] = arena_room(&f->arena, 3, sizeof **objects);
+            assert_int_equal((uintptr_t)objects[i] % ARENA_ALIGN, 0);
+            for (int k = 0; k < 3; k++)
+                objects[i][k] = -(int64_t)i;
+            if (i == 100 && round == 0)
+                before = arena_marked(&f->arena);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            assert_int_equal(atoi(texts[i].ptr), i);
+            assert_int_equal(strlen(texts[i].ptr), texts[i].len);
+            for (int k = 0; k < 3; k++)
+                assert_int_equal(objects[i][k], -i);
+        }
+        arena_rewind(&f->arena, before);
+        for (int i = 0; i <= 100; i++)
+            assert_true(atoi(texts[i].ptr) == i && objects[i][2] == -i);
+        assert_int_equal(f->arena.used_bytes, before.used_bytes);
+    }
+}
+
 static void freed_arena_can_be_used_again(void **state)
 {
     fixture *f = *state;
@@ -137,6 +173,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(overflow_is_caught, set_up, tear_down),
         cmocka_unit_test_setup_teardown(push_keeps_what_was_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strings_end_with_nul, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(strings_and_objects_stay_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(freed_arena_can_be_used_again, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

@@ -161,6 +161,52 @@ static void json_escapes_and_nests(void **state)
         t->bytes, "{\"a\\\"b\": \"\\\\ \\n \\u0001 \xef\xbf\xbd \\u2028\", \"list\": [1, null, true], \"none\": {}}");
 }
 
+typedef struct taken {
+    char *bytes;
+    size_t size, pieces, most_pieces;
+} taken;
+
+static bool take(void *context, const char *bytes, size_t size)
+{
+    taken *to = context;
+    if (to->pieces == to->most_pieces)
+        return false;
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+    to->pieces++;
+    return true;
+}
+
+static void large_texts_are_passed_on(void **state)
+{
+    text *t = *state;
+    enum { ROWS = 1500000 };
+    taken to = {.bytes = malloc((size_t)ROWS * 8), .most_pieces = 100};
+    const text_sink sink = {take, &to};
+    assert_non_null(to.bytes);
+    t->sink = &sink;
+    text_puts(t, "short\n");
+    text_pass_on(t);
+    assert_int_equal(to.pieces, 0); /* an error after this leaves nothing behind */
+    for (int i = 0; i < ROWS; i++) {
+        text_printf(t, "%06d\n", i % 1000000);
+        text_pass_on(t);
+    }
+    text_end(t);
+    assert_true(to.pieces > 1 && t->capacity < (size_t)ROWS * 7);
+    assert_int_equal(to.size, 6 + (size_t)ROWS * 7);
+    for (int i = 0; i < ROWS; i += 997)
+        assert_int_equal(strtol(to.bytes + 6 + (size_t)i * 7, NULL, 10), i % 1000000);
+    to.most_pieces = to.pieces;
+    text_puts(t, "x");
+    bool failed = setjmp(t->fail->jump) != 0;
+    if (!failed)
+        text_end(t);
+    free(to.bytes);
+    assert_true(failed);
+    assert_int_equal(t->fail->error->code, SOOTH_ERROR_SYSTEM);
+}
+
 static str nearest_of(const char *wanted)
 {
     static const char *const names[] = {"inspect", "convert", "predict", "mig"};
@@ -190,6 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(utf8, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cells, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json_escapes_and_nests, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_texts_are_passed_on, set_up, tear_down),
         cmocka_unit_test(suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
