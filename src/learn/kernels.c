@@ -295,10 +295,14 @@ void kernels_get(const kernel_store *s, kernel_number number, work *w)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
+/* The table of works is the largest of those that are gone when the training begins. malloc maps blocks of more than 32 MiB one by one, so that it
+ * goes back to the system then; pages that are not touched cost nothing. */
+enum { MAPPED_SLOTS = (33 << 20) / sizeof(uint32_t) };
+
 static bool grow_works(kernel_store *s)
 {
     size_t room = s->room ? 2 * s->room : 1024;
-    uint32_t *larger = calloc(room, sizeof *larger);
+    uint32_t *larger = calloc(room < MAPPED_SLOTS ? MAPPED_SLOTS : room, sizeof *larger);
     if (!larger)
         return false;
     for (size_t i = 0; i < s->room; i++) {
