@@ -127,7 +127,7 @@ static void strings_and_objects_stay_apart(void **state)
         fail_msg("%s", f->error.message);
     arena_mark before = {0};
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < COUNT; i++) {
+        for (int i = round == 0 ? 0 : 101; i < COUNT; i++) { /* those before the mark stay */
             char text[64];
             snprintf(text, sizeof text, "%d%.*s", i, i % 40, "----------------------------------------");
             texts[i] = arena_str(&f->arena, str_of(text));
