@@ -16,12 +16,12 @@ FIXED = (("ResNet-50", "torchvision/resnet50.onnx.gz"), ("Swin-B, 13,691 nodes",
 SYMBOLIC = ("resnet50@224", "efficientnet_b0@224", "convnext_large@224", "vit_base_patch16_224@224", "swin_base_patch4_window7_224@224",
             "maxvit_tiny_tf_224@224", "davit_base@224", "beit_base_patch16_224@224")
 WEIGHTS = 8             # initializers of the synthetic model
-WEIGHT_ROWS = 16384     # of each, float32
-MAX_BYTES = 2**31 - 1   # what protobuf allows
+WEIGHT_ROWS = 16384     # elements of each, float32
+MAX_BYTES = 2**31 - 1   # protobuf's limit
 
 
 def references(path, seconds):
-    """[(version, core µs, package µs)] of every Python here that has onnx; SOOTH_ONNX_PYTHON names another."""
+    """[(version, core µs, package µs)] for every Python here that has onnx; SOOTH_ONNX_PYTHON names another."""
     found = {}
     for python in dict.fromkeys((os.environ.get("SOOTH_ONNX_PYTHON", sys.executable), sys.executable, "/usr/bin/python3")):
         fields = output(python, TOP / "bench/onnx_reference.py", path, seconds) if os.path.exists(python) else None
@@ -31,7 +31,7 @@ def references(path, seconds):
 
 
 def compare(table, build, title, packed, scratch, seconds, target):
-    """Both sides on the same bytes; returns the ratio to the newest onnx."""
+    """Times both sides on the same bytes; returns the ratio to the newest onnx."""
     plain = scratch / packed.name.removesuffix(".gz").replace("@", "_")
     plain.write_bytes(gzip.decompress(packed.read_bytes()))
     alike, everything = (float(output(build / "bench/load", plain, seconds, *skipped)[1]) for skipped in (["all"], []))
@@ -75,7 +75,7 @@ def bench_process(table, build, scratch):
 # ---- many bytes ------------------------------------------------------------------------------------------------------
 
 def synthetic(path, columns, with_weights):
-    """Products with large weights, whose bytes are random: a file system cannot leave them out or compress them."""
+    """Products with large weights of random bytes, which a file system can neither skip nor compress."""
     out = onnxtext
     weight_bytes = WEIGHT_ROWS * columns * 4
     head = b"".join(out.data(1, out.node_proto(f"y{i} = MatMul(x{i}, w{i})", [])) for i in range(WEIGHTS))
@@ -124,7 +124,7 @@ def bench_bytes(table, build, scratch):
 # ---- many nodes ------------------------------------------------------------------------------------------------------
 
 def bench_nodes(table, build, scratch):
-    """Time and memory of whole processes, and how they grow from half the nodes."""
+    """Time and memory of whole processes, and their growth from half the nodes."""
     table.heading("graphs with many nodes, whole process, fastest of 3 runs")
     counts = (500_000, 1_000_000)
     paths = [scratch / f"nodes{count}.onnx" for count in counts]

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/t
 import onnxtext as out  # noqa: E402
 
 WIDTH = 64
-SHARED_WEIGHTS = 16     # blocks take turns with as many weights: real graphs of this size repeat layers
+SHARED_WEIGHTS = 16     # number of distinct weights, used in turn: real graphs of this size repeat layers
 
 
 def node(inputs, output, name, kind):

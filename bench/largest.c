@@ -1,9 +1,9 @@
-/* largest.c: how long the search for the largest batch takes, against one prediction with it, through the public interface.
+/* largest.c: times the search for the largest batch against one prediction with it, through the public interface.
  *
  *     largest MODEL GPU [SECONDS [RUNTIME [MODE]]]
  *
- * Prints one line: runs; the fastest search and the fastest prediction with memory (binding included in both) in microseconds;
- * the batch. */
+ * Prints one line: runs; the fastest search and the fastest prediction with memory, both including binding, in
+ * microseconds; the batch. */
 #include "sooth.h"
 
 #include <stdio.h>

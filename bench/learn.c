@@ -1,11 +1,12 @@
-/* learn.c: how long a step of training takes, on made-up examples of the real shape: rows of networks with some 150 distinct kernels,
- * and ten times as many rows of single operators.
+/* learn.c: times a training step on made-up examples of the real shape: rows of networks with about 150 distinct
+ * kernels, and ten times as many rows of single operators.
  *
  *     learn [SECONDS]
  *
- * Prints two lines. The first: steps; the fastest and the median step in milliseconds; the mean loss of the first and of the last
- * step. The second is the shape, for bench/learn_torch.py: parameters; examples of a step; numbers of features, operators, stacks
- * and GPUs; widths of their three vectors; then for each group its samples in a step and the units of its two layers. */
+ * Prints two lines. The first: steps; the fastest and the median step in milliseconds; the mean loss of the first
+ * and the last step. The second is the shape, for bench/learn_torch.py: parameters; examples per step; numbers of
+ * features, operators, stacks and GPUs; widths of their three vectors; then for each group its samples per step and
+ * the units of its two layers. */
 #include "learn/train.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 
 enum {
-    BATCHES = 4, /* that take turns */
+    BATCHES = 4, /* batches that are used in turn */
     NETWORK_ROWS = 32,
     OPERATOR_ROWS = 320,
     EXAMPLES = NETWORK_ROWS + OPERATOR_ROWS,
@@ -23,7 +24,7 @@ enum {
     LEAST_STEPS = 10,
 };
 
-/* Distinct kernels of a network row, about as rows of inference and training in timm's tables have them together. */
+/* Distinct kernels of a network row, about the mean of timm's inference and training rows. */
 static const int NETWORK_KERNELS[WORK_GROUP_COUNT] = {
     [WORK_CONV] = 22,
     [WORK_DEPTHWISE] = 7,
@@ -41,7 +42,7 @@ static const int NETWORK_KERNELS[WORK_GROUP_COUNT] = {
     [WORK_UPDATE] = 4,
     [WORK_OTHER] = 2,
 };
-/* Of a hundred operator rows. */
+/* The same for a hundred operator rows. */
 static const int OPERATOR_KERNELS[WORK_GROUP_COUNT] = {
     [WORK_CONV] = 10, [WORK_PRODUCT] = 60, [WORK_ATTENTION] = 15,
     [WORK_NORM] = 5,  [WORK_REDUCE] = 4,   [WORK_POINTWISE] = 6,
@@ -65,11 +66,11 @@ static float between(trainer *chance, float low, float high)
     return low + (high - low) * (float)(trainer_random(chance) >> 40) / (float)(1 << 24);
 }
 
-/* On which FLOPs and bytes are microseconds. */
+/* A device on which FLOPs and bytes equal microseconds. */
 static const device_view ONE_A_MICROSECOND = {
     .sms = 1, .bandwidth_b_s = 1e6, .vector_flops = 1e6, .threads_per_sm = 128};
 
-/* Its time is what its kernels would take by a rule that the features have in them, so that there is something to learn. */
+/* The time follows a rule over the features, so that there is something to learn. */
 static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_COUNT], trainer *chance, arena *a)
 {
     sample_program *p = ARENA_NEW(a, sample_program);
@@ -148,7 +149,7 @@ static void run(double limit_ms, arena *a)
     dataset d = make_dataset(a);
     trainer t;
     trainer_init(&t, &d, 1, a);
-    /* Examples of both kinds are mixed, so that the parts of a batch weigh about the same. */
+    /* Both kinds of examples are mixed, so that the parts of a batch cost about the same. */
     for (int32_t b = 0; b < BATCHES; b++) {
         int32_t *order = batches[b].order;
         batches[b].count = EXAMPLES;

@@ -3,9 +3,9 @@
 
     learn_torch.py SECONDS THREADS SHAPE…
 
-SHAPE is the second line of bench/learn. Samples of a batch lie ready in one tensor for each group: gathering them is Sooth's work in
-its own figure and nobody's here. Prints one line: version; steps; the fastest and the median step in milliseconds; the mean loss of the
-first and of the last step. Exits with 3 where PyTorch is not installed.
+SHAPE is the second line of bench/learn. The samples of a batch are prepared in one tensor per group; Sooth's own figure
+includes gathering them, this one does not. Prints one line: version; steps; the fastest and the median step in
+milliseconds; the mean loss of the first and the last step. Exits with 3 if PyTorch is not installed.
 """
 import sys
 import time
@@ -76,7 +76,7 @@ class Predictor(torch.nn.Module):
 
 
 def make_batch(shape):
-    """Examples by chance; the samples of a group belong to examples by chance too."""
+    """Random examples; the samples of a group belong to random examples too."""
     examples, (ops, stacks, gpus) = shape["examples"], shape["counts"]
     batch = {"stack": torch.randint(1, stacks, (examples,)), "gpu": torch.randint(1, gpus, (examples,)), "groups": [],
              "launches": torch.zeros(examples, len(shape["groups"])), "latency": torch.full((examples,), 20.0)}

@@ -1,9 +1,9 @@
-/* load.c: how long loading and binding take inside one process, through the public interface.
+/* load.c: times loading and binding inside one process, through the public interface.
  *
  *     load FILE [SECONDS [SKIPPED_PASSES]]
  *
- * Reads the file once, then loads and binds it from memory again and again; "all" skips every pass. Prints one line:
- * runs, the fastest and the median in microseconds, the share of loading in the median run, layers. */
+ * Reads the file once, then loads and binds it from memory repeatedly; "all" skips every pass. Prints one line:
+ * runs, the fastest and the median time in microseconds, the share of loading in the median run, layers. */
 #include "sooth.h"
 
 #include <stdio.h>

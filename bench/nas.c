@@ -1,9 +1,10 @@
-/* nas.c: how long all networks of NAS-Bench-201 take, as a search over architectures would ask for them: each one is built, bound and
- * predicted by itself, on all cores.
+/* nas.c: times all networks of NAS-Bench-201, as an architecture search would use them: each is built, bound and
+ * predicted separately, on all cores.
  *
  *     nas GPU BATCH [CLASSES]
  *
- * Prints one line: networks, threads, seconds on the clock, microseconds of one thread for building, binding and predicting one. */
+ * Prints one line: networks, threads, wall-clock seconds, microseconds of one thread to build, bind and predict a
+ * network. */
 #include "base/threads.h"
 #include "sooth.h"
 
@@ -22,7 +23,7 @@ typedef struct search {
     struct {
         double us[STAGE_COUNT];
         size_t done;
-        char room[64]; /* neighbours write on other cores */
+        char room[64]; /* avoids false sharing between cores */
     } workers[MAX_WORKERS];
 } search;
 

@@ -1,10 +1,10 @@
-/* predict.c: how long a prediction of a loaded network takes, through the public interface.
+/* predict.c: times a prediction of a loaded network, through the public interface.
  *
  *     predict MODEL GPU[,GPU] BATCH [SECONDS [PRECISION [LAYOUT [RUNTIME [MODE [memory]]]]]]
  *
- * Prints one line: runs; the fastest and the median in microseconds of a first prediction after binding, where the network is
- * lowered to kernels; the same of a further one, on the second GPU if there is one; kernels. Energy is part of every prediction,
- * memory where it is asked for. */
+ * Prints one line: runs; the fastest and the median time in microseconds of the first prediction after binding,
+ * which includes lowering; the same for a further prediction, on the second GPU if given; kernels. Every prediction
+ * includes energy; memory only on request. */
 #include "sooth.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One prediction and its time; a negative number if there is none. */
+/* One prediction; returns its time, or a negative number on failure. */
 static double predict_once(sooth_model *model, const sooth_predict_options *options, size_t *kernels)
 {
     sooth_error error;

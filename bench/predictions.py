@@ -1,4 +1,4 @@
-"""Benchmarks of predictions, with memory and energy as users get them; of training, and of what a row of it takes."""
+"""Benchmarks of predictions, with memory and energy as users get them; of training, and of the memory per training row."""
 import csv
 import gzip
 import itertools
@@ -129,7 +129,7 @@ def bench_learn(table, build, seconds):
 
 
 def measured_rows():
-    """Rows of timm's benchmark, whose graphs lie beside the repository; or of cells with times that mean nothing."""
+    """Rows of timm's benchmark, whose graphs are in ../shared; otherwise rows of cells with meaningless times."""
     labels = MODELS.parent / "labels/timm.csv.gz"
     if labels.exists():
         with gzip.open(labels, "rt", newline="") as file:
@@ -144,9 +144,9 @@ def measured_rows():
 
 
 def bench_learn_memory(table, build, scratch):
-    """What each further row takes: the peak with many rows against the peak with a third of them."""
+    """Memory per row: the peak with many rows against the peak with a third of them."""
     table.heading("memory of `sooth learn`, one epoch")
-    source, rows = measured_rows() # rows of one graph stand together, as many as a training has of it
+    source, rows = measured_rows() # rows of one graph are adjacent, as many as in a training
     few, many = 1500, 4500
     peaks = []
     for count in (few, many):

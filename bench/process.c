@@ -1,9 +1,10 @@
-/* process.c: how long a whole process takes and how much memory it needs.
+/* process.c: measures the time and memory of a whole process.
  *
  *     process RUNS COMMAND [ARGUMENT…]
  *
- * Runs the command with its output thrown away; its exit code may be 1, which says no, but nothing went wrong. Prints one line: the fastest and the median in milliseconds, the largest
- * resident size in KiB, the least time of processors in milliseconds, which other work on the machine disturbs less. In C and small, because a child's peak includes what its parent had before exec. */
+ * Runs the command and discards its output; exit code 1 (the answer is no) is accepted. Prints one line: the fastest
+ * and the median time in milliseconds, the largest resident size in KiB, the least CPU time in milliseconds, which
+ * is less sensitive to other load. In C, because a child's peak includes its parent's memory before exec. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench`: speed and memory as users meet them, each figure beside what it is compared with, in one run.
+"""`make bench`: speed and memory as users see them, each figure next to its reference, in one run.
 
     run.py BUILD [--seconds N] [--only PART,...] [--no-page]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: running programs, and the table of what they found, printed and written into doc/speed.md."""
+"""Shared by the benchmarks: running programs, and the table of results, printed and written into doc/speed.md."""
 import os
 import pathlib
 import re
@@ -25,7 +25,7 @@ def mib(kib):
 
 
 class Table:
-    """Rows (what, Sooth, compared with, target). A part that cannot run says why and leaves the page's row out."""
+    """Rows (what, Sooth, compared with, target). A part that cannot run says why and leaves the page's row unchanged."""
 
     def __init__(self):
         self.rows, self.skipped = [], []

@@ -1,4 +1,4 @@
-/* archive.h: a ZIP archive around what a fuzzer makes up, so that it need not learn ZIP first. */
+/* archive.h: wraps a fuzzer's bytes into a ZIP archive, so that it need not learn ZIP first. */
 #ifndef SOOTH_FUZZ_ARCHIVE_H
 #define SOOTH_FUZZ_ARCHIVE_H
 

@@ -1,4 +1,4 @@
-/* gpu_fuzz.c: libFuzzer target of the reader of GPU files, of the lookup by name and of the report about one GPU. */
+/* gpu_fuzz.c: libFuzzer target for the GPU file reader, the lookup by name and the report on one GPU. */
 #include "device/device.h"
 
 #include <stdlib.h>
@@ -33,11 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             sooth_report_options options = {.format = (sooth_format)format, .colors = true};
             char *report;
             if (sooth_gpus_report(gpus, d, &options, &report, NULL, NULL) != SOOTH_OK)
-                abort(); /* what was read can be written */
+                abort(); /* a GPU that was read can be written */
             free(report);
         }
     }
-    str name = {text.ptr, size < 16 ? size : 16}; /* comparing longer ones with every name would take the most time */
+    str name = {text.ptr, size < 16 ? size : 16}; /* longer names would spend most of the time on comparisons */
     if (!device_list_find(gpus, name))
         device_list_nearest(gpus, name);
     free(d);

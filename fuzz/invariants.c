@@ -14,10 +14,10 @@
 
 uint64_t invariants_settings;
 
-/* Sums of a hundred thousand rows in another order than the library's. */
+/* Sums of a hundred thousand rows, in another order than the library's. */
 static const double SUM_TOLERANCE = 1e-6;
 
-static volatile size_t sink; /* so that reading what was handed out is not optimized away */
+static volatile size_t sink; /* keeps reads of results from being optimized away */
 
 _Noreturn void broken(const char *format, ...)
 {
@@ -43,7 +43,7 @@ void check_error(sooth_status status, const sooth_error *error)
         broken("status %d without a message of one line", (int)status);
 }
 
-/* ---- models ---------------------------------------------------------------------------------------------------------- */
+/* ---- models ------------------------------------------------------------------------------------------------------ */
 
 static void add(int64_t *sum, int64_t figure, const char *what, const char *layer)
 {
@@ -105,7 +105,7 @@ void check_model(const sooth_model *model)
         same(totals.weight_bytes, sums.weight_bytes, "bytes of weights");
     }
     same(totals.activation_bytes, sums.activation_bytes, "bytes of activations");
-    same(totals.unknown_layers, sums.unknown_layers, "layers that are not known");
+    same(totals.unknown_layers, sums.unknown_layers, "unknown layers");
     same(totals.nodes, (int64_t)sooth_layer_count(model), "layers");
     for (size_t i = 0; i < sooth_note_count(model); i++)
         use(sooth_note_at(model, i));
@@ -116,7 +116,7 @@ void check_model(const sooth_model *model)
     use(info.graph_name);
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------------------ */
+/* ---- predictions ------------------------------------------------------------------------------------------------- */
 
 static void check_number(double x, const char *what)
 {
@@ -124,7 +124,7 @@ static void check_number(double x, const char *what)
         broken("%s is %g", what, x);
 }
 
-/* NAN where a number of the GPU that it needs is not known. */
+/* A share from 0 to 1; NAN if a GPU figure it needs is unknown. */
 static void check_share(double x, const char *what)
 {
     if (isinf(x) || x < 0)
@@ -140,7 +140,7 @@ static void check_interval(sooth_interval x, const char *what)
         broken("%s: %.17g is not between %.17g and %.17g", what, x.value, x.low, x.high);
 }
 
-/* All three, or none. */
+/* All three numbers are valid, or none is. */
 static void check_interval_or_none(sooth_interval x, const char *what)
 {
     if (!(isnan(x.value) && isnan(x.low) && isnan(x.high)))
@@ -311,7 +311,7 @@ void check_prediction(const sooth_prediction *p)
     use(sooth_prediction_layers_note(p));
 }
 
-/* ---- slices ------------------------------------------------------------------------------------------------------------ */
+/* ---- slices ------------------------------------------------------------------------------------------------------ */
 
 void check_plan(const sooth_mig_plan *plan)
 {
@@ -343,14 +343,14 @@ void check_plan(const sooth_mig_plan *plan)
         }
 }
 
-/* ---- texts --------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static void check_utf8(const char *text)
 {
     for (const char *at = text; *at;) {
         const char *from = at;
         if (utf8_next(&at) == 0xFFFD && strncmp(from, "\xEF\xBF\xBD", 3) != 0)
-            broken("a text is no UTF-8 at byte %zu", (size_t)(from - text));
+            broken("a text is not UTF-8 at byte %zu", (size_t)(from - text));
     }
 }
 
@@ -374,7 +374,7 @@ static void check_rows(const json_node *root, const char *list)
     for (const json_node *row = json_first(json_get(root, list)); row; row = row->next)
         for (int i = 0; i < 5; i++)
             add(&sums[i], json_int(json_get(row, FIGURES[i]), 0), FIGURES[i], list);
-    bool is_short = strcmp(list, "operators") == 0; /* has no bytes */
+    bool is_short = strcmp(list, "operators") == 0; /* has no byte counts */
     for (int i = 0; i < (is_short ? 3 : 5); i++)
         same(json_int(json_get(totals, FIGURES[i]), -1), sums[i], FIGURES[i]);
 }

@@ -1,4 +1,5 @@
-/* mig_fuzz.c: libFuzzer target of the reader of tables of slices, of the lookup by name, and of the search for layouts with what was read. */
+/* mig_fuzz.c: libFuzzer target for the reader of slice tables, the lookup by name, and the layout search with the
+ * result. */
 #include "plan/mig_search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

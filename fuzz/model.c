@@ -8,16 +8,15 @@
 #include <string.h>
 
 enum {
-    SOME_LAYERS =
-        40, /* with more, an input runs less of what could be asked: more inputs say more than more questions */
-    MANY_LAYERS = 3000, /* with more, one prediction and one report are enough */
-    MOST_BATCH = 64,    /* of the search for the largest batch */
+    SOME_LAYERS = 40,   /* larger networks get fewer questions per input: more inputs find more than more questions */
+    MANY_LAYERS = 3000, /* above this, one prediction and one report suffice */
+    MOST_BATCH = 64,    /* limit of the largest-batch search */
     MAX_RANK_FED = 4,
 };
 
-/* ---- settings ------------------------------------------------------------------------------------------------------------ */
+/* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-/* A source of numbers that is the same for the same bytes. */
+/* Pseudo-random numbers that depend only on the input's bytes. */
 typedef struct draws {
     uint64_t state;
 } draws;
@@ -38,13 +37,13 @@ static size_t draw(draws *d, size_t count)
     return (size_t)((z ^ (z >> 31)) % count);
 }
 
-/* One time of `count`, and more rarely for networks that take long. */
+/* True once in `count` draws, and less often for networks that take long. */
 static bool now_and_then(draws *d, size_t count, const sooth_model *model)
 {
     return draw(d, sooth_layer_count(model) > SOME_LAYERS ? 5 * count : count) == 0;
 }
 
-/* One of the names that a part of the options may have. */
+/* A random valid value for an option. */
 static const char *draw_choice(draws *d, const char *part)
 {
     size_t count = 0;
@@ -55,7 +54,7 @@ static const char *draw_choice(draws *d, const char *part)
 
 static sooth_gpus *all_gpus(void)
 {
-    static sooth_gpus *gpus; /* reading them takes longer than a small network */
+    static sooth_gpus *gpus; /* kept, because reading them takes longer than a small network */
     if (!gpus && sooth_gpus_open(NULL, &gpus, NULL) != SOOTH_OK)
         broken("the GPUs that ship cannot be read");
     return gpus;
@@ -85,9 +84,9 @@ static sooth_predict_options draw_setting(draws *d)
     return where;
 }
 
-/* ---- one thing after the other --------------------------------------------------------------------------------------------- */
+/* ---- one thing after the other ----------------------------------------------------------------------------------- */
 
-/* The text of a report of the bound model, checked; the caller's. NULL: refused. */
+/* A checked report of the bound model, owned by the caller. NULL: refused. */
 static char *inspect(const sooth_model *model, const sooth_report_options *options)
 {
     char *text;
@@ -113,7 +112,7 @@ static char *inspect_plainly(const sooth_model *model)
 static void inspect_somehow(const sooth_model *model, draws *d)
 {
     sooth_report_options options = {.format = (sooth_format)draw(d, SOOTH_FORMAT_SVG + 1)};
-    if (options.format < SOOTH_FORMAT_DOT) { /* pictures do not have the others */
+    if (options.format < SOOTH_FORMAT_DOT) { /* pictures do not have the other options */
         options.values = draw(d, 2);
         options.top = draw(d, 2) * 3;
         options.depth = draw(d, 3);
@@ -165,7 +164,7 @@ static sooth_prediction *predict(sooth_model *model, const sooth_predict_options
     return prediction;
 }
 
-/* A prediction, its reports, and the same once more. */
+/* A prediction with its reports, and the same again for comparison. */
 static void predict_somehow(sooth_model *model, draws *d)
 {
     static const sooth_format FORMATS[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_CSV,  SOOTH_FORMAT_CSV,
@@ -187,7 +186,7 @@ static void predict_somehow(sooth_model *model, draws *d)
         sooth_report_options all = {
             .format = SOOTH_FORMAT_JSON, .layers = true, .kernels = true, .memory = where.memory};
         sooth_predict_options other = draw_setting(d);
-        sooth_prediction_free(predict(model, &other)); /* must not change what comes after it */
+        sooth_prediction_free(predict(model, &other)); /* must not affect later answers */
         sooth_prediction *second = predict(model, &where);
         if (!second)
             broken("predicted once, then refused");
@@ -256,8 +255,8 @@ static void find_largest(sooth_model *model, draws *d)
     sooth_prediction_free(p);
 }
 
-/* Networks with their channels last are written with transposes around what ONNX has with channels first, and
- * weights of depthwise convolutions with a reshape. */
+/* Channels-last networks are written with additional transposes, and depthwise weights with a reshape, so only
+ * computing layers are compared. */
 static int64_t layers_that_compute(const sooth_model *model)
 {
     int64_t count = 0;
@@ -267,7 +266,7 @@ static int64_t layers_that_compute(const sooth_model *model)
     return count;
 }
 
-/* What was written is read again, and is the same network. */
+/* Writes the model, reads it back and compares the networks. */
 static void convert(const sooth_model *model)
 {
     void *bytes;
@@ -294,7 +293,7 @@ static void convert(const sooth_model *model)
     free(bytes);
 }
 
-/* ---- binding ----------------------------------------------------------------------------------------------------------------- */
+/* ---- binding ----------------------------------------------------------------------------------------------------- */
 
 static bool bind(sooth_model *model, const sooth_options *options)
 {
@@ -314,12 +313,12 @@ static void bind_somehow(sooth_model *model, draws *d)
                              .extra_passes = draw(d, 3) ? NULL : "all"};
     int64_t dims[MAX_RANK_FED];
     for (int i = 0; i < MAX_RANK_FED; i++)
-        dims[i] = (int64_t)draw(d, 6) - 1; /* SOOTH_AS_IN_FILE too */
+        dims[i] = (int64_t)draw(d, 6) - 1; /* includes SOOTH_AS_IN_FILE */
     char *name = NULL;
     sooth_shape_binding shape = {.dims = dims, .rank = draw(d, MAX_RANK_FED + 1)};
     if (draw(d, 3) == 0 && sooth_input_count(model) > 0) {
         name = strdup(
-            sooth_value_at(model, sooth_input(model, 0)).name); /* the one of the model goes with the next bind */
+            sooth_value_at(model, sooth_input(model, 0)).name); /* the model's own string is freed by the next bind */
         shape.input = name;
         options.shapes = &shape;
         options.shape_count = 1;
@@ -378,6 +377,6 @@ void fuzz_model(const uint8_t *bytes, size_t size)
     if (bind(model, NULL))
         use_model(model, &d);
     else
-        bind_somehow(model, &d); /* with other dimensions it may be one */
+        bind_somehow(model, &d); /* it may fit with other dimensions */
     sooth_free(model);
 }

@@ -1,4 +1,5 @@
-/* model_fuzz.c: libFuzzer target of all formats whose files are taken as the fuzzer makes them up; seeds and dictionary choose the format. */
+/* model_fuzz.c: libFuzzer target for all formats whose files the fuzzer writes directly; seeds and dictionary choose
+ * the format. */
 #include "model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,7 +1,7 @@
-"""The smallest networks of a format that reach each function which maps its operators.
+"""The smallest networks of a format that reach each function that maps its operators.
 
-The readers' own tables say which operators there are: a row is {"NAME", map_function, …}. Of the operators that one function maps the
-first is taken. Attributes are those that many operators have, so that most networks are sound and a mutation more makes the others so.
+The readers' own tables list the operators: a row is {"NAME", map_function, …}. The first operator of each function is
+used. Attributes are those that many operators have, so that most networks are valid, or become so by one mutation.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
-/* pt2_fuzz.c: libFuzzer target of torch.export archives. The fuzzer makes up the program's JSON; what begins as a ZIP archive is taken as
- * one. */
+/* pt2_fuzz.c: libFuzzer target for torch.export archives. The fuzzer writes the program's JSON; input that begins
+ * like a ZIP archive is used as one. */
 #include "archive.h"
 #include "model.h"
 

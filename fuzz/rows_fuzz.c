@@ -1,4 +1,5 @@
-/* rows_fuzz.c: libFuzzer target of the reader of measured rows: CSV, settings, programs of operators and their times by physics. */
+/* rows_fuzz.c: libFuzzer target for the reader of measured rows: CSV, settings, operator programs and their physical
+ * times. */
 #include "learn/rows.h"
 #include "predict/work.h"
 
@@ -19,7 +20,7 @@ static void read_all(str text, arena *a, fail *f)
         if (r->reason)
             continue;
         if (!r->where.device)
-            abort(); /* a row that can be used has a device */
+            abort(); /* a usable row has a device */
         if (!r->kernels)
             continue;
         work_list works = work_of_program(r->kernels, a);

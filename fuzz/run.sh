@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs libFuzzer targets one after the other and prints a table of what they did.
+# Runs libFuzzer targets in sequence and prints a table of results.
 #
 #     fuzz/run.sh BUILD SECONDS JOBS TARGET...
 #

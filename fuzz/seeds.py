@@ -3,13 +3,15 @@
 
     seeds.py TARGET DIRECTORY
 
-onnx: small ONNX files out of the corpus, uncompressed; those of tests/hostile; and the models of the text tests, which have the
-patterns that the recovery passes look for. gpu: the GPU files that ship. mig: the table of slices, GPU by GPU.
-rows: the first lines of measured tables. pt2, torchscript: programs out of the corpus and out of the text tests.
-tflite, tensorflow, keras, tfjs, darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files out of the corpus and those of the text tests.
-Of the files between 16 KB and 1 MB, a few are taken: small ones run faster and reach the same code.
-What tests/models/formats has is a seed too, so that a clone by itself has some of every format.
-Where a format has many operators, operators.py writes a network for each function that maps them.
+onnx: small uncompressed ONNX files of the corpus, those of tests/hostile, and the models of the text tests, which have
+the patterns of the recovery passes. gpu: the shipped GPU files. mig: the table of slices, GPU by GPU. rows: the first
+lines of measured tables. pt2, torchscript: programs of the corpus and the text tests. tflite, tensorflow, keras, tfjs,
+darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files of the corpus and the
+text tests.
+
+Only a few files between 16 KB and 1 MB are used: small ones run faster and reach the same code. tests/models/formats
+provides seeds of every format in a clone without the corpus. For formats with many operators, operators.py writes a
+network for each function that maps them.
 """
 import gzip
 import hashlib
@@ -30,8 +32,8 @@ import torchfiles  # noqa: E402
 MAX_BYTES = 8192
 LARGEST_BYTES = 1 << 20
 KEEP_LARGE = 4
-KEEP_COMPRESSED = 5  # a few, for the way through zlib
-# Archives and directories of tests/models/formats that have files of a target, and how the names of those end.
+KEEP_COMPRESSED = 5  # a few, for the path through zlib
+# Archives and directories of tests/models/formats with files of a target, and the endings of their names.
 IN_REPOSITORY = {"hlo": ("hlo", "stablehlo", "jax"), "tensorflow": ("tensorflow", "graphdef", "savedmodel"), "ncnn": ("ncnn", "pnnx"),
                  "hf": ("hf", "huggingface", "language"), "pt2": ("pytorch", "pt2"), "torchscript": ("pytorch", "torchscript")}
 ENDINGS = {"pt2": (".pt2",), "torchscript": (".pt", ".ptl")}
@@ -42,14 +44,14 @@ def put(target, content):
 
 
 def put_few_large(target, contents):
-    """Some of those that are larger than the others, from small to large."""
+    """A sample of the larger files, from small to large."""
     fitting = sorted((c for c in contents if 2 * MAX_BYTES < len(c) <= LARGEST_BYTES), key=len)
     for content in fitting[::max(1, len(fitting) // KEEP_LARGE)][:KEEP_LARGE]:
         put(target, content)
 
 
 def repository_files(kind):
-    """Names and contents of the small models that the tests have of a format."""
+    """Names and contents of the small test models of a format."""
     for path in sorted((TOP / "tests/models/formats").rglob("*")):
         parts = path.relative_to(TOP / "tests/models/formats").parts
         if not path.is_file() or not re.split(r"[.\-_]", parts[0])[0] in IN_REPOSITORY.get(kind, (kind,)):
@@ -59,7 +61,7 @@ def repository_files(kind):
                 yield from ((name, archive.read(name)) for name in archive.namelist())
         elif path.suffix == ".gz":
             yield path.stem, gzip.decompress(path.read_bytes())
-        elif len(parts) > 1 or path.suffix != ".json":  # beside an archive: what is expected of it
+        elif len(parts) > 1 or path.suffix != ".json":  # next to an archive: its expected values
             yield path.name, path.read_bytes()
 
 
@@ -131,7 +133,7 @@ def torch_files(kind):
 
 
 def without_traces(value):
-    """A program without what nobody reads, so that it is short."""
+    """A program without unused parts, so that it is short."""
     if isinstance(value, dict):
         return {key: without_traces(part) for key, part in value.items() if part is not None and
                 key not in ("stack_trace", "module_call_graph", "torch_fn", "source_fn_stack", "strides", "device", "storage_offset")}
@@ -152,7 +154,7 @@ def pt2_seeds(target):
 
 
 def torchscript_seeds(target):
-    """All code of an archive as one module, which a class of another file is not found in: the parts that matter are there."""
+    """All code of an archive as one module. Classes of other files are not found there, but the relevant parts remain."""
     for content in torch_files("torchscript"):
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = archive.namelist()
@@ -160,7 +162,7 @@ def torchscript_seeds(target):
             put(target, content)
         code = b"".join(archive.read(name) for name in names if name.endswith(".py"))
         for name in names:
-            if name.endswith(".py"):  # classes of every file are those of the one that the target has
+            if name.endswith(".py"):  # classes of all files are moved to the target's only file
                 module = name.partition("/code/")[2].removesuffix(".py").replace("/", ".").encode()
                 code = code.replace(module, b"__torch__.m")
         parts = [code]
@@ -202,7 +204,8 @@ def family_seeds(*directories, tests="tensorflow"):
 
 
 def darknet_seeds(target):
-    """Configurations cut to the input and eight layers, at the beginning and at the end: whole ones run a few times in a second."""
+    """Configurations cut to the input and eight layers, from the beginning and the end: whole ones run only a few times
+    per second."""
     whole = target / "whole"
     whole.mkdir()
     family_seeds("darknet", tests="layer_formats")(whole)
@@ -227,7 +230,7 @@ def small(value, key=""):
 
 
 def hf_seeds(target):
-    """Configurations cut to one layer: a mutation more or less does not make them larger, and each runs fast."""
+    """Configurations cut to one layer: mutations do not make them larger, and each runs fast."""
     for directory in ("hf-config", "made/hf-config"):
         for path in sorted((TOP.parent / "shared/models" / directory).rglob("*.json*")):
             content = path.read_bytes()

@@ -1,5 +1,5 @@
-/* torchscript_fuzz.c: libFuzzer target of TorchScript archives. The fuzzer makes up code, data.pkl, constants.pkl and traced_inputs.pkl, in
- * this order with SEPARATOR between them; what begins as a ZIP archive is taken as one. */
+/* torchscript_fuzz.c: libFuzzer target for TorchScript archives. The fuzzer writes code, data.pkl, constants.pkl and
+ * traced_inputs.pkl, separated by SEPARATOR; input that begins like a ZIP archive is used as one. */
 #include "archive.h"
 #include "model.h"
 

@@ -1,9 +1,9 @@
-/* wire.c: the project's reader of protobuf and nanopb on the same bytes.
+/* wire.c: compares Sooth's protobuf reader and nanopb on the same bytes.
  *
  *     wire FILE [SECONDS]
  *
- * Both decode every field of onnx.proto, copy nothing, and add up the same checksum, so that none can skip work. Prints
- * the fastest time of each in microseconds, and the number of nodes. */
+ * Both decode every field of onnx.proto, copy nothing, and compute the same checksum, so that neither can skip work.
+ * Prints the fastest time of each in microseconds, and the number of nodes. */
 #include "front/common/wire.h"
 #include "onnx.pb.h"
 
@@ -21,7 +21,7 @@ typedef struct sums {
 static bool np_text(pb_istream_t *stream, const pb_field_t *field, void **arg)
 {
     (void)field;
-    ((sums *)*arg)->text_bytes += stream->bytes_left; /* stream->state is where the bytes lie: nothing is copied */
+    ((sums *)*arg)->text_bytes += stream->bytes_left; /* stream->state points into the bytes: nothing is copied */
     return pb_read(stream, NULL, stream->bytes_left);
 }
 
@@ -142,9 +142,9 @@ static bool np_model(const uint8_t *bytes, size_t size, sums *s)
     return true;
 }
 
-/* ---- the project's reader ----------------------------------------------------------------------------------------- */
+/* ---- the project's reader ---------------------------------------------------------------------------------------- */
 
-/* What a field of a message is, by its number. */
+/* Meaning of a message's field, by its number. */
 enum what {
     PASS,
     NUMBER,
@@ -202,7 +202,7 @@ static void own_message(wire w, enum what message, sums *s)
     }
 }
 
-/* ---- timing ------------------------------------------------------------------------------------------------------- */
+/* ---- timing ------------------------------------------------------------------------------------------------------ */
 
 static double now_us(void)
 {

@@ -1,4 +1,4 @@
-/* gpus.c: the public functions about GPUs; failures of reading and finding them are caught here. */
+/* gpus.c: the public functions about GPUs. Failures to read or find them are caught here. */
 #include "device/mig.h"
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const size_t ARENA_CAP = (size_t)64 << 20; /* for far more GPUs than there are */
+static const size_t ARENA_CAP = (size_t)64 << 20; /* enough for far more GPUs than exist */
 
 static sooth_status fill_list(device_list *list, const char *directory)
 {
@@ -82,7 +82,7 @@ static sooth_status find(device_list *list, const char *name, const sooth_gpu **
         fail_with(&list->fail, SOOTH_ERROR_USAGE, "no GPU is called '%.*s'; did you mean '%.*s'?", STR_ARG(wanted),
                   STR_ARG(near));
     fail_with(&list->fail, SOOTH_ERROR_USAGE,
-              "no GPU is called '%.*s'; `sooth gpus` lists them, and a file of your own is given by its path",
+              "no GPU is called '%.*s'; `sooth gpus` lists them, and a path selects a file of your own",
               STR_ARG(wanted));
 }
 
@@ -108,7 +108,7 @@ const char *sooth_gpu_field_summary(size_t index)
     return index < DEVICE_FIELD_COUNT ? device_fields()[index].summary : NULL;
 }
 
-/* DEVICE_FIELD_COUNT if there is none of that name. */
+/* Field with that name; DEVICE_FIELD_COUNT if there is none. */
 static int field_called(const char *name)
 {
     int i = 0;
@@ -126,7 +126,7 @@ const char *sooth_gpu_text(const sooth_gpu *gpu, const char *field)
 double sooth_gpu_number(const sooth_gpu *gpu, const char *field)
 {
     int i = field_called(field);
-    return i < DEVICE_FIELD_COUNT ? gpu->numbers[i] : NAN; /* of a text NAN too */
+    return i < DEVICE_FIELD_COUNT ? gpu->numbers[i] : NAN; /* NAN for text fields too */
 }
 
 const char *sooth_gpu_origin(const sooth_gpu *gpu, const char *field)

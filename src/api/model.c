@@ -1,4 +1,4 @@
-/* model.c: the public functions about models; failures of loading and binding are caught here. */
+/* model.c: the public functions about models. Failures of loading and binding are caught here. */
 #include "base/file.h"
 #include "front/front.h"
 #include "graph/cost.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* The largest real graph (13,691 nodes) takes a few MiB: this is far beyond it. */
+/* The largest real graph (13,691 nodes) takes a few MiB. */
 static const size_t ARENA_CAP = (size_t)1 << 30;
 
 const char *sooth_version(void)
@@ -31,10 +31,9 @@ static void build_from_zoo(builder *b, str name)
               "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
 }
 
-/* A graph takes about three times its file in memory, a bound one twice: large blocks for large files, with as much
- * to spare. They are above malloc's threshold for mmap: when glibc frees such a block it raises its thresholds, that
- * of giving memory back to twice the block, and keeps the pages of both arenas for the next model. Pages that are not
- * touched cost nothing, so a file full of weights does no harm. */
+/* A graph takes about three times its file size in memory, the bound network twice the file size, so large files get
+ * large blocks. Blocks are above malloc's mmap threshold: freeing one makes glibc raise its thresholds and keep the
+ * pages for the next model. Untouched pages cost nothing. */
 static void size_blocks(sooth_model *model, size_t file_bytes)
 {
     enum { SMALL = 1024 * 1024, LARGE = 4 * 1024 * 1024 };
@@ -44,9 +43,8 @@ static void size_blocks(sooth_model *model, size_t file_bytes)
         model->bound_arena.block_bytes = 4 * bytes;
 }
 
-/* A SavedModel and an .mlpackage are directories: the graph is a file in them. So is what Hugging Face's hub stores:
- * a configuration beside weights; and what exporters of other frameworks write under names of their own. The name is
- * NULL where the path is the file itself. */
+/* Some models are directories: SavedModel, .mlpackage, Hugging Face's config.json with weights, and other exporters'
+ * fixed file names. Returns the name of the graph's file inside; NULL if the path is a file. */
 static const char *file_inside(sooth_model *model, const char *path, const char **name)
 {
     static const char *const NAMES[] = {"saved_model.pb",    "saved_model.pbtxt", "Data/com.apple.CoreML/model.mlmodel",
@@ -66,12 +64,11 @@ static const char *file_inside(sooth_model *model, const char *path, const char 
         }
     *name = NULL;
     fail_with(&model->fail, SOOTH_ERROR_INPUT,
-              "is a directory without saved_model.pb, Data/com.apple.CoreML/model.mlmodel, config.json or another file "
-              "that networks "
-              "are called by; give the file itself");
+              "is a directory without saved_model.pb, Data/com.apple.CoreML/model.mlmodel, config.json or another "
+              "known model file name; give the file itself");
 }
 
-/* Errors of a file that was found in a directory say which one it is. */
+/* Adds the name of a file found in a directory to the error. */
 static void name_file(sooth_error *e, const char *name)
 {
     sooth_error own = *e;
@@ -79,7 +76,7 @@ static void name_file(sooth_error *e, const char *name)
              own.message);
 }
 
-/* One half of a load that may fail at any point: the caller frees the model. */
+/* The part of loading that may fail; the caller frees the model. */
 static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size,
                                const char **name_inside)
 {
@@ -213,7 +210,7 @@ sooth_info sooth_info_of(const sooth_model *model)
     return model_info(model);
 }
 
-/* The public face of a number that may be symbolic. */
+/* A number for the public interface: symbolic ones become SOOTH_UNKNOWN. */
 static int64_t plain(num a)
 {
     return num_known(a) ? a : SOOTH_UNKNOWN;

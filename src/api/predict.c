@@ -1,4 +1,4 @@
-/* predict.c: the public functions about predictions; their failures are caught here. */
+/* predict.c: the public functions about predictions. Their failures are caught here. */
 #include "base/nearest.h"
 #include "device/mig.h"
 #include "predict/answer.h"
@@ -12,7 +12,7 @@
 static const size_t WEIGHTS_CAP = (size_t)1 << 30;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 
-/* ---- weights --------------------------------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
 
 struct sooth_predictor {
     fail fail;
@@ -62,7 +62,7 @@ void sooth_predictor_free(sooth_predictor *predictor)
     free(predictor);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static bool set_part(setting *where, setting_part part, const char *name, fail *f)
 {
@@ -79,19 +79,19 @@ static bool set_part(setting *where, setting_part part, const char *name, fail *
     char names[256] = "";
     for (size_t i = 0, used = 0; (choice = setting_choice(part, i)) && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", choice);
-    fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; it is one of %s", setting_part_name(part), name, names);
+    fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; choose one of %s", setting_part_name(part), name, names);
 }
 
-/* The slice of the GPU that is asked for, in the arena; the GPU itself if none is. */
+/* The requested slice of the GPU, in the arena; the GPU itself if `name` is NULL. */
 static const device *slice_of(const device *whole, const char *name, arena *a, fail *f)
 {
     if (!name || !*name)
         return whole;
     if (whole->profile)
-        fail_with(f, SOOTH_ERROR_USAGE, "a slice cannot be cut into slices: give the whole GPU");
+        fail_with(f, SOOTH_ERROR_USAGE, "a slice cannot be divided into slices: give the whole GPU");
     if (!whole->slices)
-        fail_with(f, SOOTH_ERROR_USAGE, "%.*s has no slices (MIG): leave out '%.60s'",
-                  STR_ARG(whole->texts[DEVICE_NAME]), name);
+        fail_with(f, SOOTH_ERROR_USAGE, "%.*s has no slices (MIG): omit '%.60s'", STR_ARG(whole->texts[DEVICE_NAME]),
+                  name);
     const mig_profile *profile = mig_find(whole->slices, str_of(name));
     if (!profile)
         fail_with(f, SOOTH_ERROR_USAGE, "%.*s has no slice '%.60s'; it has %s", STR_ARG(whole->texts[DEVICE_NAME]),
@@ -123,13 +123,13 @@ const char *sooth_predict_choice(const char *part, size_t index)
     return NULL;
 }
 
-/* ---- predicting ------------------------------------------------------------------------------------------------------ */
+/* ---- predicting -------------------------------------------------------------------------------------------------- */
 
-/* Of the board's power: what drivers take as the lowest limit. */
+/* Lowest power limit that drivers accept, as a share of the board's power. */
 static const double LEAST_POWER_SHARE = 0.2;
 
-/* Apart from its callers, because what setjmp's own function changes is lost at a jump. `is_settled` becomes true
- * where only the model can be what fails. */
+/* A function of its own, because longjmp may lose the local changes of the function that called setjmp. `is_settled`
+ * is true once only the model can cause a failure. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
                          memory_trial *trial, arena *trial_arena, bool *is_settled)
 {
@@ -144,15 +144,16 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
     double tdp = options->device->numbers[DEVICE_TDP_W];
     double limit = options->power_limit_w;
-    if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's own */
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a power limit of %g W: boards of %.*s take %.0f to %.0f W", limit,
+    if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's default */
+        fail_with(&model->fail, SOOTH_ERROR_USAGE,
+                  "a power limit of %g W is not possible: boards of %.*s accept %.0f to %.0f W", limit,
                   STR_ARG(options->device->texts[DEVICE_NAME]), LEAST_POWER_SHARE * tdp, tdp);
     const char *refusal = setting_refusal(&where);
     if (refusal)
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "%.*s: %s", STR_ARG(where.device->texts[DEVICE_NAME]),
                   refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 for each kWh cannot be", options->co2_g_per_kwh);
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 per kWh is not possible", options->co2_g_per_kwh);
     *is_settled = true;
     if (trial) {
         answer_make_trial(answer, model, &where, trial, trial_arena);
@@ -161,18 +162,18 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
-            "The optimizer counts in training alone: --mode train.";
+            "An optimizer applies to training only: add --mode train.";
     if (keeps_last && options->layout)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
-            "The file has its channels last and runs so: nhwc.";
+            "The file is channels-last and runs in that layout: nhwc.";
     return SOOTH_OK;
 }
 
-/* What the file left open may be why the model cannot be lowered. */
+/* Dimensions that the file left open may be why lowering fails. */
 static void add_file_notes(sooth_error *e, const sooth_model *model)
 {
     for (int32_t i = 0; i < model->source.notes.count; i++)
-        error_add(e, "; of the file: %.*s", STR_ARG(model->source.notes.items[i]));
+        error_add(e, "; from the file: %.*s", STR_ARG(model->source.notes.items[i]));
 }
 
 static sooth_status predict_on(sooth_model *model, const sooth_predict_options *options, memory_trial *trial,
@@ -183,14 +184,14 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     model->fail.error = e;
     arena_init(&answer->arena, &model->fail, lowered_memory_cap(model));
-    /* More than most answers take: malloc learns from it how much to keep for the next one instead of giving it back. */
+    /* Larger than most answers, so that malloc keeps this much memory for the next one. */
     answer->arena.block_bytes = (size_t)512 * 1024;
     bool is_settled = false;
     sooth_status status = make(answer, model, options, trial, trial_arena, &is_settled);
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
         add_file_notes(e, model);
     model->fail.error = NULL;
-    answer->arena.fail = NULL; /* the model may go before the prediction, which allocates nothing more */
+    answer->arena.fail = NULL; /* the model may be freed before the prediction, which allocates no more */
     if (status == SOOTH_OK)
         *result = answer;
     else
@@ -252,8 +253,7 @@ sooth_status sooth_predict(sooth_model *model, const sooth_predict_options *opti
     sooth_error *e = error_or(error, &own);
     *result = NULL;
     if (!model->is_bound)
-        return error_say(e, SOOTH_ERROR_USAGE,
-                         "the model has no dimensions yet: sooth_bind comes before sooth_predict");
+        return error_say(e, SOOTH_ERROR_USAGE, "the model has no dimensions yet: call sooth_bind before sooth_predict");
     sooth_predict_options chosen = options ? *options : (sooth_predict_options){0};
     sooth_gpus *gpus;
     sooth_status status = predict_device(&chosen, &gpus, &chosen.device, e);
@@ -272,7 +272,7 @@ void sooth_prediction_free(sooth_prediction *prediction)
     free(prediction);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
 {
@@ -284,7 +284,7 @@ sooth_losses sooth_prediction_losses(const sooth_prediction *prediction)
     return losses_of(prediction);
 }
 
-/* The launched kernel with this index in the program, or the first behind it: views launch nothing. */
+/* The launched kernel with this index in the program, or the next one: views launch nothing. */
 static size_t launched_from(const sooth_prediction *prediction, int32_t index)
 {
     int32_t i = 0;
@@ -390,7 +390,7 @@ static sooth_predicted_tensor tensor_at(const program *p, const tensor_id *tenso
         .dtype = dtype_name(t->dtype), .rank = t->rank, .dims = t->dims, .is_weight = t->is_weight};
 }
 
-/* Of a kernel; none after the last. */
+/* Tensors of a kernel; none after the last kernel. */
 static device_tensors tensors_of(const sooth_prediction *prediction, size_t index)
 {
     return index < (size_t)prediction->kernel_count ? prediction->lowered->tensors[prediction->kernels[index].index]
@@ -409,7 +409,7 @@ sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *prediction
     return tensor_at(prediction->program, held.outputs, held.output_count, index);
 }
 
-/* NULL after the last. */
+/* The kernel at `index` among those launched; NULL after the last. */
 static const kernel *launched(const sooth_prediction *prediction, size_t index)
 {
     return index < (size_t)prediction->kernel_count

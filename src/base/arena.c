@@ -8,11 +8,11 @@
 
 struct arena_block {
     arena_block *older;
-    alignas(ARENA_ALIGN) char memory[]; /* as malloc aligns, which is more than max_align_t on some machines */
+    alignas(ARENA_ALIGN) char memory[]; /* malloc's alignment, which exceeds max_align_t on some machines */
 };
 
-/* Large blocks hide faults: memory that was rewound is still there, and behind an allocation is the next one. In a
- * checked build every allocation is a malloc of its own, and a rewind frees, so that sanitizers and valgrind see
+/* Large blocks hide memory errors: rewound memory stays readable, and the next allocation follows directly. In a
+ * checked build each allocation is a malloc of its own and a rewind frees it, so that sanitizers and valgrind see
  * both. */
 #ifdef SOOTH_ARENA_CHECKED
 enum { IS_CHECKED = true };
@@ -54,8 +54,7 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-/* Of a block that will surely be used, because much was used before or is asked for at once: in huge pages that is
- * some hundred times fewer faults. A wish; nothing depends on it. */
+/* Asks for huge pages for a block that will certainly be used: hundreds of times fewer page faults. Only a hint. */
 static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 {
 #ifdef MADV_HUGEPAGE
@@ -71,7 +70,8 @@ static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 
 static void add_block_of(arena *a, size_t size, size_t need)
 {
-    arena_block *b = malloc(sizeof *b + size); /* not calloc: only what is given out is zeroed, and so touched */
+    /* not calloc: memory is zeroed, and so touched, only when it is handed out */
+    arena_block *b = malloc(sizeof *b + size);
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
     ask_for_huge_pages(b, size, a->used_bytes + need);
@@ -79,7 +79,7 @@ static void add_block_of(arena *a, size_t size, size_t need)
     a->head = b;
 }
 
-/* Blocks grow with the arena: few calls of malloc for large models, little waste for small ones. */
+/* Blocks grow with the arena: few mallocs for large models, little waste for small ones. */
 static void add_block(arena *a, size_t need)
 {
     size_t size = a->used_bytes / 2;
@@ -165,7 +165,7 @@ void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capaci
     int32_t need = *count + (int32_t)more;
     if (need <= *capacity)
         return;
-    /* A list that is there already is at least doubled: many small reservations must not copy it each time. */
+    /* An existing list is at least doubled, so that many small reservations do not copy it each time. */
     int32_t doubled = *capacity > INT32_MAX / 2 ? INT32_MAX : *capacity * 2;
     resize(a, array, *count, capacity, need > doubled ? need : doubled, size);
 }

@@ -1,8 +1,7 @@
-/* arena.h: memory that is given out in one direction and freed at once.
+/* arena.h: a region allocator: memory is handed out in sequence and freed all at once.
  *
- * A loaded model has thousands of small objects with one lifetime. Allocation never returns NULL: it fails
- * through the arena's `fail`. Memory comes zeroed. An arena has a cap, so that a small hostile file cannot
- * make the program eat all memory. */
+ * A loaded model has thousands of small objects with one lifetime. Allocation never returns NULL: it fails through
+ * the arena's `fail`. Memory is zeroed. An arena has a cap, so that a small hostile file cannot exhaust memory. */
 #ifndef SOOTH_BASE_ARENA_H
 #define SOOTH_BASE_ARENA_H
 
@@ -19,16 +18,16 @@ typedef struct arena {
     char *end;
     size_t used_bytes;
     size_t cap_bytes;
-    size_t block_bytes; /* the least that is asked of malloc; 64 KiB unless changed after arena_init */
+    size_t block_bytes; /* smallest malloc; 64 KiB unless changed after arena_init */
     fail *fail;
 } arena;
 
-/* A cap of that many GiB, or half of all addresses where these have 32 bits. */
+/* Cap in GiB; on 32-bit machines at most half the address space. */
 #define ARENA_GIB(count) ((count) < (SIZE_MAX >> 31) ? (size_t)(count) << 30 : SIZE_MAX / 2)
 void arena_init(arena *a, fail *f, size_t cap_bytes);
-void arena_free(arena *a); /* gives everything back; the arena can be used again */
+void arena_free(arena *a); /* frees everything; the arena can be used again */
 
-/* A place in the arena's history, and the way back to it: what was given out since is gone. */
+/* A position in the arena. Rewinding to it frees everything allocated since. */
 typedef struct arena_mark {
     arena_block *head;
     char *next, *end;
@@ -37,9 +36,9 @@ typedef struct arena_mark {
 arena_mark arena_marked(const arena *a);
 void arena_rewind(arena *a, arena_mark mark);
 
-/* `count` zeroed elements of `size` bytes; fails on overflow, on reaching the cap, and without memory. */
+/* `count` zeroed elements of `size` bytes; fails on overflow, at the cap, and when out of memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
-/* The same, not zeroed: for what the caller fills at once. Most allocations are small and end here. */
+/* The same without zeroing, for memory that the caller fills at once. Inline for small allocations, which most are. */
 enum { ARENA_ALIGN = 16, ARENA_SMALL = 1024 };
 void *arena_room_slow(arena *a, size_t count, size_t size);
 static inline void *arena_room(arena *a, size_t count, size_t size)
@@ -47,7 +46,7 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
     size_t bytes = count <= ARENA_SMALL && size <= ARENA_SMALL
                        ? (count * size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1)
                        : SIZE_MAX;
-    if (bytes >= (size_t)(a->end - a->next)) /* no block reaches over the cap: it holds here too */
+    if (bytes >= (size_t)(a->end - a->next)) /* a block never exceeds the cap, so this respects it */
         return arena_room_slow(a, count, size);
     char *p = a->next;
     a->next = p + bytes;
@@ -72,14 +71,14 @@ static inline str arena_str(arena *a, str s)
     p[s.len] = '\0';
     return (str){p, s.len};
 }
-/* Cut at 1023 bytes: for names and messages. */
+/* Truncates at 1023 bytes; for names and messages. */
 str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(a, type) ((type *)memset(arena_room((a), 1, sizeof(type)), 0, sizeof(type)))
 #define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
 
-/* Appends room for one element to a growing array and returns its address: zeroed, or (_ROOM) to be filled at once.
- * Doubling leaves the old copies in the arena: at most as much again as the array itself. */
+/* Appends room for one element to a growing array and returns its address: zeroed, or (_ROOM) uninitialized.
+ * Doubling leaves old copies in the arena, at most as large as the array itself. */
 void arena_grow(arena *a, void **array, int32_t count, int32_t *capacity, size_t size);
 static inline void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
 {
@@ -90,7 +89,7 @@ static inline void *arena_push(arena *a, void **array, int32_t *count, int32_t *
 #define ARENA_PUSH_ROOM(a, list)                                                                                       \
     arena_push((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, sizeof *(list)->items)
 #define ARENA_PUSH(a, list) memset(ARENA_PUSH_ROOM((a), (list)), 0, sizeof *(list)->items)
-/* Makes room for `more` elements beside those that are there, where their number is known beforehand. */
+/* Makes room for `more` further elements, if their number is known in advance. */
 void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capacity, size_t more, size_t size);
 #define ARENA_RESERVE(a, list, more)                                                                                   \
     arena_reserve((a), (void **)&(list)->items, &(list)->count, &(list)->capacity, (more), sizeof *(list)->items)

@@ -21,7 +21,7 @@ int write_all(int file, const void *bytes, size_t size)
     return 0;
 }
 
-/* Some file systems cannot, and say so: nothing is to be done about that. */
+/* Some file systems do not support fsync; that is not an error. */
 static int synced(int file)
 {
     while (fsync(file) != 0) {
@@ -44,7 +44,7 @@ static int sync_folder_of(const char *path)
     folder[slash ? length : 1] = '\0';
     int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0)
-        return errno == EACCES ? 0 : errno; /* a folder that may be written to and not read */
+        return errno == EACCES ? 0 : errno; /* the folder is writable but not readable */
     int error = synced(file);
     close(file);
     return error;

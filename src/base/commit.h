@@ -1,15 +1,15 @@
-/* commit.h: files that appear when they are complete: written under another name, brought to the disk, renamed. */
+/* commit.h: writes files atomically: under a temporary name, flushed to disk, then renamed. */
 #ifndef SOOTH_BASE_COMMIT_H
 #define SOOTH_BASE_COMMIT_H
 
 #include <stddef.h>
 
-/* Everything: 0, or errno. */
+/* Writes all bytes. Returns 0 or errno. */
 int write_all(int file, const void *bytes, size_t size);
 
-/* Ends the writing of `file`, which is open under `name`: its bytes reach the disk, then it replaces `path`, then the folder reaches the
- * disk too. A kill or a power cut leaves the old file or the new one. Closes the file in any case. 0, or errno, and `name` is gone. `error`:
- * errno of writes before, 0 if there was none. */
+/* Completes `file`, open under `name`: flushes it, renames it to `path`, flushes the folder. A crash leaves the old
+ * file or the new one. Always closes the file; on an error removes `name` and returns errno, else 0. `error`: errno
+ * of earlier writes, or 0. */
 int commit_file(int file, const char *name, const char *path, int error);
 
 #endif

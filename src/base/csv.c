@@ -1,4 +1,4 @@
-/* csv.c: tables as RFC 4180 writes them. */
+/* csv.c: reads tables in the format of RFC 4180. */
 #include "base/csv.h"
 
 #include <math.h>
@@ -15,14 +15,14 @@ void csv_begin(csv *c, str text, arena *a)
     c->arena = a;
 }
 
-/* A text with doubled quotes, or with more behind its last quote, is put together anew. */
+/* Copies a field that has doubled quotes, or text after its closing quote. */
 static str join(csv *c, str quoted, str rest)
 {
     char *to = arena_room(c->arena, quoted.len + rest.len + 1, 1);
     size_t used = 0;
     for (size_t i = 0; i < quoted.len; i++) {
         to[used++] = quoted.ptr[i];
-        i += quoted.ptr[i] == '"'; /* it is doubled */
+        i += quoted.ptr[i] == '"'; /* a doubled quote */
     }
     memcpy(to + used, rest.ptr, rest.len);
     return (str){to, used + rest.len};
@@ -107,10 +107,10 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* strtod would ask the locale, and for a NUL behind the number. */
+/* Not strtod, which depends on the locale and needs a NUL after the number. */
 bool csv_real(str s, double *number)
 {
-    enum { LONGEST = 64 }; /* no measured number has more digits */
+    enum { LONGEST = 64 }; /* longer than any measured number */
     if (s.len > LONGEST)
         return false;
     const char *p = s.ptr, *end = s.ptr + s.len;
@@ -136,7 +136,7 @@ bool csv_real(str s, double *number)
             return false;
         exponent += down ? -power : power;
     }
-    /* Negative powers of ten are not exact: dividing keeps what was written with few digits. */
+    /* Negative powers of ten are inexact; dividing by the positive power keeps short decimals exact. */
     double value = exponent < 0 ? mantissa / pow(10, -exponent) : mantissa * pow(10, exponent);
     *number = negative ? -value : value;
     return p == end && isfinite(value);

@@ -1,10 +1,10 @@
-/* csv.h: tables as RFC 4180 writes them, row by row, where they lie in memory.
+/* csv.h: reads RFC 4180 tables row by row, in place.
  *
- *   1. Fields are separated by commas, rows by newlines, with or without a carriage return; empty lines count for nothing.
- *   2. A field that begins with a double quote ends at the next one that is not doubled; commas and newlines inside belong to it.
- *      What follows until the next comma is added as it stands.
- *   3. A byte order mark at the start is looked over. Bytes are not interpreted otherwise.
- *   4. Fields after the CSV_MAX_COLUMNSth of a row are not kept. */
+ *   1. Commas separate fields. Newlines, with or without a carriage return, separate rows. Empty lines are skipped.
+ *   2. A field that begins with a double quote ends at the next undoubled one and may contain commas and newlines. Text
+ *      between its closing quote and the next comma is appended.
+ *   3. A byte order mark at the start is skipped. No other bytes are interpreted.
+ *   4. Fields beyond CSV_MAX_COLUMNS are dropped. */
 #ifndef SOOTH_BASE_CSV_H
 #define SOOTH_BASE_CSV_H
 
@@ -15,17 +15,17 @@ enum { CSV_MAX_COLUMNS = 128 };
 typedef struct csv {
     const char *next, *end;
     int32_t next_line;
-    arena *arena; /* for fields with doubled quotes */
-    int32_t line; /* where the row that was read last begins, from 1 */
-    int count;    /* its fields, which are slices of the text */
+    arena *arena; /* holds fields that had doubled quotes */
+    int32_t line; /* first line of the current row, from 1 */
+    int count;    /* fields of the current row: slices of the text */
     str fields[CSV_MAX_COLUMNS];
 } csv;
 
-/* The text must live as long as fields are looked at. */
+/* The text must stay in memory while fields are used. */
 void csv_begin(csv *c, str text, arena *a);
 /* Reads the next row; false after the last. */
 bool csv_next(csv *c);
-/* Which field of the row is this? -1 if none is. Asked of the header. */
+/* Column with that name in the current row (the header); -1 if there is none. */
 int csv_find(const csv *c, const char *name);
 /* Empty if the row has no such field. */
 static inline str csv_at(const csv *c, int column)
@@ -33,9 +33,9 @@ static inline str csv_at(const csv *c, int column)
     return column >= 0 && column < c->count ? c->fields[column] : (str){"", 0};
 }
 
-/* A decimal number with nothing around it: digits, an optional point, an optional exponent. No sign but '-'. */
+/* Reads a decimal number: digits, an optional point, an optional exponent, no sign but '-', nothing around it. */
 bool csv_real(str s, double *number);
-/* The same if it is a whole number of at most 2^53. */
+/* The same for integers of at most 2^53. */
 bool csv_whole(str s, int64_t *number);
 
 #endif

@@ -7,7 +7,7 @@ static bool is_digit(str s, size_t i)
     return i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9';
 }
 
-/* The exponent after digits, if there is one. */
+/* Reads an optional exponent after the digits. */
 static size_t read_exponent(str s, size_t at, int64_t *exponent)
 {
     enum { MOST = 100000 };
@@ -27,7 +27,7 @@ static size_t read_exponent(str s, size_t at, int64_t *exponent)
     return i;
 }
 
-/* Those up to 1e22 are exact as doubles. */
+/* Powers up to 1e22 are exact as doubles. */
 static double power_of_ten(int64_t exponent)
 {
     static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -35,7 +35,7 @@ static double power_of_ten(int64_t exponent)
     return exponent < 23 ? POWERS[exponent] : pow(10, (double)exponent);
 }
 
-/* In two steps, so that the power of ten stays a number where the result is one. */
+/* Scales in two steps, so that the power of ten does not overflow if the result does not. */
 static double scaled(double x, int64_t scale)
 {
     if (x == 0)
@@ -59,7 +59,7 @@ size_t decimal_read(str s, decimal *number)
         uint64_t more;
         if (scale || __builtin_mul_overflow(digits, 10, &more) ||
             __builtin_add_overflow(more, (unsigned)(s.ptr[i] - '0'), &more))
-            scale++; /* more digits than a double holds */
+            scale++; /* digits beyond the precision of a double */
         else
             digits = more;
     }

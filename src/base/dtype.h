@@ -1,5 +1,5 @@
-/* dtype.h: element types. The numbers are those of ONNX's TensorProto.DataType, which has the longest list;
- * other front ends map theirs onto it. */
+/* dtype.h: element types. The numbers are those of ONNX's TensorProto.DataType, the longest list; other front ends
+ * map theirs to it. */
 #ifndef SOOTH_BASE_DTYPE_H
 #define SOOTH_BASE_DTYPE_H
 
@@ -40,9 +40,9 @@ typedef enum dtype {
 
 /* "float32", "int64" …; "" for DT_UNKNOWN. */
 const char *dtype_name(dtype t);
-/* 0 for strings and unknown types. Sub-byte types exist: hence bits. */
+/* 0 for strings and unknown types. In bits, because some types are smaller than a byte. */
 int dtype_bits(dtype t);
-/* DT_UNKNOWN if the file's number means nothing. */
+/* DT_UNKNOWN if ONNX has no type with this number. */
 dtype dtype_of_onnx(int64_t number);
 bool dtype_is_float(dtype t);   /* floating point of any width */
 bool dtype_is_integer(dtype t); /* signed or unsigned, bool included */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names from a file may hold anything. A message is one line, and says nothing to the terminal that shows it. */
+/* Names from a file may contain control characters. Makes the message one line that is safe to print on a terminal. */
 static void make_one_line(char *message)
 {
     for (unsigned char *c = (unsigned char *)message; *c; c++)

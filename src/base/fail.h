@@ -1,8 +1,8 @@
-/* fail.h: the one way in which work inside the library is given up.
+/* fail.h: the way in which functions inside the library fail.
  *
- * Reading a hostile file can fail at thousands of places, and every allocation can fail. Checking each by
- * hand hides the logic, so a failure unwinds with longjmp to the public function that began the work. That
- * function owns every resource through its sooth_model, so nothing leaks. Nothing outside src/ ever sees this. */
+ * Reading a hostile file can fail in thousands of places, and so can every allocation. Checks after each call would
+ * hide the logic, so a failure unwinds with longjmp to the public function that was called. That function owns every
+ * resource through its sooth_model, so nothing leaks. Only code in src/ sees this. */
 #ifndef SOOTH_BASE_FAIL_H
 #define SOOTH_BASE_FAIL_H
 
@@ -11,11 +11,11 @@
 #include <setjmp.h>
 
 typedef struct fail {
-    jmp_buf jump;       /* set by the public function that is running */
+    jmp_buf jump;       /* set by the running public function */
     sooth_error *error; /* filled before the jump */
 } fail;
 
-/* The error that a public function fills: the caller's, or its own where the caller wants none. It says SOOTH_OK now. */
+/* The error to fill: the caller's, or `own` if the caller passes none. Resets it to SOOTH_OK. */
 static inline sooth_error *error_or(sooth_error *given, sooth_error *own)
 {
     sooth_error *e = given ? given : own;
@@ -23,7 +23,7 @@ static inline sooth_error *error_or(sooth_error *given, sooth_error *own)
     return e;
 }
 
-/* Fills the error with a message that needs no jump. Returns the code. */
+/* Fills the error without a jump. Returns the code. */
 sooth_status error_say(sooth_error *e, sooth_status code, const char *message);
 
 /* Adds to the error's message. */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What comes through a pipe takes memory, unlike a mapped file; graphs come nowhere near this. */
+/* Piped data take memory, unlike a mapped file. Graphs are far smaller than this limit. */
 static const size_t MAX_PIPED = (size_t)1 << 30;
 
 static void read_stream(file_map *map, fail *f)
@@ -18,7 +18,7 @@ static void read_stream(file_map *map, fail *f)
     for (;;) {
         if (map->size == capacity) {
             if (capacity >= MAX_PIPED)
-                fail_with(f, SOOTH_ERROR_INPUT, "more than 1 GiB come through the pipe; save them to a file first");
+                fail_with(f, SOOTH_ERROR_INPUT, "more than 1 GiB comes through the pipe; save it to a file first");
             capacity = capacity ? capacity * 2 : 1 << 16;
             uint8_t *larger = realloc(map->inflated, capacity);
             if (!larger)
@@ -45,7 +45,7 @@ static void map_file(file_map *map, size_t size, fail *f)
     map->mapping = mapping;
     map->mapping_size = map->size = size;
     map->bytes = mapping;
-    /* The reader jumps over weights: reading ahead would load them. */
+    /* The reader skips weights; read-ahead would load them. */
     if (size > (4u << 20))
         madvise(mapping, size, MADV_RANDOM);
 }

@@ -1,5 +1,5 @@
-/* file.h: a model's bytes: mapped, or inflated from gzip. Weights in a mapped file cost nothing until they are touched,
- * and nobody touches them. */
+/* file.h: the bytes of a model file: mapped, or inflated from gzip. Weights in a mapped file cost nothing, because
+ * they are never touched. */
 #ifndef SOOTH_BASE_FILE_H
 #define SOOTH_BASE_FILE_H
 
@@ -11,23 +11,23 @@
 typedef struct file_map {
     const uint8_t *bytes;
     size_t size;
-    int descriptor; /* while the file is being read; -1 otherwise */
-    void *mapping;  /* what munmap gives back; NULL if there is none */
+    int descriptor; /* open while the file is being read; -1 otherwise */
+    void *mapping;  /* memory for munmap, or NULL */
     size_t mapping_size;
-    uint8_t *inflated; /* what free gives back; NULL if the file was not compressed */
+    uint8_t *inflated; /* memory for free; NULL if the file was not compressed */
 } file_map;
 
-/* Maps the file at `path` ("-" is standard input). `map` belongs to the caller before the call, so that nothing leaks when
- * it fails. */
+/* Maps the file at `path` ("-": standard input). The caller owns `map` before the call, so that nothing leaks on
+ * failure. */
 void file_open(file_map *map, const char *path, fail *f);
-/* Bytes of the caller. */
+/* Uses the caller's bytes. */
 void file_of_memory(file_map *map, const void *bytes, size_t size);
-/* If the bytes are gzip, replaces them by what they contain; looks through at most two layers. */
+/* Inflates gzip data in place of the bytes, through at most two layers. */
 void file_inflate(file_map *map, fail *f);
-/* Most of it will not be read again: pages of a large mapped file no longer count as the process's. What is read again all the same comes
- * from the system's cache. */
+/* Releases the pages of a large mapped file that will mostly not be read again. Later reads come from the system's
+ * cache. */
 void file_let_go(file_map *map);
 void file_close(file_map *map);
-bool file_is_there(const char *path); /* a regular file */
+bool file_is_there(const char *path); /* is there a regular file? */
 
 #endif

@@ -6,21 +6,22 @@
 
 enum { MAX_LAYERS = 2, WINDOW_BYTES = 1 << 16, HEAD_BYTES = 2 };
 
-/* Inflated data take memory, unlike a mapped file; graphs come nowhere near this. */
+/* Inflated data take memory, unlike a mapped file. Graphs are far smaller than this limit. */
 static const size_t MAX_INFLATED = (size_t)1 << 30;
-static const size_t MAX_PIECE = (size_t)1 << 30; /* zlib counts in 32 bits */
+static const size_t MAX_PIECE = (size_t)1 << 30; /* zlib has 32-bit counts */
 
 static const char OUT_OF_MEMORY[] = "out of memory";
 static const char TOO_LARGE[] = "it expands to more than 1 GiB; decompress it to a file, which is mapped and not read";
 
-/* One layer. Its input is memory (`from` is NULL) or what another layer holds, piece by piece through `window`. */
+/* One gzip layer. Its input is memory (`from` is NULL), or the output of another layer, piece by piece through
+ * `window`. */
 typedef struct layer {
     z_stream z;
     struct layer *from;
-    const uint8_t *rest; /* memory after the piece that zlib has */
+    const uint8_t *rest; /* memory after zlib's current piece */
     size_t rest_bytes;
     uint8_t *window;
-    size_t total_bytes; /* inflated so far */
+    size_t total_bytes; /* bytes inflated so far */
     bool is_open, is_over;
     const char *problem;
 } layer;
@@ -40,7 +41,7 @@ static bool open_layer(layer *l)
 
 static size_t read_layer(layer *l, uint8_t *out, size_t room);
 
-/* Brings the head of what follows, if anything does; false at the end of the input. */
+/* Provides zlib with more input; false at the end. */
 static bool feed(layer *l)
 {
     if (l->z.avail_in >= HEAD_BYTES)
@@ -63,7 +64,7 @@ static bool feed(layer *l)
     return more > 0;
 }
 
-/* Fills `out` as far as there is something; less than `room` at the end or at a problem. */
+/* Inflates up to `room` bytes into `out`; fewer at the end or after an error. */
 static size_t read_layer(layer *l, uint8_t *out, size_t room)
 {
     size_t done = 0;
@@ -78,7 +79,7 @@ static size_t read_layer(layer *l, uint8_t *out, size_t room)
         size_t made = piece - l->z.avail_out;
         done += made;
         l->total_bytes += made;
-        if (state == Z_STREAM_END) { /* gzip files may be joined; other bytes after them are padding */
+        if (state == Z_STREAM_END) { /* gzip members may be concatenated; other trailing bytes are padding */
             feed(l);
             l->is_over = !gunzip_is_packed(l->z.next_in, l->z.avail_in) || inflateReset(&l->z) != Z_OK;
         } else if (state == Z_BUF_ERROR && !is_fed && made == 0) {
@@ -90,7 +91,7 @@ static size_t read_layer(layer *l, uint8_t *out, size_t room)
     return done;
 }
 
-/* Reads the rest of `l` behind what `data` has. */
+/* Appends the rest of `l` to `data`. */
 static void read_rest(layer *l, uint8_t **data, size_t *used, size_t capacity)
 {
     while (!l->problem && !l->is_over) {
@@ -111,7 +112,7 @@ static void read_rest(layer *l, uint8_t **data, size_t *used, size_t capacity)
     }
 }
 
-/* Opens layers until the data are no gzip; gives the innermost, and its first bytes in `head`. */
+/* Opens layers until the data are not gzip. Returns the innermost, and its first bytes in `head`. */
 static layer *open_all(layer *layers, uint8_t *head, size_t *head_bytes)
 {
     layer *l = layers;

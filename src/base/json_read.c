@@ -12,7 +12,7 @@ typedef struct reader {
 
 static _Noreturn void wrong(const reader *r, const char *at, const char *what)
 {
-    fail_with(r->fail, SOOTH_ERROR_INPUT, "%s is not sound JSON: %s, at byte %zu of it; write the file again",
+    fail_with(r->fail, SOOTH_ERROR_INPUT, "%s is not valid JSON: %s, at byte %zu of it; write the file again",
               r->subject, what, (size_t)(at - r->begin));
 }
 
@@ -33,7 +33,7 @@ static bool take_word(reader *r, const char *word)
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
-/* After the opening quote; the slice between the quotes. */
+/* Reads a string after its opening quote; returns the slice between the quotes. */
 static str take_text(reader *r, bool *has_escapes)
 {
     const char *start = r->at;
@@ -47,7 +47,7 @@ static str take_text(reader *r, bool *has_escapes)
             return (str){start, (size_t)(p - start)};
         }
     }
-    wrong(r, start, "a text has no end");
+    wrong(r, start, "a string does not end");
 }
 
 static int hex_digit(char c)
@@ -58,7 +58,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Four digits after "\u"; -1 if there are not four. */
+/* Reads four hexadecimal digits after "\u"; -1 if they are not four. */
 static int32_t hex_unit(const char *p, const char *end)
 {
     int32_t unit = 0;
@@ -91,10 +91,10 @@ static char *put_utf8(char *out, int32_t c)
     return out;
 }
 
-/* What an escape means that is wrong stays as it is: the text is a name or a comment. */
+/* Resolves escapes. Invalid ones stay unchanged, because strings are only names and comments. */
 static str decode(str s, arena *a)
 {
-    char *room = arena_room(a, s.len + 1, 1), *out = room; /* no escape is shorter than what it means */
+    char *room = arena_room(a, s.len + 1, 1), *out = room; /* a decoded escape is never longer than the escape */
     const char *p = s.ptr, *end = s.ptr + s.len;
     while (p < end) {
         if (*p != '\\' || p + 1 == end) {
@@ -175,13 +175,13 @@ static void take_scalar(reader *r, json_node *n)
     }
 }
 
-/* Lists that are open, from the outermost; `last` is where the next element is hung. */
+/* Open lists, outermost first; the next element is linked to `last`. */
 typedef struct open_list {
     json_node *node;
     json_node **last;
 } open_list;
 
-/* Closes every list whose bracket comes next, and takes the comma after what was read. */
+/* Closes every list whose bracket comes next, and skips the comma after a value. */
 static int close_lists(reader *r, open_list *open, int depth)
 {
     while (depth) {
@@ -243,7 +243,7 @@ const json_node *json_read(str bytes, const char *subject, arena *a, fail *f)
     } while (depth);
     skip_space(&r);
     if (r.at < r.end)
-        wrong(&r, r.at, "something follows after its end");
+        wrong(&r, r.at, "something follows its end");
     return root;
 }
 

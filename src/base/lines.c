@@ -1,4 +1,4 @@
-/* lines.c: texts of `key = value  # origin` lines. */
+/* lines.c: reads texts made of `key = value  # origin` lines. */
 #include "base/lines.h"
 
 static bool is_space(char c)
@@ -54,7 +54,7 @@ void line_check(str line, int number, const char *prefix, fail *f)
     for (size_t i = 0; i < line.len; i++) {
         unsigned char c = (unsigned char)line.ptr[i];
         if (c == 0x7F || (c < 0x20 && !is_space((char)c)))
-            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: has a byte 0x%02x, which is no text; is this the right file?",
+            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: has a byte 0x%02x, which is not text; is this the right file?",
                       prefix, number, c);
     }
 }

@@ -1,4 +1,4 @@
-/* names.h: from names to numbers: a hash table in an arena. */
+/* names.h: a hash table in an arena, from names to numbers. */
 #ifndef SOOTH_BASE_NAMES_H
 #define SOOTH_BASE_NAMES_H
 
@@ -7,7 +7,7 @@
 typedef struct names {
     arena *arena;
     struct names_slot {
-        str name; /* of the caller */
+        str name; /* owned by the caller */
         int32_t number;
         bool used;
     } * slots;
@@ -16,7 +16,7 @@ typedef struct names {
 } names;
 
 void names_init(names *n, arena *a);
-/* Replaces the number if the name is there. */
+/* Replaces the number if the name exists. */
 void names_put(names *n, str name, int32_t number);
 int32_t names_get(const names *n, str name, int32_t otherwise);
 

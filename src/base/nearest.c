@@ -11,7 +11,7 @@ unsigned nearest_distance(str a, str b)
 {
     if (a.len > LONGEST || b.len > LONGEST)
         return str_eq(a, b) ? 0 : 1000;
-    /* Three rows of the table of optimal string alignment: the swap looks two back. */
+    /* Three rows of the optimal string alignment table; a transposition looks two rows back. */
     unsigned rows[3][LONGEST + 1];
     for (size_t j = 0; j <= b.len; j++)
         rows[0][j] = (unsigned)j;

@@ -1,16 +1,16 @@
-/* nearest.h: which of the names that exist was probably meant. For error messages. */
+/* nearest.h: finds the existing name that was probably meant, for error messages. */
 #ifndef SOOTH_BASE_NEAREST_H
 #define SOOTH_BASE_NEAREST_H
 
 #include "base/str.h"
 
-/* Steps (insert, delete, change, swap neighbours) from one to the other; long strings are never near. */
+/* Edit distance (insert, delete, change, swap neighbours). Long strings are never near. */
 unsigned nearest_distance(str a, str b);
 
-/* A search over names that come one by one. */
+/* A search over names that are tried one by one. */
 typedef struct nearest {
     str wanted;
-    str best; /* empty: none was near enough */
+    str best; /* empty: none is near enough */
     unsigned best_distance;
 } nearest;
 
@@ -21,7 +21,7 @@ static inline nearest nearest_to(str wanted)
 
 static inline void nearest_try(nearest *n, str name)
 {
-    /* It takes at least as many steps as the lengths differ by. */
+    /* The distance is at least the difference of the lengths. */
     size_t apart = n->wanted.len > name.len ? n->wanted.len - name.len : name.len - n->wanted.len;
     if (apart > n->best_distance)
         return;

@@ -2,7 +2,7 @@
 
 static bool is_separator(char c)
 {
-    return c == '/' || c == '\\'; /* the latter where Windows unpacks it */
+    return c == '/' || c == '\\'; /* backslash separates directories on Windows */
 }
 
 bool path_leads_out(str path)

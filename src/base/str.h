@@ -1,5 +1,5 @@
-/* str.h: a slice of bytes that somebody else owns. Names in a model file are used where they lie in the
- * mapped file, so they are not NUL-terminated and are never copied just to be read. */
+/* str.h: a slice of bytes owned by someone else. Names in a mapped model file are used in place, so they are not
+ * NUL-terminated and are not copied for reading. */
 #ifndef SOOTH_BASE_STR_H
 #define SOOTH_BASE_STR_H
 
@@ -13,9 +13,9 @@ typedef struct str {
     size_t len;
 } str;
 
-/* A str of a string literal. */
+/* Makes a str from a string literal. */
 #define STR(literal) ((str){(literal), sizeof(literal) - 1})
-/* For printf's "%.*s". Lengths of more than 256 bytes are cut: messages stay readable, int never overflows. */
+/* Arguments for "%.*s". Truncates at 256 bytes: messages stay readable, and int never overflows. */
 #define STR_ARG(s) ((int)((s).len > 256 ? 256 : (s).len)), ((s).ptr ? (s).ptr : "")
 
 static inline str str_of(const char *zero_terminated)
@@ -23,8 +23,8 @@ static inline str str_of(const char *zero_terminated)
     return (str){zero_terminated, strlen(zero_terminated)};
 }
 
-/* Names are short and compared by the thousand: eight bytes at a time, without a call. The last eight overlap the ones
- * before; a text shorter than that is read as a whole by str_short. */
+/* Names are short and compared often, so this compares eight bytes at a time without a call. The last eight overlap
+ * the ones before; str_short reads shorter texts. */
 static inline uint64_t str_eight(const char *p)
 {
     uint64_t x;
@@ -32,7 +32,7 @@ static inline uint64_t str_eight(const char *p)
     return x;
 }
 
-/* All bytes of a text of less than eight in one number: different for different texts of one length. */
+/* All bytes of a text of less than eight as one number: different texts of one length give different numbers. */
 static inline uint64_t str_short(str s)
 {
     uint32_t first, last;
@@ -45,7 +45,7 @@ static inline uint64_t str_short(str s)
     return s.len ? p[0] | (uint32_t)p[s.len / 2] << 8 | (uint32_t)p[s.len - 1] << 16 : 0;
 }
 
-/* Copies the bytes in the same way. */
+/* Copies the bytes, eight at a time. */
 static inline void str_copy(char *to, str s)
 {
     if (s.len < 8) {
@@ -90,7 +90,7 @@ static inline bool str_ends(str s, const char *suffix)
 static inline bool str_contains(str s, const char *part)
 {
     size_t n = strlen(part);
-    if (s.len < n) /* a text without bytes may have no address either */
+    if (s.len < n) /* an empty text may have no address */
         return false;
     const char *at = s.ptr, *end = s.ptr + s.len;
     while (n && (size_t)(end - at) >= n && (at = memchr(at, part[0], (size_t)(end - at) - n + 1))) {
@@ -101,7 +101,7 @@ static inline bool str_contains(str s, const char *part)
     return false;
 }
 
-/* Names differ at their ends, mostly in a digit: the last step carries the upper bits, where the end lies, down again. */
+/* Names differ mostly in a digit at the end, so the last step mixes the upper bits into the lower ones. */
 static inline uint32_t str_hash(str s)
 {
     const uint64_t mix = 0x9e3779b97f4a7c15u;

@@ -1,4 +1,4 @@
-/* threads.c: one loop shared by several threads. */
+/* threads.c: runs one loop on several threads. */
 #include "base/threads.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* xml.c: the reader of XML (xml.h). */
+/* xml.c: reads XML (xml.h). */
 #include "base/xml.h"
 
 typedef struct reader {
@@ -9,7 +9,7 @@ typedef struct reader {
 
 _Noreturn static void damaged(const reader *r, const char *what)
 {
-    fail_with(r->fail, SOOTH_ERROR_INPUT, "the XML is not sound: %s, at byte %zu; write the file again", what,
+    fail_with(r->fail, SOOTH_ERROR_INPUT, "the XML is not well-formed: %s, at byte %zu; write the file again", what,
               (size_t)(r->at - r->start));
 }
 
@@ -41,7 +41,7 @@ static void skip_behind(reader *r, const char *mark, const char *what)
     r->at += length;
 }
 
-/* Comments, instructions and the space between them. */
+/* Skips comments, processing instructions and white space. */
 static void skip_beside(reader *r)
 {
     for (;;) {
@@ -49,7 +49,7 @@ static void skip_beside(reader *r)
         if (begins(r, "<!--"))
             skip_behind(r, "-->", "a comment does not end");
         else if (begins(r, "<?"))
-            skip_behind(r, "?>", "an instruction does not end");
+            skip_behind(r, "?>", "a processing instruction does not end");
         else
             return;
     }
@@ -70,7 +70,7 @@ static str read_name(reader *r)
     return (str){from, (size_t)(r->at - from)};
 }
 
-/* The character that a reference stands for, as UTF-8; 0 bytes if it is none. */
+/* Decodes an entity or character reference as UTF-8; returns 0 bytes if it is unknown. */
 static size_t resolve(str name, char *to)
 {
     static const struct {
@@ -110,7 +110,7 @@ static str decoded(reader *r, str text)
 {
     if (!text.len || !memchr(text.ptr, '&', text.len))
         return text;
-    char *to = arena_room(r->arena, text.len + 1, 1); /* a reference is longer than what it stands for */
+    char *to = arena_room(r->arena, text.len + 1, 1); /* a reference is longer than its character */
     size_t length = 0;
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] != '&') {
@@ -121,7 +121,7 @@ static str decoded(reader *r, str text)
         str name = {text.ptr + i + 1, semicolon ? (size_t)(semicolon - text.ptr) - i - 1 : 0};
         size_t bytes = semicolon ? resolve(name, to + length) : 0;
         if (bytes == 0)
-            damaged(r, "a reference that begins with '&' is not known");
+            damaged(r, "an entity that begins with '&' is unknown");
         length += bytes;
         i += name.len + 1;
     }
@@ -146,7 +146,7 @@ static xml_attr read_attr(reader *r)
     return a;
 }
 
-/* Reads a tag up to its end; true if it has no content. */
+/* Reads a tag; true if the element has no content. */
 static bool read_tag(reader *r, xml_node *n)
 {
     struct {
@@ -192,7 +192,7 @@ static void close_element(reader *r, const open_element *e)
 {
     r->at += 2;
     if (!str_eq(read_name(r), e->node->name))
-        damaged(r, "an element is closed that is not open");
+        damaged(r, "an end tag matches no open element");
     skip_space(r);
     if (r->at == r->end || *r->at != '>')
         damaged(r, "a tag does not end");
@@ -218,7 +218,7 @@ const xml_node *xml_read(str bytes, arena *a, fail *f)
         r.at += sizeof MARK - 1;
     skip_beside(&r);
     if (begins(&r, "<!"))
-        damaged(&r, "it has a document type, which is not read");
+        damaged(&r, "it has a document type declaration, which is not supported");
     if (r.at == r.end || *r.at != '<')
         damaged(&r, "an element is expected");
     r.at++;
@@ -234,7 +234,7 @@ const xml_node *xml_read(str bytes, arena *a, fail *f)
         } else if (begins(&r, "<![CDATA[")) {
             skip_behind(&r, "]]>", "a CDATA section does not end");
         } else if (begins(&r, "<!")) {
-            damaged(&r, "a declaration stands inside an element");
+            damaged(&r, "a declaration is inside an element");
         } else if (begins(&r, "<")) {
             r.at++;
             xml_node *child = ARENA_NEW(a, xml_node);
@@ -242,7 +242,7 @@ const xml_node *xml_read(str bytes, arena *a, fail *f)
             if (read_tag(&r, child))
                 continue;
             if (depth == XML_MAX_DEPTH)
-                damaged(&r, "elements are nested more than 128 deep");
+                damaged(&r, "elements are nested more than 128 levels deep");
             open[depth++] = (open_element){.node = child};
         } else {
             read_text(&r, parent);
@@ -250,7 +250,7 @@ const xml_node *xml_read(str bytes, arena *a, fail *f)
     }
     skip_beside(&r);
     if (r.at != r.end)
-        damaged(&r, "something stands behind the root");
+        damaged(&r, "something follows the root element");
     return root;
 }
 

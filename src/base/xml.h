@@ -1,10 +1,10 @@
-/* xml.h: reads XML: one pass over the bytes where they lie, into a tree in an arena.
+/* xml.h: reads XML in one pass, in place, into a tree in an arena.
  *
- * An own reader instead of expat or libxml2: names, attributes and texts stay slices of the mapped file, nodes die with the model's arena,
- * and what makes XML dangerous is not there: a document type, and with it entities of its own, is refused. UTF-8 alone.
+ * Not expat or libxml2: names, attributes and texts stay slices of the mapped file, and nodes live in the model's
+ * arena. Document types, and with them custom entities, are refused. UTF-8 only.
  *
- * Strict: tags must match, attributes are quoted, there is one root. Bounded: at most XML_MAX_DEPTH levels, no recursion.
- * Comments, processing instructions and CDATA marks are skipped; white space around elements too. */
+ * Strict: tags must match, attributes are quoted, there is one root. Limits: XML_MAX_DEPTH levels, no recursion.
+ * Comments, processing instructions and white space around elements are skipped. */
 #ifndef SOOTH_BASE_XML_H
 #define SOOTH_BASE_XML_H
 
@@ -13,7 +13,7 @@
 enum { XML_MAX_DEPTH = 128 };
 
 typedef struct xml_attr {
-    str name, value; /* with entities resolved */
+    str name, value; /* entities are resolved */
 } xml_attr;
 
 typedef struct xml_node xml_node;
@@ -21,20 +21,20 @@ struct xml_node {
     str name;
     const xml_attr *attrs;
     int32_t attr_count;
-    str text; /* before its first child, without white space around it; entities are not resolved */
+    str text; /* text before the first child, trimmed; entities are not resolved */
     xml_node *first, *next;
 };
 
-/* Do the bytes begin as XML does, with an element of that name? */
+/* Do the bytes look like XML with this root element? */
 bool xml_sniff(const uint8_t *bytes, size_t size, const char *root);
-/* The root. Fails with the byte and what is wrong there. */
+/* Returns the root. Fails with the byte offset and the reason. */
 const xml_node *xml_read(str bytes, arena *a, fail *f);
 
-/* Child by name, or NULL; also if n is NULL. */
+/* Child by name, or NULL; n may be NULL. */
 const xml_node *xml_get(const xml_node *n, const char *name);
-/* Value of an attribute; empty if it is not there, or n is NULL. */
+/* Value of an attribute; empty if it is absent or n is NULL. */
 str xml_attr_of(const xml_node *n, const char *name);
-/* for (const xml_node *x = xml_first(n); x; x = x->next): also for NULL. */
+/* for (const xml_node *x = xml_first(n); x; x = x->next); n may be NULL. */
 static inline const xml_node *xml_first(const xml_node *n)
 {
     return n ? n->first : NULL;

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 enum { END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, HEADER_BYTES = 46, LOCAL_BYTES = 30 };
-/* All that is inflated of one archive: the texts of the largest real ones are a tenth of it. */
+/* Limit on the bytes inflated from one archive: ten times what the largest real archives need. */
 static const uint64_t MAX_INFLATED = (uint64_t)256 << 20;
 
 static uint16_t u16(const uint8_t *p)
@@ -45,33 +45,33 @@ static directory find_directory(const zip *z)
     while (p >= first && !(memcmp(p, "PK\5\6", 4) == 0 && p + END_BYTES + u16(p + 20) <= end))
         p--;
     if (p < first)
-        damaged(z, end, "its directory at the end is missing, so it was cut off");
+        damaged(z, end, "its central directory at the end is missing; the file is cut off");
     directory d = {u16(p + 10), u32(p + 12), u32(p + 16)};
     if (p - z->archive >= LOCATOR_BYTES && memcmp(p - LOCATOR_BYTES, "PK\6\7", 4) == 0) {
         uint64_t offset = u64(p - LOCATOR_BYTES + 8);
         if (offset > z->size || z->size - offset < END64_BYTES || memcmp(z->archive + offset, "PK\6\6", 4) != 0)
-            damaged(z, p - LOCATOR_BYTES, "the 64-bit record of its directory is not where it should be");
+            damaged(z, p - LOCATOR_BYTES, "the ZIP64 record of its directory is not where it should be");
         const uint8_t *q = z->archive + offset;
         d = (directory){u64(q + 32), u64(q + 40), u64(q + 48)};
     }
     if (d.offset > z->size || d.bytes > z->size - d.offset)
-        damaged(z, p, "its directory reaches over the end of the file");
+        damaged(z, p, "its directory extends beyond the end of the file");
     if (d.count > d.bytes / HEADER_BYTES)
-        damaged(z, p, "its directory has no room for as many entries as it says");
+        damaged(z, p, "its directory is too small for its number of entries");
     return d;
 }
 
-/* Nothing is ever unpacked to disk here, but names are how entries refer to each other. */
+/* Entries are never written to disk here, but their names refer to each other. */
 static void check_name(const zip *z, const uint8_t *header, str name)
 {
     if (path_leads_out(name))
-        fail_with(
-            z->fail, SOOTH_ERROR_INPUT,
-            "an entry of the ZIP archive is called '%.*s', which leads out of it, at byte %zu; do not trust this file",
-            STR_ARG(name), (size_t)(header - z->archive));
+        fail_with(z->fail, SOOTH_ERROR_INPUT,
+                  "an entry of the ZIP archive is called '%.*s', which leads out of the archive, at byte %zu; do not "
+                  "trust this file",
+                  STR_ARG(name), (size_t)(header - z->archive));
 }
 
-/* Sizes and offsets that are all ones are in extra field 1, in this order, only those. */
+/* Extra field 1 has the 64-bit values of those sizes and offsets that are all ones, in this order. */
 static void read_extra64(const zip *z, zip_entry *e, const uint8_t *extra, size_t size)
 {
     const uint8_t *p = extra, *end = extra + size;
@@ -79,7 +79,7 @@ static void read_extra64(const zip *z, zip_entry *e, const uint8_t *extra, size_
         size_t bytes = u16(p + 2);
         const uint8_t *field = p + 4;
         if (bytes > (size_t)(end - field))
-            return; /* padding that is no field; it is of no use here */
+            return; /* padding that is not a field */
         if (u16(p) == 1) {
             uint64_t *wanted[] = {&e->bytes, &e->packed_bytes, &e->header_offset};
             for (size_t i = 0, used = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ static void add_name(zip *z, const uint8_t *header, int32_t index)
         int32_t *slot = &z->slots[k & z->mask];
         if (*slot && !str_eq(z->entries[*slot - 1].name, z->entries[index].name))
             continue;
-        if (*slot) /* of two entries of one name one reader takes the first and another the last */
+        if (*slot) /* with two entries of one name, some readers use the first and others the last */
             fail_with(z->fail, SOOTH_ERROR_INPUT,
                       "two entries of the ZIP archive are called '%.*s', at byte %zu; do not trust this file",
                       STR_ARG(z->entries[index].name), (size_t)(header - z->archive));
@@ -130,7 +130,7 @@ void zip_open(zip *z, const uint8_t *bytes, size_t size, arena *a, fail *f)
             damaged(z, p, "an entry of its directory is missing");
         size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
         if ((size_t)(end - p) - HEADER_BYTES < name + extra + comment)
-            damaged(z, p, "an entry of its directory reaches over its end");
+            damaged(z, p, "an entry of its directory extends beyond the directory's end");
         zip_entry *e = &z->entries[z->count];
         *e = (zip_entry){.name = {(const char *)p + HEADER_BYTES, name},
                          .flags = u16(p + 8),
@@ -169,13 +169,13 @@ const zip_entry *zip_find_ending(const zip *z, const char *ending)
 static const uint8_t *data_of(const zip *z, const zip_entry *e)
 {
     if (e->header_offset > z->size || z->size - e->header_offset < LOCAL_BYTES)
-        damaged(z, z->archive + z->size, "an entry lies behind its end");
+        damaged(z, z->archive + z->size, "an entry starts beyond the end of the file");
     const uint8_t *p = z->archive + e->header_offset;
     if (memcmp(p, "PK\3\4", 4) != 0)
-        damaged(z, p, "an entry is not where its directory says");
+        damaged(z, p, "an entry is not where the directory says");
     size_t skipped = LOCAL_BYTES + (size_t)u16(p + 26) + u16(p + 28), room = z->size - (size_t)e->header_offset;
     if (skipped > room || e->packed_bytes > room - skipped)
-        damaged(z, p, "an entry reaches over its end");
+        damaged(z, p, "an entry extends beyond the end of the file");
     if (e->flags & 1)
         fail_with(z->fail, SOOTH_ERROR_UNSUPPORTED,
                   "entry '%.*s' of the ZIP archive is encrypted; pack it without a password", STR_ARG(e->name));
@@ -184,31 +184,31 @@ static const uint8_t *data_of(const zip *z, const zip_entry *e)
 
 static str inflate_entry(zip *z, const zip_entry *e, const uint8_t *data)
 {
-    /* Deflate cannot expand by more than 1032: a larger claim is a lie, found before anything is allocated. */
+    /* Deflate expands at most 1032 times. A larger claim is false and is refused before memory is allocated. */
     if (e->bytes / 1032 > e->packed_bytes)
-        damaged(z, data, "a compressed entry cannot hold as much as it says");
+        damaged(z, data, "a compressed entry is too small for the size it declares");
     uint8_t *room = arena_room(z->arena, (size_t)e->bytes + 1, 1);
     z_stream s = {.next_in = (Bytef *)(uintptr_t)data, .next_out = room};
     if (inflateInit2(&s, -MAX_WBITS) != Z_OK)
         fail_with(z->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     s.avail_in = (uInt)(e->packed_bytes > UINT32_MAX ? UINT32_MAX : e->packed_bytes);
-    s.avail_out = (uInt)e->bytes + 1; /* one more byte tells an entry that is longer than it says */
+    s.avail_out = (uInt)e->bytes + 1; /* one byte more, to detect an entry that is longer than declared */
     int state = inflate(&s, Z_FINISH);
     uint64_t made = e->bytes + 1 - s.avail_out;
     inflateEnd(&s);
     if (state != Z_STREAM_END || made != e->bytes)
         damaged(z, data,
-                made > e->bytes ? "a compressed entry is longer than it says" : "a compressed entry is broken");
+                made > e->bytes ? "a compressed entry is longer than it declares" : "a compressed entry is damaged");
     return (str){(const char *)room, (size_t)made};
 }
 
-/* Fuzzers change bytes, and never find the sum of the changed ones. */
+/* Skipped for fuzzers, which cannot find the checksum of changed bytes. */
 static str checked(const zip *z, const zip_entry *e, str content)
 {
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
     if (crc32_z(0, (const Bytef *)content.ptr, content.len) != e->crc)
         fail_with(z->fail, SOOTH_ERROR_INPUT,
-                  "entry '%.*s' of the ZIP archive has another checksum than its directory says: the file is damaged; "
+                  "the checksum of entry '%.*s' of the ZIP archive does not match its directory: the file is damaged; "
                   "copy it again",
                   STR_ARG(e->name));
 #else
@@ -223,7 +223,7 @@ str zip_read(zip *z, const zip_entry *e, size_t cap_bytes)
     const uint8_t *data = data_of(z, e);
     if (e->bytes > cap_bytes || (e->method != 0 && e->bytes + z->inflated_bytes > MAX_INFLATED))
         fail_with(z->fail, SOOTH_ERROR_INPUT,
-                  "entry '%.*s' of the ZIP archive is %llu bytes long, more than any real file has there; do not trust "
+                  "entry '%.*s' of the ZIP archive has %llu bytes, more than any real model has there; do not trust "
                   "this file",
                   STR_ARG(e->name), (unsigned long long)e->bytes);
     if (e->method == 0 && e->bytes != e->packed_bytes)
@@ -232,7 +232,8 @@ str zip_read(zip *z, const zip_entry *e, size_t cap_bytes)
         return checked(z, e, (str){(const char *)data, (size_t)e->bytes});
     if (e->method != 8)
         fail_with(z->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "entry '%.*s' of the ZIP archive is packed by method %d; only stored and deflated ones are read",
+                  "entry '%.*s' of the ZIP archive is compressed with method %d; only stored and deflated entries are "
+                  "supported",
                   STR_ARG(e->name), e->method);
     z->inflated_bytes += e->bytes;
     return checked(z, e, inflate_entry(z, e, data));

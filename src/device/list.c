@@ -1,8 +1,7 @@
-/* list.c: the GPUs that are known: those that ship, those of a directory of the user's, and how a name finds one of them.
+/* list.c: the known GPUs (shipped ones and those in the user's directory), and lookup by name.
  *
- * The texts of data/gpus are inside the library (shipped.S), so that they are there in the build tree, after `make install`, in
- * a program that links the library statically and in a single binary that was copied somewhere, without a path to look
- * for. They are read like a user's own. */
+ * The texts of data/gpus are embedded in the library (shipped.S), so that it needs no data path: in the build tree,
+ * after `make install`, linked statically, or as a copied binary. They are read like a user's files. */
 #include "base/nearest.h"
 #include "device/mig.h"
 
@@ -12,12 +11,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* All files after one another, each after a line "== FILE"; made by the Makefile; a NUL ends them. */
+/* All files concatenated, each after a line "== FILE"; made by the Makefile; NUL-terminated. */
 extern const char device_shipped_texts[];
-/* The text of data/mig.txt; a NUL ends it. */
+/* The text of data/mig.txt; NUL-terminated. */
 extern const char device_shipped_slices[];
 
-/* Takes the place of one of the same name, if there is one. */
+/* Replaces a device of the same name, or appends. */
 static void put(device_list *list, device *d)
 {
     for (int32_t i = 0; i < list->devices.count; i++) {
@@ -43,7 +42,7 @@ static device *read_text(device_list *list, str file, str text, const char *pref
     return d;
 }
 
-/* The end of the file that begins at `at`: the next line "== FILE", or the end of all. */
+/* End of the file that begins at `at`: the next line "== FILE", or the end of all texts. */
 static const char *file_end(const char *at, const char *end)
 {
     while (at < end && !(end - at >= 3 && memcmp(at, "== ", 3) == 0)) {
@@ -77,14 +76,14 @@ static str file_text(device_list *list, const char *path)
     return text;
 }
 
-/* A copy of a GPU's file with another clock is another GPU, though it may keep the name. */
+/* A copy of a shipped GPU's file with changed numbers is another GPU, even under the same name. */
 static bool is_other(const device_list *list, const device *d)
 {
     const device *known = device_list_find(list, d->texts[DEVICE_NAME]);
     for (int n = DEVICE_FIRST_NUMBER; known && n < DEVICE_FIELD_COUNT; n++)
         if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
             return true;
-    return known && known->is_other; /* the one that it is like took the place of one that ships */
+    return known && known->is_other; /* the equal one had itself replaced a shipped GPU */
 }
 
 device *device_list_read_file(device_list *list, const char *path, const char *prefix)
@@ -117,8 +116,9 @@ void device_list_add_directory(device_list *list, const char *path)
     closedir(list->directory);
     list->directory = NULL;
     if (files.count)
-        qsort(files.items, (size_t)files.count, sizeof *files.items, by_name); /* the same order everywhere */
-    for (int pass = 0; pass < 2; pass++) /* slices before the GPUs that are to have them */
+        /* sorted, so that the order is the same everywhere */
+        qsort(files.items, (size_t)files.count, sizeof *files.items, by_name);
+    for (int pass = 0; pass < 2; pass++) /* slices are read before the GPUs that have them */
         for (int32_t i = 0; i < files.count; i++) {
             str prefix = arena_printf(&list->arena, "%.*s: ", STR_ARG(files.items[i]));
             bool has_slices = str_ends(files.items[i], "/mig.txt");
@@ -156,10 +156,10 @@ static bool is_vendor_word(str word)
     return false;
 }
 
-/* What is compared: "NVIDIA GeForce RTX 3090", "rtx-3090" and "RTX3090" have the same key. */
+/* Normalized name for comparison: "NVIDIA GeForce RTX 3090", "rtx-3090" and "RTX3090" have the same key. */
 static str key_of(str name, char room[KEY_BYTES])
 {
-    size_t used = 0, word = 0; /* word: where the last one begins */
+    size_t used = 0, word = 0; /* word: start of the last word */
     for (size_t i = 0; i <= name.len && used < KEY_BYTES; i++) {
         if (i < name.len && !is_separator(name.ptr[i])) {
             room[used++] = lower(name.ptr[i]);
@@ -185,7 +185,7 @@ device *device_list_find(const device_list *list, str name)
     for (int32_t i = 0; i < list->devices.count; i++)
         if (has_key(list->devices.items[i]->texts[DEVICE_NAME], key))
             return list->devices.items[i];
-    /* Those that were added last come first: an alias of the user's beats one that ships. */
+    /* Newest first: the user's alias wins over a shipped one. */
     for (int32_t i = list->devices.count - 1; i >= 0; i--) {
         device *d = list->devices.items[i];
         for (int32_t k = 0; k < d->alias_count; k++)

@@ -1,4 +1,4 @@
-/* mig.c: the table of slices: its reader, and slices as devices. mig.h specifies the format. */
+/* mig.c: reads the table of slices and makes slices into devices. mig.h specifies the format. */
 #include "device/mig.h"
 #include "base/lines.h"
 #include "base/nearest.h"
@@ -26,16 +26,16 @@ static const struct {
     double least, most;
     bool is_whole;
 } FIELDS[FIELD_COUNT] = {
-    [FIELD_ID] = {"id", "number of the profile in nvidia-smi", 0, 1000, true},
+    [FIELD_ID] = {"id", "profile number in nvidia-smi", 0, 1000, true},
     [FIELD_COMPUTE] = {"compute", "compute slices", 1, MIG_MAX_SLOTS, true},
     [FIELD_SMS] = {"sms", "multiprocessors", 1, 4096, true},
     [FIELD_MEMORY] = {"memory_gib", "usable memory", 0.25, 65536, false},
-    [FIELD_BANDWIDTH] = {"bandwidth", "share of the memory's bandwidth", 1e-3, 1, false},
+    [FIELD_BANDWIDTH] = {"bandwidth", "share of the memory bandwidth", 1e-3, 1, false},
     [FIELD_L2] = {"l2", "share of the L2 cache", 1e-3, 1, false},
     [FIELD_COPY_ENGINES] = {"copy_engines", "copy engines", 0, 64, true},
-    [FIELD_MOST] = {"most", "how many a GPU can have", 1, MIG_MAX_SLOTS, true},
-    [FIELD_SIZE] = {"size", "places along the memory that it takes", 1, MIG_MAX_SLOTS, true},
-    [FIELD_STARTS] = {"starts", "places that it may begin at", 0, MIG_MAX_SLOTS - 1, true},
+    [FIELD_MOST] = {"most", "maximum number on one GPU", 1, MIG_MAX_SLOTS, true},
+    [FIELD_SIZE] = {"size", "memory slots that it takes", 1, MIG_MAX_SLOTS, true},
+    [FIELD_STARTS] = {"starts", "memory slots that it may begin at", 0, MIG_MAX_SLOTS - 1, true},
 };
 
 typedef struct reader {
@@ -44,8 +44,8 @@ typedef struct reader {
     arena *arena;
     fail *fail;
     int line;
-    mig_table *table; /* that is being read; NULL before the first GPU */
-    int32_t own;      /* entries from here on are of this file */
+    mig_table *table; /* table being read; NULL before the first GPU */
+    int32_t own;      /* first entry of this file */
 } reader;
 
 #define WRONG(r, format, ...)                                                                                          \
@@ -53,7 +53,7 @@ typedef struct reader {
 
 /* ---- profiles ---------------------------------------------------------------------------------------------------- */
 
-/* "0.125" or "1/8". */
+/* Reads a share: "0.125" or "1/8". */
 static bool parse_share(str s, double *number)
 {
     str above = line_taken(&s, '/');
@@ -68,9 +68,9 @@ static double read_value(reader *r, field f, str value)
 {
     double number;
     if (!parse_share(value, &number))
-        WRONG(r, "'%s %.*s' is no number (%s)", FIELDS[f].key, STR_ARG(value), FIELDS[f].summary);
+        WRONG(r, "'%s %.*s' is not a number (%s)", FIELDS[f].key, STR_ARG(value), FIELDS[f].summary);
     if (!(number >= FIELDS[f].least && number <= FIELDS[f].most) || (FIELDS[f].is_whole && number != floor(number)))
-        WRONG(r, "'%s %.*s' cannot be: it is %s between %g and %g (%s)", FIELDS[f].key, STR_ARG(value),
+        WRONG(r, "'%s %.*s' is out of range: it must be %s between %g and %g (%s)", FIELDS[f].key, STR_ARG(value),
               FIELDS[f].is_whole ? "a whole number" : "a number", FIELDS[f].least, FIELDS[f].most, FIELDS[f].summary);
     return number;
 }
@@ -121,7 +121,7 @@ static void read_field(reader *r, mig_profile *p, str text, uint32_t *given)
         *real[f] = number;
 }
 
-/* "3g.20gb" or "1g.5gb+me": compute slices and memory in GB; false if it is neither. */
+/* Reads "3g.20gb" or "1g.5gb+me": compute slices and memory in GB; false for other names. */
 static bool parse_name(str name, double *compute, double *gb, bool *has_media)
 {
     *has_media = str_ends(name, "+me");
@@ -132,7 +132,7 @@ static bool parse_name(str name, double *compute, double *gb, bool *has_media)
     return line_number((str){name.ptr + 1, name.len - 3}, gb);
 }
 
-/* From the left: placements of one profile have one size, so this is the most. */
+/* Fills from the left; this is optimal, because all placements of a profile have one size. */
 int32_t mig_room_for(const mig_profile *p, int32_t slots)
 {
     int32_t count = 0;
@@ -150,26 +150,26 @@ static void check_profile(reader *r, const mig_profile *p)
     bool has_media;
     const mig_table *t = r->table;
     if (p->name.len > MAX_PROFILE_NAME || !parse_name(p->name, &compute, &gb, &has_media))
-        WRONG(r, "'%.*s' is no name of a profile, such as 1g.5gb or 1g.5gb+me", STR_ARG(p->name));
+        WRONG(r, "'%.*s' is not a profile name such as 1g.5gb or 1g.5gb+me", STR_ARG(p->name));
     if (compute != p->compute)
-        WRONG(r, "%.*s has %d compute slices by its line, %g by its name", STR_ARG(p->name), (int)p->compute, compute);
+        WRONG(r, "%.*s has %d compute slices in its line, but %g in its name", STR_ARG(p->name), (int)p->compute,
+              compute);
     if (p->memory_gib > gb)
-        WRONG(r, "%.*s cannot have %g GiB of usable memory: that is more than its name says", STR_ARG(p->name),
-              p->memory_gib);
+        WRONG(r, "%.*s cannot have %g GiB of usable memory: its name says less", STR_ARG(p->name), p->memory_gib);
     if (p->compute > t->compute)
-        WRONG(r, "%.*s has more compute slices than the GPU, which has %d", STR_ARG(p->name), (int)t->compute);
+        WRONG(r, "%.*s has more compute slices than its GPU, which has %d", STR_ARG(p->name), (int)t->compute);
     if (!p->starts)
-        WRONG(r, "%.*s can begin nowhere: 'starts' is empty", STR_ARG(p->name));
+        WRONG(r, "%.*s has no place to begin: 'starts' is empty", STR_ARG(p->name));
     for (int32_t at = 0; at < MIG_MAX_SLOTS; at++)
         if (p->starts & 1U << at && at + p->size > t->slots)
-            WRONG(r, "%.*s cannot begin at %d: %d places from there on are more than the GPU's %d", STR_ARG(p->name),
-                  (int)at, (int)p->size, (int)t->slots);
+            WRONG(r, "%.*s cannot begin at slot %d: it takes %d slots, and the GPU has %d", STR_ARG(p->name), (int)at,
+                  (int)p->size, (int)t->slots);
     if (p->most > mig_room_for(p, t->slots))
-        WRONG(r, "%d of %.*s have no room beside each other: %d have", (int)p->most, STR_ARG(p->name),
+        WRONG(r, "%d of %.*s do not fit on one GPU: only %d do", (int)p->most, STR_ARG(p->name),
               (int)mig_room_for(p, t->slots));
     for (int32_t i = 0; i < t->profile_count; i++) {
         if (str_eq(t->profiles[i].name, p->name))
-            WRONG(r, "%.*s is there already", STR_ARG(p->name));
+            WRONG(r, "%.*s is defined twice", STR_ARG(p->name));
         if (t->profiles[i].id == p->id)
             WRONG(r, "%.*s and %.*s have the same id", STR_ARG(t->profiles[i].name), STR_ARG(p->name));
     }
@@ -201,7 +201,7 @@ static void read_gpus(reader *r, str names)
     for (int count = 0; names.len; count++) {
         str name = line_trimmed(line_taken(&names, ','));
         if (!name.len || name.len > MAX_GPU_NAME || count == MAX_GPUS_OF_TABLE)
-            WRONG(r, "'gpu' takes up to %d names of GPUs with commas between them", MAX_GPUS_OF_TABLE);
+            WRONG(r, "'gpu' takes up to %d comma-separated names of GPUs", MAX_GPUS_OF_TABLE);
         for (int32_t i = r->own; i < r->list->count; i++)
             if (str_eq(r->list->items[i].gpu, name))
                 WRONG(r, "the slices of %.*s are given twice", STR_ARG(name));
@@ -220,7 +220,7 @@ static void read_slots(reader *r, str value)
     if (!line_number(slots, &places) || !str_is(word, "compute") || !line_number(line_trimmed(rest), &compute) ||
         places != floor(places) || compute != floor(compute) || places < 1 || places > MIG_MAX_SLOTS || compute < 1 ||
         compute > MIG_MAX_SLOTS)
-        WRONG(r, "'slots' is written as in 'slots = 8, compute 7', with at most %d of each", MIG_MAX_SLOTS);
+        WRONG(r, "write 'slots' as in 'slots = 8, compute 7', with at most %d of each", MIG_MAX_SLOTS);
     r->table->slots = (int32_t)places;
     r->table->compute = (int32_t)compute;
 }
@@ -256,11 +256,10 @@ void mig_read(mig_list *list, str text, const char *prefix, arena *a, fail *f)
     }
     for (int32_t i = r.own; i < list->count; i++)
         if (!list->items[i].table->profile_count)
-            fail_with(f, SOOTH_ERROR_INPUT, "%s%.*s has no profiles; leave it out", prefix,
-                      STR_ARG(list->items[i].gpu));
+            fail_with(f, SOOTH_ERROR_INPUT, "%s%.*s has no profiles; remove it", prefix, STR_ARG(list->items[i].gpu));
 }
 
-/* The last file comes first. */
+/* The last file wins. */
 void mig_attach(const mig_list *list, device *d, const char *prefix, fail *f)
 {
     d->slices = NULL;
@@ -340,7 +339,7 @@ void device_slice(device *slice, const device *whole, const mig_profile *profile
     set(slice, DEVICE_MEMORY_BUS_BITS, n[DEVICE_MEMORY_BUS_BITS] * profile->bandwidth_share, profile->origin);
     set(slice, DEVICE_L2_MIB, n[DEVICE_L2_MIB] * profile->l2_share, profile->origin);
     set(slice, DEVICE_L3_MIB, n[DEVICE_L3_MIB] * profile->l2_share, profile->origin);
-    /* What the whole GPU may take is shared by its multiprocessors, what it takes without work by its memory slices. */
+    /* Peak power is shared by multiprocessors, idle power by memory slices. */
     set(slice, DEVICE_TDP_W, n[DEVICE_TDP_W] * sm_share, profile->origin);
     set(slice, DEVICE_IDLE_W, n[DEVICE_IDLE_W] * profile->bandwidth_share, profile->origin);
     for (int f = DEVICE_PUBLISHED_FP32; f <= DEVICE_PUBLISHED_INT8; f++)

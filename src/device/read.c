@@ -1,4 +1,4 @@
-/* read.c: the reader of a GPU's text file; device.h specifies the format. Every fault is told with its line and what to do. */
+/* read.c: reads a GPU's text file; device.h specifies the format. Every error names the line and what to do. */
 #include "base/lines.h"
 #include "base/nearest.h"
 #include "device/device.h"
@@ -13,11 +13,11 @@ typedef struct reader {
     arena *arena;
     fail *fail;
     int line;
-    int last_field;                  /* that was found */
-    int line_of[DEVICE_FIELD_COUNT]; /* where a field was given; 0: not yet */
+    int last_field;                  /* field found last */
+    int line_of[DEVICE_FIELD_COUNT]; /* line of each field; 0: not given yet */
 } reader;
 
-/* "FILE: line 7: " in front of what is wrong. */
+/* Fails with "FILE: line 7: " and the message. */
 #define WRONG(r, format, ...)                                                                                          \
     fail_with((r)->fail, SOOTH_ERROR_INPUT, "%sline %d: " format, (r)->prefix, (r)->line, __VA_ARGS__)
 
@@ -32,11 +32,11 @@ static void read_number(reader *r, device_field field, str value)
         return;
     }
     if (!line_number(value, number))
-        WRONG(r, "'%s = %.*s' is no number; write digits%s%s, units are in the name (%s)", info->key, STR_ARG(value),
+        WRONG(r, "'%s = %.*s' is not a number; write digits%s%s, units are in the name (%s)", info->key, STR_ARG(value),
               info->least == 0 ? " or 'none'" : "", info->is_required ? "" : " or 'unknown'", info->summary);
     if (!(*number >= info->least && *number <= info->most))
-        WRONG(r, "'%s = %.*s' cannot be: it lies between %g and %g (%s); check the unit", info->key, STR_ARG(value),
-              info->least, info->most, info->summary);
+        WRONG(r, "'%s = %.*s' is out of range: it must be between %g and %g (%s); check the unit", info->key,
+              STR_ARG(value), info->least, info->most, info->summary);
 }
 
 static void check_name(reader *r, str name)
@@ -47,7 +47,7 @@ static void check_name(reader *r, str name)
         good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
     }
     if (!good)
-        WRONG(r, "'%.*s' is no name for a GPU; use 1 to %d lower-case letters, digits, '-' and '.'", STR_ARG(name),
+        WRONG(r, "'%.*s' is not a valid GPU name; use 1 to %d lower-case letters, digits, '-' and '.'", STR_ARG(name),
               MAX_NAME_BYTES);
 }
 
@@ -59,7 +59,7 @@ static void read_aliases(reader *r, str value)
         str alias = line_trimmed(line_taken(&value, ','));
         check_name(r, alias);
         if (count == MAX_ALIASES)
-            WRONG(r, "more than %d aliases; leave some out", MAX_ALIASES);
+            WRONG(r, "more than %d aliases; remove some", MAX_ALIASES);
         aliases[count++] = arena_str(r->arena, alias);
     }
     r->d->aliases = aliases;
@@ -78,7 +78,7 @@ static void read_text(reader *r, device_field field, str value)
 static device_field find_field(reader *r, str key)
 {
     for (int i = 0; i < DEVICE_FIELD_COUNT; i++) {
-        int field = (r->last_field + i) % DEVICE_FIELD_COUNT; /* most files have them in their order */
+        int field = (r->last_field + i) % DEVICE_FIELD_COUNT; /* files usually have the fields in order */
         if (str_is(key, device_fields()[field].key)) {
             r->last_field = field;
             return (device_field)field;
@@ -103,7 +103,7 @@ static void read_line(reader *r, str line)
     str key = line_trimmed(line_taken(&statement, '=')), value = line_trimmed(statement);
     device_field field = find_field(r, key);
     if (r->line_of[field])
-        WRONG(r, "'%.*s' was given in line %d already; keep one of them", STR_ARG(key), r->line_of[field]);
+        WRONG(r, "'%.*s' was already given in line %d; keep one of them", STR_ARG(key), r->line_of[field]);
     if (value.len == 0)
         WRONG(r, "'%.*s' has no value (%s)", STR_ARG(key), device_fields()[field].summary);
     r->line_of[field] = r->line;
@@ -124,7 +124,7 @@ static void check_required(reader *r)
     }
 }
 
-/* Vendors round, and state bandwidths of 1.5 % less than bus and data rate give. */
+/* Vendors round, and state bandwidths up to 1.5 % below bus width times data rate. */
 static const double TOLERANCE = 0.02;
 
 static void check_published(reader *r, device_field field, double flops)
@@ -133,13 +133,13 @@ static void check_published(reader *r, device_field field, double flops)
     if (isnan(published) || isnan(flops) || fabs(flops / 1e12 - published) <= TOLERANCE * published)
         return;
     r->line = r->line_of[field];
-    WRONG(r,
-          "%s = %g, but multiprocessors, clock and FLOPs per clock give %.4g; correct what is wrong, or leave this "
-          "line out",
-          device_fields()[field].key, published, flops / 1e12);
+    WRONG(
+        r,
+        "%s = %g, but multiprocessors, clock and FLOPs per clock give %.4g; correct what is wrong, or remove this line",
+        device_fields()[field].key, published, flops / 1e12);
 }
 
-/* Numbers that say the same thing twice must agree: a slip in one of them is found. */
+/* Redundant numbers must agree, which finds typing errors. */
 static void check_agreement(reader *r)
 {
     const double *n = r->d->numbers;

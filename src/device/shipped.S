@@ -1,5 +1,5 @@
-/* shipped.S: the texts of data/gpus as the Makefile put them after one another, and that of data/mig.txt, as they are. The assembler copies them: no
- * tool turns them into source, and every target that assembles has it. list.c says why they are inside. */
+/* shipped.S: embeds the texts of data/gpus, concatenated by the Makefile, and of data/mig.txt. The assembler copies them,
+ * so that no tool has to turn them into source. list.c says why they are embedded. */
     .section .rodata
     .balign 16
     .globl device_shipped_texts

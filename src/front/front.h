@@ -1,10 +1,10 @@
-/* front.h: the front ends: each turns the bytes of one format into the model's source. */
+/* front.h: the front ends: each converts one file format to the model's source. */
 #ifndef SOOTH_FRONT_FRONT_H
 #define SOOTH_FRONT_FRONT_H
 
 #include "graph/build.h"
 
-/* Looks at the bytes, never at the name, and calls the front end of their format. Fails if there is none. */
+/* Detects the format from the bytes, never from the name, and calls its front end. Fails on an unknown format. */
 void front_read(builder *b, const uint8_t *bytes, size_t size);
 
 /* onnx.c */
@@ -23,7 +23,7 @@ void darknet_read(builder *b, const uint8_t *bytes, size_t size);
 bool gguf_sniff(const uint8_t *bytes, size_t size);
 void gguf_read(builder *b, const uint8_t *bytes, size_t size);
 
-/* safetensors.c: weights alone, and the index of weights in several files */
+/* safetensors.c: weights only, and the index of weights in several files */
 bool safetensors_sniff(const uint8_t *bytes, size_t size);
 void safetensors_read(builder *b, const uint8_t *bytes, size_t size);
 bool safetensors_index_sniff(const uint8_t *bytes, size_t size);

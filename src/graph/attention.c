@@ -1,4 +1,5 @@
-/* attention.c: batch, heads and lengths of attention operators: ONNX's, contrib's, and what the passes recover. */
+/* attention.c: reads batch, heads and sequence lengths of attention operators: ONNX's, contrib's, and those that
+ * passes recover. */
 #include "graph/attention.h"
 
 #include "graph/infer.h"
@@ -28,13 +29,13 @@ static num per_head(network *net, num hidden, num heads)
     return heads == NUM_UNKNOWN ? NUM_UNKNOWN : num_floordiv(&net->nums, hidden, heads);
 }
 
-/* Length of a cache (B, heads, length, size); 0 if there is none. */
+/* Length of a cache of shape (B, heads, length, size); 0 without a cache. */
 static num cached(const value *past, int axis)
 {
     return past ? dim_at(past, axis) : 0;
 }
 
-/* One number that an input holds, if it is known. */
+/* Value of a scalar input; NUM_UNKNOWN if it is not constant. */
 static num scalar_at(network *net, const node *n, int i)
 {
     const value *v = input_at(net, n, i);
@@ -43,7 +44,8 @@ static num scalar_at(network *net, const node *n, int i)
     return ints && count == 1 ? ints[0] : NUM_UNKNOWN;
 }
 
-/* ONNX, from operator set 23 on: (B,heads,L,E), or (B,L,heads*E) with the heads as attributes; PyTorch's may have several dimensions of the batch. */
+/* ONNX since operator set 23: (B,heads,L,E), or (B,L,heads*E) with the head counts as attributes. Attention from
+ * PyTorch may have several batch dimensions. */
 static void read_onnx(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *v = input_at(net, n, 2);
@@ -60,8 +62,8 @@ static void read_onnx(network *net, const node *n, attention_geometry *g)
     g->v_head_size = packed ? per_head(net, dim_at(v, 2), g->kv_heads) : dim_at(v, -1);
 }
 
-/* What the passes make: (…,heads,L,E), or (…,heads,E,L) with the attribute "upright". The keys may come transposed: values tell
- * their length. With the attribute "heads_behind" it is (N,L,heads,E). */
+/* Attention made by passes: (…,heads,L,E), (…,heads,E,L) with the attribute "upright", or (N,L,heads,E) with
+ * "heads_behind". Keys may be transposed, so their length is read from the values. */
 static void read_recovered(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2);
@@ -84,12 +86,13 @@ static void read_recovered(network *net, const node *n, attention_geometry *g)
     g->v_head_size = dim_at(v, size);
 }
 
-/* One input (B,S,D), weights (D, q + k + v) inside. Sizes of the three from the attribute, or equal ones. */
+/* One input (B,S,D), projected by weights (D, q + k + v) inside the operator. The three sizes come from an
+ * attribute; by default they are equal. */
 static void read_projected(network *net, const node *n, attention_geometry *g, int past_index)
 {
     const value *x = input_at(net, n, 0), *w = input_at(net, n, 1), *bias = input_at(net, n, 2);
     const value *past = input_at(net, n, past_index);
-    bool is_packed = x && x->rank == 2; /* PackedAttention: tokens of all sequences in a row */
+    bool is_packed = x && x->rank == 2; /* PackedAttention: the tokens of all sequences are concatenated */
     num columns = w && w->rank == 2 ? w->dims[1] : dim_at(bias, 0);
     int32_t count;
     const int64_t *sizes = node_attr_ints(n, "qkv_hidden_sizes", &count);
@@ -106,7 +109,8 @@ static void read_projected(network *net, const node *n, attention_geometry *g, i
     g->projection_macs = num_mul(&net->nums, tokens, num_mul(&net->nums, dim_at(x, -1), columns));
 }
 
-/* Query (B,S,D) or packed (B,S,heads,3,E); keys and values of the same forms, packed together, or (B,heads,L,E). */
+/* Query (B,S,D) or packed (B,S,heads,3,E). Keys and values have the same forms, are packed together, or are
+ * (B,heads,L,E). */
 static void read_multi_head(network *net, const node *n, attention_geometry *g, int past_index)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *v = input_at(net, n, 2);
@@ -123,14 +127,14 @@ static void read_multi_head(network *net, const node *n, attention_geometry *g, 
     g->new_keys = all_packed ? g->queries : by_head ? dim_at(k, 2) : dim_at(k, 1);
     g->past_keys = by_head ? 0 : cached(past, 2);
     g->keys = num_add(&net->nums, g->new_keys, g->past_keys);
-    if (!k && !all_packed && past) { /* everything comes from the cache */
+    if (!k && !all_packed && past) { /* all keys come from the cache */
         g->keys = g->past_keys;
         g->new_keys = 0;
         g->v_head_size = dim_at(input_at(net, n, past_index + 1), 3);
     }
 }
 
-/* Query (B,S,heads*E), keys and values with fewer heads; or all three packed in the query. */
+/* Query (B,S,heads*E); keys and values have fewer heads. All three may be packed into the query. */
 static void read_grouped(network *net, const node *n, attention_geometry *g, int total_index)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1), *past = input_at(net, n, 3);
@@ -147,7 +151,7 @@ static void read_grouped(network *net, const node *n, attention_geometry *g, int
     g->keys = total != NUM_UNKNOWN ? total : num_add(&net->nums, g->new_keys, g->past_keys);
 }
 
-/* Longformer: each token sees a window to both sides. */
+/* Longformer: each token attends to a window on both sides. */
 static void read_longformer(network *net, const node *n, attention_geometry *g)
 {
     read_projected(net, n, g, n->input_count);
@@ -155,7 +159,7 @@ static void read_longformer(network *net, const node *n, attention_geometry *g)
     g->keys = window > 0 && window < INT32_MAX ? 2 * window + 1 : NUM_UNKNOWN;
 }
 
-/* Time first: query (S,B,D), key (T,B,D); weights (D,D) and (D,2D) inside. */
+/* Time-major: query (S,B,D), key (T,B,D); weights (D,D) and (D,2D) are inside the operator. */
 static void read_decoder(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *k = input_at(net, n, 1);
@@ -166,13 +170,13 @@ static void read_decoder(network *net, const node *n, attention_geometry *g)
     g->new_keys = dim_at(k, 0);
     const value *past = input_at(net, n, 8);
     g->past_keys = cached(past, 2);
-    g->keys = past ? NUM_UNKNOWN : g->new_keys; /* data decide whether the cache is used */
+    g->keys = past ? NUM_UNKNOWN : g->new_keys; /* a runtime flag decides whether the cache is used */
     num area = num_mul(&net->nums, dim_at(q, 2), dim_at(q, 2));
     num rows = num_add(&net->nums, g->queries, num_mul(&net->nums, g->new_keys, 2));
     g->projection_macs = num_mul(&net->nums, num_mul(&net->nums, g->batch, rows), area);
 }
 
-/* Tokens of all sequences in a row; token_offset (B,S) tells the padded lengths. */
+/* The tokens of all sequences are concatenated; the shape of token_offset (B,S) holds the padded length. */
 static void read_packed_multi_head(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2), *offset = input_at(net, n, 4);

@@ -1,19 +1,20 @@
-/* attention.h: the geometry of every attention operator, however its inputs are packed. Shapes and costs both read it. */
+/* attention.h: geometry of every attention operator, whatever the packing of its inputs. Shape and cost rules use
+ * it. */
 #ifndef SOOTH_GRAPH_ATTENTION_H
 #define SOOTH_GRAPH_ATTENTION_H
 
 #include "graph/graph.h"
 
-/* Anything may be NUM_UNKNOWN. */
+/* Every field may be NUM_UNKNOWN. */
 typedef struct attention_geometry {
     num batch;
     num heads, kv_heads;
     num queries;                /* length of the query sequence */
-    num new_keys;               /* keys that this call brings */
-    num past_keys;              /* keys in the cache before it; 0 without a cache */
-    num keys;                   /* all that are attended */
-    num head_size, v_head_size; /* of queries and keys, of values */
-    num projection_macs;        /* of weights inside the operator; 0 without */
+    num new_keys;               /* keys computed by this call */
+    num past_keys;              /* keys already in the cache; 0 without a cache */
+    num keys;                   /* keys attended to: new and cached */
+    num head_size, v_head_size; /* per head: of queries and keys; of values */
+    num projection_macs;        /* MACs of projection weights inside the operator; 0 without them */
 } attention_geometry;
 
 void attention_read(network *net, const node *n, attention_geometry *g);

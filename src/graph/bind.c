@@ -6,7 +6,8 @@
 
 /* ---- names --------------------------------------------------------------------------------------------------- */
 
-/* Exporters name sums of dimensions ("past_sequence_length + sequence_length"). Takes the first part off; false at the end. */
+/* Exporters name dimensions by sums ("past_sequence_length + sequence_length"). Splits off the first term; false at
+ * the end. */
 static bool next_part(str *rest, str *part)
 {
     if (!rest->ptr)
@@ -21,7 +22,7 @@ static bool next_part(str *rest, str *part)
     return true;
 }
 
-/* The symbols of the source by index; NULL after the last. */
+/* Name of symbol `index` of the source; NULL after the last. */
 static const char *symbol_name(const sooth_model *model, int32_t index)
 {
     const num_table *t = &model->source.symbols;
@@ -50,9 +51,9 @@ _Noreturn static void fail_without_symbol(sooth_model *model, const char *name)
     for (int32_t i = 0; (text = symbol_name(model, i)) && len + strlen(text) + 8 < sizeof list; i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s'%s'", i ? ", " : "", text);
     if (!len)
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "no dimension is called '%.100s'; all are numbers in this model",
-                  name);
-    fail_with(&model->fail, SOOTH_ERROR_USAGE, "no dimension is called '%.100s'; there is %s%s", name, list,
+        fail_with(&model->fail, SOOTH_ERROR_USAGE,
+                  "no dimension is called '%.100s'; all dimensions of this model are fixed", name);
+    fail_with(&model->fail, SOOTH_ERROR_USAGE, "no dimension is called '%.100s'; the model has %s%s", name, list,
               text ? " …" : "");
 }
 
@@ -93,13 +94,13 @@ void bind_check(sooth_model *model, const sooth_options *options)
 {
     fail *f = &model->fail;
     if (options->batch < 0)
-        fail_with(f, SOOTH_ERROR_USAGE, "a batch of %lld cannot be; give a number from 1 on",
+        fail_with(f, SOOTH_ERROR_USAGE, "the batch cannot be %lld; give a number of at least 1",
                   (long long)options->batch);
     for (size_t i = 0; i < options->dim_count; i++) {
         if (!has_symbol(model, options->dims[i].name))
             fail_without_symbol(model, options->dims[i].name);
         if (options->dims[i].value < 0)
-            fail_with(f, SOOTH_ERROR_USAGE, "dimension '%.100s' cannot be %lld; give a number from 0 on",
+            fail_with(f, SOOTH_ERROR_USAGE, "dimension '%.100s' cannot be %lld; give a number of at least 0",
                       options->dims[i].name, (long long)options->dims[i].value);
     }
     for (size_t i = 0; i < options->shape_count; i++)
@@ -119,13 +120,14 @@ static bool is_number(str s, num *number)
     return s.len > 0;
 }
 
-/* Is it one of the shapes whose first dimension the batch replaces? */
+/* Does the batch replace the first dimension of this shape? */
 static bool has_given_batch(const binding *b, const sooth_shape_binding *given)
 {
     return b->batch && given->rank && given->dims[0] == b->given_batch;
 }
 
-/* What the shapes of the options make a dimension with this name; NUM_UNKNOWN if none has it, or they differ. */
+/* Size of the dimension `name` according to the shapes in the options; NUM_UNKNOWN if they do not have it or
+ * disagree. */
 static num named_in_shapes(const binding *b, str name)
 {
     const source *s = &b->model->source;
@@ -139,14 +141,14 @@ static num named_in_shapes(const binding *b, str name)
                 continue;
             num dim = i == 0 && has_given_batch(b, given) ? b->batch : given->dims[i];
             if (found != NUM_UNKNOWN && found != dim)
-                return NUM_UNKNOWN; /* readers give the same name to what need not be the same */
+                return NUM_UNKNOWN; /* readers may give one name to different dimensions */
             found = dim;
         }
     }
     return found;
 }
 
-/* What the options say of a name, or the source where they do not, or its symbol. */
+/* Size of a named dimension: from the options, else from the source's defaults, else its symbol. */
 static num named(const binding *b, str name)
 {
     const sooth_options *o = b->options;
@@ -183,8 +185,8 @@ num bind_dim(const binding *b, num dim)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------- */
 
-/* The batch is the first dimension of the first input that has one: an open one is bound, a number of the file or of a shape
- * that the options give is replaced, in all other inputs that begin with the same too. */
+/* The batch is the first dimension of the first input that has one. It binds an open dimension, or replaces a number
+ * from the file or the options, in every input whose first dimension is the same. */
 static void bind_batch(binding *b)
 {
     const source *s = &b->model->source;
@@ -219,7 +221,7 @@ static void bind_batch(binding *b)
     }
     if (b->batch && !is_given)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
-                  "no input has a first dimension left that a batch of %lld could bind; use --shape or --dim alone",
+                  "no input has an unbound first dimension that a batch of %lld could bind; use --shape or --dim alone",
                   (long long)b->batch);
 }
 
@@ -233,7 +235,7 @@ int64_t bind_batch_of_shapes(const sooth_model *model, const sooth_options *opti
     return replaces ? given->dims[0] : 0;
 }
 
-/* A dimension of an input whose shape the options give. */
+/* One dimension of an input whose shape is in the options. */
 static num given_dim(const binding *b, const value *declared, const sooth_shape_binding *given, int i)
 {
     bool same_rank = (size_t)declared->rank == given->rank;
@@ -288,7 +290,7 @@ static void bind_input(binding *b, value_id id)
     }
 }
 
-/* Initializers that old files list among the inputs are weights, not inputs. */
+/* Old files list initializers among the inputs; they are weights. */
 void bind_inputs(binding *b)
 {
     network *net = &b->model->net;
@@ -313,7 +315,7 @@ static void add_remedy(network *net, const char *option)
         net->remedy = arena_printf(net->arena, "%s and %s", net->remedy, option).ptr;
 }
 
-/* Do files of this framework have channels last where they do not say? */
+/* Does the file's framework use channels-last layout by default? */
 static bool is_channels_last(const binding *b)
 {
     static const char *const FORMATS[] = {"tensorflow", "keras", "tflite", "tfjs"};
@@ -323,13 +325,13 @@ static bool is_channels_last(const binding *b)
     return false;
 }
 
-/* The option of the program that binds a dimension alone; NULL: --dim does. */
+/* Name of the command-line option that binds this dimension; NULL: --dim. */
 static const char *own_option(const binding *b, str name, num batch)
 {
     return named(b, name) == batch ? "--batch" : str_is(name, "seq") ? "--seq" : str_is(name, "past") ? "--past" : NULL;
 }
 
-/* Is it the name that readers make for a dimension without one ("x[2]")? */
+/* Is this a name that a reader invents for an unnamed dimension ("x[2]")? */
 static bool is_made_name(const value *input, int axis, const char *text)
 {
     char end[16];
@@ -338,7 +340,7 @@ static bool is_made_name(const value *input, int axis, const char *text)
     return str_ends(name, end) && str_eq((str){name.ptr, name.len - strlen(end)}, input->name);
 }
 
-/* Sizes that were suggested, so that a dimension of several inputs has one. */
+/* Suggested sizes, so that a dimension shared by several inputs gets one size. */
 typedef struct suggestions {
     struct suggestion {
         str name;
@@ -348,7 +350,7 @@ typedef struct suggestions {
     names by_name;
 } suggestions;
 
-/* A dimension with this name (may be empty) at this place; `is_new` is false where it was asked for before. */
+/* Suggested size of a dimension; `name` may be empty. `is_new` is false if the dimension was seen before. */
 static long long suggest(const binding *b, suggestions *made, const value *declared, int axis, str name, bool *is_new)
 {
     int32_t known = name.len ? names_get(&made->by_name, name, -1) : -1;
@@ -363,7 +365,7 @@ static long long suggest(const binding *b, suggestions *made, const value *decla
     return size;
 }
 
-/* A name that an open dimension of an input consists of. */
+/* Notes one name inside the expression of an open input dimension. */
 static void note_name(const binding *b, suggestions *made, const value *declared, int axis, str name, num batch)
 {
     network *net = &b->model->net;
@@ -383,12 +385,12 @@ static void note_name(const binding *b, suggestions *made, const value *declared
     add_remedy(net, own ? own : any);
 }
 
-/* An input whose dimensions have no names to bind them by. */
+/* Notes an input whose dimensions have no names that could bind them. */
 static void note_nameless(const binding *b, suggestions *made, const value *declared, dtype type)
 {
     network *net = &b->model->net;
     value typed = *declared;
-    if (typed.dtype == DT_UNKNOWN) /* operators may have said what they want */
+    if (typed.dtype == DT_UNKNOWN) /* its readers may have implied a type */
         typed.dtype = type;
     str shape = {"", 0};
     for (int i = 0; i < declared->rank; i++) {
@@ -418,7 +420,7 @@ void bind_note_unbound(const binding *b)
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         const sooth_shape_binding *given = shape_for(b->options, declared->name);
         if (given && given->rank != (size_t)declared->rank)
-            continue; /* check_shape saw to it that nothing but the batch is open */
+            continue; /* check_shape made sure that only the batch is open */
         bool is_nameless = declared->rank < 0 && declared->kind == VALUE_TENSOR;
         for (int k = 0; k < declared->rank; k++) {
             num dim = bind_dim(b, declared->dims[k]);

@@ -1,15 +1,15 @@
-/* build.c: source graphs by name. */
+/* build.c: builds source graphs and resolves names to values. */
 #include "graph/build.h"
 #include "base/nesting.h"
 
 #include <stdlib.h>
 
 typedef struct name_slot {
-    uint32_t hash; /* spares looking at most names that differ, and all when the table grows */
+    uint32_t hash; /* avoids most string comparisons, and rehashing when the table grows */
     int32_t id;    /* value id + 1; 0 = free */
 } name_slot;
 
-/* Names of one graph: open addressing over value ids. */
+/* Hash table from the names of one graph to value ids (open addressing). */
 struct builder_scope {
     builder_scope *outer;
     graph *graph;
@@ -43,7 +43,7 @@ static void resize(builder *b, builder_scope *s, uint32_t size)
     s->mask = size - 1;
 }
 
-/* The slot where the name is or belongs. */
+/* Slot that holds the name, or the free slot where it belongs. */
 static inline name_slot *find_slot(builder *b, builder_scope *s, str name, uint32_t hash)
 {
     for (uint32_t k = hash;; k++) {
@@ -57,8 +57,8 @@ void build_open(builder *b, graph *g, bool closed)
 {
     if (++b->depth > MAX_NESTING)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "graphs are nested more than %d deep, at graph '%.*s'; no real exporter does that", MAX_NESTING,
-                  STR_ARG(g->name));
+                  "graphs are nested more than %d levels deep, at graph '%.*s'; no real exporter does that",
+                  MAX_NESTING, STR_ARG(g->name));
     g->first_value = b->source->values.count;
     builder_scope *s = ARENA_NEW(b->scratch, builder_scope);
     *s = (builder_scope){.outer = b->scope, .graph = g, .closed = closed};
@@ -78,7 +78,7 @@ void build_reserve(builder *b, size_t nodes, size_t values)
     ARENA_RESERVE(b->arena, &b->source->values, values);
 }
 
-/* A new value of the innermost graph; `slot` is where its name belongs. */
+/* Adds a value to the innermost graph; `slot` is the place of its name. */
 static value_id add_local(builder *b, name_slot *slot, str name, uint32_t hash)
 {
     builder_scope *s = b->scope;
@@ -152,7 +152,7 @@ num build_dim(builder *b, int64_t dim)
     return dim < 0 ? NUM_UNKNOWN : dim;
 }
 
-/* Open ones are at least 1. */
+/* Fails if the byte count overflows; open dimensions count as 1. */
 static void check_size(builder *b, str name, dtype t, int rank, const num *dims)
 {
     int64_t bits = dtype_bits(t) ? dtype_bits(t) : 8;
@@ -170,7 +170,7 @@ static void check_size(builder *b, str name, dtype t, int rank, const num *dims)
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
 {
     value *v = build_at(b, id);
-    if (v->is_initializer) /* the data's own type is truer than a declaration */
+    if (v->is_initializer) /* the data's type wins over a declared type */
         return;
     check_size(b, v->name, t, rank > MAX_RANK ? 0 : rank, dims);
     v->dtype = t;
@@ -268,18 +268,18 @@ void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t
 
 /* ---- topological order ----------------------------------------------------------------------------------------- */
 
-/* Every value that a node reads, also inside its subgraphs, calls `visit`. */
+/* Topological sort of a graph; reads inside subgraphs count as well. */
 typedef struct order {
     builder *b;
     graph *g;
-    int32_t *maker; /* value id → node of g + 1 (builder's) */
-    uint8_t *state; /* of a node: 0 new, 1 open, 2 done */
-    int32_t *stack; /* nodes that are open */
+    int32_t *maker; /* value id → node that makes it + 1 */
+    uint8_t *state; /* state of each node: 0 new, 1 open, 2 done */
+    int32_t *stack; /* open nodes */
     int32_t *result;
     int32_t stack_count, result_count;
 } order;
 
-/* The next node (index) that `n` or its subgraphs need and that is not done; -1 if none. */
+/* Index of an unfinished node that `n` or its subgraphs depend on; -1 if there is none. */
 static int32_t missing_input(order *o, const node *n)
 {
     for (int32_t i = 0; i < n->input_count; i++) {
@@ -333,19 +333,19 @@ static void sort_nodes(order *o)
     }
 }
 
-/* Real files have names that two nodes write (equal constants, mostly); runtimes read the first. */
+/* In some real files two nodes write one name, usually equal constants. Runtimes use the first. */
 static void drop_second_writer(builder *b, node *n, int32_t output)
 {
     enum { MAX_NOTES = 20 };
     if (b->source->notes.count < MAX_NOTES)
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
-            arena_printf(b->arena, "'%.*s' is written by two nodes; the first one counts, not '%.*s' (%.*s)",
+            arena_printf(b->arena, "'%.*s' is written by two nodes; the first is used, not '%.*s' (%.*s)",
                          STR_ARG(build_at(b, n->outputs[output])->name), STR_ARG(n->name), STR_ARG(n->type));
     n->outputs[output] = NO_VALUE;
 }
 
-/* As many as there are values. They are zero from one graph to the next: each takes back what it enters, so that a file with many small
- * graphs does not pay for all values with each of them. */
+/* One entry per value, all zero between graphs. Each graph clears only the entries it set, so files with many small
+ * graphs stay fast. */
 static int32_t *makers(builder *b)
 {
     if (b->makers.count < b->source->values.count) {

@@ -1,8 +1,7 @@
-/* control.c: If, Loop, Scan and SequenceMap.
+/* control.c: inlines the bodies of If, Loop, Scan and SequenceMap, so that the network is one flat list of nodes.
  *
- * Their bodies are inlined, so that the network is one flat list: the branch that is taken, or both where the
- * condition is data; the body of a loop once, repeated by its trip count, or unrolled where shapes change from one round to
- * the next. */
+ * An If with a known condition gives one branch, otherwise both. A loop body appears once with a repeat count, or is
+ * unrolled if shapes change between rounds. */
 #include "base/nesting.h"
 #include "graph/infer.h"
 
@@ -11,7 +10,7 @@ enum { MAX_UNROLLED_ROUNDS = 256 };
 typedef struct control {
     sooth_model *model;
     network *net;
-    const node *node; /* of the source */
+    const node *node; /* node of the source */
     const scope *scope;
 } control;
 
@@ -41,10 +40,10 @@ static scope inner_scope(const control *c, int64_t rounds)
 {
     scope s = {.outer = c->scope, .repeat = c->scope->repeat, .depth = c->scope->depth + 1};
     if (s.depth > MAX_NESTING)
-        fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d deep, at node '%.*s'",
+        fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d levels deep, at node '%.*s'",
                   MAX_NESTING, STR_ARG(c->node->name));
     if (__builtin_mul_overflow(s.repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* more than can be counted: cost.c says so if it costs anything */
+        s.repeat = INT64_MAX; /* the product overflows; cost.c reports it if the node costs anything */
     return s;
 }
 
@@ -53,7 +52,7 @@ static void note(const control *c, const char *what)
     network_note(c->net, "node '%.*s' (%.*s): %s", STR_ARG(c->node->name), STR_ARG(c->node->type), what);
 }
 
-/* Type, shape and, if `with_data`, the folded data of one value for another. */
+/* Copies type and shape from one value to another, and with `with_data` its folded data. */
 static void copy_value(const control *c, value_id to, value_id from, bool with_data)
 {
     value *t = value_of(c, to);
@@ -71,12 +70,12 @@ static void copy_value(const control *c, value_id to, value_id from, bool with_d
     t->tensor = with_data ? f->tensor : NULL;
 }
 
-/* An Identity from one value of the network to another, so that readers of the output find who made it. */
+/* Appends an Identity between two network values, so that readers of the output find its producer. */
 static void append_identity(const control *c, value_id from, value_id to)
 {
     if (to == NO_VALUE || from == NO_VALUE)
         return;
-    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* the network keeps them */
+    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* the network keeps this array */
     ids[0] = from;
     ids[1] = to;
     node n = {.type = STR("Identity"),
@@ -106,7 +105,7 @@ static bool scalar_value(const control *c, value_id id, num *x)
     return true;
 }
 
-/* What two shapes have in common goes to `to`. */
+/* Keeps in `to` the dimensions that both shapes share. */
 static void merge_shape(const control *c, value_id to, value_id other)
 {
     value *t = value_of(c, to);
@@ -132,7 +131,7 @@ static void merge_shape(const control *c, value_id to, value_id other)
     t->dims = dims;
 }
 
-/* Adds to what the newest node reads. */
+/* Adds inputs to the newest node. */
 static void add_inputs(const control *c, const value_id *ids, int32_t count)
 {
     node *n = &c->net->nodes.items[c->net->nodes.count - 1];
@@ -153,8 +152,8 @@ static void read_outputs(const control *c, const graph *body, const scope *s)
     add_inputs(c, ids, body->outputs.count);
 }
 
-/* Appends the control node itself, which stands for its results; it reads what its bodies make, so that nobody takes
- * those for unused. */
+/* Appends the control node, which produces the results. It reads the outputs of its bodies, so that they do not
+ * count as unused. */
 static void append_result(const control *c, const graph *body, const scope *s)
 {
     infer_append(c->model, c->node, c->scope);
@@ -179,7 +178,7 @@ static void expand_if(const control *c)
     }
     if (decided || !branches[0] || !branches[1])
         return;
-    note(c, "the branch depends on data; both are listed and counted");
+    note(c, "the branch depends on data; both branches are listed and counted");
     append_result(c, branches[1], &inner);
     read_outputs(c, branches[0], &inner);
     for (int32_t i = 0; i < c->node->output_count && i < branches[1]->outputs.count && i < branches[0]->outputs.count;
@@ -213,7 +212,7 @@ static bool is_constant_true(const control *c, value_id id)
     return id == NO_VALUE || (scalar_value(c, id, &x) && num_known(x) && x != 0);
 }
 
-/* The body's inputs for one round. */
+/* Binds the body's inputs for one round. */
 static void start_round(const control *c, const loop *l, const scope *s, num round, const value_id *carried)
 {
     const graph *g = l->body;
@@ -238,7 +237,7 @@ static value_id body_output(const loop *l, const scope *s, int i)
     return i < l->body->outputs.count ? scope_value(s, l->body->outputs.items[i]) : NO_VALUE;
 }
 
-/* Runs the body once for all rounds; false if a carried shape changes from its first to its second round. */
+/* Runs the body once for all rounds; false if a carried shape changes between the first and the second round. */
 static bool run_uniform(const control *c, const loop *l, value_id *carried)
 {
     scope s = inner_scope(c, dim_known(l->trip_count) ? l->trip_count : 1);
@@ -248,13 +247,13 @@ static bool run_uniform(const control *c, const loop *l, value_id *carried)
     for (int i = 0; i < l->carried; i++) {
         value_id now = body_output(l, &s, 1 + i);
         const value *v = value_of(c, now), *was = value_of(c, carried[i]);
-        /* a sequence grows or shrinks by its elements, whatever their shapes */
+        /* a sequence may grow or shrink; the shapes of its elements do not matter */
         same &= v && was && (same_shape(v, was) || (v->rank == RANK_UNKNOWN && v->kind != VALUE_SEQUENCE));
     }
     return same;
 }
 
-/* A value of its own for a carried input, so that what is found out does not touch the value outside the loop. */
+/* A copy of a carried value, so that inference inside the loop does not change the value outside. */
 static value_id own_carried(const control *c, value_id carried)
 {
     value copy = carried == NO_VALUE ? (value){.name = STR(""), .rank = RANK_UNKNOWN} : *value_of(c, carried);
@@ -268,7 +267,7 @@ static value_id own_carried(const control *c, value_id carried)
     return c->net->values.count - 1;
 }
 
-/* Dimensions that change between rounds are not known. */
+/* Makes dimensions that change between rounds unknown. */
 static void widen_carried(const control *c, const loop *l, value_id *carried)
 {
     scope s = inner_scope(c, 1);
@@ -320,8 +319,8 @@ static void finish_loop(const control *c, const loop *l, const scope *s, const v
     }
 }
 
-/* Runs round by round with fresh values; false, with nodes to be dropped, if some round does not tell whether another
- * follows. */
+/* Runs round by round with fresh values. False if a round does not decide whether another follows; the caller then
+ * drops the nodes. */
 static bool unroll(const control *c, const loop *l, const value_id *initial)
 {
     scope s = inner_scope(c, 1);
@@ -349,11 +348,12 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
     return true;
 }
 
-/* The body was counted for all rounds before it turned out that their number depends on data. */
+/* Sets the repeat count back to one, if the trip count turns out to depend on data after the body was counted for
+ * all rounds. */
 static void count_once(const control *c, int32_t first_node, num rounds)
 {
-    /* By the factor that was put in: the product may have been cut, as exporters write 2^63 - 1 rounds for "until it
-     * ends". */
+    /* Divides by the factor that was applied, because the product may be clamped: exporters write 2^63 - 1 rounds
+     * for "until it ends". */
     int64_t factor = c->scope->repeat > 0 ? inner_scope(c, rounds).repeat / c->scope->repeat : 1;
     for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++) {
         int64_t all = c->net->nodes.items[i].repeat, once = all / factor;
@@ -361,7 +361,7 @@ static void count_once(const control *c, int32_t first_node, num rounds)
     }
 }
 
-/* Whether the body goes on until the trip count is reached: its condition is always true or passed through. */
+/* Does the body run until the trip count is reached? Its condition is then always true or passed through. */
 static bool goes_on(const control *c, const loop *l, const scope *s)
 {
     value_id given = scope_value(s, l->body->inputs.items[1]), result = body_output(l, s, 0);
@@ -371,11 +371,11 @@ static bool goes_on(const control *c, const loop *l, const scope *s)
 
 static void expand_loop(const control *c)
 {
-    /* Deeper loops are not tried twice: the tries would multiply. */
+    /* Deeper loops are not retried, because the retries would multiply. */
     enum { MAX_RETRIED_DEPTH = 3 };
     loop l = {.body = body_of(c, "body"), .carried = c->node->input_count - 2, .trip_count = NUM_UNKNOWN};
     if (!l.body || l.carried < 0 || l.body->inputs.count < 2 + l.carried || l.body->outputs.count < 1 + l.carried) {
-        note(c, "its body does not fit it; nothing of it is counted");
+        note(c, "its body does not match its inputs; nothing of it is counted");
         infer_append(c->model, c->node, c->scope);
         return;
     }
@@ -406,7 +406,7 @@ static void expand_loop(const control *c)
             widen_carried(c, &l, carried);
     }
     if (!exact) {
-        note(c, "how often it runs depends on data; its body is counted once");
+        note(c, "its trip count depends on data; its body is counted once");
         if (limited)
             count_once(c, nodes_before, trips);
         l.trip_count = NUM_UNKNOWN;
@@ -426,7 +426,7 @@ static int64_t axis_at(const control *c, const char *name, int i)
     return axes && i < count ? axes[i] : 0;
 }
 
-/* Before operator set 9 a Scan had a batch in front of everything and the lengths of the sequences as first input. */
+/* Before operator set 9 a Scan had a leading batch dimension, and the sequence lengths as its first input. */
 static void expand_scan(const control *c)
 {
     const graph *g = body_of(c, "body");
@@ -435,7 +435,7 @@ static void expand_scan(const control *c)
     int64_t scans = node_attr_int(c->node, "num_scan_inputs", 0);
     int64_t states = c->node->input_count - first - scans;
     if (!g || scans < 1 || states < 0 || g->inputs.count < states + scans || g->outputs.count < states) {
-        note(c, "its body does not fit it; nothing of it is counted");
+        note(c, "its body does not match its inputs; nothing of it is counted");
         infer_append(c->model, c->node, c->scope);
         return;
     }
@@ -467,7 +467,7 @@ static void expand_scan(const control *c)
         v->dims = arena_copy(c->net->arena, dims, (size_t)rank, sizeof *dims);
     }
     if (dim_known(rounds) && __builtin_mul_overflow(c->scope->repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* more than can be counted: cost.c says so */
+        s.repeat = INT64_MAX; /* the product overflows; cost.c reports it */
     infer_nodes(c->model, g, &s);
     append_result(c, g, &s);
     for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {

@@ -1,5 +1,4 @@
-/* cost.c: the pass over the network that gives every node its figures. The rules of single operators are in
- * cost_rules.c. */
+/* cost.c: computes the costs of every node of a network. The rules of single operators are in cost_rules.c. */
 #include "graph/cost.h"
 
 static bool is_trainable_slot(const node *n, int i)
@@ -7,17 +6,17 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
-/* Weight standardization: a norm of channels whose data are weights themselves has the weights and a scale to train, but neither an offset
- * nor statistics of its own. A layer norm of learned tokens has an offset like any other, and so has a norm of rows, which a state gives that
- * the file has as a constant. */
+/* Weight standardization: a channel norm of weights learns the weights and a scale, but has no offset and no
+ * statistics. Not meant: a layer norm of learned tokens, which has an offset, and a norm of rows of a constant
+ * state. */
 static bool is_norm_of_weights(const network *net, const node *n)
 {
     return n->op->kind == OP_NORM && !node_is(n, "LayerNormalization") && n->inputs[0] != NO_VALUE &&
            net->values.items[n->inputs[0]].is_weight && net->values.items[n->inputs[0]].rank > 2;
 }
 
-/* A layer's weights are parameters wherever they are stored. What pointwise work and copies read may also be a constant that the
- * exporter computed: a scalar, a Constant node, an index. */
+/* A layer's weights are parameters wherever they are stored. Pointwise operators and copies may also read constants
+ * that the exporter computed: scalars, Constant nodes, indices. */
 static bool is_parameter(const network *net, const node *n, int i, const value *v)
 {
     if (!is_trainable_slot(n, i) || v->is_untrained)
@@ -30,14 +29,14 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
     bool is_scalar = true;
     for (int k = 0; k < v->rank; k++)
         is_scalar &= v->dims[k] == 1;
-    /* Quantized weights; a table of words may stay so until after the look-up. */
+    /* Quantized weights; an embedding table may stay quantized until after the lookup. */
     bool is_narrow_table =
         node_is(n, "Gather") && v->rank == 2 && dtype_is_integer(v->dtype) && dtype_bits(v->dtype) <= 8;
     bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear") || is_narrow_table;
     return may_be_trained && !v->is_constant_node && !is_scalar;
 }
 
-/* Weights of a few bits are packed into bytes: the attributes tell how many there are. */
+/* Weights of a few bits are packed into bytes; attributes give their number. */
 static num parameters_in(network *net, const node *n, int i, const value *v)
 {
     if (i == 1 && (node_is(n, "MatMulNBits") || node_is(n, "MatMulBnb4"))) {
@@ -70,14 +69,13 @@ static void count_weights(network *net, const node *n, node_cost *cost, uint8_t 
 
 static _Noreturn void too_large(sooth_model *model, const node *n, const char *what)
 {
-    fail_with(
-        &model->fail, SOOTH_ERROR_UNSUPPORTED,
-        "the %s up to layer '%.*s' (%.*s) are more than can be counted (2^63), and it runs %lld times; give smaller "
-        "dimensions or a batch that a device can hold",
-        what, STR_ARG(n->name), STR_ARG(n->type), (long long)n->repeat);
+    fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+              "the %s up to layer '%.*s' (%.*s) exceed 2^63, and the layer runs %lld times; give smaller dimensions or "
+              "a batch that a device can hold",
+              what, STR_ARG(n->name), STR_ARG(n->type), (long long)n->repeat);
 }
 
-/* Of one run, times the runs. */
+/* Cost of one run times the number of runs. */
 static num times_repeat(sooth_model *model, const node *n, num once, const char *what)
 {
     if (n->repeat == 1)
@@ -119,7 +117,7 @@ static void add_to_totals(sooth_model *model, const node *n, const node_cost *co
     t->unknown_layers += !num_known(cost->macs) || !num_known(cost->flops);
 }
 
-/* What is symbolic of a sum; plain numbers are in the totals, and what is not known at all is left out, as there. */
+/* Adds symbolic terms only: plain numbers are in the totals, and unknown terms are left out. */
 static void add_symbolic(network *net, num_sum **sum, num x)
 {
     if (!num_symbolic(x))
@@ -129,7 +127,7 @@ static void add_symbolic(network *net, num_sum **sum, num x)
     num_sum_add(&net->nums, *sum, x);
 }
 
-/* Of both together; NULL where nothing is symbolic. */
+/* Text of both parts together; NULL if nothing is symbolic. */
 static const char *text_of(network *net, num_sum *sum, int64_t plain)
 {
     if (!sum)
@@ -138,7 +136,7 @@ static const char *text_of(network *net, num_sum *sum, int64_t plain)
     return num_text(&net->nums, num_sum_end(&net->nums, sum));
 }
 
-/* What is computed from constants alone is a weight too. */
+/* Marks values that are computed from constants alone as weights. */
 static void mark_weights(network *net)
 {
     for (int32_t i = 0; i < net->values.count; i++)

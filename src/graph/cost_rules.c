@@ -1,8 +1,7 @@
-/* cost_rules.c: MACs and FLOPs of operators. Called with all shapes in place; a shape that is not known gives a cost
- * that is not known.
+/* cost_rules.c: MACs and FLOPs of operators. An unknown shape gives an unknown cost.
  *
  * A MAC is a multiplication and an addition: FLOPs = 2 * MACs + the rest (biases, activations, softmax). Integer
- * arithmetic of quantized operators is counted as if it were floating point. */
+ * arithmetic of quantized operators counts as floating point. */
 #include "graph/cost.h"
 
 #include "graph/attention.h"
@@ -18,7 +17,7 @@ static const value *output_of(const network *net, const node *n, int i)
     return i < n->output_count && n->outputs[i] != NO_VALUE ? &net->values.items[n->outputs[i]] : NULL;
 }
 
-/* A dimension, from the end if negative; NUM_UNKNOWN if there is none. */
+/* Size of a dimension; negative axes count from the end; NUM_UNKNOWN if the axis does not exist. */
 static num dim_of(const value *v, int axis)
 {
     if (!v || v->rank < 0)
@@ -33,13 +32,13 @@ static num elements_of(network *net, const value *v)
     return v ? value_elements(net, v) : NUM_UNKNOWN;
 }
 
-/* FLOPs for each element of v; fractions are rounded down after the product. */
+/* FLOPs for all elements of v; fractions are rounded down after the product. */
 static num per_element(network *net, const node *n, const value *v)
 {
     return num_mul(&net->nums, elements_of(net, v), (num)n->op->flops_per_element);
 }
 
-/* macs, and two FLOPs for each, and `extra` FLOPs. */
+/* Sets macs, and FLOPs to two for each MAC plus `extra`. */
 static void set_cost(network *net, node *n, num macs, num extra)
 {
     node_cost_of(net, n)->macs = macs;
@@ -56,7 +55,7 @@ void cost_reduce(network *net, node *n)
     node_cost_of(net, n)->flops = per_element(net, n, input_of(net, n, 0));
 }
 
-/* Loops whose length data decide. */
+/* For operators whose work depends on data. */
 void cost_unknown(network *net, node *n)
 {
     (void)net;
@@ -65,7 +64,7 @@ void cost_unknown(network *net, node *n)
 
 /* ---- convolution, pooling -------------------------------------------------------------------------------------- */
 
-/* Each output element reads C/group * kernel weights: all dimensions of the weights but the first. */
+/* Each output element reads C/group * kernel weights: the product of all weight dimensions but the first. */
 static num weights_per_output(network *net, const value *weight)
 {
     return weight && weight->rank > 1 ? num_product(&net->nums, weight->dims + 1, weight->rank - 1) : NUM_UNKNOWN;
@@ -93,7 +92,7 @@ void cost_conv(network *net, node *n)
         extra = num_add(&net->nums, extra, outputs);
     if (node_is(n, "FusedConv") && input_of(net, n, 3))
         extra = num_add(&net->nums, extra, outputs);
-    if (deformable) { /* four weighted neighbours for each sample that the kernel reads */
+    if (deformable) { /* bilinear sampling: four weighted neighbours for each sample */
         num samples = num_floordiv(&net->nums, times(net, macs, node_attr_int(n, "group", 1)), dim_of(weight, 0));
         extra = num_add(&net->nums, extra, times(net, samples, 8));
     }
@@ -115,7 +114,7 @@ void cost_pool(network *net, node *n)
     node_cost_of(net, n)->flops = times(net, per_element(net, n, output_of(net, n, 0)), window);
 }
 
-/* Interpolation from neighbours along each resized axis: three FLOPs a pair, seven for four with cubic weights. */
+/* Interpolation along each resized axis: three FLOPs for two neighbours, seven for the four of cubic interpolation. */
 void cost_resize(network *net, node *n)
 {
     str mode = node_attr_string(n, "mode", "nearest");
@@ -127,7 +126,7 @@ void cost_resize(network *net, node *n)
         node_cost_of(net, n)->flops = NUM_UNKNOWN;
         return;
     }
-    /* Interpolating a axes takes 1 + p + … + p^(a-1) steps, where p is the number of neighbours. */
+    /* Interpolating a axes takes 1 + p + … + p^(a-1) steps, with p neighbours per step. */
     int64_t steps = 0, power = 1;
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != y->dims[i] && power < 1 << 20) {
@@ -147,7 +146,7 @@ void cost_lrn(network *net, node *n)
 
 /* ---- matrix products ------------------------------------------------------------------------------------------- */
 
-/* Input that is added to the product; -1 if the operator has none. */
+/* Index of the input that is added to the product; -1 if the operator has none. */
 static int bias_input(const node *n)
 {
     static const struct {
@@ -168,7 +167,7 @@ static int bias_input(const node *n)
     return -1;
 }
 
-/* Columns of the left operand: the length of each scalar product. */
+/* Columns of the left operand: the length of each dot product. */
 static num inner_length(const network *net, const node *n)
 {
     const value *a = input_of(net, n, 0);
@@ -185,7 +184,7 @@ void cost_matmul(network *net, node *n)
     int bias = bias_input(n);
     if (bias >= 0 && input_of(net, n, bias))
         extra = outputs;
-    /* What is fused behind it: flops_per_element of the row. */
+    /* The fused epilogue: flops_per_element of the operator's row. */
     extra = num_add(&net->nums, extra, per_element(net, n, output_of(net, n, 0)));
     set_cost(net, n, times(net, outputs, inner_length(net, n)), extra);
 }
@@ -200,7 +199,7 @@ void cost_einsum(network *net, node *n)
     if (n->input_count > 1)
         set_cost(net, n, times(net, e.all_labels, n->input_count - 1), 0);
     else if (e.all_labels != num_product(&net->nums, e.dims, e.rank))
-        node_cost_of(net, n)->flops = e.all_labels; /* a sum; otherwise it only moves data */
+        node_cost_of(net, n)->flops = e.all_labels; /* a sum; otherwise Einsum only moves data */
 }
 
 /* Gaussian elimination: n^3/3 multiplications and as many additions for each matrix. */
@@ -218,7 +217,7 @@ void cost_cdist(network *net, node *n)
         times(net, times(net, elements_of(net, output_of(net, n, 0)), dim_of(input_of(net, n, 0), 1)), 3);
 }
 
-/* Each token goes through k experts: two products, or three where the gate has weights of its own. */
+/* Each token passes through k experts: two products, or three if the gate has its own weights. */
 void cost_moe(network *net, node *n)
 {
     static const int PLAIN[] = {2, 4, 6}, QUANTIZED[] = {2, 5, 8};
@@ -240,8 +239,8 @@ void cost_moe(network *net, node *n)
 
 /* ---- recurrent ------------------------------------------------------------------------------------------------- */
 
-/* Every step multiplies the input and the last state with one matrix for each gate. Per gate and unit: two bias
- * additions and an activation; GRU adds 4, LSTM 5 to combine them. */
+/* Each step multiplies the input and the previous state by one matrix per gate. Per gate and unit: two bias
+ * additions and an activation; GRU adds 4 and LSTM 5 FLOPs to combine them. */
 void cost_recurrent(network *net, node *n)
 {
     bool is_gru = node_is(n, "GRU"), is_plain = node_is(n, "RNN");
@@ -258,7 +257,8 @@ void cost_recurrent(network *net, node *n)
 
 /* ---- attention ------------------------------------------------------------------------------------------------- */
 
-/* QK^T and PV; on each score a scaling, and a softmax of five steps (maximum, difference, exponential, sum, quotient). */
+/* QK^T and PV. Each score is scaled and goes through a softmax of five steps (maximum, difference, exponential, sum,
+ * quotient). */
 void cost_attention(network *net, node *n)
 {
     enum { SCORE_FLOPS = 6 };
@@ -270,7 +270,7 @@ void cost_attention(network *net, node *n)
     set_cost(net, n, macs, times(net, scores, SCORE_FLOPS));
 }
 
-/* The state is updated and read once for each token; the delta rules read it once more. */
+/* The state is updated and read once per token; delta rules read it once more. */
 void cost_linear_attention(network *net, node *n)
 {
     const value *q = input_of(net, n, 0), *v = input_of(net, n, 2);

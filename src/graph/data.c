@@ -1,4 +1,4 @@
-/* data.c: constant data, decoded from the file only when a rule asks for it. */
+/* data.c: decodes constant data from the file when a rule asks for it. */
 #include "graph/infer.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static bool is_signed(dtype t)
     return t == DT_INT8 || t == DT_INT16 || t == DT_INT32 || t == DT_INT64 || t == DT_INT4 || t == DT_INT2;
 }
 
-/* Varint i of a packed field; advances *p. False at the end. */
+/* Next varint of a packed field; advances *p. False at the end. */
 static bool next_varint(const uint8_t **p, const uint8_t *end, uint64_t *x)
 {
     *x = 0;
@@ -56,7 +56,7 @@ bool tensor_ints(const tensor *t, int64_t *to, int64_t count)
     if (t->encoding == TENSOR_VARINTS) {
         const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
         uint64_t x;
-        if (bits < 8) /* sub-byte types are packed into the varints: too rare to decode */
+        if (bits < 8) /* sub-byte types inside varints are too rare to decode */
             return false;
         for (int64_t i = 0; i < count; i++) {
             if (!next_varint(&p, end, &x))
@@ -81,7 +81,7 @@ bool tensor_reals(const tensor *t, double *to, int64_t count)
     const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
     for (int64_t i = 0; i < count; i++) {
         uint64_t x;
-        if (t->encoding == TENSOR_VARINTS) { /* float16 and bfloat16 as numbers of their bits */
+        if (t->encoding == TENSOR_VARINTS) { /* float16 and bfloat16 are stored as their bit patterns */
             if (!next_varint(&p, end, &x))
                 return false;
         } else {
@@ -106,7 +106,7 @@ bool tensor_reals(const tensor *t, double *to, int64_t count)
     return true;
 }
 
-/* Element count of a tensor that may be folded; -1 otherwise. */
+/* Element count of a tensor small enough to fold; -1 otherwise. */
 static int32_t small_count(network *net, const value *v)
 {
     num count = value_elements(net, v);
@@ -124,7 +124,8 @@ const num *value_ints(network *net, value *v, int32_t *count)
         if (!tensor_ints(v->tensor, ints, n))
             return NULL;
         for (int32_t i = 0; i < n; i++)
-            if (!num_known(ints[i])) /* such numbers mark the ends of ranges (INT64_MIN): keep them huge */
+            /* numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols */
+            if (!num_known(ints[i]))
                 ints[i] = INT64_MIN + 2 * (int64_t)NUM_MAX_EXPRESSIONS;
         v->ints = ints;
     }

@@ -1,13 +1,13 @@
-/* einsum.c: parses Einsum equations: "bij,bjk->bik", implicit outputs, ellipses, repeated labels. */
+/* einsum.c: parses Einsum equations such as "bij,bjk->bik", with implicit outputs, ellipses and repeated labels. */
 #include "graph/einsum.h"
 
 enum { LETTERS = 52 };
 
 typedef struct labels {
-    num size[LETTERS]; /* 0 if the letter was not met */
+    num size[LETTERS]; /* 0: letter not used */
     int uses[LETTERS];
     int ellipsis_rank;
-    num ellipsis[MAX_RANK]; /* right-aligned in ellipsis_rank */
+    num ellipsis[MAX_RANK]; /* right-aligned within ellipsis_rank */
     bool fits;
 } labels;
 
@@ -16,7 +16,7 @@ static int letter_of(char ch)
     return ch >= 'A' && ch <= 'Z' ? ch - 'A' : ch >= 'a' && ch <= 'z' ? ch - 'a' + 26 : -1;
 }
 
-/* Two sizes of one label: 1 gives way. */
+/* Merges two sizes of one label; 1 broadcasts. */
 static num merged(labels *l, num a, num b)
 {
     if (a == b || b == 1)
@@ -38,7 +38,7 @@ static str without_spaces(arena *a, str s)
     return (str){copy, len};
 }
 
-/* Letters of a term and whether it has "..."; -1 if it has anything else. */
+/* Counts the letters of a term and reports "..."; -1 on any other character. */
 static int count_letters(str term, bool *has_ellipsis)
 {
     int letters = 0;
@@ -100,7 +100,7 @@ static bool put(einsum *e, num dim)
     return true;
 }
 
-/* Without "->": the ellipsis, then the letters that occur once, in alphabetical order. */
+/* Without "->" the output is the ellipsis, then the letters that occur once, in alphabetical order. */
 static bool implicit_output(const labels *l, einsum *e)
 {
     bool ok = true;

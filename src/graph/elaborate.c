@@ -10,7 +10,7 @@ void elaborate_begin(builder *b, void (*run)(sooth_model *model, void *program),
     e->run = run;
     e->program = program;
     e->base = *s;
-    /* A run appends to these lists: they grow into memory that the next one takes back, so none has room left. */
+    /* A run appends to copies of these lists in memory that the next run frees, so they have no spare capacity. */
     e->base.values.capacity = s->values.count;
     e->base.main.nodes.capacity = s->main.nodes.count;
     e->base.main.outputs.capacity = s->main.outputs.count;

@@ -4,11 +4,11 @@ enum { MAX_DEPTH = 64, VALUES_PER_NODE = 8 };
 
 typedef struct function_size {
     int64_t nodes;
-    bool is_known, is_open; /* open: being counted, so that a call of it is recursive */
+    bool is_known, is_open; /* open: being counted; a call to an open function is recursive */
 } function_size;
 
 struct function_index {
-    int32_t *slots; /* 1 + number of the function; 0: free */
+    int32_t *slots; /* 1 + index of the function; 0: free */
     uint32_t mask;
 };
 
@@ -17,7 +17,7 @@ static uint32_t hash_of(str name, str domain)
     return str_hash(name) ^ str_hash(domain) * 0x9e3779b1u;
 }
 
-/* The slot that has the function, or the free one where it belongs. */
+/* Slot of the function, or the free slot where it belongs. */
 static int32_t *slot_of(const source *s, str name, str domain)
 {
     const struct function_index *index = s->function_index;
@@ -49,12 +49,12 @@ static int64_t sum(int64_t a, int64_t b)
 
 typedef struct counter {
     const source *source;
-    function_size *sizes; /* by function */
+    function_size *sizes; /* indexed by function */
 } counter;
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth);
 
-/* What a call copies: each value takes memory too, so that many of them count as nodes. */
+/* Nodes that a call copies. Values take memory too, so many values count as nodes. */
 static int64_t nodes_of_call(const counter *c, const function *f, int depth)
 {
     function_size *size = &c->sizes[f - c->source->functions.items];
@@ -67,7 +67,7 @@ static int64_t nodes_of_call(const counter *c, const function *f, int depth)
     return nodes;
 }
 
-/* At least so many: of an If the smaller branch, as one may be taken alone; a loop may have no rounds. */
+/* Lower bound on the nodes of a control operator: an If counts its smaller branch, and a loop may run no rounds. */
 static int64_t nodes_of_control(const counter *c, const node *n, int depth)
 {
     int64_t least = 0;
@@ -91,14 +91,14 @@ static bool has_graph(const node *n)
 static int64_t nodes_of(const counter *c, const node *n, int depth)
 {
     const function *f = functions_find(c->source, n);
-    if (depth >= MAX_DEPTH) /* refused where it is expanded */
+    if (depth >= MAX_DEPTH) /* refused later, when it is expanded */
         return 0;
     return f ? nodes_of_call(c, f, depth + 1) : has_graph(n) ? nodes_of_control(c, n, depth + 1) : 1;
 }
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth)
 {
-    int64_t nodes = 1; /* the graph itself, so that empty ones count */
+    int64_t nodes = 1; /* the graph counts as one node, so that empty ones count */
     for (int32_t i = 0; i < g->nodes.count; i++)
         nodes = sum(nodes, nodes_of(c, &g->nodes.items[i], depth));
     return nodes;
@@ -114,7 +114,7 @@ static void check_size(sooth_model *model, int64_t most_nodes)
         nodes = sum(nodes, nodes_of(&c, n, 0));
         if (nodes > most_nodes)
             fail_with(&model->fail, SOOTH_ERROR_INPUT,
-                      "more than %lld nodes once the calls of functions are inlined, at '%.*s'; no real network is "
+                      "more than %lld nodes after the calls of functions are inlined, at '%.*s'; no real network is "
                       "that large",
                       (long long)most_nodes, STR_ARG(n->name.len ? n->name : n->type));
     }
@@ -134,7 +134,7 @@ void functions_index(sooth_model *model, int64_t most_nodes)
     s->function_index = index;
     for (int32_t i = 0; i < s->functions.count; i++) {
         int32_t *slot = slot_of(s, s->functions.items[i].name, s->functions.items[i].domain);
-        if (!*slot) /* of two with one name the first counts */
+        if (!*slot) /* the first of two functions with one name is used */
             *slot = i + 1;
     }
     check_size(model, most_nodes);

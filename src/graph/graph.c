@@ -1,4 +1,4 @@
-/* graph.c: reading nodes and values. */
+/* graph.c: accessors of nodes and values. */
 #include "graph/graph.h"
 
 #include "graph/ops.h"

@@ -1,4 +1,4 @@
-/* infer.c: walks the source and appends every node to the network with its shapes. */
+/* infer.c: walks the source, appends every node to the network, and infers its shapes. */
 #include "graph/infer.h"
 #include "base/nesting.h"
 #include "graph/bind.h"
@@ -25,7 +25,7 @@ static void copy_values(sooth_model *model)
         v->copied_from = NO_VALUE;
         if (v->is_initializer)
             continue;
-        /* What the file declares comes back after the rules have spoken (infer_merge_declared). */
+        /* Declared shapes are merged after the rules have run (infer_merge_declared). */
         v->rank = RANK_UNKNOWN;
         v->dims = NULL;
         v->dtype = DT_UNKNOWN;
@@ -81,7 +81,7 @@ value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix)
     return map;
 }
 
-/* The attributes of a node inside a function, with the caller's values in place of references. */
+/* Resolves the attributes of a node inside a function: references get the caller's values. */
 static void resolve_attrs(sooth_model *model, node *n, const scope *s)
 {
     bool has_reference = false;
@@ -103,7 +103,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
             for (int32_t k = 0; f && k < f->function->default_count && !given; k++)
                 given = str_eq(f->function->defaults[k].name, a.string) ? &f->function->defaults[k] : NULL;
             if (!given)
-                continue; /* an optional attribute that the caller left out */
+                continue; /* an optional attribute that the caller omitted */
             str name = a.name;
             a = *given;
             a.name = name;
@@ -114,7 +114,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
     n->attr_count = kept;
 }
 
-/* What the file declares about a value fills what the rules could not know. */
+/* Fills what inference left unknown from the file's declaration. */
 void infer_merge_declared(sooth_model *model, value_id id)
 {
     network *net = &model->net;
@@ -149,8 +149,8 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
-/* A Constant, or the Identity of one, is stored data, not work. Exporters merge equal weights and read them through
- * Identity, so that each Identity stands for a parameter of its own. */
+/* A Constant, or an Identity of one, is stored data and not work. Exporters merge equal weights and read them
+ * through Identity, so each Identity stands for a parameter of its own. */
 static bool is_stored_constant(network *net, const node *n)
 {
     bool is_constant = node_is(n, "Constant"), is_copy = false;
@@ -172,7 +172,7 @@ static bool is_stored_constant(network *net, const node *n)
     return true;
 }
 
-/* The nodes that the file writes out are as many as they are; what inlining and unrolling add to them has a limit. */
+/* Limit on the work: the file's own nodes are free, nodes added by inlining and unrolling are limited. */
 static int64_t most_work(const sooth_model *model)
 {
     return MAX_ADDED_WORK + (int64_t)model->source.node_count;
@@ -227,9 +227,9 @@ static void inline_call(sooth_model *model, const node *n, const function *f, co
     network *net = &model->net;
     if (s->depth >= MAX_NESTING)
         fail_with(&model->fail, SOOTH_ERROR_INPUT,
-                  "functions call each other more than %d deep, at '%.*s'; is it recursive?", MAX_NESTING,
+                  "functions call each other more than %d levels deep, at '%.*s'; is it recursive?", MAX_NESTING,
                   STR_ARG(f->name));
-    /* The call with the caller's ids and attributes, so that references inside the function see plain values. */
+    /* The call with the caller's ids and attributes resolved, for references inside the function. */
     node *call = arena_copy(net->arena, n, 1, sizeof *n);
     resolve_attrs(model, call, s);
     value_id *map = scope_fresh_values(model, &f->graph, n->name.len ? n->name : n->type);
@@ -280,7 +280,8 @@ void infer_nodes(sooth_model *model, const graph *g, const scope *s)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------- */
 
-/* A fixed batch was replaced: sound only if no rule complained and what had the batch in front still has it. */
+/* Checks the replacement of a fixed batch: no rule may have complained, and outputs that began with the batch must
+ * still do so. */
 static void check_rebatch(sooth_model *model)
 {
     network *net = &model->net;
@@ -297,14 +298,14 @@ static void check_rebatch(sooth_model *model)
             continue;
         if (v->dims[0] != net->batch_to)
             fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
-                      "output '%.*s' keeps the batch of %lld that the file fixes; export it with a dynamic batch",
+                      "output '%.*s' keeps the file's fixed batch of %lld; export it with a dynamic batch",
                       STR_ARG(v->name), (long long)net->batch_from);
     }
     network_note(net, "the file fixes a batch of %lld; it was replaced by %lld", (long long)net->batch_from,
                  (long long)net->batch_to);
 }
 
-/* An empty network with the inputs bound. */
+/* Starts an empty network and binds its inputs. */
 static void begin(binding *b)
 {
     sooth_model *model = b->model;
@@ -325,7 +326,7 @@ static void begin(binding *b)
             net->values.items[i].is_declared = false;
 }
 
-/* All nodes of the main graph, into the network that was begun. */
+/* Infers all nodes of the main graph. */
 static void run(sooth_model *model)
 {
     scope top = {.repeat = 1};
@@ -342,7 +343,7 @@ static void begin_and_run(binding *b)
     run(b->model);
 }
 
-/* A rule complained under dimensions that the user gave. If it does not under those of the file, they are to blame. */
+/* If a rule complains under the user's dimensions but not under the file's, the user's dimensions are wrong. */
 static void check_fit(binding *b)
 {
     sooth_model *model = b->model;
@@ -351,13 +352,13 @@ static void check_fit(binding *b)
     binding as_in_file = {.model = model};
     begin_and_run(&as_in_file);
     if (!model->net.complaint)
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "the dimensions given do not fit the network: %s", complaint);
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "the given dimensions do not fit the network: %s", complaint);
     *b = (binding){.model = model, .options = b->options, .batch = b->batch, .at_file_batch = b->at_file_batch};
     begin_and_run(b);
 }
 
-/* Copies of the shapes: dimensions of weights belong to the source, and those that an elaboration made go with it.
- * Folded data are the network's own and stay as long as its arena. */
+/* Copies the shapes, because dimensions made by an elaboration are freed with it. Folded data live in the network's
+ * arena and need no copy. */
 static const file_shape *keep_shapes(network *net)
 {
     const value *values = net->values.items;
@@ -378,8 +379,8 @@ static const file_shape *keep_shapes(network *net)
     return shapes;
 }
 
-/* The whole network with this batch (0: none is given). Where it replaces one that the file fixes, first as the file
- * has it: shape_rebatch.c compares. */
+/* Infers the whole network with this batch (0: the file's). If the batch replaces a fixed one, the network is first
+ * inferred at the file's batch, for comparison in shape_rebatch.c. */
 static void run_at_batch(binding *b, int64_t batch)
 {
     network *net = &b->model->net;
@@ -409,7 +410,7 @@ void infer_network(sooth_model *model, const sooth_options *options)
     binding b = {.model = model, .options = options};
     run_at_batch(&b, options ? options->batch : 0);
     int64_t batch = net->complaint && !b.batch ? bind_batch_of_shapes(model, options) : 0;
-    if (batch) { /* the shape that was given may differ by the batch, which the file has fixed inside, too */
+    if (batch) { /* a given shape may also replace the fixed batch */
         run_at_batch(&b, batch);
         if (net->complaint)
             run_at_batch(&b, 0);
@@ -455,7 +456,7 @@ void infer_built(sooth_model *model, infer_progress *p)
         infer_merge_declared(model, g->inputs.items[p->inputs]);
     for (; p->nodes < g->nodes.count; p->nodes++) {
         const node *n = &g->nodes.items[p->nodes];
-        for (int32_t i = 0; i < n->output_count; i++) /* may have been declared after it was made */
+        for (int32_t i = 0; i < n->output_count; i++) /* the declaration may come after the value was made */
             if (n->outputs[i] != NO_VALUE)
                 net->values.items[n->outputs[i]].is_declared = model->source.values.items[n->outputs[i]].is_declared;
         infer_append(model, n, &top);

@@ -1,11 +1,10 @@
-/* num.c: polynomials over symbols, kept unique by their canonical text.
+/* num.c: polynomials over symbols, unique by their canonical text.
  *
- * An expression is a sum of terms; a term is a coefficient times atoms; an atom is a named symbol or a function that
- * is not a polynomial, such as floor(a/b), told apart by its text. The sizes are capped: an expression that
- * outgrows them is NUM_UNKNOWN.
+ * An expression is a sum of terms. A term is a coefficient times atoms. An atom is a named symbol or a non-polynomial
+ * function such as floor(a/b), identified by its text. An expression beyond the size limits is NUM_UNKNOWN.
  *
- * A network asks for the same few sums and products again and again. The table remembers what an operation on two numbers
- * gave, so that a text is made only for what is new. */
+ * Networks repeat the same few sums and products, so a cache keeps the results of binary operations. Text is made
+ * only for new expressions. */
 #include "graph/num.h"
 
 enum { MAX_TERMS = 12, MAX_ATOMS = 8, MAX_TEXT = 240 };
@@ -19,7 +18,7 @@ typedef struct term {
 
 typedef enum operation { OP_NONE, OP_ADD, OP_MUL, OP_FLOORDIV, OP_MIN, OP_MAX } operation;
 
-/* What an operation gave. A later one may take its place. */
+/* Cached result of an operation; a later one may overwrite it. */
 struct num_remembered {
     num a, b, result;
     operation operation; /* OP_NONE: free */
@@ -30,7 +29,7 @@ struct num_expression {
     size_t text_len;
     int32_t term_count;
     term *terms;
-    bool is_atom; /* one symbol or function: may stand inside terms */
+    bool is_atom; /* one symbol or function, which may occur inside terms */
 };
 
 typedef struct poly {
@@ -77,7 +76,7 @@ static num_remembered *place_of(const num_table *t, operation operation, num a, 
     return &t->remembered[(hash ^ hash >> 32) & (uint64_t)(t->remembered_count - 1)];
 }
 
-/* The table of results is there from the first symbolic operation on, and grows while new ones keep coming. */
+/* The cache is created by the first symbolic operation, and grows while new results keep coming. */
 static num_remembered *remembered(num_table *t, operation operation, num a, num b)
 {
     if (t->remembered_new >= t->remembered_count && t->remembered_count < MOST_REMEMBERED) {
@@ -100,7 +99,7 @@ static inline bool is_that(const num_remembered *r, operation operation, num a, 
 
 static num remember(num_table *t, num_remembered *r, operation operation, num a, num b, num result)
 {
-    if (result != NUM_UNKNOWN) { /* a number that only looks like an expression may become one */
+    if (result != NUM_UNKNOWN) { /* an overflowing plain number could be mistaken for an expression */
         *r = (num_remembered){a, b, result, operation};
         t->remembered_new++;
     }
@@ -123,7 +122,7 @@ static void grow_buckets(num_table *t)
     }
 }
 
-/* The expression of that text; made by the caller's terms if it is new. */
+/* Expression with that text; created from the given terms if it is new. */
 static num intern(num_table *t, const char *text, size_t len, const term *terms, int32_t term_count)
 {
     if (t->expressions.count * 2 >= t->bucket_count)
@@ -181,7 +180,7 @@ static void load(const num_table *t, num a, poly *p)
     memcpy(p->terms, e->terms, (size_t)e->term_count * sizeof(term));
 }
 
-/* Orders terms: more atoms first, then by atoms; the constant comes last. */
+/* Term order: more atoms first, then by atoms; the constant is last. */
 static int compare_terms(const term *a, const term *b)
 {
     if (a->atom_count != b->atom_count)
@@ -243,7 +242,7 @@ static uint64_t magnitude(int64_t a)
     return a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
 }
 
-/* False if it is too long. */
+/* False if the text is too long. */
 static bool write_poly(const num_table *t, const poly *p, text *to)
 {
     to->len = 0;
@@ -341,7 +340,7 @@ num num_mul_symbolic(num_table *t, num a, num b)
     return remember(t, r, OP_MUL, a, b, store(t, &product));
 }
 
-/* a / b for terms, if it is exact. */
+/* Divides terms; false unless the division is exact. */
 static bool divide_terms(const term *a, const term *b, term *result)
 {
     if (b->coefficient == 0 || (a->coefficient == INT64_MIN && b->coefficient == -1) ||
@@ -359,7 +358,7 @@ static bool divide_terms(const term *a, const term *b, term *result)
     return k == b->atom_count;
 }
 
-/* False if it is not known. */
+/* False if the operand is unknown. */
 static bool write_operand(const num_table *t, num a, text *to)
 {
     const num_expression *e = expression_of(t, a);
@@ -372,7 +371,7 @@ static bool write_operand(const num_table *t, num a, text *to)
     return num_known(a) || e;
 }
 
-/* A function of two numbers that is not a polynomial becomes an atom named by its text. */
+/* A non-polynomial function of two numbers becomes an atom named by its text. */
 static num function_atom(num_table *t, const char *before, num a, const char *between, num b, const char *after)
 {
     text written = {.len = 0};
@@ -392,7 +391,7 @@ static int64_t floor_division(int64_t a, int64_t b)
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* b is not 0; one of both is not a plain number. */
+/* b is not 0, and at least one of the two is symbolic. */
 static num floordiv_symbolic(num_table *t, num a, num b)
 {
     poly p, q, quotient, rest;
@@ -404,7 +403,7 @@ static num floordiv_symbolic(num_table *t, num a, num b)
         return NUM_UNKNOWN;
     if (q.count != 1)
         return function_atom(t, "floor((", a, ")/(", b, "))");
-    /* floor((x*b + r)/b) = x + floor(r/b): what divides exactly is taken out. */
+    /* floor((x*b + r)/b) = x + floor(r/b): terms that divide exactly are taken out. */
     for (int32_t i = 0; i < p.count; i++) {
         term x;
         if (divide_terms(&p.terms[i], &q.terms[0], &x)) {
@@ -433,14 +432,14 @@ num num_floordiv(num_table *t, num a, num b)
     if (b == 0 || a == NUM_UNKNOWN || b == NUM_UNKNOWN)
         return NUM_UNKNOWN;
     if (num_known(a) && num_known(b))
-        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and dividing is slow */
+        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and division is slow */
     if (a == b && num_symbolic(a))
         return 1;
     num_remembered *r = remembered(t, OP_FLOORDIV, a, b);
     if (is_that(r, OP_FLOORDIV, a, b))
         return r->result;
     num result = floordiv_symbolic(t, a, b);
-    /* It may have asked for sums, and so moved the table. */
+    /* The division may have made sums and thereby moved the cache. */
     return remember(t, remembered(t, OP_FLOORDIV, a, b), OP_FLOORDIV, a, b, result);
 }
 
@@ -480,8 +479,7 @@ num num_max(num_table *t, num a, num b)
 
 struct num_sum {
     poly total;
-    int32_t
-        short_terms; /* a sum of these terms, and no others, is short whatever their coefficients are; 0: not known */
+    int32_t short_terms; /* a sum of exactly these terms has a short text for all coefficients; 0: unknown */
 };
 
 num_sum *num_sum_begin(num_table *t)
@@ -492,7 +490,7 @@ num_sum *num_sum_begin(num_table *t)
     return sum;
 }
 
-/* Is the text surely short enough? */
+/* Is the text certainly short enough? */
 static bool is_short(const num_table *t, const poly *p)
 {
     enum { SIGN_AND_DIGITS = 21 };
@@ -517,7 +515,7 @@ void num_sum_add(num_table *t, num_sum *sum, num x)
         total->overflow = true;
     for (int32_t i = 0; e && i < e->term_count; i++)
         add_term(total, &e->terms[i]);
-    /* One term changes a coefficient, or how many terms there are. */
+    /* One term changes a coefficient or the number of terms. */
     if ((e && e->term_count != 1) || total->count != sum->short_terms) {
         text written;
         sum->short_terms = is_short(t, total) ? total->count : 0;

@@ -1,9 +1,8 @@
 /* num.h: whole numbers that may be symbolic.
  *
- * Dimensions, and the integer data that shapes are computed from, are int64_t. A few values at the bottom of the range
- * do not stand for numbers: NUM_UNKNOWN, and the indices of polynomials over named symbols ("N", "4*N",
- * "floor((height-1)/2)+1") kept in a num_table. Equal expressions have equal indices, so that comparing two
- * numbers is ==. Arithmetic that overflows is NUM_UNKNOWN: no real network has such numbers. */
+ * Dimensions and shape data are int64_t. A few values at the bottom of the range are not numbers: NUM_UNKNOWN, and
+ * indices of polynomials over named symbols ("N", "4*N", "floor((height-1)/2)+1") in a num_table. Equal expressions
+ * have equal indices, so == compares them. Arithmetic that overflows gives NUM_UNKNOWN. */
 #ifndef SOOTH_GRAPH_NUM_H
 #define SOOTH_GRAPH_NUM_H
 
@@ -22,7 +21,7 @@ static inline bool num_symbolic(num a)
 {
     return !num_known(a) && a != NUM_UNKNOWN;
 }
-/* A dimension that is a plain number. */
+/* Is the dimension a plain number? */
 static inline bool dim_known(num a)
 {
     return a >= 0;
@@ -38,9 +37,9 @@ typedef struct num_table {
     } expressions;
     int32_t *buckets; /* hash of the text → expression + 1 */
     int32_t bucket_count;
-    num_remembered *remembered; /* results of symbolic operations, by hash; NULL before the first */
+    num_remembered *remembered; /* cache of symbolic operations, by hash; NULL before the first */
     int32_t remembered_count;
-    int32_t remembered_new; /* entered since it grew */
+    int32_t remembered_new; /* entries added since it last grew */
 } num_table;
 
 void num_table_init(num_table *t, arena *a);
@@ -48,7 +47,7 @@ num num_symbol(num_table *t, str name);
 /* Canonical text, NUL-terminated; NULL for NUM_UNKNOWN and for plain numbers. */
 const char *num_text(const num_table *t, num a);
 
-/* Plain numbers are nearly all: they are added and multiplied here, without a call. */
+/* Nearly all numbers are plain; these are added and multiplied inline. */
 num num_add_symbolic(num_table *t, num a, num b);
 num num_mul_symbolic(num_table *t, num a, num b);
 
@@ -75,17 +74,17 @@ static inline num num_sub(num_table *t, num a, num b)
 
 num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0 */
 num num_ceildiv(num_table *t, num a, num b);
-num num_mod(num_table *t, num a, num b); /* sign of the divisor, as Python */
+num num_mod(num_table *t, num a, num b); /* has the sign of the divisor, as in Python */
 num num_min(num_table *t, num a, num b);
 num num_max(num_table *t, num a, num b);
 
-/* A sum of many numbers, whose partial sums are not kept. Adding gives what num_add gives for one after the other. */
+/* Sum of many numbers without interning the partial sums. The result equals repeated num_add. */
 typedef struct num_sum num_sum;
-num_sum *num_sum_begin(num_table *t); /* 0; lives as long as the table */
+num_sum *num_sum_begin(num_table *t); /* starts at 0; lives as long as the table */
 void num_sum_add(num_table *t, num_sum *sum, num x);
 num num_sum_end(num_table *t, const num_sum *sum);
 
-/* 1 for none. Plain numbers are multiplied first: that is one symbolic product in most shapes. */
+/* 1 if empty. Multiplies plain numbers first, which leaves one symbolic product for most shapes. */
 static inline num num_product(num_table *t, const num *items, int count)
 {
     num plain = 1, open = 1;

@@ -1,8 +1,8 @@
-/* ops.c: finding a row of the operator table. */
+/* ops.c: looks up rows of the operator table. */
 #include "graph/ops.h"
 
 typedef struct op_slot {
-    uint16_t row; /* of the table + 1; 0 = free */
+    uint16_t row; /* row of the table + 1; 0: free */
     uint16_t name_len;
 } op_slot;
 
@@ -12,7 +12,7 @@ struct ops_index {
     uint32_t mask;
 };
 
-/* The index is made for each model, so it must be quick: both ends and the length tell operators apart well enough. */
+/* The index is built for every model, so the hash must be quick: length and both ends suffice. */
 static inline uint32_t hash_name(str type)
 {
     uint64_t ends = type.len < 8 ? str_short(type) : str_eight(type.ptr) * 31 + str_eight(type.ptr + type.len - 8);
@@ -39,7 +39,7 @@ ops_index *ops_index_new(arena *a)
     return index;
 }
 
-/* Domains under which the same operators are found in real files. */
+/* Maps other spellings of a domain in real files to the table's. */
 static str canonical_domain(str domain)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* ops_table.c: the operator table (ops.h): one operator, one row. Rows are in sections by what they do, in each
- * section by name. Columns that are zero may be left out. */
+/* ops_table.c: the operator table (ops.h), one row per operator. Rows are grouped by purpose and sorted by name in
+ * each group. Zero columns may be left out. */
 #include "graph/cost.h"
 #include "graph/ops.h"
 #include "graph/shape/shape.h"
@@ -9,11 +9,11 @@
 #define OWN "sooth"
 #define TRAINING "ai.onnx.training"
 
-/* Floating-point operations of functions without an instruction of their own, as the usual implementations in single
- * precision do them: reduction of the range, a polynomial, scaling. Square roots and divisions count as one. */
+/* FLOPs of functions without a hardware instruction, as usual single-precision implementations compute them: range
+ * reduction, a polynomial, scaling. Square roots and divisions count as one. */
 enum { EXP = 8, LOG = 8, TRIG = 10, TANH = 12, ERF = 12, POW = EXP + LOG, RANDOM = 8 };
 
-/* A table is read by its columns. */
+/* Unformatted, so that columns line up. */
 /* clang-format off */
 static const op_info TABLE[] = {
     /* ---- control, constants --------------------------------------------------------------------------------- */
@@ -540,7 +540,7 @@ static const op_info TABLE[] = {
     {"WordConvEmbedding", MS, 4, 4, 1, 1, OP_OTHER, MEM_NEW, SAVE_INPUTS, 0xe,
      shape_word_conv_embedding, NULL, NULL, 0},
 
-    /* ---- made by the recovery passes and by front ends ------------------------------------------------------------------------ */
+    /* ---- made by the recovery passes and by front ends --------------------------------------------------------------- */
     {"ChannelShuffle", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, SAVE_NOTHING, 0, shape_same, NULL, NULL, 0},
     {"ConvBatchNorm", OWN, 7, 7, 1, 1, OP_CONV, MEM_NEW, SAVE_INPUTS, 0x1e, shape_conv, NULL, cost_conv, 0},
     {"Linear", OWN, 2, 3, 1, 1, OP_MATMUL, MEM_NEW, SAVE_INPUTS, 0x6, shape_linear, NULL, cost_matmul, 0},

@@ -1,4 +1,4 @@
-/* rule.c: the vocabulary in which shape and fold rules are written (infer.h). */
+/* rule.c: functions that shape and fold rules are written with (infer.h). */
 #include "graph/infer.h"
 
 #include <stdarg.h>
@@ -58,7 +58,7 @@ bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t 
 {
     *ints = attr_ints(c, name, count);
     if (*ints) {
-        /* Numbers that would be read as symbols mark the ends of ranges (INT64_MIN): they stay huge. */
+        /* Numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols. */
         for (int32_t k = 0; k < *count; k++)
             if (!num_known((*ints)[k])) {
                 num *plain = arena_copy(c->arena, *ints, (size_t)*count, sizeof *plain);
@@ -113,7 +113,7 @@ void set_shape(infer *c, int i, int rank, const num *dims)
             complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);
             copy[k] = NUM_UNKNOWN;
         } else if (num_symbolic(copy[k]) && !num_text(c->nums, copy[k])) {
-            copy[k] = NUM_UNKNOWN; /* a number of the file that only looks like an expression */
+            copy[k] = NUM_UNKNOWN; /* a plain number that would be mistaken for an expression */
         }
     v->rank = (int8_t)rank;
     v->dims = copy;
@@ -157,9 +157,9 @@ int broadcast(infer *c, const num *a, int a_rank, const num *b, int b_rank, num 
         else if (x == 1)
             dims[i] = y;
         else if (dim_known(x) && dim_known(y)) {
-            complain(c, "dimensions %lld and %lld do not fit each other", (long long)x, (long long)y);
+            complain(c, "dimensions %lld and %lld do not match", (long long)x, (long long)y);
             return -1;
-        } else /* a symbol against a number other than 1 must be that number; two symbols stay open */
+        } else /* a symbol equals a number other than 1; of two symbols neither is known */
             dims[i] = dim_known(x) ? x : dim_known(y) ? y : NUM_UNKNOWN;
     }
     return rank;

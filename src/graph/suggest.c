@@ -1,6 +1,6 @@
 #include "graph/suggest.h"
 
-/* What people try first: one sample, an image of ImageNet's size, a clip of 16 frames, 512 tokens, a second of audio. */
+/* Common first choices: one sample, an ImageNet-sized image, a clip of 16 frames, 512 tokens, a second of audio. */
 enum { ONE = 1, COLOURS = 3, IMAGE = 224, CLIP = 112, FRAMES = 16, TOKENS = 512, SECOND = 16000, MOST_COLOURS = 4 };
 
 typedef struct word {
@@ -8,7 +8,7 @@ typedef struct word {
     int64_t size;
 } word;
 
-/* Parts of names in the order in which they are looked for, and names as a whole. */
+/* Parts of names in the order in which they are tried, then whole names. */
 static const word PARTS[] = {{"batch", ONE},   {"height", IMAGE},    {"width", IMAGE},   {"image", IMAGE},
                              {"pixel", IMAGE}, {"channel", COLOURS}, {"sample", SECOND}, {"audio", SECOND},
                              {"wave", SECOND}, {"past", TOKENS},     {"seq", TOKENS},    {"token", TOKENS},
@@ -16,7 +16,7 @@ static const word PARTS[] = {{"batch", ONE},   {"height", IMAGE},    {"width", I
 static const word WHOLE[] = {{"n", ONE},     {"b", ONE},    {"bs", ONE},   {"h", IMAGE}, {"w", IMAGE},
                              {"c", COLOURS}, {"s", TOKENS}, {"t", TOKENS}, {"l", TOKENS}};
 
-/* By the name alone; 0: it tells nothing. */
+/* Suggestion from the name alone; 0: none. */
 static int64_t by_name(str name)
 {
     char lower[64];
@@ -33,13 +33,13 @@ static int64_t by_name(str name)
     return 0;
 }
 
-/* Is it a number that channels of an image are? */
+/* Could this be the channel count of an image? */
 static bool is_colours(const value *v, int axis)
 {
     return axis < v->rank && dim_known(v->dims[axis]) && v->dims[axis] > 0 && v->dims[axis] <= MOST_COLOURS;
 }
 
-/* An image or a clip with its batch in front. */
+/* For an image or a clip with a leading batch. */
 static int64_t of_image(const value *v, int axis, bool is_channels_last)
 {
     bool last = is_colours(v, v->rank - 1) || (is_channels_last && !is_colours(v, 1));
@@ -59,7 +59,7 @@ int64_t suggest_dim(const value *input, int axis, str name, bool is_channels_las
         return named;
     if (input->rank == 4 || input->rank == 5)
         return of_image(input, axis, is_channels_last);
-    /* One image without a batch, as CoreML and detectors have it; a one in front would be the batch. */
+    /* One image without a batch, as in CoreML and detectors; a leading 1 would be the batch. */
     bool is_image = input->rank == 3 && dtype_is_float(input->dtype);
     if (is_image && (is_colours(input, 2) || (is_colours(input, 0) && input->dims[0] == COLOURS)))
         return IMAGE;

@@ -1,11 +1,11 @@
-/* arguments.c: what stands behind the name of a network of the zoo: its parameters. */
+/* arguments.c: reads the parameters after the name of a zoo network. */
 #include "base/nearest.h"
 #include "models/zoo.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST_DIGITS = 18 }; /* of an int64_t, whatever they are */
+enum { MOST_DIGITS = 18 }; /* digits that always fit into an int64_t */
 
 str zoo_base_name(str name)
 {
@@ -15,7 +15,7 @@ str zoo_base_name(str name)
     return (str){name.ptr, len};
 }
 
-/* Cuts the text before the first `separator`, moves *rest behind it. */
+/* Splits off the text before the first `separator`, and moves *rest after it. */
 static str cut(str *rest, char separator)
 {
     const char *at = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
@@ -38,7 +38,7 @@ static bool read_number(str text, int64_t *number)
     return true;
 }
 
-/* "0.75" in thousandths: at most three digits behind the point. */
+/* Reads "0.75" in thousandths: at most three digits after the point. */
 static bool read_decimal(str text, int64_t *thousandths)
 {
     enum { MOST_BEFORE = 9, MOST_BEHIND = 3 };
@@ -60,7 +60,7 @@ void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    enum { MOST_SHOWN = 24 }; /* a longer one stands in the name already */
+    enum { MOST_SHOWN = 24 }; /* a longer value already appears in the name */
     const char *name = a->entry->parameters[index].name;
     if (a->texts[index].len > MOST_SHOWN)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s: %s", name, reason);
@@ -75,8 +75,8 @@ static void set(builder *b, zoo_arguments *a, int index, str value)
         return;
     double unit = p->is_decimal ? 1000 : 1, least = (double)p->least / unit, most = (double)p->most / unit;
     if (!(p->is_decimal ? read_decimal : read_number)(value, &a->numbers[index]))
-        zoo_refuse(b, a, index, "a number from %.10g to %.10g is needed%s", least, most,
-                   p->is_decimal ? ", with at most three digits behind the point" : "");
+        zoo_refuse(b, a, index, "a number from %.10g to %.10g is required%s", least, most,
+                   p->is_decimal ? ", with at most three digits after the point" : "");
     if (a->numbers[index] < p->least || a->numbers[index] > p->most)
         zoo_refuse(b, a, index, "it must be from %.10g to %.10g", least, most);
 }
@@ -86,7 +86,7 @@ double zoo_decimal(const zoo_arguments *a, int index)
     return (double)a->numbers[index] / 1000;
 }
 
-/* The index of the parameter of that name. */
+/* Index of the parameter of that name. */
 static int find(builder *b, const zoo_arguments *a, str key)
 {
     const zoo_parameter *parameters = a->entry->parameters;
@@ -106,11 +106,11 @@ static int find(builder *b, const zoo_arguments *a, str key)
               known.ptr);
 }
 
-/* "/VALUE?KEY=VALUE&KEY=VALUE": only what is there is written into `given`. */
+/* Reads "/VALUE?KEY=VALUE&KEY=VALUE" into `given`; other entries stay unchanged. */
 static void read_given(builder *b, const zoo_arguments *a, str rest, str given[ZOO_MAX_PARAMETERS])
 {
     bool is_given[ZOO_MAX_PARAMETERS] = {false};
-    str first = cut(&rest, '?'); /* "/VALUE" or nothing */
+    str first = cut(&rest, '?'); /* "/VALUE" or empty */
     if (first.len) {
         given[0] = (str){first.ptr + 1, first.len - 1};
         is_given[0] = true;
@@ -132,7 +132,7 @@ void zoo_read_arguments(builder *b, const zoo_entry *entry, const char *definiti
     *a = (zoo_arguments){.entry = entry, .called = arena_str(b->arena, base).ptr};
     if (!entry->parameters) {
         if (rest.len)
-            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameters; leave '%.*s' out", a->called,
+            fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "zoo:%s has no parameters; omit '%.*s'", a->called,
                       STR_ARG(rest));
         return;
     }
@@ -163,7 +163,7 @@ void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int 
         for (int i = 1; i < count; i++)
             pieces[i] = pieces[0];
     else if (found != count)
-        zoo_refuse(b, a, index, "%d elements, where %d or a single one for all are needed", found, count);
+        zoo_refuse(b, a, index, "it has %d elements; give %d, or one for all", found, count);
 }
 
 void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int64_t *numbers, int count)
@@ -173,7 +173,7 @@ void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int
     zoo_pieces(b, a, index, pieces, count);
     for (int i = 0; i < count; i++)
         if (!read_number(pieces[i], &numbers[i]) || numbers[i] < 1 || numbers[i] > most)
-            zoo_refuse(b, a, index, "'%.*s' is no number from 1 to %lld", STR_ARG(pieces[i]), (long long)most);
+            zoo_refuse(b, a, index, "'%.*s' is not a number from 1 to %lld", STR_ARG(pieces[i]), (long long)most);
 }
 
 void zoo_numbers(builder *b, const zoo_arguments *a, int index, const int64_t *allowed, int64_t *numbers, int count)

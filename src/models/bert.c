@@ -1,5 +1,6 @@
-/* bert.c: BERT base, Devlin and others, "BERT: Pre-training of Deep Bidirectional Transformers …", arXiv:1810.04805, with
- * pooler; attention is one operator. The family zoo:bert (language.c) runs it in pieces, as Hugging Face's code did. */
+/* bert.c: BERT base, Devlin and others, "BERT: Pre-training of Deep Bidirectional Transformers …", arXiv:1810.04805,
+ * with pooler; attention is one operator. The family zoo:bert (language.c) runs it in pieces, as Hugging Face's code
+ * did. */
 #include "models/net.h"
 
 enum { WIDTH = 768, HEADS = 12, LAYERS = 12, INNER = 3072, TOKENS = 128 };
@@ -22,7 +23,7 @@ static value_id bert_layer(builder *b, int index, value_id x, value_id mask)
     return net_layer_norm(b, NAME("%soutput.LayerNorm", scope), x, WIDTH, 1e-12);
 }
 
-/* True where a token is, for the scores of all heads and queries: (N, 1, 1, tokens). */
+/* Attention mask (N, 1, 1, tokens): true where there is a token. */
 static value_id bert_mask(builder *b, value_id mask)
 {
     node *n;

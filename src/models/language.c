@@ -1,6 +1,6 @@
-/* language.c: language models as Hugging Face's Transformers run them in eager PyTorch: attention is two products and a
- * softmax, masks are added or chosen, every operator of the source text is a node. Dropouts are in the graph: they cost
- * time in training.
+/* language.c: language models as Hugging Face Transformers runs them in eager PyTorch: attention is two products and a
+ * softmax, masks are added or selected, every operator of the source code is a node. Dropouts are in the graph, because
+ * they take time in training.
  *
  *   BERT         Devlin and others, arXiv:1810.04805; with the heads of sequence classification and of pre-training
  *   GPT-2/GPT-3  Radford and others, 2019; Brown and others, arXiv:2005.14165 (GPT-3 with dense attention)
@@ -32,7 +32,7 @@ const zoo_parameter ZOO_GPT2[] = {SIZES("12", "768", "12", "50257", "1024", "102
 const zoo_parameter ZOO_OPT[] = {SIZES("12", "768", "12", "50272", "2048", "2048"), {0}};
 
 typedef struct sizes {
-    int64_t layers, hidden, heads, width, ffn, vocab, positions, tokens; /* width: of a head */
+    int64_t layers, hidden, heads, width, ffn, vocab, positions, tokens; /* width: size of a head */
 } sizes;
 
 static sizes read_sizes(builder *b, const zoo_arguments *a)
@@ -47,11 +47,11 @@ static sizes read_sizes(builder *b, const zoo_arguments *a)
     return s;
 }
 
-/* Numbers that many nodes share. */
+/* Constants shared by many nodes. */
 typedef struct shared {
-    value_id ratio; /* of dropouts */
-    value_id least; /* the smallest float: what masks put in place of a score */
-    value_id scale; /* of scores */
+    value_id ratio; /* dropout ratio */
+    value_id least; /* the lowest float, which masks put in place of a score */
+    value_id scale; /* scale of the scores */
 } shared;
 
 static shared share(builder *b, double scale)
@@ -93,7 +93,7 @@ static value_id join_heads(builder *b, str name, value_id x, const sizes *s)
     return net_reshape(b, net_join(b, name, ".view"), x, (int64_t[]){0, s->tokens, s->hidden}, 3);
 }
 
-/* ---- BERT ----------------------------------------------------------------------------------------------------------- */
+/* ---- BERT -------------------------------------------------------------------------------------------------------- */
 
 static value_id bert_attention(builder *b, str scope, value_id x, value_id mask, const sizes *s, const shared *c)
 {
@@ -129,7 +129,7 @@ static value_id bert_layer(builder *b, int64_t index, value_id x, value_id mask,
     return net_layer_norm(b, net_join(b, scope, "output.LayerNorm"), y, s->hidden, 1e-12);
 }
 
-/* (1 - mask) · the smallest float, for the scores of all heads and queries. */
+/* (1 - mask) · the lowest float, broadcast to the scores of all heads and queries. */
 static value_id bert_mask(builder *b, value_id mask, const shared *c)
 {
     value_id x =
@@ -160,7 +160,7 @@ static value_id bert_pooler(builder *b, value_id x, const sizes *s)
     return net_unary(b, "Tanh", STR("bert.pooler.activation"), x);
 }
 
-/* Which words were masked, for every token. */
+/* Masked-word predictions for every token. */
 static value_id bert_predictions(builder *b, value_id x, const sizes *s, value_id words)
 {
     x = net_linear(b, STR("cls.predictions.transform.dense"), x, s->hidden, s->hidden);
@@ -203,7 +203,7 @@ void zoo_bert(builder *b, const zoo_arguments *a)
     net_end(b);
 }
 
-/* ---- GPT-2 ---------------------------------------------------------------------------------------------------------- */
+/* ---- GPT-2 ------------------------------------------------------------------------------------------------------- */
 
 static value_id gpt2_attention(builder *b, str scope, value_id x, value_id mask, const sizes *s, const shared *c)
 {
@@ -231,7 +231,7 @@ static value_id gpt2_attention(builder *b, str scope, value_id x, value_id mask,
     return dropout(b, net_join(b, scope, "resid_dropout"), y, c);
 }
 
-/* "gelu_new": 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), one operator after the other. */
+/* "gelu_new": 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), as separate operators. */
 typedef struct gelu_numbers {
     value_id half, one, three, cubic, root;
 } gelu_numbers;
@@ -280,9 +280,9 @@ void zoo_gpt2(builder *b, const zoo_arguments *a)
     net_end(b);
 }
 
-/* ---- OPT ------------------------------------------------------------------------------------------------------------ */
+/* ---- OPT --------------------------------------------------------------------------------------------------------- */
 
-/* (N, tokens, hidden) → (N · heads, tokens, width), in memory of its own */
+/* (N, tokens, hidden) → (N · heads, tokens, width), copied to new memory */
 static value_id opt_heads(builder *b, str name, value_id x, const sizes *s)
 {
     x = split_heads(b, name, x, s);
@@ -311,7 +311,7 @@ static value_id opt_attention(builder *b, str scope, value_id x, value_id mask, 
     return net_linear(b, net_join(b, scope, "out_proj"), y, s->hidden, s->hidden);
 }
 
-/* Where the mask of tokens or the causal one is 0: the smallest float; (N, 1, tokens, tokens). */
+/* (N, 1, tokens, tokens): the lowest float where the token mask or the causal mask is 0. */
 static value_id opt_mask(builder *b, value_id mask, const sizes *s, const shared *c)
 {
     node *n;
@@ -327,7 +327,7 @@ static value_id opt_mask(builder *b, value_id mask, const sizes *s, const shared
     return net_node(b, "Where", STR("mask.fill_2"), (value_id[]){hidden, c->least, causal}, 3, 0, &n);
 }
 
-/* Positions are counted along the mask, from 2. */
+/* Positions count the unmasked tokens, starting at 2. */
 static value_id opt_positions(builder *b, value_id mask, const sizes *s)
 {
     enum { OFFSET = 2 };

@@ -1,9 +1,9 @@
-/* lm.c: what stands around the mixers and feed-forward parts of a transformer: embeddings, norms and sums, heads. */
+/* lm.c: builds a transformer around its mixers and feed-forward parts: embeddings, norms, residual sums, heads. */
 #include "models/lm_parts.h"
 
 #include <float.h>
 
-/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 value_id lm_linear(builder *b, str name, value_id x, int64_t in, int64_t out, bool has_bias)
 {
@@ -18,7 +18,7 @@ value_id lm_normed(lm_run *r, str name, value_id x, int64_t width, lm_norm kind)
     if (kind == LM_LAYER)
         return net_layer_norm(b, name, x, width, r->m->epsilon);
     value_id scale;
-    if (kind == LM_BARE) /* the operator wants a scale: ones that nobody trains */
+    if (kind == LM_BARE) /* the operator needs a scale: constant ones, not trained */
         scale = net_binary(b, "Expand", net_join(b, name, ".ones"), net_real(b, net_join(b, name, ".one").ptr, 1),
                            net_ints(b, net_join(b, name, ".width").ptr, 1, &width, 1));
     else
@@ -99,7 +99,7 @@ value_id lm_shape(builder *b, str name, value_id x, int64_t end, const int64_t *
                      0);
 }
 
-/* ---- layers --------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static value_id add(lm_run *r, str name, value_id x, value_id y)
 {
@@ -120,7 +120,7 @@ static value_id mix(lm_run *r, str scope, value_id x, const lm_layer *l)
     }
 }
 
-/* One part of a layer with its norms and its sum. Names of norms are Llama's and Gemma's. */
+/* One part of a layer with its norms and its residual sum. Norm names follow Llama and Gemma. */
 typedef struct part {
     const char *before, *after, *sum, *scale;
 } part;
@@ -165,7 +165,7 @@ static value_id run_parallel(lm_run *r, str scope, value_id x, const lm_layer *l
     return add(r, net_join(b, scope, "add_2"), add(r, net_join(b, scope, "add_1"), y, z), x);
 }
 
-/* Dense part and experts side by side; the norms before and behind both are the layer's. */
+/* Dense part and experts in parallel; the norms before and after them belong to the layer. */
 static value_id run_both(lm_run *r, str scope, value_id x, const lm_layer *l)
 {
     builder *b = r->b;
@@ -181,7 +181,7 @@ static value_id run_both(lm_run *r, str scope, value_id x, const lm_layer *l)
     return add(r, net_join(b, scope, "add_2"), x, y);
 }
 
-/* What the layer gets of each token beside the stream, through a gate of the stream: (N, tokens, layers, width). */
+/* Adds the layer's slice of the per-token inputs (N, tokens, layers, width), gated by the hidden state. */
 static value_id run_per_layer(lm_run *r, str scope, value_id x, value_id all, const lm_layer *l)
 {
     builder *b = r->b;
@@ -217,8 +217,8 @@ static value_id run_layer(lm_run *r, str scope, value_id x, value_id per_layer, 
     return x;
 }
 
-/* Nodes from `first_node` on read the weights of the first layer instead of their own, which lie `distance` values
- * behind. */
+/* Makes the nodes from `first_node` on read the first layer's weights instead of their own, which are `distance`
+ * values later. */
 static void share_weights(builder *b, int32_t first_node, value_id first_value, value_id distance)
 {
     const graph *g = &b->source->main;
@@ -246,9 +246,9 @@ static value_id run_layers(lm_run *r, value_id x, value_id per_layer)
     return m->norms_last ? lm_normed(r, net_join(b, m->scope, "norm"), x, m->hidden, m->norm) : x;
 }
 
-/* ---- positions ------------------------------------------------------------------------------------------------------ */
+/* ---- positions --------------------------------------------------------------------------------------------------- */
 
-/* Sines and cosines of the tokens' angles: (N, 1, tokens, width). */
+/* Sines and cosines of the rotary angles: (N, 1, tokens, width). */
 static void make_rotation(lm_run *r, int64_t width)
 {
     builder *b = r->b;
@@ -278,7 +278,7 @@ static void make_rotations(lm_run *r)
     }
 }
 
-/* Distances of queries and keys: (N, tokens, keys). Keys have the numbers 0 … past + tokens - 1. */
+/* Distances between queries and keys: (N, tokens, keys). Keys are numbered 0 … past + tokens - 1. */
 static value_id distances(lm_run *r, str scope)
 {
     builder *b = r->b;
@@ -293,7 +293,7 @@ static value_id distances(lm_run *r, str scope)
     return net_binary(b, "Sub", net_join(b, scope, ".sub"), k, q);
 }
 
-/* A number for each head by the distance: slopes (heads, 1, 1) times it, or a row of a table for its bucket. */
+/* Score bias per head by distance: slopes (heads, 1, 1) times the distance, or a table row for its bucket. */
 static value_id score_bias(lm_run *r)
 {
     builder *b = r->b;
@@ -307,7 +307,7 @@ static value_id score_bias(lm_run *r)
                        net_ints(b, net_join(b, scope, ".axes").ptr, 1, (int64_t[]){1}, 1));
         return net_binary(b, "Mul", net_join(b, scope, ".mul"), x, slopes);
     }
-    /* near distances have a bucket each, far ones share some by their logarithm */
+    /* near distances have a bucket each, far ones share buckets logarithmically */
     x = net_unary(b, "Abs", net_join(b, scope, ".abs"), x);
     value_id far = net_cast(b, net_join(b, scope, ".float"), x, DT_FLOAT32);
     far = lm_scalar(b, net_join(b, scope, ".div"), far, "Div", (double)r->m->buckets / 2);
@@ -325,7 +325,7 @@ static value_id score_bias(lm_run *r)
     return net_transpose(b, net_join(b, scope, ".permute"), x, (int64_t[]){0, 3, 1, 2}, 4);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static lm_run begin_run(builder *b, const lm *m, value_id positions)
 {
@@ -370,7 +370,7 @@ static value_id look_up(builder *b, str name, value_id indices, int64_t rows, in
     return net_gather(b, name, *table, indices, 0);
 }
 
-/* (N, tokens, layers, width): a row of a table of its own for each token, and a product with its embedding. */
+/* (N, tokens, layers, width): a row of a separate table for each token, plus a product with its embedding. */
 static value_id per_layer_inputs(lm_run *r, value_id ids, value_id x)
 {
     builder *b = r->b;
@@ -394,7 +394,8 @@ static value_id embed(lm_run *r, value_id ids, value_id types, value_id *words)
     value_id x = *words == NO_VALUE
                      ? look_up(b, net_join(b, m->scope, "embed_tokens"), ids, m->vocab, m->embedded, words)
                      : net_gather(b, net_join(b, m->scope, "embed_tokens"), *words, ids, 0);
-    bool projects_last = m->norms_embeddings; /* BERT's relatives norm and project the sum, OPT projects the words */
+    /* BERT-like models normalize and project the sum, OPT projects the words */
+    bool projects_last = m->norms_embeddings;
     if (m->token_types)
         x = add(r, net_join(b, m->scope, "add_types"), x,
                 look_up(b, net_join(b, m->scope, "embed_types"), types, m->token_types, m->embedded, &table));
@@ -411,7 +412,7 @@ static value_id embed(lm_run *r, value_id ids, value_id types, value_id *words)
     return x;
 }
 
-/* Logits of every token. */
+/* Logits of all tokens. */
 static value_id head(lm_run *r, value_id x, value_id words)
 {
     builder *b = r->b;
@@ -448,7 +449,7 @@ static void put_outputs(lm_run *r, value_id x, value_id words)
     const lm *m = r->m;
     if (m->head != LM_NO_HEAD) {
         net_output(b, head(r, x, words), DT_FLOAT32, 3, (num[]){net_batch(b), r->tokens, m->vocab});
-        build_last_output_first(b); /* before the caches: a loss is computed of the first */
+        build_last_output_first(b); /* first, before the caches: the loss uses the first output */
         return;
     }
     if (!m->classes)
@@ -457,7 +458,7 @@ static void put_outputs(lm_run *r, value_id x, value_id words)
         net_output(b, summary(r, x), DT_FLOAT32, 2, (num[]){net_batch(b), m->classes ? m->classes : m->hidden});
 }
 
-/* Inputs and layers of one stack, under names that begin with `prefix`. */
+/* Inputs and layers of one stack; names begin with `prefix`. */
 static value_id run_tokens(lm_run *r, const char *prefix, value_id *words)
 {
     builder *b = r->b;

@@ -1,10 +1,10 @@
-/* lm_attention.c: attention of transformers (lm.h): with few heads of keys and values, windows, caches; from a low-
- * rank code; to what an encoder made. */
+/* lm_attention.c: attention of transformers (lm.h): grouped queries, windows, caches, low-rank codes,
+ * cross-attention. */
 #include "models/lm_parts.h"
 
 #include <math.h>
 
-/* ---- turning by position -------------------------------------------------------------------------------------------- */
+/* ---- turning by position ----------------------------------------------------------------------------------------- */
 
 static const struct lm_rotation *rotation_of(const lm_run *r, int64_t width)
 {
@@ -14,7 +14,7 @@ static const struct lm_rotation *rotation_of(const lm_run *r, int64_t width)
     return NULL;
 }
 
-/* x · cos + rotate_half(x) · sin, on (N, heads, tokens, width) */
+/* Rotary positions: x · cos + rotate_half(x) · sin, on (N, heads, tokens, width) */
 static value_id turn(lm_run *r, str scope, value_id x, int64_t width)
 {
     builder *b = r->b;
@@ -30,7 +30,7 @@ static value_id turn(lm_run *r, str scope, value_id x, int64_t width)
     return net_binary(b, "Add", net_join(b, scope, ".add"), x, turned);
 }
 
-/* The first `width` elements of each head alone. */
+/* The same for the first `width` elements of each head only. */
 static value_id turn_part(lm_run *r, str scope, value_id x, int64_t size, int64_t width)
 {
     builder *b = r->b;
@@ -41,7 +41,7 @@ static value_id turn_part(lm_run *r, str scope, value_id x, int64_t size, int64_
     return lm_concat(b, net_join(b, scope, ".join"), turn(r, scope, parts[0], width), parts[1], -1);
 }
 
-/* ---- the core ------------------------------------------------------------------------------------------------------- */
+/* ---- the core ---------------------------------------------------------------------------------------------------- */
 
 static value_id past_of(lm_run *r, const char *what, int64_t heads, int64_t size)
 {
@@ -50,13 +50,13 @@ static value_id past_of(lm_run *r, const char *what, int64_t heads, int64_t size
                      (num[]){net_batch(b), heads, r->past, size});
 }
 
-/* A window keeps so many of the past; the query's own is one of them. */
+/* A window keeps the last `window` keys, including the query's own. */
 static value_id within_window(lm_run *r, str name, value_id past, int64_t window)
 {
     return window > 1 ? lm_slice(r->b, name, past, 2, 1 - window, INT64_MAX) : past;
 }
 
-/* Attention as one operator, on (N, heads, tokens, size); with the cache, its new state goes out. */
+/* Attention as one operator on (N, heads, tokens, size); with a cache, it also outputs the new cache. */
 static value_id attend(lm_run *r, str scope, value_id q, value_id k, value_id v, const lm_attention *a, bool is_causal,
                        bool has_cache)
 {
@@ -87,7 +87,7 @@ static value_id attend(lm_run *r, str scope, value_id q, value_id k, value_id v,
     return out;
 }
 
-/* Each head of keys as often as queries share it: (N, kv_heads, keys, size) → (N, heads, keys, size). */
+/* Repeats each key head for the queries that share it: (N, kv_heads, keys, size) → (N, heads, keys, size). */
 static value_id repeat_heads(lm_run *r, str scope, value_id x, int64_t kv_heads, int64_t heads, int64_t size)
 {
     builder *b = r->b;
@@ -100,7 +100,7 @@ static value_id repeat_heads(lm_run *r, str scope, value_id x, int64_t kv_heads,
     return net_reshape(b, net_join(b, scope, ".join"), y, (int64_t[]){0, heads, -1, size}, 4);
 }
 
-/* With a learned score for each head beside those of the keys: no kernel does that, so it runs step by step. */
+/* Attention with a learned extra score per head. No fused kernel supports it, so it runs step by step. */
 static value_id attend_with_sinks(lm_run *r, str scope, value_id q, value_id k, value_id v, const lm_attention *a)
 {
     builder *b = r->b;
@@ -127,9 +127,9 @@ static value_id attend_with_sinks(lm_run *r, str scope, value_id q, value_id k, 
     return net_binary(b, "MatMul", net_join(b, scope, "context"), scores, v);
 }
 
-/* ---- which keys matter ----------------------------------------------------------------------------------------------- */
+/* ---- which keys matter ------------------------------------------------------------------------------------------- */
 
-/* Keys or queries of the small heads. */
+/* Keys or queries of the selecting heads. */
 static value_id index_part(lm_run *r, str scope, const char *name, value_id x, int64_t heads, const lm_attention *a)
 {
     builder *b = r->b;
@@ -141,8 +141,8 @@ static value_id index_part(lm_run *r, str scope, const char *name, value_id x, i
     return turn_part(r, net_join(b, part, "_rotary"), x, a->index_size, a->rope ? a->rope : a->rotary);
 }
 
-/* Scores of small heads, summed with weights that come from the token. What is chosen by them is known when the
- * network runs only; the cost of attention is that of all keys, as in the implementation that masks the others. */
+/* Scores of the selecting heads, weighted by the token. The selection depends on data, so attention costs as much as
+ * over all keys, as in the implementation, which masks the others. */
 static void choose_keys(lm_run *r, str scope, value_id x, value_id code, const lm_attention *a)
 {
     builder *b = r->b;
@@ -173,13 +173,13 @@ static void choose_keys(lm_run *r, str scope, value_id x, value_id code, const l
     build_output(b, y);
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------------ */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 typedef struct projections {
     value_id q, k, v, gate; /* (N, tokens, heads · size) */
 } projections;
 
-/* The low-rank code that queries are made of. */
+/* The low-rank code for the queries. */
 static value_id query_code(lm_run *r, str scope, value_id x, const lm_attention *a)
 {
     builder *b = r->b;
@@ -187,7 +187,7 @@ static value_id query_code(lm_run *r, str scope, value_id x, const lm_attention 
     return lm_normed(r, net_join(b, scope, "q_a_layernorm"), x, a->q_rank, LM_RMS);
 }
 
-/* From what the heads found (N, tokens, heads · v_size) to the stream. */
+/* Projects the heads' results (N, tokens, heads · v_size) back to the stream. */
 static value_id output_of(lm_run *r, str scope, value_id y, const lm_attention *a)
 {
     builder *b = r->b;
@@ -218,7 +218,7 @@ static projections project(lm_run *r, str scope, value_id x, const lm_attention 
         p.q = net_product(b, net_join(b, scope, "q_b_proj"), query_code(r, scope, x, a), a->q_rank, q);
     else
         p.q = lm_linear(b, net_join(b, scope, "q_proj"), x, hidden, a->is_gated ? 2 * q : q, a->q_bias);
-    if (a->is_gated) { /* queries and gates of each head lie side by side */
+    if (a->is_gated) { /* queries and gates of each head are adjacent */
         p.q = lm_by_head(b, net_join(b, scope, "q_gate"), p.q, a->heads, 2 * a->size);
         lm_split(b, net_join(b, scope, "q_gate.split"), p.q, (int64_t[]){a->size, a->size}, 2, parts);
         p.q = net_reshape(b, net_join(b, scope, "q.join"), parts[0], (int64_t[]){0, 0, q}, 3);
@@ -231,7 +231,7 @@ static projections project(lm_run *r, str scope, value_id x, const lm_attention 
     return p;
 }
 
-/* Queries or keys: norm, heads first, turned by their positions. */
+/* Prepares queries or keys: norm, heads first, rotary positions. */
 static value_id prepare(lm_run *r, str scope, value_id x, int64_t heads, const lm_attention *a)
 {
     builder *b = r->b;
@@ -288,7 +288,7 @@ value_id lm_attend_encoded(lm_run *r, str scope, value_id x, const lm_attention 
     return lm_linear(b, net_join(b, scope, "o_proj"), y, width, hidden, a->o_bias);
 }
 
-/* ---- attention from a low-rank code --------------------------------------------------------------------------------- */
+/* ---- attention from a low-rank code ------------------------------------------------------------------------------ */
 
 value_id lm_attend_latent(lm_run *r, str scope, value_id x, const lm_attention *a)
 {

@@ -1,5 +1,5 @@
-/* lm_feed.c: what follows attention in a layer of a transformer (lm.h): two products with an activation between
- * them, or experts of which each token goes through a few. */
+/* lm_feed.c: the feed-forward part of a transformer layer (lm.h): two products with an activation in between, or
+ * experts, of which each token uses a few. */
 #include "models/lm_parts.h"
 
 value_id lm_dense(lm_run *r, str scope, value_id x, int64_t inner, const lm_feed *f)
@@ -26,7 +26,7 @@ value_id lm_dense(lm_run *r, str scope, value_id x, int64_t inner, const lm_feed
     return lm_linear(b, net_join(b, scope, "down_proj"), x, inner, hidden, f->has_bias);
 }
 
-/* How much of each expert a token wants: (tokens, experts). */
+/* Router scores of each token: (tokens, experts). */
 static value_id route(lm_run *r, str scope, value_id x, const lm_feed *f)
 {
     builder *b = r->b;
@@ -44,7 +44,7 @@ static value_id route(lm_run *r, str scope, value_id x, const lm_feed *f)
     return x;
 }
 
-/* The experts as one operator: every token through `chosen` of them. */
+/* The experts as one operator; every token passes through `chosen` of them. */
 value_id lm_experts(lm_run *r, str scope, value_id x, value_id routed_by, const lm_feed *f)
 {
     builder *b = r->b;

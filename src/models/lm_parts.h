@@ -1,4 +1,4 @@
-/* lm_parts.h: between the files that build a transformer (lm.h): what a stack carries from layer to layer. */
+/* lm_parts.h: shared by the files that build a transformer (lm.h): state that is passed from layer to layer. */
 #ifndef SOOTH_MODELS_LM_PARTS_H
 #define SOOTH_MODELS_LM_PARTS_H
 
@@ -11,34 +11,34 @@ typedef struct lm_run {
     const lm *m;
     num tokens, past;
     value_id positions; /* (N, tokens) */
-    value_id encoded;   /* what cross-attention reads; NO_VALUE: there is none */
-    value_id bias;      /* of the scores of all layers; NO_VALUE: none */
+    value_id encoded;   /* encoder output for cross-attention; NO_VALUE: none */
+    value_id bias;      /* bias of the scores of all layers; NO_VALUE: none */
     net_rms rms;
-    /* Sines and cosines by how many elements of a head are turned: (N, 1, tokens, width). */
+    /* Sines and cosines for each number of rotated elements: (N, 1, tokens, width). */
     struct lm_rotation {
         int64_t width;
         value_id cos, sin;
     } rotations[LM_MAX_ROTARY];
     int rotation_count;
-    /* Keys and values of the last layer that has some, with a window and without. */
+    /* Keys and values of the last layer that computed them, with and without a window. */
     value_id earlier[2][2];
     int32_t layer;
 } lm_run;
 
 value_id lm_normed(lm_run *r, str name, value_id x, int64_t width, lm_norm kind);
-/* Cuts the last axis into parts of the given sizes. */
+/* Splits the last axis into parts of the given sizes. */
 void lm_split(builder *b, str name, value_id x, const int64_t *sizes, int count, value_id *parts);
-/* An activation by its name in lm_feed. */
+/* Adds an activation, named as in lm_feed. */
 value_id lm_activation(builder *b, str name, const char *activation, value_id x);
 /* (N, tokens, heads · size) → (N, tokens, heads, size) → (N, heads, tokens, size), and back. */
 value_id lm_by_head(builder *b, str name, value_id x, int64_t heads, int64_t size);
 value_id lm_heads_first(builder *b, str name, value_id x);
 value_id lm_join_heads(builder *b, str name, value_id x, int64_t width);
 value_id lm_concat(builder *b, str name, value_id x, value_id y, int64_t axis);
-/* x[…, begin:end, …] along one axis. */
+/* x[…, begin:end, …] along one axis */
 value_id lm_slice(builder *b, str name, value_id x, int64_t axis, int64_t begin, int64_t end);
 value_id lm_scalar(builder *b, str name, value_id x, const char *op, double number);
-/* The shape of x with its dimensions from `begin` on replaced by `dims`, as a tensor. */
+/* The shape of x as a tensor; the dimensions from `end` on are replaced by `dims`. */
 value_id lm_shape(builder *b, str name, value_id x, int64_t end, const int64_t *dims, int count);
 
 value_id lm_attend(lm_run *r, str scope, value_id x, const lm_attention *a); /* lm_attention.c */

@@ -1,6 +1,6 @@
-/* lm_recurrence.c: mixers of tokens that carry a state instead of keys (lm.h): gated delta rule, Mamba, Mamba 2,
- * linear attention with a decay. The recurrence itself is one operator, LinearAttention: k and v of each token are
- * written into a matrix, q reads it. */
+/* lm_recurrence.c: token mixers with a state instead of keys (lm.h): gated delta rule, Mamba, Mamba 2, linear
+ * attention with decay. The recurrence is one operator, LinearAttention: each token writes k and v into a matrix,
+ * and q reads it. */
 #include "models/lm_parts.h"
 
 static value_id silu(builder *b, str name, value_id x)
@@ -8,7 +8,7 @@ static value_id silu(builder *b, str name, value_id x)
     return net_unary(b, "Swish", name, x);
 }
 
-/* A convolution of every channel by itself over the tokens up to its own: (N, tokens, channels). */
+/* Causal depthwise convolution over the tokens: (N, tokens, channels). */
 static value_id short_conv(lm_run *r, str scope, value_id x, int64_t channels, const lm_recurrence *c)
 {
     builder *b = r->b;
@@ -25,7 +25,7 @@ static value_id short_conv(lm_run *r, str scope, value_id x, int64_t channels, c
     return net_transpose(b, net_join(b, scope, ".channels_last"), x, (int64_t[]){0, 2, 1}, 3);
 }
 
-/* Keys that several heads share, once for each: (N, tokens, key_heads · size) → (N, tokens, heads · size). */
+/* Repeats keys for the heads that share them: (N, tokens, key_heads · size) → (N, tokens, heads · size). */
 static value_id spread(lm_run *r, str scope, value_id x, const lm_recurrence *c)
 {
     builder *b = r->b;
@@ -64,7 +64,7 @@ static value_id linear_attention(lm_run *r, str scope, const state_inputs *s, in
     return out;
 }
 
-/* norm(y) · silu(z), a norm for each head or for the whole */
+/* norm(y) · silu(z), with one norm per head or one for all */
 static value_id gated_norm(lm_run *r, str scope, value_id y, value_id z, int64_t heads, int64_t size, bool by_head)
 {
     builder *b = r->b;
@@ -76,7 +76,7 @@ static value_id gated_norm(lm_run *r, str scope, value_id y, value_id z, int64_t
     return net_binary(b, "Mul", net_join(b, scope, "gate.mul"), y, silu(b, net_join(b, scope, "gate.silu"), z));
 }
 
-/* softplus(a + bias) · A: how much of the state is kept */
+/* softplus(a + bias) · A: the logarithm of the share of the state that is kept */
 static value_id decay_of(lm_run *r, str scope, value_id a, int64_t width, int64_t decays)
 {
     builder *b = r->b;
@@ -88,7 +88,7 @@ static value_id decay_of(lm_run *r, str scope, value_id a, int64_t width, int64_
     return net_binary(b, "Mul", net_join(b, scope, "decay"), a, net_weight(b, net_join(b, scope, "A_log"), 1, &width));
 }
 
-/* Both products of rank `rank`: hidden → rank → out. */
+/* Low-rank pair of products: hidden → rank → out. */
 static value_id low_rank(lm_run *r, str first, str second, value_id x, int64_t rank, int64_t out)
 {
     x = net_product(r->b, first, x, r->m->hidden, rank);
@@ -103,7 +103,7 @@ static value_id delta(lm_run *r, str scope, value_id x, const lm_recurrence *c)
     value_id y = net_product(b, net_join(b, scope, "in_proj_qkv"), x, hidden, 2 * keys + values);
     if (c->is_channelwise) {
         a = low_rank(r, net_join(b, scope, "f_a_proj"), net_join(b, scope, "f_b_proj"), x, c->size, keys);
-        /* the decay is of every element of a key; the factor of every head */
+        /* one decay per element of a key, one factor per head */
         a = decay_of(r, scope, a, keys, c->heads);
         a = lm_by_head(b, net_join(b, scope, "decay"), a, c->heads, c->size);
         a = net_binary(b, "Mul", net_join(b, scope, "decay"), a,
@@ -128,8 +128,8 @@ static value_id delta(lm_run *r, str scope, value_id x, const lm_recurrence *c)
     return net_product(b, net_join(b, scope, "out_proj"), y, values, hidden);
 }
 
-/* One product for gate, values, keys, queries and step sizes; each head has a number for its decay and for its way
- * past the state. */
+/* One product for gate, values, keys, queries and step sizes; each head has a number for its decay and one for its
+ * skip connection. */
 static value_id mamba_2(lm_run *r, str scope, value_id x, const lm_recurrence *c)
 {
     builder *b = r->b;
@@ -153,7 +153,7 @@ static value_id mamba_2(lm_run *r, str scope, value_id x, const lm_recurrence *c
     return lm_linear(b, net_join(b, scope, "out_proj"), y, values, hidden, c->bias);
 }
 
-/* A state of `size` numbers for each channel; all channels share keys and queries. */
+/* Each channel has a state of `size` numbers; all channels share keys and queries. */
 static value_id mamba(lm_run *r, str scope, value_id x, const lm_recurrence *c)
 {
     builder *b = r->b;

@@ -1,11 +1,13 @@
 /* mobile.c: networks of depthwise convolutions for small devices.
  *
- *   MobileNetV1  Howard and others, "MobileNets: Efficient Convolutional Neural Networks …", arXiv:1704.04861, names as in timm
+ *   MobileNetV1  Howard and others, "MobileNets: Efficient Convolutional Neural Networks …", arXiv:1704.04861, names as
+ *   in timm
  *   MobileNetV2  Sandler and others, "MobileNetV2: Inverted Residuals and Linear Bottlenecks", arXiv:1801.04381
  *   MobileNetV3  Howard and others, "Searching for MobileNetV3", arXiv:1905.02244
  *   MNASNet      Tan and others, "MnasNet: Platform-Aware Neural Architecture Search for Mobile", arXiv:1807.11626 (B1)
  *
- * V2, V3 and MNASNet are as torchvision writes them. A width multiplies all channels; they are rounded to multiples of 8. */
+ * V2, V3 and MNASNet are as torchvision writes them. A width multiplies all channels; they are rounded to multiples
+ * of 8. */
 #include "models/vision.h"
 
 enum { WIDTH, IMAGE, CLASSES, SIZE };
@@ -28,7 +30,7 @@ static int64_t scaled(const zoo_arguments *a, int64_t channels)
     return vision_round_channels((double)channels * zoo_decimal(a, WIDTH), 8);
 }
 
-/* ---- V1 ------------------------------------------------------------------------------------------------------------- */
+/* ---- V1 ---------------------------------------------------------------------------------------------------------- */
 
 static value_id separable(builder *b, str scope, value_id x, int64_t in, int64_t out, int64_t stride,
                           vision_activation relu6)
@@ -57,7 +59,7 @@ void zoo_mobilenet_v1(builder *b, const zoo_arguments *a)
     vision_classify(b, "classifier", x, in, a->numbers[CLASSES]);
 }
 
-/* ---- V2 ------------------------------------------------------------------------------------------------------------- */
+/* ---- V2 ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct v2_block {
     int64_t in, wide, out, stride;
@@ -81,7 +83,7 @@ static value_id inverted_residual(builder *b, int index, value_id x, v2_block s,
 void zoo_mobilenet_v2(builder *b, const zoo_arguments *a)
 {
     enum { STAGES = 7 };
-    /* expansion, channels, repetitions, stride of the first: table 2 of the paper */
+    /* table 2 of the paper: expansion, channels, repetitions, stride of the first block */
     static const int64_t SETTINGS[STAGES][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                                 {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     int64_t in = scaled(a, 32), last = scaled(a, 1280);
@@ -101,9 +103,9 @@ void zoo_mobilenet_v2(builder *b, const zoo_arguments *a)
     vision_classify(b, "classifier.1", x, last, a->numbers[CLASSES]);
 }
 
-/* ---- V3 ------------------------------------------------------------------------------------------------------------- */
+/* ---- V3 ---------------------------------------------------------------------------------------------------------- */
 
-/* Before channels are scaled; tables 1 and 2 of the paper. */
+/* Channels before scaling; tables 1 and 2 of the paper. */
 typedef struct v3_block {
     int64_t kernel, wide, out;
     bool has_squeeze, is_hard_swish;
@@ -190,9 +192,9 @@ void zoo_mobilenet_v3(builder *b, const zoo_arguments *a)
     vision_end(b, net_gemm(b, STR("classifier.3"), x, last, classes), classes);
 }
 
-/* ---- MNASNet -------------------------------------------------------------------------------------------------------- */
+/* ---- MNASNet ----------------------------------------------------------------------------------------------------- */
 
-/* A convolution, its batch norm and, if asked for, a ReLU: SCOPE + first, first + 1, first + 2. */
+/* A convolution, its batch norm and an optional ReLU: SCOPE + first, first + 1, first + 2. */
 static value_id numbered(builder *b, str scope, int first, value_id x, net_conv_shape s, bool has_relu)
 {
     x = net_conv(b, net_number(b, scope, first, ""), x, s);
@@ -203,7 +205,7 @@ static value_id numbered(builder *b, str scope, int first, value_id x, net_conv_
 void zoo_mnasnet(builder *b, const zoo_arguments *a)
 {
     enum { STACKS = 6 };
-    /* kernel, channels, expansion, repetitions, stride of the first */
+    /* kernel, channels, expansion, repetitions, stride of the first block */
     static const int64_t SETTINGS[STACKS][5] = {{3, 24, 3, 3, 2}, {5, 40, 3, 3, 2},  {5, 80, 6, 3, 2},
                                                 {3, 96, 6, 2, 1}, {5, 192, 6, 4, 2}, {3, 320, 6, 1, 1}};
     const str layers = STR("layers.");

@@ -1,17 +1,17 @@
-/* net.h: the vocabulary in which the networks of the zoo are written: one call adds one layer and returns its output.
+/* net.h: functions that the zoo's networks are written with: each call adds a layer and returns its output.
  *
- * Layers are named by printf formats; the layer "layer1.0.conv1" gets the weights "layer1.0.conv1.weight" … and the
+ * Layers are named by printf formats. The layer "layer1.0.conv1" has the weights "layer1.0.conv1.weight" … and the
  * output "layer1.0.conv1.out". */
 #ifndef SOOTH_MODELS_NET_H
 #define SOOTH_MODELS_NET_H
 
 #include "models/zoo.h"
 
-/* The operator set that the nodes are written in: the first with Attention and Swish. */
+/* Operator set of the nodes: the first with Attention and Swish. */
 enum { ZOO_OPSET = 24 };
 
 void net_begin(builder *b);
-/* Of a network whose nodes are the very operators that its implementation runs one by one: nothing is recovered. */
+/* Begins a network whose nodes are exactly the operators that its implementation runs; passes recover nothing. */
 void net_begin_literal(builder *b);
 void net_end(builder *b);
 
@@ -19,13 +19,13 @@ value_id net_input(builder *b, const char *name, dtype t, int rank, const num *d
 void net_output(builder *b, value_id v, dtype t, int rank, const num *dims);
 num net_batch(builder *b); /* the symbol N */
 
-/* Constants: weights and tables without data, and small ones with. */
+/* Constants: weights and tables without data, and small ones with data. */
 value_id net_weight(builder *b, str name, int rank, const int64_t *dims);
-value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims); /* a table that nobody trains */
+value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims); /* a table that is not trained */
 value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count);
 value_id net_real(builder *b, const char *name, float number); /* a scalar */
 
-/* A node with the given inputs and room for attributes; its only output. */
+/* Adds a node with the given inputs and room for attributes; returns its only output. */
 value_id net_node(builder *b, const char *op, str name, const value_id *inputs, int input_count, int attr_count,
                   node **n);
 value_id net_unary(builder *b, const char *op, str name, value_id x);
@@ -36,11 +36,11 @@ typedef struct net_conv_shape {
     bool has_bias;
 } net_conv_shape;
 value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
-/* With a window of its own width; kernel and pad of the shape are those of the height. */
+/* A convolution with its own kernel width; kernel and pad of the shape apply to the height. */
 value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width);
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
-/* Keeps a window that reaches over the edge (PyTorch's ceil_mode). */
+/* Keeps a window that extends beyond the edge (PyTorch's ceil_mode). */
 value_id net_max_pool_ceil(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 /* Pads count as zeros, as in PyTorch by default. */
@@ -50,8 +50,8 @@ value_id net_slice(builder *b, str name, value_id x, int64_t axis, int64_t first
 /* Equal parts along an axis, named NAME.0, NAME.1 … */
 void net_split(builder *b, str name, value_id x, int64_t axis, value_id *parts, int count);
 value_id net_layer_norm(builder *b, str name, value_id x, int64_t width, double epsilon);
-/* weight · x · rsqrt(mean(x²) + ε), one operator after the other, as implementations without a kernel for it do; its
- * numbers are shared by all norms. A width of 0: without the weight. */
+/* weight · x · rsqrt(mean(x²) + ε) as separate operators, as in implementations without a fused kernel; all norms
+ * share its constants. Width 0: no weight. */
 typedef struct net_rms {
     value_id two, epsilon, last_axis;
 } net_rms;
@@ -59,8 +59,8 @@ net_rms net_rms_numbers(builder *b, float epsilon);
 value_id net_rms_norm(builder *b, str scope, value_id x, int64_t width, const net_rms *numbers);
 value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
 value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);  /* over the last axis: MatMul + Add */
-value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);    /* of a matrix, weights transposed */
-/* A learned token, once for each sample of the batch that `samples` has: (N, 1, width). */
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out); /* on a matrix, with transposed weights */
+/* A learned token, repeated for each sample of `samples`: (N, 1, width). */
 value_id net_token(builder *b, const char *name, value_id samples, int64_t width);
 /* A product with the transpose of a weight (out, in), such as the table of the word embedding. */
 value_id net_tied_product(builder *b, str name, value_id x, value_id table);
@@ -71,7 +71,7 @@ value_id net_cast(builder *b, str name, value_id x, dtype to);
 value_id net_reshape(builder *b, str name, value_id x, const int64_t *dims, int rank);
 value_id net_gather(builder *b, str name, value_id x, value_id indices, int64_t axis);
 
-/* Both, one behind the other: for what is built by the thousand. Most parts are literals, whose length is known here. */
+/* Joins two names. Fast, because it is called thousands of times; the length of a literal is known at compile time. */
 static inline str net_join(builder *b, str scope, const char *part)
 {
     size_t len = strlen(part);
@@ -80,9 +80,9 @@ static inline str net_join(builder *b, str scope, const char *part)
     memcpy(p + scope.len, part, len + 1);
     return (str){p, scope.len + len};
 }
-/* The scope, a number and a part: "layer" 1 ".conv" is "layer1.conv". */
+/* Joins scope, number and part: "layer" 1 ".conv" is "layer1.conv". */
 str net_number(builder *b, str scope, int64_t number, const char *part);
-/* "name" from a format, in the builder's arena. */
+/* Formats a name in the builder's arena. */
 #define NAME(...) arena_printf(b->arena, __VA_ARGS__)
 
 #endif

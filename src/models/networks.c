@@ -1,5 +1,5 @@
-/* networks.c: networks with names of their own, each a family with parameters. Names are those of torchvision, or of the
- * paper where torchvision does not have the network. */
+/* networks.c: networks with names of their own, each a family with parameters. Names are those of torchvision, or of
+ * the paper where torchvision does not have the network. */
 #include "models/zoo.h"
 
 const zoo_network *zoo_networks(size_t *count)

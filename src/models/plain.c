@@ -1,11 +1,12 @@
-/* plain.c: networks of convolutions one after the other, as torchvision writes them.
+/* plain.c: plain sequences of convolutions, as in torchvision.
  *
  *   AlexNet     Krizhevsky, "One weird trick for parallelizing convolutional neural networks", arXiv:1404.5997
  *   VGG         Simonyan and Zisserman, "Very Deep Convolutional Networks …", arXiv:1409.1556
- *   SqueezeNet  Iandola and others, "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters …", arXiv:1602.07360 */
+ *   SqueezeNet  Iandola and others, "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters …",
+ *   arXiv:1602.07360 */
 #include "models/vision.h"
 
-/* AdaptiveAvgPool2d(size) of a map that it divides. */
+/* AdaptiveAvgPool2d(size), for a map whose size it divides. */
 static value_id adaptive_pool(builder *b, value_id x, int64_t map, int64_t size)
 {
     return net_average_pool(b, STR("avgpool"), x, map / size, map / size, 0);
@@ -23,7 +24,7 @@ static value_id dense(builder *b, int index, value_id x, int64_t in, int64_t out
     return net_unary(b, "Relu", net_number(b, STR("classifier."), index + 1, ""), x);
 }
 
-/* ---- AlexNet -------------------------------------------------------------------------------------------------------- */
+/* ---- AlexNet ----------------------------------------------------------------------------------------------------- */
 
 enum { AN_IMAGE, AN_CLASSES };
 const zoo_parameter ZOO_ALEXNET[] = {[AN_IMAGE] = VISION_IMAGE("224", 63), [AN_CLASSES] = VISION_CLASSES, {0}};
@@ -33,7 +34,7 @@ void zoo_alexnet(builder *b, const zoo_arguments *a)
     enum { LAYERS = 5, MAP = 6 };
     static const struct {
         int64_t out, kernel, stride, pad;
-        bool is_pooled; /* 3 x 3, stride 2, after it */
+        bool is_pooled; /* a 3 x 3 pool with stride 2 follows */
     } CONVS[LAYERS] = {
         {64, 11, 4, 2, true}, {192, 5, 1, 2, true}, {384, 3, 1, 1, false}, {256, 3, 1, 1, false}, {256, 3, 1, 1, true}};
     int64_t size = a->numbers[AN_IMAGE], in = 3;
@@ -51,7 +52,7 @@ void zoo_alexnet(builder *b, const zoo_arguments *a)
         in = s.out;
     }
     if (size % MAP)
-        zoo_refuse(b, a, AN_IMAGE, "it leaves a map of %lld x %lld, where a multiple of 6 is needed, as 224 leaves",
+        zoo_refuse(b, a, AN_IMAGE, "it leaves a map of %lld x %lld; a multiple of 6 is required, as 224 leaves",
                    (long long)size, (long long)size);
     x = adaptive_pool(b, x, size, MAP);
     x = net_unary(b, "Flatten", STR("flatten"), x);
@@ -61,7 +62,7 @@ void zoo_alexnet(builder *b, const zoo_arguments *a)
     vision_end(b, net_gemm(b, STR("classifier.6"), x, 4096, classes), classes);
 }
 
-/* ---- VGG ------------------------------------------------------------------------------------------------------------ */
+/* ---- VGG --------------------------------------------------------------------------------------------------------- */
 
 enum { VGG_DEPTH, VGG_NORM, VGG_IMAGE, VGG_CLASSES };
 const zoo_parameter ZOO_VGG[] = {
@@ -87,7 +88,7 @@ void zoo_vgg(builder *b, const zoo_arguments *a)
     zoo_numbers(b, a, VGG_DEPTH, (int64_t[]){11, 13, 16, 19, 0}, &depth, 1);
     bool has_norm = zoo_choice(b, a, VGG_NORM, (const char *const[]){"none", "batch", NULL}) == 1;
     if (size % MAP)
-        zoo_refuse(b, a, VGG_IMAGE, "it leaves a map of %lld x %lld, where a multiple of 7 is needed, as 224 leaves",
+        zoo_refuse(b, a, VGG_IMAGE, "it leaves a map of %lld x %lld; a multiple of 7 is required, as 224 leaves",
                    (long long)size, (long long)size);
     value_id x = vision_begin(b, a->numbers[VGG_IMAGE]);
     int index = 0;
@@ -110,7 +111,7 @@ void zoo_vgg(builder *b, const zoo_arguments *a)
     vision_end(b, net_gemm(b, STR("classifier.6"), x, 4096, classes), classes);
 }
 
-/* ---- SqueezeNet ----------------------------------------------------------------------------------------------------- */
+/* ---- SqueezeNet -------------------------------------------------------------------------------------------------- */
 
 enum { SQ_VERSION, SQ_IMAGE, SQ_CLASSES };
 const zoo_parameter ZOO_SQUEEZENET[] = {
@@ -120,7 +121,7 @@ const zoo_parameter ZOO_SQUEEZENET[] = {
     {0},
 };
 
-/* 1 x 1 to few channels, then 1 x 1 and 3 x 3 of the same width side by side. */
+/* 1 x 1 to few channels, then 1 x 1 and 3 x 3 of the same width in parallel. */
 static value_id fire(builder *b, int index, value_id x, int64_t in, int64_t squeezed, int64_t expanded)
 {
     str scope = net_number(b, STR("features."), index, ".");

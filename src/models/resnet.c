@@ -15,7 +15,7 @@ const zoo_parameter ZOO_RESNET[] = {
     {0},
 };
 
-/* Channels into the block, in the middle of it, its stride, groups. */
+/* Channels at the input and inside the block, its stride and groups. */
 typedef struct resnet_block {
     int64_t in, middle, out, stride, groups;
 } resnet_block;
@@ -49,7 +49,7 @@ void zoo_resnet(builder *b, const zoo_arguments *a)
     zoo_numbers(b, a, RN_DEPTH, (int64_t[]){18, 34, 50, 101, 152, 200, 0}, &depth, 1);
     bool is_deep = depth >= 50;
     if (!is_deep && (groups != 1 || width != 64))
-        zoo_refuse(b, a, RN_DEPTH, "groups and width are for depths of 50 and more");
+        zoo_refuse(b, a, RN_DEPTH, "groups and width apply to depths of 50 and more");
     int row = 0;
     while (DEPTHS[row].depth != depth)
         row++;

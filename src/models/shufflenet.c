@@ -1,5 +1,5 @@
-/* shufflenet.c: ShuffleNet V2, Ma and others, "ShuffleNet V2: Practical Guidelines for Efficient CNN Architecture Design",
- * arXiv:1807.11164, as torchvision writes it. */
+/* shufflenet.c: ShuffleNet V2, Ma and others, "ShuffleNet V2: Practical Guidelines for Efficient CNN Architecture
+ * Design", arXiv:1807.11164, as torchvision writes it. */
 #include "models/vision.h"
 
 enum { WIDTH, IMAGE, CLASSES, STAGES = 3 };

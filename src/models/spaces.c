@@ -2,14 +2,14 @@
  *
  *   NAS-Bench-201  Dong and Yang, "NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search",
  *                  arXiv:2001.00326: three stages of five cells, 16 channels in the first
- *   FBNet          Wu and others, arXiv:1812.03443, in the version for CIFAR of HW-NAS-Bench (Li and others,
- *                  arXiv:2103.10584): 22 blocks to choose, ReLU, channel shuffle in grouped blocks, 1504 channels before
- *                  the classifier
+ *   FBNet          Wu and others, arXiv:1812.03443, in HW-NAS-Bench's version for CIFAR (Li and others,
+ *                  arXiv:2103.10584): a choice for each of 22 blocks, ReLU, channel shuffle in grouped blocks, 1504
+ *                  channels before the classifier
  *   Once-for-All   Cai and others, "Once-for-All: Train One Network and Specialize it …", arXiv:1908.09791: MobileNetV3
  *                  of width 1 */
 #include "models/net.h"
 
-/* The input image, and what all of these networks begin with. */
+/* The input image. */
 static value_id image(builder *b, int64_t size)
 {
     net_begin_literal(b);
@@ -22,7 +22,7 @@ static void finish(builder *b, value_id x, int64_t classes)
     net_end(b);
 }
 
-/* ---- NAS-Bench-201 -------------------------------------------------------------------------------------------------- */
+/* ---- NAS-Bench-201 ----------------------------------------------------------------------------------------------- */
 
 enum { NB_CELL, NB_CHANNELS, NB_CELLS, NB_CLASSES, NB_IMAGE };
 const zoo_parameter ZOO_NASBENCH201[] = {
@@ -50,29 +50,28 @@ static edge_kind find_edge(builder *b, const zoo_arguments *a, str name)
                STR_ARG(name));
 }
 
-/* "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|": one group for each node but the first, one operation for each node before
- * it. */
+/* "|op~0|+|op~0|op~1|+|op~0|op~1|op~2|": one group per node after the first, one operation per earlier node. */
 static void read_cell(builder *b, const zoo_arguments *a, edge_kind edges[EDGES])
 {
     const char *at = a->texts[NB_CELL].ptr, *end = at + a->texts[NB_CELL].len;
     int count = 0;
     for (int to = 1; to < CELL_NODES; to++) {
         if (to > 1 && (at == end || *at++ != '+'))
-            zoo_refuse(b, a, NB_CELL, "'+' is needed before node %d", to);
+            zoo_refuse(b, a, NB_CELL, "'+' is required before node %d", to);
         for (int from = 0; from < to; from++) {
             const char *stop = at < end && *at == '|' ? memchr(at, '~', (size_t)(end - at)) : NULL;
             if (stop && end - stop >= 2 && stop[1] == '0' + from) {
                 edges[count++] = find_edge(b, a, (str){at + 1, (size_t)(stop - at - 1)});
                 at = stop + 2;
             } else {
-                zoo_refuse(b, a, NB_CELL, "'|OPERATION~%d' is needed where node %d reads node %d", from, to, from);
+                zoo_refuse(b, a, NB_CELL, "'|OPERATION~%d' is required where node %d reads node %d", from, to, from);
             }
         }
         if (at == end || *at++ != '|')
-            zoo_refuse(b, a, NB_CELL, "'|' is needed after the operations of node %d", to);
+            zoo_refuse(b, a, NB_CELL, "'|' is required after the operations of node %d", to);
     }
     if (at != end)
-        zoo_refuse(b, a, NB_CELL, "it goes on after the operations of node 3");
+        zoo_refuse(b, a, NB_CELL, "it continues after the operations of node 3");
 }
 
 static value_id relu_conv_norm(builder *b, str scope, value_id x, net_conv_shape s)
@@ -94,7 +93,7 @@ static value_id edge(builder *b, str scope, value_id x, edge_kind kind, int64_t 
     return relu_conv_norm(b, scope, x, (net_conv_shape){channels, channels, kernel, 1, kernel / 2, 1, false});
 }
 
-/* Each node is Python's sum() of its edges, which begins with 0 + the first. */
+/* A node is Python's sum() of its edges, which starts with 0 + the first edge. */
 static value_id cell(builder *b, int index, value_id x, const edge_kind edges[EDGES], int64_t channels, value_id zero)
 {
     static const char *const LAYERS[EDGES] = {"layers.0.", "layers.1.", "layers.2.",
@@ -136,7 +135,7 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
         zoo_refuse(b, a, NB_IMAGE, "it must be a multiple of 4: the image is halved twice");
     value_id x = image(b, size);
     size_t cells = (size_t)STAGES * (size_t)a->numbers[NB_CELLS];
-    build_reserve(b, 32 + 24 * cells, 128 + 55 * cells); /* at most */
+    build_reserve(b, 32 + 24 * cells, 128 + 55 * cells); /* upper bounds */
     value_id zero = net_real(b, "zero", 0);
     x = net_conv(b, STR("stem.0"), x, (net_conv_shape){3, channels, 3, 1, 1, 1, false});
     x = net_batch_norm(b, STR("stem.1"), x, channels);
@@ -156,7 +155,7 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
     finish(b, net_gemm(b, STR("classifier"), x, channels, a->numbers[NB_CLASSES]), a->numbers[NB_CLASSES]);
 }
 
-/* ---- FBNet ---------------------------------------------------------------------------------------------------------- */
+/* ---- FBNet ------------------------------------------------------------------------------------------------------- */
 
 enum { FB_BLOCKS, FB_CLASSES, FB_IMAGE };
 const zoo_parameter ZOO_FBNET[] = {
@@ -168,7 +167,7 @@ const zoo_parameter ZOO_FBNET[] = {
 
 typedef struct fbnet_block {
     const char *name;
-    int64_t kernel, expansion, groups; /* kernel 0: skip */
+    int64_t kernel, expansion, groups; /* kernel 0: skip connection */
 } fbnet_block;
 
 static const fbnet_block *find_block(builder *b, const zoo_arguments *a, str name)
@@ -200,7 +199,7 @@ static value_id channel_shuffle(builder *b, str scope, value_id x, int64_t chann
 }
 
 typedef struct fbnet_place {
-    int64_t in, out, stride, size; /* size: of the image that comes in */
+    int64_t in, out, stride, size; /* size: height and width of the input */
 } fbnet_place;
 
 static value_id fbnet_layer(builder *b, str scope, value_id x, const fbnet_block *block, fbnet_place p)
@@ -256,7 +255,7 @@ void zoo_fbnet(builder *b, const zoo_arguments *a)
     finish(b, net_gemm(b, STR("fc"), x, HEADER, a->numbers[FB_CLASSES]), a->numbers[FB_CLASSES]);
 }
 
-/* ---- Once-for-All --------------------------------------------------------------------------------------------------- */
+/* ---- Once-for-All ------------------------------------------------------------------------------------------------ */
 
 enum { OFA_KERNELS, OFA_EXPANSIONS, OFA_DEPTHS, OFA_RESOLUTION, OFA_CLASSES };
 const zoo_parameter ZOO_OFA[] = {
@@ -269,7 +268,7 @@ const zoo_parameter ZOO_OFA[] = {
 };
 
 typedef struct ofa_numbers {
-    value_id zero, three, six, last_axis, axis_before; /* constants that all activations and means share */
+    value_id zero, three, six, last_axis, axis_before; /* constants shared by all activations and means */
 } ofa_numbers;
 
 /* relu6(x + 3) / 6 */
@@ -304,7 +303,7 @@ static value_id mean_of_image(builder *b, str scope, value_id x, const ofa_numbe
     return net_binary(b, "ReduceMean", net_join(b, scope, "mean_2"), x, c->axis_before);
 }
 
-/* The nearest multiple of 8, not below nine tenths of it. */
+/* The nearest multiple of 8 that is at least nine tenths of the value. */
 static int64_t make_divisible(int64_t channels)
 {
     int64_t nearest = (channels + 4) / 8 * 8;

@@ -1,8 +1,8 @@
-/* switch.c: the Switch Transformer (Fedus and others, arXiv:2101.03961) as Hugging Face's Transformers run it in eager
- * PyTorch: an encoder and a decoder of T5's layers, in which every second feed-forward layer has several experts.
+/* switch.c: the Switch Transformer (Fedus and others, arXiv:2101.03961) as Hugging Face Transformers runs it in eager
+ * PyTorch: an encoder and a decoder with T5's layers, where every second feed-forward layer has experts.
  *
- * Which tokens an expert gets depends on data. Here each gets the same number, and no more than its capacity; which
- * ones does not matter for what it costs. Tables of relative positions are constants. */
+ * The router depends on data. Here every expert gets the same number of tokens, at most its capacity. Relative
+ * position tables are constants. */
 #include "models/net.h"
 
 #include <float.h>
@@ -30,7 +30,7 @@ typedef struct sizes {
     int64_t layers, decoder, hidden, heads, width, inner, ffn, experts, capacity, step, vocab, tokens;
 } sizes;
 
-/* Constants that many nodes share. */
+/* Constants shared by many nodes. */
 typedef struct shared {
     net_rms rms;
     value_id ratio, one, least, depth, on_off, capacity, axis_1, first, taken, flat, rows;
@@ -60,7 +60,7 @@ static value_id dropout(builder *b, str name, value_id x, const shared *c)
     return net_binary(b, "Dropout", name, x, c->ratio);
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------------ */
+/* ---- attention --------------------------------------------------------------------------------------------------- */
 
 static value_id split_heads(builder *b, str name, value_id x, const sizes *s)
 {
@@ -69,7 +69,7 @@ static value_id split_heads(builder *b, str name, value_id x, const sizes *s)
     return net_transpose(b, net_join(b, name, ".transpose"), x, (int64_t[]){0, 2, 1, 3}, 4);
 }
 
-/* `from` is x itself, or what the encoder made. */
+/* `from` is x for self-attention, or the encoder's output. */
 static value_id attention(builder *b, str scope, value_id x, value_id from, value_id bias, const sizes *s,
                           const shared *c)
 {
@@ -87,7 +87,7 @@ static value_id attention(builder *b, str scope, value_id x, value_id from, valu
     return net_product(b, net_join(b, scope, "o"), y, s->inner, s->hidden);
 }
 
-/* The bias of relative positions and the mask, for all layers of a stack: (N, heads, tokens, tokens). */
+/* Relative position bias plus mask, shared by all layers of a stack: (N, heads, tokens, tokens). */
 static value_id position_bias(builder *b, str scope, value_id mask, const sizes *s)
 {
     str name = net_join(b, scope, "relative_attention_bias");
@@ -100,7 +100,7 @@ static value_id position_bias(builder *b, str scope, value_id mask, const sizes 
     return net_binary(b, "Add", net_join(b, name, ".add_mask"), x, mask);
 }
 
-/* ---- experts -------------------------------------------------------------------------------------------------------- */
+/* ---- experts ----------------------------------------------------------------------------------------------------- */
 
 static value_id dense(builder *b, str scope, value_id x, const sizes *s, const shared *c)
 {
@@ -110,7 +110,7 @@ static value_id dense(builder *b, str scope, value_id x, const sizes *s, const s
     return net_product(b, net_join(b, scope, "wo"), x, s->ffn, s->hidden);
 }
 
-/* The expert of each token, as a row of zeros and a one; zeros alone where the expert has no room left. */
+/* One-hot expert of each token; all zeros if the expert is at capacity. */
 static value_id router_mask(builder *b, str scope, value_id probabilities, const shared *c)
 {
     node *n;
@@ -136,7 +136,7 @@ static value_id experts(builder *b, str scope, value_id x, const sizes *s, const
     value_id tokens = net_binary(b, "Reshape", net_join(b, scope, "tokens"), x, c->flat), next = tokens;
     for (int64_t i = 0; i < s->experts; i++) {
         str part = NAME("%sexperts.expert_%lld.", scope.ptr, (long long)i);
-        /* as many numbers of tokens as the expert takes of each sequence */
+        /* the indices of this expert's tokens in each sequence */
         value_id own =
             net_gather(b, net_join(b, part, "mask"), mask, net_ints(b, net_join(b, part, "index").ptr, 0, &i, 1), 2);
         value_id bits = net_cast(b, net_join(b, part, "bool"), own, DT_BOOL);
@@ -154,13 +154,13 @@ static value_id experts(builder *b, str scope, value_id x, const sizes *s, const
     return net_binary(b, "Mul", net_join(b, scope, "weigh"), best, next);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 typedef struct stack {
     const char *name;
     int64_t layers;
-    value_id x, bias;             /* what goes in; positions and mask */
-    value_id encoded, cross_bias; /* of the encoder; NO_VALUE in the encoder itself */
+    value_id x, bias;             /* layer input; position bias with mask */
+    value_id encoded, cross_bias; /* encoder output and its bias; NO_VALUE in the encoder */
 } stack;
 
 static value_id run_stack(builder *b, const stack *k, const sizes *s, const shared *c)
@@ -188,7 +188,7 @@ static value_id run_stack(builder *b, const stack *k, const sizes *s, const shar
     return dropout(b, NAME("%s.final_dropout", k->name), x, c);
 }
 
-/* (1 - mask) · the smallest float; (N, 1, 1, tokens) */
+/* (1 - mask) · the lowest float: (N, 1, 1, tokens) */
 static value_id extended_mask(builder *b, const char *name, value_id mask, const shared *c)
 {
     str scope = str_of(name);

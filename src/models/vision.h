@@ -1,5 +1,5 @@
-/* vision.h: what the image networks of the zoo share: input and classifier, convolution with batch norm and activation,
- * squeeze-and-excitation. Names of layers are those of torchvision's or timm's modules. */
+/* vision.h: shared by the zoo's image networks: input and classifier, convolution with batch norm and activation,
+ * squeeze-and-excitation. Layers have the names of torchvision's or timm's modules. */
 #ifndef SOOTH_MODELS_VISION_H
 #define SOOTH_MODELS_VISION_H
 
@@ -19,25 +19,26 @@ value_id vision_begin(builder *b, int64_t image);
 void vision_end(builder *b, value_id x, int64_t classes); /* x is (N, classes) */
 /* Mean over the image, flattened: (N, channels). */
 value_id vision_mean(builder *b, value_id x);
-/* The same by x.mean([2, 3]), which writes (N, channels) at once. */
+/* The same as x.mean([2, 3]), which gives (N, channels) directly. */
 value_id vision_flat_mean(builder *b, value_id x);
 /* vision_mean, one linear layer, vision_end. */
 void vision_classify(builder *b, const char *name, value_id x, int64_t channels, int64_t classes);
 
-/* An elementwise function; of none the operator is NULL. */
+/* A pointwise function; the operator is NULL for none. */
 typedef struct vision_activation {
     const char *op;
-    value_id low, high; /* of Clip */
+    value_id low, high; /* bounds of Clip */
 } vision_activation;
 vision_activation vision_relu6(builder *b);
 value_id vision_activate(builder *b, vision_activation a, str name, value_id x);
 
-/* Convolution and batch norm, SCOPE + conv and SCOPE + norm; s.groups of 0 is one group. */
+/* Convolution and batch norm, named SCOPE + conv and SCOPE + norm; 0 as s.groups means one group. */
 value_id vision_conv_norm(builder *b, str scope, const char *conv, const char *norm, value_id x, net_conv_shape s);
-/* torchvision's Conv2dNormActivation: SCOPE.0, SCOPE.1, SCOPE.2 (scope ends with a dot). "Same" padding of the kernel. */
+/* torchvision's Conv2dNormActivation: SCOPE.0, SCOPE.1, SCOPE.2 (scope ends with a dot). "Same" padding of the
+ * kernel. */
 value_id vision_block(builder *b, str scope, value_id x, net_conv_shape s, vision_activation a);
 
-/* Squeeze-and-excitation: the mean of each channel through two 1 x 1 convolutions weights the channel. */
+/* Squeeze-and-excitation: the mean of each channel passes through two 1 x 1 convolutions and scales the channel. */
 typedef struct vision_squeeze {
     const char *reduce, *expand; /* names of the convolutions */
     int64_t channels, squeezed;
@@ -46,7 +47,7 @@ typedef struct vision_squeeze {
 } vision_squeeze;
 value_id vision_squeeze_excite(builder *b, str scope, value_id x, vision_squeeze s);
 
-/* Channels times a multiplier, rounded to a multiple of the divisor, but not down by more than 10 %. */
+/* Channels times a multiplier, rounded to a multiple of the divisor, but not reduced by more than 10 %. */
 int64_t vision_round_channels(double channels, int64_t divisor);
 
 #endif

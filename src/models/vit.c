@@ -1,6 +1,6 @@
-/* vit.c: the Vision Transformer, Dosovitskiy and others, "An Image is Worth 16x16 Words", arXiv:2010.11929. Ti and S are
- * those of DeiT, arXiv:2012.12877. Names are torchvision's. Queries, keys and values come from one product and attention is
- * one kernel, as in timm; torchvision's nn.MultiheadAttention takes a path of its own in eval mode. */
+/* vit.c: the Vision Transformer, Dosovitskiy and others, "An Image is Worth 16x16 Words", arXiv:2010.11929. Ti and S
+ * are those of DeiT, arXiv:2012.12877. Names are torchvision's. Queries, keys and values come from one product and
+ * attention is one kernel, as in timm; torchvision's nn.MultiheadAttention takes a path of its own in eval mode. */
 #include "models/vision.h"
 
 enum { PATCH, LAYERS, HIDDEN, HEADS, FFN, IMAGE, CLASSES };
@@ -19,7 +19,7 @@ typedef struct vit_sizes {
     int64_t hidden, heads, ffn;
 } vit_sizes;
 
-/* Query, key and value in one product; attention before the sum, norm before both. */
+/* One product for query, key and value; pre-norm attention and feed-forward. */
 static value_id vit_layer(builder *b, str scope, value_id x, vit_sizes s)
 {
     str attention = net_join(b, scope, "self_attention");

@@ -1,15 +1,16 @@
-/* zoo.h: well-known networks and search spaces, built straight as graphs. They need no file, so that the program has
- * something to show, tests have networks with published figures, and a search space can be described by code.
+/* zoo.h: well-known networks and search spaces, built directly as graphs. They need no file: the program has examples,
+ * tests have networks with published figures, and search spaces are described in code.
  *
- * A name is
+ * A name has the form
  *
  *     NAME[/VALUE][?KEY=VALUE[&KEY=VALUE…]]
  *
- * where NAME is one of the list, KEY one of its parameters, and the value after the slash is that of its first parameter:
- * "nasbench201/CELL?classes=10" is "nasbench201?cell=CELL&classes=10". Lists have commas; one element stands for all.
+ * where NAME is in the list, KEY is one of its parameters, and the value after the slash is that of the first
+ * parameter: "nasbench201/CELL?classes=10" is "nasbench201?cell=CELL&classes=10". Commas separate list elements; one
+ * element applies to all.
  *
- * Each network has the symbolic batch N and the layer names of its reference implementation. Weights have a type and a
- * shape only. */
+ * Each network has the symbolic batch N and the layer names of its reference implementation. Weights have a type and
+ * a shape, but no data. */
 #ifndef SOOTH_MODELS_ZOO_H
 #define SOOTH_MODELS_ZOO_H
 
@@ -33,20 +34,20 @@ typedef struct zoo_entry {
     const char *name;
     const char *summary;
     void (*build)(builder *b, const zoo_arguments *a);
-    const zoo_parameter *parameters; /* ends with one without a name; NULL if there are none */
+    const zoo_parameter *parameters; /* ends with an unnamed entry; NULL: none */
 } zoo_entry;
 
 /* A network with a name of its own: a family with some of its parameters given. */
 typedef struct zoo_network {
     const char *name;
-    const char *definition; /* "resnet?depth=50"; its parameters may be given other values behind the name */
+    const char *definition; /* "resnet?depth=50"; the user may override its parameters */
     const char *summary;
 } zoo_network;
 
-/* Values of the parameters, in the order of the entry's list. */
+/* Values of the parameters, in the entry's order. */
 struct zoo_arguments {
     const zoo_entry *entry;
-    const char *called; /* the name that was asked for: of a network or the family */
+    const char *called; /* requested name: of a network or the family */
     str texts[ZOO_MAX_PARAMETERS];
     int64_t numbers[ZOO_MAX_PARAMETERS];
 };
@@ -55,33 +56,33 @@ struct zoo_arguments {
 const zoo_entry *zoo_families(size_t *count);
 const zoo_network *zoo_networks(size_t *count); /* networks.c */
 
-/* Builds the network of that name (without "zoo:") into a builder that build_begin has made. False if there is none.
- * Fails with SOOTH_ERROR_USAGE on a parameter that the network does not have, or a value that it cannot have. */
+/* Builds the network of that name (without "zoo:") after build_begin. False if there is none. Fails with
+ * SOOTH_ERROR_USAGE on unknown parameters and invalid values. */
 bool zoo_build(builder *b, str name);
 /* The name that was probably meant; empty if none is near. */
 str zoo_nearest(str name);
 
-/* ---- arguments (arguments.c) ------------------------------------------------------------------------------------------ */
+/* ---- arguments (arguments.c) ------------------------------------------------------------------------------------- */
 
-/* Splits a name: what stands before '/' and '?'. */
+/* The part of a name before '/' and '?'. */
 str zoo_base_name(str name);
-/* Reads what stands behind the base name; what it does not give is as in `definition` (of a network; else NULL). */
+/* Reads the parameters after the base name; missing ones come from `definition` (of a network; else NULL). */
 void zoo_read_arguments(builder *b, const zoo_entry *entry, const char *definition, str name, zoo_arguments *a);
 /* The value of a decimal parameter. */
 double zoo_decimal(const zoo_arguments *a, int index);
-/* The text of parameter `index` as `count` numbers from 1 to `most`; one stands for all. */
+/* The text of parameter `index` as `count` numbers from 1 to `most`; a single number applies to all. */
 void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int64_t *numbers, int count);
-/* The text of parameter `index` cut at the commas, into `count` pieces; one piece stands for all. */
+/* Splits the text of parameter `index` at commas into `count` pieces; a single piece applies to all. */
 void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int count);
-/* The same for numbers, each of which must be one of `allowed` (ends with 0). */
+/* The same for numbers; each must be in `allowed` (0 ends it). */
 void zoo_numbers(builder *b, const zoo_arguments *a, int index, const int64_t *allowed, int64_t *numbers, int count);
-/* Which of the `choices` (ends with NULL) the text of parameter `index` is. */
+/* Index of the text of parameter `index` among the `choices` (NULL ends them). */
 int zoo_choice(builder *b, const zoo_arguments *a, int index, const char *const *choices);
-/* Fails: the value of parameter `index` does not do, because … */
+/* Fails with the reason why the value of parameter `index` is invalid. */
 _Noreturn void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- the families ----------------------------------------------------------------------------------------------------- */
+/* ---- the families ------------------------------------------------------------------------------------------------ */
 
 void zoo_alexnet(builder *b, const zoo_arguments *a); /* plain.c */
 void zoo_vgg(builder *b, const zoo_arguments *a);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The algorithms, tiles and workspaces that the rules of src/predict/algorithm.c give against those that the libraries choose.
+"""Compares the algorithms, tiles and workspaces of the rules in src/predict/algorithm.c with the libraries' choices.
 
-The rules were fitted on four fifths of the shapes of kernel_choice, neusight_linear and neusight_bmm, chosen by a hash of the
-shape; what is told and checked here is the fifth that was held out. Classes of convolutions: implicit GEMM on tensor cores, implicit GEMM
-without them, Winograd, direct (depthwise and grouped without tensor cores).
+The rules were fitted on four fifths of the shapes of kernel_choice, neusight_linear and neusight_bmm, chosen by a hash
+of the shape; the held-out fifth is reported and checked here. Classes of convolutions: implicit GEMM with and without
+tensor cores, Winograd, direct (depthwise and grouped without tensor cores).
 """
 import collections
 import csv
@@ -21,7 +21,7 @@ PRODUCTS = {"linear": "measured/operators/neusight_linear.csv.gz", "bmm": "measu
 GPUS = {"a100": "a100-sxm4-80gb", "h100": "h100-sxm5-80gb", "rtx3090": "rtx-3090", "rtx4090": "rtx-4090", "t4": "t4"}
 SHAPE = "n c h w k r s stride_h stride_w pad_h pad_w dilation_h dilation_w groups".split()
 MIB = 1 << 20
-# What is reached is told; less than this is a fault.
+# Minimum agreement: what is reached now.
 LEAST_CLASS, LEAST_CLASS_ALL, LEAST_WORKSPACE, LEAST_WAVES = 0.78, 0.94, 0.75, 0.6
 
 
@@ -113,7 +113,7 @@ def check_products(report):
                       for row in measured)
         for row, (_, _, _, tile_m, tile_n, blocks, *_) in zip(measured, answers, strict=True):
             grid = math.prod(int(row[f"grid_{i}"]) for i in "xyz")
-            # The kernel's name has the tile by columns: its first number is along n.
+            # The kernel's name gives the tile by columns: its first number is along n.
             tiles.add((kind, row["device"]), (row["tile_n"], row["tile_m"]) == (tile_m, tile_n))
             waves.add((kind, row["device"]), 1 / 1.2 <= float(blocks) / grid <= 1.2)
     for key in sorted(tiles.all):
@@ -123,7 +123,7 @@ def check_products(report):
 
 
 def check_autotuned(report):
-    """Choices that are no heuristics': the fastest of all that were tried. The rules of older GPUs were fitted on them."""
+    """Choices by exhaustive search instead of heuristics. The rules of older GPUs were fitted on them."""
     shape = "N C H W K".split()
     measured = [row for row in rows(AUTOTUNED) if row["algo"] and is_held(*(row[key] for key in shape))]
     answers = ask(" ".join(["conv", row["device"].replace(" ", "-"), "fwd", "f32", "nchw", *(row[key] for key in shape),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Lowering to a compiling runtime: our kernels against those that TorchInductor generates.
 
-For each network of the reference: how many kernels are launched (library calls and fused ones), and how many bytes the
-fused ones move by the compiler's own count. A network is met if both are within 5 % in total. Networks whose name's
-hash says so were set aside while the rules were written; they are told apart. The thresholds are what is reached: it
-may get better, not worse.
+Compares for each reference network the number of launches (library calls and fused kernels) and the bytes that fused
+kernels move by the compiler's own count. A network is met if both are within 5 % in total. Networks selected by a hash
+of their name were set aside while the rules were written and are reported separately. The thresholds are the figures
+reached: they may improve, not get worse.
 
-The reference lists the definitions of its fused kernels, each once, before the launches: those are no launches.
+The reference lists the definitions of its fused kernels, each once, before the launches: those are not launches.
 
     compiled.py [PART OF A NETWORK'S NAME]       prints the fused kernels of those networks that differ
 """
@@ -23,7 +23,7 @@ REFERENCE = "models/oracle/compiled/inductor_a100.jsonl.gz"
 TOLERANCE = 0.05
 LEAST = {"known": 96, "set aside": 88}  # per cent of the networks
 ENGINE_PRECISIONS = ["fp32", "fp16", "int8"]
-HIDDEN = 4  # a copy that a library launches itself: no call of the compiled program
+HIDDEN = 4  # a copy launched by a library itself, not by the compiled program
 
 
 def is_set_aside(name):
@@ -31,7 +31,7 @@ def is_set_aside(name):
 
 
 def kernels(path, precision, batch, runtime):
-    """Our program; a message if there is none."""
+    """Our program, or a message if there is none."""
     try:
         done = subprocess.run([TOOL, "--json", precision, "nchw", str(batch), f"runtime={runtime}", str(path)],
                               capture_output=True, timeout=corpus.TIMEOUT_S)
@@ -51,8 +51,8 @@ def moved(kernel):
 
 
 def compare(task):
-    """(launches, bytes) of ours and theirs, the fused kernels that only one side has, and how much smaller engines'
-    programs are; a message if there is no program."""
+    """(launches, bytes) of ours and theirs, the fused kernels that only one side has, and the size ratio of the
+    engine's program; a message if there is no program."""
     path, text = task
     line = json.loads(text)
     ours = kernels(path, "amp-fp16", line["b"], "inductor")

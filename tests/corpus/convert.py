@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What `sooth convert` writes of a network is the network: the same parameters, multiply-adds and, nearly, prediction when it is read again.
+"""`sooth convert` preserves the network: read again, it has the same parameters and multiply-adds and nearly the same
+prediction.
 
     convert.py              checks
     convert.py --files      prints a line for each file that differs
 
-Networks made with the frameworks themselves, in every format. Predictions are for an inference engine with the channels last, which is how little a
-transposition at the network's entrance costs; language models are given 128 tokens.
+Networks made with the frameworks themselves, in every format. Predictions are for an inference engine with channels
+last, where a transpose at the network's input costs little; language models get 128 tokens.
 """
 import collections
 import json
@@ -19,8 +20,8 @@ import corpus
 DIRECTORIES = ("pt2", "torchscript", "savedmodel", "graphdef", "keras", "tflite", "paddle", "openvino", "coreml", "mxnet", "ncnn", "pnnx", "hlo",
                "stablehlo", "jax-export", "hf-config", "gguf")
 SETTING = ("--gpu", "a100-sxm4-40gb", "--precision", "fp16", "--layout", "nhwc", "--runtime", "engine", "--format", "json")
-LATENCY, SHARE = 0.05, 0.9  # so near, of so many
-# Whose figures are others, and why.
+LATENCY, SHARE = 0.05, 0.9  # relative difference allowed, and the share of files
+# Files whose figures differ, and why.
 EXPLAINED = {
     "cond_net.": "both branches of a condition are computed and one is chosen; that the other costs nothing is not in ONNX",
     "greedy_decoder.": "the rank of its input is open, and what follows from the program's own arithmetic is not in ONNX",
@@ -43,7 +44,8 @@ def predicted(path, *arguments):
 
 
 def compare(path):
-    """(what the original is read as, what its conversion is read as, ratio of the predictions), or None where it is not read or not converted."""
+    """(figures of the original, figures of its conversion, ratio of the predictions), or None if it is not read or not
+    converted."""
     seen = run("inspect", path, "--format", "json")
     before = figures(seen)
     with tempfile.TemporaryDirectory() as directory:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""CoreML: neural networks and ML programs: which share is read, shapes against those that programs declare, operators against Netron's and the
-converter's, multiply-adds against the framework's.
+"""CoreML neural networks and ML programs: the share that is read, shapes against those that programs declare, operators
+against Netron and the converter, multiply-adds against the framework.
 
     coreml.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -20,12 +20,12 @@ SAME = {
     "MatMul": ("matmul", "linear", "innerProduct", "batchedMatmul"),
 }
 
-# The oracle's parameters are those of the PyTorch module. Files have fewer: batch norms are folded, the two biases of recurrent layers are one, and
-# in programs equal constants (all are zero) are one. The files with random weights are left: of 24 positions of 16 features 12 are kept; one of the
-# biases of 48 is gone; the program holds initial states of 12 and 12.
+# The reference counts the PyTorch module's parameters. Files have fewer: batch norms are folded, the two biases of
+# recurrent layers are merged, and equal constants of programs (all zero) are merged. Files with random weights remain:
+# 12 of 24 positions of 16 features are kept; one bias of 48 is gone; the program holds initial states of 12 and 12.
 PARAMS = {"tiny_bert": 5968 - 12 * 16, "tiny_lstm.ct9.0.mlmodel": 1095 - 48, "tiny_lstm.ct9.0.mlpackage": 1095 - 48 + 24}
 
-# Netron counts the operators of a loop's body apart.
+# Netron counts the operators of a loop's body separately.
 NOT_COUNTED = ("adamsro",)
 
 

@@ -1,4 +1,4 @@
-"""What the comparisons with the corpus share: where it is, running sooth over many files, telling the results."""
+"""Shared by the comparisons with the corpus: its place, running sooth over many files, reporting results."""
 import concurrent.futures
 import gzip
 import json
@@ -12,12 +12,12 @@ SHARED = pathlib.Path(os.environ.get("SOOTH_SHARED", TOP.parent / "shared"))
 MODELS = SHARED / "models"
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build"))
 PROGRAM = str(BUILD / "sooth")
-SANITIZED = "fsanitize" in (BUILD / "flags").read_text()  # such a build takes many times as long
+SANITIZED = "fsanitize" in (BUILD / "flags").read_text()  # sanitizer builds take many times as long
 TIMEOUT_S = 60
 
 
 def require(*paths):
-    """Ends the script as one skipped test where the corpus is not there."""
+    """Ends the script as one skipped test if the corpus is missing."""
     for path in paths:
         if not (SHARED / path).exists():
             print(f"1..1\nok 1 - {pathlib.Path(sys.argv[0]).stem} # SKIP ../shared/{path} is not there")
@@ -50,13 +50,14 @@ class Inspection:
 
 
 def parallel(function, items):
-    """Results in the order of the items, over as many processes as there are cores."""
+    """Results in the order of the items, computed on all cores."""
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(function, items, chunksize=8)
 
 
 class Report:
-    """TAP on standard output, lines for people ("#:") shown by tests/run.py, details in a file under build/."""
+    """Writes TAP to standard output, with lines for people ("#:") that tests/run.py shows, and details to a file under
+    build/."""
 
     def __init__(self, name):
         self.name = name
@@ -101,8 +102,8 @@ def read_one(path):
 
 
 def check_read(report, name, paths, not_meant, least_percent):
-    """The share of the files that is read; `not_meant` has the ends of names of those that hold no network of the format, with the
-    reason."""
+    """The share of the files that is read. `not_meant` lists endings of names of files without a network of the format,
+    with the reason."""
     refused, crashed, excused = [], [], 0
     for path, (code, message) in zip(paths, parallel(read_one, paths)):
         if code == 0:
@@ -123,7 +124,7 @@ def check_read(report, name, paths, not_meant, least_percent):
 
 
 def read_list(name):
-    """Committed lists of explained differences: TAB-separated fields, '#' begins a comment. [[field…]…]"""
+    """Committed lists of explained differences: TAB-separated fields; '#' starts a comment. [[field…]…]"""
     rows = []
     for line in (TOP / "tests/corpus" / name).read_text().splitlines():
         if line.strip() and not line.startswith("#"):
@@ -134,13 +135,13 @@ def read_list(name):
 # ---- formats whose files declare the shapes of their tensors ------------------------------------------------------------
 
 def files_under(directories, endings_left_out=()):
-    """Every file of the corpus in those directories, but side files."""
+    """Every corpus file in those directories, except side files."""
     return [path for directory in directories for path in sorted((MODELS / directory).rglob("*"))
             if path.is_file() and not path.name.endswith(tuple(endings_left_out))]
 
 
 def inspect_raw(task):
-    """(code, message, JSON without values) of one file as it stands in the file: no layer is recovered."""
+    """(code, message, JSON without values) of a file without recovery passes."""
     path, arguments = task
     seen = Inspection(path, "--skip", "all", *arguments)
     return seen.code, seen.message, seen.json and {key: seen.json[key] for key in ("totals", "operators", "unknown_operators")}
@@ -153,7 +154,7 @@ def inspect_totals(task):
 
 
 class Format:
-    """The checks that are the same for Paddle, OpenVINO and CoreML."""
+    """The checks shared by Paddle, OpenVINO and CoreML."""
 
     def __init__(self, report, name, paths, arguments=lambda path: (), only=""):
         self.report, self.name, self.only = report, name, only
@@ -166,7 +167,7 @@ class Format:
         return str(path.relative_to(MODELS))
 
     def check_read(self, share, explained=None):
-        """`explained`: part of a name → why it is refused."""
+        """`explained`: part of a name → reason for the refusal."""
         refused, crashed, excused = [], [], 0
         for path, (code, message, _) in self.seen.items():
             if code == 0:
@@ -187,7 +188,7 @@ class Format:
         self.report.check(len(refused) + excused <= (1 - share) * count, f"{self.name}: at least {share:.0%} of the files are read", refused)
 
     def check_declared(self, share):
-        """What the rules compute beside what the files declare."""
+        """Inferred shapes against the files' declarations."""
         tool = BUILD / "tests/tools/declared"
         done = subprocess.run([str(tool), *map(str, self.paths)], capture_output=True, text=True, timeout=600)
         exact = unknown = wrong = 0
@@ -206,8 +207,8 @@ class Format:
                           done.stderr.splitlines())
 
     def check_counts(self, same, explained=(), comparable=lambda line: True):
-        """`same`: operator of ours → those of the format that become one of it each (of two, if named twice). Counts as Netron and the
-        producers have them, of the lines that are `comparable`."""
+        """`same`: our operator → the format's operators that become one of it each (or two, if listed twice). Compares
+        counts with Netron and the exporters, for `comparable` lines."""
         lines = {line["file"]: line for line in read_lines("models/oracle/netron.jsonl.gz")}
         lines.update({"made/" + line["file"]: line for line in read_lines("models/oracle/made.jsonl.gz")})
         truth = {file: line["ops"] for file, line in lines.items() if line.get("ops") and comparable(line)}
@@ -232,7 +233,7 @@ class Format:
         self.report.check(len(different) <= 0.02 * compared, f"{self.name}: as many operators of each kind as the oracle counts", different)
 
     def check_totals(self, explained=None, params_of=None):
-        """`params_of`: what the oracle says of parameters, given its line and ours; None: not comparable."""
+        """`params_of`: the reference's parameter count, given its line and ours; None: not comparable."""
         lines = {"made/" + line["file"]: line for line in read_lines("models/oracle/made.jsonl.gz") if line.get("macs")}
         paths = [path for path in self.paths if self.relative(path) in lines]
         totals = dict(zip(paths, parallel(inspect_totals, [(path, self.arguments(path)) for path in paths])))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Power and energy against what was measured, on rows that fits did not see.
+"""Power and energy against measurements, on rows that the fits did not see.
 
-`sooth learn --energy` fits the coefficients anew, each time without a part of the rows, and prints how far off each fit is on that part:
-shapes (an operator's shape; a network with its batch), networks at any batch, GPUs, sources, sources and GPUs. What is scored is power, with the measured time, and energy,
-with the time that Sooth predicts. doc/energy.md says what the sources are. Then the coefficients that ship: the power of whole systems in
-MLPerf's rows, less what their hosts are taken to draw.
+`sooth learn --energy` fits the coefficients anew, each time without a part of the rows, and prints the error of each
+fit on that part: shapes (an operator's shape; a network with its batch), networks at any batch, GPUs, sources, sources
+and GPUs. Scored are power, with the measured time, and energy, with the predicted time. doc/energy.md describes the
+sources. Then the shipped coefficients: the power of whole systems in MLPerf's rows, minus the estimated power of their
+hosts.
 """
 import collections
 import csv
@@ -20,12 +21,13 @@ import corpus
 sys.path.insert(0, str(corpus.TOP / "tests" / "tools"))
 import onnxtext  # noqa: E402
 
-# Percent, mean error of power: source, what is kept apart, at most. Goals that are not reached have the figure that is held, and the goal.
+# Mean error of power in percent: source, what is held out, maximum. Goals not reached list the figure that is held, and
+# the goal.
 GOALS = (
     ("zeus", "shape", 10, 10), ("zeus", "network", 10, 10), ("generation", "network", 15, 15),
     ("mlenergy-diffusion", "network", 15, 15), ("mlenergy-llm", "network", 15, 15), ("aiconfigurator", "shape", 8, 8),
 )
-# Watts of the host after the loss in the power supply (8 %), by the beginning of the platform's name: general knowledge of such systems.
+# Power of the host in watts after the power supply's loss (8 %), by prefix of the platform's name: general knowledge.
 SUPPLY = 0.92
 HOSTS = (("DGX-H100", 1400), ("DGX-A100", 1000), ("XE8545", 500), ("XR5610", 250), ("XR12", 200), ("XR4520c", 110),
          ("amd_zen4_workstation", 150), ("", 400))
@@ -33,7 +35,8 @@ MLPERF_GPUS = {"NVIDIA A100-PCIe-80GB": "a100-pcie-80gb", "NVIDIA A100-SXM-80GB"
                "NVIDIA A100-SXM-80GB CTS": "a100-sxm4-80gb", "NVIDIA H100-PCIe-80GB": "h100-pcie-80gb",
                "NVIDIA H100-SXM-80GB": "h100-sxm5-80gb", "NVIDIA A30": "a30", "NVIDIA A2": "a2", "NVIDIA L4": "l4",
                "NVIDIA GeForce RTX 4090 (Ada Lovelace)": "rtx-4090"}
-# Graphs and batch. RetinaNet is its backbone (ResNeXt-50) at the size of its images, and the pyramid and heads that follow it (heads.onnx).
+# Graphs and batch. RetinaNet is its backbone (ResNeXt-50) at its image size, plus the feature pyramid and heads
+# (heads.onnx).
 MLPERF_GRAPHS = {"resnet50": (("zoo:resnet50",), 128), "retinanet": (("zoo:resnet?depth=50&groups=32&width=4&image=800", "heads.onnx"), 8)}
 
 
@@ -42,7 +45,7 @@ def run(*arguments):
 
 
 def fitted(report, folder):
-    """The figures of `sooth learn --energy`: (source, kept apart, soundly measured) to a row of its table."""
+    """The figures of `sooth learn --energy`: (source, held out, soundly measured) to a row of its table."""
     made = run(corpus.TOP / "tools" / "energy_rows.py", "--shared", corpus.SHARED, "-o", folder)
     report.check(made.returncode == 0, "measured tables become rows", [made.stderr])
     operators = corpus.SHARED / "measured" / "operators"
@@ -59,7 +62,7 @@ def fitted(report, folder):
 
 
 def combined(folder):
-    """Both tables of ML.ENERGY together, networks kept apart: percent."""
+    """Both ML.ENERGY tables together, networks held out: percent."""
     errors = []
     with open(folder / "apart.csv", newline="") as file:
         for row in csv.DictReader(file):
@@ -69,8 +72,8 @@ def combined(folder):
 
 
 def energy_by_gpus(report, folder):
-    """Energy where the time is predicted too, networks kept apart: rows of one GPU beside those of several, which Sooth takes for one that does all
-    of the work. Returns the former's percent by source."""
+    """Energy with predicted time, networks held out: rows of one GPU, and rows of several, which Sooth treats as one
+    that does all the work. Returns the percent of the former by source."""
     gpus = collections.defaultdict(list)
     for path in sorted(folder.glob("mlenergy-*.csv")):
         with open(path, newline="") as file:
@@ -94,7 +97,8 @@ def energy_by_gpus(report, folder):
 
 
 def retinanet_heads(path):
-    """The pyramid over three stages of the backbone, two levels beyond it, and the heads of 264 classes and nine boxes on all five."""
+    """The feature pyramid over three backbone stages, two further levels, and heads for 264 classes and nine boxes on
+    all five."""
     lines, count = ["input c3 float32[N,512,100,100]", "input c4 float32[N,1024,50,50]", "input c5 float32[N,2048,25,25]"], 0
 
     def conv(x, inputs, outputs, size=3, stride=1, relu=False):
@@ -122,7 +126,7 @@ def retinanet_heads(path):
 
 
 def system_power(gpu, graphs, batch, folder):
-    """Watts of one GPU that runs the graphs one after the other, with the wider of their intervals."""
+    """Power in watts of one GPU that runs the graphs in sequence, with the wider of their intervals."""
     joules = seconds = wide = 0
     for graph in graphs:
         asked = run(corpus.PROGRAM, "predict", graph if ":" in graph else folder / graph, "--gpu", gpu, "--batch", batch, "--runtime",
@@ -149,7 +153,7 @@ def systems(report, folder):
         host = next(watts for prefix, watts in HOSTS if r["platform"].startswith(prefix))
         gpus = int(r["accelerators_per_node"]) * int(r["nodes"])
         measured = (float(r["power"]) * SUPPLY - host * int(r["nodes"])) / gpus
-        if measured > 1.2 * power["limit"]:  # the board cannot draw it: the rest is another system's
+        if measured > 1.2 * power["limit"]:  # more than the board can draw: another part of the system
             report.say(f"left out: {r['platform']}: {float(r['power']):.0f} W, which {gpus} {gpu} and a host of {host} W cannot draw")
             continue
         inside.append(power["low"] <= measured <= power["high"])
@@ -158,7 +162,7 @@ def systems(report, folder):
     for line, ok in zip(lines, inside):
         report.say(("in      " if ok else "outside ") + line)
     report.say(f"MLPerf systems: {sum(inside)} of {len(inside)} rows within the interval")
-    # Most are MaxQ systems, which run under caps that are not told; the others are one workstation.
+    # Most are MaxQ systems, which run under unknown power caps; the others are one workstation.
     report.check(sum(inside) >= 0.7 * len(inside), f"MLPerf systems: {sum(inside)} of {len(inside)} in the interval, at least 70 %",
                  [line for line, ok in zip(lines, inside) if not ok])
 
@@ -180,12 +184,13 @@ def main():
     report.check(both <= 15, f"ML.ENERGY, both tables, networks kept apart: power {both:.1f} % off, at most 15 %", [])
     for source, most in (("mlenergy-llm", 25), ("mlenergy-diffusion", 55)):
         report.check(one[source] <= most, f"{source}, one GPU: energy {one[source]:.0f} % off where the time is predicted too, at most {most} %", [])
-    for apart in ("source", "both"):  # the interval is that of the other sources
+    for apart in ("source", "both"):  # the interval comes from the other sources
         within = [row[4] for key, row in figures.items() if key[1] == apart]
         mean = sum(within) / max(len(within), 1)
         report.check(mean >= 82, f"{apart} kept apart: {mean:.0f} % of the rows of a source within the interval of the others, at least 82 %", [])
     for key, row in figures.items():
-        # Loose on purpose, most of it is software that was never measured: no kernel may take a thousand times too long.
+        # Loose on purpose, because most of this software was never measured: no kernel may take a thousand times too
+        # long.
         if key[1] == "network" and key[2]:
             report.check(row[6] <= 75, f"{key[0]}: energy {row[6]:.0f} % off where the time is predicted too, at most 75 %", [])
             report.check(row[4] >= 75, f"{key[0]}: {row[4]:.0f} % of the rows within the interval, at least 75 %", [])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`sooth eval` over all measured networks and a sample of the measured operators.
 
-Every figure that it prints is computed again here, from the table of predictions that it writes. Rows that it skips must be those that
-nothing can be said about: processors, operators without a program, tables of networks between GPUs.
+Recomputes every printed figure from the table of predictions. Skipped rows must be those without an answer: CPUs,
+operators without a program, networks distributed over GPUs.
 """
 import collections
 import csv
@@ -17,11 +17,11 @@ import time
 import corpus
 
 FIGURES = ("n", "mape", "median", "p90", "within5", "within10", "spearman", "coverage90", "width90")
-# Reasons that the tables give themselves. The batch of one network is inside its graph.
+# Reasons given by the tables themselves. The batch of one network is inside its graph.
 EXPECTED = re.compile(r"there is no file of a GPU called '(cpu|NV M40|NV TitanX|AMD MI25|AMD VegaFE)|the batch is fixed at 1 inside the graph|"
                       r"no program is known for the operator|there is no precision '(nvfp4|fp16_storage_fp32math)'|"
                       r"it is too short for its source's timer|channels last in three dimensions|no latency was measured")
-SLOWEST_S = 120 if not corpus.SANITIZED else 600  # for all networks, on a machine that others use too
+SLOWEST_S = 120 if not corpus.SANITIZED else 600  # for all networks, on a shared machine
 
 
 def evaluate(path, predictions, *arguments):
@@ -70,7 +70,7 @@ def figures(rows):
 
 
 def differences(name, told, rows):
-    """Predictions are written with nine digits: a row at the edge may be within 5 % or not."""
+    """Predictions are written with nine digits, so a row at the edge may or may not be within 5 %."""
     computed = figures(rows)
     for figure in FIGURES:
         a, b = told[figure], computed[figure]
@@ -122,14 +122,14 @@ def main():
     corpus.require("labels/timm.csv.gz", "measured/operators/neusight_linear.csv.gz")
     report = corpus.Report("eval")
     began = time.monotonic()
-    # Rows that the weights were trained on: this fails if lowering or features change without a new training (doc/accuracy.md has
-    # figures of rows that were kept apart).
+    # Rows that the weights were trained on: this fails if lowering or features change without a new training
+    # (doc/accuracy.md has the figures of held-out rows).
     for name, most_mape in (("timm", 1.5), ("torchvision", 15)):
         check(report, corpus.SHARED / f"labels/{name}.csv.gz", True, most_mape=most_mape)
     spent = time.monotonic() - began
     report.check(spent < SLOWEST_S, f"all networks within {SLOWEST_S} s", [f"{spent:.0f} s"])
     for path in sorted((corpus.SHARED / "measured/operators").glob("*.csv.gz")):
-        if not re.search("nccl|network|rnn", path.name):  # nothing in them runs on one GPU, or has a program
+        if not re.search("nccl|network|rnn", path.name):  # nothing in them runs on one GPU or has a program
             check(report, path, False, "--sample", "3" if path.stat().st_size > 1 << 20 else "30")
     report.end()
 

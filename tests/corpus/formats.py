@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""One network in every format that has it: the same parameters, multiply-adds, kernels and, nearly, predictions.
+"""One network in every format that has it: the same parameters, multiply-adds and kernels, and nearly the same
+predictions.
 
     formats.py              checks, and compares the table with the one in doc/formats.md
     formats.py --write      writes the table into doc/formats.md
     formats.py --files      prints a line for each file
 
-The setting is one in which it does not matter how a file is written: an inference engine (which folds batch norms, and runs bias, activation
-and attention inside the products), half precision, images with the channels last, batch 8. Parameters and MACs are of batch 1.
+The setting hides how a file is written: an inference engine (which folds batch norms, and runs bias, activation and
+attention inside the products), half precision, channels last, batch 8. Parameters and MACs are for batch 1.
 """
 import collections
 import json
@@ -23,19 +24,19 @@ SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime",
 NETWORKS = {"resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "vgg16": "VGG-16", "bert_base": "BERT-base, 128 tokens"}
 DIRECTORIES = ("pt2", "torchscript", "onnx", "stablehlo", "jax-export", "hlo", "paddle", "savedmodel", "graphdef", "keras", "tflite",
                "openvino", "coreml", "mxnet", "ncnn", "pnnx")
-# Other numbers than float32, gradients.
+# Types other than float32, gradients.
 OTHERS = (".int8.", ".float16.", ".dynamic.", ".grad.", ".bf16.")
-PARAMETERS, MACS = 0.005, 0.005  # at most so far apart
-LATENCY = 0.02  # predictions, also of files with kernels of their own
+PARAMETERS, MACS = 0.005, 0.005  # largest relative difference
+LATENCY = 0.02  # for predictions, also of files with kernels of their own
 
-# Whose parameters cannot be the same, and why. They do not count for the parameters, but for MACs and predictions as all others do.
+# Files whose parameters differ for a reason. They count for MACs and predictions like all others.
 MERGED = "Freezing or converting merges constants of equal contents, and all weights of these files are zero"
 ZERO_BIAS = "The weights of these files are zero, and their converters left out biases that are zero"
 EXPLAINED = ((".frozen.", MERGED), (".mobile.", MERGED), (".optimized.", MERGED), (".dynamo.opset18.", ZERO_BIAS), ("coreml/", MERGED), ("openvino/", ZERO_BIAS),
              ("tflite/", ZERO_BIAS))
-# Another network than it is called.
+# Networks whose name is misleading.
 NOT_THE_SAME = {"openvino/bert_base": "queries, keys and values are one product: all weights of the file were zero when it was converted"}
-# Who has kernels of his own, and which.
+# Files with additional kernels, and which.
 SOFTMAX = "Keras's networks end with a softmax"
 POOL = "No pool that keeps a map of 7 × 7 as it is"
 NEGATIVE_IDS, POSITIONS = "TensorFlow moves negative indices of embeddings to the end first, and positions are an input", "Positions are an input, and there is no mask"
@@ -59,7 +60,7 @@ def run(*arguments):
 
 
 def shapes_for(seen, line, batch):
-    """Inputs that the file leaves open, as they were when it was made."""
+    """Sizes of the inputs that the file leaves open, as when it was made."""
     given = []
     for value, (_, *dims) in zip(seen["inputs"], line["inputs"].values()):
         if not value["shape"] or None in value["shape"] or any(isinstance(dim, str) for dim in value["shape"][1:]):
@@ -83,7 +84,7 @@ def measure(task):
 
 
 def files():
-    """(path, oracle line) of all that are meant."""
+    """(path, reference line) of all files to compare."""
     for line in corpus.read_lines("models/oracle/made.jsonl.gz"):
         directory = line["file"].split("/")[0]
         if line["network"] not in NETWORKS or directory not in DIRECTORIES or not line.get("macs") or ".dyn." in line["file"] or \

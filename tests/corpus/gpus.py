@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The GPUs that ship against a table of data-sheet figures, and the names of all measured rows.
+"""The shipped GPUs against a table of data-sheet figures, and the GPU names of all measured rows.
 
-Every figure of the table must be that of the GPU's file; peaks and bandwidths must follow from the file's own numbers (multiprocessors x
-clock x rate, bus width x data rate) within 2 %. What differs is listed in gpus.txt with both numbers and the reason.
-Every GPU of the labels and of the measurements must be found by its name there; those that have no file are listed as well.
+Every figure of the table must equal that of the GPU's file; peaks and bandwidths must follow from the file's own
+numbers (multiprocessors x clock x rate, bus width x data rate) within 2 %. Differences are listed in gpus.txt with both
+numbers and the reason. Every GPU of the labels and measurements must be found by its name there; those without a file
+are listed as well.
 """
 import csv
 import gzip
@@ -18,7 +19,7 @@ SAME = {"sm_or_cu": "sms", "base_mhz": "base_mhz", "boost_mhz": "boost_mhz", "me
         "l2_mb": "l2_mib", "shared_mem_per_sm_kib": "shared_kib_per_sm", "tdp_w": "tdp_w"}
 PEAKS = {"fp32_tflops": "fp32", "fp64_tflops": "fp64", "fp16_tensor_dense_tflops": "fp16", "tf32_tensor_dense_tflops": "tf32",
          "int8_tensor_dense_tops": "int8"}
-# Of a board of two devices the table has the whole board.
+# For a board with two devices the table has the whole board.
 PER_BOARD = {"sm_or_cu", "memory_gb", "bandwidth_gb_s", "l2_mb", "tdp_w", *PEAKS}
 COLUMNS = ("gpu", "device", "accelerator")
 
@@ -34,13 +35,13 @@ def gpu(name):
 
 
 def figures(row, found):
-    """(what, the table's number, the file's) for everything that the table has."""
+    """(what, the table's number, the file's) for every figure of the table."""
     for column, field in SAME.items():
         yield column, row[column], found[field]
     if row["max_warps_per_sm"]:
         yield "max_warps_per_sm", row["max_warps_per_sm"], found["threads_per_sm"] / found["warp"]
     for column, precision in PEAKS.items():
-        # fp32 and fp64 are those of the cores; matrix units of AMD compute fp32 too, faster.
+        # fp32 and fp64 are those of the cores; AMD's matrix units also compute fp32, faster.
         peak = found[f"{precision}_per_clock"] * found["sms"] * found["boost_mhz"] / 1e6 if precision in ("fp32", "fp64") else \
             found["peak_tflops"][precision]
         yield column, row[column], peak
@@ -74,7 +75,7 @@ def check_figures(report, explained):
 
 
 def plain(name):
-    """Remarks in parentheses and partitions are no part of a name."""
+    """Removes remarks in parentheses and partitions from a name."""
     return re.sub(r"\s*\(.*", "", name)
 
 

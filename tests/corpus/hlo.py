@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""XLA's programs: StableHLO as text and bytecode, jax.export, HLO as text and protobuf.
+"""XLA programs: StableHLO as text and bytecode, jax.export, HLO as text and protobuf.
 
-Which share of the files is read; the types that the files state for inner values against those that the rules compute; parameters and
-multiply-adds against JAX's own.
+The share of the files that is read; inferred types of inner values against the files' own; parameters and multiply-adds
+against JAX's own.
 
     hlo.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -46,7 +46,8 @@ def check_made(report, only):
         if totals is None:
             different.append(f"{line['file']}: {message}")
             continue
-        # Products with the zeros that a transposed convolution inserts are none. Gradients hold what nobody reads: XLA drops it.
+        # Products with the zeros that a transposed convolution inserts do not count. XLA drops unread parts of
+        # gradients.
         macs = line["macs"] - line.get("macs_by_op", {}).get("of_which_multiplied_by_inserted_zeros", 0)
         slack = 0.001 if ".grad." in line["file"] else 0
         same_macs += abs(totals["macs"] - macs) <= slack * macs

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The labels that tools/labels.py makes: every network of a sample is built, bound and lowered as its rows ask for, without an operator
-that is not known; and every GPU has a file.
+"""The labels of tools/labels.py: a sample of networks is built, bound and lowered as the rows ask, without unknown
+operators, and every GPU has a file.
 
-The second part compares language models of the zoo with what a tracer saw in the real ones: for each traced run the operators with the
-number of elements that they give. Views, scalars and copies are left out: the tracer does not see copies inside of products.
+The second part compares the zoo's language models with traces of the real ones: for each traced run the operators with
+their output elements. Views, scalars and copies are left out, because the tracer does not see copies inside products.
 """
 import collections
 import csv
@@ -19,11 +19,11 @@ import corpus
 
 TOOL = str(corpus.BUILD / "tests/tools/lower")
 VIEW, UNKNOWN = 2, 8
-ARCHITECTURES = 12  # of each search space
+ARCHITECTURES = 12  # for each search space
 
 
 def lowered(arguments):
-    """Kernels of a network, or why there are none."""
+    """Kernels of a network, or the reason for none."""
     done = subprocess.run([TOOL, "--json", *arguments], capture_output=True, text=True, timeout=corpus.TIMEOUT_S)
     if done.returncode:
         return done.stderr.strip()
@@ -55,7 +55,7 @@ def check_labels(report, folder):
             if not float(row["latency_ms"]) > 0:
                 strange.add(f"{path.name}: latency {row['latency_ms']}")
             graph = row["graph"] if row["graph"].startswith("zoo:") else str((folder / row["graph"]).resolve())
-            if row["mode"] != "train":  # the gradients of every operator are lowering's own business
+            if row["mode"] != "train":  # gradients of the operators are up to lowering
                 queries.add((row["precision"], row["layout"], row["batch"], f"mode={row['mode']}", f"runtime={row['runtime']}", graph))
     report.check(not strange, "every row has a GPU and a latency", sorted(strange))
     queries = sorted(queries)
@@ -65,7 +65,7 @@ def check_labels(report, folder):
 
 # ---- language models -------------------------------------------------------------------------------------------------
 
-# Functions and methods of the trace, and modules by the ends of their names, as operators of ATen.
+# Functions, methods and modules (by the ends of their names) of the trace, as ATen operators.
 FUNCTIONS = {"add": "add", "mul": "mul", "truediv": "div", "softmax": "_softmax", "matmul": "bmm", "bmm": "bmm", "addmm": "product",
              "gelu": "gelu", "tanh": "tanh", "pow": "pow", "where": "where",
              "masked_fill": "where", "max": "maximum", "embedding": "index"}
@@ -98,7 +98,7 @@ def of_trace(rows):
 
 
 def of_zoo(graph, batch):
-    """The same of the zoo's network; what a tracer would not see or calls otherwise is left out."""
+    """The same for the zoo's network, without what a tracer does not see or names differently."""
     kernels = lowered(["fp32", "nchw", str(batch), graph])
     compared = set(FUNCTIONS.values()) | {op for _, op in MODULES if op}
     counted = collections.Counter()
@@ -119,7 +119,7 @@ def check_language(report, folder):
             runs[row["model"], row["batch"], row["mode"]].append(row)
     faults = []
     for (model, batch, mode), rows in sorted(runs.items()):
-        infer, train = graphs[model, "infer"], graphs.get((model, "train-forward"))  # some networks' training runs are left out
+        infer, train = graphs[model, "infer"], graphs.get((model, "train-forward"))  # the training runs of some networks are left out
         graph = train if train and mode != "inf" else infer
         want, got = of_trace(rows), of_zoo(re.sub(r"layers=\d+", "layers=1", graph), batch)
         for op in sorted(set(want) | set(got)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Language models without a graph file: configurations, GGUF, safetensors: which share is read, parameters and multiply-adds against those that
-Transformers count, tensors of GGUF files against the graph that was built.
+"""Language models without a graph file: configurations, GGUF, safetensors: the share that is read, parameters and
+multiply-adds against Transformers' counts, tensors of GGUF files against the graph.
 
     language.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -10,7 +10,7 @@ import sys
 
 import corpus
 
-# What is not in the graph, or not what the class has.
+# Parts that are not in the graph, or differ from the class.
 REFUSED = {
     "sam_vit_b": "windows and relative positions: export it",
 }
@@ -127,7 +127,7 @@ def check_gguf(report, only):
 
 
 def check_gguf_memory(report, paths, lines):
-    """In an engine the weights take what they take in the file; zeros for biases that layers lack are less than a thousandth more."""
+    """In an engine the weights have their size in the file; zeros for missing biases add less than a thousandth."""
     wrong = []
     for path in paths:
         line = lines[str(path.relative_to(corpus.MODELS))]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Formats that list layers and leave the shapes of the weights to be worked out: Darknet, Caffe, MXNet, ncnn and pnnx.
+"""Formats that list layers without the shapes of weights: Darknet, Caffe, MXNet, ncnn and pnnx.
 
-Which share of the files is read; shapes of Darknet's layers and those that ncnn's tools note; layers by type against Netron; parameters, multiply-adds
-and shapes against the framework's own.
+The share of the files that is read; shapes of Darknet's layers and those noted by ncnn's tools; layers by type against
+Netron; parameters, multiply-adds and shapes against the framework's own.
 
     layer_formats.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -17,7 +17,7 @@ import corpus
 FORMATS = {"darknet": (("darknet",), 98), "caffe": (("caffe",), 98), "mxnet": (("mxnet", "made/mxnet"), 90),
            "ncnn": (("ncnn", "made/ncnn", "made/pnnx"), 90)}
 
-# No network.
+# Files without a network.
 NOT_MEANT = {}
 
 
@@ -36,14 +36,14 @@ def slim(path):
 
 
 def check_darknet_shapes(report, only):
-    """The oracle has width, height, channels, or the number of elements alone. It counts the channels of [yolo] for all anchors, where
-    the layer has those of its mask."""
+    """The reference has width, height, channels, or only the number of elements. It counts the channels of [yolo] for
+    all anchors; the layer has those of its mask."""
     lines = [line for line in corpus.read_lines("models/oracle/darknet_shapes.jsonl.gz") if only in line["file"]]
     exact, total, different = 0, 0, []
     for line, seen in zip(lines, corpus.parallel(slim, [corpus.MODELS / line["file"] for line in lines])):
         for name, text in line["shapes_hwc"].items():
             truth = [int(n) for n in re.findall(r"\d+", text.partition("[")[2])]
-            if not truth:  # not known to the oracle either
+            if not truth:  # unknown to the reference too
                 continue
             shape = seen and seen[0].get(name)
             total += 1
@@ -62,7 +62,8 @@ def check_darknet_shapes(report, only):
     report.check(share >= 98, "darknet: at least 98 % of the shapes are exact", different)
 
 
-# What a layer of the file must have become, where that is one operator. Several types may become the same one; a type with
+# The operator that a layer of the file must become, if it is one operator. Several types may become the same one; a
+# type with
 # "|" becomes one of several operators.
 MEANING = {
     "darknet": {"convolutional": "Conv", "connected": "Gemm", "maxpool": "MaxPool", "upsample": "Resize", "route": "Concat|Identity|Slice",
@@ -84,7 +85,7 @@ MEANING["ncnn"] = {"Convolution": "Conv", "ConvolutionDepthWise": "Conv", "Decon
 
 
 def by_type(name, seen):
-    """Layers of each type, for a format whose layers are called by their types."""
+    """Number of layers of each type, for a format that names layers by their types."""
     own = collections.Counter()
     for layer, operators in seen.items():
         kind = re.sub(r"_\d+(/.*)?$", "", layer)
@@ -95,7 +96,7 @@ def by_type(name, seen):
 
 
 def by_meaning(name, operators):
-    """Operators that layers of one type mean, for a format whose layers have names of their own."""
+    """Operators that layers of one type become, for a format whose layers have their own names."""
     meant = collections.Counter()
     for kind, count in operators.items():
         if kind in MEANING[name]:
@@ -104,7 +105,7 @@ def by_meaning(name, operators):
 
 
 def check_layers(report, only):
-    """As many layers of each type as Netron counts, and each with the operator that it means. Netron shows both phases of a Caffe
+    """As many layers of each type as Netron counts, each with its operator. Netron shows both phases of a Caffe
     network."""
     lines = [line for line in corpus.read_lines("models/oracle/netron.jsonl.gz")
              if line["file"].split("/")[0] in FORMATS and only in line["file"] and line["graphs"] == 1]
@@ -136,7 +137,7 @@ def check_layers(report, only):
 
 
 def check_hints(report, only):
-    """The shapes of their outputs that ncnn's tools note in the layers' lines: dimensions, width, height, channels."""
+    """Output shapes noted by ncnn's tools in the layers' lines: dimensions, width, height, channels."""
     exact, total, different = 0, 0, []
     paths = [path for path in corpus.files_of(("ncnn",)) if only in str(path)]
     for path, seen in zip(paths, corpus.parallel(slim, paths)):
@@ -165,7 +166,7 @@ def check_hints(report, only):
 
 
 def check_made(report, only):
-    """Parameters, multiply-adds and every shape as the framework inferred them."""
+    """Parameters, multiply-adds and every shape as inferred by the framework."""
     lines = [line for line in corpus.read_lines("models/oracle/made.jsonl.gz")
              if line["file"].split("/")[0] in ("mxnet", "ncnn", "pnnx") and only in line["file"]]
     exact = total = same = 0
@@ -176,7 +177,7 @@ def check_made(report, only):
             different.append(f"{line['file']}: {seen.message}")
             continue
         totals, shapes = seen.json["totals"], {value["name"]: value["shape"] for value in seen.json["values"]}
-        # pnnx folds batch norms into convolutions: a bias stands for scale and bias.
+        # pnnx folds batch norms into convolutions: a bias replaces scale and bias.
         slack = 0 if line["format"] == "mxnet" else 0.01 * line["params"]
         good = totals["macs"] == line["macs"] and abs(totals["params"] - line["params"]) <= slack
         same += good

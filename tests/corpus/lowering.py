@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Lowering to eager PyTorch: the operators that we launch against those of real traces.
 
-For each network with a trace: the multiset of launched operators, each with the shape and type of its first output,
-casts and copies included. Views and allocations launch nothing and are left out, and so is what runs on the host. In
-place or not is the same operator (the file does not say which). The thresholds are what is reached: it may get better,
-not worse.
-A second figure asks for more: all inputs of each operator, with shapes, types and strides, and the strides of the
-output. Kernels are timed by these.
-Training is compared in the same way, loss, gradients and update included. Files do not say what is dropped at random
-(dropout, whole branches): those networks cannot be equal, and the others are counted by themselves too. A third of the
-architectures is set aside: their differences are not printed.
+Compares for each traced network the multiset of launched operators, each with the shape and type of its first output,
+including casts and copies. Views, allocations and host operators are left out. In-place and out-of-place variants count
+as one operator, because the file does not distinguish them. The thresholds are the figures reached: they may improve,
+not get worse. A second, stricter figure compares all inputs of each operator, with shapes, types and strides, and the
+output's strides; kernels are timed by these. Training is compared in the same way, including loss, gradients and
+update. Files do not record random drops (dropout, whole branches): those networks cannot be equal, so the others are
+also counted separately. A third of the architectures is set aside: their differences are not printed.
 
     lowering.py [PART OF A NETWORK'S NAME [PART OF A SET'S]]       prints the differences of those networks
 """
@@ -27,8 +25,8 @@ DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f6
           "uint8": "u8", "bool": "b1"}
 BITS = {"f32": 32, "f16": 16, "bf16": 16, "f64": 64, "i64": 64, "i32": 32, "u8": 8, "b1": 8}
 
-# (name, trace, filter, options of the tool, and in per cent what is reached at least: networks that are equal, operators
-# by bytes and by count, networks that are equal in all inputs and strides)
+# (name, trace, filter, tool options, and the minimum percentages: equal networks, operators by bytes and by count,
+# networks that are equal in all inputs and strides)
 SETS = [
     ("timm, autocast, nhwc", "timm_infer", {}, ["amp-fp16", "nhwc"], 94, 99.1, 99.4, 93),
     ("torchvision, fp32, nchw", "torchvision", {"mode": "infer", "prec": "fp32"}, ["fp32", "nchw"], 88, 99.8, 96.9, 88),
@@ -59,12 +57,12 @@ def size(shape, dtype):
 
 
 def strided(dtype, shape, strides):
-    """A tensor without what does not matter: the strides of dimensions of size 1."""
+    """A tensor without irrelevant strides: those of dimensions of size 1."""
     return dtype, tuple(shape), tuple(stride for dim, stride in zip(shape, strides) if dim != 1)
 
 
 def strides_of(shape, layout):
-    """In elements, of the trace's "c", "cl" or list."""
+    """Strides in elements, from the trace's "c", "cl" or list."""
     if isinstance(layout, list):
         return layout
     order = list(range(len(shape)))
@@ -78,8 +76,8 @@ def strides_of(shape, layout):
 
 
 def traced(line):
-    """Counter of (operator, type, shape), the bytes that each of them moves in one call, and the counter of operators
-    with all inputs and strides."""
+    """Counter of (operator, type, shape), the bytes that each moves per call, and the counter of operators with all
+    inputs and strides."""
     types = []
 
     def new(code):
@@ -121,7 +119,7 @@ def traced(line):
 
 
 def lowered(path, options, batch):
-    """The same of our program; a message if there is none."""
+    """The same for our program; a message if there is none."""
     try:
         done = subprocess.run([TOOL, "--json", *options[:2], str(batch), *options[2:], str(path)], capture_output=True,
                               timeout=corpus.TIMEOUT_S)
@@ -147,8 +145,8 @@ def lowered(path, options, batch):
 
 
 def settle_updates(found, expected):
-    """Updates run over all parameters at once: as good as equal where their number of elements is within 1 %. Which
-    constants of a file are parameters is not always to be seen."""
+    """Updates run over all parameters at once, so element counts within 1 % count as equal: a file does not always show
+    which constants are parameters."""
     for key in [key for key in found if key[0].startswith("_foreach")]:
         for other in expected:
             if other[0] == key[0] and other != key and abs(other[2][0] - key[2][0]) <= 0.01 * other[2][0]:
@@ -157,7 +155,7 @@ def settle_updates(found, expected):
 
 
 class Tally:
-    """How much of a network's trace is met."""
+    """The share of a network's trace that is matched."""
 
     def __init__(self, found, found_bytes, found_whole, expected, expected_bytes, expected_whole):
         self.whole = found_whole == expected_whole
@@ -182,7 +180,7 @@ def compare(task):
 def graph_file(line):
     if line["src"] == "timm":
         return corpus.MODELS / "timm" / f"{line['n']}{'+reparam' if line.get('rp') else ''}@{line['sz']}.onnx.gz"
-    # Most of torchvision's exports have their batch norms folded into the convolutions: those are other networks.
+    # Most torchvision exports have their batch norms folded into the convolutions: those are different networks.
     has_norms = any(entry[0].endswith("batch_norm") for entry in line["K"])
     return corpus.MODELS / "torchvision" / f"{line['n']}{'_bn' if has_norms else ''}.onnx.gz"
 
@@ -200,7 +198,7 @@ def describe(key):
 
 
 def is_aside(path):
-    """A third of the architectures, whatever their image size: rules were not written by looking at these."""
+    """A third of the architectures, at any image size: no rule was written by looking at these."""
     return int(hashlib.sha256(path.name.split("@")[0].encode()).hexdigest(), 16) % 3 == 0
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Memory that is computed against memory that was counted or measured, part by part and then in sum.
+"""Computed memory against counted or measured memory, part by part and in total.
 
     tests/corpus/memory.py [--all]      a fixed sample of the rows, or every row (some minutes)
 
-Constants of data/memory.txt were fitted on the families of networks for which is_calibration() is true, on random networks whose
-name says so, on bert-base and bert-base-multilingual-cased; figures of sums are those of the others.
+The constants of data/memory.txt were fitted on the network families for which is_calibration() is true, on random
+networks selected by their names, and on bert-base and bert-base-multilingual-cased; the figures of totals are for the
+others.
 """
 import collections
 import csv
@@ -30,7 +31,7 @@ ALL = "--all" in sys.argv
 MIB = 1 << 20
 COLUMNS = ("saved before forward forward_end backward backward_end update update_end allocated reserved weights gradients optimizer "
            "inputs activations workspace").split()
-# timm's benchmark steps down at any error; before PyTorch 1.12 from 1024 to 512 at once.
+# timm's benchmark reduces the batch after any error; before PyTorch 1.12 from 1024 directly to 512.
 LADDER = [2048, 1536, 1024, 768, 512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]
 
 
@@ -47,7 +48,7 @@ def is_calibration_random(name):
 
 
 def sample(rows, count):
-    """Every so-many-th, so that about `count` are left; every one with --all."""
+    """Every n-th item, so that about `count` remain; all with --all."""
     rows = list(rows)
     return rows if ALL or len(rows) <= count else rows[:: len(rows) // count]
 
@@ -65,7 +66,7 @@ def ask_one(arguments):
 
 
 def ask(questions, *flags):
-    """One answer for each question: its figures by name, or None."""
+    """One answer per question: its figures by name, or None."""
     parts = [questions[i:i + 20] for i in range(0, len(questions), 20)]
     answers = []
     for lines in corpus.parallel(ask_one, [(part, flags) for part in parts]):
@@ -113,7 +114,7 @@ def worst(report, title, rows):
 
 
 def traces(report, mode, count):
-    """Live bytes and what autograd keeps, as eager PyTorch's reference counts have them."""
+    """Live bytes and the tensors kept by autograd, as counted by eager PyTorch."""
     rows = []
     every = 1 if ALL else max(1, (1287 if mode == "infer" else 625) // count)
     for i, line in enumerate(corpus.read_lines(f"models/oracle/eager/timm_{mode}.jsonl.gz")):
@@ -138,7 +139,7 @@ def traces(report, mode, count):
              "saved": "kept by autograd", "backward": "live at the peak of the backward pass", "update": "live in the update"}
     for key, of in errors.items():
         report.say(f"{mode}, {names[key]}: {figures(of)}")
-        # What differs is what the exporter removed (MViTv2) and what code holds in variables.
+        # Differences: what the exporter removed (MViTv2), and what code holds in variables.
         report.check(statistics.median(map(abs, of)) <= 0.5, f"{mode}: {names[key]}: median error at most 0.5 %")
         report.check(mean(of) <= 3, f"{mode}: {names[key]}: mean error at most 3 %")
     worst(report, f"trace {mode}", details)
@@ -160,8 +161,8 @@ def allocator(report, count):
 
 
 def least_needs():
-    """By network: what a batch needs at least, by what PyTorch's real allocator allocated in the emulated rows: growth with the batch is
-    a line over what does not grow."""
+    """By network: a lower bound on the memory of a batch, from PyTorch's real allocator in the emulated rows: a line
+    over the batch plus a constant part."""
     lines = collections.defaultdict(list)
     for row in table("measured/memory/emulated_train_a100.csv"):
         full = 80 * 1024 if row["out_of_memory"] else float(row["peak_allocated_mib"] or 0)
@@ -176,8 +177,9 @@ def least_needs():
 
 
 def training_sums(report, count):
-    """nvidia-smi of named networks. Some rows that are told to be sound lie below what the tensors alone need by the emulated rows: failed
-    runs that the labels have not found. They are counted, listed, and left out of the second figure."""
+    """nvidia-smi figures of named networks. Some rows marked as sound are below what the tensors alone need by the
+    emulated rows: failed runs that the labels did not detect. They are counted, listed, and left out of the second
+    figure."""
     least = least_needs()
     rows = sample([row for row in table("labels/memory_timm_a100.csv.gz") if not is_calibration(row["name"])], count)
     answers = ask([question(corpus.SHARED / "labels" / row["graph"], row["batch"]) for row in rows])
@@ -251,7 +253,7 @@ MIG_NETWORKS = {
 
 
 def inference_sums(report, folder):
-    """The framebuffer of slices of an A100, asked as a user asks: sooth predict --queries."""
+    """Framebuffer of A100 slices, asked as a user would: sooth predict --queries."""
     rows = [row for row in table("measured/mig/mig_measured.csv")
             if row["fb_used_mib"] and row["mode"] == "inference" and row["model"] in MIG_NETWORKS]
     asked, answered = os.path.join(folder, "mig.csv"), os.path.join(folder, "mig_answers.csv")
@@ -279,7 +281,7 @@ def inference_sums(report, folder):
 
 
 def predicted(folder, rows):
-    """The MiB that sooth predict computes for rows of (graph, batch, gpu, precision, mode, optimizer, tokens)."""
+    """Memory in MiB from sooth predict for rows of (graph, batch, gpu, precision, mode, optimizer, tokens)."""
     asked, answered = os.path.join(folder, "zoo.csv"), os.path.join(folder, "zoo_answers.csv")
     with open(asked, "w", newline="") as file:
         out = csv.writer(file)
@@ -302,7 +304,8 @@ def predicted_language_model(folder, graph, batch, length):
 
 
 def language_model(folder, name):
-    """The path of a config.json with these sizes, as Hugging Face publishes them: language models, which GPUMemNet's and CARMA's jobs train."""
+    """Path of a config.json with these sizes, as published on Hugging Face: language models that the jobs of GPUMemNet
+    and CARMA train."""
     kind, layers, hidden, heads, vocab, positions = TEXT[name]
     config = {"bert": {"model_type": "bert", "architectures": ["BertForMaskedLM"], "num_hidden_layers": layers, "hidden_size": hidden,
                        "num_attention_heads": heads, "intermediate_size": 4 * hidden, "vocab_size": vocab,
@@ -321,7 +324,7 @@ TEXT = {
     "gpt2_large": ("gpt2", 36, 1280, 20, 50257, 1024), "gpt2_xl": ("gpt2", 48, 1600, 25, 50257, 1024),
 }
 TOKENS = 512
-# Networks whose name says which they are. Images are of 224 x 224, for Inception of 299 x 299.
+# Networks identified by their names. Images are 224 x 224, for Inception 299 x 299.
 NAMED = {
     "vgg": "zoo:vgg16", "resnet": "zoo:resnet50", "resnet50": "zoo:resnet50", "mobilenet": "zoo:mobilenet_v2",
     "efficientnet": "timm/efficientnet_b0@224.onnx.gz", "inception": "timm/inception_v3@299.onnx.gz",
@@ -329,8 +332,8 @@ NAMED = {
 
 
 def carma_context(folder, rows):
-    """What CARMA's machine has in use beside the tensors, and the same by Sooth: its jobs on images of 32 x 32 (CIFAR-100), whose tensors need little
-    whatever the variant, tell the first. Their rows are not scored."""
+    """Memory in use on CARMA's machine besides the tensors, measured and by Sooth. Jobs on 32 x 32 images (CIFAR-100),
+    whose tensors are small in every variant, give the former; their rows are not scored."""
     measured, ours = [], None
     for row in rows:
         if row["source"] == "carma" and row["data"].startswith("CIFAR") and row["model"] in ("mobilenet", "resnet18"):
@@ -343,9 +346,10 @@ def carma_context(folder, rows):
 
 
 def named_jobs(report, folder):
-    """Jobs of well-known networks in training. Which optimizer and precision is not recorded: the random networks of the same authors
-    have Adam and fp32. Texts are of 512 tokens by GPUMemNet's table; CARMA's ("on wiki") are taken to be. Not compared: Xception, XLNet and UNet
-    (no graph of that size), CIFAR-100 (which variants for small images is not told), jobs without a batch."""
+    """Training jobs of well-known networks. Optimizer and precision are not recorded: the same authors' random networks
+    have Adam and fp32. GPUMemNet's texts have 512 tokens; the same is assumed for CARMA's ("on wiki"). Not compared:
+    Xception, XLNet and UNet (no graph of that size), CIFAR-100 (unknown variants for small images), jobs without a
+    batch."""
     rows, left_out, jobs = [], 0, table("measured/memory/real_models_train_a100.csv")
     for row in jobs:
         name = row["model"].lower().removesuffix("_on_wiki")
@@ -379,8 +383,9 @@ LANGUAGE = {
 
 
 def language_forward(report, folder):
-    """Forward passes of language models. Not compared: quantized ones (GPTQ, AWQ, bitsandbytes), ONNX Runtime, generation,
-    Llama-2-13b (no graph), and rows for which another of the same job is lower by far: there the loading of the weights was the peak."""
+    """Forward passes of language models. Not compared: quantized ones (GPTQ, AWQ, bitsandbytes), ONNX Runtime,
+    generation, Llama-2-13b (no graph), and rows far above another row of the same job: there, loading the weights
+    was the peak."""
     decoders, encoders, left_out = [], [], 0
     rows = table("measured/memory/optimum_benchmark_llm.csv")
     least = collections.defaultdict(lambda: float("inf"))
@@ -425,7 +430,7 @@ def is_step_calibration(name):
 
 
 def runs_both(small, large):
-    """Does the batch that ran, and does the next larger one?"""
+    """Does the batch that ran fit, and does the next larger one?"""
     return [answer["fits"] and not answer["limit"] for answer in (small, large)]
 
 
@@ -433,8 +438,8 @@ SHIFT_MIB = 300
 
 
 def step_margins(report, rows, questions, answers):
-    """How near the steps are: the same questions with SHIFT_MIB more and less room. The contexts of two versions of the software, or what cuDNN loads
-    for one network more than for another, differ by as much."""
+    """Sensitivity of the steps: the same questions with SHIFT_MIB more and less memory. Contexts of two software
+    versions, or cuDNN's loads for two networks, differ by as much."""
     shifted = [ask(questions, "timm", f"room={mib}") for mib in (SHIFT_MIB, -SHIFT_MIB)]
     total, kept, right = (collections.Counter() for _ in range(3))
     for i, row in enumerate(rows):
@@ -452,9 +457,10 @@ def step_margins(report, rows, questions, answers):
 
 
 def batch_steps(report, count):
-    """Where a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step did not. The first
-    batch is the largest of the set, which is also its most frequent one in every set. context_unlazy_mib, context_autotuned_mib and
-    context_autotuned_each_mib were fitted on the half of the families for which is_step_calibration() is true; limits.c was written with all rows in view."""
+    """If a run of timm's benchmark used less than the first batch of its set, that batch fits and the next larger step
+    did not. The first batch is the largest and most frequent of its set. context_unlazy_mib, context_autotuned_mib
+    and context_autotuned_each_mib were fitted on the half of the families for which is_step_calibration() is true;
+    limits.c was written with all rows in view."""
     sets = collections.defaultdict(list)
     for row in table("labels/timm.csv.gz"):
         if not row["gpu"].startswith("cpu"):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Slices of GPUs against what was measured on slices of A100s, and the table of profiles against the one it was made from.
+"""GPU slices against measurements on A100 slices, and the table of profiles against its source.
 
-Rows are those of `tools/labels.py --only mig`. Of each network of a source, in each mode, every second workload (graph and batch, with all
-its slices) was kept apart when the constants of slices were fitted (`sooth learn --slices`); the figures that count are of those. The best
-profile is the smallest on which the workload was measured to meet a target; targets lie midway between the times of neighbouring slices, and half
-as much again beyond the slowest. Slices whose times differ by less than a quarter are the same to a rule that takes the upper end of a 90 % interval;
-the figures with all that differ by a tenth are printed too, by that end and by the prediction itself.
+The rows are those of `tools/labels.py --only mig`. For each network of a source and mode, every second workload (graph
+and batch, with all its slices) was held out when the slice constants were fitted (`sooth learn --slices`); the figures
+that count are for those. The best profile is the smallest on which the workload was measured to meet a target. Targets
+are midway between the times of neighbouring slices, and half as much again beyond the slowest. Slices whose times
+differ by less than a quarter are equal to a rule that uses the upper end of a 90 % interval; figures for all that
+differ by a tenth are printed too, by that end and by the prediction itself.
 """
 import collections
 import csv
@@ -19,9 +20,9 @@ import tempfile
 
 import corpus
 
-MOST_ERROR = 10  # percent, mean, rows kept apart
+MOST_ERROR = 10  # percent, mean, held-out rows
 LEAST_FOUND = 95  # percent of the workloads
-# Where the table that the profiles come from has nominal figures, data/mig.txt has those of public listings: memory and multiprocessors.
+# If the source table has nominal figures, data/mig.txt has those of public listings: memory and multiprocessors.
 LISTED = {("B200 180GB", None), ("H200 141GB", "1g.35gb")}
 GPU_NAMES = {"A30 24GB": "a30", "A100 40GB": "a100-sxm4-40gb", "A100 80GB": "a100-sxm4-80gb", "H100 SXM 80GB": "h100-sxm5-80gb",
              "H100 PCIe 80GB": "h100-pcie-80gb", "H100 NVL 94GB": "h100-nvl-94gb", "H200 141GB": "h200-sxm-141gb",
@@ -40,7 +41,7 @@ def compute_slices(profile):
 
 
 def profiles(report):
-    """Every profile of the source table is there, with the same numbers."""
+    """Every profile of the source table exists, with the same numbers."""
     known = {}
     for name in set(GPU_NAMES.values()):
         done = run(corpus.PROGRAM, "gpus", name, "--format", "json")
@@ -77,7 +78,8 @@ def read_rows(folder, report):
 
 
 def workloads_of(rows):
-    """By workload: whether it was kept apart, as src/learn/slices.c splits them, and its rows by profile; where it was measured twice, the last."""
+    """By workload: whether it was held out, split as in src/learn/slices.c, and its rows by profile; of two
+    measurements the last."""
     count, found = collections.Counter(), {}
     for row in rows:
         network = (row["source"], row["name"], row["mode"])
@@ -111,7 +113,8 @@ def accuracy(report, rows):
 
 
 def order(report, found):
-    """Where the smaller slice was slower, it must be predicted so; where it was not, the host decided, and the prediction must say that they are near."""
+    """If the smaller slice was slower, it must be predicted so; otherwise the host was the limit, and the predictions
+    must be close."""
     right = wrong = against = 0
     largest = 0.0
     for workload, (_, rows) in found.items():
@@ -145,7 +148,7 @@ def plan(row, *arguments):
 
 
 def targets_of(rows, apart):
-    """Midway between neighbouring slices that differ by this factor; and half as much again as the slowest."""
+    """Targets midway between neighbouring slices that differ by this factor; and half as much again as the slowest."""
     names = sorted(rows, key=compute_slices)
     times = [float(rows[name]["latency_ms"]) for name in names]
     return [math.sqrt(a * b) for a, b in zip(times, times[1:]) if a >= apart * b] + [1.5 * max(times)]
@@ -190,7 +193,7 @@ def best_profiles(report, found):
     report.check(100 * hits >= LEAST_FOUND * asked,
                  f"best profile: found for {LEAST_FOUND} % of the targets of workloads kept apart", [f"{hits} of {asked}"])
     wrong = 0
-    for workload, (_, rows) in list(found.items())[::9]:  # the command itself chooses as this script does
+    for workload, (_, rows) in list(found.items())[::9]:  # the command chooses as this script does
         for target in targets_of(rows, 1.25):
             profiles = plans[workload]["profiles"]
             every = {c["profile"]: None for c in profiles}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""OpenVINO representations: which share is read, shapes against those of the ports, operators against Netron's and the converter's, multiply-adds
-against the framework's and against those that the ports give.
+"""OpenVINO representations: the share that is read, shapes against the ports, operators against Netron and the
+converter, multiply-adds against the framework and the ports.
 
     openvino.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -25,7 +25,8 @@ SAME = {
     "Gelu": ("Gelu",),
 }
 
-# The converter merges equal constants, and all weights are zero: queries, keys and values are one product in these files.
+# The converter merges equal constants, and all weights are zero: queries, keys and values are one product in these
+# files.
 EXPLAINED = {"lstm_lm": "the states that sequences begin with are constants and no parameters",
              "tiny_lstm": "the states that sequences begin with are constants and no parameters",
              "bert_base": "the file has one product for queries, keys and values, whose weights are all zero",
@@ -38,8 +39,8 @@ def read_net(path):
 
 
 def stored_params(path, _):
-    """Elements of the real constants of more than one. The module's own count does not fit: the converter folds batch norms and leaves out biases
-    of zeros."""
+    """Elements of floating-point constants with more than one element. The module's own count does not match: the
+    converter folds batch norms and drops zero biases."""
     total = 0
     for layer in read_net(path).find("layers"):
         elements = math.prod(int(d.text) for d in layer.find("output")[0].findall("dim")) if layer.get("type") == "Const" else 0
@@ -48,7 +49,7 @@ def stored_params(path, _):
 
 
 def ports_macs(path):
-    """Multiply-adds by the dimensions of the ports; open ones are 1."""
+    """Multiply-adds by the ports' dimensions; open ones are 1."""
     net = read_net(path)
 
     def dims(layer, side, port):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PaddlePaddle: ProgramDesc, PIR and Paddle.js programs: which share is read, shapes against those that the files declare, operators,
-parameters and multiply-adds against the framework's own.
+"""PaddlePaddle: ProgramDesc, PIR and Paddle.js programs: the share that is read, shapes against the files'
+declarations, operators, parameters and multiply-adds against the framework's own.
 
     paddle.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -23,10 +23,10 @@ SAME = {
     "MatMul": ("matmul", "matmul_v2", "mul"),
 }
 
-# Their differences and why.
+# Files that differ, and why.
 BRANCHES = {"branch_loop": "the branch depends on data: both sides are counted, the oracle counts the one that ran"}
-NOT_COUNTED = ("picodet",       # Netron counts the operators of all blocks, of which branches decided by shapes are not taken
-               "lstm_lm", "vit_tiny.dyn", "unet_small")  # Concat joins sizes and states too
+NOT_COUNTED = ("picodet",       # Netron counts the operators of all blocks; branches decided by shapes are not taken
+               "lstm_lm", "vit_tiny.dyn", "unet_small")  # Concat also joins sizes and states
 
 
 def main():

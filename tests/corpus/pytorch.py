@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch's files: torch.export archives, TorchScript archives, files of weights.
+"""PyTorch's files: torch.export archives, TorchScript archives, weight files.
 
-Files that PyTorch made of known networks (made/pt2, made/torchscript): read, with the parameters and MACs of the module and the shape of
-every tensor that the oracle names. TorchScript of torchvision (pytorch/generated): parameters and MACs of convolutions and linear
-layers. Files of public repositories: read, or refused because they hold no graph. What differs for a reason is listed in pytorch.txt.
+Files that PyTorch made from known networks (made/pt2, made/torchscript) are read, with the module's parameters and MACs
+and the shape of every tensor that the reference names. TorchScript of torchvision (pytorch/generated): parameters, and
+MACs of convolutions and linear layers. Files of public repositories are read, or refused because they hold no graph.
+Explained differences are in pytorch.txt.
 
-The same network in every format of PyTorch's must have the same parameters and MACs.
+One network must have the same parameters and MACs in every PyTorch format.
 """
 import collections
 import os
@@ -14,7 +15,7 @@ import re
 import corpus
 
 LINEAR = {"Conv", "ConvTranspose", "Gemm", "Linear"}
-# Operators that write no value of their own here: views of the whole, copies, dropout, what takes a tuple apart.
+# Operators that write no value of their own here: whole views, copies, dropout, tuple unpacking.
 NO_VALUE = {"dropout", "contiguous", "detach", "to", "clone", "expand", "slice", "size", "NumToTensor", "Int", "lift_fresh", "alias",
             "squeeze", "copy", "fill", "zeros", "expand_as", "zero", "pad", "ListUnpack", "TupleUnpack", "cat"}
 
@@ -24,7 +25,7 @@ def stem(file):
 
 
 def inspect(task):
-    """Of a file without shapes of its own: with those that the oracle fed, given by place."""
+    """For a file without shapes: the reference's input shapes, by position."""
     file, shapes, dims = task
     seen = corpus.Inspection(corpus.MODELS / file, "--values")
     if seen.json is None or not (shapes or dims):
@@ -40,14 +41,14 @@ def inspect(task):
 
 
 def plain(shape):
-    """A shape of the oracle at batch 1; None where it is computed from symbols."""
+    """A reference shape at batch 1; None if it is computed from symbols."""
     if any(isinstance(dim, str) and not dim.isalnum() for dim in shape):
         return None
     return [1 if isinstance(dim, str) else dim for dim in shape]
 
 
 def export_shapes(line, values):
-    """(same, different) of the tensors of an exported program, by name."""
+    """(equal, different) tensors of an exported program, by name."""
     same, different = 0, []
     for name, kind, target, outputs in line["nodes"]:
         if kind not in ("call_function", "placeholder") or not outputs or name not in values:
@@ -64,7 +65,7 @@ def export_shapes(line, values):
 
 
 def script_shapes(line, values):
-    """The oracle names operators, not tensors: there must be as many results of each operator and shape."""
+    """The reference names operators, not tensors: each operator must have as many results of each shape."""
     have, same, different = collections.Counter(), 0, []
     for name, value in values.items():
         named = re.match(r"(?:.*/)?(.*?)_?_\d+(\.\d+)?$", name)
@@ -95,7 +96,7 @@ class Explained:
 
 
 def made(report, explained, kind, shapes_of):
-    """The networks made for the purpose. Returns {network: {file: (params, macs)}}."""
+    """The networks made for this test. Returns {network: {file: (params, macs)}}."""
     lines = [line for line in corpus.read_lines("models/oracle/made.jsonl.gz") if line["file"].startswith(kind + "/")]
     work = []
     for line in lines:
@@ -168,7 +169,7 @@ def torchvision(report, explained):
 
 
 def public(report):
-    """Every file is read, or refused with the way to a graph because it holds weights only."""
+    """Every file is read, or refused with advice because it holds only weights."""
     files = [str(path.relative_to(corpus.MODELS)) for folder in ("pytorch", "made/state_dict")
              for path in sorted((corpus.MODELS / folder).rglob("*")) if path.is_file()]
     read, weights, refused = 0, 0, []
@@ -188,8 +189,8 @@ NETRON = {"Conv": r"_?conv(olution|[123]d)", "BatchNormalization": "batch_norm",
 
 
 def netron_counts(report):
-    """Layers of the kinds that both count. Of scripted modules Netron follows not all calls (2 of MobileNetV2's 52 convolutions), so that
-    only traced and frozen ones must agree; the others are listed."""
+    """Layers of the kinds that both count. In scripted modules Netron does not follow all calls (2 of MobileNetV2's 52
+    convolutions are missing), so only traced and frozen ones must agree; the others are listed."""
     lines = [line for line in corpus.read_lines("models/oracle/netron.jsonl.gz")
              if re.match("pytorch/generated/torchvision.*[.](trace|script|frozen)[.]", line["file"]) and line.get("nodes")]
     truth = {line["name"]: line for line in corpus.read_lines("models/oracle/torchvision.jsonl.gz")}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How long reading takes, the whole process: weights are never read, so that their size does not matter.
+"""Time of reading as a whole process: weights are never read, so their size does not matter.
 
-ResNet-50 as TorchScript with its 100 MB of weights, VGG-16 as SavedModel with 550 MB of variables beside it, VGG-16 as ONNX with as much inside,
-each against the same file without weights. Weights are holes in the files: they take no room on the disk.
+ResNet-50 as TorchScript with 100 MB of weights, VGG-16 as a SavedModel with 550 MB of variables in other files, VGG-16
+as ONNX with as much inside, each against the same file without weights. Weights are holes in the files and take no disk
+space.
 """
 import gzip
 import io
@@ -27,7 +28,7 @@ VGG_BYTES = 553_430_176
 
 
 def torchscript(path, with_weights):
-    """The archive with its entries stored, as torch.save leaves them; zeros instead of weights."""
+    """The archive with stored entries, as torch.save writes them; zeros instead of weights."""
     content = gzip.decompress((corpus.MODELS / "made/torchscript/resnet50.trace.torch2.15.0.pt.gz").read_bytes())
     archive = zipfile.ZipFile(io.BytesIO(content))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as out:
@@ -45,7 +46,7 @@ def saved_model(path, with_weights):
 
 
 def onnx(path, with_weights):
-    """One product whose weight is in the file: a field of 500 MB that is a hole."""
+    """One product with its weight in the file: a field of 500 MB that is a hole."""
     size = 512 << 20 if with_weights else 0
     rows = size // 4096
     weight = onnxtext.number(1, rows) + onnxtext.number(1, 1024) + onnxtext.number(2, 1) + onnxtext.data(8, "w")
@@ -69,7 +70,7 @@ def varint(n):
 
 
 def measure(path):
-    """Milliseconds of the fastest run, and what the process held at most in MiB; both as the user sees them."""
+    """The fastest run in milliseconds and the process's peak memory in MiB, as the user sees them."""
     best = float("inf")
     for _ in range(RUNS):
         begin = time.perf_counter()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recovery of what exporters take apart: our compute operators against those that eager PyTorch dispatched.
+"""Recovery of operators that exporters take apart: our compute operators against those that eager PyTorch dispatched.
 
 For each timm network with a trace, the multiset of compute operators must equal the trace's. Networks that differ are
 listed in recovery.txt with the reason.
@@ -26,8 +26,9 @@ TRACE = {
     "_softmax": "softmax", "_safe_softmax": "softmax",
     "avg_pool2d": "pool", "max_pool2d_with_indices": "pool", "_adaptive_avg_pool2d": "pool", "adaptive_max_pool2d": "pool",
 }
-# AdaptiveAvgPool2d(1) and x.mean((2, 3)) are the operator `mean` in eager PyTorch, over [-1, -2] and [2, 3]: both count as pooling,
-# as GlobalAveragePool does in the graph. Means over other dimensions (tokens, NHWC maps, statistics) count on neither side.
+# AdaptiveAvgPool2d(1) and x.mean((2, 3)) are the operator `mean` in eager PyTorch, over [-1, -2] and [2, 3]: both count
+# as pooling, as GlobalAveragePool does in the graph. Means over other dimensions (tokens, NHWC maps, statistics) count
+# on neither side.
 SPATIAL = ([-1, -2], [-2, -1], [2, 3])
 GRAPH = {
     "Conv": "convolution", "ConvTranspose": "convolution",
@@ -58,7 +59,7 @@ def traced(line):
 
 
 def recovered(task):
-    """(operators, MACs with all passes, MACs with none), or the message of the failure."""
+    """(operators, MACs with all passes, MACs with none), or the failure's message."""
     path, batch = task
     arguments = ["--batch", str(batch)]
     seen = corpus.Inspection(corpus.MODELS / path, *arguments)
@@ -125,7 +126,7 @@ def compare_timm(report, only):
 
 
 def compare_torchvision(report):
-    """Most of these files were exported with the batch norms folded into the convolutions before them: fewer are right."""
+    """Most of these files were exported with batch norms folded into the preceding convolutions, so fewer match."""
     work, truth = [], []
     for line in corpus.read_lines("models/oracle/eager/torchvision.jsonl.gz"):
         if line["mode"] != "infer" or line["prec"] != "amp":

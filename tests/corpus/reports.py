@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Reports over the whole corpus: rows sum to the totals in every view, pictures are well formed, and `sooth convert`
-writes a file that tells the same as the original.
+"""Reports over the whole corpus: rows sum to the totals in every view, pictures are well-formed, and the file written
+by `sooth convert` gives the same reports as the original.
 
-Notes are not compared: some are about the file itself (a name that two nodes write), and the copy no longer has that fault.
+Notes are not compared: some are about faults of the original (a name that two nodes write) that the copy no longer has.
 """
 import collections
 import csv
@@ -31,18 +31,18 @@ def sums(rows):
 
 
 def plain(entries):
-    """Without the number that convert puts behind a name that is there twice, as ONNX Runtime takes none twice."""
+    """Removes the number that convert appends to a repeated name, because ONNX Runtime needs unique names."""
     return [{**entry, "name": re.sub(r"~\d+$", "", entry["name"])} for entry in entries]
 
 
 def tensors(report):
-    """Weights of graphs beside one another that have the same name become inputs of one graph, under a name with a number. Constants that
-    nobody reads are not written."""
+    """Weights of the same name in sibling graphs become inputs of one graph, under numbered names. Unread constants are
+    not written."""
     return collections.Counter(json.dumps(value) for value in plain(report["values"]))
 
 
 def look(task):
-    """Refused, or a list of what is wrong with each kind of report."""
+    """"refused", or a list of problems of each kind of report."""
     number, path = task
     text = sooth("inspect", path, "--format", "json", "--values")
     if text is None:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Every ONNX file of the corpus is read or rightly refused, and its shapes and types are those that ran.
 
-The truth is what ONNX Runtime executed (`ort`) and the stored test data. A tensor is
+The reference is what ONNX Runtime executed (`ort`) and the stored test data. A tensor is
     exact     rank, every dimension and the element type are known and equal
-    unknown   something is not known, what is known agrees
-    data      unknown, and behind a NonZero, NonMaxSuppression, Unique or Compress: it depends on what the data are
-    wrong     something that is claimed to be known differs
-Explained wrong answers are listed in explained.txt. Passes are off: every tensor is looked at under its name in the file.
+    unknown   something is unknown, and everything known agrees
+    data      unknown, after a NonZero, NonMaxSuppression, Unique or Compress: it depends on data
+    wrong     something known differs
+Explained wrong answers are in explained.txt. Passes are off, so that every tensor has its name in the file.
 
     shapes.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -16,7 +16,7 @@ import sys
 
 import corpus
 
-# Malformed on purpose: no reader of protobuf can read these.
+# Malformed on purpose: no protobuf reader can read these.
 MUST_REFUSE = "unsupported__duplicate_onnx_fields.onnx unsupported__incorrect_onnx_field.onnx unsupported__unknown_wire_type.onnx".split()
 
 FINDERS = {"NonZero", "NonMaxSuppression", "Unique", "Compress"}
@@ -50,7 +50,7 @@ def compare(claimed, dtype, shape):
 
 
 def depends_on_data(layers):
-    """Tensors behind an operator that finds as many things as there are: their sizes cannot be known without running."""
+    """Tensors after an operator with a data-dependent number of results: their sizes are unknown without running."""
     found = set()
     for layer in layers:
         if layer["op"] in FINDERS or not found.isdisjoint(layer.get("inputs", [])):
@@ -75,7 +75,7 @@ def tasks():
                     outputs.append((int(name.rpartition("_")[2]), dtype, dims))
         yield line["file"], fed, truth, outputs, bool(truth)
     for line in corpus.read_lines("models/oracle/torchvision.jsonl.gz"):
-        # The dynamic ones ran with other sizes than those in the file's name.
+        # Dynamic ones ran with sizes other than those in the file's name.
         fed = {"input0": [2, 3, 256, 192]} if "_dyn" in line["file"] else {}
         yield line["file"], fed, line["ort_shapes"] or {}, [], True
     for line in corpus.read_lines("models/oracle/made.jsonl.gz"):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The TensorFlow family: TFLite, GraphDef and SavedModel, Keras, TensorFlow.js.
 
-Which share of the files is read; shapes against those that ran and those stored in TFLite files; parameters and multiply-adds
-against the frameworks' own; operators as Netron and the frameworks count them; one network in several formats.
+The share of the files that is read; shapes against executed ones and those stored in TFLite files; parameters and
+multiply-adds against the frameworks' own; operators as Netron and the frameworks count them; one network in several
+formats.
 
     tensorflow.py [PART OF A FILE'S NAME]        prints every difference of those files
 """
@@ -18,7 +19,7 @@ import corpus
 FORMATS = {"tflite": ("tflite", "made/tflite"), "tensorflow": ("tensorflow", "made/graphdef"), "savedmodel": ("made/savedmodel",),
            "keras": ("keras", "made/keras"), "tfjs": ("tfjs",)}
 
-# No network, or none of this family.
+# Files without a network of this family.
 NOT_MEANT = {
     "res__ONNXTests__UNIT_Gemm_001__test.pbtxt": "ONNX in text form",
     "caffe2_predict_net.pb": "Caffe2",
@@ -27,11 +28,12 @@ NOT_MEANT = {
     "pre_pr22362_nested_container.keras": "a subclassed model: its layers are in Python code",
 }
 
-# Shapes that the data decide, and what the oracle says of a handle.
+# Data-dependent shapes, and the reference's shape of a handle.
 DATA = {"NonZero", "Unique", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5", "NonMaxSuppression",
         "DynamicPartition", "ListDiff", "RaggedRange", "Bincount", "UnsortedSegmentSum"}
 
-# One operator of the file becomes one of these. Left out are joins and reshapes, which shape arithmetic and layers are taken apart into too.
+# One operator of the file becomes one of these. Joins and reshapes are left out: shape arithmetic and layers also
+# expand to them.
 SAME_TENSORFLOW = {
     "Conv": ("Conv2D", "Conv3D", "DepthwiseConv2dNative", "FusedDepthwiseConv2dNative", "_FusedConv2D", "_FusedDepthwiseConv2dNative"),
     "ConvTranspose": ("Conv2DBackpropInput", "Conv3DBackpropInputV2"),
@@ -65,17 +67,18 @@ SAME_TFLITE = {  # Netron's spelling and the schema's
     "LeakyRelu": ("LeakyRelu", "LEAKY_RELU"),
     "ReduceMean": ("Mean", "MEAN"),
 }
-# Files of TensorFlow.js hold a graph or Keras's layers.
+# TensorFlow.js files hold a graph or Keras layers.
 SAME_TFJS = {op: tuple(dict.fromkeys(SAME_TENSORFLOW.get(op, ()) + SAME_KERAS.get(op, ())))
              for op in ("Conv", "ConvTranspose", "BatchNormalization", "MaxPool", "AveragePool")}
 SAME = {"tflite": SAME_TFLITE, "tensorflow": SAME_TENSORFLOW, "savedmodel": SAME_TENSORFLOW, "keras": SAME_KERAS, "tfjs": SAME_TFJS}
 
-# Not counted: files in which functions or layers are called more often than they stand there, or Netron shows the graph around a function.
+# Not counted: files whose functions or layers are called more often than they are defined, or where Netron shows the
+# graph around a function.
 CALLED = ("made/keras/nested", "made/savedmodel/convnext_tiny", "made/savedmodel/lstm_lm.tf2.15.1", "samplenet_tf2")
 
 
 def is_flat(line):
-    """No loops or branches: they are folded or counted where they run."""
+    """Has no loops or branches, which are folded or counted where they run."""
     return line.get("graphs", 1) == 1 and not {"While", "WHILE", "StatelessWhile", "Enter"} & line["ops"].keys()
 
 
@@ -108,7 +111,7 @@ def inspect(task):
 def verdict_of(shape, truth):
     if shape is None:
         return "unknown"
-    if truth == [0] and shape == []:  # the oracle writes a scalar so
+    if truth == [0] and shape == []:  # the reference's notation of a scalar
         return "exact"
     if len(shape) != len(truth) or any(isinstance(a, int) and a != b for a, b in zip(shape, truth)):
         return "wrong"
@@ -120,7 +123,7 @@ def check_executed(report, only):
     work = [(corpus.MODELS / file, ()) for file in truths if only in file]
     first = list(corpus.parallel(inspect, work))
     again = []
-    for path, _, _, seen in first:  # placeholders of open shapes are fed what ran
+    for path, _, _, seen in first:  # placeholders of open shapes get the executed sizes
         truth = {plain(name): dims for name, dims in truths[str(path).removeprefix(f"{corpus.MODELS}/")].items()}
         fed = []
         for value in seen["inputs"] if seen else []:
@@ -142,7 +145,7 @@ def check_executed(report, only):
                 continue
             verdict = verdict_of(seen["values"][own], dims)
             if verdict == "wrong" and dims == [0] and seen["producers"].get(own) in ("Identity", None):
-                verdict = "flow"  # a TensorArray's flow, which stands for the array
+                verdict = "flow"  # a TensorArray's flow represents the array
             if verdict == "unknown" and own in seen["data"]:
                 verdict = "data"
             counts[verdict] += 1
@@ -196,7 +199,7 @@ def check_made(report, only):
             continue
         near = [p for p in (line["params"], line.get("params_trainable")) if p and abs(totals["params"] - p) <= max(0.005 * p, 16)]
         same_macs += totals["macs"] == line["macs"]
-        # TFLite's converter folds batch norms and merges equal constants: fewer are there.
+        # TFLite's converter folds batch norms and merges equal constants, so there are fewer.
         same_params += bool(near) or file.startswith("made/tflite")
         if totals["macs"] != line["macs"] or not (near or file.startswith("made/tflite")):
             different.append(f"{file}: MACs {totals['macs']} of {line['macs']}, parameters {totals['params']} of {line['params']}")
@@ -234,7 +237,7 @@ def check_counts(report, only):
 
 
 def check_cut(report):
-    """A file that lost its last bytes says so; the whole one does not."""
+    """A file that lost its last bytes is reported as cut off; the whole file is not."""
     with tempfile.TemporaryDirectory() as directory:
         for lost in (0, 20000):
             path = pathlib.Path(directory) / "resnet50.h5"

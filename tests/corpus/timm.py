@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""timm networks: every shape is resolved at batch 1 and 64; parameters and MACs against the published ones.
+"""timm networks: every shape is resolved at batch 1 and 64; parameters and MACs against published figures.
 
-The published figures were counted by others with fvcore and rounded to two decimals. They count the arithmetic of
-norms as well (of weights too, where a network standardizes them in each pass), lack the attention products of networks
-first measured with fused attention, and lack convolutions with padding "same". So an outlier is tested for these
-reasons: it is explained if the other way of counting gives the published number. The rest is in timm.txt.
+The published figures were counted by others with fvcore and rounded to two decimals. They include the arithmetic of
+norms (also of weights that a network standardizes in each pass), lack the attention products of networks first measured
+with fused attention, and lack convolutions with padding "same". An outlier is explained if counting that way gives the
+published number. The rest is in timm.txt.
 """
 import collections
 import csv
@@ -16,8 +16,8 @@ import corpus
 
 PARAMS_TOLERANCE = 0.001
 MACS_TOLERANCE = 0.01
-ROUNDING = 0.005  # of the published figures, in millions and billions
-# fvcore: operations per element of the input; a norm of weights is a batch norm in training mode.
+ROUNDING = 0.005  # resolution of the published figures, in millions and billions
+# fvcore: operations per input element; a norm of weights is a batch norm in training mode.
 NORM_OPERATIONS = {"BatchNormalization": 2, "LayerNormalization": 5, "GroupNormalization": 5, "InstanceNormalization": 5,
                    "WeightStandardization": 5}
 
@@ -63,7 +63,7 @@ def run(file):
 
 
 def published():
-    """{graph file: (params in millions, GMACs or None)}: of the most rows, where they differ."""
+    """{graph file: (params in millions, GMACs or None)}; the most frequent figures if rows differ."""
     votes = collections.defaultdict(collections.Counter)
     with gzip.open(corpus.SHARED / "measured/timm.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
@@ -75,7 +75,7 @@ def published():
 
 
 def difference(found, expected):
-    """Relative, after the published figure's rounding."""
+    """Relative difference beyond the published figure's rounding."""
     return max(0.0, abs(found - expected) - ROUNDING) / expected
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Parameters and convolution + linear MACs of every torchvision network against those that PyTorch counted.
+"""Parameters, and MACs of convolutions and linear layers, of every torchvision network against PyTorch's counts.
 
-The exporter folds a BatchNorm into the Conv before it: scale and shift (2 C parameters) become the bias of the Conv (C
-parameters, none before). So a file has as many parameters as the module, less C for each BatchNorm that the graph lacks.
-What differs beyond that is listed in torchvision.txt with the exact number and its reason.
+The exporter folds a BatchNorm into the preceding Conv: scale and shift (2 C parameters) become the Conv's bias (C
+parameters, none before). So a file has C fewer parameters than the module for each BatchNorm that the graph lacks.
+Further differences are in torchvision.txt with the exact number and the reason.
 """
 import corpus
 
@@ -11,19 +11,19 @@ LINEAR = {"Conv", "ConvTranspose", "Gemm", "Linear"}
 
 
 def is_linear(layer):
-    """Products of two activations are attention: they are not counted here."""
+    """Products of two activations are attention and are not counted here."""
     return layer["op"] in LINEAR or layer["op"] == "MatMul" and layer["weight_bytes"] > 0
 
 
 def run(task):
     _, file, dims = task
-    # Dynamic graphs get the size that was counted; the others have it.
+    # Dynamic graphs get the counted size; the others already have it.
     arguments = ["--shape", "input0=" + ",".join(map(str, dims))] if "_dyn" in file else []
     return corpus.Inspection(corpus.MODELS / file, *arguments)
 
 
 def folded_channels(modules, layers):
-    """Channels of the BatchNorm modules that are not in the graph."""
+    """Channels of the BatchNorm modules missing in the graph."""
     modules = {name: shape for name, kind, shape, _ in modules if kind.startswith("BatchNorm")}
     kept = sum(layer["params"] or 0 for layer in layers if layer["op"] == "BatchNormalization") // 2
     return sum(shape[1] for shape in modules.values()) - kept

@@ -82,7 +82,7 @@ def trimmed(lines):
 
 
 def run(case, directory):
-    """None, or what went wrong."""
+    """None, or the failure."""
     env = dict(os.environ, PATH=f"{BUILD}:{BUILD}/tests/tools:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="120", TESTS=str(TESTS))
     for step in case.steps:
         kind, what, body = step[:3]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The models of the text tests of Paddle, OpenVINO and CoreML, cut off and with bytes changed: each is read or refused with one line of
-explanation, as suites/hostile.py asks of all files."""
+"""The models of the Paddle, OpenVINO and CoreML text tests, truncated and with bytes changed: each is read, or refused
+with one line, as suites/hostile.py requires."""
 import os
 import pathlib
 import random

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The documents say what the program does.
+"""The documents agree with the program.
 
     documents.py            checks
-    documents.py --write    writes the blocks anew that a command fills
+    documents.py --write    rewrites the blocks that a command fills
 
-Blocks marked `console` in README.md and doc/*.md hold commands after "$ " and their output; "..." stands for any text, as in
-tests/cases. In those marked `console predicted` what changes with the predictor is not compared. Blocks marked `c` are compiled and linked
-with the library. Commands that begin with `make` belong to this very run or take long: their targets must exist.
+Blocks marked `console` in README.md and doc/*.md hold commands after "$ " and their output; "..." stands for any text,
+as in tests/cases. In blocks marked `console predicted`, figures that depend on the predictor are not compared. Blocks
+marked `c` are compiled and linked with the library. Commands that begin with `make` are part of this run or slow: only
+their targets must exist.
 
-The accuracy table of the README is a summary of the tables in doc/accuracy.md, which `tools/accuracy.py --write` fills after a training. They
-name the weights that they are about, so that a table of other weights than those that ship is noticed.
+The README's accuracy table summarizes the tables in doc/accuracy.md, which `tools/accuracy.py --write` fills after a
+training. The tables name their weights, so that tables of other weights than the shipped ones are detected.
 """
 import importlib.util
 import os
@@ -54,8 +55,8 @@ def run_console(case):
 
 
 def masked(lines):
-    """Without what changes with the predictor: numbers, bars, widths, which layers are the costliest and what bounds them, which
-    figures there are."""
+    """Removes what changes with the predictor: numbers, bars, widths, the costliest layers and their bounds, optional
+    figures."""
     kept = []
     for line in lines:
         line = re.sub(r"[─█▏▎▍▌▋▊▉]+", " ", re.sub(r"\d[\d.,]*( [KMGTP])?\b", "#", line))
@@ -84,7 +85,7 @@ def run_predicted(case):
 
 
 def run_program(source):
-    """Compiles the example with the shared library, runs it over a network of the zoo."""
+    """Compiles the example with the shared library and runs it on a zoo network."""
     sanitize = re.findall(r"-fsanitize=\S+", (BUILD / "flags").read_text())[:1]
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "example.c").write_text(source)
@@ -101,7 +102,7 @@ def run_program(source):
 
 
 def write_console(text):
-    """The page with what the commands print now. Blocks of `make` and those with "..." stay as they are."""
+    """The page with the commands' current output. Blocks of `make` and those with "..." stay unchanged."""
     def anew(block):
         case, lines = console_case(block[2]), []
         if "..." in block[2] or any(step[1].startswith("make") for step in case.steps):
@@ -112,7 +113,7 @@ def write_console(text):
     return re.sub(r"^(```console(?: predicted)?\n)(.*?)^```", anew, text, flags=re.M | re.S)
 
 
-# Row of the README, and the tables of doc/accuracy.md whose first rows it shows.
+# Row of the README, and the doc/accuracy.md tables whose first rows it shows.
 SUMMARY = [
     ("new networks of known families, eager PyTorch (timm, four GPUs)", ["timm inference, eager, architectures not seen"]),
     ("the same, compiled (three GPUs)", ["timm inference, compiled (inductor), architectures not seen"]),

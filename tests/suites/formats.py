@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Small models of every format and what their frameworks say of them: shapes, parameters, multiply-adds; each is predicted in every runtime.
+"""Small models of every format against their frameworks: shapes, parameters, multiply-adds; each is predicted in every
+runtime.
 
     formats.py [PART OF A FILE'S NAME]        only those files
 
-tests/models/formats/FORMAT.json lists them; the files lie in the directory FORMAT/ or in FORMAT.tar.xz (or .zip) beside it (tests/README.md says what the
-list holds). The scripts in tests/models/make wrote both.
+tests/models/formats/FORMAT.json lists them; the files are in the directory FORMAT/ or in FORMAT.tar.xz (or .zip) next
+to it (tests/README.md describes the list). The scripts in tests/models/make wrote both.
 """
 import concurrent.futures
 import csv
@@ -22,7 +23,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 FORMATS = TESTS / "models/formats"
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build") / "sooth")
 TIMEOUT_S = 60
-SHOWN = 8  # differences of one file
+SHOWN = 8  # number of differences shown per file
 NO_LOSS = "no output that a loss could be computed of"
 ARCHIVES = (".tar.xz", ".zip")
 SETTINGS = [("eager", "infer", "amp"), ("inductor", "infer", "amp"), ("engine", "infer", "fp16"), ("eager", "train", "amp")]
@@ -30,7 +31,7 @@ KNOWN = {"file", "arguments", "inputs", "outputs", "values", "params", "macs", "
 
 
 def text_of(value):
-    """A tensor as the lists write it: float32[2,3]; [2,3] where they do not name the type."""
+    """A tensor in the lists' notation: float32[2,3]; [2,3] if they do not name the type."""
     shape = value["shape"]
     return (value["dtype"] or "") + ("" if shape is None else "[" + ",".join(map(str, shape)) + "]")
 
@@ -40,7 +41,7 @@ def is_same(wanted, found):
 
 
 def differences(entry, seen):
-    """What `sooth inspect` says and the framework does not."""
+    """Differences between `sooth inspect` and the framework."""
     for which in ("inputs", "outputs"):
         wanted, found = entry.get(which), [text_of(value) for value in seen[which]]
         if wanted is not None and len(found) != len(wanted):
@@ -77,7 +78,7 @@ def inspected(entry, path):
 
 
 def recovered(entry, path):
-    """The passes change nodes only: inputs, outputs, parameters and multiply-adds stay as they were."""
+    """Passes change only nodes: inputs, outputs, parameters and multiply-adds stay the same."""
     done = run("inspect", path, "--format", "json", "--values", *entry.get("arguments", []))
     if done.returncode:
         return [f"with all passes: exit code {done.returncode}"]
@@ -86,7 +87,7 @@ def recovered(entry, path):
 
 
 def is_trained(entry):
-    """A loss needs a result of real numbers."""
+    """A loss needs a floating-point result."""
     return not entry.get("outputs") or any(re.match(r"(b?float\d+|complex\d+)?\[\d", text) for text in entry["outputs"])
 
 
@@ -96,7 +97,7 @@ def is_sound(answer):
 
 
 def predicted(entry, path):
-    """Each runtime has an answer, its rows add up, and training takes longer than inference."""
+    """Each runtime answers, rows sum to totals, and training takes longer than inference."""
     latencies = {}
     for runtime, mode, precision in SETTINGS:
         if mode == "train" and not is_trained(entry):
@@ -121,7 +122,7 @@ def predicted(entry, path):
 
 
 def predicted_together(entries, place, directory):
-    """{number of an entry: what is wrong with its predictions}, by one run of the program."""
+    """{index of an entry: the fault of its predictions}, from one run of the program."""
     asked, answers = str(directory / "queries.csv"), str(directory / "answers.csv")
     rows = [(number, *setting) for number, entry in entries.items() for setting in SETTINGS if setting[1] != "train" or is_trained(entry)]
     with open(asked, "w", newline="") as file:
@@ -136,7 +137,7 @@ def predicted_together(entries, place, directory):
     with open(answers, newline="") as file:
         for row in csv.DictReader(file):
             why = row["error"]
-            if why == NO_LOSS and row["mode"] == "train":  # its results are constants, or one number
+            if why == NO_LOSS and row["mode"] == "train":  # its results are constants, or a single number
                 continue
             if not why:
                 latency = [float(row[f"latency_ms_{key}"]) for key in ("pred", "low", "high")]
@@ -173,12 +174,12 @@ def lists(only):
 
 
 def judged(name, entries, directory):
-    """(entry, what is wrong) of each of them."""
+    """(entry, fault) of each."""
     place = FORMATS / name
     if not place.exists():
         place = directory / name
         shutil.unpack_archive(next(FORMATS / (name + kind) for kind in ARCHIVES if (FORMATS / (name + kind)).exists()), place)
-    # A list of many small files has its predictions from one run of the program, where nothing has to be bound.
+    # Many small files are predicted by one run of the program, if nothing has to be bound.
     together = {number: entry for number, entry in enumerate(entries)
                 if entry.get("predict") == "together" and not entry.get("arguments")}
     tasks = [(entry, str(place / entry["file"]), entry.get("predict", "alone") == "alone") for entry in entries]

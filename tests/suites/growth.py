@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a file costs to read, to predict and to report must grow as the file does.
+"""The cost of reading, predicting and reporting a file must grow in proportion to the file.
 
     growth.py [--all] [--table] [--jobs=N] [NAME…]
 
-Each case makes a file of N, 2N and 4N things and counts the instructions that a command takes for each (valgrind's exp-bbv). From
-2N to 4N they may grow by at most 2.3 times as much as from N to 2N: linear work gives 2, quadratic work 4, and whatever a command costs
-by itself cancels out. Memory may not grow faster either, where it is more than a few MiB. `make test` runs a part, `make growth` all; --table writes
-the results into tests/README.md.
+Each case makes files with N, 2N and 4N items and counts the instructions of a command (valgrind's exp-bbv). The growth
+from 2N to 4N may be at most 2.3 times that from N to 2N: linear work gives 2, quadratic work 4, and constant costs
+cancel. The same holds for memory beyond a few MiB. `make test` runs a part, `make growth` all; --table writes the
+results into tests/README.md.
 """
 import concurrent.futures
 import os
@@ -25,19 +25,19 @@ from hostile import BUILD, SANITIZED, tell  # noqa: E402
 PROGRAM = BUILD.resolve() / "sooth"
 
 MOST = 2.3
-MOST_MEMORY, SOME_MIB = 3, 16  # memory comes in blocks
-BYTES_AT_ONCE = 32  # so many bytes of a string instruction count as an instruction
+MOST_MEMORY, SOME_MIB = 3, 16  # memory is allocated in blocks
+BYTES_AT_ONCE = 32  # bytes of a string instruction that count as one instruction
 TIMEOUT_S = 600
 INSPECT = ["inspect", "--format", "csv"]
 PREDICT = ["predict", "--format", "csv"]
 TRAIN = [*PREDICT, "--mode", "train"]
 CONVERT = ["convert", "-o", "out.onnx"]
-NOT_PREDICTED = {"onnx: symbols", "safetensors: tensors"}  # a dimension is open in each input; there is no graph
+NOT_PREDICTED = {"onnx: symbols", "safetensors: tensors"}  # one input dimension is open; there is no graph
 
 
 def commands():
-    """(file, N, command); those that `make test` runs come with a True."""
-    # Every format and everything that can grow in it.
+    """(file, N, command); cases of `make test` are marked True."""
+    # Every format, and everything in it that can grow.
     for name in (name for name in FILES if not name.startswith("rows")):
         quick = name in ("onnx: chain", "onnx: branches", "onnx: functions", "onnx: readers", "caffe: in place", "tensorflow: nodes",
                          "torchscript: statements", "stablehlo: operators", "mxnet: nodes", "openvino: layers")
@@ -47,7 +47,7 @@ def commands():
         yield name, 300, CONVERT, False
         if name not in NOT_PREDICTED:
             yield name, 300, PREDICT, name in ("paddle: operators", "onnx: sum of all")
-            if not name.startswith("torchscript: ") or name == "torchscript: modules":  # the others have no parameters, hence no loss
+            if not name.startswith("torchscript: ") or name == "torchscript: modules":  # the others have no parameters, and so no loss
                 yield name, 300, TRAIN, name == "onnx: weights"
     # Every command and every writer, for networks of many layers.
     blocks = "onnx: blocks"
@@ -80,7 +80,7 @@ def words_of(name, command, file):
     return [command[0], file, *command[1:], *(ARGUMENTS.get(name, []) if command is not CONVERT else [])]
 
 
-# A small process starts the program: what a child inherits until it runs another program counts as its memory.
+# A small process starts the program, because memory inherited before exec counts as the child's.
 STARTER = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); " \
     "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
 
@@ -92,13 +92,13 @@ def peak_mib(words, folder):
 
 
 def instructions(words, folder):
-    """How many the command takes, or what is wrong."""
+    """Instruction count of the command, or the fault."""
     counted = subprocess.run(
         ["valgrind", "--tool=exp-bbv", "--instr-count-only=yes", "--bb-out-file=bb.out", "--pc-out-file=pc.out", PROGRAM, *words],
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT_S)
     said = counted.stderr.decode("utf-8", "replace")
-    found = re.findall(r"Total instructions: (\d+)", said)  # of each thread
-    repeated = re.findall(r"Total reps: (\d+)", said)  # of string instructions: bytes that are filled or copied
+    found = re.findall(r"Total instructions: (\d+)", said)  # per thread
+    repeated = re.findall(r"Total reps: (\d+)", said)  # string instructions: bytes filled or copied
     if counted.returncode not in (0, 1) or not found:
         ours = [line for line in said.splitlines() if not line.startswith("==")]
         return f"{' '.join(map(str, words))}: exit code {counted.returncode}: {' '.join(ours)[:500]}"
@@ -106,7 +106,7 @@ def instructions(words, folder):
 
 
 def grow(name, count, command):
-    """Instructions for N, 2N, 4N; or what is wrong."""
+    """Instructions for N, 2N, 4N, or the fault."""
     counts, peaks = [], []
     for times in (1, 2, 4):
         with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +132,7 @@ def title(name, command):
 
 
 def write_table(rows):
-    """Between the marks of tests/README.md; rows of cases that did not run stay as they are."""
+    """Writes between the marks of tests/README.md; rows of cases that did not run stay unchanged."""
     page = TESTS / "README.md"
     begin, end = "<!-- growth: begin -->\n", "<!-- growth: end -->\n"
     before, _, rest = page.read_text().partition(begin)

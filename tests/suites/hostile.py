@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files that mean harm: each is read or refused with one line of explanation, within two seconds and 1.5 GiB of memory.
+"""Hostile files: each is read, or refused with one line, within two seconds and 1.5 GiB of memory.
 
-Those that are large or regular are written here; what the fuzzer found lies in tests/hostile.
+Large or regular ones are written here; findings of the fuzzer are in tests/hostile.
 """
 import gzip
 import io
@@ -24,9 +24,9 @@ from onnxtext import data, model, number  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TESTS.parent / "build")
 SANITIZED = "fsanitize" in (BUILD / "flags").read_text()
-LIMIT_S = 2 if not SANITIZED else 60  # of a processor: how long that takes depends on what else the machine does
-PATIENCE = 20  # times as long as that is waited for
-BOMB_LIMIT_S = 60  # decompressing the 2 GiB that are allowed takes its time
+LIMIT_S = 2 if not SANITIZED else 60  # CPU time, because wall-clock time depends on the machine's load
+PATIENCE = 20  # wall-clock limit as a multiple of that
+BOMB_LIMIT_S = 60  # decompressing the permitted 2 GiB takes time
 LIMIT_BYTES = 3 << 29
 
 
@@ -85,7 +85,7 @@ def gguf_text(text):
 
 
 def language_models():
-    """Configurations and headers of checkpoints from which graphs are built."""
+    """Configurations and checkpoint headers from which graphs are built."""
     deep = {"model_type": "deepseek_v32", "architectures": ["DeepseekV32ForCausalLM"], "num_hidden_layers": 256,
             "num_attention_heads": 8, "num_key_value_heads": 8, "n_routed_experts": 16384}
     yield "a configuration of as many layers as there may be", json.dumps(deep).encode()
@@ -282,7 +282,7 @@ def generated():
     yield "gzip with a wrong checksum", gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))[:-8] + bytes(8)
     yield "gzip of gzip of gzip", gzip.compress(gzip.compress(gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y"))))
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
-    zeros = squeeze.compress(bytes(1 << 24)) + squeeze.flush(zlib.Z_FULL_FLUSH)  # stands alone, so it can be repeated
+    zeros = squeeze.compress(bytes(1 << 24)) + squeeze.flush(zlib.Z_FULL_FLUSH)  # complete by itself, so it can be repeated
     yield "gzip of 4 GiB of zeros", b"\x1f\x8b\x08" + bytes(7) + zeros * 256 + b"\x03\x00" + bytes(8)
     yield "gzip header alone", b"\x1f\x8b\x08"
     for path in sorted((TESTS / "hostile").iterdir()):
@@ -292,7 +292,7 @@ def generated():
 
 
 def sum_of_terms(count):
-    """x + x + x + …, all in the code of one module: one statement for the rules about memory."""
+    """x + x + x + … in the code of one module: one statement with many memory rules."""
     shape = data(2, data(1, number(1, 1) + data(2, data(1, number(1, 4)))))
     nodes = b"".join(data(1, data(1, f"v{i}" if i else "x") + data(1, "x") + data(2, f"v{i + 1}") + data(3, f"/sum/Add_{i}") + data(4, "Add"))
                      for i in range(count))
@@ -313,7 +313,7 @@ def branches_of(count):
 
 
 def run(arguments, limit_s):
-    """The finished process, or what is wrong."""
+    """The finished process, or the fault."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
         if not SANITIZED:
@@ -326,12 +326,12 @@ def run(arguments, limit_s):
 
 
 def judge(path, limit_s, codes, *arguments, command="inspect"):
-    """None, or what is wrong."""
+    """None, or the fault."""
     done = run([command, path, *arguments], limit_s)
     if isinstance(done, str):
         return done
     said = done.stderr.decode("utf-8", "replace")
-    if done.returncode == 5 and "out of memory" in said:  # under our limit: an honest answer
+    if done.returncode == 5 and "out of memory" in said:  # below our limit: a valid answer
         return None
     if done.returncode not in codes:
         return f"exit code {done.returncode}: {said[-2000:]}"
@@ -343,7 +343,7 @@ def judge(path, limit_s, codes, *arguments, command="inspect"):
 
 
 def tell(results):
-    """TAP of pairs of a name and what is wrong, which is None if nothing is. The exit code of a suite."""
+    """Writes TAP for pairs of a name and a fault (None if there is none). Returns the suite's exit code."""
     count = failures = 0
     for name, wrong in results:
         count += 1
@@ -360,7 +360,7 @@ def results():
         path = os.path.join(directory, "hostile.onnx")
         for name, content in generated():
             pathlib.Path(path).write_bytes(content)
-            # With a batch that fits nothing the exit code is 2.
+            # With a batch that nothing fits the exit code is 2.
             limit_s = BOMB_LIMIT_S if "GiB" in name else LIMIT_S
             wrong = judge(path, limit_s, (0, 3, 4)) or \
                 judge(path, limit_s, (0, 2, 3, 4), "--batch", "2", "--format", "json", "--values")

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The k-th call of the system fails, for k = 1, 2, 3 …: allocations, opening, reading, writing, syncing and renaming files, mapping, threads.
+"""Makes the k-th system call fail, for k = 1, 2, 3 …: allocations, opening, reading, writing, syncing and renaming
+files, mapping, threads.
 
-Every command then either does what it does without the failure, or ends with exit code 5 and a message, without a part of a file, without a
-file of its own beside it, and with no memory that is not given back. Calls that are cut short or interrupted (EINTR) change nothing. A mapped file that becomes shorter is told as that, with exit code 3.
+Every command then either succeeds as usual or ends with exit code 5 and a message, without partial or temporary files
+and without leaks. Short and interrupted (EINTR) calls change nothing. A mapped file that becomes shorter is reported as
+such, with exit code 3.
 
     inject.py [COMMAND…]
 
-SOOTH_INJECT=all tries every k (`make inject`); otherwise k beyond the first ones is sampled, so that the suite stays below a minute.
+SOOTH_INJECT=all tries every k (`make inject`); otherwise larger k are sampled, so that the suite takes less than a
+minute.
 """
 import os
 import pathlib
@@ -24,8 +27,8 @@ BUILD = hostile.BUILD
 ALL = os.environ.get("SOOTH_INJECT") == "all"
 FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
 NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
-FIRST, MORE = 8, 8  # k that are tried without ALL: the first ones, and so many spread over the others
-LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps of a thread
+FIRST, MORE = 8, 8  # values of k without ALL: the first ones, and this many spread over the rest
+LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps for a thread
 TIMEOUT_S = 120
 
 ROWS = """name,graph,batch,gpu,precision,layout,runtime,stack,mode,latency_ms,memory_mib,power_w,source
@@ -69,7 +72,7 @@ def slice_rows():
 
 
 def fill(folder):
-    """The files that the commands read, and an older output."""
+    """The files that the commands read, and an older output file."""
     def put(name, content):
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     put("small.onnx", model(SMALL))
@@ -129,7 +132,7 @@ class Bench:
         shutil.copy(self.work / "out", self.clean / "weights.bin")
 
     def run(self, name, kind, k, all_after=False):
-        """In a new folder; the files that are there afterwards are in self.files."""
+        """Runs in a new folder; the resulting files are in self.files."""
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.copytree(self.clean, self.work)
         self.report.unlink(missing_ok=True)
@@ -148,7 +151,7 @@ class Bench:
 
 
 def steady(text):
-    """Without what a clock says."""
+    """Removes timings."""
     return re.sub(rb"\d+(\.\d+)? s\b", b"", text)
 
 
@@ -160,7 +163,7 @@ def choose(count):
 
 
 def judge(bench, done, whole, files, blocks, must_succeed):
-    """What is wrong; None: nothing."""
+    """The fault, or None."""
     if done.returncode < 0:
         return f"ended by signal {-done.returncode}"
     if bench.calls is None:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The library as its users meet it: exported symbols, installation, the example at the top of sooth.h.
+# The library as users see it: exported symbols, installation, the example at the top of sooth.h.
 set -u
 build=${SOOTH_BUILD:-$PWD/build}
 work=$(mktemp -d)
@@ -77,7 +77,7 @@ example_says_what_is_wrong() {
     [ $? = 1 ] && grep -q . "$work/said"
 }
 
-# The GPUs must come along with the library, wherever the program runs. The code is that of sooth.h.
+# The GPUs must be inside the library, wherever the program runs. The code is that of sooth.h.
 gpus_are_inside() {
     {
         printf '#include <sooth.h>\n#include <stdio.h>\nint main(void)\n{\n    sooth_error error;\n'
@@ -100,7 +100,7 @@ uninstall_leaves_nothing() {
     MAKEFLAGS= make -s uninstall BUILD="$build" DESTDIR="$work/image" prefix=/usr && [ -z "$(find "$work/image" ! -type d)" ]
 }
 
-# Sanitized builds, and those that count lines, link symbols of their own: what is exported is looked at in plain builds.
+# Sanitizer and coverage builds export symbols of their own, so exported symbols are checked in plain builds only.
 sanitized=$(grep -oE 'fsanitize=[a-z,-]*|-coverage' "$build/flags" | head -1)
 check "only sooth_ symbols are exported" only_sooth_symbols_are_exported
 check "the exported symbols are those that sooth.h declares" exported_is_what_the_header_declares

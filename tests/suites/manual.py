@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual page and the completions know every subcommand and option that the program has, and no other."""
+"""The manual page and the completions have exactly the subcommands and options of the program."""
 import os
 import pathlib
 import re
@@ -22,7 +22,7 @@ def sooth(*arguments):
 
 
 def complete(words):
-    """What bash offers after these words; ':' and '=' are words of their own, as for bash."""
+    """Bash's completions after these words; ':' and '=' are separate words, as in bash."""
     script = ('shopt -s extglob; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sooth; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", str(TOP / "completions/sooth.bash"), BUILD + "/sooth", *words],

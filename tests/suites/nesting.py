@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Files of every format that nests, on a thread with a stack of 256 KiB: the deepest that is read, the first that is refused, and one far deeper.
-src/base/nesting.h has the limit. Frames are several times as large under sanitizers, and their stack is, too."""
+"""Files of every format that nests, on a thread with a 256 KiB stack: the deepest that is read, the first that is
+refused, and one far deeper. src/base/nesting.h has the limit. Under sanitizers frames are several times larger, and
+so is the stack."""
 import os
 import pathlib
 import re
@@ -26,7 +27,7 @@ def functions(n):
 
 
 def loops(n):
-    """Loops that are counted, one inside the other."""
+    """Counted loops, nested."""
     lines, inset = ["input x float32[2]", "init m int64[](2)", "init c bool[](1)"], ""
     for i in range(n):
         lines += [f"{inset}y{i} = Loop(m, c, {f'h{i - 1}' if i else 'x'})", f"{inset}    body:"]
@@ -121,7 +122,7 @@ FORMATS = {
 
 
 def run(path, content):
-    """(whether it was read, what is wrong)"""
+    """(was it read, fault)"""
     pathlib.Path(path).write_bytes(content)
     done = subprocess.run([hostile.BUILD / "tests/tools/stack", path, str(STACK_KIB)], capture_output=True, text=True, errors="replace")
     if done.returncode:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What `sooth convert` writes, given to the onnx package that is installed: its checker with shape inference must accept the file, and the weights
-that are inputs there must be as many as the network has parameters. One skipped test where there is no such package.
+"""Checks the output of `sooth convert` with the installed onnx package: its checker with shape inference must accept
+the file, and the weights among its inputs must match the network's parameter count. One skipped test if the package
+is missing.
 
 SOOTH_ONNX_PYTHON names the Python that has it, if it is not the one that runs the tests.
 """
@@ -15,7 +16,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build") / "sooth")
 PYTHON = os.environ.get("SOOTH_ONNX_PYTHON", sys.executable)
 NETWORKS = ["zoo:resnet18", "zoo:mobilenet_v2", "zoo:vit_b_16", "zoo:bert_base", "zoo:gpt2/2", "zoo:opt/2", "keras.json"]
-# Channels last: pads, sums and concatenations between convolutions have theirs first in the file.
+# Channels last: pads, sums and concatenations between convolutions become channels-first in the file.
 KERAS = {"class_name": "Functional", "config": {"name": "m", "layers": [
     {"class_name": "InputLayer", "name": "x", "config": {"name": "x", "batch_input_shape": [None, 8, 8, 3]}, "inbound_nodes": []},
     *({"class_name": kind, "name": name, "config": {"name": name, **config}, "inbound_nodes": [[[read, 0, 0, {}] for read in reads]]}
@@ -52,12 +53,12 @@ print(json.dumps([onnx.__version__, found]))
 
 
 def wrong(network, error, in_inputs, kept):
-    """Of the network, a path or a name, as the checker found it."""
+    """Result of the checker for a network, given by path or name."""
     seen = json.loads(subprocess.run([PROGRAM, "inspect", network, "--format", "json"], capture_output=True).stdout)
     if error:
         return error
     params = seen["totals"]["params"]
-    # Batch norms have means and variances beside their parameters.
+    # Batch norms have means and variances in addition to their parameters.
     return "" if params <= in_inputs + kept <= 1.02 * params else f"{in_inputs} in inputs and {kept} in the file, but {params} parameters"
 
 

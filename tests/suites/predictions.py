@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `sooth predict` writes for machines: JSON with the promised fields, a trace that nests, a page that stands by itself.
-Every file is read by somebody else's parser."""
+"""Machine-readable output of `sooth predict`: JSON with the documented fields, a trace that nests, a self-contained
+page. Every file is read by an independent parser."""
 import json
 import math
 import os
@@ -109,7 +109,7 @@ def check_page(title, *arguments):
     text = sooth(*arguments, "--format", "html")
     body = text.removeprefix("<!DOCTYPE html>\n")
     check(f"{title}: the page says what it is", [] if body != text else [text[:40]])
-    root = xml.etree.ElementTree.fromstring(body)  # raises where it is not well-formed
+    root = xml.etree.ElementTree.fromstring(body)  # raises if it is not well-formed
     tags = [e.tag for e in root.iter()]
     check(f"{title}: the page has its parts", {"style", "svg", "table", "script", "circle", "rect"} - set(tags))
     outside = [e.tag for e in root.iter() if e.tag in ("link", "img", "iframe") or "src" in e.attrib or "href" in e.attrib]
@@ -126,7 +126,7 @@ GPUS = "a100-sxm4-40gb,h100-sxm5-80gb,b200-sxm-180gb,l40,rtx-4090,rtx-3090,t4,p1
 
 
 def check_growth():
-    """A larger batch takes no less time, but for chance, wherever nothing was measured too."""
+    """A larger batch takes no less time, within noise, also in settings that were never measured."""
     for network, options in GROWING:
         rows = strict_json(sooth(network, "--gpu", GPUS, "--batch", "1,2,4,8,16,32", "--format", "json", *options))
         times = {(row["gpu"], row["batch"]): row["latency_ms"]["value"] for row in rows}
@@ -136,7 +136,7 @@ def check_growth():
 
 
 def check_work():
-    """A compiler fuses kernels and copies weights; the arithmetic stays what it was."""
+    """A compiler fuses kernels and copies weights; the arithmetic stays the same."""
     for network in ("zoo:resnet50", "zoo:vit_b_16", "zoo:bert_base"):
         eager, compiled = (strict_json(sooth(network, "--batch", "8", "--runtime", runtime, "--format", "json"))["flops"]
                            for runtime in ("eager", "inductor"))
@@ -144,7 +144,7 @@ def check_work():
 
 
 def check_bytes():
-    """Where activations are many times what the L2 cache holds, memory carries them, also where nobody measured."""
+    """Activations many times larger than the L2 cache go through memory, also in settings that were never measured."""
     for precision in ("int8", "fp16"):
         p = strict_json(sooth("zoo:resnet50", "--gpu", "t4", "--batch", "128", "--runtime", "engine", "--precision", precision, "--format", "json"))
         check(f"{precision} in an engine: no more bytes than memory carries", [] if p["utilization"]["dram"] < 105 else [p["utilization"]])
@@ -155,7 +155,7 @@ LLAMA_8B = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidde
 
 
 def check_decoding(directory):
-    """Steps of decoding in an engine: no leaps between the sizes that tiles have, and weights come from memory."""
+    """Decoding steps in an engine: no jumps between tile sizes, and weights come from memory."""
     config = os.path.join(directory, "config.json")
     pathlib.Path(config).write_text(json.dumps(LLAMA_8B))
     batches = [1, 2, 4, 8, 16, 24, 32, 40, 48, 63, 64, 65, 96, 127, 128, 129]

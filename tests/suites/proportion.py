@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Small files that once took seconds or gigabytes: each has a limit of processor time and of memory, and an exit code.
+"""Small files that once took seconds or gigabytes: each has a limit on CPU time and memory, and an exit code.
 
-tests/suites/growth.py finds what grows too fast; here are the cases that somebody met, at the size at which they hurt.
+tests/suites/growth.py finds what grows too fast; here are reported cases, at the size that caused problems.
 """
 import gzip
 import os
@@ -16,12 +16,12 @@ sys.path[:0] = [str(TESTS / "tools"), str(TESTS / "suites")]
 from hostile import BUILD, SANITIZED, branches_of, calls_of_calls, tell  # noqa: E402
 from onnxtext import data, model  # noqa: E402
 
-SLOWER = 40 if SANITIZED else 1  # how much slower a build with sanitizers may be
+SLOWER = 40 if SANITIZED else 1  # slowdown allowed for sanitizer builds
 MIB = 1 << 20
 
 
 def measure(command, folder):
-    """Exit code, seconds of a processor, peak of memory in MiB, last words."""
+    """Exit code, CPU seconds, peak memory in MiB, last line of output."""
     with open(folder / "said", "w+b") as said:
         child = subprocess.Popen([BUILD / "sooth", *command], cwd=folder, stdout=subprocess.DEVNULL, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
@@ -37,7 +37,7 @@ def caffe_in_place(count):
 
 
 def far_readers(count):
-    """Each value is read by its neighbour and by one twice as far on."""
+    """Each value is read by its neighbour and by one twice as far away."""
     sums = "\n".join(f"v{i} = Add(v{i // 2}, v{i - 1})" for i in range(2, count))
     return model(f"input x float32[1,64]\nv0 = Add(x, x)\nv1 = Add(x, v0)\n{sums}\noutput v{count - 1}")
 
@@ -56,7 +56,7 @@ def gzip_in_gzip(size):
 
 
 def gzip_of_empty(count):
-    """In a layer of empty layers there is nothing, however long it is."""
+    """A chain of empty layers computes nothing, at any length."""
     return gzip.compress(gzip.compress(model("input x float32[2]\ny = Relu(x)\noutput y")) + gzip.compress(b"") * count, 1)
 
 
@@ -65,7 +65,7 @@ def equal_rows(count):
 
 
 TINY = model("input x float32[N,3,8,8]\ninit w float32[4,3,3,3]\ny = Conv(x, w) pads=[1,1,1,1]\nz = Relu(y)\noutput z")
-# name, files, command, exit code, seconds of a processor, MiB
+# name, files, command, exit code, CPU seconds, MiB
 CASES = [
     ("60,000 Caffe layers in place", {"m.prototxt": lambda: caffe_in_place(60000)}, ["inspect", "m.prototxt"], 0, 2, 400),
     ("fusion of 100,000 sums with far readers", {"m.onnx": lambda: far_readers(100000)},
@@ -83,7 +83,7 @@ CASES = [
 
 
 def write(files, folder):
-    """In a process of its own: what a child inherits from us would count as its memory."""
+    """Runs in a process of its own, because inherited memory would count as the child's."""
     child = os.fork()
     if child == 0:
         for path, content in files.items():

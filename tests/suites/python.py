@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The Python module: structures as the header has them, answers as the program gives them, failures as exceptions, the notebook's cells.
+"""The Python module: structures as in the header, answers as from the program, failures as exceptions, the notebook's
+cells.
 
-Runs with the Python that runs the tests, without anything installed. What needs PyTorch, torchvision or timm runs with the Python that
-SOOTH_TORCH_PYTHON names (or with this one), and is skipped with a line where they are not there.
+Runs with the Python that runs the tests, without installed packages. Parts that need PyTorch, torchvision or timm run
+with the Python that SOOTH_TORCH_PYTHON names (or with this one), and are skipped with a line if these are missing.
 """
 import json
 import os
@@ -289,7 +290,7 @@ def totals_come_first_and_the_rest_fits_them():
     whole = late.data
     assert "layers" not in early._data and early.latency_ms == whole["latency_ms"]["value"] and early["bytes"] == whole["bytes"]
     assert "layers" not in early._data, "totals need no layers"
-    model.bind(batch=8).predict("a100")  # what was predicted stays as it was
+    model.bind(batch=8).predict("a100")  # the prediction stays unchanged
     assert early.data == whole and list(early.data) == list(whole)
     assert early.data is early.data and early["layers"] is early.data["layers"] and len(early.kernels) == len(whole["kernels"])
     assert early.co2_g is None and early.memory_mib == whole["memory_mib"]["value"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A batch that the file fixes is replaced by another, in formats whose nodes are made anew for every binding. Memory of the first run must not be
-read in the second: freed memory is overwritten here, and `make asan` sees each access. Every layer has three times the MACs."""
+"""Replaces a batch that the file fixes, in formats whose nodes are rebuilt for every binding. The second run must not
+read memory of the first: freed memory is overwritten here, and `make asan` checks each access. Every layer must have
+three times the MACs."""
 import io
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Attacks that must be refused, and not just survived: exit code 3 or 4 and one line that says what is wrong and what to do, within two
-seconds and 1.5 GiB of memory. suites/hostile.py has the files that may be read as well."""
+"""Attacks that must be refused, not only survived: exit code 3 or 4, and one line with the problem and the remedy,
+within two seconds and 1.5 GiB of memory. suites/hostile.py has files that may also be read."""
 import io
 import json
 import os
@@ -19,13 +19,13 @@ from torchfiles import pickled
 NET = "class Net(Module):\n  __parameters__ = []\n  def forward(self: __torch__.m.Net,\n    x: Tensor) -> Tensor:\n    return torch.relu(x)\n"
 OBJECT = pickled({"class": "__torch__.m.Net", "training": False})
 NOTHING = b"\x80\x02)."
-ADVICE = r"; [^;]+"  # what to do stands behind a semicolon
+ADVICE = r"; [^;]+"  # the remedy follows a semicolon
 
 
 def archive(*entries, packing=zipfile.ZIP_DEFLATED):
     out = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(out, "w", packing) as file:
-        warnings.simplefilter("ignore")  # of two entries of one name
+        warnings.simplefilter("ignore")  # two entries of one name
         for name, content in entries:
             file.writestr(name, content)
     return out.getvalue()
@@ -48,15 +48,15 @@ def pt2(nodes, sizes=(2, 3), outputs=("y",)):
 
 def bombs():
     spaces = b" " * (1 << 29)
-    yield "ZIP bomb: the program of a .pt2", archive(("m/models/model.json", spaces)), "536870912 bytes long, more than any real file has there"
-    yield "ZIP bomb: the code of TorchScript", torchscript(code=spaces), "536870912 bytes long, more than any real file has there"
-    yield "ZIP bomb: the pickle of TorchScript", torchscript(pickle=spaces), "536870912 bytes long, more than any real file has there"
-    yield "ZIP bomb: the configuration of Keras", archive(("config.json", spaces), ("metadata.json", b"{}")), "536870912 bytes long, more than any"
+    yield "ZIP bomb: the program of a .pt2", archive(("m/models/model.json", spaces)), "536870912 bytes, more than any real model has there"
+    yield "ZIP bomb: the code of TorchScript", torchscript(code=spaces), "536870912 bytes, more than any real model has there"
+    yield "ZIP bomb: the pickle of TorchScript", torchscript(pickle=spaces), "536870912 bytes, more than any real model has there"
+    yield "ZIP bomb: the configuration of Keras", archive(("config.json", spaces), ("metadata.json", b"{}")), "536870912 bytes, more than any"
     lie = bytearray(archive(("config.json", b"{}" * 100), ("metadata.json", b"{}")))
     at = lie.index(b"PK\1\2")
     lie[at + 24:at + 28] = (200 << 20).to_bytes(4, "little")
-    yield "ZIP: an entry says that it is larger than deflate can be", bytes(lie), "cannot hold as much as it says"
-    yield "ZIP inside of ZIP", archive(("a.zip", archive(("b.zip", archive(("m/data.pkl", OBJECT)))))), "no model that Sooth knows"
+    yield "ZIP: an entry says that it is larger than deflate can be", bytes(lie), "is too small for the size it declares"
+    yield "ZIP inside of ZIP", archive(("a.zip", archive(("b.zip", archive(("m/data.pkl", OBJECT)))))), "without a model that Sooth knows"
 
 
 def names():
@@ -65,10 +65,10 @@ def names():
     yield "ZIP: two entries of one name (.pt2)", archive(("m/models/model.json", pt2([("x", "y")])), ("m/models/model.json", b"{}")), "are called 'm/models/model.json'"
     for packing in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         whole = archive(("m/code/__torch__/m.py", NET), ("m/data.pkl", OBJECT), ("m/constants.pkl", NOTHING), packing=packing)
-        sum_at = whole.index(b"PK\1\2") + 16  # of the first entry of the directory
-        yield f"ZIP: an entry with another checksum, method {packing}", whole[:sum_at] + bytes([whole[sum_at] ^ 1]) + whole[sum_at + 1:], "has another checksum than its directory says"
+        sum_at = whole.index(b"PK\1\2") + 16  # first entry of the directory
+        yield f"ZIP: an entry with another checksum, method {packing}", whole[:sum_at] + bytes([whole[sum_at] ^ 1]) + whole[sum_at + 1:], "does not match its directory"
     for name in ("/etc/passwd", "m/../../etc/passwd", "..", "m\\..\\..\\x", "C:\\x"):
-        yield f"ZIP: an entry called {name}", torchscript((name, b"x")), "which leads out of it, at byte"
+        yield f"ZIP: an entry called {name}", torchscript((name, b"x")), "which leads out of the archive, at byte"
     for location in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\b", "C:\\b"):
         weight = data(5, number(1, 2) + number(2, 1) + data(8, "w") + number(14, 1) + data(13, data(1, "location") + data(2, location)))
         file = number(1, 8) + data(7, weight + data(1, data(1, "w") + data(2, "y") + data(4, "Relu"))) + data(8, number(2, 17))
@@ -85,7 +85,7 @@ def pickles():
     yield damaged("tuples 100,000 deep", b"\x80\x02" + b"(" * 100000 + b"t" * 100000 + b".", "data.pkl")
     yield damaged("lists 100,000 deep", b"\x80\x02" + b"](" * 100000 + b"e" * 100000 + b".", "data.pkl")
     yield damaged("a list that holds itself", b"\x80\x02]q\x00h\x00a.", "data.pkl")
-    yield damaged("an object whose list holds itself", b"\x80\x02c__torch__.m\nNet\n)\x81}(X\x01\x00\x00\x00a]q\x00h\x00aub.", "contain each other without end")
+    yield damaged("an object whose list holds itself", b"\x80\x02c__torch__.m\nNet\n)\x81}(X\x01\x00\x00\x00a]q\x00h\x00aub.", "contain each other in a cycle")
     yield damaged("a shell", b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", "names 'os.system', which no TorchScript file does, at byte 13 of it")
     yield damaged("eval", b"\x80\x02cbuiltins\neval\nX\x01\x00\x00\x001\x85R.", "names 'builtins.eval'")
     yield damaged("a global of the stack (opcode 0x93)", b"\x80\x04X\x02\x00\x00\x00osX\x06\x00\x00\x00system\x93.", "has opcode 0x93, which no TorchScript file has, at byte")
@@ -103,23 +103,23 @@ def pickles():
 def cycles():
     yield "cycle: ONNX", model("a = Relu(b)\nb = Relu(a)\noutput b"), "the graph has a cycle through node"
     yield "cycle: ONNX functions", model("opset 17\nopset f 1\ninput x float32[2]\ny = f.A(x)\noutput y\n"
-                                         "function f.A(a) -> b\n    opset f 1\n    b = f.A(a)"), "functions call each other more than 64 deep, at 'A'; is it recursive"
+                                         "function f.A(a) -> b\n    opset f 1\n    b = f.A(a)"), "functions call each other more than 64 levels deep, at 'A'; is it recursive"
     yield "cycle: TensorFlow", b'node { name: "a" op: "Relu" input: "b" }\nnode { name: "b" op: "Relu" input: "a" }\nnode { name: "c" op: "Relu" input: "b" }\n', "the graph has a cycle through node"
     nodes = [{"name": "a", "op": "Relu", "input": ["b"]}, {"name": "b", "op": "Relu", "input": ["a"]}, {"name": "c", "op": "Relu", "input": ["b"]}]
     yield "cycle: TensorFlow.js", json.dumps({"format": "graph-model", "modelTopology": {"node": nodes}, "weightsManifest": []}).encode(), "has a cycle"
     layers = [{"class_name": "ReLU", "name": a, "config": {"name": a}, "inbound_nodes": [[[b, 0, 0, {}]]]} for a, b in ("pq", "qp")]
     config = {"class_name": "Functional", "config": {"name": "m", "layers": layers, "input_layers": [], "output_layers": [["q", 0, 0]]}}
-    yield "cycle: Keras", json.dumps(config).encode(), "read one another in a circle"
-    yield "cycle: TensorFlow.js layers", json.dumps({"format": "layers-model", "modelTopology": {"model_config": config}, "weightsManifest": []}).encode(), "in a circle"
+    yield "cycle: Keras", json.dumps(config).encode(), "depend on one another in a cycle"
+    yield "cycle: TensorFlow.js layers", json.dumps({"format": "layers-model", "modelTopology": {"model_config": config}, "weightsManifest": []}).encode(), "in a cycle"
     yield "cycle: TFLite", tflite([(2, 4)] * 3, [(RELU, [2], [1]), (RELU, [1], [2])], [0], [2]), "the graph has a cycle through node"
     yield "cycle: torch.export", archive(("m/models/model.json", pt2([("b", "a"), ("a", "b")], outputs=("b",)))), "'b' is read before it is made"
-    yield "cycle: TorchScript functions", torchscript(code=NET.replace("torch.relu(x)", "(self).forward(x, )")), "calls, blocks and expressions are nested too deep"
-    yield "cycle: Caffe", b'layer { name: "a" type: "ReLU" bottom: "y" top: "x" }\nlayer { name: "b" type: "ReLU" bottom: "x" top: "y" }\n', "must not read in a circle"
+    yield "cycle: TorchScript functions", torchscript(code=NET.replace("torch.relu(x)", "(self).forward(x, )")), "calls, blocks and expressions are nested too deeply"
+    yield "cycle: Caffe", b'layer { name: "a" type: "ReLU" bottom: "y" top: "x" }\nlayer { name: "b" type: "ReLU" bottom: "x" top: "y" }\n', "must not form a cycle"
     yield "cycle: MXNet", json.dumps({"nodes": [{"op": "exp", "name": "a", "inputs": [[1, 0, 0]]}, {"op": "exp", "name": "b", "inputs": [[0, 0, 0]]}],
-                                      "arg_nodes": [], "heads": [[1, 0, 0]]}).encode(), "does not stand before its reader"
-    yield "cycle: ncnn", b"7767517\n2 2\nReLU a 1 1 y x\nReLU b 1 1 x y\n", "must not read in a circle"
-    yield "cycle: pnnx", b"7767517\n3 2\nnn.ReLU a 1 1 y x\nnn.ReLU b 1 1 x y\npnnx.Output o 1 0 y\n", "must not read in a circle"
-    yield "cycle: Darknet", b"[net]\nwidth=8\nheight=8\nchannels=3\n[route]\nlayers=1\n[route]\nlayers=0\n", "does not stand before it"
+                                      "arg_nodes": [], "heads": [[1, 0, 0]]}).encode(), "does not come before its reader"
+    yield "cycle: ncnn", b"7767517\n2 2\nReLU a 1 1 y x\nReLU b 1 1 x y\n", "must not form a cycle"
+    yield "cycle: pnnx", b"7767517\n3 2\nnn.ReLU a 1 1 y x\nnn.ReLU b 1 1 x y\npnnx.Output o 1 0 y\n", "must not form a cycle"
+    yield "cycle: Darknet", b"[net]\nwidth=8\nheight=8\nchannels=3\n[route]\nlayers=1\n[route]\nlayers=0\n", "does not come before its reader"
     ports = '<input><port id="0"/></input><output><port id="1" precision="FP32"/></output>'
     yield "cycle: OpenVINO", (f'<net name="n" version="11"><layers><layer id="0" name="a" type="ReLU">{ports}</layer><layer id="1" name="b" type="ReLU">{ports}</layer>'
                               '</layers><edges><edge from-layer="0" from-port="1" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="0" to-port="0"/>'
@@ -129,13 +129,13 @@ def cycles():
                                     '<edges><edge from-layer="0" from-port="1" to-layer="1" to-port="0"/></edges></net>').encode(), "node 'e' has no operator"
     yield "cycle: CoreML", coreml_network([("b", "a"), ("a", "b")]), "the graph has a cycle through node"
     yield "cycle: StableHLO", hostile.stablehlo("%0 = stablehlo.abs %1 : tensor<2xf32>\n%1 = stablehlo.abs %0 : tensor<2xf32>\nreturn %1 : tensor<2xf32>"), "is used before it is made"
-    yield "cycle: StableHLO functions", hostile.stablehlo("%0 = call @main(%arg0) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>"), "or themselves"
+    yield "cycle: StableHLO functions", hostile.stablehlo("%0 = call @main(%arg0) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>"), "or recursively"
     yield "cycle: HLO", b"HloModule m\n\nENTRY e {\n  x = f32[2] abs(y)\n  ROOT y = f32[2] abs(x)\n}\n", "the value y is used before it is made"
-    yield "cycle: HLO computations", b"HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] call(x), to_apply=e\n}\n", "or themselves"
+    yield "cycle: HLO computations", b"HloModule m\n\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] call(x), to_apply=e\n}\n", "or recursively"
 
 
 def chains():
-    """What stands behind one another in the text is nested in the tree."""
+    """Sequential text that is nested in the tree."""
     for what, expression in (("attributes", "(x)" + ".a" * 40000), ("subscripts", "x" + "[0]" * 40000), ("calls", "x" + "()" * 40000),
                              ("methods", "x" + ".f()" * 40000), ("minus signs", "-" * 40000 + "1"), ("lists", "[" * 40000 + "]" * 40000)):
         yield f"TorchScript: a chain of 40,000 {what}", torchscript(code=NET.replace("torch.relu(x)", expression)), "nested too deep"
@@ -151,7 +151,7 @@ def coreml_network(layers, dims=(3, 8, 8)):
 
 
 def sizes():
-    """The same input with dimensions that cannot be, in every format."""
+    """The same input with impossible dimensions, in every format."""
     for what, dims in (("a negative dimension", [-5, 4]), ("2^62 elements", [2**62]), ("2^80 elements", [2**40, 2**40])):
         list_of, by_x = ",".join(map(str, dims)), "x".join(map(str, dims))
         yield f"ONNX: {what}", model(f"input x float32[{list_of}]\ny = Relu(x)\noutput y")
@@ -192,11 +192,11 @@ def attacks():
     for group in (bombs, names, pickles, cycles, chains):
         yield from group()
     for name, content in sizes():
-        yield name, content, r"dimension|size|shape|elements|bytes|larger|counted|no HLO"
+        yield name, content, r"dimension|size|shape|elements|bytes|larger|counted|not HLO"
 
 
 def judge(path, message):
-    """None, or what is wrong."""
+    """None, or the fault."""
     done = hostile.run(["inspect", path], hostile.LIMIT_S)
     if isinstance(done, str):
         return done

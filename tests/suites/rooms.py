@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The order of the rooms that doc/design.md declares: a room uses itself and the rooms to its left alone.
+"""The order of the rooms in doc/design.md: a room uses only itself and the rooms to its left.
 
-Checked twice, because each sees what the other cannot: the #include lines of every file under src/, and the symbols that its object needs
-and another room's object defines (nm), which a declaration copied by hand would not hide.
-"rooms.py --matrix" prints both tables.
+Checked in two ways: the #include lines of every file under src/, and the symbols (nm) that one room's object needs from
+another's, which also finds declarations copied by hand. "rooms.py --matrix" prints both tables.
 
-The symbols show one more thing: whether the names that a room exports begin with one of its prefixes.
+The symbols also show whether exported names begin with a prefix of their room.
 """
 import collections
 import os
@@ -17,9 +16,9 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build"))
 INCLUDE = re.compile(r'#include "([^"]+)"')
-# Tables of results know the public interface, not how the answers were found.
+# Reports use the public interface only.
 PUBLIC_ONLY = {"report": {"base", "report"}}
-# What names of a room begin with, where the room declares it: the room itself or one of its parts.
+# Prefixes of a room's names, where the room declares them: the room itself or one of its parts.
 PREFIXES = {"lower": ("lower", "eager", "back", "inductor", "engine", "fusion", "access", "extent", "layout", "kernel", "repeats", "single")}
 
 
@@ -34,7 +33,7 @@ def room_of(path):
 
 
 def includes():
-    """(file, its room, what it includes, that one's room), without the public header."""
+    """(file, its room, included file, that file's room), without the public header."""
     for path in sorted((TOP / "src").rglob("*.[ch]")):
         name = str(path.relative_to(TOP / "src"))
         for line in path.read_text().splitlines():
@@ -44,13 +43,13 @@ def includes():
 
 
 def read_objects():
-    """The object that defines each symbol, and (object, symbol that it needs)."""
+    """The object that defines each symbol, and (object, needed symbol)."""
     defined, needed = {}, []
     root = BUILD / "obj/src"
     for path in sorted(root.rglob("*.o")):
         name = str(path.relative_to(root))
         if not any((TOP / "src" / name).with_suffix(end).exists() for end in (".c", ".S")):
-            continue  # left from a file that is gone
+            continue  # object of a deleted file
         for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, symbol = line.split()[-2:]
             if kind in "TDBRVWC":
@@ -61,7 +60,7 @@ def read_objects():
 
 
 def symbols(defined, needed):
-    """(object, its room, symbol that it needs, the room that defines it)."""
+    """(object, its room, needed symbol, the room that defines it)."""
     return [(name, room_of(name), symbol, room_of(defined[symbol])) for name, symbol in needed if symbol in defined]
 
 

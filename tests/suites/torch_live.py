@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Exports networks of torchvision and timm with the PyTorch that is installed and reads what it wrote: torch.export, TorchScript scripted
-and traced. Parameters must be those of the module, and the output's shape that of a run. One skipped test where there is no PyTorch; what
-this PyTorch cannot export is skipped by itself, with its reason.
+"""Exports torchvision and timm networks with the installed PyTorch and reads the result: torch.export, TorchScript
+scripted and traced. Parameters must equal the module's, and the output shape that of a run. One skipped test without
+PyTorch; networks that this PyTorch cannot export are skipped with the reason.
 
 SOOTH_TORCH_PYTHON names the Python that has it, if it is not the one that runs the tests.
 """

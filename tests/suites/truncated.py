@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A small file of each format, cut off at every length: read or refused with one line that says what to do, within two seconds each."""
+"""A small file of each format, truncated at every length: read, or refused with one line that says what to do, within
+two seconds each."""
 import gzip
 import os
 import pathlib
@@ -16,11 +17,11 @@ import torchfiles
 from flatfile import ADD, RELU, tflite
 from onnxtext import model
 
-LEAST_REFUSED = 0.2  # of the lengths; a text that is cut between two layers is a network as well
+LEAST_REFUSED = 0.2  # share of the lengths; a text truncated between two layers is a valid network
 
 
 def files_of(test, number, kind):
-    """What case `number` of a file of text tests writes by that kind of step."""
+    """The file that case `number` of a text test writes with that kind of step."""
     for step, _, body, *_ in cases.parse(hostile.TESTS / f"cases/{test}.test")[number].steps:
         if step == kind:
             text = "\n".join(body)

@@ -1,7 +1,8 @@
-/* algorithm.c: `algorithm`: prints the algorithm and the launch of kernels that are described on standard input, one in each line:
+/* algorithm.c: prints the algorithm and the launch configuration of kernels that standard input describes, one per
+ * line:
  *     conv GPU DIRECTION TYPE LAYOUT n c h w k r s stride_h stride_w pad_h pad_w dilation_h dilation_w groups
  *     gemm GPU TYPE batch m n k
- * DIRECTION is fwd, dgrad or wgrad; TYPE is f16, tf32 or f32; LAYOUT is nchw or nhwc. For each a line
+ * DIRECTION is fwd, dgrad or wgrad; TYPE is f16, tf32 or f32; LAYOUT is nchw or nhwc. Prints a line for each:
  *     NAME<tab>tensor cores (1 or 0)<tab>workspace in bytes<tab>tile_m<tab>tile_n<tab>blocks<tab>waves<tab>reason */
 #include "predict/algorithm.h"
 
@@ -81,7 +82,7 @@ static void set_conv(scene *s, dtype type, bool backward, bool channels_last, co
                          .bytes_written = backward ? x : y};
     set_program(s, backward ? 3 : 2);
     s->outputs[0] = backward ? W : Y;
-    if (backward) { /* the gradient stands in front */
+    if (backward) { /* the gradient comes first */
         s->inputs[0] = Y;
         s->inputs[1] = X;
         s->inputs[2] = W;

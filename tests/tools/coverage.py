@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the tests as a clone has them with nothing beside it, and tells what of src/ they reach.
+"""Runs the tests as in a clone without ../shared, and reports which parts of src/ they reach.
 
     tests/tools/coverage.py BUILD [--keep] [--files N] [NAME…]
 
-BUILD was compiled with --coverage (`make coverage` does both). Prints lines and branches by room, and the files with most lines
-that no test reaches; --keep adds to what earlier runs reached, NAME runs only the suites whose names contain it. A branch
-counts if it was taken at least once. Nothing is excluded: what only a failing allocation or system call reaches counts too.
-Lines, and hashes of the files they are in, go into BUILD/coverage.json, which tests/tools/mutate.py reads.
+BUILD was compiled with --coverage (`make coverage` does both). Prints lines and branches by room, and the files with
+the most unreached lines; --keep adds to the results of earlier runs, NAME runs only the suites whose names contain it.
+A branch counts if it was taken at least once. Nothing is excluded: code that only a failing allocation or system call
+reaches counts too. Lines, and hashes of their files, go into BUILD/coverage.json, which tests/tools/mutate.py reads.
 """
 import argparse
 import collections
@@ -22,13 +22,13 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def read_objects(objects):
-    """What gcov says about the sources of some objects."""
+    """gcov's results for the sources of some objects."""
     done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", *objects], cwd=TOP, capture_output=True)
     return [file for line in done.stdout.splitlines() if line.startswith(b"{") for file in json.loads(line)["files"]]
 
 
 class File:
-    """Counts by line, and by line and place in it for branches. A line may be in several objects: headers are."""
+    """Counts by line, and by line and position for branches. A line may be in several objects, as in headers."""
 
     def __init__(self):
         self.lines = collections.Counter()

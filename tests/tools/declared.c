@@ -1,7 +1,8 @@
-/* declared.c: `declared FILE…`: compares the shapes that the rules compute with those that the file declares for its inner
- * tensors, without letting the rules see them. Tensors that no operator makes (room to work in, statistics) are left out. Prints a line for each file,
+/* declared.c: `declared FILE…` compares inferred shapes with the file's declared shapes of inner tensors, which
+ * inference does not see here. Tensors without a producer (workspaces, statistics) are left out. Prints a line for each
+ * file,
  *     FILE<tab>exact<tab>unknown<tab>wrong
- * and under it a line for each tensor that is not exact; or FILE<tab>refused<tab>why. */
+ * followed by a line for each tensor that is not exact; or FILE<tab>refused<tab>why. */
 #include "graph/graph.h"
 #include "sooth.h"
 

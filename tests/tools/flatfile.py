@@ -1,7 +1,8 @@
-"""TFLite files from Python values, for tests that need a wrong one.
+"""Writes TFLite files from Python values, for tests that need an invalid one.
 
-A FlatBuffer's table is a dictionary from the number of a field to its value: bytes lie in the table as they are, all else is written
-behind it: a dictionary is a table, a list of numbers a vector of int32, a list of tables a vector of them, a string a string.
+A FlatBuffer table is a dictionary from field numbers to values. Bytes are stored in the table itself; everything else
+follows it: a dictionary is a table, a list of numbers a vector of int32, a list of tables a vector of them, a string a
+string.
 """
 import struct
 
@@ -13,7 +14,7 @@ def write(root, identifier):
 
 
 def put(out, value):
-    """Appends a value; where it begins."""
+    """Appends a value; returns its position."""
     out.extend(bytes(-len(out) % 4))
     if isinstance(value, dict):
         return put_table(out, value)

@@ -1,7 +1,7 @@
-"""Files of every format with N things of one kind, for tests/suites/growth.py.
+"""Files of every format with N items of one kind, for tests/suites/growth.py.
 
-FILES has for each name a function of N and a folder: it writes the file and returns its name there. ARGUMENTS has what binds the
-dimensions of some of them, MOST how large N may be in those that have a limit.
+FILES maps each name to a function of N and a folder that writes the file and returns its name there. ARGUMENTS has the
+options that bind dimensions, MOST the limit of N for some files.
 """
 import io
 import json
@@ -17,7 +17,7 @@ FILES, ARGUMENTS, MOST = {}, {}, {}
 
 
 def file(name, path):
-    """The function's bytes or text go to the path."""
+    """Writes the function's bytes or text to the path."""
     def add(make):
         def put(count, folder):
             content = make(count)
@@ -603,7 +603,7 @@ def safetensors(n):
 
 # ---- nesting ---------------------------------------------------------------------------------------------------------
 
-# Fewer levels than the limit: a level of some files counts as several.
+# Below the limit, because a level of some files counts as several.
 for name, make in nesting.FORMATS.items():
     file(f"nesting: {name}", "nested")(make)
     MOST[f"nesting: {name}"] = nesting.LIMIT // 2 - 4

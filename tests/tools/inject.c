@@ -1,10 +1,10 @@
 /* inject.c: a library for LD_PRELOAD that makes the k-th call of one kind fail, for tests/suites/inject.py.
  *
  *     INJECT=KIND:K       malloc, open, read, write, fsync, rename, mmap, thread: fails as a system does
- *                         read-short, write-short, read-again, write-again: one byte, or EINTR, which is no error
- *                         shrink: the file that was mapped becomes empty
- *     INJECT_ALL_AFTER=1  all calls after it fail too
- *     INJECT_REPORT=FILE  at the end: how many calls there were, and how many blocks of memory are not freed */
+ *                         read-short, write-short, read-again, write-again: one byte, or EINTR; not errors
+ *                         shrink: the mapped file becomes empty
+ *     INJECT_ALL_AFTER=1  all later calls fail too
+ *     INJECT_REPORT=FILE  receives the number of calls and of memory blocks that were not freed */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -59,7 +59,7 @@ static void *next(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-/* Runs before the destructors of the program, in which a build for coverage writes what it counted. */
+/* Runs before the program's destructors, where a coverage build writes its counts. */
 static void stop(void)
 {
     is_counting = false;

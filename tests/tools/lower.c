@@ -1,19 +1,19 @@
-/* lower.c: prints the kernels that a runtime would launch for a network. For tests and for looking at what lowering
- * does.
+/* lower.c: prints the kernels that a runtime would launch for a network, for tests and for inspecting lowering.
  *
  *     lower [--json] PRECISION LAYOUT BATCH [KEY=WORD…] MODEL…
  *         PRECISION: fp32 tf32 fp16 bf16 amp-fp16 amp-bf16 int8 fp8; LAYOUT: nchw nhwc
- *         mode=infer|train|train-forward  runtime=eager|inductor|engine  optimizer=momentum|none|sgd|nesterov|adam|adamw
+ *         mode=infer|train|train-forward  runtime=eager|inductor|engine
+ *         optimizer=momentum|none|sgd|nesterov|adam|adamw
  *         attention=fused|explicit|half|float  updates=joint|single  backward=plain|autocast  norms=any|contiguous|low
  *
- * One line per kernel. Views begin with ".", kernels that another operator launches with "+"; at the end is how often it runs, if not
- * once. Exit code as of sooth. */
+ * One line per kernel. Views begin with ".", kernels launched by another operator with "+"; the repeat count is at
+ * the end, if not 1. Exit codes are those of sooth. */
 #include "lower/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the order of the enumerations of lower.h. */
+/* In the order of the enumerations in lower.h. */
 enum { MAX_WORDS = 8 };
 static const char *const PRECISIONS[MAX_WORDS + 1] = {"fp32",     "tf32",     "fp16", "bf16",
                                                       "amp-fp16", "amp-bf16", "int8", "fp8"};
@@ -141,7 +141,7 @@ static sooth_status run(const char *path, const lower_options *options, int64_t 
     return status;
 }
 
-/* The position of the word; -1 if it is none of them. */
+/* Position of the word in the list; -1 if it is not there. */
 static int find_word(const char *const *words, const char *word)
 {
     for (int i = 0; words[i]; i++)
@@ -150,7 +150,7 @@ static int find_word(const char *const *words, const char *word)
     return -1;
 }
 
-/* KEY=WORD; false if it is none that is known. */
+/* Reads KEY=WORD; false if either is unknown. */
 static bool read_option(const char *text, int chosen[KEY_COUNT])
 {
     const char *sign = strchr(text, '=');

@@ -3,9 +3,9 @@
 #
 #     machine.sh i386|s390x|musl
 #
-# i386 has 32 bits, s390x stores the high byte first; they run under qemu where the kernel does not run them itself. musl is another C library on this processor.
-# Libraries of other machines are unpacked into build-MACHINE/root: nothing is installed. zlib and cmocka for musl are compiled from Debian's
-# source packages, because Debian has none that are built with musl.
+# i386 has 32 bits, s390x is big-endian; they run under qemu if the kernel cannot run them. musl is another C library on
+# this processor. Libraries of other machines are unpacked into build-MACHINE/root: nothing is installed. zlib and cmocka
+# for musl are compiled from Debian's source packages, because Debian has none built with musl.
 set -eu
 machine=$1
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -15,7 +15,7 @@ home=$top/$build
 root=$home/root
 mkdir -p "$home/apt/lists/partial" "$home/apt/archives/partial" "$root"
 
-# apt with lists of its own, of another architecture.
+# apt with separate package lists, for another architecture.
 foreign_apt() {
     apt-get -qq -o APT::Architecture="$machine" -o APT::Architectures="$machine" -o Dir::State::lists="$home/apt/lists" \
         -o Dir::Cache="$home/apt" -o APT::Sandbox::User=root "$@"
@@ -87,7 +87,7 @@ make -s -j"$(nproc)" "$build/sooth" unit-tests BUILD="$build" CC="$compiler" LD=
     CFLAGS="$flags" LDFLAGS="$link"
 unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 
-# The tests run programs by their names: each becomes a line that starts it under the emulator.
+# The tests run programs by name: each is replaced by a script that starts it under the emulator.
 run=$home/run
 rm -rf "$run"
 mkdir -p "$run/tests/tools"

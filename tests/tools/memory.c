@@ -1,11 +1,12 @@
-/* memory.c: prints what memory a program needs, part by part. For tests.
+/* memory.c: prints the memory that a program needs, part by part. For tests.
  *
  *     memory [timm] [room=MIB] < QUESTIONS
  *
- * `timm`: as timm's benchmark runs them (src/predict/source.c). `room`: as if the device had so many MiB more (less if negative).
- * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL. STACK is "-" if it is not known. The answer has the
- * bytes, separated by tabs: saved, live before the step, peak and end of each phase (forward, backward, update), allocated, reserved, and those
- * of the parts, the MiB of all with their interval, whether it fits (1, 0), and what else stops it; or "error" and why. */
+ * `timm`: as timm's benchmark runs them (src/predict/source.c). `room`: changes the device's memory by so many MiB.
+ * A question is a line: PRECISION LAYOUT MODE RUNTIME OPTIMIZER STACK GPU BATCH MODEL; STACK is "-" if unknown. The
+ * answer is tab-separated bytes: saved, live before the step, peak and end of each phase (forward, backward,
+ * update), allocated, reserved, the parts; then the total MiB with their interval, whether it fits (1, 0), and what
+ * else stops it; or "error" and why. */
 #include "predict/footprint.h"
 #include "predict/setting.h"
 #include "predict/source.h"
@@ -70,7 +71,7 @@ static sooth_status answer(answerer *w, const setting *where, sooth_error *error
 
 int main(int argc, char **argv)
 {
-    static bool is_timm; /* static: the jump leaves them alone */
+    static bool is_timm; /* static, so that longjmp does not affect them */
     static double room_mib;
     for (int i = 1; i < argc; i++) {
         is_timm |= strcmp(argv[i], "timm") == 0;

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Changes one token of src/ at random and tells whether the tests notice; many times over.
+"""Changes one random token of src/ at a time and reports whether the tests notice.
 
     tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--coverage FILE] [--without NAMES] [--directory DIR]
 
-The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early `return` removed. A
-line with something to change is drawn first, all being equally likely, then the change in it. A change that does not compile is
-drawn anew. Everything happens in copies of the tree under DIR (a temporary directory), with nothing beside them: your tree is
-only read. Suites run in the order of what they noticed before for the time that they take, and stop at the first failure. Models of one
-format are left out for changes in the reader of another.
+The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early
+`return` removed. First a changeable line is drawn, all with equal probability, then the change in it. A change that
+does not compile is drawn again. Everything happens in copies of the tree under DIR (a temporary directory), without
+../shared; your tree is only read. Suites run in the order of past detections per time, and stop at the first failure.
+Models of one format are left out for changes in the reader of another.
 
---room R draws from src/R alone. FILE of --results has one line of JSON for each change; a run that is started again with the same seed
-goes on behind what is there, and takes the times of the suites from there. FILE of --coverage is the coverage.json of `make coverage`: what no test reaches counts as not
-noticed without running anything, if the source is still the same. --without growth,inject leaves out the suites of these names, for time.
+--room R draws from src/R only. --results FILE gets one line of JSON per change; a run started again with the same seed
+continues after the existing lines and takes the suites' times from there. --coverage FILE is the coverage.json of `make
+coverage`: unreached code counts as unnoticed without a run, if the source is unchanged. --without growth,inject leaves
+out these suites, to save time.
 """
 import argparse
 import collections
@@ -32,14 +33,14 @@ import threading
 import time
 
 USER_TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-TOP = USER_TOP  # a copy of it, from when main() has made one
+TOP = USER_TOP  # a copy of it, once main() has made one
 TOKENS = re.compile(
     r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#(?:\\\n|[^\n])*)"
     r"|(?P<word>[A-Za-z_]\w*)|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)"
     r"|(?P<sign><<=|>>=|\.\.\.|->|\+\+|--|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|.)", re.M | re.S)
 SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "&&": "||", "||": "&&", "0": "1",
          "1": "0", "!": ""}
-# What looks at the build and not at what it computes.
+# Suites that look at the build and not at its results.
 LEFT_OUT = {"interface"}
 # The directories of src/front that read the models of a list.
 READERS = {"jax": ["hlo"], "gguf": ["hf"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
@@ -49,7 +50,7 @@ COMPILE_TIMEOUT_S, MEMORY_LIMIT, FILE_LIMIT = 120, 12 << 30, 2 << 30
 
 
 def changes_of(text):
-    """(offset, length, replacement) of everything that can be changed."""
+    """(offset, length, replacement) of all possible changes."""
     tokens = [t for t in TOKENS.finditer(text) if t.lastgroup != "skip" and not t[0].isspace()]
     for at, token in enumerate(tokens):
         before = tokens[at - 1][0] if at else ";"
@@ -57,7 +58,7 @@ def changes_of(text):
             yield token.start(), len(token[0]), SWAPS[token[0]]
         elif token[0] in ("break", "continue", "return") and before in (";", "{", "}", ")", "else", ":"):
             end = next((t.end() for t in tokens[at:] if t[0] == ";"), None)
-            # The last statement of a function is no early return.
+            # The last statement of a function is not an early return.
             if end and not re.match(r"\s*\n\}", text[end:]):
                 yield token.start(), end - token.start(), ";"
 
@@ -80,7 +81,7 @@ class Change:
 
 
 def draw(rng, room):
-    """Changes without end, each once."""
+    """Endless sequence of distinct changes."""
     lines = collections.defaultdict(list)
     for path in sorted((TOP / "src" / room if room else TOP / "src").rglob("*.c")):
         text, name = path.read_text(), str(path.relative_to(TOP))
@@ -96,7 +97,7 @@ def draw(rng, room):
 
 
 def copy_sources(to):
-    """What Git knows of. Everything is done with this copy, whatever happens to the user's tree meanwhile."""
+    """The files that Git tracks. All work uses this copy, whatever happens to the user's tree meanwhile."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=USER_TOP, stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
     for name in filter(None, names):
         if (USER_TOP / name).is_file():
@@ -105,7 +106,7 @@ def copy_sources(to):
 
 
 class Tree:
-    """A copy with its own build, in which every program takes the code from one shared library."""
+    """A copy with its own build, where all programs use one shared library."""
 
     def __init__(self, directory):
         self.top = directory
@@ -119,7 +120,7 @@ class Tree:
         self.program = [o for o in self.objects if "/cli/" in o]
         self.link_library()
         for test in sorted((self.build / "tests").glob("*_test")) + sorted((self.build / "tests/tools").iterdir()):
-            # A test of failing allocations wraps the calls inside of the library: it takes the objects themselves.
+            # Tests of failing allocations wrap calls inside the library, so they link the objects themselves.
             if test.is_file() and os.access(test, os.X_OK) and test.name != "oom_test" and test.suffix != ".so":
                 kind = "tools" if test.parent.name == "tools" else "unit"
                 self.link(test, [f"build/obj/tests/{kind}/{test.name}.o"], ["-lcmocka"] if kind == "unit" else [])
@@ -153,7 +154,7 @@ class Tree:
     def suites(self):
         found = [p for p in sorted((self.build / "tests").glob("*_test")) if p.name != "oom_test"]
         found += sorted(p for p in (self.top / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.stem not in LEFT_OUT)
-        # The text tests apart by file: some take much longer than others.
+        # The text tests run separately by file: some take much longer than others.
         found = [(p.stem, [str(p)]) for p in found if p.stem not in ("cases", "formats")]
         formats = str(self.top / "tests/suites/formats.py")
         found += [("formats/" + p.stem, [formats, p.stem + "/"]) for p in sorted((self.top / "tests/models/formats").glob("*.json"))]
@@ -162,7 +163,7 @@ class Tree:
         return dict(found)
 
     def run_suite(self, command, timeout_s):
-        """Whether it passes; ended at the first test that fails."""
+        """Does it pass? Stops at the first failing test."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("SOOTH_")}
         env.update(SOOTH_BUILD=str(self.build), SOOTH_SHARED=str(self.top / "nothing"), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8",
                    PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
@@ -205,7 +206,7 @@ class Runner:
         return bool(file) and file["sha256"] == change.digest and change.line in file["missed"]
 
     def time_suites(self, tree):
-        """How long each takes, and that each passes before anything is changed."""
+        """Time of each suite, and a check that all pass before any change."""
         kept = self.results.get("suites", {}).get("seconds")
         if kept:
             self.seconds = {name: seconds for name, seconds in kept.items() if name in tree.suites() and name not in self.options.without.split(",")}
@@ -233,7 +234,7 @@ class Runner:
         reader = inner[0] if room == "front" and inner[0] not in ("common", inner[-1]) else None
 
         def is_other(name):
-            """Whether it is of models that another reader reads."""
+            """Is the suite about models of another reader?"""
             kind, _, of = name.partition("/")
             return reader and kind == "formats" and reader not in READERS.get(of, [of])
 

@@ -1,7 +1,7 @@
-"""Networks of the random CNNs and MLPs of GPUMemNet, from the lists of layers that its tables have: as model text (onnxtext.py).
+"""GPUMemNet's random CNNs and MLPs as model text (onnxtext.py), from the lists of layers in its tables.
 
-A layer is its kind, elements of its output for each sample, and parameters. Channels and windows follow from those: a convolution is 3 x 3
-or 1 x 1 with a bias, whichever makes the numbers whole.
+A layer is its kind, its output elements per sample, and its parameters. Channels and windows follow from these: a
+convolution is 3 x 3 or 1 x 1 with a bias, whichever gives whole numbers.
 """
 import math
 
@@ -13,7 +13,7 @@ ACTIVATIONS = {
 
 
 class Text:
-    """Lines of a model; every value is called by a number."""
+    """Lines of a model; values are numbered."""
 
     def __init__(self, shape):
         self.lines = ["opset 20", f"input x float32[{shape}]"]
@@ -60,7 +60,7 @@ class Text:
 
 
 def window_of(parameters, elements, channels):
-    """(window, filters, size of the map); None: the numbers fit nothing."""
+    """(window, filters, map size); None: no convolution matches the numbers."""
     for window in (3, 1):
         filters, rest = divmod(parameters, channels * window * window + 1)
         size = math.isqrt(elements // filters) if filters else 0
@@ -89,7 +89,7 @@ class Cnn:
         return self.text.node("Conv", inputs, attributes), filters, wide
 
     def plain(self, kind, out, params):
-        """What is no convolution."""
+        """A layer that is not a convolution."""
         text = self.text
         if kind == "batchnorm2d":
             text.norm(self.channels)
@@ -111,7 +111,8 @@ class Cnn:
                 self.plain(kind, out, params)
 
     def residual(self):
-        """A block: 1 x 1 on the way past where the channels change, then convolutions; their sum behind the last norm."""
+        """A residual block: convolutions, and a 1 x 1 on the shortcut if the channels change; the sum follows the last
+        norm."""
         shortcut = block = None
         for i, (kind, out, params) in enumerate(self.layers):
             if kind == "conv2d":
@@ -146,7 +147,7 @@ class Cnn:
         return True
 
     def dense(self):
-        """Each 3 x 3 reads all maps before it; a 1 x 1 joins them and halves the map."""
+        """Each 3 x 3 reads all previous maps; a 1 x 1 joins them and halves the map."""
         block, width = self.text.last, self.channels
         for kind, out, params in self.layers:
             if kind == "conv2d":
@@ -176,7 +177,7 @@ class Cnn:
 
 
 def cnn(row):
-    """Model text of a row of gpumemnet_cnn_train; ValueError where its layers contradict each other."""
+    """Model text of a row of gpumemnet_cnn_train; ValueError if its layers contradict each other."""
     return Cnn(row).model()
 
 
@@ -185,7 +186,7 @@ def mlp(row):
     width, text = int(row["input"]), Text(f"N,{row['input']}")
     layers = [tuple(map(int, layer.split(":")[-2:])) for layer in row["layers"].split(";")]
     uses_dropout = row["use_dropout"] == "True"
-    plain = 0  # layers without parameters since the last that has some
+    plain = 0  # layers without parameters since the last one with some
     for i, (out, params) in enumerate(layers):
         if i == len(layers) - 1:
             break  # softmax

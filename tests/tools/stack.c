@@ -1,8 +1,7 @@
-/* stack.c: loads a file, binds it, reports on it, converts and predicts it, all on a thread with a small stack. Prints "read" or
- * the reason for a refusal; a stack that is too small is a signal.
+/* stack.c: loads, binds, reports, converts and predicts a file on a thread with a small stack. Prints "read" or the
+ * reason for a refusal; a stack overflow is a signal.
  *
- *     stack FILE STACK_KIB
- */
+ *     stack FILE STACK_KIB */
 #include "sooth.h"
 
 #include <pthread.h>
@@ -40,7 +39,7 @@ static void *run(void *unused)
     if (status == SOOTH_OK)
         status = sooth_report(model, &(sooth_report_options){.format = SOOTH_FORMAT_JSON}, &text, &size, &error);
     puts(status == SOOTH_OK ? "read" : error.message);
-    if (status == SOOTH_OK) { /* whatever they say: it must not end in a signal */
+    if (status == SOOTH_OK) { /* the results do not matter: only a signal is a failure */
         sooth_write_onnx(model, &bytes, &size, &error);
         for (size_t i = 0; i < sizeof RUNTIMES / sizeof *RUNTIMES; i++)
             predict(model, RUNTIMES[i], NULL, &error);

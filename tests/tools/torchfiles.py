@@ -1,13 +1,13 @@
-"""Small PyTorch archives from text, for the text tests and as seeds of the fuzzer.
+"""Small PyTorch archives from text, for the text tests and as fuzzer seeds.
 
     @ m/code/__torch__/m.py            what follows is the entry's text
     @ m/data.pkl pickle                … a pickle, described as JSON
     @ m/x hex                          … bytes in hexadecimal
-    @ m/zeros zeros 1000000 deflate    so many zeros; compressed
+    @ m/zeros zeros 1000000 deflate    a million zeros; compressed
 
-In a description an object is {"class": "__torch__.m.M", attribute: value …}, a tensor {"tensor": [3, 4], "type": "Float"}, a tuple
-{"tuple": […]}, a dictionary {"dict": {…}}, a call {"call": "module name", "args": […]}, a member of an Enum {"enum": "__torch__.m.E", "value": …}; all
-else means itself.
+In a description an object is {"class": "__torch__.m.M", attribute: value …}, a tensor {"tensor": [3, 4], "type":
+"Float"}, a tuple {"tuple": […]}, a dictionary {"dict": {…}}, a call {"call": "module name", "args": […]}, an Enum
+member {"enum": "__torch__.m.E", "value": …}; all else stands for itself.
 """
 import io
 import json

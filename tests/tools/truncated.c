@@ -1,8 +1,8 @@
-/* truncated.c: loads a file cut off at every length, each time from memory that ends there, and says how often it was read and how often
- * refused. A refusal that is no clear message, or takes too long, is told with the length, and the exit code is 1.
+/* truncated.c: loads a file truncated at every length, each time from memory that ends there, and prints how often it
+ * was read and refused. A refusal without a clear message, or one that takes too long, is printed with its length, and
+ * the exit code is 1.
  *
- *     truncated FILE LIMIT_S
- */
+ *     truncated FILE LIMIT_S */
 #include "sooth.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or what is wrong with the refusal. */
 static const char *try_prefix(const uint8_t *bytes, size_t size, size_t *refused, sooth_error *error)
 {
     uint8_t *copy = malloc(size ? size : 1);

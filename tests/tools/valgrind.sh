@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the unit tests, and the program over the test models, under valgrind: no wrong access, no leak.
+# Runs the unit tests, and the program over the test models, under valgrind: no invalid access, no leak.
 #
 #     valgrind.sh BUILD
 set -u

@@ -1,5 +1,5 @@
-/* Algorithms and launches of the kernels of whole networks: what holds for every kernel, and choices that are well
- * known. How often the rules agree with the libraries is measured by tests/corpus/algorithms.py. */
+/* algorithm_test.c: algorithms and launches of the kernels of whole networks: properties of every kernel, and
+ * well-known choices. tests/corpus/algorithms.py measures the agreement with the libraries. */
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static const work *work_at(const scene *s, int32_t i)
     return s->works.of_kernel[i] < 0 ? NULL : &s->works.items[s->works.of_kernel[i]];
 }
 
-/* How many kernels have this algorithm. */
+/* Number of kernels with this algorithm. */
 static int count_named(const scene *s, const char *name, bool tensor_cores)
 {
     int count = 0;
@@ -123,7 +123,7 @@ static void winograd_needs_cores_without_tf32(void **state)
 {
     (void)state;
     scene *s = open_scene("zoo:resnet18", "t4", &(lower_options){.precision = PRECISION_FP32});
-    assert_true(count_named(s, "Winograd", false) >= 8); /* of 13 that are 3 x 3 with stride 1 */
+    assert_true(count_named(s, "Winograd", false) >= 8); /* of the 13 that are 3 x 3 with stride 1 */
     close_scene(s);
     s = open_scene("zoo:resnet18", "a100", &(lower_options){.precision = PRECISION_TF32});
     assert_int_equal(count_named(s, "Winograd", false), 0);
@@ -177,8 +177,8 @@ static void numbers_of_a_work_lie_where_they_are_looked_for(void **state)
             assert_true(w->features[WORK_INPUT_CHANNELS_LAST] == (layout == LAYOUT_NHWC));
             assert_true(w->features[WORK_CONV_IMAGES] == 5);
             assert_true(w->features[WORK_INPUT_BITS_32] == 0.5F);
-            /* TF32 and 16 bits are copied into channels last unless they lie so; ours are multiples of eight but for
-             * the first. */
+            /* TF32 and 16-bit kernels copy their operands to channels last unless they already are; channels are
+             * multiples of eight except the first. */
             algorithm a = algorithm_of(w, &s->program->kernels.items[i], &s->view);
             assert_true((a.workspace_bytes > 0) == (layout == LAYOUT_NCHW));
             seen++;
@@ -202,8 +202,8 @@ static void numbers_of_a_work_lie_where_they_are_looked_for(void **state)
     close_scene(s);
 }
 
-/* Grids that were recorded of PyTorch 2.15: resnet18 with 64 images has means of 32,768 rows in 2,048 blocks of float32, and in 64
- * blocks of 16 bits with channels last; here are 32 images. */
+/* Grids recorded with PyTorch 2.15: resnet18 with 64 images has means of 32,768 rows in 2,048 blocks of float32, and
+ * in 64 blocks of 16 bits with channels last. Here there are 32 images. */
 static void means_are_launched_as_recorded(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void means_are_launched_as_recorded(void **state)
     }
 }
 
-/* What is contiguous is copied before. */
+/* Contiguous operands are copied before. */
 static void convolutions_run_in_the_layout_that_they_write(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* arena_test.c: the arena's promises: zeroed and aligned memory, the cap, growth, strings, failure by jump. */
+/* arena_test.c: guarantees of the arena: zeroed and aligned memory, the cap, growth, strings, failure by longjmp. */
 #include "base/arena.h"
 
 #include <setjmp.h>

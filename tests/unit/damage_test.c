@@ -1,5 +1,5 @@
-/* damage_test.c: models cut off at every byte, and with every byte replaced, are read or refused with a message, and
- * never with anything else. What a wrong access would do is seen by AddressSanitizer and valgrind. */
+/* damage_test.c: models truncated at every byte, and with every byte replaced, are read or refused with a message.
+ * AddressSanitizer and valgrind detect wrong accesses. */
 #include "sooth.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { STEP_UNDER_TOOLS = 7 }; /* every how many bytes, where a tool makes everything slow */
+enum { STEP_UNDER_TOOLS = 7 }; /* distance between tested bytes under slow tools */
 
 static uint8_t *read_model(const char *name, size_t *size)
 {
@@ -26,7 +26,7 @@ static uint8_t *read_model(const char *name, size_t *size)
     return bytes;
 }
 
-/* Loads a copy that ends where its memory ends, so that reading beyond it is noticed. */
+/* Loads a copy that ends at the end of its memory, so that reads beyond it are detected. */
 static sooth_status try_model(const uint8_t *bytes, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
@@ -38,7 +38,7 @@ static sooth_status try_model(const uint8_t *bytes, size_t size)
     if (status == SOOTH_OK) {
         sooth_options options = {.batch = 2};
         status = sooth_bind(model, &options, &error);
-        if (status == SOOTH_ERROR_USAGE) /* no batch to bind any more */
+        if (status == SOOTH_ERROR_USAGE) /* the damaged model has no batch to bind */
             status = sooth_bind(model, NULL, &error);
         if (status == SOOTH_OK) {
             char *text = NULL;
@@ -72,7 +72,7 @@ static void every_truncation(void **state)
     size_t refused = 0;
     for (size_t n = 0; n < size; n += step())
         refused += try_model(bytes, n) != SOOTH_OK;
-    /* A cut between two fields of the outermost message may leave a sound model; those are few. */
+    /* A cut between two fields of the outermost message may leave a valid model; there are few. */
     assert_true(refused * 10 > (size / step()) * 9);
     free(bytes);
 }

@@ -1,4 +1,4 @@
-/* GPUs: the shipped files are sound, names find them, and what is wrong with a file is told. */
+/* device_test.c: shipped GPU files are valid, names find them, and errors in a file are reported. */
 #include "device/device.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static void all_ship(void **state)
     assert_null(sooth_gpus_at(*state, sooth_gpus_count(*state)));
 }
 
-/* A file is called as its GPU is, and every number in it says where it comes from. */
+/* A file is named like its GPU, and every number in it has an origin. */
 static void files_are_complete(void **state)
 {
     for (size_t i = 0; i < sooth_gpus_count(*state); i++) {
@@ -64,7 +64,7 @@ static void files_are_complete(void **state)
     }
 }
 
-/* The name and every alias of a GPU find it and no other one. */
+/* The name and every alias of a GPU find that GPU only. */
 static void names_are_unique(void **state)
 {
     for (size_t i = 0; i < sooth_gpus_count(*state); i++) {
@@ -114,7 +114,7 @@ static void unknown_names_suggest(void **state)
     }
 }
 
-/* Peaks of the data sheets that everybody knows. */
+/* Well-known peaks of data sheets. */
 static void peaks(void **state)
 {
     static const struct {
@@ -164,7 +164,7 @@ static bool is_read(str text)
     return read;
 }
 
-/* Every line of a shipped file is replaced by others: each result is read or refused with a message. */
+/* Every line of a shipped file is replaced by others: each result is read, or refused with a message. */
 static void damaged_files(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* energy_test.c: the reader of coefficients, the physics of power, what a limit does, what a slow sensor shows, and what intervals rest on. */
+/* energy_test.c: the coefficient reader, the physics of power, power limits, slow sensors, and the data behind
+ * intervals. */
 #include "device/device.h"
 #include "learn/energy_fit.h"
 #include "learn/energy_interval.h"
@@ -112,18 +113,19 @@ static void power_is_physics(void **state)
     assert_true(power_raw(&v, &little) > v.base_w);
     assert_true(power_raw(&v, &much) > power_raw(&v, &little));
     assert_true(power_raw(&v, &few) < power_raw(&v, &much));
-    /* At a hundredth of the peaks a kernel with much work is slow, one with little waits. */
+    /* At a hundredth of the peaks, a kernel with much work is slow, and one with little work waits. */
     power_work slow = {10000, 50, 50, 1, UNIT_VECTOR}, waits = {10, 0.05, 0.05, 1, UNIT_VECTOR};
     assert_true(power_raw(&v, &slow) - v.base_w > 3 * (power_raw(&v, &waits) - v.base_w));
-    /* Under a limit that a kernel does not reach, nothing changes; below it, it takes longer, the less the more memory bounds it. */
+    /* A limit that a kernel does not reach changes nothing. Below it the kernel takes longer, but less so if it is
+     * memory-bound. */
     assert_near(power_stretch(&low, &nothing, power_raw(&low, &nothing)), 1, 1e-12);
     power_work memory = {10, 5, 10, 1, UNIT_TENSOR};
     double raw = power_raw(&low, &much), stretch = power_stretch(&low, &much, raw);
     assert_true(stretch > 1.1 && stretch < 3);
     assert_true(power_stretch(&low, &memory, raw) < stretch);
-    /* A limit above the device's own is the device's own. */
+    /* A limit above the device's own has no effect. */
     assert_near(power_view_of(&m, gpu, 900).cap_w, v.cap_w, 1e-9);
-    /* Half of a GPU draws half for the same load. */
+    /* Half of a GPU draws half the power for the same load. */
     device half = half_of(gpu);
     power_view of_half = power_view_of(&m, &half, 0);
     assert_near(2 * power_raw(&of_half, &much), power_raw(&v, &much), 1e-9);
@@ -148,7 +150,7 @@ static void a_measured_gpu_has_numbers_of_its_own(void **state)
     sooth_gpus_free(gpus);
 }
 
-/* Kernels and layers sum to the total; the interval holds it; no average beyond the limit. */
+/* Kernels and layers sum to the total; the interval contains it; no average exceeds the limit. */
 static void predictions_add_up(void **state)
 {
     (void)state;
@@ -223,12 +225,12 @@ static void runs_are_as_long_as_the_collector_makes_them(void **state)
         assert_near(run.run_s, RUNS[i].run_s, 1e-9);
         assert_int_equal(run.is_own, RUNS[i].is_own);
         assert_int_equal(run.has_zeros, RUNS[i].has_zeros);
-        row.source = STR("zeus"); /* others tell their own power */
+        row.source = STR("zeus"); /* other sources report power directly */
         assert_true(sensor_run_of(&row, &main).is_own);
     }
 }
 
-/* Rows that a sensor made are told by that sensor. */
+/* Rows measured by a sensor are recognized as that sensor's. */
 static void a_sensor_is_found_again(void **state)
 {
     (void)state;
@@ -239,7 +241,7 @@ static void a_sensor_is_found_again(void **state)
         double own_w = 150 + (i * 37) % 550;
         rows[i] = (sensor_row){run.run_s, own_w, 120, sensor_reading(&made, &run, own_w, 120)};
     }
-    /* One reading, and that before the run. */
+    /* One reading, taken before the run. */
     assert_near(rows[0].measured_w, 1.2 * 120, 1e-9);
     sensor found = sensor_fit(rows, 40);
     assert_near(found.window_s, made.window_s, 1e-9);
@@ -247,7 +249,7 @@ static void a_sensor_is_found_again(void **state)
     assert_near(sensor_reading(&found, &(sensor_run){.run_s = 1, .is_own = true}, 500, 120), 500, 1e-9);
 }
 
-/* A quarter of the multiprocessors draws half of what all of them do; more blocks than there is room for draw no more. */
+/* A quarter of the multiprocessors draws half the power of all; blocks beyond the capacity draw no more. */
 static void few_blocks_draw_less(void **state)
 {
     (void)state;
@@ -264,19 +266,19 @@ static void few_blocks_draw_less(void **state)
 static void kernels_fill_a_measured_run(void **state)
 {
     (void)state;
-    /* The device alone: as much longer or shorter as the run, up to five times. */
+    /* Device-bound: kernels scale with the run, up to five times. */
     assert_near(energy_stretch(20, 10, 10), 2, 1e-12);
     assert_near(energy_stretch(5, 10, 10), 0.5, 1e-12);
     assert_near(energy_stretch(1000, 10, 10), 5, 1e-12);
-    /* A host that was faster than predicted leaves kernels as they are, unless they do not fit in. */
+    /* A host faster than predicted leaves the kernels unchanged, unless they do not fit into the time. */
     assert_near(energy_stretch(6, 10, 4), 1, 1e-12);
     assert_near(energy_stretch(3, 10, 4), 0.75, 1e-12);
-    /* One that was slower, and that most of the time is waited for, hardly makes them longer. */
+    /* A host slower than predicted, which dominates the time, hardly stretches the kernels. */
     assert_near(energy_stretch(40, 10, 5), 2, 1e-12);
     assert_true(energy_stretch(40, 10, 0.1) < 1.02);
 }
 
-/* Two sources have products, one of them with many rows, the other with errors of 0.2 to 0.9; a third has convolutions. */
+/* Two sources have products, one with many rows, the other with errors of 0.2 to 0.9; a third has convolutions. */
 static void intervals_rest_on_several_sources(void **state)
 {
     (void)state;
@@ -294,15 +296,16 @@ static void intervals_rest_on_several_sources(void **state)
     for (int i = 0; i < FEW; i++)
         rows[n++] = (interval_row){0.05, 1.0 / FEW, 2, POWER_WORK_CONVOLUTION, true};
     if (setjmp(f.jump) == 0) {
-        /* Sources weigh alike: 0.9 of both is 0.8 of the second, seven of its eight. */
+        /* Sources have equal weight: quantile 0.9 of both is quantile 0.8 of the second, seven of its eight rows. */
         assert_near(interval_half(rows, n, true, POWER_WORK_PRODUCT, -1, &a), 0.8, 1e-9);
-        /* One source has convolutions: all three count, of which 0.9 is 0.7 of the second, six of its eight. */
+        /* Only one source has convolutions, so all three count: quantile 0.9 is 0.7 of the second, six of its eight
+         * rows. */
         assert_near(interval_half(rows, n, true, POWER_WORK_CONVOLUTION, -1, &a), 0.7, 1e-9);
-        /* No row is of a known GPU. */
+        /* No row has a known GPU. */
         assert_near(interval_half(rows, n, false, POWER_WORK_PRODUCT, -1, &a), 0.7, 1e-9);
-        /* Without the second only errors of 0.1 and 0.05 are left. */
+        /* Without the second source only errors of 0.1 and 0.05 are left. */
         assert_near(interval_half(rows, n, true, POWER_WORK_PRODUCT, 1, &a), 0.1, 1e-9);
-        /* On a known GPU both are further off than on new ones, which cannot be. */
+        /* Known GPUs must not get a wider interval than new ones. */
         for (size_t i = 0; i < n; i++) {
             rows[n + i] = rows[i];
             rows[n + i].is_new = false;
@@ -310,7 +313,7 @@ static void intervals_rest_on_several_sources(void **state)
         }
         assert_near(interval_half(rows, 2 * n, false, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
         assert_near(interval_half(rows, 2 * n, true, POWER_WORK_PRODUCT, -1, &a), 1.8, 1e-9);
-        /* Nothing is known of one source. */
+        /* One source says nothing about others: the default applies. */
         assert_near(interval_half(rows, MANY, true, POWER_WORK_PRODUCT, -1, &a), 0.5, 1e-9);
     } else
         fail_msg("%s", error.message);

@@ -1,4 +1,5 @@
-/* Evaluation: the answers do not depend on the number of threads, and a row that cannot be answered does not stop the others. */
+/* eval_test.c: answers do not depend on the number of threads, and a row that cannot be answered does not stop the
+ * others. */
 #include "learn/eval.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Trees that correct the networks: their bins, what they learn of steps, and which kernels they are for. */
+/* forest_test.c: the trees that correct the networks: their bins, how they learn steps, and the kernels they apply
+ * to. */
 #include "learn/forest_fit.h"
 #include "learn/forests.h"
 #include "predict/weights.h"
@@ -17,7 +18,7 @@ static uint32_t next_random(uint32_t *state)
     return *state = *state * 1664525u + 1013904223u;
 }
 
-/* Two features say it all: a step of one, and below it one of the other. */
+/* Two features determine the result: a step of one, and below it a step of the other. */
 static float truth(const float *input)
 {
     return input[3] > 20 ? 0.2F : input[7] > 5 ? -0.1F : 0.05F;
@@ -57,12 +58,12 @@ static void edges_lie_between_values(void **state)
     (void)state;
     static float inputs[200][FOREST_WIDTH], edges[FOREST_WIDTH * FOREST_EDGES];
     for (int i = 0; i < 200; i++) {
-        inputs[i][0] = (float)(i % 4); /* few values: an edge between any two */
-        inputs[i][1] = (float)i;       /* more than there are edges */
+        inputs[i][0] = (float)(i % 4); /* few values: an edge between each pair */
+        inputs[i][1] = (float)i;       /* more values than edges */
     }
     assert_true(forest_edges(inputs[0], 200, edges));
     assert_true(edges[0] > 0 && edges[0] < 1 && edges[2] > 2 && edges[2] < 3 && isinf(edges[3]));
-    assert_true(isinf(edges[2 * FOREST_EDGES])); /* one that never changes */
+    assert_true(isinf(edges[2 * FOREST_EDGES])); /* a constant feature */
     const float *many = edges + FOREST_EDGES;
     for (int i = 1; i < FOREST_EDGES; i++)
         assert_true(many[i] > many[i - 1] && many[i] < 200);
@@ -116,7 +117,7 @@ static void every_feature_counts(void **state)
     }
 }
 
-/* However far off a table is, no kernel is said to be. */
+/* A correction is bounded, however far off a table is. */
 static void corrections_are_bounded(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Loops over buffers, and which of them become one kernel. */
+/* fusion_test.c: loops over buffers, and their fusion into kernels. */
 #include "lower/fused/fusion.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static void merging(void **state)
     x = ACCESS(a, {4, 1}, {3, 4}); /* transposed: every element, in another order */
     assert_true(access_covers(&x, 12));
     assert_false(access_is_row(&x));
-    x = ACCESS(a, {12, 1}, {7, 0}); /* rows of which each is read seven times */
+    x = ACCESS(a, {12, 1}, {7, 0}); /* each row is read seven times */
     assert_true(access_covers(&x, 12) && access_is_row(&x));
     assert_int_equal(access_repeated(&x), 7);
     x = ACCESS(a, {7, 0}, {12, 1});
@@ -57,19 +57,19 @@ static void merging(void **state)
 static void composing(void **state)
 {
     arena *a = &((fixture *)*state)->arena;
-    /* (2,3,4) read transposed as (2,4,3); what lies there is in memory as (2,4,3) too: the two cancel. */
+    /* (2,3,4) read transposed as (2,4,3), and stored as (2,4,3): the two cancel. */
     access at = ACCESS(a, {2, 12}, {4, 1}, {3, 4}), of = ACCESS(a, {2, 12}, {3, 1}, {4, 3});
     access x = access_compose(a, &at, &of);
     assert_int_equal(x.count, 1);
     assert_int_equal(x.pieces[0].size, 24);
     assert_int_equal(x.pieces[0].stride, 1);
-    /* A loop over both of two dimensions is cut where they meet. */
+    /* A loop over both dimensions is split where they meet. */
     at = ACCESS(a, {12, 1});
     of = ACCESS(a, {3, 1}, {4, 3});
     x = access_compose(a, &at, &of);
     assert_int_equal(x.count, 2);
     assert_true(access_covers(&x, 12));
-    /* One that cannot be cut is not told by strides. */
+    /* A loop that cannot be split has unknown strides. */
     at = ACCESS(a, {5, 2});
     x = access_compose(a, &at, &of);
     assert_true(x.is_scattered);
@@ -114,7 +114,7 @@ static int32_t add_buffer(bench *b, arena *a, int64_t elements, int32_t writer)
     return b->f.buffers.count - 1;
 }
 
-/* A loop that writes a buffer; returns it. */
+/* Adds a loop that writes a buffer; returns the buffer. */
 static int32_t add_loop(bench *b, arena *a, int64_t elements, int64_t reduced)
 {
     static const char *op = "loop";
@@ -149,12 +149,12 @@ static void chain(void **state)
     int32_t x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE), y = add_loop(&b, a, ROWS * COLUMNS, 1);
     read_buffer(&b, x, ACCESS(a, {ROWS * COLUMNS, 1}));
     int32_t z = add_loop(&b, a, ROWS * COLUMNS, 1);
-    read_buffer(&b, y, ACCESS(a, {COLUMNS, 1}, {ROWS, COLUMNS})); /* in another order: still its own element */
+    read_buffer(&b, y, ACCESS(a, {COLUMNS, 1}, {ROWS, COLUMNS})); /* in another order, but still one element each */
     const program *p = fuse(&b, a, z);
     assert_int_equal(p->kernels.count, 1);
     assert_string_equal(p->kernels.items[0].op, "triton_poi");
     assert_int_equal(p->kernels.items[0].bytes_read, 4 * ROWS * COLUMNS);
-    assert_int_equal(p->kernels.items[0].bytes_written, 4 * ROWS * COLUMNS); /* what is between is never written */
+    assert_int_equal(p->kernels.items[0].bytes_written, 4 * ROWS * COLUMNS); /* the intermediate is never written */
 }
 
 static void windows_stay_apart(void **state)
@@ -193,7 +193,7 @@ static void columns_are_no_rows(void **state)
     int32_t x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE), mean = add_loop(&b, a, ROWS, COLUMNS);
     read_buffer(&b, x, access_join(a, &rows, &columns));
     int32_t y = add_loop(&b, a, ROWS * COLUMNS, 1);
-    read_buffer(&b, mean, ACCESS(a, {COLUMNS, 0}, {ROWS, 1})); /* goes through all rows for each column */
+    read_buffer(&b, mean, ACCESS(a, {COLUMNS, 0}, {ROWS, 1})); /* reads all rows for each column */
     assert_int_equal(fuse(&b, a, y)->kernels.count, 2);
 }
 
@@ -203,7 +203,7 @@ static void no_way_around(void **state)
     bench b = {0};
     int32_t x = add_buffer(&b, a, ROWS, NO_FUSE_NODE), first = add_loop(&b, a, ROWS, 1);
     read_buffer(&b, x, ACCESS(a, {ROWS, 1}));
-    int32_t between = add_loop(&b, a, 1, ROWS * 2); /* fits to none of the others */
+    int32_t between = add_loop(&b, a, 1, ROWS * 2); /* fuses with none of the others */
     read_buffer(&b, first, ACCESS(a, {ROWS, 1}));
     int32_t last = add_loop(&b, a, ROWS, 1);
     read_buffer(&b, first, ACCESS(a, {ROWS, 1}));
@@ -213,7 +213,7 @@ static void no_way_around(void **state)
     assert_string_equal(p->kernels.items[1].op, "triton_per");
 }
 
-/* How a kernel's loops go through what it reads from outside. */
+/* How a kernel's loops access their inputs. */
 static void loads(void **state)
 {
     arena *a = &((fixture *)*state)->arena;
@@ -221,7 +221,7 @@ static void loads(void **state)
     int32_t x = add_buffer(&b, a, ROWS * COLUMNS, NO_FUSE_NODE), few = add_buffer(&b, a, COLUMNS, NO_FUSE_NODE);
     int32_t y = add_loop(&b, a, ROWS * COLUMNS, 1);
     read_buffer(&b, x, ACCESS(a, {ROWS * COLUMNS, 1}));
-    read_buffer(&b, few, ACCESS(a, {ROWS, 0}, {COLUMNS, 1})); /* in the cache, in whatever order */
+    read_buffer(&b, few, ACCESS(a, {ROWS, 0}, {COLUMNS, 1})); /* in the cache, in any order */
     const kernel_loops *l = &fuse(&b, a, y)->kernels.items[0].loops;
     assert_true(l->loads == 2 && l->scattered == 0 && l->gathered == 0 && l->turned == 0 && l->reduced == 1);
     b = (bench){0};
@@ -237,7 +237,7 @@ static void loads(void **state)
     y = add_loop(&b, a, ROWS * COLUMNS, 1);
     access anywhere = access_scattered(a, ROWS * COLUMNS), row = ACCESS(a, {ROWS * COLUMNS, 1});
     anywhere.is_gathered = true;
-    read_buffer(&b, x, access_compose(a, &anywhere, &row)); /* stays so through what it is read by */
+    read_buffer(&b, x, access_compose(a, &anywhere, &row)); /* stays unknown through its readers */
     l = &fuse(&b, a, y)->kernels.items[0].loops;
     assert_true(l->loads == 1 && l->scattered == 1 && l->gathered == 1 && l->turned == 0);
 }

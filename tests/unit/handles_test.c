@@ -1,5 +1,5 @@
-/* handles_test.c: handles are independent: threads that each have their own give the answers that one thread gives. `make tsan` sees what they
- * share. */
+/* handles_test.c: handles are independent: threads with their own handles give the answers of a single thread. `make
+ * tsan` detects shared state. */
 #include "base/threads.h"
 #include "sooth.h"
 
@@ -25,7 +25,7 @@ enum { QUESTION_COUNT = sizeof QUESTIONS / sizeof *QUESTIONS, ROUNDS = 4, WORKER
 
 typedef struct answers {
     char *texts[QUESTION_COUNT * ROUNDS];
-    const sooth_predictor *predictor; /* shared by all; NULL: that of the library */
+    const sooth_predictor *predictor; /* shared by all; NULL: the library's */
 } answers;
 
 static bool write_all(sooth_model *model, const sooth_predict_options *where, char *to, size_t room)

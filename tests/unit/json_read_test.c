@@ -1,4 +1,4 @@
-/* json_read_test.c: JSON that is read, and JSON that is refused. */
+/* json_read_test.c: accepted and refused JSON. */
 #include "base/json_read.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Strides as PyTorch has them. The expected numbers are those of torch tensors of these shapes. */
+/* layout_test.c: PyTorch's strides. Expected numbers are those of torch tensors of these shapes. */
 #include "lower/layout.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void formats(void **state)
     extent_channels_last(&x);
     assert_strides(x, 60, 1, 15, 3);
     assert_true(extent_is_channels_last(&x) && extent_is_dense(&x) && extent_suggests_channels_last(&x));
-    /* A map of one pixel is both; what is suggested depends on the strides that nobody uses. */
+    /* A map of one pixel is in both layouts; the suggested one depends on strides that nobody uses. */
     extent pixel = OF(4, 8, 64, 1, 1);
     assert_true(extent_is_contiguous(&pixel) && extent_is_channels_last(&pixel));
     assert_false(extent_suggests_channels_last(&pixel));
@@ -44,9 +44,9 @@ static void views(void **state)
     (void)state;
     extent last = OF(4, 8, 768, 14, 14), tokens = OF(3, 8, 768, 196), flat = OF(2, 8, 768 * 196);
     extent_channels_last(&last);
-    assert_true(extent_view(&last, &tokens)); /* rows of pixels lie behind one another */
+    assert_true(extent_view(&last, &tokens)); /* rows of pixels are adjacent */
     assert_strides(tokens, 150528, 1, 768);
-    assert_false(extent_view(&last, &flat)); /* channels and pixels do not */
+    assert_false(extent_view(&last, &flat)); /* channels and pixels are not */
     extent windows = OF(3, 2, 3, 4), split = OF(4, 2, 3, 2, 2);
     STRIDED(windows, 24, 8, 1);
     assert_true(extent_view(&windows, &split));
@@ -67,7 +67,7 @@ static void pointwise_outputs(void **state)
     assert_strides(y, 128, 16, 4, 1);
     extent_pointwise(&y, (const extent[]){last, plain}, 2);
     assert_strides(y, 128, 1, 32, 8);
-    /* A slice of queries keeps the order of its dimensions, without the holes. */
+    /* A slice of queries keeps the order of its dimensions, without gaps. */
     extent queries = OF(4, 512, 3, 49, 32), scaled = OF(4, 512, 3, 49, 32);
     STRIDED(queries, 14112, 32, 288, 1);
     extent_pointwise(&scaled, &queries, 1);

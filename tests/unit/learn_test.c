@@ -1,5 +1,5 @@
-/* Training: products against plain loops, slopes against differences, the same result from the same seed, and weights that are not
- * weights. */
+/* learn_test.c: training: products against plain loops, gradients against differences, equal results from equal
+ * seeds, and files that are not weights. */
 #include "learn/checkpoint.h"
 #include "learn/learn.h"
 #include "predict/matrix.h"
@@ -37,7 +37,7 @@ static void products(void **state)
                 for (size_t k = 0; k < depth; k++)
                     for (size_t j = 0; j < columns; j++)
                         expected[i * MOST + j] += a[i * m.a_row + k * m.a_step] * b[k * MOST + j];
-            assert_memory_equal(c, expected, sizeof c); /* small whole numbers: exact in any order */
+            assert_memory_equal(c, expected, sizeof c); /* small integers: exact in any order of summation */
             uint16_t picks[MOST];                       /* every second one, from the last */
             m.depth = depth / 2;
             for (size_t k = 0; k < m.depth; k++)
@@ -51,7 +51,7 @@ static void products(void **state)
         }
 }
 
-/* ---- a data set of made-up kernels -------------------------------------------------------------------------------- */
+/* ---- a data set of made-up kernels ------------------------------------------------------------------------------- */
 
 enum { EXAMPLES = 24, KERNELS = 5 };
 
@@ -65,7 +65,7 @@ typedef struct made {
     sample_program programs[EXAMPLES];
 } made;
 
-/* On which FLOPs and bytes are microseconds. */
+/* A device on which FLOPs and bytes equal microseconds. */
 static const device_view ONE_A_MICROSECOND = {
     .sms = 1, .bandwidth_b_s = 1e6, .vector_flops = 1e6, .threads_per_sm = 128};
 
@@ -177,7 +177,7 @@ static void slopes(void **state)
     size_t count = t.net.at.count;
     float *start = ARENA_ARRAY(&m.arena, float, count);
     memcpy(start, t.params, count * sizeof *start);
-    trainer_step(&t, &m.data, &all, 0); /* a rate of 0 leaves the parameters and the gradient in place */
+    trainer_step(&t, &m.data, &all, 0); /* a rate of 0 leaves parameters and gradient unchanged */
     assert_memory_equal(start, t.params, count * sizeof *start);
     int checked = 0;
     for (size_t i = 0; i < count; i += 131) {
@@ -202,7 +202,7 @@ static void slopes(void **state)
     unmake(&m);
 }
 
-/* Two examples that nobody measured, the second with twice the batch of the first: microseconds that they are said to take. */
+/* Predictions in microseconds for two unmeasured examples, the second with twice the batch of the first. */
 static void say_pair(trainer *t, made *m, double us[2])
 {
     float errors[2];
@@ -252,11 +252,11 @@ static void halves_take_less(void **state)
         loss = trainer_step(&t, &m.data, &b, 3e-3);
     say_pair(&t, &m, after);
     assert_true(after[0] < after[1]);
-    assert_true(isfinite(loss) && loss < 0.3); /* the measured ones are learned beside */
+    assert_true(isfinite(loss) && loss < 0.3); /* the measured examples are learned as well */
     unmake(&m);
 }
 
-/* Works come out as they went in; equal ones have one number, and what of their inputs may be in a cache is apart. */
+/* Works are stored unchanged; equal ones share a number, and cached inputs are stored separately. */
 static void works_are_kept(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void works_are_kept(void **state)
     kernels_free(store);
 }
 
-/* ---- the whole of it ---------------------------------------------------------------------------------------------- */
+/* ---- the whole of it --------------------------------------------------------------------------------------------- */
 
 static const void *learn_small(made *m, const char *checkpoint, const volatile int *stop, size_t *size)
 {
@@ -352,11 +352,11 @@ static void same_again(void **state)
         assert_int_equal(net_stack_find(&v.net, STR("pt2.5-cu126"), eager, ANY_RUNTIME),
                          UNKNOWN_STACKS); /* the nearest version */
         assert_int_equal(net_stack_find(&v.net, STR("pt1.9-cu111"), eager, ANY_RUNTIME), eager);
-        /* Its networks ran in eager PyTorch alone. */
+        /* Its networks ran in eager PyTorch only. */
         assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), eager, RUNTIME_EAGER), UNKNOWN_STACKS);
         assert_int_equal(net_stack_find(&v.net, STR("pt2.4-cu124"), engine, RUNTIME_ENGINE), engine);
         assert_int_equal(net_gpu_find(&v.net, STR("t4")), UNKNOWN);
-        /* Groups 0, 3, 6 … have kernels; nobody ran an engine. */
+        /* Groups 0, 3, 6 … have kernels; no rows of an engine exist. */
         assert_int_equal(net_stack_in(&v.net, UNKNOWN_STACKS, engine, WORK_CONV), UNKNOWN_STACKS);
         assert_int_equal(net_stack_in(&v.net, engine, engine, WORK_CONV), eager);
         assert_int_equal(net_stack_in(&v.net, UNKNOWN_STACKS, engine, WORK_DEPTHWISE), UNKNOWN);
@@ -376,7 +376,7 @@ static void same_again(void **state)
     unmake(&n);
 }
 
-/* Stopped in the middle, then called again: as if it had not been stopped. */
+/* A training that is stopped and resumed equals one that is not. */
 static volatile int halt;
 static int epochs_left;
 static void count_epochs(void *context, const learn_report *r)
@@ -387,7 +387,7 @@ static void count_epochs(void *context, const learn_report *r)
         halt = 1;
 }
 
-/* The training does not go on from the file, and says why. */
+/* Training must refuse to resume from the file, and say why. */
 static void refuse_checkpoint(made *m, const learn_options *options, const char *expected)
 {
     size_t size;
@@ -400,7 +400,7 @@ static void refuse_checkpoint(made *m, const learn_options *options, const char 
         fail_msg("'%s' does not say '%s'", m->error.message, expected);
 }
 
-/* One byte of the file, `from_end` bytes before its end, becomes another; again, and it is as it was. */
+/* Changes one byte, `from_end` bytes before the end of the file; a second call restores it. */
 static void flip(const char *path, long from_end)
 {
     FILE *file = fopen(path, "r+b");
@@ -412,7 +412,7 @@ static void flip(const char *path, long from_end)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Whatever differs is refused: the same state under another seed, rate, option or data is no state of that training. */
+/* A checkpoint under another seed, rate, option or data is refused. */
 static void refuse_to_go_on(made *m, learn_options options, const char *path)
 {
     learn_options other = options;
@@ -483,7 +483,7 @@ static void goes_on(void **state)
     unmake(&n);
 }
 
-/* For new GPUs builds of one framework are one by their major version; others stay what they are. */
+/* For new GPUs, builds of one framework are grouped by major version; others stay separate. */
 static void major_versions(void **state)
 {
     (void)state;
@@ -522,12 +522,12 @@ static void set_checksum(char *file, size_t size)
     memcpy(file + offsetof(weights_header, checksum), &checksum, sizeof checksum);
 }
 
-/* The same weights with one tree behind them that asks for a feature, whose checksum is right. */
+/* The same weights plus one tree that tests a feature, with a correct checksum. */
 static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, forest f, const char *expected)
 {
     size_t all = size + sizeof f + sizeof(forest_tree);
     char *copy = arena_alloc(&m->arena, all, 1);
-    memcpy(copy, bytes, size - FOREST_EDGES_BYTES); /* there were no trees, so edges are the last */
+    memcpy(copy, bytes, size - FOREST_EDGES_BYTES); /* there were no trees, so the edges come last */
     weights_header h;
     memcpy(&h, copy, sizeof h);
     weights_turn_header(&h);
@@ -551,7 +551,7 @@ static void with_tree(made *m, const void *bytes, size_t size, uint8_t feature, 
         fail_msg("%s", m->error.message);
 }
 
-/* The same weights with another number at `at`, whose checksum is right. */
+/* The same weights with another number at `at`, with a correct checksum. */
 static void with_number(made *m, const void *bytes, size_t size, size_t at, uint32_t number, const char *expected)
 {
     char *copy = arena_copy(&m->arena, bytes, size, 1);
@@ -568,7 +568,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Every kind of number in the file: what is no number, infinite, absurd or out of order is refused. */
+/* For every kind of number in the file: NaN, infinite, absurd and unsorted numbers are refused. */
 static void absurd_numbers(void **state)
 {
     (void)state;
@@ -579,7 +579,7 @@ static void absurd_numbers(void **state)
     if (setjmp(m.fail.jump) != 0)
         fail_msg("%s", m.error.message);
     const predictor *read = predictor_read((str){bytes, size}, "", &m.arena, &m.fail);
-    const char *from = (const char *)read; /* in the order of memory; a copy of the file where that is another */
+    const char *from = (const char *)read; /* in memory byte order; a copy of the file if that differs */
     weights_view v;
     weights_open(read, &v);
     const net_layout *at = &v.net.at;
@@ -598,7 +598,7 @@ static void absurd_numbers(void **state)
     }
     size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals - from);
     with_number(&m, bytes, size, low, bits_of(NAN), "ranges of features");
-    with_number(&m, bytes, size, low, bits_of(1e5F), "ranges of features"); /* above the highest */
+    with_number(&m, bytes, size, low, bits_of(1e5F), "ranges of features"); /* above the maximum */
     with_number(&m, bytes, size, intervals, bits_of(-1), "intervals");
     with_number(&m, bytes, size, intervals, bits_of(INFINITY), "intervals");
     assert_true(v.seen_count > 1);

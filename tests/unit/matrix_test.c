@@ -1,5 +1,5 @@
-/* Products of matrices for vectors of every width that this processor has, against sums written as the formula says. Numbers are small
- * and whole, so that every order of summing gives the same. */
+/* matrix_test.c: matrix products for every vector width of this processor, against plain sums. Numbers are small
+ * integers, so that every order of summation gives the same result. */
 #include "predict/matrix.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ static void every_product(void **state)
             for (size_t columns = 0; columns <= MOST_COLUMNS; columns++)
                 for (size_t depth = 0; depth <= MOST_DEPTH; depth += 1 + depth)
                     for (int how = 0; how < 4; how++) {
-                        bool is_turned = (rows + columns) % 2; /* a lies in columns */
+                        bool is_turned = (rows + columns) % 2; /* a is stored in column order */
                         matrix_product m = {
                             .rows = rows, .columns = columns, .depth = depth, .a = all.a, .b = all.b, .c = all.c};
                         m.a_row = is_turned ? 1 : 2 * MOST_DEPTH;

@@ -1,4 +1,5 @@
-/* memory_test.c: the caching allocator on sequences with known answers, lifetimes of small programs, the constants that ship. */
+/* memory_test.c: the caching allocator on sequences with known answers, lifetimes of small programs, the shipped
+ * constants. */
 #include "memory/allocator.h"
 #include "memory/backend.h"
 #include "memory/constants.h"
@@ -31,7 +32,7 @@ static int close_room(void **state)
     return 0;
 }
 
-/* ---- the allocator --------------------------------------------------------------------------------------------------- */
+/* ---- the allocator ----------------------------------------------------------------------------------------------- */
 
 static void sizes_are_rounded_and_pooled(void **state)
 {
@@ -45,7 +46,7 @@ static void sizes_are_rounded_and_pooled(void **state)
     assert_true(allocator_reserved(m) == 2 * MIB);
     allocator_take(m, MIB + 1); /* large: 20 MiB */
     assert_true(allocator_reserved(m) == 22 * MIB);
-    allocator_take(m, 10 * MIB); /* what is left of the 20 */
+    allocator_take(m, 10 * MIB); /* from the rest of the 20 MiB */
     assert_true(allocator_reserved(m) == 22 * MIB);
     allocator_take(m, 11 * MIB + 1); /* rounded to 2 MiB */
     assert_true(allocator_reserved(m) == 34 * MIB);
@@ -60,7 +61,7 @@ static void smallest_free_block_is_taken(void **state)
     allocator_give(m, small);
     allocation again = allocator_take(m, 40 * MIB);
     assert_true(again == small);
-    /* The large block is split: 60 MiB of it are left, and serve the next. */
+    /* The large block is split: the remaining 60 MiB serve the next request. */
     allocator_take(m, 40 * MIB);
     allocator_take(m, 60 * MIB);
     assert_true(allocator_reserved(m) == 140 * MIB);
@@ -96,8 +97,8 @@ static void free_neighbours_join(void **state)
     assert_true(allocator_peak_allocated(m) == 96 * MIB);
 }
 
-/* More free blocks than a chunk of the list holds, in no order: each is found again by its size. Large ones are segments by
- * themselves. */
+/* More free blocks than a chunk of the list holds, unsorted: each is found by its size. Large blocks are segments of
+ * their own. */
 static void each_of_many_free_blocks_is_found(void **state)
 {
     (void)state;
@@ -114,7 +115,7 @@ static void each_of_many_free_blocks_is_found(void **state)
         memset(is_taken, false, sizeof is_taken);
         for (int i = 0; i < COUNT; i++) {
             int size = i * 757 % COUNT % SIZES;
-            int expected = is_taken[size] ? size + SIZES : size; /* of two, the one of the lower address */
+            int expected = is_taken[size] ? size + SIZES : size; /* of two equal ones, the one at the lower address */
             assert_true(allocator_take(m, 2 * MIB * (size + 5)) == blocks[expected]);
             is_taken[expected] = true;
         }
@@ -146,7 +147,7 @@ static void cache_is_given_back_before_it_fails(void **state)
     allocator *m = allocator_new(&room, 100 * MIB);
     allocation a = allocator_take(m, 40 * MIB), b = allocator_take(m, 40 * MIB);
     allocator_give(m, a);
-    assert_true(allocator_take(m, 60 * MIB) != NO_ALLOCATION); /* 40 of the cache went back */
+    assert_true(allocator_take(m, 60 * MIB) != NO_ALLOCATION); /* 40 MiB of the cache were released */
     assert_true(allocator_reserved(m) == 100 * MIB);
     assert_true(allocator_take(m, 1 * MIB) == NO_ALLOCATION);
     allocator_give(m, b);
@@ -161,7 +162,7 @@ static void huge_requests_are_refused(void **state)
     assert_true(allocator_rounded(-5) == 512);
 }
 
-/* ---- lifetimes ------------------------------------------------------------------------------------------------------- */
+/* ---- lifetimes --------------------------------------------------------------------------------------------------- */
 
 static sooth_model *model_of(const char *path, int64_t batch)
 {
@@ -199,8 +200,9 @@ static void weights_and_state_are_counted(void **state)
     lower_options options = {.mode = MODE_TRAIN};
     const memory_use *u = use_of(model, &options, INT64_MAX);
     assert_true(u->requests->live_before > 2 * weights &&
-                u->requests->live_before < 2.1 * (double)weights);                            /* with momentum */
-    assert_true(u->requests->live_end[PHASE_BACKWARD] - u->requests->live_before >= weights); /* a gradient for each */
+                u->requests->live_before < 2.1 * (double)weights); /* with momentum */
+    /* one gradient per weight */
+    assert_true(u->requests->live_end[PHASE_BACKWARD] - u->requests->live_before >= weights);
     assert_true(u->requests->saved > 0 &&
                 u->requests->live_peak[PHASE_FORWARD] >= u->requests->live_before + u->requests->saved);
     options.optimizer = OPTIMIZER_SGD;
@@ -236,7 +238,7 @@ static void norms_of_sixteen_bits_need_less(void **state)
     sooth_model *model = model_of("zoo:vit_b_16", 4);
     lower_options options = {.precision = PRECISION_AMP_FP16};
     int64_t wide = use_of(model, &options, INT64_MAX)->allocated;
-    options.norms = NORMS_LOW_MAPS; /* it has none of maps */
+    options.norms = NORMS_LOW_MAPS; /* it has no norms of maps */
     assert_true(use_of(model, &options, INT64_MAX)->allocated == wide);
     options.norms = NORMS_LOW;
     assert_true(use_of(model, &options, INT64_MAX)->allocated < wide);
@@ -248,7 +250,7 @@ static void softmax_kept_what_it_reads(void **state)
     (void)state;
     sooth_model *model = model_of("zoo:vit_b_16", 4);
     lower_options options = {.mode = MODE_TRAIN, .explicit_attention = true};
-    int64_t scores = (int64_t)4 * 12 * 197 * 197 * 4 * 12; /* of 12 heads in 12 layers */
+    int64_t scores = (int64_t)4 * 12 * 197 * 197 * 4 * 12; /* 12 heads in 12 layers */
     assert_true(use_with(model, &options, INT64_MAX, 110)->requests->saved -
                     use_with(model, &options, INT64_MAX, 111)->requests->saved ==
                 scores);
@@ -262,7 +264,7 @@ static void compiled_kernels_were_tried_on_copies(void **state)
     lower_options options = {.precision = PRECISION_FP16, .runtime = RUNTIME_INDUCTOR};
     int64_t now = use_with(model, &options, INT64_MAX, 206)->allocated,
             before = use_with(model, &options, INT64_MAX, 205)->allocated;
-    int64_t map = (int64_t)64 * 256 * 56 * 56 * 2; /* sums are written over one */
+    int64_t map = (int64_t)64 * 256 * 56 * 56 * 2; /* one map is overwritten by the sums */
     assert_true(before >= now + map && before <= now + map + 256000512);
     options.runtime = RUNTIME_EAGER;
     assert_true(use_with(model, &options, INT64_MAX, 206)->allocated ==
@@ -288,8 +290,8 @@ static void norms_in_place_keep_no_input(void **state)
     rules.norms_in_place = true;
     q.lifetimes = lifetimes_of(p, &model->net, &options, rules, &room, &room);
     int64_t in_place = memory_requests_of(&q, &room, &room)->saved;
-    /* Of a block whose convolutions write 1, 1 and 4 parts, 12 parts were kept: what convolutions wrote, and what norms and the sum in the
-     * place of the last did. In place, norms write over convolutions, the sum beside them: 10 parts. */
+    /* A block whose convolutions write 1, 1 and 4 parts keeps 12 parts: outputs of convolutions, norms, and the sum
+     * in the last one's place. In place, norms overwrite convolutions but the sum does not: 10 parts. */
     assert_true(in_place > apart * 0.8 && in_place < apart * 0.87);
     sooth_free(model);
 }
@@ -377,7 +379,7 @@ static void constants_that_ship_are_sound(void **state)
     memory_constants c;
     assert_false(memory_constants_read(&c, STR("context_train_mib = 1\n"), STR(""), STR("")));
     assert_false(memory_constants_read(&c, STR("no_such_name = 1\n"), STR(""), STR("")));
-    /* A damaged text inside the library is an error, not the end of the program that uses it. */
+    /* Damaged text inside the library is an error and does not end the program. */
     if (setjmp(failure.jump) == 0) {
         memory_constants_in(STR("context_train_mib = many\n"), &any, &failure);
         fail_msg("damaged constants were taken");
@@ -398,18 +400,18 @@ static void versions_are_read(void **state)
 static void what_cannot_be_indexed_is_told(void **state)
 {
     (void)state;
-    sooth_model *model = model_of("zoo:mobilenet_v2", 4096); /* 96 x 112 x 112 elements for each image */
+    sooth_model *model = model_of("zoo:mobilenet_v2", 4096); /* 96 x 112 x 112 elements per image */
     model->fail.error = &error;
     if (setjmp(model->fail.jump))
         fail_msg("%s", error.message);
     lower_options options = {.precision = PRECISION_FP16};
     assert_non_null(limit_of(lower(model, &options, &room), torch_version(STR("pt2.4-cu124"))).reached);
     assert_null(limit_of(lower(model, &options, &room), torch_version(STR("pt2.9.1-cu128")))
-                    .reached); /* cuDNN counts with 64 bits */
+                    .reached); /* cuDNN has 64-bit counts */
     assert_null(limit_of(lower(model, &options, &room), torch_version(STR(""))).reached);
     lower_options last = {.precision = PRECISION_FP16, .layout = LAYOUT_NHWC};
     assert_null(limit_of(lower(model, &last, &room), torch_version(STR("pt2.4-cu124")))
-                    .reached); /* a part of the batch at a time */
+                    .reached); /* processes a part of the batch at a time */
     assert_non_null(limit_of(lower(model, &last, &room), torch_version(STR("pt2.9.1-cu128"))).reached);
     assert_non_null(limit_of(lower(model, &last, &room), torch_version(STR("pt1.12-cu113"))).reached);
     assert_int_equal(sooth_bind(model, &(sooth_options){.batch = 8}, &error), SOOTH_OK);
@@ -418,7 +420,8 @@ static void what_cannot_be_indexed_is_told(void **state)
     sooth_free(model);
 }
 
-/* Flash attention has the sequences as a dimension of its thread blocks; the kernel for a bias gets them in parts by now. */
+/* Flash attention has one thread block dimension for the sequences; the kernel for a bias now processes them in
+ * parts. */
 static void sequences_are_counted_for_attention(void **state)
 {
     (void)state;

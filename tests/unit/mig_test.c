@@ -1,4 +1,4 @@
-/* Slices: the table's reader, slices as devices, and the search for layouts against one that tries everything. */
+/* mig_test.c: the reader of the slice table, slices as devices, and the layout search against a brute-force search. */
 #include "plan/mig_search.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static void names_find_profiles(void **state)
     const mig_table *t = gpu_called(*state, "a100-sxm4-40gb")->slices;
     assert_string_equal(mig_find(t, STR("MIG 3G.20GB"))->name.ptr, "3g.20gb");
     assert_string_equal(mig_find(t, STR("2g"))->name.ptr, "2g.10gb");
-    assert_null(mig_find(t, STR("1g"))); /* 1g.5gb or 1g.10gb */
+    assert_null(mig_find(t, STR("1g"))); /* ambiguous: 1g.5gb or 1g.10gb */
     assert_null(mig_find(t, STR("")));
     assert_null(mig_find(t, STR("9g.90gb")));
 }
@@ -94,7 +94,7 @@ static void a_slice_is_a_device(void **state)
     assert_ptr_equal(slice.whole, whole);
 }
 
-/* NULL: it was read. */
+/* Error message for the text; NULL if it was read. */
 static const char *refusal(bench *b, const char *text)
 {
     mig_list list = {0};
@@ -114,28 +114,28 @@ static void what_is_wrong_is_told(void **state)
     } CASES[] = {
         {"1g.5gb = id 1", "line 1: the profile '1g.5gb' comes before"},
         {"slots = 8, compute 7", "'slots' comes before"},
-        {"gpu = a\nslots = 8", "line 2: 'slots' is written as"},
-        {"gpu = a\nslots = 99, compute 7", "'slots' is written as"},
+        {"gpu = a\nslots = 8", "line 2: write 'slots' as in"},
+        {"gpu = a\nslots = 99, compute 7", "write 'slots' as in"},
         {"gpu = a\nslots = 8, compute 7\nslots = 8, compute 7", "given twice"},
         {"gpu = a\ngpu = b", "a has no profiles"},
         {"gpu = a, a", "given twice"},
         {"hello", "is not 'key = value"},
         {"gpu =", "has no value"},
         {HEAD "1g.5gb = id 19", "has no 'compute'"},
-        {HEAD "1g.5gb = id 19, compute 2" REST ", most 7, size 1, starts 0", "2 compute slices by its line, 1 by"},
-        {HEAD "1g.4gb = id 19, compute 1" REST ", most 7, size 1, starts 0", "more than its name says"},
-        {HEAD "big = id 19, compute 1" REST ", most 1, size 1, starts 0", "is no name of a profile"},
-        {HEAD "1g.5gb = id 19, compute 1" REST ", most 2, size 1, starts 0", "2 of 1g.5gb have no room"},
-        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 2, starts 7", "cannot begin at 7"},
-        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 1, starts", "can begin nowhere"},
-        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 1, starts 99", "'starts 99' cannot be"},
+        {HEAD "1g.5gb = id 19, compute 2" REST ", most 7, size 1, starts 0", "2 compute slices in its line, but 1 in"},
+        {HEAD "1g.4gb = id 19, compute 1" REST ", most 7, size 1, starts 0", "its name says less"},
+        {HEAD "big = id 19, compute 1" REST ", most 1, size 1, starts 0", "is not a profile name"},
+        {HEAD "1g.5gb = id 19, compute 1" REST ", most 2, size 1, starts 0", "2 of 1g.5gb do not fit"},
+        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 2, starts 7", "cannot begin at slot 7"},
+        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 1, starts", "has no place to begin"},
+        {HEAD "1g.5gb = id 19, compute 1" REST ", most 1, size 1, starts 99", "'starts 99' is out of range"},
         {HEAD "1g.5gb = id 19, compute 1.5" REST ", most 1, size 1, starts 0", "a whole number"},
-        {HEAD "1g.5gb = id 19, compute 1, bandwidth 3/2" REST, "'bandwidth 3/2' cannot be"},
-        {HEAD "1g.5gb = id 19, compute 1, l2 1/0" REST, "is no number"},
-        {HEAD "1g.5gb = id 19, compute 1, l2 1e9" REST, "is no number"},
+        {HEAD "1g.5gb = id 19, compute 1, bandwidth 3/2" REST, "'bandwidth 3/2' is out of range"},
+        {HEAD "1g.5gb = id 19, compute 1, l2 1/0" REST, "is not a number"},
+        {HEAD "1g.5gb = id 19, compute 1, l2 1e9" REST, "is not a number"},
         {HEAD "1g.5gb = id 19, id 20", "'id' is given twice"},
         {HEAD "1g.5gb = id 19, sm 14", "did you mean 'sms'?"},
-        {HEAD "8g.5gb = id 19, compute 8" REST ", most 1, size 1, starts 0", "more compute slices than the GPU"},
+        {HEAD "8g.5gb = id 19, compute 8" REST ", most 1, size 1, starts 0", "more compute slices than its GPU"},
         {HEAD "1g.5gb = id 1, compute 1" REST ", most 1, size 1, starts 0\n"
               "1g.6gb = id 1, compute 1" REST ", most 1, size 1, starts 0",
          "have the same id"},
@@ -175,7 +175,7 @@ typedef struct brute {
     mig_gpu on[4];
 } brute;
 
-/* Every instance, every GPU, every profile that will do, every start. */
+/* Tries every instance on every GPU, with every suitable profile and every start. */
 static bool try_all(brute *b, int32_t instance)
 {
     if (instance == b->instances)
@@ -194,7 +194,7 @@ static bool try_all(brute *b, int32_t instance)
     return false;
 }
 
-/* 0: more than three. */
+/* Fewest GPUs; 0: more than three. */
 static int32_t fewest(const mig_table *table, const mig_demand *demands, int32_t count)
 {
     brute b = {.table = table, .demands = demands};
@@ -248,7 +248,7 @@ static void compare_with_brute_force(bench *b, const char *gpu, int rounds, int3
         mig_layout layout = mig_search(t, demands, count, NULL, &b->arena);
         check_layout(t, demands, count, &layout);
         int32_t expected = fewest(t, demands, count);
-        if (layout.gpu_count || expected != 1) /* no instances: no GPU */
+        if (layout.gpu_count || expected != 1) /* no instances need no GPU */
             assert_true(expected ? layout.gpu_count == expected : layout.gpu_count > 3);
         assert_int_equal(layout.least, layout.gpu_count);
         arena_rewind(&b->arena, mark);
@@ -266,7 +266,8 @@ static int32_t profile_called(const mig_table *t, const char *name)
     return (int32_t)(mig_find(t, str_of(name)) - t->profiles);
 }
 
-/* Greed fails here: two GPUs hold 4g, 3g and 2g, 2g, 2g, 1g; or 3g, 3g on one leaves 4g and 2g, 2g, 2g, 1g on two. */
+/* A greedy search fails here: two GPUs hold 4g, 3g and 2g, 2g, 2g, 1g, but 3g, 3g on one GPU leaves 4g, 2g, 2g, 2g,
+ * 1g for two more. */
 static void known_layouts(void **state)
 {
     bench *b = *state;
@@ -294,7 +295,7 @@ static bool stop_at_once(void *context, int32_t tried, int32_t best, double seco
     return seconds < 0;
 }
 
-/* Many GPUs: what comes out is a layout whether it is the best or not, and time is kept. */
+/* With many GPUs the result is a valid layout, optimal or not, within the time limit. */
 static void large_requests_are_bounded(void **state)
 {
     bench *b = *state;
@@ -308,7 +309,7 @@ static void large_requests_are_bounded(void **state)
     check_layout(t, demands, 6, &layout);
 }
 
-/* A table that nobody sells: 16 places, 24 profiles of which a GPU may have one each. What comes out is legal, and comes soon. */
+/* An artificial table: 16 slots, 24 profiles, each at most once per GPU. The result is valid and comes soon. */
 static void a_table_full_of_choices(void **state)
 {
     bench *b = *state;

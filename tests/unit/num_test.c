@@ -1,4 +1,4 @@
-/* num_test.c: symbolic whole numbers: equal expressions are equal numbers, overflow is unknown, division is Python's. */
+/* num_test.c: symbolic integers: equal expressions are equal numbers, overflow is unknown, division is Python's. */
 #include "graph/num.h"
 
 #include <setjmp.h>
@@ -68,7 +68,7 @@ static void overflow_is_unknown(void **state)
     num big = num_mul(t, f->n, INT64_MAX);
     assert_true(num_mul(t, big, 2) == NUM_UNKNOWN);
     assert_true(num_add(t, big, big) == NUM_UNKNOWN);
-    /* Powers and sums beyond the caps end as unknown instead of growing. */
+    /* Powers and sums beyond the limits become unknown instead of growing. */
     num power = f->n;
     for (int i = 0; i < 100; i++)
         power = num_mul(t, power, f->n);
@@ -141,7 +141,7 @@ static void texts_are_readable(void **state)
                         num_text(t, num_floordiv(t, num_add(t, f->h, 1), 2)));
 }
 
-/* A sum that is not kept on the way is what adding one by one gives, until it is too long for both. */
+/* A num_sum equals repeated addition, until both are too long. */
 static void long_sums_are_sums(void **state)
 {
     fixture *f = *state;
@@ -175,7 +175,7 @@ static void long_sums_are_sums(void **state)
     assert_true(sum == NUM_UNKNOWN);
 }
 
-/* More operations than are remembered at once: each gives the same number again. */
+/* More operations than the cache holds: each gives the same number again. */
 static void operations_give_the_same_again(void **state)
 {
     enum { COUNT = 20000 };

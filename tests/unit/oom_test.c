@@ -1,6 +1,6 @@
-/* oom_test.c: what happens when memory runs out, at every single allocation of the whole way: loading, binding, reports,
- * writing ONNX, reading GPU files, predicting. The allocators are wrapped by the linker (see the Makefile); the k-th call fails, for every k
- * until everything succeeds. Nothing may crash, leak, or answer with anything but a system error. */
+/* oom_test.c: out of memory at every single allocation: loading, binding, reports, writing ONNX, reading GPU files,
+ * predicting. The linker wraps the allocators (see the Makefile); the k-th call fails, for every k until everything
+ * succeeds. Nothing may crash, leak, or return anything but a system error. */
 #include "sooth.h"
 
 #include <setjmp.h>
@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-static long calls;     /* of allocators since the count began */
-static long failing;   /* this one fails; 0 = none */
-static long live;      /* blocks and mappings that were not given back */
-static bool keep_on;   /* all after it fail too */
-static bool is_inside; /* only what the library does counts */
+static long calls;     /* allocations since the count began */
+static long failing;   /* index of the failing call; 0: none */
+static long live;      /* blocks and mappings not freed */
+static bool keep_on;   /* all later calls fail too */
+static bool is_inside; /* counts only calls inside the library */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -84,7 +84,7 @@ int __wrap_munmap(void *at, size_t size)
     return __real_munmap(at, size);
 }
 
-/* The whole way of a file; the first status that is not SOOTH_OK. */
+/* All steps for a file; returns the first status that is not SOOTH_OK. */
 static sooth_status whole_way(const char *path)
 {
     sooth_error error = {0};
@@ -212,7 +212,7 @@ static void of_gpus(void **state)
 static void of_predictions(void **state)
 {
     (void)state;
-    predict_way("zoo:resnet18"); /* big endian machines keep a copy of the weights from the first prediction on */
+    predict_way("zoo:resnet18"); /* big-endian machines keep a copy of the weights after the first prediction */
     every_allocation_fails_once(predict_way, "zoo:resnet18");
 }
 

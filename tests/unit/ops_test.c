@@ -1,4 +1,4 @@
-/* The operator table knows every operator of the standard, and its rows are sound. */
+/* ops_test.c: the operator table has every operator of the standard, and its rows are consistent. */
 #include "graph/ops.h"
 
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* All names that onnx 1.23 defines, in whatever version: onnx.defs.get_all_schemas_with_history(). */
+/* All operator names in onnx 1.23, of any version: onnx.defs.get_all_schemas_with_history(). */
 static const char STANDARD[] =
     "Abs Acos Acosh Add AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool "
     "BatchNormalization Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor "
@@ -78,7 +78,7 @@ static void rows_are_sound(void **state)
         const op_info *op = &all[i];
         assert_non_null(op->shape);
         assert_true(op->min_inputs <= op->max_inputs && op->min_outputs <= op->max_outputs && op->max_outputs > 0);
-        /* FLOPs per element without a rule that reads them would be lost. */
+        /* FLOPs per element need a rule that reads them. */
         assert_true(op->cost || op->flops_per_element == 0);
         for (size_t k = 0; k < i; k++)
             if (strcmp(all[k].name, op->name) == 0)

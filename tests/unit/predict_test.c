@@ -1,4 +1,4 @@
-/* predict_test.c: predictions through the public interface: what they promise beyond what the program shows. */
+/* predict_test.c: predictions through the public interface: guarantees that the program's output does not show. */
 #include "base/threads.h"
 #include "predict/setting.h"
 #include "sooth.h"
@@ -53,7 +53,7 @@ static void defaults_are_those_of_the_header(void **state)
     sooth_free(model);
 }
 
-/* What a file calls its tensors is in the message, but cannot break the line or colour the terminal. */
+/* A file's tensor names appear in messages, but cannot break the line or colour the terminal. */
 static void messages_are_one_line(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void wrong_options_are_refused(void **state)
         assert_null(prediction);
         assert_true(error.message[0]);
     }
-    assert_true(latency(model, NULL) > 0); /* the model is as good as before */
+    assert_true(latency(model, NULL) > 0); /* the model is unaffected */
     char *text;
     assert_int_equal(sooth_prediction_report(NULL, 0, NULL, &text, NULL, &error), SOOTH_ERROR_USAGE);
     sooth_free(model);
@@ -205,7 +205,7 @@ static void names_and_settings_agree(void **state)
     assert_int_equal(s.lower.steps, STEPS_NEWEST);
 }
 
-/* What the model keeps of a prediction must not leak into one with other options. */
+/* What the model keeps of a prediction must not affect one with other options. */
 static void the_kept_program_is_the_right_one(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tables of measured rows: what is read, what is refused and why; names of architectures. */
+/* rows_test.c: tables of measured rows: what is read, what is refused and why; names of architectures. */
 #include "base/csv.h"
 #include "learn/rows.h"
 
@@ -98,7 +98,7 @@ static void numbers(void **state)
 
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
-/* Which norms timm's benchmark ran in 16 bits. */
+/* The norms that timm's benchmark ran in 16 bits. */
 static void norms_of_timm(void **state)
 {
     measured_rows *r =
@@ -143,14 +143,14 @@ static void labels(void **state)
                    NULL);
     assert_non_null(r);
     assert_int_equal(r->rows.count, 6);
-    assert_text(r->rows.items[4].where.stack, "ngc-pt1.x"); /* the containers that its tables are of */
+    assert_text(r->rows.items[4].where.stack, "ngc-pt1.x"); /* the containers of its tables */
     assert_text(r->rows.items[5].where.stack, "pt1.12-cu113");
     const measured_row *a = &r->rows.items[0], *t = a + 1;
     assert_null(a->reason);
     assert_int_equal(a->line, 2);
     assert_text(a->name, "resnet50");
     assert_text(a->family, "resnet");
-    assert_text(a->graph, "tables/g/a.onnx"); /* beside the table */
+    assert_text(a->graph, "tables/g/a.onnx"); /* relative to the table */
     assert_text(a->gpu, "rtx-3090");
     assert_int_equal(a->batch, 8);
     assert_int_equal(a->where.lower.precision, PRECISION_AMP_FP16);
@@ -159,7 +159,7 @@ static void labels(void **state)
     assert_true(a->where.lower.explicit_attention && a->where.lower.single_updates);
     assert_true(a->latency_ms == 1.5 && isnan(a->memory_mib) && isnan(a->energy_j));
     assert_false(a->copies_input);
-    assert_int_equal(t->where.lower.precision, PRECISION_TF32); /* allowed by default at the time */
+    assert_int_equal(t->where.lower.precision, PRECISION_TF32); /* the default at that time */
     assert_true(t->copies_input);
     assert_text(t->graph, "zoo:resnet50");
     assert_int_equal(t[1].where.lower.precision, PRECISION_FP32);
@@ -239,7 +239,7 @@ static void products(void **state)
     assert_int_equal(k->bytes_read, 4 * (8 + 4 * 16 + 8 * 16));
     assert_int_equal(k->bytes_written, 4 * 4 * 8);
     assert_text(row->gpu, "v100-pcie-32gb");
-    assert_text(row->where.stack, "pt2.x"); /* that of its networks */
+    assert_text(row->where.stack, "pt2.x"); /* the stack of its networks */
     assert_true(row->where.is_operator);
     assert_true(row->timer_us == 48 * 1.25);
     k = timed_kernel(row + 1);
@@ -346,8 +346,8 @@ static void what_a_convolution_needs(void **state)
     }
 }
 
-/* The steps are counted, not written out; the weights are those of the state alone. */
-/* Of NeuSight's convolutions a timer adds the more the later a row stands among those of its GPU. */
+/* The steps are counted, not expanded; the weights are the state's only. */
+/* NeuSight's timer adds more to a convolution the later its row is among those of its GPU. */
 static void timers_that_drift(void **state)
 {
     measured_rows *t = read_table(*state,
@@ -418,7 +418,7 @@ static void the_same_share_of_shapes(void **state)
     measured_rows *some = read_table(b, text, &(rows_options){.keep = 0.25});
     assert_int_equal(all->rows.count, 400);
     assert_in_range(some->rows.count, 60, 140);
-    for (int32_t i = 0; i + 1 < some->rows.count; i += 2) { /* on both GPUs or on none */
+    for (int32_t i = 0; i + 1 < some->rows.count; i += 2) { /* kept on both GPUs or on neither */
         assert_int_equal(some->rows.items[i].shape, some->rows.items[i + 1].shape);
         assert_int_equal(some->rows.items[i].line + 1, some->rows.items[i + 1].line);
     }

@@ -1,4 +1,4 @@
-/* The figures of `sooth eval`, against ones computed by hand. */
+/* score_test.c: the figures of `sooth eval` against hand-computed ones. */
 #include "learn/baseline.h"
 #include "learn/score.h"
 
@@ -31,7 +31,7 @@ static void figures(void **state)
     assert_int_equal(s.n, 4);
     assert_near(s.mape, (4 + 10 + 8 + 0) / 4.0);
     assert_near(s.median, 6);        /* errors 0 4 8 10 */
-    assert_near(s.p90, 8 + 0.7 * 2); /* at place 2.7 */
+    assert_near(s.p90, 8 + 0.7 * 2); /* at position 2.7 */
     assert_near(s.within5, 50);
     assert_near(s.within10, 100);
     assert_near(s.spearman, 1);
@@ -93,7 +93,7 @@ static void a_quadratic_is_found_again(void **state)
     regress(rows, N, &a);
     for (int i = 0; i < N; i++)
         assert_true(fabs(rows[i].predicted / rows[i].measured - 1) < 1e-3);
-    /* Of a few rows no curve can be told: times in proportion to the work. */
+    /* A few rows give no curve: times are proportional to the work. */
     regression_row few[4] = {{.work = {1, 1, 1}, .measured = 2, .fold = 0},
                              {.work = {2, 1, 1}, .measured = 4, .fold = 1},
                              {.work = {4, 1, 1}, .measured = 8, .fold = 2},
@@ -112,7 +112,7 @@ static void another_gpu_by_one_constant(void **state)
     (void)state;
     arena a;
     arena_init(&a, &failure, (size_t)1 << 24);
-    /* The second GPU takes 2, 2 and 3 times as long; the third shares one key only. */
+    /* The second GPU takes 2, 2 and 3 times as long; the third shares only one key. */
     constant_row rows[] = {{.key = 1, .gpu = 7, .measured = 1}, {.key = 2, .gpu = 7, .measured = 2},
                            {.key = 3, .gpu = 7, .measured = 3}, {.key = 1, .gpu = 9, .measured = 2},
                            {.key = 2, .gpu = 9, .measured = 4}, {.key = 3, .gpu = 9, .measured = 9},

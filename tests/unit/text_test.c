@@ -1,4 +1,4 @@
-/* text_test.c: how reports write numbers, names and JSON; which name was probably meant. */
+/* text_test.c: how reports write numbers, names and JSON; the nearest name. */
 #include "base/nearest.h"
 #include "report/json.h"
 
@@ -57,7 +57,7 @@ static void numbers(void **state)
     assert_string_equal(number_real(room, 1e-13), "0");
 }
 
-/* What is beyond all meaning is nothing, so that both stay sound. */
+/* Absurd numbers become empty fields, so that JSON and CSV stay valid. */
 static void numbers_of_machines(void **state)
 {
     text *t = *state;

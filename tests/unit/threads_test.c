@@ -1,4 +1,4 @@
-/* A loop shared by threads does every item once, and no worker twice at a time. */
+/* threads_test.c: a parallel loop processes every item once, and no worker runs two items at a time. */
 #include "base/threads.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* zip_test.c: archives in memory, sound and hostile. */
+/* zip_test.c: valid and hostile archives in memory. */
 #include "base/zip.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ typedef struct entry {
     const void *data;
     size_t packed, size;
     int method;
-    const char *plain; /* the contents before packing; NULL: `data` itself */
+    const char *plain; /* uncompressed content; NULL: `data` */
 } entry;
 
 static uint64_t checksum(const entry *e)
@@ -39,7 +39,7 @@ static uint64_t checksum(const entry *e)
     return e->plain ? crc32_z(0, (const Bytef *)e->plain, e->size) : crc32_z(0, e->data, e->packed);
 }
 
-/* With 64-bit numbers in the directory where `wide`. */
+/* `wide`: the directory has 64-bit numbers. */
 static void write_archive(bytes *b, const entry *entries, int count, bool wide)
 {
     size_t offsets[8];
@@ -117,7 +117,7 @@ static size_t deflated(const void *data, size_t size, uint8_t *out, size_t room)
     return room - s.avail_out;
 }
 
-/* What reading entry "a/b" gives: its text, or the message. */
+/* Content of entry "a/b", or the error message. */
 static const char *answer(const bytes *b, size_t cap)
 {
     static char text[1024];
@@ -171,22 +171,22 @@ static void refused(const entry *e, const char *why)
 static void hostile_entries_are_refused(void **state)
 {
     (void)state;
-    refused(&(entry){"a/../../etc/passwd", "x", 1, 1, 0, NULL}, "leads out of it");
-    refused(&(entry){"/etc/passwd", "x", 1, 1, 0, NULL}, "leads out of it");
-    refused(&(entry){"..\\x", "x", 1, 1, 0, NULL}, "leads out of it");
-    refused(&(entry){"C:\\x", "x", 1, 1, 0, NULL}, "leads out of it");
-    refused(&(entry){"a/b", "x", 1, 1, 12, NULL}, "packed by method 12");
-    refused(&(entry){"a/b", "x", 1, 2000000, 8, NULL}, "more than any real file");
-    refused(&(entry){"a/b", "\1\2", 2, 900, 8, NULL}, "broken");
+    refused(&(entry){"a/../../etc/passwd", "x", 1, 1, 0, NULL}, "leads out of the archive");
+    refused(&(entry){"/etc/passwd", "x", 1, 1, 0, NULL}, "leads out of the archive");
+    refused(&(entry){"..\\x", "x", 1, 1, 0, NULL}, "leads out of the archive");
+    refused(&(entry){"C:\\x", "x", 1, 1, 0, NULL}, "leads out of the archive");
+    refused(&(entry){"a/b", "x", 1, 1, 12, NULL}, "compressed with method 12");
+    refused(&(entry){"a/b", "x", 1, 2000000, 8, NULL}, "more than any real model");
+    refused(&(entry){"a/b", "\1\2", 2, 900, 8, NULL}, "is damaged");
     uint8_t packed[64], zeros[1000] = {0};
     size_t size = deflated(zeros, sizeof zeros, packed, sizeof packed);
-    refused(&(entry){"a/b", packed, size, 10, 8, NULL}, "longer than it says");
-    refused(&(entry){"a/b", "text", 4, 4, 0, "test"}, "another checksum");
+    refused(&(entry){"a/b", packed, size, 10, 8, NULL}, "longer than it declares");
+    refused(&(entry){"a/b", "text", 4, 4, 0, "test"}, "does not match its directory");
     size = deflated("text", 4, packed, sizeof packed);
-    refused(&(entry){"a/b", packed, size, 4, 8, "test"}, "another checksum");
+    refused(&(entry){"a/b", packed, size, 4, 8, "test"}, "does not match its directory");
 }
 
-/* Cut anywhere, changed anywhere: an answer or a message, never a read outside. */
+/* Truncated or changed anywhere: an answer or a message, never a read out of bounds. */
 static void damage_is_refused(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* zoo_test.c: networks of the zoo and their parameters: names of tensors are unique, and no name of a network does harm. */
+/* zoo_test.c: networks of the zoo and their parameters: tensor names are unique, and malformed names are refused. */
 #include "sooth.h"
 
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The zoo's builder does not look names up, so it must not make one twice. */
+/* The zoo's builder does not look names up, so it must never make one twice. */
 static void names_are_unique(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static uint32_t next_random(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* A name comes from a table that anybody may have written: it is built, or refused with a message. */
+/* A name may come from any table: it is built, or refused with a message. */
 static void damaged_names_are_refused(void **state)
 {
     (void)state;

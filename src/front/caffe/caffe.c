@@ -1,13 +1,13 @@
-/* caffe.c: Caffe's networks in protobuf's text form (.prototxt): NetParameter. Layers are in caffe_layers.c.
+/* caffe.c: reads Caffe networks in protobuf's text form (.prototxt): NetParameter. Layers are in caffe_layers.c.
  *
  *   name: "net"
  *   input: "data"  input_shape { dim: 1 dim: 3 … }, or input_dim: four numbers for each input
  *   layer { name type bottom… top… include { phase: TEST } <type>_param { … } }        since 2014
  *   layers { the same, with type: CONVOLUTION }                                        before
  *
- * Blobs are known by name; a layer may write over what it reads. What runs in the phase TEST is read. Weights are in another file,
- * which is not needed. Layers that load data are inputs; they do not tell the size of what they load, unless it is cut out of
- * something: images of 3 x 224 x 224 are taken then, and the network notes it. */
+ * Blobs are found by name; a layer may overwrite its input. Only layers of the phase TEST are read. The weights file
+ * is not needed. Data layers are inputs; most do not state their size: then images of 3 x 224 x 224 are assumed,
+ * with a note. */
 #include "front/caffe/caffe.h"
 #include "base/names.h"
 #include "front/front.h"
@@ -38,7 +38,7 @@ bool caffe_is_type(str type, const char *name)
 
 /* ---- sniffing ---------------------------------------------------------------------------------------------------- */
 
-/* Is it the name of a field, with what must stand behind it? */
+/* Does s begin with this field, including its separator? */
 static bool starts_field(str s, const char *name)
 {
     size_t at = strlen(name);
@@ -49,7 +49,7 @@ static bool starts_field(str s, const char *name)
     return at < s.len && (s.ptr[at] == ':' || s.ptr[at] == '{');
 }
 
-/* A field of a network's, and somewhere in the first part a layer. */
+/* Does the text have a network's field, and a layer in its first part? */
 bool caffe_sniff(const uint8_t *bytes, size_t size)
 {
     str head = {(const char *)bytes, size < 65536 ? size : 65536};
@@ -78,7 +78,7 @@ bool caffe_sniff(const uint8_t *bytes, size_t size)
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
-/* Does the rule hold in the phase TEST, at level 0 and without a stage? */
+/* Does the rule apply to the phase TEST, at level 0 and without a stage? */
 static bool holds(const proto_node *rule)
 {
     str phase = proto_string(rule, "phase");
@@ -106,9 +106,9 @@ static bool runs(const proto_node *layer)
 typedef struct reader {
     builder *b;
     caffe *c;
-    names blobs;    /* by name: the one that was written last */
-    names written;  /* names that any layer writes, sooner or later */
-    bool has_image; /* an input of unknown size was taken for an image */
+    names blobs;    /* blob of each name that was written last */
+    names written;  /* all names that a layer writes */
+    bool has_image; /* an input of unknown size was assumed to be an image */
 } reader;
 
 static int32_t add_blob(reader *r, str name)
@@ -139,7 +139,7 @@ static void check_dims(const reader *r, str name, const int64_t *dims, int rank)
                       STR_ARG(name), (long long)dims[i]);
 }
 
-/* One that the file does not tell the shape of: the first is the image. */
+/* An input without a shape: the first is the image. */
 static void add_unknown_input(reader *r, str name, int64_t batch, int64_t height, int64_t width)
 {
     batch = batch > 0 && batch <= CAFFE_MAX_SIZE ? batch : 1;
@@ -154,7 +154,7 @@ static void add_unknown_input(reader *r, str name, int64_t batch, int64_t height
             height = width = DEFAULT_SIZE;
             *(str *)ARENA_PUSH(r->b->arena, &r->b->source->notes) =
                 arena_printf(r->b->arena,
-                             "the file does not tell the size of input '%.*s': images of 3 x %d x %d are taken; give "
+                             "the file does not have the size of input '%.*s': images of 3 x %d x %d are assumed; give "
                              "--shape '%.*s=%lld,CHANNELS,HEIGHT,WIDTH'",
                              STR_ARG(name), DEFAULT_SIZE, DEFAULT_SIZE, STR_ARG(name), (long long)batch);
         }
@@ -164,7 +164,7 @@ static void add_unknown_input(reader *r, str name, int64_t batch, int64_t height
     }
 }
 
-/* input, with input_shape or four of input_dim each. */
+/* Reads input, with input_shape or four input_dim each. */
 static void read_inputs(reader *r, const proto_node *net)
 {
     const proto_node *shape = proto_first(net, "input_shape"), *dim = proto_first(net, "input_dim");
@@ -186,7 +186,7 @@ static void read_inputs(reader *r, const proto_node *net)
     }
 }
 
-/* A layer that is an input or loads one; false if it is another. */
+/* Reads an input or data layer; false for other layers. */
 static bool read_data_layer(reader *r, const proto_node *layer, str type)
 {
     static const char *const KINDS[] = {"Data",         "ImageData",      "HDF5Data",      "WindowData",
@@ -274,7 +274,7 @@ static void read_layer(reader *r, const proto_node *node, str type)
         l.in[i] = names_get(&r->blobs, n->text, -1);
         if (l.in[i] < 0) {
             if (names_get(&r->written, n->text, 0))
-                caffe_fail(r->c->fail, l.name, "a blob is read before it is written: layers must not read in a circle");
+                caffe_fail(r->c->fail, l.name, "a blob is read before it is written: layers must not form a cycle");
             add_unknown_input(r, n->text, 1, 0, 0);
             l.in[i] = names_get(&r->blobs, n->text, -1);
         }
@@ -296,7 +296,7 @@ static bool is_layer(const proto_node *n)
 static void read_layers(reader *r, const proto_node *net)
 {
     int32_t count = 0;
-    for (const proto_node *n = net->first; n; n = n->next) /* which names are written at all, and where */
+    for (const proto_node *n = net->first; n; n = n->next) /* finds all names that are written */
         if (is_layer(n) && runs(n)) {
             if (++count > MAX_LAYERS)
                 fail_with(r->c->fail, SOOTH_ERROR_INPUT, "more than %d layers; no real network has them", MAX_LAYERS);
@@ -306,7 +306,7 @@ static void read_layers(reader *r, const proto_node *net)
     for (const proto_node *n = net->first; n; n = n->next) {
         if (!is_layer(n) || !runs(n))
             continue;
-        const proto_node *old = proto_first(n, "layer"); /* the first form of all */
+        const proto_node *old = proto_first(n, "layer"); /* the oldest form */
         str type = proto_string(n, "type");
         if (old || type.len == 0)
             fail_with(r->c->fail, SOOTH_ERROR_UNSUPPORTED,
@@ -317,7 +317,7 @@ static void read_layers(reader *r, const proto_node *net)
     }
 }
 
-/* Caffe's batch norm only normalizes; the Scale behind it has the weights of what all others call batch norm. */
+/* Caffe's BatchNorm only normalizes; the following Scale has the weights. Together they are a usual batch norm. */
 static void merge_scales(caffe *c)
 {
     for (int32_t i = 0; i < c->layers.count; i++) {
@@ -346,7 +346,7 @@ static void write_network(grower *g, void *program)
         if (l->is_merged)
             continue;
         g->e.name = l->name;
-        g->owner = proto_string(proto_first(l->node, "param"), "name"); /* weights that layers share have a name */
+        g->owner = proto_string(proto_first(l->node, "param"), "name"); /* shared weights have a name */
         const caffe_layer *last = l->scale ? l->scale : l;
         for (int k = 0; k < l->in_count; k++)
             in[k] = c->blobs.items[l->in[k]].value;
@@ -380,7 +380,7 @@ void caffe_read(builder *b, const uint8_t *bytes, size_t size)
     r.c->fail = &b->model->fail;
     proto_text text = proto_text_of((str){(const char *)bytes, size}, "Caffe network", b->arena, r.c->fail);
     const proto_node *net = proto_text_tree(&text), *inner = proto_first(net, "net_param");
-    if (inner && inner->is_message) /* a solver with the network inside */
+    if (inner && inner->is_message) /* a solver that contains the network */
         net = inner;
     names_init(&r.blobs, b->arena);
     names_init(&r.written, b->arena);

@@ -1,24 +1,24 @@
-/* caffe.h: what the parts of the Caffe reader share: files (caffe.c), layers (caffe_layers.c). */
+/* caffe.h: shared by the parts of the Caffe reader: files (caffe.c), layers (caffe_layers.c). */
 #ifndef SOOTH_FRONT_CAFFE_CAFFE_H
 #define SOOTH_FRONT_CAFFE_CAFFE_H
 
 #include "front/common/grow.h"
 #include "front/common/proto_text.h"
 
-/* A blob as one layer wrote it: layers may write over what they read, which makes another one of the same name. */
+/* A blob as one layer wrote it. A layer that overwrites its input makes a new blob of the same name. */
 typedef struct caffe_blob {
     str name;
-    int32_t readers, last_reader; /* how many layers, and which one was the last */
-    value_id value;               /* of inputs when the file is read, of all others in each run */
+    int32_t readers, last_reader; /* number of layers that read it, and the last of them */
+    value_id value;               /* set at reading for inputs, in each run for other blobs */
     bool is_input;
 } caffe_blob;
 
 typedef struct caffe_layer {
     str name, type;
     const proto_node *node;
-    int32_t *in, *out; /* blobs */
+    int32_t *in, *out; /* indices of blobs */
     int in_count, out_count;
-    struct caffe_layer *scale; /* of a BatchNorm: the Scale behind it, which are one operator together */
+    struct caffe_layer *scale; /* for a BatchNorm: the following Scale, merged into one operator */
     bool is_merged;
 } caffe_layer;
 
@@ -36,21 +36,21 @@ typedef struct caffe {
 
 enum { CAFFE_MAX_INPUTS = 1024, CAFFE_MAX_SIZE = 1 << 24 };
 
-/* One layer at work. */
+/* The layer being written. */
 typedef struct caffe_call {
     grower *g;
     emitter *e;
     const caffe_layer *layer;
-    value_id x;   /* its first input; NO_VALUE if there is none */
+    value_id x;   /* its first input, or NO_VALUE */
     value_id out; /* its first output */
     value_id *in, *outs;
     int in_count, out_count;
 } caffe_call;
 
-/* Writes the layer; what is not known becomes an operator of that name. */
+/* Writes the layer; an unknown type becomes an operator of that name. */
 void caffe_write(caffe_call *c);
 
-/* Names of types are compared without their case and underscores: INNER_PRODUCT of old files is InnerProduct. */
+/* Compares type names without case and underscores: INNER_PRODUCT of old files is InnerProduct. */
 bool caffe_is_type(str type, const char *name);
 
 _Noreturn void caffe_fail(fail *f, str layer, const char *what);

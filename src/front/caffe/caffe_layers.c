@@ -1,4 +1,4 @@
-/* caffe_layers.c: Caffe's layers as canonical operators: one row for each type, those of forks that are in use included. */
+/* caffe_layers.c: maps Caffe layers to canonical operators, one row per type, including types of forks in use. */
 #include "front/caffe/caffe.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static int64_t checked(const caffe_call *c, int64_t number, int64_t least)
     return number;
 }
 
-/* kernel_size: one number for all axes, one for each, or kernel_h and kernel_w. */
+/* kernel_size: one number for all axes, one per axis, or kernel_h and kernel_w. */
 static int per_axis(const caffe_call *c, const proto_node *p, const char *name, const char *height, const char *width,
                     int64_t otherwise, int64_t *to)
 {
@@ -68,7 +68,7 @@ static void declare(caffe_call *c, value_id v, int rank, const num *dims)
     build_type(&c->g->b, v, DT_FLOAT32, rank, dims);
 }
 
-/* ---- convolutions and products ------------------------------------------------------------------------------------- */
+/* ---- convolutions and products ----------------------------------------------------------------------------------- */
 
 static void map_conv(caffe_call *c, const char *canonical)
 {
@@ -76,13 +76,13 @@ static void map_conv(caffe_call *c, const char *canonical)
     emit_window w = window_of(c, p);
     grow_conv(c->g, canonical, c->x, &w, checked(c, proto_int(p, "num_output", 1), 1),
               proto_int(p, "bias_term", 1) != 0, c->out);
-    for (int i = 1; i < c->out_count && i < c->in_count; i++) { /* one kernel over several blobs */
+    for (int i = 1; i < c->out_count && i < c->in_count; i++) { /* one kernel applied to several blobs */
         grow_conv(c->g, canonical, c->in[i], &w, proto_int(p, "num_output", 1), proto_int(p, "bias_term", 1) != 0,
                   c->outs[i]);
     }
 }
 
-/* As many groups as channels, whatever the file says. */
+/* As many groups as channels, regardless of the file. */
 static void map_depthwise(caffe_call *c, const char *canonical)
 {
     const proto_node *p = params(c, "convolution_param");
@@ -112,7 +112,7 @@ static void map_embed(caffe_call *c, const char *canonical)
         emit_2(c->e, "Add", rows, grow_weight(c->g, "bias", 1, &dims[1]), c->out);
 }
 
-/* (T, N, …) → (T, N, H); the second blob tells where sequences begin. */
+/* (T, N, …) → (T, N, H); the second blob marks the starts of sequences. */
 static void map_recurrent(caffe_call *c, const char *canonical)
 {
     const proto_node *p = params(c, "recurrent_param");
@@ -148,7 +148,7 @@ static void map_pool(caffe_call *c, const char *unused)
         return;
     }
     emit_window w = window_of(c, p);
-    /* Windows may reach over the end, unless a fork's setting says otherwise. */
+    /* Windows may extend beyond the end, unless a fork's setting prevents it. */
     bool rounds_down = str_is(proto_string(p, "round_mode"), "FLOOR") || proto_int(p, "ceil_mode", 1) == 0;
     value_id mask = c->out_count > 1 && !is_average ? c->outs[1] : NO_VALUE;
     node *n = emit_pool(c->e, is_average ? "AveragePool" : "MaxPool", c->x, &w, c->out);
@@ -172,7 +172,7 @@ static void map_roi_pool(caffe_call *c, const char *canonical)
     emit_real(n, "spatial_scale", proto_real(p, "spatial_scale", 1));
 }
 
-/* Position-sensitive: output_dim channels of group_size x group_size bins, for each region. */
+/* Position-sensitive: output_dim channels of group_size x group_size bins per region. */
 static void map_psroi_pool(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -185,7 +185,7 @@ static void map_psroi_pool(caffe_call *c, const char *unused)
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-/* With the Scale behind it, which has the weights. */
+/* Merged with the following Scale, which has the weights. */
 static void map_batch_norm(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -195,7 +195,7 @@ static void map_batch_norm(caffe_call *c, const char *unused)
                     proto_real(p, "eps", 1e-5), c->out);
 }
 
-/* The second blob is broadcast from the axis on: ones stand for the axes behind those that it has. */
+/* The second blob is broadcast from the axis on; trailing dimensions of 1 are added. */
 static value_id broadcast_from(caffe_call *c, value_id y, int axis)
 {
     num dims[MAX_RANK];
@@ -242,7 +242,7 @@ static void map_lrn(caffe_call *c, const char *canonical)
     emit_int(n, "size", checked(c, proto_int(p, "local_size", 5), 1));
 }
 
-/* Each pixel by the length of its channels, times a learned scale. */
+/* Divides each pixel by the norm of its channels, times a learned scale. */
 static void map_normalize(caffe_call *c, const char *canonical)
 {
     const proto_node *p = params(c, "norm_param");
@@ -259,7 +259,7 @@ static void map_normalize(caffe_call *c, const char *canonical)
     emit_2(c->e, "Mul", n->outputs[0], scale, c->out);
 }
 
-/* ---- elementwise --------------------------------------------------------------------------------------------------- */
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 static void map_same(caffe_call *c, const char *canonical)
 {
@@ -341,7 +341,7 @@ static void map_eltwise(caffe_call *c, const char *unused)
         emit_1(c->e, "Identity", sum, c->out);
 }
 
-/* a·x + y, with a for each channel */
+/* a·x + y, with one a per channel */
 static void map_axpy(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -442,7 +442,7 @@ static void map_permute(caffe_call *c, const char *unused)
     int64_t order[MAX_RANK];
     num dims[MAX_RANK];
     int count = proto_ints(params(c, "permute_param"), "order", order, MAX_RANK), rank = grow_shape(c->g, c->x, dims);
-    for (int64_t axis = 0; axis < rank; axis++) { /* axes that are not named stay behind */
+    for (int64_t axis = 0; axis < rank; axis++) { /* axes that are not named come last */
         bool is_named = false;
         for (int i = 0; i < count; i++)
             is_named |= order[i] == axis;
@@ -452,7 +452,7 @@ static void map_permute(caffe_call *c, const char *unused)
     emit_transpose(c->e, c->x, order, count, c->out);
 }
 
-/* As large as the second blob from the axis on. */
+/* Crops to the second blob's size from the axis on. */
 static void map_crop(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -496,7 +496,7 @@ static void map_tile(caffe_call *c, const char *canonical)
     emit_2(c->e, canonical, c->x, emit_list(c->e, repeats, rank), c->out);
 }
 
-/* Groups of channels are woven into one another. */
+/* Channel shuffle: interleaves groups of channels. */
 static void map_shuffle(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -511,7 +511,7 @@ static void map_reorg(caffe_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "blocksize", checked(c, proto_int(p, "stride", 2), 1));
 }
 
-/* Another height and width: given, by a factor, or those of the second blob. */
+/* Resizes to a given size, by a factor, or to the second blob's size. */
 static void map_interp(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -529,8 +529,7 @@ static void map_interp(caffe_call *c, const char *unused)
         num in[2] = {height + begin + end, width + begin + end};
         for (int i = 0; i < 2; i++) {
             size[i] = (in[i] - 1) / shrink + 1;
-            /* The corners stay where they are, which networks of odd sizes are made for; those of even sizes are made for forks
-             * that multiply. */
+            /* Networks of odd sizes align corners; those of even sizes are made for forks that multiply the size. */
             if (size[i] < 1 << 20)
                 size[i] = size[i] % 2 == 0 && shrink == 1 ? size[i] * zoom : size[i] + (size[i] - 1) * (zoom - 1);
         }
@@ -554,7 +553,7 @@ static void map_upsample(caffe_call *c, const char *unused)
         grow_upsample(c->g, "nearest", c->x, scale, scale, c->out);
 }
 
-/* ---- reductions, heads and losses ---------------------------------------------------------------------------------- */
+/* ---- reductions, heads and losses -------------------------------------------------------------------------------- */
 
 static void map_softmax(caffe_call *c, const char *unused)
 {
@@ -597,7 +596,7 @@ static void map_arg_max(caffe_call *c, const char *canonical)
     node *n = emit_op(c->e, canonical, &c->x, 1, NO_VALUE);
     emit_int(n, "axis", axis_in(c, p, "axis", 1));
     emit_int(n, "keepdims", 1);
-    emit_cast(c->e, n->outputs[0], DT_FLOAT32, c->out); /* all blobs are real numbers */
+    emit_cast(c->e, n->outputs[0], DT_FLOAT32, c->out); /* all blobs are floats */
 }
 
 static void map_softmax_loss(caffe_call *c, const char *canonical)
@@ -619,7 +618,8 @@ static void map_scalar(caffe_call *c, const char *unused)
     foreign(c);
 }
 
-/* (1, 2, 4·places·boxes at each place): one box for each size, one more for a pair of sizes, two for each aspect ratio. */
+/* (1, 2, 4·positions·boxes per position): one box for each size, one more for a pair of sizes, two for each aspect
+ * ratio. */
 static void map_prior_box(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -658,7 +658,7 @@ static void map_detection_output(caffe_call *c, const char *unused)
     foreign(c);
 }
 
-/* Regions (number, 5): as many as survive, 300 at most unless the file says otherwise. */
+/* Regions (count, 5): at most 300, unless the file gives another number. */
 static void map_proposal(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -767,12 +767,12 @@ static const caffe_row ROWS[] = {
 
 void caffe_write(caffe_call *c)
 {
-    if (caffe_is_type(c->layer->type, "Silence")) /* reads what nobody else does */
+    if (caffe_is_type(c->layer->type, "Silence")) /* only marks its input as used */
         return;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && c->x != NO_VALUE; i++) {
         if (!caffe_is_type(c->layer->type, ROWS[i].type))
             continue;
-        if (c->out == NO_VALUE) /* losses need none */
+        if (c->out == NO_VALUE) /* losses need no output */
             c->out = c->outs[c->out_count++] = emit_temp(c->e);
         ROWS[i].map(c, ROWS[i].canonical);
         return;

@@ -1,4 +1,5 @@
-/* emit.c: nodes, attributes and constants of the mappings (emit.h). Layers of several nodes are in emit_layers.c. */
+/* emit.c: writes nodes, attributes and constants for front ends (emit.h). Layers of several nodes are in
+ * emit_layers.c. */
 #include "front/common/emit.h"
 
 #include <assert.h>
@@ -38,7 +39,7 @@ node *emit_many(emitter *e, const char *op, const value_id *inputs, int count, c
     return new_node(e, STR(""), str_of(op), inputs, count, outputs, output_count);
 }
 
-/* A file must name the operator sets that it uses. */
+/* A model must import the operator sets that it uses. */
 static void import_domain(emitter *e, str domain)
 {
     opset_list *opsets = &e->b->source->opsets;
@@ -110,7 +111,7 @@ void emit_graph(node *n, const char *name, graph *g)
 
 /* ---- constants ------------------------------------------------------------------------------------------------- */
 
-/* Bytes of a tensor; -1 if they cannot be counted. */
+/* Byte size of a tensor; -1 on overflow. */
 static int64_t bytes_of(dtype type, int rank, const int64_t *dims)
 {
     int64_t count = 1;
@@ -130,7 +131,7 @@ static tensor *new_tensor(emitter *e, dtype type, int rank, const int64_t *dims)
     t->stored_bytes = bytes_of(type, rank, dims);
     if (t->stored_bytes < 0)
         fail_with(&e->b->model->fail, SOOTH_ERROR_INPUT,
-                  "a constant of '%.*s' has more elements than can be counted; export the model again",
+                  "a constant of '%.*s' has too many elements (2^63 or more); export the model again",
                   STR_ARG(e->name));
     return t;
 }
@@ -222,7 +223,7 @@ value_id emit_scalar(emitter *e, dtype type, double number)
         little_endian(bytes, bits, 8);
     } else if (dtype_is_integer(type) && size > 0) {
         little_endian(bytes, (uint64_t)(int64_t)number, size);
-    } else { /* half precision too: nobody computes with it */
+    } else { /* zero for half precision too: no rule reads it */
         type = DT_FLOAT32;
         size = 4;
         little_endian(bytes, single_bits, 4);
@@ -286,7 +287,7 @@ value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, c
     const tensor *t = from->tensor;
     bool is_constant_node = from->is_constant_node;
     value_id reordered_of = from->reordered_of == NO_VALUE ? v : from->reordered_of;
-    /* Long names are cut: the number keeps them apart. */
+    /* Long names are truncated; the number keeps them unique. */
     str name = from->name.len <= 256 ? arena_printf(e->b->arena, "%.*s~%s", STR_ARG(from->name), order)
                                      : arena_printf(e->b->arena, "%.*s~%d~%s", STR_ARG(from->name), v, order);
     value_id made = build_local(e->b, name);
@@ -353,7 +354,7 @@ value_id emit_depthwise_weight(emitter *e, value_id v, int axes, int64_t *group)
         perm[2 + i] = i;
         dims[2 + i] = declared->rank == axes + 2 && dim_known(declared->dims[i]) ? declared->dims[i] : 0;
     }
-    /* (C, multiplier, kernel…) → (C·multiplier, 1, kernel…); 0 keeps the dimension of that place */
+    /* (C, multiplier, kernel…) → (C·multiplier, 1, kernel…); 0 keeps a dimension */
     return emit_reshaped(e, emit_transpose(e, v, perm, axes + 2, NO_VALUE), dims, axes + 2, NO_VALUE);
 }
 
@@ -391,7 +392,8 @@ value_id emit_cast(emitter *e, value_id x, dtype to, value_id output)
 node *emit_reduce(emitter *e, const char *op, value_id x, value_id axes, bool keep, value_id output)
 {
     int64_t none;
-    if (emit_known_ints(e, axes, &none, 0) == 0) { /* no axis at all: nothing is reduced, which ONNX says otherwise */
+    /* an empty list of axes reduces nothing, which ONNX writes differently */
+    if (emit_known_ints(e, axes, &none, 0) == 0) {
         node *n = emit_op(e, op, (const value_id[]){x, emit_list(e, NULL, 0)}, 2, output);
         emit_int(n, "keepdims", keep);
         emit_int(n, "noop_with_empty_axes", 1);

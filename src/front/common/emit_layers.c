@@ -1,4 +1,4 @@
-/* emit_layers.c: operators of the TensorFlow family that are several of ONNX's (emit.h). */
+/* emit_layers.c: operators of TensorFlow-like formats that need several ONNX operators (emit.h). */
 #include "front/common/emit.h"
 
 /* ---- windows --------------------------------------------------------------------------------------------------- */
@@ -47,8 +47,8 @@ void emit_resize(emitter *e, const char *mode, value_id x, value_id size, bool c
         emit_int(n, "channels_last", 1);
 }
 
-/* The product of the patches that a kernel sees is one of many matrices. The patches stand for a copy: of each sample, one number that is
- * repeated, so that they depend on what comes before. */
+/* One batched product applies the weights to the patches. The patches are represented by one repeated number per
+ * sample, so that they depend on the input. */
 value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t places, int64_t taps)
 {
     value_id flat = emit_reshaped(e, x, (const int64_t[]){0, -1}, 2, NO_VALUE), shape = emit_1(e, "Shape", x, NO_VALUE);
@@ -128,9 +128,9 @@ void emit_unpack(emitter *e, value_id x, int64_t axis, const value_id *outputs, 
             emit_2(e, "Squeeze", rows[i], axes, outputs[i]);
 }
 
-/* The bounds of a slice while its places are gone through. */
+/* Bounds of a slice while its positions are processed. */
 typedef struct bounds {
-    value_id pieces[MAX_RANK]; /* one number each, where one of them is not known */
+    value_id pieces[MAX_RANK]; /* separate scalars, if one of them is unknown */
     int64_t numbers[MAX_RANK];
     int count;
     bool is_known;
@@ -144,7 +144,7 @@ static void add_bound(emitter *e, bounds *b, const int64_t *known, value_id vect
     if (is_masked) {
         b->numbers[at] = masked;
     } else if (known) {
-        /* One behind the last element is the end, not the beginning. */
+        /* One after the last element is the end; -1 + 1 would be the beginning. */
         b->numbers[at] = more && known[place] == -1 ? INT64_MAX : known[place] + more;
     } else {
         int64_t index = place;
@@ -199,7 +199,7 @@ void emit_strided_slice(emitter *e, value_id x, const emit_slice *s, value_id ou
     bounds starts = {.is_known = true}, stops = {.is_known = true};
     int64_t axes[MAX_RANK], cut_steps[MAX_RANK], shrunk[MAX_RANK], added[MAX_RANK];
     int shrunk_count = 0, added_count = 0;
-    /* Behind an ellipsis places are counted from the end. */
+    /* After an ellipsis, positions count from the end. */
     int behind = 0, final_behind = 0;
     for (int i = ellipsis + 1; i < count; i++) {
         behind += !bit(s->new_axis_mask, i);
@@ -259,7 +259,7 @@ void emit_begin_size(emitter *e, value_id x, value_id begin, value_id size, valu
         emit_op(e, "Slice", (const value_id[]){x, emit_list(e, begins, count), emit_list(e, ends, count)}, 3, output);
         return;
     }
-    /* A size of -1 means all that is left. */
+    /* A size of -1 means the rest. */
     value_id starts = emit_index(e, begin), lengths = emit_index(e, size);
     value_id sum = emit_2(e, "Add", starts, lengths, NO_VALUE);
     value_id negative = emit_2(e, "Less", lengths, emit_number(e, 0), NO_VALUE);
@@ -302,7 +302,7 @@ value_id emit_paddings(emitter *e, value_id pairs)
     return emit_reshaped(e, columns, (const int64_t[]){-1}, 1, NO_VALUE);
 }
 
-/* Paddings of the spatial axes as those of Pad, whose axes they are. */
+/* Pads the spatial axes with (before, after) pairs. */
 static value_id pad_axes(emitter *e, value_id x, value_id pairs, int count)
 {
     int64_t axes[MAX_RANK];
@@ -337,7 +337,7 @@ static void foreign_blocks(emitter *e, const char *op, value_id x, value_id bloc
     emit_foreign(e, STR("tensorflow"), str_of(op), (const value_id[]){x, blocks, pairs}, 3, &output, 1);
 }
 
-/* Pad, then (N, H/b, b, W/b, b, rest) with the blocks moved to the front, then (b·b·N, H/b, W/b, …). */
+/* Pad, reshape to (N, H/b, b, W/b, b, rest), move the blocks to the front, reshape to (b·b·N, H/b, W/b, …). */
 void emit_space_to_batch(emitter *e, value_id x, value_id blocks, value_id pairs, value_id output)
 {
     int64_t sizes[MAX_BLOCKS], perm[2 * MAX_BLOCKS + 2], product = 1;
@@ -369,7 +369,7 @@ void emit_space_to_batch(emitter *e, value_id x, value_id blocks, value_id pairs
     reshape_to(e, moved, last, m + 2, output);
 }
 
-/* (b…, N/product, H, W, rest) with the blocks moved behind their axes, then (N/product, H·b, W·b, …), then cropped. */
+/* Reshape to (b…, N/product, H, W, rest), move each block after its axis, reshape to (N/product, H·b, W·b, …), crop. */
 void emit_batch_to_space(emitter *e, value_id x, value_id blocks, value_id pairs, value_id output)
 {
     int64_t sizes[MAX_BLOCKS], crops[2 * MAX_BLOCKS], perm[2 * MAX_BLOCKS + 2], product = 1;
@@ -423,7 +423,7 @@ value_id emit_joined(emitter *e, value_id of_first, int count, int rank)
 value_id emit_gate_bias(emitter *e, value_id bias, int64_t gates_by_hidden, int directions)
 {
     const int64_t dims[2] = {directions, gates_by_hidden};
-    value_id zeros = emit_temp(e); /* ONNX has a second bias, for the state; these formats have none */
+    value_id zeros = emit_temp(e); /* ONNX has a second bias, for the state; these formats do not */
     build_constant(e->b, zeros, emit_tensor(e, DT_FLOAT32, 2, dims));
     build_at(e->b, zeros)->is_constant_node = true;
     node *n = emit_op(e, "Concat", (const value_id[]){bias, zeros}, 2, NO_VALUE);

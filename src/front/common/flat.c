@@ -1,15 +1,15 @@
-/* flat.c: FlatBuffers (flat.h). */
+/* flat.c: reads FlatBuffers (flat.h). */
 #include "front/common/flat.h"
 
 #include <assert.h>
 
 void flat_fail(const flat *f, size_t at, const char *what)
 {
-    fail_with(f->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu of %zu; the file is damaged or cut: get it again", what, at,
-              f->size);
+    fail_with(f->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu of %zu; the file is damaged or cut off: get it again", what,
+              at, f->size);
 }
 
-/* A number of 1 to 8 bytes. */
+/* A little-endian number of 1 to 8 bytes. */
 static uint64_t number_at(const flat *f, size_t at, size_t bytes)
 {
     if (at > f->size || bytes > f->size - at)
@@ -33,7 +33,7 @@ static flat_table table_at(const flat *f, size_t at)
     int32_t back = (int32_t)(uint32_t)number_at(f, at, 4);
     int64_t vtable = (int64_t)at - back;
     if (vtable < 0 || (uint64_t)vtable > f->size)
-        flat_fail(f, at, "a table's description lies outside of the file");
+        flat_fail(f, at, "a table's description is outside of the file");
     uint16_t bytes = (uint16_t)number_at(f, (size_t)vtable, 2);
     if (bytes < 4 || bytes > f->size - (size_t)vtable)
         flat_fail(f, (size_t)vtable, "a table's description has an impossible size");
@@ -45,7 +45,7 @@ flat_table flat_root(const flat *f)
     return table_at(f, follow(f, 0));
 }
 
-/* Where a field stands; 0 if it is absent. */
+/* Position of a field; 0 if it is absent. */
 static size_t field_at(flat_table t, int field)
 {
     size_t entry = 4 + 2 * (size_t)field;
@@ -53,7 +53,7 @@ static size_t field_at(flat_table t, int field)
         return 0;
     size_t offset = (size_t)number_at(t.file, t.vtable + entry, 2);
     if (offset > t.file->size - t.at)
-        flat_fail(t.file, t.vtable + entry, "a field lies outside of the file");
+        flat_fail(t.file, t.vtable + entry, "a field is outside of the file");
     return offset ? t.at + offset : 0;
 }
 

@@ -1,13 +1,11 @@
-/* flat.h: a reader of FlatBuffers that copies nothing and trusts nothing.
+/* flat.h: reads FlatBuffers in place and checks every offset against the file first.
  *
  * Layout, all little-endian:
  *   file     u32 offset of the root table; 4 letters that name the format
  *   table    i32 distance back to its vtable; then its fields
  *   vtable   u16 its own size, u16 the table's size, then for each field u16 its offset in the table, 0 if it is absent
  *   vector   u32 number of elements, then the elements; a string is a vector of bytes
- *   tables, vectors and strings are reached by an u32 offset from the place where the offset stands
- *
- * Every offset is checked against the file before anything behind it is read. */
+ *   a u32 offset to a table, vector or string counts from its own position */
 #ifndef SOOTH_FRONT_COMMON_FLAT_H
 #define SOOTH_FRONT_COMMON_FLAT_H
 
@@ -28,7 +26,7 @@ typedef struct flat_table {
 
 typedef struct flat_vector {
     const flat *file;
-    size_t at; /* of the first element */
+    size_t at; /* offset of the first element */
     uint32_t count;
 } flat_vector;
 
@@ -43,12 +41,12 @@ uint64_t flat_uint64(flat_table t, int field, uint64_t otherwise);
 double flat_float(flat_table t, int field, double otherwise);
 flat_table flat_inner(flat_table t, int field);
 str flat_text(flat_table t, int field);
-/* All elements of `element_bytes` each lie inside the file. Absent: no elements. */
+/* A vector whose elements of `element_bytes` are all inside the file. Absent: no elements. */
 flat_vector flat_elements(flat_table t, int field, size_t element_bytes);
 
-/* Element i, which must be below count. */
+/* Element i; it must be below count. */
 int32_t flat_int32_at(flat_vector v, uint32_t i);
-flat_table flat_table_at(flat_vector v, uint32_t i); /* of a vector of offsets */
+flat_table flat_table_at(flat_vector v, uint32_t i); /* for a vector of offsets */
 
 _Noreturn void flat_fail(const flat *f, size_t at, const char *what);
 

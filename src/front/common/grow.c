@@ -1,4 +1,4 @@
-/* grow.c: layers one after the other, each with weights that fit its input (grow.h). */
+/* grow.c: writes layers in sequence and makes weights that fit their inputs (grow.h). */
 #include "front/common/grow.h"
 #include "graph/elaborate.h"
 
@@ -54,7 +54,7 @@ void grow_layers(builder *b, void (*write)(grower *g, void *program), void *prog
     elaborate_begin(b, write_all, whole);
 }
 
-/* ---- guesses ------------------------------------------------------------------------------------------------------- */
+/* ---- guesses ----------------------------------------------------------------------------------------------------- */
 
 value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank, const num *dims)
 {
@@ -70,7 +70,7 @@ value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank,
 
 void grow_guess_sizes(builder *b, grow_guesses *guesses)
 {
-    /* The first guess is the last, too: if none fits, it is as good as any. */
+    /* The first guess is repeated at the end: if none fits, it is as good as any. */
     static const num IMAGES[] = {299, 384, 112, 512, 32, 28, 224}, SEQUENCES[] = {384, 512, 64, 256, 32, 16, 128};
     for (int i = 0; i < 7 && guesses->count && b->model->net.complaint; i++) {
         for (int k = 0; k < guesses->count; k++)
@@ -95,7 +95,7 @@ void grow_guess_notes(grower *g, const grow_guesses *guesses)
             length += (size_t)snprintf(text + length, sizeof text - length, "%s%lld", i ? "," : "", (long long)dims[i]);
         str name = build_at(&g->b, guesses->items[k].input)->name;
         network_note(&g->b.model->net,
-                     "the file does not tell the shape of input '%.*s': %s is taken; give --shape '%.*s=%s'",
+                     "the file does not have the shape of input '%.*s': %s is assumed; give --shape '%.*s=%s'",
                      STR_ARG(name), text, STR_ARG(name), text);
     }
 }
@@ -110,7 +110,7 @@ void grow_complain(grower *g, const char *what)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* The last copy of the value's name that was tried; names are never given back, so the search goes on from there. */
+/* Number of the last copy of the value's name. Names are never freed, so the search continues from there. */
 static int32_t *last_copy_of(grower *g, value_id v)
 {
     if (v >= g->copies.count) {
@@ -260,7 +260,7 @@ value_id grow_dense(grower *g, value_id x, int axis, int64_t units, bool has_bia
         emit_int(n, "axis", axis);
         x = n->outputs[0];
     } else if (axis < rank - 1) {
-        int64_t shape[MAX_RANK] = {0}; /* 0: as it is */
+        int64_t shape[MAX_RANK] = {0}; /* 0: dimension unchanged */
         shape[axis] = -1;
         x = emit_reshaped(&g->e, x, shape, axis + 1, NO_VALUE);
     }
@@ -305,7 +305,7 @@ value_id grow_scale(grower *g, value_id x, int axis, int axes, bool has_bias, va
         is_known = dim_known(dims[i]);
     if (!is_known)
         return unknown_layer(g, "Scale", x, output);
-    for (int i = axis + axes; i < rank; i++) /* to be broadcast from the right */
+    for (int i = axis + axes; i < rank; i++) /* broadcast from the right */
         dims[i] = 1;
     value_id y =
         emit_2(&g->e, "Mul", x, grow_weight(g, "scale", rank - axis, dims + axis), has_bias ? NO_VALUE : output);
@@ -322,7 +322,7 @@ value_id grow_prelu(grower *g, value_id x, int64_t slopes, value_id output)
     return emit_2(&g->e, "PRelu", x, grow_weight(g, "slope", slope_rank, dims), output);
 }
 
-/* ---- layers without ------------------------------------------------------------------------------------------------ */
+/* ---- layers without ---------------------------------------------------------------------------------------------- */
 
 emit_window grow_window(int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h,
                         int64_t pad_w)

@@ -1,8 +1,8 @@
-/* grow.h: how the front ends write networks whose files do not tell the shapes of the weights (Darknet, Caffe, MXNet, ncnn): layers are
- * written one after the other, and each asks for the shape of what it reads. The file is gone through again for each binding
- * (graph/elaborate.h), so that weights fit the dimensions that the user gives.
+/* grow.h: for formats that do not store the shapes of weights (Darknet, Caffe, MXNet, ncnn). Layers are written in
+ * sequence, and each asks for the shape of its input. Every binding processes the file anew (graph/elaborate.h), so
+ * that weights fit the user's dimensions.
  *
- * Tensors have the channels first, (N,C,H,W), as all of these formats have them. */
+ * Tensors are channels-first, (N,C,H,W), in all of these formats. */
 #ifndef SOOTH_FRONT_COMMON_GROW_H
 #define SOOTH_FRONT_COMMON_GROW_H
 
@@ -10,93 +10,93 @@
 #include "graph/infer.h"
 
 typedef struct grower {
-    emitter e; /* e.name: of the layer that is being written */
+    emitter e; /* e.name: the layer being written */
     builder b;
     infer_progress done;
-    const char *format; /* the domain of operators that are not known */
-    str owner;          /* the layer whose weights are used, where it is not e.name: weights that layers share */
-    const str *given;   /* names of the weights that are made next, where the file has them; empty ones are skipped */
+    const char *format; /* domain of unknown operators */
+    str owner;          /* layer that owns the weights, if it is not e.name: shared weights */
+    const str *given;   /* names for the next weights, if the file has them; empty names are skipped */
     int given_count;
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } copies; /* by value: the number of the last copy of its name, "x#2" */
+    } copies; /* by value: number of the last copy of its name, "x#2" */
 } grower;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Opens the main graph; then come the inputs. */
+/* Opens the main graph; the inputs follow. */
 void grow_begin(builder *b, const char *format);
-/* An input of the network; NUM_UNKNOWN and RANK_UNKNOWN for what the file does not tell. */
+/* Adds an input of the network; NUM_UNKNOWN and RANK_UNKNOWN for what the file does not state. */
 value_id grow_input(builder *b, str name, dtype type, int rank, const num *dims);
-/* Closes the graph; `write` writes layers and outputs, now and for each binding. The program and all it points to are in the
- * builder's arena. */
+/* Closes the graph. `write` writes layers and outputs, now and for each binding. The program and all its data are in
+ * the builder's arena. */
 void grow_layers(builder *b, void (*write)(grower *g, void *program), void *program);
 
-/* Inputs whose shapes the file does not tell, all of one rank: images (1, C, H, W) or tokens (1, T). */
+/* Inputs without shapes in the file, all of one rank: images (1, C, H, W) or tokens (1, T). */
 enum { GROW_MAX_GUESSES = 8 };
 typedef struct grow_guesses {
     struct {
         value_id input;
-        num *dims; /* what is taken */
+        num *dims; /* the assumed shape */
     } items[GROW_MAX_GUESSES];
     int count, rank;
 } grow_guesses;
 
-/* Of one image alone; what is of another rank than the first is left to the user. */
+/* Guesses the shape of an input. Inputs of another rank than the first are left to the user. */
 value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank, const num *dims);
-/* After grow_layers: other sizes that networks are made for, until no operator complains. */
+/* After grow_layers: tries other usual sizes until no operator complains. */
 void grow_guess_sizes(builder *b, grow_guesses *guesses);
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A value of that name, or of one like it where the name is taken. */
+/* A new value of that name, or of a similar name if it is taken. */
 value_id grow_value(grower *g, str name);
-void grow_output(grower *g, value_id v); /* NO_VALUE is none */
-/* Tells what was taken, where the user did not give another shape. */
+void grow_output(grower *g, value_id v); /* NO_VALUE is ignored */
+/* Adds notes about assumed shapes that the user did not replace. */
 void grow_guess_notes(grower *g, const grow_guesses *guesses);
-/* Something in the file contradicts a shape: counts like the complaint of an operator. The text must be a literal. */
+/* Reports a contradiction between file and shape, like an operator's complaint. The text must be a literal. */
 void grow_complain(grower *g, const char *what);
 
-/* Of what has been written so far. */
-int grow_shape(grower *g, value_id v, num *dims); /* rank or RANK_UNKNOWN; room for MAX_RANK */
-num grow_dim(grower *g, value_id v, int axis);    /* from the end if negative; NUM_UNKNOWN if it is not known */
+/* Shapes of values written so far. */
+int grow_shape(grower *g, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN; room for MAX_RANK */
+num grow_dim(grower *g, value_id v, int axis);    /* negative axes count from the end; NUM_UNKNOWN if unknown */
 bool grow_same_shape(grower *g, value_id a, value_id b);
 
-/* A parameter, under the name that the file gives it, or "layer/what". */
+/* A parameter, under the file's name or "layer/what". */
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims);
-/* Numbers of that shape that nobody trains: statistics, states. */
+/* A tensor that is not trained: statistics, states. */
 value_id grow_buffer(grower *g, const char *what, int rank, const int64_t *dims);
-/* An operator that Sooth does not know, under the name that the format gives it. */
+/* Adds an unknown operator under its name in the format. */
 void grow_foreign(grower *g, str type, const value_id *inputs, int count, const value_id *outputs, int output_count);
-/* A foreign operator whose result has the shape of x: heads that decode boxes, losses. */
+/* Adds a foreign operator whose result has the shape of x: box decoders, losses. */
 void grow_foreign_like(grower *g, str type, const value_id *inputs, int count, value_id x, value_id output);
 
-/* ---- layers with weights ------------------------------------------------------------------------------------------- */
-/* `output` may be NO_VALUE; they return it. Where the shape of x is not known they write a foreign operator. */
+/* ---- layers with weights ----------------------------------------------------------------------------------------- */
+/* `output` may be NO_VALUE; they return it. If the shape of x is unknown, they write a foreign operator. */
 
-/* Convolution of `filters` kernels; w->group is that of the file. Without a window in the file, w->kernel is 1. */
+/* Convolution with `filters` kernels; w->group as in the file. Without a window in the file, w->kernel is 1. */
 value_id grow_conv(grower *g, const char *op, value_id x, const emit_window *w, int64_t filters, bool has_bias,
                    value_id output);
-/* x (N, …) with all dimensions from `axis` on flattened → (…, units). */
+/* Flattens the dimensions of x (N, …) from `axis` on → (…, units). */
 value_id grow_dense(grower *g, value_id x, int axis, int64_t units, bool has_bias, value_id output);
-/* Scale and bias are trained where the layer has them; else they are there and constant. */
+/* Scale and bias are trained if the layer has them, else constant. */
 value_id grow_batch_norm(grower *g, value_id x, bool has_scale, bool has_bias, double epsilon, value_id output);
-/* x · scale + bias, along one axis. */
+/* x · scale + bias along an axis. */
 value_id grow_scale(grower *g, value_id x, int axis, int axes, bool has_bias, value_id output);
 value_id grow_prelu(grower *g, value_id x, int64_t slopes, value_id output);
 
-/* ---- layers without ------------------------------------------------------------------------------------------------ */
+/* ---- layers without ---------------------------------------------------------------------------------------------- */
 
-/* The window of a convolution or pool in two dimensions with the same padding on both sides. */
+/* A two-dimensional window with the same padding on both sides. */
 emit_window grow_window(int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w, int64_t pad_h,
                         int64_t pad_w);
 value_id grow_clip(grower *g, value_id x, double low, double high, value_id output);
 value_id grow_upsample(grower *g, const char *mode, value_id x, double scale_h, double scale_w, value_id output);
-/* Channels begin … end of an image. */
+/* x[begin:end] along an axis. */
 value_id grow_slice(grower *g, value_id x, int64_t axis, int64_t begin, int64_t end, value_id output);
 value_id grow_concat(grower *g, const value_id *inputs, int count, int64_t axis, value_id output);
-/* Groups of channels are woven into one another. */
+/* Channel shuffle: interleaves groups of channels. */
 value_id grow_shuffle(grower *g, value_id x, int64_t group, value_id output);
 value_id grow_softmax(grower *g, value_id x, int64_t axis, value_id output);
 

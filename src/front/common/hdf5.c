@@ -1,4 +1,4 @@
-/* hdf5.c: attributes and shapes of HDF5 files (hdf5.h). */
+/* hdf5.c: reads attributes and shapes of HDF5 files (hdf5.h). */
 #include "front/common/hdf5.h"
 
 enum {
@@ -8,18 +8,18 @@ enum {
     MESSAGE_ATTRIBUTE = 12,
     MESSAGE_CONTINUATION = 16,
     MESSAGE_SYMBOL_TABLE = 17,
-    MAX_VISITS = 100000, /* object headers and nodes of trees: a file whose groups contain themselves is endless */
+    MAX_VISITS = 100000, /* limit on object headers and tree nodes, because groups may contain themselves */
     MAX_DEPTH = 32,
     MAX_BLOCKS = 256,
 };
 
 static _Noreturn void damaged(const hdf5 *h, uint64_t at, const char *what)
 {
-    fail_with(h->fail, SOOTH_ERROR_INPUT, "%s, at byte %llu; the HDF5 file is damaged or cut: get it again", what,
+    fail_with(h->fail, SOOTH_ERROR_INPUT, "%s, at byte %llu; the HDF5 file is damaged or cut off: get it again", what,
               (unsigned long long)at);
 }
 
-/* `count` bytes at an offset. */
+/* Returns `count` bytes at an offset. */
 static const uint8_t *bytes_at(const hdf5 *h, uint64_t at, uint64_t count)
 {
     if (at > h->size || count > h->size - at)
@@ -58,12 +58,12 @@ void hdf5_open(hdf5 *h, const uint8_t *bytes, size_t size, arena *a, fail *f)
     bool is_old = version < 2;
     uint64_t offset_bytes = number_at(h, is_old ? 13 : 9, 1), length_bytes = number_at(h, is_old ? 14 : 10, 1);
     if (version > 3 || offset_bytes != 8 || length_bytes != 8)
-        fail_with(
-            f, SOOTH_ERROR_UNSUPPORTED,
-            "an HDF5 file of superblock version %llu with addresses of %llu bytes; save the model again with Keras",
-            (unsigned long long)version, (unsigned long long)offset_bytes);
+        fail_with(f, SOOTH_ERROR_UNSUPPORTED,
+                  "an HDF5 file of superblock version %llu with addresses of %llu bytes is not supported; save the "
+                  "model again with Keras",
+                  (unsigned long long)version, (unsigned long long)offset_bytes);
     h->end = is_old ? number_at(h, (version == 0 ? 24 : 28) + 2 * 8, 8) : number_at(h, 12 + 2 * 8, 8);
-    /* base, free space, end, driver; then the entry of the root: name, header. Version 1 has four bytes more before them. */
+    /* Base, free space, end, driver; then the root entry: name, header. Version 1 has four more bytes before them. */
     h->root = is_old ? number_at(h, (version == 0 ? 24 : 28) + 4 * 8 + 8, 8) : number_at(h, 12 + 3 * 8, 8);
 }
 
@@ -79,14 +79,14 @@ typedef struct block {
     uint64_t at, size;
 } block;
 
-/* Walks through the messages of a header and its continuations. */
+/* Iterates over the messages of a header and its continuations. */
 typedef struct messages {
     hdf5 *h;
     block blocks[MAX_BLOCKS];
     int block_count, block;
     uint64_t at, end;
     bool is_new;    /* version 2 */
-    int head_bytes; /* of a message */
+    int head_bytes; /* size of a message's head */
 } messages;
 
 static void add_block(messages *m, uint64_t at, uint64_t size)
@@ -110,8 +110,8 @@ static void begin_messages(messages *m, hdf5 *h, uint64_t header)
         return;
     }
     uint64_t flags = number_at(h, header + 5, 1), at = header + 6;
-    at += flags & 0x20 ? 16 : 0; /* times */
-    at += flags & 0x10 ? 4 : 0;  /* limits of attributes */
+    at += flags & 0x20 ? 16 : 0; /* timestamps */
+    at += flags & 0x10 ? 4 : 0;  /* attribute limits */
     int width = 1 << (flags & 3);
     m->head_bytes = flags & 4 ? 6 : 4;
     add_block(m, at + (uint64_t)width, number_at(h, at, width));
@@ -149,11 +149,11 @@ static bool next_message(messages *m, message *result)
 
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
 
-/* Object `index` of a collection of the global heap. */
+/* Object `index` of a collection in the global heap. */
 static str heap_object(hdf5 *h, uint64_t collection, uint64_t index)
 {
     if (memcmp(bytes_at(h, collection, 16), "GCOL", 4) != 0)
-        damaged(h, collection, "a global heap does not begin as one");
+        damaged(h, collection, "a global heap has a wrong signature");
     uint64_t end = collection + number_at(h, collection + 8, 8), at = collection + 16;
     if (end < collection || end > h->size)
         damaged(h, collection, "a global heap is longer than the file");
@@ -165,7 +165,7 @@ static str heap_object(hdf5 *h, uint64_t collection, uint64_t index)
             return (str){(const char *)h->bytes + at + 16, (size_t)size};
         at += 16 + ((size + 7) & ~(uint64_t)7);
     }
-    damaged(h, collection, "a text is not in the global heap");
+    damaged(h, collection, "a string is not in the global heap");
 }
 
 static str until_zero(const uint8_t *p, uint64_t size)
@@ -176,7 +176,7 @@ static str until_zero(const uint8_t *p, uint64_t size)
     return (str){(const char *)p, n};
 }
 
-/* Name and value of an attribute of one text. Parts of version 1 are padded to 8 bytes. */
+/* Name and value of an attribute that is one string. Version 1 pads its parts to 8 bytes. */
 static bool read_attribute(hdf5 *h, const message *m, str *name, str *text)
 {
     if (m->size < 9)
@@ -245,7 +245,7 @@ static void visit_symbols(visitor *v, uint64_t node, uint64_t names, uint64_t na
     for (uint64_t i = 0; i < count; i++) {
         uint64_t entry = node + 8 + 40 * i, name = number_at(h, entry, 8);
         if (name >= names_size)
-            damaged(h, entry, "a name lies outside of its heap");
+            damaged(h, entry, "a name is outside of its heap");
         visit(v, number_at(h, entry + 8, 8),
               joined(h->arena, path, until_zero(h->bytes + names + name, names_size - name)), depth + 1);
     }
@@ -257,7 +257,7 @@ static void visit_tree(visitor *v, uint64_t tree, uint64_t names, uint64_t names
     hdf5 *h = v->h;
     count_visit(h, tree);
     if (depth > MAX_DEPTH)
-        damaged(h, tree, "groups are nested too deep");
+        damaged(h, tree, "groups are nested too deeply");
     const uint8_t *head = bytes_at(h, tree, 24);
     if (memcmp(head, "SNOD", 4) == 0) {
         visit_symbols(v, tree, names, names_size, path, depth);
@@ -283,7 +283,7 @@ static void visit_group(visitor *v, const message *m, str path, int depth)
     visit_tree(v, tree, names, size, path, depth + 1);
 }
 
-/* A link of a new group: version, flags, [type], [creation order], [character set], length, name, address. */
+/* A link in a new-style group: version, flags, [type], [creation order], [character set], length, name, address. */
 static void visit_link(visitor *v, const message *m, str path, int depth)
 {
     if (m->size < 4)
@@ -324,7 +324,7 @@ static void visit(visitor *v, uint64_t header, str path, int depth)
 {
     hdf5 *h = v->h;
     if (depth > MAX_DEPTH)
-        damaged(h, header, "groups are nested too deep");
+        damaged(h, header, "groups are nested too deeply");
     messages *walk = ARENA_NEW(h->arena, messages);
     message m;
     hdf5_dataset d = {.path = path};

@@ -1,4 +1,4 @@
-/* named.c: asking an operator of a file for its operands and attributes (named.h). */
+/* named.c: looks up operands and attributes of a file's operator (named.h). */
 #include "front/common/named.h"
 
 #include "base/decimal.h"
@@ -50,7 +50,7 @@ const named_attr *named_find(const named_op *o, const char *name)
     return NULL;
 }
 
-/* "1,2,3" → numbers; -1 if something else stands there. */
+/* Parses "1,2,3"; -1 on other text. */
 static int parse_list(str text, decimal *to, int room)
 {
     int count = 0;
@@ -137,7 +137,7 @@ static int attr_ints(const named_attr *a, int64_t *to, int room)
     return a->count;
 }
 
-/* Several tensors of one number each. */
+/* Reads several tensors of one number each. */
 static int slot_ints(emitter *e, const named_slot *s, int64_t *to, int room)
 {
     if (s->count == 1)

@@ -1,6 +1,5 @@
-/* named.h: one operator of a file as its reader hands it to the mapping: operands and attributes by name. For formats that say
- * as much in their files: PaddlePaddle, OpenVINO, CoreML. What a size is, an attribute or a constant operand, differs
- * between versions of one format: it is asked for by name, and both are looked at. */
+/* named.h: one operator of a file, with operands and attributes by name, for PaddlePaddle, OpenVINO and CoreML. A
+ * size may be an attribute in one version of a format and a constant operand in another; lookups by name try both. */
 #ifndef SOOTH_FRONT_COMMON_NAMED_H
 #define SOOTH_FRONT_COMMON_NAMED_H
 
@@ -11,17 +10,17 @@ typedef enum named_kind { NAMED_OTHER, NAMED_INTS, NAMED_REALS, NAMED_TEXT } nam
 typedef struct named_attr {
     str name;
     named_kind kind;
-    int32_t count; /* of ints or reals; a single number is a list of one */
+    int32_t count; /* number of ints or reals; a single number is a list of one */
     union {
         const int64_t *ints;
         const double *reals;
-        str text; /* also a list of numbers with commas, in files that are text */
+        str text; /* may also be a comma-separated list of numbers, in text formats */
     };
 } named_attr;
 
-/* An operand: a tensor, or a list of them. */
+/* An operand: a tensor or a list of tensors. */
 typedef struct named_slot {
-    str name; /* may be empty: then its place alone counts */
+    str name; /* may be empty: then only its position counts */
     const value_id *ids;
     int32_t count;
 } named_slot;
@@ -34,33 +33,33 @@ typedef struct named_op {
     int32_t attr_count;
 } named_op;
 
-/* The first tensor of an operand; NO_VALUE if there is none. */
+/* First tensor of an operand; NO_VALUE if there is none. */
 value_id named_in(const named_op *o, const char *name);
 value_id named_in_at(const named_op *o, int place);
 value_id named_out(const named_op *o, const char *name);
 value_id named_out_at(const named_op *o, int place);
-/* The operand itself; one without tensors if there is none. */
+/* The operand; an empty one if there is none. */
 const named_slot *named_list(const named_op *o, const char *name);
 
 const named_attr *named_find(const named_op *o, const char *name); /* NULL if there is none */
-/* Numbers of an attribute or of a constant operand, up to `room`; -1 if they are not there or not known. */
+/* Numbers of an attribute or a constant operand, up to `room`; -1 if absent or unknown. */
 int named_ints(emitter *e, const named_op *o, const char *name, int64_t *to, int room);
 int64_t named_int(emitter *e, const named_op *o, const char *name, int64_t otherwise);
 bool named_true(emitter *e, const named_op *o, const char *name);
 double named_real(emitter *e, const named_op *o, const char *name, double otherwise);
 int named_reals(emitter *e, const named_op *o, const char *name, double *to, int room);
 str named_text(const named_op *o, const char *name, const char *otherwise);
-/* The numbers as a value: the operand, or the attribute as a constant list; NO_VALUE if there is neither. An operand of several
- * tensors is joined. */
+/* The numbers as a value: the operand, or the attribute as a constant list; NO_VALUE if there is neither. Several
+ * tensors are concatenated. */
 value_id named_index_list(emitter *e, const named_op *o, const char *name);
 
-/* The row of that name in a table whose rows begin with their names (const char *) and are in their order; NULL if there is none. */
+/* Row with that name in a table sorted by name, whose rows begin with a const char *; NULL if there is none. */
 const void *named_search(const void *rows, size_t count, size_t row_bytes, str name);
 
-/* What the file declares of a value; of none: nothing. */
+/* The value's declaration in the file; an empty one for NO_VALUE. */
 const value *named_declared(emitter *e, value_id v);
 
-/* The operator as a whole under its own name, where it has no mapping. All tensors of all operands are its inputs. */
+/* Writes an operator without a mapping under its own name, with all tensors of all operands as inputs. */
 void named_foreign(emitter *e, const char *domain, const named_op *o);
 
 #endif

@@ -1,4 +1,4 @@
-/* proto_text.c: protobuf's text format (proto_text.h). */
+/* proto_text.c: reads protobuf's text format (proto_text.h). */
 #include "front/common/proto_text.h"
 #include "base/nesting.h"
 
@@ -8,7 +8,7 @@ enum { MAX_FIELDS = 1 << 22 };
 
 void proto_text_fail(const proto_text *t, const char *what)
 {
-    fail_with(t->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or no %s", what,
+    fail_with(t->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or not a %s", what,
               (size_t)(t->at - t->begin), t->subject);
 }
 
@@ -44,7 +44,7 @@ str proto_text_word(proto_text *t)
 {
     proto_text_space(t);
     const char *start = t->at;
-    if (t->at < t->end && *t->at == '[') { /* an extension's name, or a type of Any */
+    if (t->at < t->end && *t->at == '[') { /* name of an extension or of an Any type */
         while (t->at < t->end && *t->at != ']')
             t->at++;
         t->at += t->at < t->end;
@@ -56,13 +56,14 @@ str proto_text_word(proto_text *t)
     return (str){start, (size_t)(t->at - start)};
 }
 
-/* Texts that follow one another are one. Escapes: \n \t \r \" \' \\, octal and hexadecimal. */
+/* Adjacent strings are one. Escapes:
+ *  \t \r \" \' \\, octal and hexadecimal. */
 str proto_text_string(proto_text *t)
 {
     const char *start = t->at;
     char *to = NULL;
     size_t count = 0;
-    for (int pass = 0; pass < 2; pass++) { /* measure, then write */
+    for (int pass = 0; pass < 2; pass++) { /* first pass measures, second writes */
         t->at = start;
         count = 0;
         for (proto_text_space(t); t->at < t->end && (*t->at == '"' || *t->at == '\''); proto_text_space(t)) {
@@ -88,7 +89,7 @@ str proto_text_string(proto_text *t)
                     to[count] = (char)c;
             }
             if (t->at == t->end)
-                proto_text_fail(t, "a text does not end");
+                proto_text_fail(t, "a string does not end");
             t->at++;
         }
         if (!to)
@@ -180,7 +181,7 @@ static void read_tree(proto_text *t, proto_node *parent, char closing, int depth
 {
     proto_node **last = &parent->first;
     if (depth > MAX_NESTING)
-        proto_text_fail(t, "messages are nested more than 64 deep");
+        proto_text_fail(t, "messages are nested more than 64 levels deep");
     for (;;) {
         if (proto_text_ends(t, closing))
             return;

@@ -1,9 +1,9 @@
-/* proto_text.h: protobuf's text format, without a schema.
+/* proto_text.h: reads protobuf's text format without a schema.
  *
  *   message   field*         field   name ":" value | name [":"] "{" message "}" | name ":" "[" value, … "]"
  *   value     number | name of an enumerator | true | false | "text" 'text' …
  *
- * A reader goes through it token by token (tf_text.c), or takes the tree of all that is there. */
+ * Callers read token by token (tf_text.c), or take the whole tree. */
 #ifndef SOOTH_FRONT_COMMON_PROTO_TEXT_H
 #define SOOTH_FRONT_COMMON_PROTO_TEXT_H
 
@@ -13,7 +13,7 @@ typedef struct proto_text {
     const char *at, *end, *begin;
     fail *fail;
     arena *arena;
-    const char *subject; /* "TensorFlow graph": what the file should be, for messages */
+    const char *subject; /* expected content, for messages: "TensorFlow graph" */
     int32_t fields;
 } proto_text;
 
@@ -23,38 +23,39 @@ static inline proto_text proto_text_of(str text, const char *subject, arena *a, 
         .at = text.ptr, .begin = text.ptr, .end = text.ptr + text.len, .subject = subject, .arena = a, .fail = f};
 }
 
-/* ---- tokens -------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 _Noreturn void proto_text_fail(const proto_text *t, const char *what);
-void proto_text_space(proto_text *t); /* commas, semicolons and comments, too */
+void proto_text_space(proto_text *t); /* skips space, commas, semicolons and comments */
 bool proto_text_take(proto_text *t, char c);
-/* Is the message over? `closing` ends it, which is taken then; 0: the end of the file. Fails where the file ends before. */
+/* Is the message over? Consumes `closing`; 0: the end of the file. Fails if the file ends early. */
 bool proto_text_ends(proto_text *t, char closing);
 str proto_text_word(proto_text *t);   /* a name or number */
-str proto_text_string(proto_text *t); /* in quotes; texts that follow one another are one */
-void proto_text_skip(proto_text *t);  /* a value, whatever it is */
+str proto_text_string(proto_text *t); /* a quoted string; adjacent strings are one */
+void proto_text_skip(proto_text *t);  /* skips a value of any kind */
 double proto_text_real(str word);
 int64_t proto_text_int(str word); /* true is 1 */
 
-/* ---- trees --------------------------------------------------------------------------------------------------------- */
+/* ---- trees ------------------------------------------------------------------------------------------------------- */
 
-/* One field; of a repeated one there are several. */
+/* One field; a repeated field is several nodes. */
 typedef struct proto_node {
     str name;
     bool is_message;
-    str text;                 /* of a value, without its quotes */
-    struct proto_node *first; /* of a message */
-    struct proto_node *next;  /* field of the same message */
+    str text;                 /* text of a value, without quotes */
+    struct proto_node *first; /* first field of a message */
+    struct proto_node *next;  /* next field of the same message */
 } proto_node;
 
-const proto_node *proto_text_tree(proto_text *t); /* a message without a name */
+const proto_node *proto_text_tree(proto_text *t); /* returns an unnamed root message */
 
-/* All take NULL for a message that is not there. */
-const proto_node *proto_first(const proto_node *n, const char *name); /* its first field of that name */
+/* All accept NULL as an absent message. */
+const proto_node *proto_first(const proto_node *n, const char *name); /* first field of that name */
 const proto_node *proto_next(const proto_node *n);                    /* the next field of the same name */
-str proto_string(const proto_node *n, const char *name); /* the last one counts; empty if there is none, or a message */
+/* value of the last such field; empty if absent or a message */
+str proto_string(const proto_node *n, const char *name);
 int64_t proto_int(const proto_node *n, const char *name, int64_t otherwise);
 double proto_real(const proto_node *n, const char *name, double otherwise);
-int proto_ints(const proto_node *n, const char *name, int64_t *to, int room); /* how many there are, up to room */
+int proto_ints(const proto_node *n, const char *name, int64_t *to, int room); /* returns their number, up to room */
 
 #endif

@@ -2,7 +2,7 @@
 
 void wire_fail(const wire *w, const uint8_t *at, const char *what)
 {
-    fail_with(w->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or truncated: copy or export it again",
+    fail_with(w->fail, SOOTH_ERROR_INPUT, "%s, at byte %zu; the file is damaged or cut off: copy or export it again",
               what, (size_t)(at - w->file));
 }
 
@@ -14,7 +14,7 @@ static inline uint64_t read_varint(wire *w)
     uint64_t x = 0;
     for (int shift = 0; shift < 70; shift += 7) {
         if (w->at == w->end)
-            wire_fail(w, start, "a number runs over the end of its message");
+            wire_fail(w, start, "a number extends beyond its message");
         uint8_t byte = *w->at++;
         if (shift < 64)
             x |= (uint64_t)(byte & 127) << shift;
@@ -27,7 +27,7 @@ static inline uint64_t read_varint(wire *w)
 static uint64_t read_fixed(wire *w, int bytes)
 {
     if (w->end - w->at < bytes)
-        wire_fail(w, w->at, "a number runs over the end of its message");
+        wire_fail(w, w->at, "a number extends beyond its message");
     uint64_t x = 0;
     for (int i = bytes - 1; i >= 0; i--)
         x = x << 8 | w->at[i];
@@ -73,7 +73,7 @@ static void skip_group(wire *w)
             read_fixed(w, 4);
             break;
         default:
-            wire_fail(w, w->at, "a field has a type that does not exist");
+            wire_fail(w, w->at, "a field has an invalid type");
         }
     }
 }
@@ -85,7 +85,7 @@ bool wire_next_any(wire *w, wire_field *field)
     const uint8_t *start = w->at;
     uint64_t key = read_varint(w);
     if (key >> 3 == 0 || key >> 3 > 536870911)
-        wire_fail(w, start, "a field has a number that does not exist");
+        wire_fail(w, start, "a field has an invalid number");
     *field = (wire_field){.number = (uint32_t)(key >> 3), .type = key & 7, .bytes = w->at};
     switch (field->type) {
     case 0:
@@ -106,7 +106,7 @@ bool wire_next_any(wire *w, wire_field *field)
         field->varint = read_fixed(w, 4);
         break;
     default:
-        wire_fail(w, start, "a field has a type that does not exist");
+        wire_fail(w, start, "a field has an invalid type");
     }
     return true;
 }

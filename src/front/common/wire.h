@@ -1,14 +1,12 @@
-/* wire.h: a reader of the protobuf wire format that copies nothing.
+/* wire.h: reads the protobuf wire format in place.
  *
- * Layout: a message is a row of fields; a field is a varint key (number << 3 | type) and its payload:
+ * A message is a sequence of fields. A field is a varint key (number << 3 | type) and its payload:
  *   0  varint          1  8 bytes, little-endian     2  varint length, then that many bytes
  *   5  4 bytes         3, 4  begin and end of a group (deprecated; skipped)
  *
- * Why not nanopb: on the same bytes it takes 6 to 7 times as long (`make bench`: 15 against 102 µs on ResNet-50, 0.7 against
- * 4.7 ms on 13,691 nodes), because it decodes through callbacks and copies every text; and it needs a generated file for each
- * format. This reader is two pages and serves every format that is protobuf.
- *
- * Every length is checked against the enclosing message before it is used. */
+ * Not nanopb: it decodes through callbacks and copies every string, which takes 6 to 7 times as long (`make bench`:
+ * 102 instead of 15 µs for ResNet-50, 4.7 instead of 0.7 ms for 13,691 nodes), and it needs generated code for each
+ * format. Every length is checked against the enclosing message before use. */
 #ifndef SOOTH_FRONT_COMMON_WIRE_H
 #define SOOTH_FRONT_COMMON_WIRE_H
 
@@ -19,7 +17,7 @@
 
 typedef struct wire {
     const uint8_t *at, *end;
-    const uint8_t *file; /* first byte of the file: errors give offsets into it */
+    const uint8_t *file; /* start of the file, for offsets in errors */
     fail *fail;
 } wire;
 
@@ -31,14 +29,14 @@ typedef struct wire_field {
     size_t size;          /* type 2; 0 for the others */
 } wire_field;
 
-/* wire_next without the shortcut below. */
+/* wire_next without its fast path. */
 bool wire_next_any(wire *w, wire_field *field);
 
-/* Reads the next field, payload included; false at the end of the message. Fails on damage. Always inline, so that the field's
- * parts stay in registers: reading a file is little else than this. */
+/* Reads the next field with its payload; false at the end of the message. Fails on damage. Always inline, so that
+ * the field stays in registers: reading is dominated by this function. */
 __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field *field)
 {
-    /* Nearly all fields are texts, messages and small numbers: a key of one byte, a length or number of one or two. */
+    /* Nearly all fields have a one-byte key and a length or number of one or two bytes. */
     const uint8_t *at = w->at, *end = w->end;
     if (end - at >= 2 && at[0] >= 8 && at[0] < 128 && (at[1] < 128 || (end - at >= 3 && at[2] < 128))) {
         const uint8_t type = at[0] & 7, *after = at[1] < 128 ? at + 2 : at + 3;
@@ -56,7 +54,7 @@ __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field 
     }
     if (at == end)
         return false;
-    /* Copies, so that the caller's own never have an address. */
+    /* Copies, so that the caller's variables never have their address taken. */
     wire rest = *w;
     wire_field any;
     bool found = wire_next_any(&rest, &any);
@@ -70,8 +68,7 @@ static inline wire wire_of(const uint8_t *bytes, size_t size, fail *f)
     return (wire){.at = bytes, .end = size ? bytes + size : bytes, .file = bytes, .fail = f};
 }
 
-/* The message or text inside a field; empty if the field is a number, because protobuf ignores a field whose type is not the
- * expected one. */
+/* The message or string inside a field; empty for a number, because protobuf ignores fields of an unexpected type. */
 static inline wire wire_message(const wire *w, const wire_field *field)
 {
     return (wire){.at = field->bytes, .end = field->bytes + field->size, .file = w->file, .fail = w->fail};
@@ -84,8 +81,8 @@ static inline str wire_str(const wire_field *field)
 
 double wire_float(const wire_field *field); /* type 5 */
 
-/* A repeated integer field in both its forms: packed (type 2) and one by one (type 0). Returns how many numbers this field
- * holds and fills at most `room` of them. */
+/* A repeated integer field, packed (type 2) or single (type 0). Returns how many numbers the field holds and stores
+ * at most `room`. */
 size_t wire_packed_ints(wire packed, int64_t *to, size_t room);
 static inline size_t wire_ints(const wire *w, const wire_field *field, int64_t *to, size_t room)
 {
@@ -96,7 +93,8 @@ static inline size_t wire_ints(const wire *w, const wire_field *field, int64_t *
     return 1;
 }
 
-/* For telling formats: is there a text or message of that number (below 16) here, whose length fits? Moves behind it. Never fails. */
+/* For format detection: is there a string or message field of that number (below 16), within bounds? Advances past
+ * it. Never fails. */
 bool wire_part(const uint8_t **p, const uint8_t *end, uint32_t number, str *part);
 
 _Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);

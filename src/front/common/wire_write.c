@@ -10,7 +10,7 @@ static void add(wire_writer *w, const void *bytes, size_t size)
         size_t capacity = w->capacity ? w->capacity : 1 << 14;
         while (capacity - w->size < size) {
             if (capacity > SIZE_MAX / 2)
-                fail_with(w->fail, SOOTH_ERROR_SYSTEM, "the file would be too large for the memory");
+                fail_with(w->fail, SOOTH_ERROR_SYSTEM, "the file would not fit into memory");
             capacity *= 2;
         }
         uint8_t *larger = w->arena ? arena_room(w->arena, capacity, 1) : realloc(w->bytes, capacity);
@@ -90,7 +90,7 @@ size_t wire_begin(wire_writer *w, uint32_t field)
 void wire_end(wire_writer *w, size_t begin)
 {
     size_t length = w->size - begin;
-    if (length > INT32_MAX) /* the limit of protobuf's own readers */
+    if (length > INT32_MAX) /* limit of protobuf's readers */
         fail_with(w->fail, SOOTH_ERROR_UNSUPPORTED, "a message would be larger than 2 GiB");
     for (int i = 0; i < LENGTH_ROOM; i++)
         w->bytes[begin - LENGTH_ROOM + (size_t)i] =

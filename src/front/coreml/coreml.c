@@ -1,11 +1,12 @@
-/* coreml.c: CoreML models (.mlmodel, and model.mlmodel in an .mlpackage): protobuf.
+/* coreml.c: reads CoreML models (.mlmodel, and model.mlmodel in an .mlpackage): protobuf.
  *
- *   Model               1 specificationVersion, 2 description, then one of: 303 neuralNetworkRegressor, 403 neuralNetworkClassifier,
- *                       500 neuralNetwork, 502 mlProgram; others are no networks
+ *   Model               1 specificationVersion, 2 description, then one of: 303 neuralNetworkRegressor,
+ *                       403 neuralNetworkClassifier, 500 neuralNetwork, 502 mlProgram; others are not networks
  *   ModelDescription    1 input, 10 output
- *   FeatureDescription  1 name, 3 type (4 imageType: 1 width, 2 height, 3 colorSpace; 5 multiArrayType: 1 shape, 2 dataType)
+ *   FeatureDescription  1 name, 3 type (4 imageType: 1 width, 2 height, 3 colorSpace; 5 multiArrayType: 1 shape, 2
+ *   dataType)
  *
- * Weights of a program are in weights/weight.bin, which is not needed: types are in the program. */
+ * A program's weights are in weights/weight.bin, which is not needed: the program has the types. */
 #include "front/coreml/coreml.h"
 #include "front/front.h"
 
@@ -82,7 +83,7 @@ static void read_feature(wire w, coreml_feature *f)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* The number of a field and what is behind it; false at the end and on damage. For sniffing: nothing fails here. */
+/* Skips a field and returns its number; false at the end and on damage. For sniffing, so it never fails. */
 static bool skip_field(const uint8_t **at, const uint8_t *end, uint64_t *number)
 {
     uint64_t parts[2] = {0, 0};
@@ -100,13 +101,13 @@ static bool skip_field(const uint8_t **at, const uint8_t *end, uint64_t *number)
     *number = parts[0] >> 3;
     if ((parts[0] & 7) == 2) {
         if (parts[1] > (uint64_t)(end - *at))
-            return *number >= 200; /* cut off: what it is can be told all the same */
+            return *number >= 200; /* cut off, but the kind of model is known */
         *at += parts[1];
     }
     return true;
 }
 
-/* A version, a description, and a field that says which kind of model it is: no other file has such numbers. */
+/* Does it have a version, a description, and a field for the kind of model? No other format has such field numbers. */
 bool coreml_sniff(const uint8_t *bytes, size_t size)
 {
     const uint8_t *at = bytes, *end = bytes + size;
@@ -136,7 +137,7 @@ static const char *kind_name(uint32_t number)
                  {301, "a support vector machine"},
                  {300, "a linear model"},
                  {400, "a linear model"},
-                 {404, "a list of neighbours"},
+                 {404, "a nearest-neighbour classifier"},
                  {556, "a link to another model"},
                  {555, "a custom model"}};
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)

@@ -1,9 +1,10 @@
-/* coreml.h: what the parts of the CoreML reader share.
+/* coreml.h: shared by the parts of the CoreML reader.
  *
- *   coreml.c          the model: which kind it is, its inputs and outputs
+ *   coreml.c          the model: its kind, inputs and outputs
  *   coreml_program.c  ML programs (mlProgram): functions, blocks, values
  *   coreml_ops.c      operators of programs → canonical ones
- *   coreml_net.c      neural networks (neuralNetwork, also as classifier and regressor): layers with their weights inside */
+ *   coreml_net.c      neural networks (neuralNetwork, also as classifier and regressor): layers that contain their
+ *   weights */
 #ifndef SOOTH_FRONT_COREML_COREML_H
 #define SOOTH_FRONT_COREML_COREML_H
 
@@ -14,7 +15,7 @@
 typedef struct coreml_feature {
     str name;
     dtype type;
-    int rank; /* RANK_UNKNOWN: no array */
+    int rank; /* RANK_UNKNOWN: not an array */
     num dims[MAX_RANK];
     bool is_image; /* (channels, height, width) */
 } coreml_feature;
@@ -27,7 +28,7 @@ typedef struct coreml_features {
 void coreml_read_program(emitter *e, wire program);
 void coreml_read_net(emitter *e, wire net, const coreml_features *inputs, const coreml_features *outputs);
 
-/* Writes one operator of a program into the graph that is open. */
+/* Writes one operator of a program into the open graph. */
 void coreml_map(emitter *e, const named_op *o);
 
 #endif

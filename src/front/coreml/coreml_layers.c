@@ -1,4 +1,4 @@
-/* coreml_layers.c: layers of CoreML's neural networks that have no weights, as canonical operators. The others are in coreml_net.c. */
+/* coreml_layers.c: maps CoreML neural network layers without weights. The others are in coreml_net.c. */
 #include "front/coreml/coreml_net.h"
 
 static value_id x_of(const coreml_layer *l)
@@ -45,7 +45,7 @@ static bool write_plain(emitter *e, const coreml_layer *l)
     for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++)
         if (PLAIN[i].kind == l->kind) {
             bool compares = l->kind >= 815 && l->kind <= 832;
-            if (compares && l->in_count == 1) /* with a number */
+            if (compares && l->in_count == 1) /* compares with a number */
                 emit_2(e, PLAIN[i].canonical, x_of(l), emit_scalar(e, DT_FLOAT32, layer_real(l->params, 2, 0)), out(l));
             else
                 emit_op(e, PLAIN[i].canonical, l->in, l->in_count, out(l));
@@ -104,7 +104,7 @@ static void write_activation(emitter *e, const coreml_layer *l)
     emit_2(e, "Add", y, emit_scalar(e, DT_FLOAT32, layer_real(linear, 2, 0)), out(l));
 }
 
-/* Inner shift and scale of x are left out where they change nothing. */
+/* Shift and scale of x are omitted if they have no effect. */
 static void write_unary(emitter *e, const coreml_layer *l)
 {
     enum { SQRT, RSQRT, INVERSE, POWER, EXP, LOG, ABS, THRESHOLD };
@@ -145,7 +145,7 @@ static void write_unary(emitter *e, const coreml_layer *l)
     }
 }
 
-/* Several inputs; one alone is taken together with a number. */
+/* Several inputs; a single one is combined with a number. */
 static void write_sum(emitter *e, const coreml_layer *l, const char *canonical, double otherwise)
 {
     value_id sum = x_of(l);
@@ -167,7 +167,7 @@ static void with_axis(emitter *e, const coreml_layer *l, const char *canonical, 
 static void write_reshape(emitter *e, const coreml_layer *l)
 {
     int64_t dims[MAX_RANK];
-    bool is_first = l->kind == 300; /* (C, H, W) behind a batch */
+    bool is_first = l->kind == 300; /* (C, H, W) after a batch */
     int count = layer_ints(l->params, 1, dims + 1, MAX_RANK - 1);
     if (count < 0) {
         layer_foreign(e, l);
@@ -257,7 +257,7 @@ static void write_constant_pad(emitter *e, const coreml_layer *l)
     emit_2(e, "Pad", x_of(l), emit_list(e, pads, count), out(l));
 }
 
-/* Of height and width: 10 paddingAmounts (10 borderAmounts). */
+/* For height and width: 10 paddingAmounts (10 borderAmounts). */
 static void write_padding(emitter *e, const coreml_layer *l)
 {
     int64_t pads[4] = {0};

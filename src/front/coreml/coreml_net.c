@@ -1,10 +1,11 @@
-/* coreml_net.c: CoreML's neural networks: layers one after the other, with their weights inside.
+/* coreml_net.c: reads CoreML neural networks: a list of layers that contain their weights.
  *
  *   NeuralNetwork       1 layers, 5 arrayInputShapeMapping (1: ranks are exact)
- *   NeuralNetworkLayer  1 name, 2 input, 3 output, 5 outputTensor (1 rank, 2 dimValue), then one field with the layer's parameters
+ *   NeuralNetworkLayer  1 name, 2 input, 3 output, 5 outputTensor (1 rank, 2 dimValue), then one field with the layer's
+ *   parameters
  *
- * Weights are skipped; their shapes follow from the other parameters. In networks of the first versions an array of one, two or
- * three dimensions is a row, or an image, of one channel or more: all tensors are (N, C, H, W) then. */
+ * Weights are skipped; their shapes follow from the other parameters. In networks of the first versions all tensors
+ * are (N, C, H, W): an array of one to three dimensions is a row or an image. */
 #include "front/coreml/coreml_net.h"
 
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
@@ -70,7 +71,7 @@ static void read_sizes(wire params, uint32_t number, int64_t *to)
         to[i] = i < count && given[i] > 0 ? given[i] : 1;
 }
 
-/* BorderAmounts: 10 borderAmounts (1 startEdgeSize, 2 endEdgeSize), one for each axis. */
+/* BorderAmounts: 10 borderAmounts (1 startEdgeSize, 2 endEdgeSize), one per axis. */
 static void read_borders(wire borders, int64_t pads[4])
 {
     wire_field f;
@@ -154,7 +155,7 @@ static void write_pool(emitter *e, const coreml_layer *l)
         emit_int(n, "count_include_pad", 1);
 }
 
-/* Over the last axis; over the channels of (N, C, 1, 1) where ranks are not exact. */
+/* A product over the last axis; over the channels of (N, C, 1, 1) if ranks are not exact. */
 static void write_inner_product(emitter *e, const coreml_layer *l)
 {
     const int64_t dims[2] = {layer_int(l->params, 1, 0), layer_int(l->params, 2, 0)};
@@ -201,7 +202,7 @@ static void write_batch_norm(emitter *e, const coreml_layer *l)
     emit_real(n, "epsilon", layer_real(l->params, 10, 1e-5));
 }
 
-/* A factor or a summand of shape [C], [1], [C,H,W]: for each channel of an image. */
+/* A factor or summand of shape [C], [1] or [C,H,W]: per channel of an image. */
 static value_id shaped_weight(emitter *e, const coreml_layer *l, const char *what, uint32_t field)
 {
     int64_t dims[MAX_RANK];
@@ -234,7 +235,7 @@ static void write_scale(emitter *e, const coreml_layer *l)
         emit_1(e, "Identity", x, layer_out(l, 0));
 }
 
-/* WeightParams: 1 floatValue. Few numbers may be a shape. */
+/* WeightParams: 1 floatValue. A few numbers may be a shape. */
 static void write_constant(emitter *e, const coreml_layer *l)
 {
     enum { FEW = 64 };
@@ -278,7 +279,7 @@ static void write_layer_norm(emitter *e, const coreml_layer *l)
     emit_real(n, "epsilon", layer_real(l->params, 2, 1e-5));
 }
 
-/* One operand is the weight: (1 first dimension, 2 second). */
+/* One operand is the weight (1 first dimension, 2 second). */
 static bool has_rank(emitter *e, value_id v)
 {
     return v != NO_VALUE && build_at(e->b, v)->rank >= 0;
@@ -295,8 +296,7 @@ static void write_matmul(emitter *e, const coreml_layer *l)
     bool has_bias = has_weight && layer_int(l->params, 7, 0) != 0;
     bool turns_a = layer_int(l->params, 1, 0) != 0, turns_b = !has_weight && layer_int(l->params, 2, 0) != 0;
     value_id a = layer_in(l, 0), b = has_weight ? weight(e, l, "weights", 2, dims) : layer_in(l, 1);
-    if ((turns_a && !has_rank(e, a)) ||
-        (turns_b && !has_rank(e, b))) { /* an operator that turns them whatever their rank */
+    if ((turns_a && !has_rank(e, a)) || (turns_b && !has_rank(e, b))) { /* an operator that transposes for any rank */
         value_id outputs[] = {layer_out(l, 0)};
         node *n = emit_foreign(e, STR("com.microsoft"), STR("FusedMatMul"), (const value_id[]){a, b}, 2, outputs, 1);
         emit_int(n, "transA", turns_a);
@@ -370,7 +370,7 @@ static void write_lstm(emitter *e, const coreml_layer *l)
     }
 }
 
-/* WeightParams: floats, or halves as bytes. */
+/* WeightParams: floats, or half-precision floats as bytes. */
 static int64_t weight_count(wire weights)
 {
     wire_field f;
@@ -446,7 +446,7 @@ static void read_layer(emitter *e, wire w, bool is_exact)
     } in = {0}, out = {0};
     coreml_layer l = {.is_exact = is_exact};
     wire_field f;
-    /* Types come behind the names: the wires of all of them first. */
+    /* Types follow the names, so all wires are collected first. */
     struct {
         wire *items;
         int32_t count, capacity;
@@ -520,7 +520,7 @@ void coreml_read_net(emitter *e, wire net, const coreml_features *inputs, const 
         }
     for (int32_t i = 0; i < outputs->count; i++) {
         value_id v = build_local(b, outputs->items[i].name);
-        if (v != NO_VALUE && build_at(b, v)->is_declared) /* labels of classes are no tensors of the network */
+        if (v != NO_VALUE && build_at(b, v)->is_declared) /* class labels are not tensors of the network */
             build_output(b, v);
     }
     if (b->source->main.outputs.count == 0 && last.len)

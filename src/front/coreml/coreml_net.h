@@ -1,5 +1,5 @@
-/* coreml_net.h: what the halves of the reader of CoreML's neural networks share: the network and its layers with weights (coreml_net.c),
- * layers without (coreml_layers.c). */
+/* coreml_net.h: shared by both halves of the CoreML neural network reader: the network and layers with weights
+ * (coreml_net.c), layers without weights (coreml_layers.c). */
 #ifndef SOOTH_FRONT_COREML_COREML_NET_H
 #define SOOTH_FRONT_COREML_COREML_NET_H
 
@@ -8,11 +8,11 @@
 /* One layer of the file. */
 typedef struct coreml_layer {
     str name;
-    uint32_t kind; /* the field of NeuralNetworkLayer that holds its parameters */
+    uint32_t kind; /* field number of its parameters in NeuralNetworkLayer */
     wire params;
     const value_id *in, *out;
     int32_t in_count, out_count;
-    bool is_exact; /* tensors have the ranks that are written; else all are (N, C, H, W) */
+    bool is_exact; /* tensors have their declared ranks; otherwise all are (N, C, H, W) */
 } coreml_layer;
 
 static inline value_id layer_in(const coreml_layer *l, int i)
@@ -28,12 +28,12 @@ static inline value_id layer_out(const coreml_layer *l, int i)
 int64_t layer_int(wire params, uint32_t number, int64_t otherwise);
 double layer_real(wire params, uint32_t number, double otherwise);
 bool layer_has(wire params, uint32_t number);
-wire layer_inner(wire params, uint32_t number); /* empty if it is not there */
+wire layer_inner(wire params, uint32_t number); /* empty if absent */
 /* A repeated integer, up to `room`; -1 if there are more. */
 int layer_ints(wire params, uint32_t number, int64_t *to, int room);
 
 void layer_foreign(emitter *e, const coreml_layer *l);
-/* False if the layer is not one of those without weights. */
+/* False if the layer has weights or is unknown. */
 bool coreml_write_layer(emitter *e, const coreml_layer *l);
 
 #endif

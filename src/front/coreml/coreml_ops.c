@@ -1,5 +1,5 @@
-/* coreml_ops.c: operators of CoreML's programs (MIL) as canonical ones. Arguments have names; those that say how are constants, which are
- * asked for like attributes. What has no row keeps its name under the domain "coreml". */
+/* coreml_ops.c: maps operators of CoreML programs (MIL). Arguments have names; settings are constant arguments and
+ * are read like attributes. Operators without a row keep their name under the domain "coreml". */
 #include "front/coreml/coreml.h"
 
 typedef void (*mapper)(emitter *e, const named_op *o, const char *canonical);
@@ -99,7 +99,7 @@ static void map_prelu(emitter *e, const named_op *o, const char *unused)
     emit_prelu(e, x_of(o), named_in(o, "alpha"), out(o));
 }
 
-/* Integers of 32 and 64 bits are one here: the type of the output is what it becomes. */
+/* MIL does not distinguish 32-bit and 64-bit integers: the output's type decides. */
 static void map_cast(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -279,7 +279,7 @@ static void map_flatten(emitter *e, const named_op *o, const char *canonical)
     emit_int(emit_op(e, canonical, (const value_id[]){x_of(o)}, 1, out(o)), "axis", named_int(e, o, "axis", 1));
 }
 
-/* Sizes are 32 bits wide here. */
+/* Sizes are 32-bit here. */
 static void map_shape(emitter *e, const named_op *o, const char *canonical)
 {
     emit_cast(e, emit_1(e, canonical, x_of(o), NO_VALUE), DT_INT32, out(o));
@@ -320,7 +320,7 @@ static void map_one_hot(emitter *e, const named_op *o, const char *canonical)
     emit_int(emit_op(e, canonical, inputs, 3, out(o)), "axis", named_int(e, o, "axis", -1));
 }
 
-/* ---- lists of tensors: elements along the first axis --------------------------------------------------------------- */
+/* ---- lists of tensors: elements along the first axis ------------------------------------------------------------- */
 
 static void map_make_list(emitter *e, const named_op *o, const char *unused)
 {
@@ -331,7 +331,7 @@ static void map_make_list(emitter *e, const named_op *o, const char *unused)
     if (parts[0] == NO_VALUE)
         parts[0] = emit_list(e, (const int64_t[]){1}, 1);
     for (int32_t i = 0; i < shape->count; i++)
-        /* A dimension may be a text, the name of one that is open: the batch. */
+        /* A dimension may be a string, the name of an open one: the batch. */
         parts[1 + i] = named_declared(e, shape->ids[i])->dtype == DT_STRING ? emit_list(e, (const int64_t[]){1}, 1)
                                                                             : emit_index_list(e, shape->ids[i]);
     node *n = emit_op(e, "Concat", parts, shape->count + 1, NO_VALUE);
@@ -352,7 +352,7 @@ static void map_list_write(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, (const value_id[]){named_in(o, "ls"), index, row}, 3, out(o));
 }
 
-/* All elements at once. */
+/* Sets all elements at once. */
 static void map_list_scatter(emitter *e, const named_op *o, const char *canonical)
 {
     emit_1(e, canonical, named_in(o, "value"), out(o));
@@ -495,7 +495,7 @@ static void map_blocks(emitter *e, const named_op *o, const char *canonical)
         emit_text(n, "mode", STR("CRD"));
 }
 
-/* Scales, or the size that is wanted. */
+/* Scales, or the requested size. */
 static void map_resize(emitter *e, const named_op *o, const char *mode)
 {
     double scales[2] = {named_real(e, o, "scale_factor_height", 0), named_real(e, o, "scale_factor_width", 0)};
@@ -528,7 +528,7 @@ static value_id state_in(emitter *e, value_id v, int directions)
 {
     if (v == NO_VALUE)
         return v;
-    if (emit_constant_of(e, v)) /* where sequences begin, not something learned */
+    if (emit_constant_of(e, v)) /* the initial state, not a parameter */
         build_at(e->b, v)->is_constant_node = true;
     if (directions == 1)
         return emit_unsqueeze(e, v, (const int64_t[]){0}, 1, NO_VALUE);
@@ -547,7 +547,7 @@ static void state_out(emitter *e, value_id v, int directions, value_id to)
                       to);
 }
 
-/* x is (time, batch, …); weights are (gates·H, …) for each direction, one bias each. */
+/* x is (time, batch, …); each direction has weights (gates·H, …) and one bias. */
 static void map_recurrent(emitter *e, const named_op *o, const char *canonical)
 {
     bool is_lstm = canonical[0] == 'L';

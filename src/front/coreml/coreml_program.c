@@ -1,15 +1,19 @@
-/* coreml_program.c: CoreML's ML programs: the intermediate language MIL in protobuf.
+/* coreml_program.c: reads CoreML ML programs: the intermediate language MIL in protobuf.
  *
  *   Program         2 functions {1 key, 2 Function}
  *   Function        1 inputs (NamedValueType), 2 opset, 3 block_specializations {1 key, 2 Block}
  *   Block           1 inputs, 2 outputs (names), 3 operations
- *   Operation       1 type, 2 inputs {1 key, 2 Argument}, 3 outputs (NamedValueType), 4 blocks, 5 attributes {1 key, 2 Value}
+ *   Operation       1 type, 2 inputs {1 key, 2 Argument}, 3 outputs (NamedValueType), 4 blocks, 5 attributes {1 key, 2
+ *   Value}
  *   Argument        1 arguments (1 name | 2 Value)
  *   NamedValueType  1 name, 2 type (ValueType: 1 tensorType: 1 dataType, 2 rank, 3 dimensions (1 constant: 1 size))
- *   Value           2 type, 3 immediateValue (1 tensor: 1 floats, 2 ints, 3 bools, 4 strings, 5 longInts, 6 doubles, 7 bytes), 5 blobFileValue (1 fileName)
+ *   Value           2 type, 3 immediateValue (1 tensor: 1 floats, 2 ints, 3 bools, 4 strings, 5 longInts, 6 doubles, 7
+ *   bytes),
+ *                   5 blobFileValue (1 fileName)
  *
- * Every value has its type there; a constant in a blob file is a weight whose data nobody reads: the name of that file must
- * not lead out of the model's directory. Lists of tensors are tensors with the elements along the first axis. */
+ * Every value has its type in the program. A constant in a blob file is a weight whose data are not read; the file's
+ * name must not lead out of the model's directory. A list of tensors is a tensor with the elements along the first
+ * axis. */
 #include "front/coreml/coreml.h"
 
 #include "base/names.h"
@@ -17,7 +21,7 @@
 
 typedef struct program {
     emitter *e;
-    names texts; /* names of values that are texts: number in `list` */
+    names texts; /* names of string values → index in `list` */
     struct {
         str *items;
         int32_t count, capacity;
@@ -125,7 +129,7 @@ static str values_of(wire w)
     return values;
 }
 
-/* Data of a tensor in the file; a text goes to *text. */
+/* Data of a tensor in the file; a string goes to *text. */
 static void read_data(wire w, tensor *t, str *text)
 {
     wire_field f;
@@ -150,7 +154,7 @@ static void read_data(wire w, tensor *t, str *text)
     }
 }
 
-/* A constant under a name that is new in the open graph. */
+/* A constant under a new name in the open graph. */
 static value_id make_constant(program *p, str name, wire value)
 {
     builder *b = p->e->b;
@@ -189,7 +193,7 @@ static value_id make_constant(program *p, str name, wire value)
 
 /* ---- operations ------------------------------------------------------------------------------------------------ */
 
-/* An entry of a map: its key and the message that it holds. */
+/* Splits a map entry into its key and message. */
 static wire read_entry(wire w, str *key)
 {
     wire_field f;
@@ -219,7 +223,7 @@ typedef struct mil_op {
         wire *items;
         int32_t count, capacity;
     } blocks;
-    wire value; /* of a const */
+    wire value; /* value of a const */
     bool has_value;
 } mil_op;
 
@@ -268,7 +272,7 @@ static value_id define(program *p, const mil_named *n)
 }
 
 /* Arguments first: outputs are new names. */
-/* BlobFileValue: 1 fileName. Nobody opens that file. */
+/* BlobFileValue: 1 fileName. The file is not opened. */
 static void check_blob(wire value)
 {
     wire_field f, g;
@@ -373,7 +377,7 @@ static void write_cond(program *p, mil_op *o)
     emit_graph(n, "else_branch", sides[1]);
 }
 
-/* What the condition's block compares: a variable of the loop, by its place, and a value of the graph around it or a constant of its own. */
+/* What the condition's block compares: the index of a loop variable, and an outer value or a constant. */
 typedef struct limit {
     int32_t counter;
     str name;
@@ -394,7 +398,7 @@ static int32_t place_of(wire block, str name)
     return -1;
 }
 
-/* The name that an argument of an operation is bound to. */
+/* Name that an operation's argument is bound to. */
 static str bound_name(wire op, const char *argument)
 {
     wire_field f, g, h;
@@ -422,7 +426,7 @@ static str type_of(wire op)
     return (str){0};
 }
 
-/* A constant of the block by its name. */
+/* Finds a constant of the block by name. */
 static bool find_constant(wire block, str name, wire *value)
 {
     wire_field f, g;
@@ -471,7 +475,7 @@ static value_id trip_count(program *p, const mil_op *o, const named_slot *vars)
             ? make_constant(p, arena_printf(p->e->b->arena, "%.*s~v%d", STR_ARG(l.name), p->serial++), l.constant)
             : build_value(p->e->b, l.name);
     int32_t place = place_of(o->blocks.items[0], l.name);
-    if (!l.has_constant && place >= 0) /* a variable of the loop that stays */
+    if (!l.has_constant && place >= 0) /* a loop variable that does not change */
         end = place < vars->count ? vars->ids[place] : NO_VALUE;
     value_id limit_value = emit_index(p->e, end), start = emit_index(p->e, vars->ids[l.counter]);
     return limit_value == NO_VALUE || start == NO_VALUE ? NO_VALUE : emit_2(p->e, "Sub", limit_value, start, NO_VALUE);
@@ -512,7 +516,7 @@ static void write_loop(program *p, mil_op *o)
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------- */
 
-/* Weights that are packed in some way: unpacked when the model is loaded, into what the output's type says. */
+/* Packed weights: unpacked at load time, to the output's type. */
 static void write_packed_weight(program *p, const mil_op *o)
 {
     builder *b = p->e->b;

@@ -1,13 +1,13 @@
-/* darknet.c: Darknet's configurations (.cfg): text in sections, one for each layer.
+/* darknet.c: reads Darknet configurations (.cfg): text in sections, one per layer.
  *
  *   [net]                 the input: width, height, channels, or inputs; the rest is for training
- *   [convolutional]       a layer; it reads the one before, or those that `layers` and `from` name: numbers from 0 on,
+ *   [convolutional]       a layer; it reads the previous one, or those in `layers` and `from`: numbers from 0 on,
  *   filters=32            or backwards from here if they are negative
  *   # comment, ; comment
  *
- * Weights are in another file, which is not needed: their shapes follow from the layers. Layers are called as the sections are and
- * counted from 0, and the tensors that they write are called by that number. `batch` is what one step of training takes and is not
- * read: the batch is 1. */
+ * The weights file is not needed: shapes follow from the layers. Layers are named after their sections and counted
+ * from 0; the tensors they write are named by that number. `batch` is the training batch and is ignored: the batch
+ * is 1. */
 #include "front/common/grow.h"
 #include "front/front.h"
 
@@ -23,7 +23,7 @@ typedef struct option {
 
 typedef struct section {
     str type;
-    int32_t first, count; /* options */
+    int32_t first, count; /* range of its options */
     int32_t line;
 } section;
 
@@ -38,7 +38,7 @@ typedef struct darknet {
         int32_t count, capacity;
     } options;
     value_id input;
-    bool ends_within_line; /* without a newline, before or right behind a '=' */
+    bool ends_within_line; /* the file ends without a newline, before or right after a '=' */
 } darknet;
 
 /* One run over the layers. */
@@ -46,10 +46,10 @@ typedef struct writer {
     const darknet *d;
     grower *g;
     const section *section;
-    value_id *results; /* of each layer */
-    bool *is_read;     /* by another layer */
-    int32_t at;        /* the layer that is being written */
-    value_id x, out;   /* what it reads and writes */
+    value_id *results; /* by layer */
+    bool *is_read;     /* by layer: another layer reads it */
+    int32_t at;        /* layer being written */
+    value_id x, out;   /* its input and output */
 } writer;
 
 __attribute__((format(printf, 3, 4))) static _Noreturn void section_fail(const darknet *d, const section *s,
@@ -80,7 +80,7 @@ static str trimmed(str s)
     return s;
 }
 
-/* The next line without what stands around it; false at the end. */
+/* Next line, trimmed; false at the end. */
 static bool next_line(str *rest, str *line)
 {
     if (rest->len == 0)
@@ -145,7 +145,7 @@ static void read_sections(darknet *d, arena *a, str rest)
         }
         const char *equals = memchr(line.ptr, '=', line.len);
         d->ends_within_line = rest.len == 0 && line.ptr + line.len == end && (!equals || equals + 1 == end);
-        if (!equals || d->options.count >= MAX_OPTIONS) /* Darknet itself only warns of it */
+        if (!equals || d->options.count >= MAX_OPTIONS) /* Darknet only warns about this */
             continue;
         size_t length = (size_t)(equals - line.ptr);
         str value = trimmed((str){equals + 1, line.len - length - 1});
@@ -161,7 +161,7 @@ static void read_sections(darknet *d, arena *a, str rest)
 
 static str text_option(const darknet *d, const section *s, const char *key)
 {
-    for (int32_t i = s->count - 1; i >= 0; i--) /* the last one counts */
+    for (int32_t i = s->count - 1; i >= 0; i--) /* the last one wins */
         if (str_is(d->options.items[s->first + i].key, key))
             return d->options.items[s->first + i].value;
     return (str){0};
@@ -189,11 +189,11 @@ static int64_t int_option(const darknet *d, const section *s, const char *key, i
 {
     double number = real_option(d, s, key, (double)otherwise);
     if (number < (double)least || number > MAX_SIZE)
-        section_fail(d, s, "'%s' is %g, which is no size", key, number);
+        section_fail(d, s, "'%s' is %g, which is not a valid size", key, number);
     return (int64_t)number;
 }
 
-/* Numbers behind commas; at most MAX_LIST. */
+/* Comma-separated numbers, at most MAX_LIST. */
 static int int_list(const darknet *d, const section *s, const char *key, int64_t *to)
 {
     str rest = text_option(d, s, key);
@@ -204,7 +204,7 @@ static int int_list(const darknet *d, const section *s, const char *key, int64_t
         double number;
         if (number_of(trimmed((str){rest.ptr, length}), &number)) {
             if (count == MAX_LIST || number < -MAX_SECTIONS || number > MAX_SECTIONS)
-                section_fail(d, s, "'%s' is too long, or names a layer that cannot be", key);
+                section_fail(d, s, "'%s' is too long, or names an impossible layer", key);
             to[count++] = (int64_t)number;
         }
         length += comma != NULL;
@@ -225,7 +225,7 @@ static int64_t count_of(const writer *w, const char *key, int64_t otherwise)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* The results of the layers that the option names. */
+/* The results of the layers named by an option. */
 static int read_layers(writer *w, const char *key, value_id *to)
 {
     int64_t numbers[MAX_LIST];
@@ -233,7 +233,8 @@ static int read_layers(writer *w, const char *key, value_id *to)
     for (int i = 0; i < count; i++) {
         int64_t layer = numbers[i] < 0 ? w->at + numbers[i] : numbers[i];
         if (layer < 0 || layer >= w->at)
-            section_fail(w->d, w->section, "layer %lld is read, which does not stand before it", (long long)numbers[i]);
+            section_fail(w->d, w->section, "layer %lld is read, but it does not come before its reader",
+                         (long long)numbers[i]);
         to[i] = w->results[layer];
         w->is_read[layer] = true;
     }
@@ -271,7 +272,7 @@ static void activate(writer *w, str name, value_id x, value_id output)
     }
 }
 
-/* What the layer's product goes through: batch norm, then the activation. */
+/* Applies batch norm, then the activation, to the layer's product. */
 static void finish(writer *w, value_id product, const char *default_activation)
 {
     str activation = text_option(w->d, w->section, "activation");
@@ -284,7 +285,7 @@ static void finish(writer *w, value_id product, const char *default_activation)
         activate(w, activation, product, w->out);
 }
 
-/* Where the product is written to: there may be neither norm nor activation. */
+/* Output value of the product: the layer's own if neither norm nor activation follows. */
 static value_id product_output(const writer *w, const char *default_activation)
 {
     str activation = text_option(w->d, w->section, "activation");
@@ -298,7 +299,7 @@ static void map_convolutional(writer *w)
     int64_t size = size_of(w, "size", 1), stride = size_of(w, "stride", 1), dilation = size_of(w, "dilation", 1);
     int64_t pad = count_of(w, "pad", 0) ? size / 2 : count_of(w, "padding", 0);
     dilation = size == 1 ? 1 : dilation;
-    /* Darknet widens the padding with the dilation. */
+    /* Darknet increases the padding with the dilation. */
     emit_window window = grow_window(size, size, size_of(w, "stride_y", stride), size_of(w, "stride_x", stride),
                                      pad * dilation, pad * dilation);
     window.dilations[0] = window.dilations[1] = dilation;
@@ -309,7 +310,7 @@ static void map_convolutional(writer *w)
                              ? w->at + (int64_t)real_option(w->d, w->section, "share_index", 0)
                              : count_of(w, "share_index", 0);
         if (shared < 0 || shared >= w->at)
-            section_fail(w->d, w->section, "'share_index' names a layer that does not stand before it");
+            section_fail(w->d, w->section, "'share_index' names a layer that does not come before it");
         w->g->owner = arena_printf(w->g->b.arena, "%.*s_%lld", STR_ARG(w->section->type), (long long)shared);
     }
     if (count_of(w, "antialiasing", 0))
@@ -338,7 +339,7 @@ static void map_pool(writer *w)
     emit_pool(&w->g->e, str_is(w->section->type, "local_avgpool") ? "AveragePool" : "MaxPool", w->x, &window, w->out);
 }
 
-/* Every place has weights of its own. */
+/* Each position has its own weights. */
 static void map_local(writer *w)
 {
     grower *g = w->g;
@@ -375,7 +376,7 @@ static void map_route(writer *w)
         grow_concat(w->g, inputs, count, 1, w->out);
 }
 
-/* The other layer's result in the shape of x: channels are cut or filled up, larger images are read with a step. */
+/* The other layer's result in the shape of x: channels are cropped or padded, larger images are strided. */
 static value_id fitted(writer *w, value_id other)
 {
     grower *g = w->g;
@@ -406,7 +407,7 @@ static value_id fitted(writer *w, value_id other)
     return is_padded ? emit_2(e, "Pad", other, emit_list(e, pads, 8), NO_VALUE) : other;
 }
 
-/* Weights of a sum: one for each layer, or one for each channel of each. */
+/* Weights of a sum: one per layer, or one per channel of each. */
 static value_id weighted(writer *w, value_id v, int index)
 {
     str kind = text_option(w->d, w->section, "weights_type");
@@ -435,7 +436,7 @@ static void map_shortcut(writer *w)
         activate(w, activation, sum, w->out);
 }
 
-/* The layer before scales the channels, or the elements, of another one. */
+/* The previous layer scales the channels, or the elements, of another one. */
 static void map_scale(writer *w)
 {
     value_id inputs[MAX_LIST];
@@ -450,7 +451,7 @@ static void map_scale(writer *w)
 static void map_reorg(writer *w)
 {
     int64_t extra = count_of(w, "extra", 0);
-    if (extra) { /* a row with so many zeros behind it */
+    if (extra) { /* appends a row of zeros */
         node *flat = emit_op(&w->g->e, "Flatten", &w->x, 1, NO_VALUE);
         emit_int(flat, "axis", 1);
         value_id pads = emit_list(&w->g->e, (const int64_t[]){0, 0, 0, extra}, 4);
@@ -474,7 +475,7 @@ static void map_upsample(writer *w)
     grow_upsample(w->g, "nearest", w->x, stride, stride, w->out);
 }
 
-/* Over everything, or over each group. */
+/* Over all elements, or over each group. */
 static void map_softmax(writer *w)
 {
     emitter *e = &w->g->e;
@@ -494,7 +495,7 @@ static void map_softmax(writer *w)
     emit_reshaped(e, x, (const int64_t[]){0, -1}, 2, w->out);
 }
 
-/* Boxes are decoded by a sigmoid over nearly all channels, which `new_coords` moves into the layer before. */
+/* A sigmoid over nearly all channels decodes boxes; `new_coords` moves it into the previous layer. */
 static void map_yolo(writer *w)
 {
     emit_1(&w->g->e, count_of(w, "new_coords", 0) ? "Identity" : "Sigmoid", w->x, w->out);
@@ -516,7 +517,7 @@ static void map_activation(writer *w)
     activate(w, name.len ? name : STR("linear"), w->x, w->out);
 }
 
-/* ---- recurrent layers: one step, with the state of the step before ------------------------------------------------ */
+/* ---- recurrent layers: one step, with the state of the step before ----------------------------------------------- */
 
 typedef struct cell {
     writer *w;
@@ -529,7 +530,7 @@ static cell cell_of(writer *w)
     return (cell){w, w->g->e.name, count_of(w, "batch_normalize", 0) != 0};
 }
 
-/* One of the connected layers that a recurrent one is made of. */
+/* One of the connected layers inside a recurrent layer. */
 static value_id part(cell *c, const char *name, value_id x, int64_t units)
 {
     grower *g = c->w->g;
@@ -563,7 +564,7 @@ static void map_rnn(writer *w)
     activate(w, activation, part(&c, "output", next, size_of(w, "output", 1)), w->out);
 }
 
-/* z·h + (1 - z)·h', h' from the state behind the reset gate */
+/* z·h + (1 - z)·h', where h' uses the state after the reset gate */
 static void map_gru(writer *w)
 {
     cell c = cell_of(w);
@@ -597,7 +598,7 @@ static void map_lstm(writer *w)
 typedef struct row {
     const char *type;
     void (*map)(writer *w);
-    const char *canonical; /* an operator without options, where there is no function */
+    const char *canonical; /* an operator without options, if there is no function */
 } row;
 
 static const row ROWS[] = {
@@ -656,7 +657,7 @@ static void write_layer(writer *w)
     grow_foreign(w->g, w->section->type, &w->x, 1, &w->out, 1);
 }
 
-/* Layers that choose themselves what they read. */
+/* Does the layer select its own inputs? */
 static bool reads_before(str type)
 {
     return !str_is(type, "route");
@@ -699,7 +700,7 @@ static value_id read_input(builder *b, const darknet *d)
     return grow_input(b, STR("input"), DT_FLOAT32, 2, (const num[]){1, inputs});
 }
 
-/* Sections that say nothing are nearly always the place where a file was cut off. */
+/* A section without options usually means that the file is cut off there. */
 static bool needs_options(str type)
 {
     static const char *const TYPES[] = {"convolutional", "conv",   "connected", "maxpool",
@@ -716,12 +717,12 @@ void darknet_read(builder *b, const uint8_t *bytes, size_t size)
     d->fail = &b->model->fail;
     read_sections(d, b->arena, (str){(const char *)bytes, size});
     if (d->sections.count < 2)
-        fail_with(d->fail, SOOTH_ERROR_INPUT, "the configuration has no layer behind [net]; give the whole file");
+        fail_with(d->fail, SOOTH_ERROR_INPUT, "the configuration has no layer after [net]; give the whole file");
     grow_begin(b, "darknet");
     const section *last = &d->sections.items[d->sections.count - 1];
     if (d->ends_within_line || (last->count == 0 && needs_options(last->type)))
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "the file ends inside section [%.*s] at line %d: it may have been cut off, and layers be missing",
+            b->arena, "the file ends inside section [%.*s] at line %d: it may be cut off, with layers missing",
             STR_ARG(last->type), last->line);
     d->input = read_input(b, d);
     grow_layers(b, write_network, d);

@@ -1,5 +1,5 @@
-/* gguf.c: GGUF, the file of llama.cpp: metadata and the table of tensors. The graph is built from the sizes in the
- * metadata and from which tensors there are; the data behind the table are never read.
+/* gguf.c: reads GGUF, llama.cpp's format: metadata and the table of tensors. The graph follows from the sizes in the
+ * metadata and the tensors present; the data after the table are never read.
  *
  * Little-endian; a string is its length (u64) and its bytes:
  *   1. "GGUF", version u32 (2 or 3), number of tensors u64, number of metadata u64
@@ -19,7 +19,7 @@ bool gguf_sniff(const uint8_t *bytes, size_t size)
     return size >= 8 && memcmp(bytes, "GGUF", 4) == 0;
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 typedef struct reader {
     const uint8_t *bytes;
@@ -51,7 +51,7 @@ static str take_string(reader *r)
     return (str){(const char *)take(r, length), (size_t)length};
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------------------------- */
+/* ---- metadata ---------------------------------------------------------------------------------------------------- */
 
 enum { TYPE_FLOAT32 = 6, TYPE_STRING = 8, TYPE_ARRAY = 9, TYPE_FLOAT64 = 12 };
 
@@ -59,8 +59,7 @@ static int type_bytes(const reader *r, uint64_t type)
 {
     static const int BYTES[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
     if (type >= sizeof BYTES / sizeof *BYTES)
-        fail_with(r->fail, SOOTH_ERROR_INPUT,
-                  "metadata of type %llu, which does not exist, at byte %zu; fetch the file again",
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "metadata has an invalid type %llu, at byte %zu; fetch the file again",
                   (unsigned long long)type, r->at);
     return BYTES[type];
 }
@@ -71,14 +70,13 @@ static void skip_array(reader *r, int depth)
     int width = type_bytes(r, type);
     if (width) {
         if (count > (r->size - r->at) / (size_t)width)
-            count = UINT64_MAX / (unsigned)width; /* more than there is: refused by take */
+            count = UINT64_MAX / (unsigned)width; /* larger than the file, so that take() refuses it */
         take(r, count * (unsigned)width);
         return;
     }
     if (depth == MAX_DEPTH)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "arrays inside arrays too deep, at byte %zu; fetch the file again",
-                  r->at);
-    for (uint64_t i = 0; i < count; i++) /* each has its own length: no more than the file has bytes */
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "arrays are nested too deeply, at byte %zu; fetch the file again", r->at);
+    for (uint64_t i = 0; i < count; i++) /* each string has its own length; the file's size bounds the loop */
         if (type == TYPE_STRING)
             take_string(r);
         else
@@ -155,7 +153,7 @@ int64_t gguf_int(const gguf *g, const char *key, int64_t layer, int64_t otherwis
     enum { MOST = 1 << 24 };
     if (integer < 0 || integer > MOST)
         fail_with(g->fail, SOOTH_ERROR_INPUT,
-                  "not a size that a network can have, at '%.*s.%s' of the metadata; convert the model again",
+                  "not a possible size, at '%.*s.%s' of the metadata; convert the model again",
                   STR_ARG(g->architecture), key);
     return integer;
 }
@@ -167,7 +165,7 @@ double gguf_real(const gguf *g, const char *key, double otherwise)
     return element(find_own(g, key), 0, &integer, &real) ? real : otherwise;
 }
 
-/* By the whole key. */
+/* Looks up a complete key. */
 static str gguf_text(const gguf *g, const char *key)
 {
     const gguf_value *v = find(g, str_of(key));
@@ -180,7 +178,7 @@ int64_t gguf_array_length(const gguf *g, const char *key)
     return v && v->type == TYPE_ARRAY ? v->count : 0;
 }
 
-/* ---- tensors -------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 gguf_tensor *gguf_find(const gguf *g, str name)
 {
@@ -193,19 +191,19 @@ static void read_tensor(reader *r, gguf_tensor *t)
     t->name = take_string(r);
     uint64_t rank = take_number(r, 4);
     if (rank > MAX_DIMS)
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor of %llu dimensions, at byte %zu; fetch the file again",
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor has %llu dimensions, at byte %zu; fetch the file again",
                   (unsigned long long)rank, r->at);
     t->rank = (int)rank;
     t->elements = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         uint64_t dim = take_number(r, 8);
         if (dim > INT64_MAX || __builtin_mul_overflow(t->elements, (int64_t)dim, &t->elements))
-            fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor larger than memory, at byte %zu; fetch the file again",
+            fail_with(r->fail, SOOTH_ERROR_INPUT, "a tensor is larger than memory, at byte %zu; fetch the file again",
                       r->at);
         t->dims[i] = (int64_t)dim;
     }
     t->type = (int)take_number(r, 4);
-    take(r, 8); /* where its data begin */
+    take(r, 8); /* offset of its data */
 }
 
 static void read_header(reader *r, gguf *g, arena *a)
@@ -213,13 +211,15 @@ static void read_header(reader *r, gguf *g, arena *a)
     take(r, 4);
     uint64_t version = take_number(r, 4);
     if (version == 1 || version > 3)
-        fail_with(r->fail, SOOTH_ERROR_UNSUPPORTED, "GGUF of version %llu; versions 2 and 3 are read, little-endian",
+        fail_with(r->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "GGUF version %llu is not supported; versions 2 and 3 are, little-endian",
                   (unsigned long long)version);
     uint64_t tensors = take_number(r, 8), values = take_number(r, 8);
     enum { LEAST_TENSOR = 24, LEAST_VALUE = 13 };
     if (tensors > r->size / LEAST_TENSOR || values > r->size / LEAST_VALUE || tensors > INT32_MAX || values > INT32_MAX)
-        fail_with(r->fail, SOOTH_ERROR_INPUT,
-                  "more tensors or metadata than the file has room for, at byte 8; fetch the file again");
+        fail_with(
+            r->fail, SOOTH_ERROR_INPUT,
+            "the header declares more tensors or metadata than the file can hold, at byte 8; fetch the file again");
     names_init(&g->keys, a);
     names_init(&g->tensor_names, a);
     g->values = ARENA_ARRAY(a, gguf_value, (size_t)values + 1);
@@ -236,7 +236,7 @@ static void read_header(reader *r, gguf *g, arena *a)
     g->tensor_count = (int32_t)tensors;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static void list_tensors(builder *b, const gguf *g)
 {
@@ -259,9 +259,9 @@ void gguf_read(builder *b, const uint8_t *bytes, size_t size)
     g.architecture = gguf_text(&g, "general.architecture");
     if (!gguf_build(b, &g)) {
         list_tensors(b, &g);
-        *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "the graph of architecture '%.*s' is not known: the file's tensors are listed, nothing else",
-            STR_ARG(g.architecture));
+        *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
+            arena_printf(b->arena, "the graph of architecture '%.*s' is not known: only the file's tensors are listed",
+                         STR_ARG(g.architecture));
     }
     b->source->format = STR("gguf");
     str name = gguf_text(&g, "general.name");

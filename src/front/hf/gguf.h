@@ -1,4 +1,4 @@
-/* gguf.h: between the files that read GGUF. */
+/* gguf.h: shared by the files that read GGUF. */
 #ifndef SOOTH_FRONT_HF_GGUF_H
 #define SOOTH_FRONT_HF_GGUF_H
 
@@ -9,7 +9,7 @@
 
 typedef struct gguf_value {
     int type, element_type;
-    int64_t count; /* of elements; 1 unless it is an array */
+    int64_t count; /* number of elements; 1 unless it is an array */
     const uint8_t *elements;
     str text;
 } gguf_value;
@@ -17,9 +17,9 @@ typedef struct gguf_value {
 typedef struct gguf_tensor {
     str name;
     int rank, type;
-    int64_t dims[8]; /* as in the graph: rows first */
+    int64_t dims[8]; /* in the graph's order: rows first */
     int64_t elements;
-    bool is_used; /* found in the graph that was built */
+    bool is_used; /* found in the graph built */
 } gguf_tensor;
 
 typedef struct gguf {
@@ -31,15 +31,15 @@ typedef struct gguf {
     str architecture;
 } gguf;
 
-/* "ARCHITECTURE.key" of the metadata; of an array the entry of the layer. Fails on numbers that no size can be. */
+/* "ARCHITECTURE.key" of the metadata; from an array, the entry of the layer. Fails on impossible sizes. */
 int64_t gguf_int(const gguf *g, const char *key, int64_t layer, int64_t otherwise);
 double gguf_real(const gguf *g, const char *key, double otherwise);
 int64_t gguf_array_length(const gguf *g, const char *key); /* 0 if there is none */
 gguf_tensor *gguf_find(const gguf *g, str name);
 
-/* gguf_graph.c: the graph of an architecture that is known; false if it is not. */
+/* gguf_graph.c: builds the graph of a known architecture; false if it is unknown. */
 bool gguf_build(builder *b, gguf *g);
-/* What the data of a tensor take; 0 if its type is not known. The nearest plain type, for graphs. */
+/* Byte size of a tensor's data (0 if its type is unknown), and the nearest plain element type. */
 int64_t gguf_tensor_bytes(const gguf_tensor *t);
 dtype gguf_dtype(int type);
 

@@ -1,14 +1,14 @@
-/* gguf_graph.c: the graph of a GGUF file. Sizes come from the metadata; biases, norms, gates and experts from which
- * tensors a layer has, so that architectures need no rows of their own. A file without tensors (a vocabulary) is
- * built from its metadata alone. */
+/* gguf_graph.c: builds the graph of a GGUF file. The metadata give the sizes; the tensors present show which biases,
+ * norms, gates and experts a layer has, so that architectures need no rows of their own. A file without tensors (a
+ * vocabulary) is built from its metadata alone. */
 #include "front/hf/gguf.h"
 #include "models/lm.h"
 
 enum { MOST_LAYERS = 256, MOST_WIDTH = 1 << 20, MOST_HEADS = 1 << 14, MOST_EXPERTS = 1 << 14, MOST_WORDS = 1 << 24 };
 
-/* ---- types ---------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* Values in a block, bytes of it, the nearest plain type. */
+/* Values per block, bytes per block, nearest plain type. */
 static const struct {
     int16_t values, bytes;
     dtype plain;
@@ -41,7 +41,7 @@ int64_t gguf_tensor_bytes(const gguf_tensor *t)
     return __builtin_mul_overflow(blocks, (int64_t)TYPES[t->type].bytes, &bytes) ? 0 : bytes;
 }
 
-/* ---- layers --------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static gguf_tensor *layer_tensor(const gguf *g, int64_t layer, const char *name)
 {
@@ -53,8 +53,9 @@ static gguf_tensor *layer_tensor(const gguf *g, int64_t layer, const char *name)
 static int64_t checked(const gguf *g, const char *key, int64_t number, int64_t most)
 {
     if (number < 1 || number > most)
-        fail_with(g->fail, SOOTH_ERROR_INPUT, "%lld cannot be, at '%.*s.%s' of the metadata; convert the model again",
-                  (long long)number, STR_ARG(g->architecture), key);
+        fail_with(g->fail, SOOTH_ERROR_INPUT,
+                  "%lld is not possible, at '%.*s.%s' of the metadata; convert the model again", (long long)number,
+                  STR_ARG(g->architecture), key);
     return number;
 }
 
@@ -67,7 +68,7 @@ static void read_attention(const gguf *g, int64_t i, int64_t hidden, bool has_te
     a->v_size = checked(g, "attention.value_length", gguf_int(g, "attention.value_length", i, a->size), 65536);
     if (a->heads % a->kv_heads || a->heads * a->size > 4 * MOST_WIDTH || a->heads * a->v_size > 4 * MOST_WIDTH)
         fail_with(g->fail, SOOTH_ERROR_INPUT,
-                  "%lld heads cannot share %lld of keys and values, in the metadata; convert the model again",
+                  "%lld heads cannot share %lld key-value heads, in the metadata; convert the model again",
                   (long long)a->heads, (long long)a->kv_heads);
     bool is_turned = !gguf_find(g, STR("position_embd.weight")) && gguf_int(g, "rope.dimension_count", 0, has_tensors);
     a->rotary = is_turned ? gguf_int(g, "rope.dimension_count", 0, a->size) : 0;
@@ -94,8 +95,7 @@ static void read_attention(const gguf *g, int64_t i, int64_t hidden, bool has_te
     a->rope = gguf_int(g, "rope.dimension_count", i, 64);
     a->nope = a->size - a->rope;
     if (a->nope < 1 || a->rope < 2 || a->q_rank > MOST_WIDTH || a->heads * (a->nope + a->v_size) > 4 * MOST_WIDTH)
-        fail_with(g->fail, SOOTH_ERROR_INPUT,
-                  "sizes of heads that cannot be, in the metadata; convert the model again");
+        fail_with(g->fail, SOOTH_ERROR_INPUT, "impossible head sizes in the metadata; convert the model again");
 }
 
 static void read_feed(const gguf *g, int64_t i, bool has_tensors, bool is_rms, lm_feed *f)
@@ -138,10 +138,10 @@ static lm_order read_order(const gguf *g, int64_t i, bool has_tensors, bool is_c
     return feed || layer_tensor(g, i, "post_attention_norm.weight") ? LM_PRE : LM_PARALLEL;
 }
 
-/* ---- which tensor is which ------------------------------------------------------------------------------------------ */
+/* ---- which tensor is which --------------------------------------------------------------------------------------- */
 
-/* Names in the graph, behind "model.layers.N.", and in the file, behind "blk.N."; two where the graph has one weight
- * for both. */
+/* Names in the graph, after "model.layers.N.", and in the file, after "blk.N."; two names if one weight of the graph
+ * is two tensors. */
 static const struct {
     const char *graph, *file, *other;
 } NAMES[] = {
@@ -177,7 +177,7 @@ static const struct {
     {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias", NULL},
 };
 
-/* Outside the layers; norms whose name depends on where they stand come with all they may be. */
+/* Tensors outside the layers. Norms whose names depend on their place are listed with all candidates. */
 static const struct {
     const char *graph, *files[3];
 } OTHERS[] = {
@@ -200,7 +200,7 @@ static str behind(str s, size_t count)
     return (str){s.ptr + count, s.len - count};
 }
 
-/* What the file calls a weight; its bytes are added. */
+/* Finds the weight's tensor in the file and adds its bytes. */
 static void add_bytes(const gguf *g, str prefix, const char *name, str rest, gguf_tensor **found, int64_t *bytes)
 {
     char text[200];
@@ -244,7 +244,7 @@ static int64_t stored_bytes(const gguf *g, str name)
     return bytes;
 }
 
-/* Weights of the graph get the bytes that they have in the file; what is in one of both alone is told. */
+/* Gives the graph's weights their bytes in the file, and notes weights and tensors without a counterpart. */
 static void compare(builder *b, gguf *g)
 {
     int32_t missing = 0, unused = 0;
@@ -262,11 +262,11 @@ static void compare(builder *b, gguf *g)
         unused += !g->tensors[i].is_used;
     if (missing || unused)
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "%d weights of the graph are not in the file, %d tensors of the file not in the graph",
+            b->arena, "%d weights of the graph are not in the file, and %d tensors of the file are not in the graph",
             (int)missing, (int)unused);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static int64_t vocabulary(const gguf *g)
 {
@@ -331,6 +331,6 @@ bool gguf_build(builder *b, gguf *g)
         compare(b, g);
     else
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = STR(
-            "the file has no tensors (a vocabulary?): the graph is what its metadata say, and biases may be missing");
+            "the file has no tensors (a vocabulary?): the graph follows its metadata only, so biases may be missing");
     return true;
 }

@@ -1,11 +1,11 @@
-/* hf_config.c: config.json of Hugging Face's Transformers: an architecture and its sizes, from which the graph is
+/* hf_config.c: reads config.json of Hugging Face Transformers: an architecture and its sizes, from which the graph is
  * built.
  *
  *   {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, …}
  *
- * A composite model has the same inside, under "text_config" (or "llm_config", "language_config"), "vision_config" …
- * Version 4 leaves out what equals the default of its class, so these are here too (hf_families.c). Sizes are bounded
- * before anything is built from them. */
+ * A composite model contains others under "text_config" (or "llm_config", "language_config"), "vision_config" …
+ * Version 4 omits values equal to the defaults of its class; hf_families.c has these. Sizes are checked before
+ * anything is built. */
 #include "front/front.h"
 #include "front/hf/hf.h"
 
@@ -23,9 +23,9 @@ bool hf_sniff(const uint8_t *bytes, size_t size)
            (str_contains(head, "\"model_type\"") || str_contains(head, "\"architectures\""));
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* The next word of a text with spaces; false at its end. */
+/* Next word of a space-separated text; false at its end. */
 static bool next_word(const char **rest, str *word)
 {
     while (**rest == ' ')
@@ -48,7 +48,7 @@ bool hf_has(const hf *c, const char *key)
     return member(c->config, str_of(key)) != NULL;
 }
 
-/* The first of the keys that has a value; *is_null: one of them is there without. */
+/* First of the keys that has a value; *is_null: one of them is null. */
 static const json_node *find(const hf *c, const char *keys, bool *is_null)
 {
     str key;
@@ -62,7 +62,7 @@ static const json_node *find(const hf *c, const char *keys, bool *is_null)
     return NULL;
 }
 
-/* The value of the first of the keys that has a default; empty if none has. */
+/* Default of the first of the keys that has one; empty if none has. */
 static str default_of(const hf *c, const char *keys)
 {
     str key, name, value;
@@ -80,7 +80,7 @@ void hf_fail(const hf *c, const char *keys, const char *format, ...)
     char what[160];
     const char *rest = keys;
     str key, named = {0};
-    while (next_word(&rest, &key)) /* as the file calls it */
+    while (next_word(&rest, &key)) /* the key that the file uses */
         if (!named.len || (!member(c->config, named) && member(c->config, key)))
             named = key;
     va_list arguments;
@@ -107,7 +107,7 @@ int64_t hf_int(const hf *c, const char *keys, int64_t otherwise)
     if (n) {
         int64_t number = json_int(n, -1);
         if (number < 0 || number > HF_MOST)
-            hf_fail(c, keys, "not a size that a network can have");
+            hf_fail(c, keys, "not a possible size");
         return number;
     }
     str value = is_null ? (str){0} : default_of(c, keys);
@@ -120,7 +120,7 @@ int64_t hf_size(const hf *c, const char *keys, int64_t most)
     if (size < 1)
         hf_fail(c, keys, "a size is missing");
     if (size > most)
-        hf_fail(c, keys, "a size is larger than any network's");
+        hf_fail(c, keys, "a size is larger than in any real network");
     return size;
 }
 
@@ -170,10 +170,10 @@ int hf_sizes(const hf *c, const char *keys, int64_t *sizes, int room, int64_t mo
     if (count < 1)
         hf_fail(c, keys, "a list of sizes is missing");
     if (count > room)
-        hf_fail(c, keys, "%d sizes are more than any network has", count);
+        hf_fail(c, keys, "%d sizes are more than in any real network", count);
     for (int i = 0; i < count; i++)
         if (sizes[i] < 1 || sizes[i] > most)
-            hf_fail(c, keys, "not a size that a network can have");
+            hf_fail(c, keys, "not a possible size");
     return count;
 }
 
@@ -233,9 +233,9 @@ void hf_default(const hf *c, const char *dimension, int64_t value)
     *(dim_default *)ARENA_PUSH(c->b->arena, &c->b->source->defaults) = (dim_default){str_of(dimension), value};
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* The language model of a composite one. */
+/* The language model inside a composite model. */
 static const json_node *language_part(const json_node *root)
 {
     static const char *const PARTS[] = {"text_config", "llm_config", "language_config"};
@@ -253,20 +253,18 @@ static void find_family(hf *c)
         str outer = c->type;
         *c = hf_part(c, inside, arena_printf(c->b->arena, "%.*s_text", STR_ARG(outer)).ptr);
         c->family = hf_family_of(c->type);
-        hf_note(c, "a composite model (model_type '%.*s'): the graph is that of its language model alone",
-                STR_ARG(outer));
+        hf_note(c, "a composite model (model_type '%.*s'): only its language model is in the graph", STR_ARG(outer));
     }
     if (c->family)
         return;
     bool is_decoder = hf_architecture(c, "ForCausalLM") || hf_architecture(c, "LMHeadModel") ||
                       (inside && hf_has(c, "num_attention_heads"));
     if (!is_decoder)
-        fail_with(
-            c->fail, SOOTH_ERROR_UNSUPPORTED,
-            "networks of model_type '%.*s' are not known; export the model (torch.export, ONNX) and give that file",
-            STR_ARG(c->type));
+        fail_with(c->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "model_type '%.*s' is not supported; export the model (torch.export, ONNX) and give that file",
+                  STR_ARG(c->type));
     c->family = hf_family_of(STR("llama"));
-    hf_note(c, "model_type '%.*s' is not known: built like Llama, with what the configuration says", STR_ARG(c->type));
+    hf_note(c, "model_type '%.*s' is not known: built like Llama, as far as the configuration goes", STR_ARG(c->type));
 }
 
 void hf_read(builder *b, const uint8_t *bytes, size_t size)
@@ -274,7 +272,7 @@ void hf_read(builder *b, const uint8_t *bytes, size_t size)
     hf c = {.b = b, .fail = &b->model->fail};
     c.root = c.config = json_read((str){(const char *)bytes, size}, "the file", b->arena, c.fail);
     if (!json_is(c.root, JSON_OBJECT))
-        fail_with(c.fail, SOOTH_ERROR_INPUT, "the configuration is no object, at byte 0; give a config.json");
+        fail_with(c.fail, SOOTH_ERROR_INPUT, "the configuration is not a JSON object, at byte 0; give a config.json");
     c.type = json_text(json_get(c.root, "model_type"));
     c.defaults = hf_defaults_of(c.type);
     find_family(&c);

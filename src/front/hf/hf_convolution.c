@@ -1,4 +1,4 @@
-/* hf_convolution.c: networks of convolutions in stages, from their configuration: ResNet, ConvNeXt. */
+/* hf_convolution.c: builds staged convolutional networks from their configuration: ResNet, ConvNeXt. */
 #include "front/hf/hf.h"
 
 enum { MOST_STAGES = 16, MOST_DEPTH = 1024, MOST_WIDTH = 1 << 16, MOST_IMAGE = 1 << 14 };
@@ -13,7 +13,7 @@ static stages read_stages(const hf *c)
     stages s;
     s.count = hf_sizes(c, "depths", s.depth, MOST_STAGES, MOST_DEPTH);
     if (hf_sizes(c, "hidden_sizes", s.width, MOST_STAGES, MOST_WIDTH) != s.count)
-        hf_fail(c, "hidden_sizes", "not one size for each of the %d stages", s.count);
+        hf_fail(c, "hidden_sizes", "there must be one size for each of the %d stages", s.count);
     return s;
 }
 
@@ -23,7 +23,7 @@ static value_id read_images(const hf *c, int64_t channels)
     return net_input(c->b, "pixel_values", DT_FLOAT32, 4, (num[]){net_batch(c->b), channels, size, size});
 }
 
-/* (N, channels, H, W) to (N, channels) */
+/* Mean over height and width: (N, channels, H, W) → (N, channels). */
 static value_id mean_of_places(builder *b, const char *name, value_id x)
 {
     node *n;
@@ -33,7 +33,7 @@ static value_id mean_of_places(builder *b, const char *name, value_id x)
     return x;
 }
 
-/* ---- ResNet --------------------------------------------------------------------------------------------------------- */
+/* ---- ResNet ------------------------------------------------------------------------------------------------------ */
 
 static value_id conv_and_norm(builder *b, str name, value_id x, net_conv_shape shape)
 {
@@ -43,7 +43,8 @@ static value_id conv_and_norm(builder *b, str name, value_id x, net_conv_shape s
 
 typedef struct block {
     int64_t in, out, stride;
-    bool is_bottleneck, strides_first; /* strides_first: in the first convolution of a bottleneck, not in the second */
+    /* strides_first: the stride is in the first convolution of a bottleneck, not in the second */
+    bool is_bottleneck, strides_first;
     const char *activation;
 } block;
 
@@ -81,7 +82,7 @@ void hf_resnet(hf *c)
     if (k.is_bottleneck)
         for (int i = 0; i < s.count; i++)
             if (s.width[i] < 4)
-                hf_fail(c, "hidden_sizes", "a bottleneck of less than one channel");
+                hf_fail(c, "hidden_sizes", "a bottleneck has less than one channel");
     net_begin_literal(b);
     value_id x = conv_and_norm(b, STR("embedder.embedder"), read_images(c, channels),
                                (net_conv_shape){channels, width, 7, 2, 3, 1, false});
@@ -106,10 +107,10 @@ void hf_resnet(hf *c)
     net_end(b);
 }
 
-/* ---- ConvNeXt ------------------------------------------------------------------------------------------------------- */
+/* ---- ConvNeXt ---------------------------------------------------------------------------------------------------- */
 
 static const int64_t CHANNELS_LAST[] = {0, 2, 3, 1}, CHANNELS_FIRST[] = {0, 3, 1, 2};
-static const double EPSILON = 1e-6; /* of all norms but the last, whatever the configuration says */
+static const double EPSILON = 1e-6; /* epsilon of all norms but the last, regardless of the configuration */
 
 static value_id norm_of_channels(builder *b, str name, value_id x, int64_t width)
 {

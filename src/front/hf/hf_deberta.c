@@ -1,5 +1,5 @@
-/* hf_deberta.c: DeBERTa 2 and 3, from their configuration: BERT whose scores have up to two parts more, of a query and
- * the distance of the key (c2p), and of a key and the distance of the query (p2c). */
+/* hf_deberta.c: builds DeBERTa 2 and 3 from their configuration: BERT whose scores have up to two more terms, one of
+ * query and distance (c2p) and one of key and distance (p2c). */
 #include "front/hf/hf.h"
 
 #include <math.h>
@@ -16,11 +16,11 @@ typedef struct deberta {
     const hf *c;
     builder *b;
     int64_t hidden, heads, size, inner;
-    int64_t span; /* distances to each side that have a row of their own; 0: scores know nothing of distances */
+    int64_t span; /* distances per side with a table row of their own; 0: no distances */
     bool has_c2p, has_p2c;
-    bool shares_projections; /* distances go through the products of words */
+    bool shares_projections; /* distances use the words' projections */
     double epsilon;
-    value_id rows, c2p_index, p2c_index; /* of distances: (1, 2 · span, hidden), (1, 1, seq, seq) */
+    value_id rows, c2p_index, p2c_index; /* distance table (1, 2 · span, hidden) and indices (1, 1, seq, seq) */
     value_id scale;
 } deberta;
 
@@ -36,7 +36,7 @@ static linear new_linear(builder *b, str name, int64_t in, int64_t out)
                     net_weight(b, net_join(b, name, ".bias"), 1, &out), out};
 }
 
-/* The product by heads: (N, heads, tokens, size). `part` tells two uses of one product apart. */
+/* Projects to heads: (N, heads, tokens, size). `part` distinguishes two uses of one projection. */
 static value_id by_heads(const deberta *d, const linear *l, const char *part, value_id x)
 {
     builder *b = d->b;
@@ -54,7 +54,7 @@ static value_id scores_of(builder *b, str name, value_id x, value_id y)
     return net_binary(b, "MatMul", name, x, y);
 }
 
-/* Scores with all distances (N, heads, seq, 2 · span) to those of the pairs that there are. */
+/* Gathers scores of all distances (N, heads, seq, 2 · span) for the actual pairs. */
 static value_id choose_distances(const deberta *d, str name, value_id scores, value_id index, value_id like)
 {
     builder *b = d->b;
@@ -122,7 +122,7 @@ static value_id layer(const deberta *d, str scope, value_id x)
     return add_and_norm(d, net_join(b, scope, ".output"), y, x);
 }
 
-/* What a convolution over the embeddings sees is added behind the first layer. */
+/* A convolution over the embeddings is added after the first layer. */
 static value_id convolve(const deberta *d, value_id embedded, value_id x, int64_t kernel)
 {
     const hf *c = d->c;
@@ -130,9 +130,10 @@ static value_id convolve(const deberta *d, value_id embedded, value_id x, int64_
     node *n;
     int64_t groups = hf_int(c, "conv_groups", 1), pad = (kernel - 1) / 2;
     if (groups < 1 || d->hidden % groups)
-        hf_fail(c, "conv_groups", "%lld channels cannot be %lld groups", (long long)d->hidden, (long long)groups);
+        hf_fail(c, "conv_groups", "%lld channels do not divide into %lld groups", (long long)d->hidden,
+                (long long)groups);
     if (kernel % 2 == 0)
-        hf_fail(c, "conv_kernel_size", "a convolution that loses a token");
+        hf_fail(c, "conv_kernel_size", "the convolution would lose a token");
     value_id y = net_transpose(b, STR("encoder.conv.permute"), embedded, (int64_t[]){0, 2, 1}, 3);
     value_id inputs[3] = {
         y, net_weight(b, STR("encoder.conv.conv.weight"), 3, (int64_t[]){d->hidden, d->hidden / groups, kernel}),
@@ -146,7 +147,7 @@ static value_id convolve(const deberta *d, value_id embedded, value_id x, int64_
     return add_and_norm(d, STR("encoder.conv"), x, y);
 }
 
-/* Rows of the distances, and which of them the pairs of tokens have. */
+/* Table rows of the distances, and the row index of each token pair. */
 static void read_distances(deberta *d, num seq)
 {
     builder *b = d->b;
@@ -188,7 +189,7 @@ static value_id embed(const deberta *d, num seq, int64_t width, value_id *words)
     return net_layer_norm(b, STR("embeddings.LayerNorm"), x, d->hidden, d->epsilon);
 }
 
-/* The head that the architecture has, and the output. */
+/* Writes the architecture's head and the output. */
 static void finish(const deberta *d, num seq, int64_t width, value_id words, value_id x)
 {
     const hf *c = d->c;
@@ -229,7 +230,7 @@ static bool has_part(const hf *c, const char *part)
     return false;
 }
 
-/* Distances to each side: those of position_buckets, or of max_relative_positions, where -1 means all positions. */
+/* Distances per side: position_buckets, or max_relative_positions, where -1 means all positions. */
 static int64_t count_distances(const hf *c)
 {
     static const char *const KEYS[] = {"position_buckets", "max_relative_positions"};
@@ -252,15 +253,15 @@ void hf_deberta(hf *c)
     int64_t layers = hf_size(c, "num_hidden_layers", MOST_LAYERS), width = hf_int(c, "embedding_size", d.hidden),
             kernel = hf_int(c, "conv_kernel_size", 0);
     if (d.hidden % d.heads)
-        hf_fail(c, "num_attention_heads", "%lld heads cannot share %lld elements", (long long)d.heads,
+        hf_fail(c, "num_attention_heads", "%lld heads do not divide %lld elements", (long long)d.heads,
                 (long long)d.hidden);
     d.size = hf_int(c, "attention_head_size", d.hidden / d.heads);
     if (d.size < 1 || d.size > MOST_WIDTH)
-        hf_fail(c, "attention_head_size", "a size that cannot be");
+        hf_fail(c, "attention_head_size", "not a possible size");
     if (width < 1 || width > MOST_WIDTH)
-        hf_fail(c, "embedding_size", "a size that cannot be");
+        hf_fail(c, "embedding_size", "not a possible size");
     if (kernel > MOST_KERNEL)
-        hf_fail(c, "conv_kernel_size", "a size is larger than any network's");
+        hf_fail(c, "conv_kernel_size", "a size is larger than in any real network");
     if (hf_flag(c, "relative_attention", false)) {
         d.has_c2p = has_part(c, "c2p");
         d.has_p2c = has_part(c, "p2c");

@@ -1,6 +1,5 @@
-/* hf_decoder.c: language models that go on with a text, from their configuration. One reader for all families: what
- * differs is told by keys that only some have (experts, low-rank codes, windows, states), by lists with a word for
- * each layer, and by the family's row. */
+/* hf_decoder.c: builds decoder-only language models from their configuration. One reader serves all families: keys
+ * (experts, low-rank codes, windows, states), per-layer lists, and the family's row describe the differences. */
 #include "front/hf/hf.h"
 
 #include <math.h>
@@ -18,14 +17,14 @@ static bool is_type(const hf *c, const char *type)
     return str_is(c->type, type);
 }
 
-/* ---- parts of a layer ----------------------------------------------------------------------------------------------- */
+/* ---- parts of a layer -------------------------------------------------------------------------------------------- */
 
 static bool family_has(const hf *c, unsigned flag)
 {
     return (c->family->flags & flag) != 0;
 }
 
-/* How many elements of a head are turned by the position. */
+/* Number of elements of a head with rotary positions. */
 static int64_t rotary_of(const hf *c, int64_t size)
 {
     if (family_has(c, HF_POSITIONS | HF_ALIBI | HF_NO_ROTARY))
@@ -44,7 +43,7 @@ static int64_t rotary_of(const hf *c, int64_t size)
 static void check_width(const hf *c, int64_t heads, int64_t size)
 {
     if (heads < 1 || heads > MOST_HEADS || size < 1 || size > 65536 || heads * size > MOST_HEADS_WIDTH)
-        hf_fail(c, "num_attention_heads n_head num_heads n_heads", "%lld heads of %lld elements cannot be",
+        hf_fail(c, "num_attention_heads n_head num_heads n_heads", "%lld heads of %lld elements are not possible",
                 (long long)heads, (long long)size);
 }
 
@@ -59,7 +58,7 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     if (is_type(c, "gpt_bigcode"))
         a->kv_heads = hf_flag(c, "multi_query", true) ? 1 : a->heads;
     if (a->kv_heads < 1 || a->kv_heads > a->heads || a->heads % a->kv_heads)
-        hf_fail(c, "num_key_value_heads num_kv_heads", "%lld heads cannot share %lld of keys and values",
+        hf_fail(c, "num_key_value_heads num_kv_heads", "%lld heads cannot share %lld key-value heads",
                 (long long)a->heads, (long long)a->kv_heads);
     a->size = hf_int(c, "head_dim attention_head_dim d_kv", 0);
     if (!a->size)
@@ -82,7 +81,7 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     a->has_sinks = family_has(c, HF_SINKS);
 }
 
-/* DeepSeek V4: one head of keys, which are the values too; queries and the output through low-rank codes. */
+/* DeepSeek V4: one key head, which is also the value; queries and output use low-rank codes. */
 static void read_codes(const hf *c, lm_attention *a)
 {
     a->q_rank = hf_size(c, "q_lora_rank", MOST_WIDTH);
@@ -90,11 +89,11 @@ static void read_codes(const hf *c, lm_attention *a)
     a->o_groups = hf_size(c, "o_groups", MOST_HEADS);
     a->values_are_keys = true;
     if (a->heads % a->o_groups || a->o_groups * a->o_rank > MOST_HEADS_WIDTH)
-        hf_fail(c, "o_groups", "%lld heads cannot be %lld groups", (long long)a->heads, (long long)a->o_groups);
+        hf_fail(c, "o_groups", "%lld heads do not divide into %lld groups", (long long)a->heads,
+                (long long)a->o_groups);
     hf_note(c,
-            "DeepSeek V4 is built without its compressed keys (compress_ratios), the index that chooses among them, "
-            "and hyper-connections: a query "
-            "sees the last %lld keys alone",
+            "DeepSeek V4 is built without compressed keys (compress_ratios), their index, and hyper-connections: a "
+            "query sees only the last %lld keys",
             (long long)hf_int(c, "sliding_window", 0));
 }
 
@@ -109,7 +108,7 @@ static void read_latent(const hf *c, lm_attention *a)
     check_width(c, a->heads, a->size);
     check_width(c, a->heads, a->nope + a->v_size);
     if (a->nope < 1 || a->rope < 2 || a->v_size < 1 || a->q_rank > MOST_WIDTH)
-        hf_fail(c, "qk_rope_head_dim", "sizes of heads that cannot be");
+        hf_fail(c, "qk_rope_head_dim", "impossible head sizes");
     bool has_bias = hf_flag(c, "attention_bias", false);
     a->q_bias = a->k_bias = a->o_bias = has_bias;
     a->index_heads = hf_int(c, "index_n_heads", 0);
@@ -168,7 +167,7 @@ static void read_recurrence(const hf *c, const json_node *kda, int64_t hidden, l
     check_width(c, r->heads, r->size);
     if (r->v_size < 1 || r->v_size > MOST_WIDTH || r->heads * r->v_size > MOST_HEADS_WIDTH || r->key_heads < 1 ||
         r->heads % r->key_heads || r->window < 1 || r->window > 4096 || r->step_rank > MOST_WIDTH)
-        hf_fail(c, "linear_num_value_heads mamba_num_heads state_size", "sizes of a recurrent layer that cannot be");
+        hf_fail(c, "linear_num_value_heads mamba_num_heads state_size", "impossible sizes of a recurrent layer");
 }
 
 static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
@@ -185,7 +184,7 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
     if (is_type(c, "gemma4_text") && !hf_flag(c, "enable_moe_block", false))
         f->experts = 0;
     if (f->inner > MOST_WIDTH || f->experts > MOST_EXPERTS)
-        hf_fail(c, "intermediate_size", "a size is larger than any network's");
+        hf_fail(c, "intermediate_size", "a size is larger than in any real network");
     if (!f->experts)
         return;
     f->chosen = hf_int(c, "num_experts_per_tok num_experts_per_token experts_per_token top_k_experts moe_topk", 1);
@@ -200,7 +199,7 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
         f->shared_inner = f->expert_inner;
     if (f->chosen < 1 || f->chosen > f->experts || f->expert_inner < 1 || f->expert_inner > MOST_WIDTH ||
         f->shared_inner > MOST_WIDTH || f->expert_hidden > MOST_WIDTH)
-        hf_fail(c, "num_experts_per_tok moe_intermediate_size", "%lld of %lld experts of width %lld cannot be",
+        hf_fail(c, "num_experts_per_tok moe_intermediate_size", "%lld of %lld experts of width %lld are not possible",
                 (long long)f->chosen, (long long)f->experts, (long long)f->expert_inner);
     f->gates_shared = family_has(c, HF_GATED_SHARED);
     f->expert_bias = f->router_bias = family_has(c, HF_EXPERT_BIAS);
@@ -210,13 +209,13 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
     f->has_both = is_type(c, "gemma4_text");
 }
 
-/* ---- one layer after the other -------------------------------------------------------------------------------------- */
+/* ---- one layer after the other ----------------------------------------------------------------------------------- */
 
-/* Lists with an entry for each layer, and rules in their place. */
+/* Per-layer lists, or the rules that replace them. */
 typedef struct plan {
     const json_node *types, *mlp_types, *hybrid, *moe_layers, *mlp_only, *no_rope, *blocks, *indexers, *attention_kinds;
     const json_node *kda, *kda_layers, *sparse;
-    str pattern; /* Nemotron-H: a letter for each layer */
+    str pattern; /* Nemotron-H: one letter per layer */
     int64_t window, window_period, full_period, first_dense, sparse_step, moe_step, no_rope_period, shared_kv;
     int64_t layers;
 } plan;
@@ -314,7 +313,7 @@ static bool recurs_at(const hf *c, const plan *p, int64_t i)
     return str_ends(c->type, "mamba") || is_type(c, "mamba2") || (may_recur && (i + 1) % p->full_period != 0);
 }
 
-/* Layers that are one part alone: Nemotron-H. */
+/* Layers with a single part: Nemotron-H. */
 static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, const lm_layer *recurrent)
 {
     str word = p->pattern.len ? (str){p->pattern.ptr + i, 1} : word_at(p->types, i);
@@ -323,7 +322,7 @@ static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, cons
     bool is_attention = kind == '*' || str_is(word, "attention") || str_is(word, "full_attention");
     bool is_moe = kind == 'E' || str_is(word, "moe");
     if (!is_mamba && !is_moe && !is_attention && kind != '-' && !str_is(word, "mlp"))
-        hf_fail(c, "layers_block_type hybrid_override_pattern layer_types", "layer %lld is of no kind that is known",
+        hf_fail(c, "layers_block_type hybrid_override_pattern layer_types", "layer %lld has an unknown kind",
                 (long long)i);
     if (is_mamba) {
         l->mixer = recurrent->mixer;
@@ -337,7 +336,7 @@ static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, cons
         l->feed.experts = 0;
 }
 
-/* A network whose layers were cut to size one by one: (heads in a group, ffn_mult), or no part at all. */
+/* A network pruned layer by layer: (heads in a group, ffn_mult), or no such part. */
 static void cut_part(const hf *c, const json_node *block, int64_t hidden, lm_layer *l)
 {
     const json_node *attention = json_get(block, "attention"), *ffn = json_get(block, "ffn");
@@ -349,12 +348,12 @@ static void cut_part(const hf *c, const json_node *block, int64_t hidden, lm_lay
     double mult = json_double(json_get(ffn, "ffn_mult"), 0);
     if (!(mult >= 0 && mult < 64) || json_int(json_get(ffn, "replace_with_linear"), 0) ||
         json_int(json_get(attention, "replace_with_linear"), 0))
-        hf_unsupported(c, "a block whose attention or feed-forward part is replaced is not supported");
+        hf_unsupported(c, "a block with a replaced attention or feed-forward part is not supported");
     int64_t inner = (int64_t)(2 * mult * (double)hidden / 3);
     l->feed.inner = json_int(json_get(ffn, "no_op"), 0) ? 0 : (inner + 255) / 256 * 256;
 }
 
-/* Gemma 4's layers that see all keys have larger heads; the last ones read the keys of earlier ones. */
+/* Gemma 4: layers with full attention have larger heads; the last layers reuse the keys of earlier ones. */
 static void gemma4_layer(const hf *c, const plan *p, int64_t i, bool slides, lm_layer *l)
 {
     lm_attention *a = &l->attention;
@@ -366,7 +365,7 @@ static void gemma4_layer(const hf *c, const plan *p, int64_t i, bool slides, lm_
             a->kv_heads = hf_int(c, "num_global_key_value_heads", a->kv_heads);
         check_width(c, a->heads, a->size);
         if (a->kv_heads < 1 || a->heads % a->kv_heads)
-            hf_fail(c, "num_global_key_value_heads", "heads that cannot be");
+            hf_fail(c, "num_global_key_value_heads", "impossible head sizes");
     }
     a->reads_earlier = p->shared_kv && i >= p->layers - p->shared_kv && i > 0;
     if (a->reads_earlier && hf_flag(c, "use_double_wide_mlp", false))
@@ -384,7 +383,7 @@ static void mimo_layer(const hf *c, bool slides, lm_layer *l)
         check_width(c, a->heads, a->size);
         check_width(c, a->heads, a->v_size);
         if (a->kv_heads < 1 || a->heads % a->kv_heads)
-            hf_fail(c, "swa_num_key_value_heads", "heads that cannot be");
+            hf_fail(c, "swa_num_key_value_heads", "impossible head sizes");
     }
     a->has_sinks = hf_flag(c, slides ? "add_swa_attention_sink_bias" : "add_full_attention_sink_bias", slides);
 }
@@ -418,13 +417,13 @@ static void plan_layer(const hf *c, const plan *p, int64_t i, int64_t hidden, lm
         mimo_layer(c, slides, l);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 lm_head hf_head(const hf *c)
 {
     bool is_bare = hf_architecture(c, "Model") && !hf_architecture(c, "LMHeadModel") && !hf_architecture(c, "MTModel");
     bool is_other = hf_architecture(c, "Classification") || hf_architecture(c, "QuestionAnswering") || is_bare;
-    /* In a composite model either part may say it. */
+    /* In a composite model either part may have the key. */
     const json_node *outer = hf_has(c, "tie_word_embeddings") ? NULL : json_get(c->root, "tie_word_embeddings");
     bool tied = outer ? json_int(outer, 0) != 0 : hf_flag(c, "tie_word_embeddings", false);
     return is_other ? LM_NO_HEAD : tied ? LM_TIED_HEAD : LM_OWN_HEAD;
@@ -436,7 +435,7 @@ static int64_t read_layer_count(const hf *c, const plan *p)
     if (is_type(c, "nemotron_h"))
         count = p->pattern.len ? (int64_t)p->pattern.len : p->types ? p->types->count : count;
     if (count < 1 || count > MOST_LAYERS)
-        hf_fail(c, "num_hidden_layers n_layer num_layers n_layers", "%lld layers cannot be", (long long)count);
+        hf_fail(c, "num_hidden_layers n_layer num_layers n_layers", "%lld layers are not possible", (long long)count);
     return count;
 }
 
@@ -498,7 +497,7 @@ static void read_embedding(const hf *c, lm *m)
     m->norms_embeddings = family_has(c, HF_EMBED_NORM);
     m->per_layer = is_type(c, "gemma4_text") ? hf_int(c, "hidden_size_per_layer_input", 0) : 0;
     if (m->per_layer > 65536)
-        hf_fail(c, "hidden_size_per_layer_input", "a size is larger than any network's");
+        hf_fail(c, "hidden_size_per_layer_input", "a size is larger than in any real network");
 }
 
 void hf_decoder(hf *c)
@@ -535,7 +534,7 @@ void hf_decoder(hf *c)
 void hf_layers(const hf *c, lm *m, int64_t count)
 {
     if (count < 1 || count > MOST_LAYERS)
-        hf_fail(c, "num_hidden_layers num_layers encoder_layers decoder_layers", "%lld layers cannot be",
+        hf_fail(c, "num_hidden_layers num_layers encoder_layers decoder_layers", "%lld layers are not possible",
                 (long long)count);
     lm_layer first = m->layers[0];
     m->layer_count = (int32_t)count;

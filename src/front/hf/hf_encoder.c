@@ -1,4 +1,4 @@
-/* hf_encoder.c: BERT's relatives, and encoders with a decoder behind them, from their configuration. */
+/* hf_encoder.c: builds BERT-like encoders, and encoder-decoder models, from their configuration. */
 #include "front/hf/hf.h"
 
 enum { MOST_WIDTH = 1 << 20 };
@@ -52,9 +52,9 @@ void hf_encoder(hf *c)
     lm_build(c->b, &m);
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
-/* T5 and what came of it: no biases, positions by distance, keys of their own width. */
+/* T5 and its successors: no biases, distance-based positions, keys of a separate width. */
 static void t5_pair(hf *c)
 {
     lm_layer first = {.order = LM_PRE, .mixer = LM_ATTENTION};
@@ -87,7 +87,7 @@ static void t5_pair(hf *c)
     hf_layers(c, &decoder, hf_int(c, "num_decoder_layers", layers));
     int64_t experts = hf_int(c, "num_experts", 0);
     if (experts > 1 << 14)
-        hf_fail(c, "num_experts", "a size is larger than any network's");
+        hf_fail(c, "num_experts", "a size is larger than in any real network");
     int64_t steps[] = {hf_int(c, "encoder_sparse_step", 2), hf_int(c, "decoder_sparse_step", 2)};
     lm *stacks[] = {&encoder, &decoder};
     for (int s = 0; s < 2; s++)
@@ -120,7 +120,7 @@ static lm bart_stack(const hf *c, bool is_decoder, lm_layer *first)
                 .hidden = hidden,
                 .vocab = hf_size(c, "vocab_size", HF_MOST),
                 .embedded = hidden,
-                /* Learned rows begin behind two that are kept for padding; sines need none. */
+                /* Learned positions start after two rows for padding; sinusoidal ones have no table. */
                 .positions = hf_size(c, "max_position_embeddings", HF_MOST) + (family_has(c, HF_EMBED_NORM) ? 2 : 0),
                 .norm = LM_LAYER,
                 .epsilon = 1e-5,

@@ -1,5 +1,5 @@
-/* hf_families.c: what is known of the model_types of Hugging Face's Transformers: where norms and biases are, and
- * the sizes that their classes have where a configuration leaves them out. */
+/* hf_families.c: properties of Hugging Face model_types: places of norms and biases, and the default sizes of their
+ * classes. */
 #include "front/hf/hf.h"
 
 #define ALL_BIAS (HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS)

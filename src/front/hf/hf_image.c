@@ -1,4 +1,4 @@
-/* hf_image.c: transformers on images and on sound, from their configuration: ViT's relatives, CLIP, Whisper. */
+/* hf_image.c: builds transformers for images and sound from their configuration: ViT-like models, CLIP, Whisper. */
 #include "front/hf/hf.h"
 
 enum { MOST_WIDTH = 1 << 16, MOST_IMAGE = 1 << 14, MOST_TOKENS = 1 << 20 };
@@ -8,7 +8,7 @@ static bool is_type(const hf *c, const char *type)
     return str_is(c->type, type);
 }
 
-/* Layers with all biases and norms before their parts, which is what nearly all have. */
+/* Reads pre-norm layers with all biases, the common case. */
 static lm read_stack(const hf *c, const char *scope, lm_layer *first)
 {
     int64_t hidden = hf_size(c, "hidden_size d_model", MOST_WIDTH);
@@ -22,7 +22,7 @@ static lm read_stack(const hf *c, const char *scope, lm_layer *first)
     if (!first->feed.inner)
         first->feed.inner = hf_int(c, "mlp_ratio", 4) * hidden;
     if (first->feed.inner > 1 << 20)
-        hf_fail(c, "intermediate_size mlp_ratio", "a size is larger than any network's");
+        hf_fail(c, "intermediate_size mlp_ratio", "a size is larger than in any real network");
     lm m = {.scope = str_of(scope),
             .hidden = hidden,
             .embedded = hidden,
@@ -34,7 +34,7 @@ static lm read_stack(const hf *c, const char *scope, lm_layer *first)
     return m;
 }
 
-/* ---- images --------------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 typedef struct picture {
     value_id images;
@@ -47,7 +47,7 @@ static picture read_picture(const hf *c)
                  .patch = hf_size(c, "patch_size", MOST_IMAGE),
                  .channels = hf_size(c, "num_channels", 4096)};
     if (p.patch > p.size)
-        hf_fail(c, "patch_size", "patches larger than the image");
+        hf_fail(c, "patch_size", "patches are larger than the image");
     p.patches = (p.size / p.patch) * (p.size / p.patch);
     p.images = net_input(c->b, "pixel_values", DT_FLOAT32, 4, (num[]){net_batch(c->b), p.channels, p.size, p.size});
     return p;
@@ -77,7 +77,7 @@ static value_id add_positions(builder *b, value_id x, int64_t tokens, int64_t hi
     return net_binary(b, "Add", STR("embeddings.add"), x, table);
 }
 
-/* Patches of an image with what stands before them, through the layers. */
+/* Passes image patches, with the tokens before them, through the layers. */
 static value_id see(const hf *c, lm *m, const picture *p, bool has_class, bool has_second, bool has_positions,
                     bool has_bias, bool norms_first)
 {
@@ -117,7 +117,7 @@ static value_id mean_of_tokens(builder *b, const char *name, value_id x, bool le
     return x;
 }
 
-/* SigLIP: a learned query looks at all patches. */
+/* SigLIP: a learned query attends to all patches. */
 static value_id attention_pool(const hf *c, const lm *m, value_id images, value_id x)
 {
     builder *b = c->b;
@@ -183,7 +183,7 @@ void hf_image(hf *c)
     net_end(b);
 }
 
-/* ---- CLIP ----------------------------------------------------------------------------------------------------------- */
+/* ---- CLIP -------------------------------------------------------------------------------------------------------- */
 
 void hf_clip(hf *c)
 {
@@ -197,7 +197,7 @@ void hf_clip(hf *c)
     int64_t joint = hf_int(c, "projection_dim", 512);
     lm words = read_stack(&text, "text_model.", &first[0]), seen = read_stack(&vision, "vision_model.", &first[1]);
     if (joint < 1 || joint > MOST_WIDTH)
-        hf_fail(c, "projection_dim", "a size that cannot be");
+        hf_fail(c, "projection_dim", "not a possible size");
     words.is_causal = true;
     seen.norms_last = false;
     hf_layers(c, &words, hf_int(&text, "num_hidden_layers", 12));
@@ -226,7 +226,7 @@ void hf_clip(hf *c)
     net_end(b);
 }
 
-/* ---- Whisper -------------------------------------------------------------------------------------------------------- */
+/* ---- Whisper ----------------------------------------------------------------------------------------------------- */
 
 static value_id conv_1d(builder *b, str name, value_id x, int64_t in, int64_t out, int64_t stride)
 {

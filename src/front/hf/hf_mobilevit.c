@@ -1,5 +1,5 @@
-/* hf_mobilevit.c: MobileViT, from its configuration: inverted residuals as in MobileNetV2, and in the later stages
- * attention among the places that have the same offset in their patches. */
+/* hf_mobilevit.c: builds MobileViT from its configuration: inverted residuals as in MobileNetV2, and in later stages
+ * attention among the pixels at the same offset of their patches. */
 #include "front/hf/hf.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static value_id conv(const mobile *m, str scope, value_id x, net_conv_shape s, l
     return x;
 }
 
-/* The nearest multiple of 8, not more than a tenth below. */
+/* The nearest multiple of 8, at most a tenth below the value. */
 static int64_t round_to_8(double value)
 {
     int64_t whole = (int64_t)rint(value), rounded = (whole + 4) / 8 * 8;
@@ -47,7 +47,7 @@ static value_id inverted_residual(const mobile *m, str scope, value_id x, int64_
     return stride == 1 && in == out ? net_binary(b, "Add", net_join(b, scope, ".add"), x, y) : y;
 }
 
-/* (N, width, side, side) to (N · places of a patch, patches, width), and back. */
+/* (N, width, side, side) → (N · pixels of a patch, patches, width), and back. */
 static value_id unfold(const mobile *m, str scope, value_id x, int64_t side, int64_t width)
 {
     builder *b = m->b;
@@ -109,7 +109,7 @@ static value_id transformer_layer(const mobile *m, str scope, value_id x, int64_
     return net_binary(b, "Add", net_join(b, scope, ".add_2"), y, x);
 }
 
-/* Convolutions, layers of attention `width` wide on a square of `side` places, and both together. */
+/* Convolutions around attention layers of `width`, on a map of `side` × `side`. */
 static value_id mixed_layer(const mobile *m, str scope, value_id x, int64_t channels, int64_t width, int64_t side,
                             int layers)
 {
@@ -143,14 +143,14 @@ static mobile read_sizes(const hf *c, const int64_t width[STAGES])
                 .epsilon = hf_real(c, "layer_norm_eps", 1e-5),
                 .has_bias = hf_flag(c, "qkv_bias", true)};
     if (m.kernel % 2 == 0)
-        hf_fail(c, "conv_kernel_size", "a convolution that makes the image smaller");
+        hf_fail(c, "conv_kernel_size", "a convolution makes the image smaller");
     if (!(m.expand_ratio > 0 && m.expand_ratio <= 64))
-        hf_fail(c, "expand_ratio", "not a ratio that a network can have");
+        hf_fail(c, "expand_ratio", "not a possible ratio");
     if (!(m.inner_ratio >= 1 && m.inner_ratio <= 64))
-        hf_fail(c, "mlp_ratio", "not a ratio that a network can have");
+        hf_fail(c, "mlp_ratio", "not a possible ratio");
     for (int i = 0; i < STAGES; i++)
         if (width[i] % m.heads)
-            hf_fail(c, "num_attention_heads", "%lld heads cannot share %lld elements", (long long)m.heads,
+            hf_fail(c, "num_attention_heads", "%lld heads do not divide %lld elements", (long long)m.heads,
                     (long long)width[i]);
     return m;
 }
@@ -168,9 +168,9 @@ void hf_mobilevit(hf *c)
     mobile m = read_sizes(c, width);
     bool classifies = hf_architecture(c, "ForImageClassification");
     if (!classifies && json_get(c->root, "architectures") && !hf_architecture(c, "Model"))
-        hf_unsupported(c, "MobileViT with another head than that of classes is not supported");
+        hf_unsupported(c, "MobileViT with a head other than classification is not supported");
     if (hf_int(c, "output_stride", 32) != 32 || side % (32 * m.patch))
-        hf_unsupported(c, "MobileViT with dilation, or with patches that do not fill its stages, is not supported");
+        hf_unsupported(c, "MobileViT with dilation, or with patches that do not divide its stages, is not supported");
     net_begin_literal(b);
     value_id x = net_input(b, "pixel_values", DT_FLOAT32, 4, (num[]){net_batch(b), channels, side, side});
     x = conv(&m, STR("conv_stem"), x, (net_conv_shape){channels, neck[0], 3, 2, 0, 1, false}, ACTIVATED);

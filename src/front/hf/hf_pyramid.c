@@ -1,15 +1,15 @@
-/* hf_pyramid.c: transformers on images whose stages see ever fewer places, from their configuration: SegFormer, whose
- * keys and values come from fewer places than its queries, and Swin, whose attention stays inside windows. */
+/* hf_pyramid.c: builds image transformers with shrinking stages from their configuration: SegFormer, whose keys and
+ * values are subsampled, and Swin, whose attention stays inside windows. */
 #include "front/hf/hf.h"
 
 enum { MOST_STAGES = 16, MOST_DEPTH = 1024, MOST_WIDTH = 1 << 16, MOST_IMAGE = 1 << 14, MOST_RATIO = 64 };
 
-/* A stage: tokens of a square of `side` places, `width` wide. */
+/* A stage: tokens of a map of `side` × `side`, `width` channels. */
 typedef struct stage {
     int64_t side, width, depth, heads;
 } stage;
 
-/* (N, side · side, width) to (N, width, side, side), and back. */
+/* (N, side · side, width) → (N, width, side, side), and back. */
 static value_id to_places(builder *b, str name, value_id x, int64_t side, int64_t width)
 {
     x = net_transpose(b, net_join(b, name, ".transpose"), x, (int64_t[]){0, 2, 1}, 3);
@@ -42,19 +42,19 @@ static value_id concat(builder *b, str name, const value_id *parts, int count, i
 static void check_heads(const hf *c, const char *key, int64_t width, int64_t heads)
 {
     if (width % heads)
-        hf_fail(c, key, "%lld heads cannot share %lld elements", (long long)heads, (long long)width);
+        hf_fail(c, key, "%lld heads do not divide %lld elements", (long long)heads, (long long)width);
 }
 
-/* The lists of a configuration have one entry for each stage. */
+/* Reads a configuration list with one entry per stage. */
 static void read_list(const hf *c, const char *key, int64_t *list, int count, int64_t most)
 {
     if (hf_sizes(c, key, list, MOST_STAGES, most) != count)
-        hf_fail(c, key, "not one size for each of the %d stages", count);
+        hf_fail(c, key, "there must be one size for each of the %d stages", count);
 }
 
-/* ---- SegFormer ------------------------------------------------------------------------------------------------------ */
+/* ---- SegFormer --------------------------------------------------------------------------------------------------- */
 
-static const double SEGFORMER_EPSILON = 1e-5; /* the class does not look at layer_norm_eps */
+static const double SEGFORMER_EPSILON = 1e-5; /* the class ignores layer_norm_eps */
 
 static value_id segformer_attention(builder *b, str scope, value_id x, const stage *s, int64_t reduction)
 {
@@ -89,7 +89,7 @@ static value_id segformer_block(const hf *c, str scope, value_id x, const stage 
     return net_binary(b, "Add", net_join(b, scope, ".add_2"), y, x);
 }
 
-/* Each stage's places as wide as the others and as many as the first has; a product over all of them. */
+/* Projects every stage to one width, resizes it to the first stage's map, and fuses all with one product. */
 static value_id segment(const hf *c, const value_id *seen, const stage *s, int count, int64_t classes)
 {
     builder *b = c->b;
@@ -136,7 +136,7 @@ void hf_segformer(hf *c)
         check_heads(c, "num_attention_heads", width[i], heads[i]);
         side = (side + patch[i] / 2 * 2 - patch[i]) / stride[i] + 1;
         if (side < reduction[i])
-            hf_fail(c, "sr_ratios", "keys of stage %d come from more places than there are", i);
+            hf_fail(c, "sr_ratios", "keys of stage %d come from more pixels than there are", i);
         stages[i] = (stage){side, width[i], depth[i], heads[i]};
         str name = NAME("stages.%d.patch_embeddings.proj", i);
         x = net_conv(b, name, x, (net_conv_shape){in, width[i], patch[i], stride[i], patch[i] / 2, 1, true});
@@ -161,11 +161,11 @@ void hf_segformer(hf *c)
     net_end(b);
 }
 
-/* ---- Swin ----------------------------------------------------------------------------------------------------------- */
+/* ---- Swin -------------------------------------------------------------------------------------------------------- */
 
 typedef struct swin {
     const hf *c;
-    int64_t window, inner_ratio_1000; /* inner_ratio_1000: of the feed-forward, in thousandths */
+    int64_t window, inner_ratio_1000; /* inner_ratio_1000: feed-forward ratio in thousandths */
     bool has_bias;
     double epsilon;
 } swin;
@@ -180,7 +180,7 @@ static value_id slice(builder *b, str name, value_id x, int64_t axis, int64_t be
     return net_node(b, "Slice", name, inputs, 5, 0, &n);
 }
 
-/* torch.roll over height and width: what leaves at one end comes in at the other. */
+/* torch.roll over height and width. */
 static value_id roll(builder *b, str name, value_id x, int64_t shift)
 {
     node *n = build_node(b, STR("sooth"), STR("Roll"), name, 1, 1, 2);
@@ -191,8 +191,8 @@ static value_id roll(builder *b, str name, value_id x, int64_t shift)
     return n->outputs[0];
 }
 
-/* What is added to the scores: a learned number for each head and distance, and in shifted windows a mask that keeps
- * apart what does not lie side by side: (1 or N · windows, heads, places, places). */
+/* Score bias: a learned number per head and distance, and in shifted windows a mask between pixels that are not
+ * adjacent: (1 or N · windows, heads, pixels, pixels). */
 static value_id score_bias(const swin *w, str scope, value_id images, const stage *s, bool is_shifted)
 {
     builder *b = w->c->b;
@@ -220,7 +220,7 @@ static value_id score_bias(const swin *w, str scope, value_id images, const stag
     return net_binary(b, "Add", net_join(b, name, ".add"), bias, mask);
 }
 
-/* (N, side, side, width) to (N · windows, places, width) */
+/* (N, side, side, width) → (N · windows, pixels, width) */
 static value_id cut_into_windows(builder *b, str scope, value_id x, const stage *s, int64_t window)
 {
     int64_t count = s->side / window;
@@ -266,7 +266,7 @@ static value_id swin_block(const swin *w, str scope, value_id images, value_id x
     return net_binary(b, "Add", net_join(b, scope, ".add_2"), y, x);
 }
 
-/* Four places become one, twice as wide. */
+/* Merges 2 × 2 pixels into one of twice the width. */
 static value_id merge_patches(builder *b, str scope, value_id x, const stage *s)
 {
     value_id parts[4];
@@ -291,7 +291,7 @@ void hf_swin(hf *c)
     read_list(c, "num_heads", heads, count, MOST_WIDTH);
     double ratio = hf_real(c, "mlp_ratio", 4);
     if (!(ratio >= 0.001 && ratio <= MOST_RATIO))
-        hf_fail(c, "mlp_ratio", "not a ratio that a network can have");
+        hf_fail(c, "mlp_ratio", "not a possible ratio");
     swin w = {.c = c,
               .window = hf_size(c, "window_size", 1024),
               .inner_ratio_1000 = (int64_t)(ratio * 1000 + 0.5),
@@ -299,7 +299,7 @@ void hf_swin(hf *c)
               .epsilon = hf_real(c, "layer_norm_eps", 1e-5)};
     stage s = {.side = size / patch, .width = hf_size(c, "embed_dim", MOST_WIDTH)};
     if (size % patch)
-        hf_unsupported(c, "Swin with images that patches do not fill is not supported");
+        hf_unsupported(c, "Swin with images that patches do not divide is not supported");
     net_begin_literal(b);
     value_id images = net_input(b, "pixel_values", DT_FLOAT32, 4, (num[]){net_batch(b), channels, size, size});
     value_id x = net_conv(b, STR("embeddings.patch_embeddings.projection"), images,
@@ -314,7 +314,7 @@ void hf_swin(hf *c)
         s.heads = heads[i];
         check_heads(c, "num_heads", s.width, s.heads);
         if (s.side % w.window || (i + 1 < count && s.side % 2))
-            hf_unsupported(c, "Swin whose windows and merged patches do not fill each stage is not supported");
+            hf_unsupported(c, "Swin with windows or merged patches that do not divide each stage is not supported");
         for (int j = 0; j < depth[i]; j++)
             x = swin_block(&w, NAME("encoder.layers.%d.blocks.%d", i, j), images, x, &s, j % 2);
         if (i + 1 < count) {

@@ -1,5 +1,5 @@
-/* hf_wave.c: a transformer on sound as it comes from the microphone, from its configuration: Wav2Vec2. Convolutions
- * make frames of the samples, one over many frames tells their positions. */
+/* hf_wave.c: builds Wav2Vec2, a transformer on raw audio, from its configuration. Convolutions turn samples into
+ * frames; a wide convolution encodes positions. */
 #include "front/hf/hf.h"
 
 enum { MOST_CONVOLUTIONS = 32, MOST_WIDTH = 1 << 16, MOST_KERNEL = 1 << 14, DEFAULT_SAMPLES = 16000 };
@@ -27,7 +27,7 @@ static value_id turn(builder *b, str name, value_id x)
     return net_transpose(b, name, x, (int64_t[]){0, 2, 1}, 3);
 }
 
-/* Samples (N, samples) to frames (N, frames, *width). */
+/* Samples (N, samples) → frames (N, frames, *width). */
 static value_id extract_features(const hf *c, value_id x, int64_t *width)
 {
     builder *b = c->b;
@@ -36,9 +36,9 @@ static value_id extract_features(const hf *c, value_id x, int64_t *width)
     int64_t sizes[MOST_CONVOLUTIONS], kernels[MOST_CONVOLUTIONS], strides[MOST_CONVOLUTIONS];
     int count = hf_sizes(c, "conv_dim", sizes, MOST_CONVOLUTIONS, MOST_WIDTH);
     if (hf_sizes(c, "conv_kernel", kernels, MOST_CONVOLUTIONS, MOST_KERNEL) != count)
-        hf_fail(c, "conv_kernel", "not one size for each of the %d convolutions", count);
+        hf_fail(c, "conv_kernel", "there must be one size for each of the %d convolutions", count);
     if (hf_sizes(c, "conv_stride", strides, MOST_CONVOLUTIONS, MOST_KERNEL) != count)
-        hf_fail(c, "conv_stride", "not one size for each of the %d convolutions", count);
+        hf_fail(c, "conv_stride", "there must be one size for each of the %d convolutions", count);
     bool has_bias = hf_flag(c, "conv_bias", false), norms_all = str_is(hf_text(c, "feat_extract_norm"), "layer");
     const char *activation = hf_activation_at(c, "feat_extract_activation");
     x = net_node(b, "Unsqueeze", STR("feature_extractor.unsqueeze"),
@@ -55,7 +55,7 @@ static value_id extract_features(const hf *c, value_id x, int64_t *width)
             x = turn(b, net_join(b, scope, ".transpose"), x);
             x = net_layer_norm(b, norm, x, s.out, 1e-5);
             x = turn(b, net_join(b, scope, ".transpose_back"), x);
-        } else if (i == 0) { /* each channel by itself */
+        } else if (i == 0) { /* a norm per channel */
             value_id inputs[3] = {x, net_weight(b, net_join(b, norm, ".weight"), 1, &s.out),
                                   net_weight(b, net_join(b, norm, ".bias"), 1, &s.out)};
             x = net_node(b, "GroupNormalization", norm, inputs, 3, 1, &n);
@@ -67,15 +67,15 @@ static value_id extract_features(const hf *c, value_id x, int64_t *width)
     return turn(b, STR("feature_extractor.transpose"), x);
 }
 
-/* What a convolution over many frames sees is added to each. Its weight is made anew in each pass, of directions and
- * of a length for each place of the kernel. */
+/* Adds the result of a wide convolution to each frame. Its weight is normalized in each pass: a direction, and a
+ * length per kernel position. */
 static value_id add_positions(const hf *c, value_id x, int64_t hidden)
 {
     builder *b = c->b;
     int64_t kernel = hf_size(c, "num_conv_pos_embeddings", MOST_KERNEL),
             groups = hf_size(c, "num_conv_pos_embedding_groups", MOST_WIDTH);
     if (hidden % groups)
-        hf_fail(c, "num_conv_pos_embedding_groups", "%lld channels cannot be %lld groups", (long long)hidden,
+        hf_fail(c, "num_conv_pos_embedding_groups", "%lld channels do not divide into %lld groups", (long long)hidden,
                 (long long)groups);
     str name = STR("encoder.pos_conv_embed.conv"), made = net_join(b, name, ".parametrizations.weight");
     value_id length = net_weight(b, net_join(b, made, ".original0"), 3, (int64_t[]){1, 1, kernel});
@@ -87,7 +87,7 @@ static value_id add_positions(const hf *c, value_id x, int64_t hidden)
     weight = net_binary(b, "Mul", net_join(b, made, ".mul"), direction, weight);
     value_id y = turn(b, STR("encoder.pos_conv_embed.transpose"), x);
     y = convolve(b, name, y, weight, true, (conv_1d){hidden, hidden, kernel, 1, kernel / 2, groups});
-    if (kernel % 2 == 0) { /* one frame too many */
+    if (kernel % 2 == 0) { /* drops one frame */
         node *n;
         value_id inputs[4] = {y, net_ints(b, "encoder.pos_conv_embed.begin", 1, (int64_t[]){0}, 1),
                               net_ints(b, "encoder.pos_conv_embed.end", 1, (int64_t[]){-1}, 1),
@@ -105,9 +105,10 @@ void hf_wave(hf *c)
     bool is_stable = hf_flag(c, "do_stable_layer_norm", false), has_words = hf_architecture(c, "ForCTC");
     int64_t hidden = hf_size(c, "hidden_size", MOST_WIDTH), heads = hf_size(c, "num_attention_heads", MOST_WIDTH);
     if (hidden % heads)
-        hf_fail(c, "num_attention_heads", "%lld heads cannot share %lld elements", (long long)heads, (long long)hidden);
+        hf_fail(c, "num_attention_heads", "%lld heads do not divide %lld elements", (long long)heads,
+                (long long)hidden);
     if (!has_words && json_get(c->root, "architectures") && !hf_architecture(c, "Model"))
-        hf_unsupported(c, "Wav2Vec2 with another head than that of words (ForCTC) is not supported");
+        hf_unsupported(c, "Wav2Vec2 with a head other than words (ForCTC) is not supported");
     if (hf_flag(c, "add_adapter", false) || hf_int(c, "adapter_attn_dim", 0))
         hf_unsupported(c, "Wav2Vec2 with adapters is not supported");
     lm_layer first = {
@@ -123,7 +124,7 @@ void hf_wave(hf *c)
             .norm = LM_LAYER,
             .epsilon = hf_real(c, "layer_norm_eps", 1e-5),
             .norms_last = is_stable,
-            .tokens = "samples", /* what the frames are counted from */
+            .tokens = "samples", /* the frame count follows from it */
             .layers = &first};
     hf_layers(c, &m, hf_int(c, "num_hidden_layers", 12));
     hf_default(c, "samples", DEFAULT_SAMPLES);

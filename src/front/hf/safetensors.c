@@ -1,9 +1,11 @@
-/* safetensors.c: files of weights: names, types and shapes. There is no network in them: a config.json beside the
- * file says which one it is (api.c looks for it where a directory is given).
+/* safetensors.c: reads weight files: names, types and shapes. They contain no network; a config.json in the same
+ * directory describes it (api/model.c looks for it if a directory is given).
  *
  *   safetensors                   length of the header u64, little-endian; the header in JSON:
- *                                 {"NAME": {"dtype": "F32", "shape": [30, 20], "data_offsets": [0, 2400]}, "__metadata__": {…}}
- *   model.safetensors.index.json  {"metadata": {"total_size": …}, "weight_map": {"NAME": "FILE", …}} of a model in several files
+ *                                 {"NAME": {"dtype": "F32", "shape": [30, 20], "data_offsets": [0, 2400]},
+ *                                 "__metadata__": {…}}
+ *   model.safetensors.index.json  {"metadata": {"total_size": …}, "weight_map": {"NAME": "FILE", …}} of a model in
+ *   several files
  *
  * Data are never read. */
 #include "base/json_read.h"
@@ -95,21 +97,21 @@ void safetensors_read(builder *b, const uint8_t *bytes, size_t size)
     uint64_t length = header_length(bytes, size);
     if (length > size - 8)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "the header is %llu bytes long and the file ends before, at byte 0; fetch it again",
+                  "the header has %llu bytes, but the file ends before that, at byte 0; fetch it again",
                   (unsigned long long)length);
     const json_node *root = json_read((str){(const char *)bytes + 8, (size_t)length}, "the header", b->arena, f);
     if (!json_is(root, JSON_OBJECT))
-        fail_with(f, SOOTH_ERROR_INPUT, "the header is no object, at byte 8; fetch the file again");
+        fail_with(f, SOOTH_ERROR_INPUT, "the header is not a JSON object, at byte 8; fetch the file again");
     emitter e;
     emit_begin(&e, b, "safetensors");
     build_open(b, &b->source->main, false);
     for (const json_node *n = json_first(root); n; n = n->next)
         if (!str_is(n->key, "__metadata__") && !list_tensor(&e, n))
             fail_with(f, SOOTH_ERROR_INPUT,
-                      "tensor '%.*s' has no type or shape that can be, in the header; fetch the file again",
+                      "tensor '%.*s' has no valid type or shape in the header; fetch the file again",
                       (int)(n->key.len > 100 ? 100 : n->key.len), n->key.ptr);
     build_close(b);
-    note(b, STR("the file has weights and no network: give its directory, or the config.json beside it"));
+    note(b, STR("the file has weights but no network: give its directory, or the config.json next to it"));
 }
 
 void safetensors_index_read(builder *b, const uint8_t *bytes, size_t size)
@@ -118,7 +120,7 @@ void safetensors_index_read(builder *b, const uint8_t *bytes, size_t size)
     const json_node *root = json_read((str){(const char *)bytes, size}, "the file", b->arena, f);
     const json_node *map = json_get(root, "weight_map");
     if (!json_is(map, JSON_OBJECT))
-        fail_with(f, SOOTH_ERROR_INPUT, "weight_map is no object; fetch the file again");
+        fail_with(f, SOOTH_ERROR_INPUT, "weight_map is not a JSON object; fetch the file again");
     for (const json_node *n = json_first(map); n; n = n->next) {
         str file = json_decoded(n, b->arena);
         if (path_leads_out(file))
@@ -133,6 +135,6 @@ void safetensors_index_read(builder *b, const uint8_t *bytes, size_t size)
     build_close(b);
     note(b, arena_printf(b->arena,
                          "an index of %d tensors in several files, without their shapes: give the directory, or the "
-                         "config.json beside it",
+                         "config.json next to it",
                          (int)map->count));
 }

@@ -1,10 +1,10 @@
-/* hlo.c: writes an HLO program (hlo.h) as a source: which arguments are parameters, calls, and how values of the program become tensors of the
- * graph. Operators are in hlo_ops.c and the files it names. */
+/* hlo.c: writes an HLO program (hlo.h) as a source: finds the parameters among the arguments, inlines calls, and
+ * turns values of the program into tensors of the graph. Operators are in hlo_ops.c and the files it names. */
 #include "front/hlo/hlo.h"
 
 enum { MAX_WRITTEN = 1 << 18 };
 
-/* ---- uses --------------------------------------------------------------------------------------------------------- */
+/* ---- uses -------------------------------------------------------------------------------------------------------- */
 
 static void count_uses(hlo_module *m, const hlo_region *r)
 {
@@ -23,9 +23,9 @@ static void count_uses(hlo_module *m, const hlo_region *r)
     }
 }
 
-/* ---- parameters --------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* XLA programs have parameters and data as arguments alike. What they are used for tells them apart. */
+/* XLA programs have parameters and data as arguments alike; their uses distinguish them. */
 enum { AS_WEIGHT = 1, AS_DATA = 2, AS_REPEATED = 4 };
 
 typedef struct usage {
@@ -96,7 +96,7 @@ static void look_at_uses(usage *u, const hlo_region *r)
 
 static void find_uses(usage *u)
 {
-    enum { MAX_ROUNDS = 16 }; /* each goes one call deeper */
+    enum { MAX_ROUNDS = 16 }; /* each round goes one call deeper */
     for (int round = 0; round < MAX_ROUNDS; round++) {
         u->has_changed = false;
         for (int32_t i = u->m->functions.count - 1; i >= 0; i--)
@@ -106,8 +106,8 @@ static void find_uses(usage *u)
     }
 }
 
-/* What the user calls the argument that this one is a part of: "params['Dense_0']['kernel']" and "params__Dense_0__kernel__" begin with
- * "params". */
+/* The user's argument that this one belongs to: "params" for "params['Dense_0']['kernel']" and
+ * "params__Dense_0__kernel__". */
 static str root_of(str label)
 {
     for (size_t i = 0; i < label.len; i++) {
@@ -126,8 +126,8 @@ static bool has_unknown_dim(const hlo_type *t)
     return t->rank == RANK_UNKNOWN;
 }
 
-/* Which arguments are parameters. Where labels name the user's arguments: all parts of one that has weights in it. Else, as JAX orders them:
- * parameters first, data last. */
+/* Finds the arguments that are parameters. With labels: all parts of a user's argument that contains weights.
+ * Without: JAX's order, parameters first and data last. */
 static void find_parameters(usage *u, const hlo_region *entry, bool *is_parameter)
 {
     const hlo_value first = entry->first_argument;
@@ -155,7 +155,8 @@ static void find_parameters(usage *u, const hlo_region *entry, bool *is_paramete
     }
     int32_t last = n - 1;
     uint8_t flags = u->flags[first + last];
-    if (!u->m->data_are_last && (flags & (AS_WEIGHT | AS_REPEATED)) && !(flags & AS_DATA)) { /* f(x, parameters) */
+    /* the order f(x, parameters) */
+    if (!u->m->data_are_last && (flags & (AS_WEIGHT | AS_REPEATED)) && !(flags & AS_DATA)) {
         for (int32_t i = 0; i < n; i++)
             is_parameter[i] = u->flags[first + i] & (AS_WEIGHT | AS_REPEATED) && !(u->flags[first + i] & AS_DATA);
         return;
@@ -171,7 +172,7 @@ static void find_parameters(usage *u, const hlo_region *entry, bool *is_paramete
         is_parameter[i] = true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 hlo_bound *hlo_bound_of(hlo_writer *w, hlo_value v)
 {
@@ -237,7 +238,7 @@ value_id hlo_kept(hlo_writer *w, hlo_value v)
     return r->made;
 }
 
-/* A reduction of which nobody needs the dimensions drops them. */
+/* A reduction whose dimensions nobody needs drops them. */
 static value_id write_squeezed(hlo_writer *w, hlo_value v, const hlo_bound *b)
 {
     hlo_reduced *r = b->reduced;
@@ -261,7 +262,7 @@ static value_id write_whole(hlo_writer *w, hlo_value v, const hlo_bound *b)
         return write_squeezed(w, v, b);
     if (b->kind == HLO_SPLIT) {
         int64_t split[MAX_RANK];
-        for (int i = 0; i < t->rank; i++) /* 0: as in the tensor */
+        for (int i = 0; i < t->rank; i++) /* 0: dimension unchanged */
             split[i] = i < t->rank - b->id_rank ? 0 : t->dims[i];
         return emit_reshaped(&w->e, b->id, split, t->rank, hlo_result(w, v));
     }
@@ -311,7 +312,7 @@ bool hlo_is_weight(hlo_writer *w, hlo_value v)
 
 value_id hlo_reshaped_weight(hlo_writer *w, value_id x, const int64_t *dims, int rank)
 {
-    if (!emit_constant_of(&w->e, x)) /* a weight that was repeated is computed */
+    if (!emit_constant_of(&w->e, x)) /* a repeated weight is computed */
         return hlo_reshape(w, x, dims, rank, NO_VALUE);
     char order[256] = "as";
     size_t length = 2;
@@ -377,14 +378,14 @@ bool hlo_number(hlo_writer *w, hlo_value v, int64_t *number)
     return t && dtype_is_integer(t->dtype) && tensor_ints(t, number, 1);
 }
 
-/* ---- regions ------------------------------------------------------------------------------------------------------ */
+/* ---- regions ----------------------------------------------------------------------------------------------------- */
 
 void hlo_region_ops(hlo_writer *w, const hlo_region *r)
 {
     str outer_name = w->e.name;
     if (++w->depth > MAX_NESTING)
         fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
-                  "functions call one another more than %d deep, or themselves; no real program does that",
+                  "functions call one another more than %d levels deep, or recursively; no real program does that",
                   MAX_NESTING);
     for (int32_t i = 0; i < r->ops.count; i++) {
         const hlo_op *o = r->ops.items[i];
@@ -392,7 +393,7 @@ void hlo_region_ops(hlo_writer *w, const hlo_region *r)
             continue;
         if (++w->written > MAX_WRITTEN)
             fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
-                      "calls add up to more than %d operators; no real program has so many", MAX_WRITTEN);
+                      "calls expand to more than %d operators; no real program has so many", MAX_WRITTEN);
         if (o->result_count && w->is_done[o->first_result]) {
             w->is_done[o->first_result] = false; /* the function may be called again */
             continue;
@@ -408,7 +409,7 @@ void hlo_region_ops(hlo_writer *w, const hlo_region *r)
     w->depth--;
 }
 
-/* ---- the program -------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static void add_input(hlo_writer *w, hlo_value v, value_id id)
 {
@@ -439,7 +440,7 @@ static hlo_bound argument(hlo_writer *w, const hlo_type *t, str name, bool is_pa
     return bound;
 }
 
-/* A tuple's elements are arguments of their own. */
+/* Each element of a tuple is an argument of its own. */
 static hlo_bound tuple_argument(hlo_writer *w, const hlo_type *t, str name)
 {
     hlo_bound *elements = ARENA_ARRAY(w->e.b->arena, hlo_bound, (size_t)t->element_count + 1);
@@ -463,7 +464,7 @@ static void add_arguments(hlo_writer *w, const hlo_region *entry, const bool *is
         str name = arena_str(e->b->arena, info->label.len ? info->label : info->name);
         if (!name.len)
             name = arena_printf(e->b->arena, "arg%d", i);
-        if (str_is(name, "_platform_index")) { /* which of several kinds of devices: they compute the same */
+        if (str_is(name, "_platform_index")) { /* selects the platform; all compute the same */
             hlo_bind(w, v, emit_scalar(e, DT_INT32, 0));
         } else if (info->type.elements) {
             hlo_bound tuple = tuple_argument(w, &info->type, name);
@@ -482,7 +483,7 @@ static void add_output(hlo_writer *w, const hlo_bound *b, value_id id)
         for (int32_t i = 0; i < b->element_count; i++)
             add_output(w, &b->elements[i], b->elements[i].kind == HLO_PLAIN ? b->elements[i].id : NO_VALUE);
     } else if (id != NO_VALUE) {
-        /* What comes in goes out through a copy of its own. */
+        /* An input that is also an output goes through an Identity. */
         const value *v = build_at(w->e.b, id);
         bool is_made = !v->is_input && !v->is_initializer && !v->is_output;
         build_output(w->e.b, is_made ? id : emit_1(&w->e, "Identity", id, NO_VALUE));
@@ -503,7 +504,7 @@ static const hlo_function *find_entry(hlo_module *m)
     fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT, "the program has no function to run; export the model again");
 }
 
-/* XLA drops what nobody reads: wrapped indices, checks of bounds. */
+/* Drops nodes that nobody reads, as XLA does: wrapped indices, bounds checks. */
 static void drop_unread(hlo_writer *w)
 {
     builder *b = w->e.b;
@@ -521,7 +522,7 @@ static void drop_unread(hlo_writer *w)
             stays[i] |= n->outputs[k] != NO_VALUE && is_read[n->outputs[k]];
         for (int32_t k = 0; k < n->attr_count; k++)
             has_graph |= n->attrs[k].kind == ATTR_GRAPH;
-        stays[i] |= has_graph || n->output_count == 0; /* what bodies read from outside is not looked at */
+        stays[i] |= has_graph || n->output_count == 0; /* outer values that bodies read are not examined */
         if (has_graph)
             for (int32_t k = 0; k <= i; k++)
                 for (int32_t j = 0; j < g->nodes.items[k].output_count; j++)
@@ -530,7 +531,7 @@ static void drop_unread(hlo_writer *w)
         for (int32_t k = 0; stays[i] && k < n->input_count; k++)
             if (n->inputs[k] != NO_VALUE)
                 is_read[n->inputs[k]] = true;
-        if (has_graph) { /* once is enough: all before it stay */
+        if (has_graph) { /* all nodes before it stay */
             for (int32_t k = 0; k <= i; k++)
                 stays[k] = true;
             break;

@@ -1,4 +1,4 @@
-/* hlo_control.c: calls, branches and loops. */
+/* hlo_control.c: maps calls, branches and loops. */
 #include "front/hlo/hlo.h"
 
 static str region_prefix(hlo_writer *w, str name)
@@ -6,7 +6,7 @@ static str region_prefix(hlo_writer *w, str name)
     return arena_printf(w->e.b->arena, "%.*s.%d/", STR_ARG(name), ++w->calls);
 }
 
-/* The region's operators in the graph that is open; its results into `results`. */
+/* Writes the region's operators into the open graph; its results go to `results`. */
 static void inline_region(hlo_writer *w, const hlo_region *r, str name, hlo_bound *results, int32_t count)
 {
     str outer = w->prefix;
@@ -48,9 +48,9 @@ void hlo_map_call(hlo_writer *w, const hlo_op *o)
     bind_results(w, o, results);
 }
 
-/* ---- branches ----------------------------------------------------------------------------------------------------- */
+/* ---- branches ---------------------------------------------------------------------------------------------------- */
 
-/* HLO hands each branch one operand; MLIR's branches read what is around them. */
+/* HLO passes one operand to each branch; MLIR's branches read outer values. */
 static void bind_branch_argument(hlo_writer *w, const hlo_op *o, int32_t branch)
 {
     const hlo_region *r = o->regions[branch];
@@ -60,7 +60,7 @@ static void bind_branch_argument(hlo_writer *w, const hlo_op *o, int32_t branch)
     }
 }
 
-/* A graph for a branch or a body: opened, and its number is that of no other. */
+/* Opens a graph with a new number for a branch or a body. */
 static graph *open_graph(hlo_writer *w, int32_t *outer)
 {
     graph *g = ARENA_NEW(w->e.b->arena, graph);
@@ -109,7 +109,7 @@ static graph *branch_graph(hlo_writer *w, const hlo_op *o, int32_t branch)
     return g;
 }
 
-/* Branch `first` if the index is it, else one of those behind. */
+/* Selects branch `first` if the index equals it, else one of the later branches. */
 static void choose(hlo_writer *w, const hlo_op *o, value_id index, int32_t first, const value_id *outputs,
                    int output_count)
 {
@@ -178,9 +178,9 @@ bool hlo_map_case(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* A loop's state: the values that it carries, one by one; HLO's loops carry one tuple. */
+/* A loop's carried values, one by one; HLO's loops carry one tuple. */
 typedef struct loop {
     const hlo_op *o;
     const hlo_region *condition, *body;
@@ -217,7 +217,7 @@ static bool read_loop(hlo_writer *w, const hlo_op *o, loop *l)
     return l->body->argument_count == arguments && l->condition->argument_count == arguments;
 }
 
-/* Which carried value is `v` inside a region of the loop; -1 if none. */
+/* Index of the carried value that `v` is inside a region of the loop; -1 if none. */
 static int32_t carried(hlo_writer *w, const loop *l, const hlo_region *r, hlo_value v)
 {
     const hlo_op *maker = hlo_at(w->m, v)->maker;
@@ -256,7 +256,7 @@ static bool initial_number(hlo_writer *w, const loop *l, int32_t i, int64_t *num
     return t && t->rank == 0 && dtype_is_integer(t->dtype) && tensor_ints(t, number, 1);
 }
 
-/* i < limit; i += step: how often. -1 if it cannot be told. */
+/* Trip count of i < limit; i += step. -1 if unknown. */
 static int64_t rounds_of(hlo_writer *w, const loop *l)
 {
     const hlo_op *end = hlo_terminator(l->condition);
@@ -285,7 +285,7 @@ static int64_t rounds_of(hlo_writer *w, const loop *l)
     return limit <= start ? 0 : (limit - start + step - 1) / step;
 }
 
-/* Does the body hand value i back as it got it? Weights are carried so: they stay constants. */
+/* Does the body return value i unchanged? Weights are carried this way and stay constants. */
 static bool is_unchanged(hlo_writer *w, const loop *l, int32_t i)
 {
     hlo_value next = next_of(w, l, i);

@@ -1,10 +1,11 @@
-/* hlo_index.c: gathers, scatters and slices whose places are computed. */
+/* hlo_index.c: maps gathers, scatters and slices with computed positions. */
 #include "front/hlo/hlo.h"
 
 typedef struct gathering {
     int64_t offset[HLO_FEW], collapsed[HLO_FEW], indexed[HLO_FEW];
     int offset_count, collapsed_count, indexed_count;
-    int64_t vector; /* dimension of the indices that holds one place; their rank: each is a single number */
+    /* dimension of the indices that holds one position; equal to their rank if each is a single number */
+    int64_t vector;
 } gathering;
 
 static bool has(const int64_t *list, int count, int64_t x)
@@ -30,7 +31,7 @@ static bool read_gathering(hlo_writer *w, const hlo_op *o, gathering *g)
            hlo_ints(o, "operand_batching_dims", "", batching, HLO_FEW) <= 0;
 }
 
-/* The indices without the dimension that holds one place, of which there is one number. */
+/* The indices without their position dimension, which has size 1. */
 static value_id single_indices(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     value_id v = hlo_in(w, o->operands[1]);
@@ -39,7 +40,7 @@ static value_id single_indices(hlo_writer *w, const hlo_op *o, const gathering *
     return emit_squeeze(&w->e, v, &g->vector, 1, NO_VALUE);
 }
 
-/* The choice that makes v, also where a function of its own is called for it; its operands in terms of where v is. */
+/* Finds the select that makes v, also through a function call; operands are resolved to v's scope. */
 static bool find_select(hlo_writer *w, hlo_value v, hlo_value operands[3])
 {
     const hlo_op *maker = hlo_at(w->m, v)->maker, *select = maker;
@@ -60,7 +61,7 @@ static bool find_select(hlo_writer *w, hlo_value v, hlo_value operands[3])
     return true;
 }
 
-/* Indices that were wrapped around for negative ones, i < 0 ? i + n : i: those of the user. */
+/* Undoes index wrapping, i < 0 ? i + n : i. Returns the user's indices. */
 static hlo_value unwrapped(hlo_writer *w, hlo_value v)
 {
     hlo_value parts[3];
@@ -75,7 +76,7 @@ static hlo_value unwrapped(hlo_writer *w, hlo_value v)
     return v;
 }
 
-/* Whole slices along one axis: Gather. The result has the dimensions of the indices where `offset_dims` leaves room. */
+/* Whole slices along one axis: Gather. The index dimensions of the result are those that `offset_dims` leaves free. */
 static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     const hlo_type *x = hlo_type_of(w, o->operands[0]), *indices = hlo_type_of(w, o->operands[1]);
@@ -98,17 +99,17 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
         return false;
     if (g->vector < indices->rank && indices->dims[g->vector] != 1)
         return false;
-    /* Gather: dimensions before the axis, those of the indices, those behind it. */
+    /* Gather's order: dimensions before the axis, index dimensions, dimensions after it. */
     int64_t *perm = ARENA_ARRAY(w->e.b->arena, int64_t, HLO_FEW);
     bool is_same = true;
     int batch = 0, offset = 0;
     for (int i = 0; i < result->rank; i++) {
         if (has(g->offset, g->offset_count, i)) {
-            int at = offset++; /* of the operand's kept dimensions */
+            int at = offset++; /* index among the operand's kept dimensions */
             int dim = is_collapsed && at >= axis ? at + 1 : at;
             perm[i] = dim < axis ? dim : dim > axis ? dim - 1 + index_rank : -1;
             if (!is_collapsed)
-                perm[i] = dim <= axis ? dim : dim + index_rank; /* the axis itself stays, as 1, before the indices */
+                perm[i] = dim <= axis ? dim : dim + index_rank; /* the axis itself stays as 1, before the indices */
         } else {
             perm[i] = axis + batch++ + !is_collapsed;
         }
@@ -117,7 +118,7 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
     hlo_value inner = o->operands[1];
     const hlo_op *view = hlo_at(w->m, inner)->maker;
     value_id ids = NO_VALUE;
-    /* (…) → (…, 1): the numbers themselves, before they were wrapped. */
+    /* Looks through a reshape (…) → (…, 1) to the indices before wrapping. */
     if (view && (str_is(view->name, "broadcast_in_dim") || str_is(view->name, "reshape")) &&
         g->vector == indices->rank - 1 && hlo_type_of(w, view->operands[0])->rank == indices->rank - 1 &&
         hlo_bound_of(w, view->operands[0])->kind != HLO_UNBOUND) {
@@ -141,7 +142,7 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
     return true;
 }
 
-/* Single elements, or slices of the last dimensions, at places in the first ones: GatherND. */
+/* Single elements, or slices of the last dimensions, at positions in the first ones: GatherND. */
 static bool gather_places(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     const hlo_type *x = hlo_type_of(w, o->operands[0]), *indices = hlo_type_of(w, o->operands[1]);
@@ -168,7 +169,7 @@ bool hlo_map_gather(hlo_writer *w, const hlo_op *o)
     return read_gathering(w, o, &g) && (gather_axis(w, o, &g) || gather_places(w, o, &g));
 }
 
-/* Whatever the form: the result is a copy of the first operand with some places written. */
+/* The result is a copy of the first operand with some elements overwritten. */
 bool hlo_map_scatter(hlo_writer *w, const hlo_op *o)
 {
     if (o->operand_count != 3 || o->result_count != 1)
@@ -186,7 +187,7 @@ bool hlo_map_scatter(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* x, one start for each axis. Rows from a computed start on: those of the numbers start … start + size - 1. */
+/* Inputs: x, one start per axis. Rows from a computed start: start … start + size - 1. */
 bool hlo_map_dynamic_slice(hlo_writer *w, const hlo_op *o)
 {
     enum { MAX_ROWS = 4096 };
@@ -246,7 +247,7 @@ bool hlo_map_dynamic_slice(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* x, the part that is written, one start for each axis. */
+/* Inputs: x, the part to write, one start per axis. */
 bool hlo_map_dynamic_update_slice(hlo_writer *w, const hlo_op *o)
 {
     emitter *e = &w->e;

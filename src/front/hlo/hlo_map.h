@@ -1,4 +1,4 @@
-/* hlo_map.h: mappings of HLO's operators that are rows of the table in hlo_ops.c and stand in files of their own. */
+/* hlo_map.h: mappings in the table of hlo_ops.c that are implemented in other files. */
 #ifndef SOOTH_FRONT_HLO_HLO_MAP_H
 #define SOOTH_FRONT_HLO_HLO_MAP_H
 
@@ -26,7 +26,7 @@ hlo_mapper hlo_map_compare;
 hlo_mapper hlo_map_select;
 hlo_mapper hlo_map_clamp;
 hlo_mapper hlo_map_convert;
-/* Writes a pointwise operator; its attributes are the caller's. */
+/* Writes a pointwise operator; the caller adds attributes. */
 node *hlo_write_pointwise(hlo_writer *w, const hlo_op *o, const char *op);
 
 /* hlo_shapes.c */

@@ -1,4 +1,4 @@
-/* hlo_module.c: what the readers of HLO and StableHLO share: values, functions, types, constants, dimension numbers. */
+/* hlo_module.c: shared by the readers of HLO and StableHLO: values, functions, types, constants, dimension numbers. */
 #include "front/hlo/hlo.h"
 
 #include "base/decimal.h"
@@ -39,7 +39,7 @@ hlo_value_info *hlo_at(const hlo_module *m, hlo_value v)
     return &m->values.items[v];
 }
 
-/* ---- instructions of HLO ------------------------------------------------------------------------------------------ */
+/* ---- instructions of HLO ----------------------------------------------------------------------------------------- */
 
 str hlo_opcode(hlo_module *m, str name)
 {
@@ -49,7 +49,7 @@ str hlo_opcode(hlo_module *m, str name)
     return str_is((str){copy, name.len}, "topk") ? STR("top_k") : (str){copy, name.len};
 }
 
-/* Operators with several results have a tuple in HLO. */
+/* In HLO, operators with several results return a tuple. */
 static bool has_several(str name)
 {
     return str_is(name, "reduce") || str_is(name, "sort") || str_is(name, "top_k");
@@ -162,9 +162,9 @@ dtype hlo_dtype(str name)
     return DT_UNKNOWN;
 }
 
-/* ---- constants ---------------------------------------------------------------------------------------------------- */
+/* ---- constants --------------------------------------------------------------------------------------------------- */
 
-/* -1 if they cannot be counted. */
+/* Number of elements; -1 on overflow. */
 static int64_t elements_of(const hlo_type *t)
 {
     int64_t count = t->rank < 0 ? -1 : 1;
@@ -181,7 +181,7 @@ static tensor *new_constant(hlo_module *m, const hlo_type *type, int64_t count)
     *t = (tensor){.dtype = type->dtype, .rank = type->rank, .dims = type->dims, .encoding = TENSOR_ELSEWHERE};
     if (__builtin_mul_overflow(count, bits, &bits))
         fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT,
-                  "a constant has more elements than can be counted; export the model again");
+                  "a constant has too many elements (2^63 or more); export the model again");
     t->stored_bytes = bits / 8 + (bits % 8 > 0);
     return t;
 }
@@ -201,7 +201,7 @@ static uint16_t narrow(dtype type, double x)
         return (uint16_t)(bits >> 16);
     uint32_t sign = bits >> 16 & 0x8000u, exponent = bits >> 23 & 255, fraction = bits >> 13 & 1023;
     if (exponent <= 112)
-        return (uint16_t)sign; /* too small for binary16: nobody computes with it */
+        return (uint16_t)sign; /* underflows in binary16; no rule reads it */
     return exponent >= 143 ? (uint16_t)(sign | 0x7c00u) : (uint16_t)(sign | (exponent - 112) << 10 | fraction);
 }
 
@@ -231,7 +231,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Up to 16 digits behind "0x". */
+/* Reads up to 16 digits after "0x". */
 static size_t read_hex(str s, uint64_t *bits)
 {
     size_t n = 2;
@@ -246,7 +246,7 @@ static bool begins(str s, const char *prefix)
     return str_starts(s, prefix);
 }
 
-/* The number that s begins with, into to; returns its length, or 0 if there is none. */
+/* Parses the number at the start of s into `to`; returns its length, or 0. */
 static size_t read_element(str s, dtype type, uint8_t *to)
 {
     decimal d = {0};
@@ -299,7 +299,7 @@ const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
     bool is_complex = type->dtype == DT_COMPLEX64 || type->dtype == DT_COMPLEX128;
     if (bytes == 0 || count == 0 || is_complex || !text.len)
         return t;
-    if (text.ptr[0] != '"' && is_number_start(text.ptr[0])) { /* one for all */
+    if (text.ptr[0] != '"' && is_number_start(text.ptr[0])) { /* one number for all elements */
         uint8_t *one = ARENA_ARRAY(m->b->arena, uint8_t, (size_t)bytes);
         if (read_element(text, type->dtype, one))
             fill(t, one, (size_t)bytes);
@@ -311,7 +311,7 @@ const tensor *hlo_constant(hlo_module *m, const hlo_type *type, str text)
         return t;
     uint8_t *data = ARENA_ARRAY(m->b->arena, uint8_t, (size_t)(count * bytes));
     int64_t have = 0;
-    if (text.ptr[0] == '"') { /* "0x…": bytes one after the other */
+    if (text.ptr[0] == '"') { /* "0x…": raw bytes */
         for (size_t i = 3; i + 1 < text.len && have < count * bytes; i += 2) {
             int high = hex_digit(text.ptr[i]), low = hex_digit(text.ptr[i + 1]);
             if (high < 0 || low < 0)
@@ -352,9 +352,9 @@ const tensor *hlo_raw_constant(hlo_module *m, const hlo_type *type, const uint8_
     return t;
 }
 
-/* ---- convolutions ------------------------------------------------------------------------------------------------- */
+/* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
-/* One of the three: letters and numbers of spatial dimensions, up to the end of the list. */
+/* Reads one of the three lists: letters and numbers of spatial dimensions. */
 static bool one_list(str *rest, bool is_bracketed, const char *letters, int64_t places[2], int64_t *spatial, int *rank)
 {
     bool has[2] = {false, false}, seen[HLO_FEW] = {false};
@@ -415,7 +415,7 @@ bool hlo_conv_dimensions(arena *a, str text, hlo_attr to[HLO_CONV_ATTRS])
     return true;
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 const hlo_attr *hlo_attr_of(const hlo_op *o, const char *name, const char *other)
 {

@@ -1,6 +1,6 @@
-/* hlo_ops.c: operators of StableHLO, CHLO and HLO as canonical ones: one row for each. Products are in hlo_dot.c, windows and reductions in
- * hlo_window.c, gathers and scatters in hlo_index.c, loops and branches in hlo_control.c. What has no row keeps its name under the domain
- * "stablehlo" and the types that the file gives it. */
+/* hlo_ops.c: maps operators of StableHLO, CHLO and HLO to canonical ones, one row each. Products are in hlo_dot.c,
+ * windows and reductions in hlo_window.c, gathers and scatters in hlo_index.c, control flow in hlo_control.c.
+ * Operators without a row keep their name under the domain "stablehlo" and the file's types. */
 #include "front/hlo/hlo_map.h"
 
 static value_id in_at(hlo_writer *w, const hlo_op *o, int32_t i)
@@ -21,7 +21,7 @@ void hlo_foreign(hlo_writer *w, const hlo_op *o)
     for (int32_t i = 0; i < o->result_count; i++) {
         hlo_value v = o->first_result + i;
         const hlo_type *t = hlo_type_of(w, v);
-        if (t->elements) { /* HLO's operators with several results */
+        if (t->elements) { /* HLO operators with several results */
             hlo_bound *elements = ARENA_ARRAY(b->arena, hlo_bound, (size_t)t->element_count + 1);
             for (int32_t k = 0; k < t->element_count; k++) {
                 value_id id = emit_temp(&w->e);
@@ -48,7 +48,7 @@ void hlo_foreign(hlo_writer *w, const hlo_op *o)
         emit_foreign(&w->e, STR("stablehlo"), arena_str(b->arena, type), inputs, count, outputs, output_count);
 }
 
-/* ---- the same tensor ---------------------------------------------------------------------------------------------- */
+/* ---- the same tensor --------------------------------------------------------------------------------------------- */
 
 void hlo_map_same(hlo_writer *w, const hlo_op *o, const char *unused)
 {
@@ -74,7 +74,7 @@ static void map_tuple(hlo_writer *w, const hlo_op *o, const char *unused)
         elements[i] = *hlo_bound_of(w, o->operands[i]);
         bool is_view = elements[i].kind == HLO_PERMUTED || elements[i].kind == HLO_BROADCAST ||
                        elements[i].kind == HLO_SQUEEZED || elements[i].kind == HLO_SPLIT;
-        if (is_view) /* whoever takes the element wants the tensor itself */
+        if (is_view) /* readers of the element need the tensor itself */
             elements[i] =
                 (hlo_bound){.kind = HLO_PLAIN, .id = hlo_in(w, o->operands[i]), .shape = NO_VALUE, .whole = NO_VALUE};
     }
@@ -111,7 +111,7 @@ static void map_constant(hlo_writer *w, const hlo_op *o, const char *unused)
     bool is_one = true;
     for (int i = 0; i < t->rank; i++)
         is_one &= t->dims[i] == 1;
-    if (is_same && !is_one) { /* one number for all */
+    if (is_same && !is_one) { /* one number for all elements */
         tensor *single = ARENA_NEW(b->arena, tensor);
         *single = *t;
         single->rank = 0;
@@ -127,14 +127,14 @@ static void map_constant(hlo_writer *w, const hlo_op *o, const char *unused)
     }
     value_id id = hlo_result(w, o->first_result);
     build_constant(b, id, t);
-    /* Numbers of the program are no parameters; tables of them are. */
+    /* Single numbers in the program are not parameters; arrays are. */
     bool is_weight = dtype_is_float(type->dtype) && type->rank > 0 && !is_one;
     build_at(b, id)->is_constant_node = !is_weight;
     hlo_bind(w, o->first_result, id);
     hlo_bound_of(w, o->first_result)->is_weight = is_weight && t->encoding != TENSOR_RAW;
 }
 
-/* Variables of other dialects: weights that are elsewhere. */
+/* Variables of other dialects: weights stored elsewhere. */
 static void map_global(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     int64_t dims[MAX_RANK];
@@ -150,7 +150,7 @@ static void map_global(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_bound_of(w, o->first_result)->is_weight = true;
 }
 
-/* ---- moving ------------------------------------------------------------------------------------------------------- */
+/* ---- moving ------------------------------------------------------------------------------------------------------ */
 
 static void map_concatenate(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
@@ -192,7 +192,7 @@ static void map_slice(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_bind(w, o->first_result, emit_op(e, canonical, inputs, 5, hlo_result(w, o->first_result))->outputs[0]);
 }
 
-/* x, starts, limits, strides as values */
+/* Inputs: x, starts, limits, strides as values. */
 static void map_real_dynamic_slice(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     emitter *e = &w->e;
@@ -212,7 +212,7 @@ static void map_real_dynamic_slice(hlo_writer *w, const hlo_op *o, const char *c
     hlo_bind(w, o->first_result, emit_op(e, canonical, inputs, 5, hlo_result(w, o->first_result))->outputs[0]);
 }
 
-/* Negative pads cut. Gaps between the elements are no operator of ONNX's. */
+/* Negative pads crop. ONNX has no operator for interior padding. */
 static void map_pad(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     int64_t low[MAX_RANK], high[MAX_RANK], interior[MAX_RANK], pads[2 * MAX_RANK];
@@ -234,7 +234,7 @@ static void map_pad(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_bind(w, o->first_result, emit_op(&w->e, canonical, inputs, 3, hlo_result(w, o->first_result))->outputs[0]);
 }
 
-/* x, value, low, high, interior as values */
+/* Inputs: x, value, low, high, interior as values. */
 static void map_dynamic_pad(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     if (o->operand_count != 5) {
@@ -262,9 +262,9 @@ static void map_reverse(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_bind(w, o->first_result, y);
 }
 
-/* ---- others ------------------------------------------------------------------------------------------------------- */
+/* ---- others ------------------------------------------------------------------------------------------------------ */
 
-/* The first operand is sorted, the others follow it. */
+/* Sorts the first operand; the others are reordered alike. */
 static void map_sort(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     emitter *e = &w->e;
@@ -320,7 +320,7 @@ static void map_random(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_bind(w, o->first_result, n->outputs[0]);
 }
 
-/* x, scale, offset, mean, variance */
+/* Inputs: x, scale, offset, mean, variance. */
 static void map_batch_norm(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     value_id inputs[5];
@@ -416,7 +416,7 @@ static void map_custom_call(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_foreign(w, &with_target);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 #define OR_FOREIGN(name, function)                                                                                     \
     static void name(hlo_writer *w, const hlo_op *o, const char *unused)                                               \
@@ -442,7 +442,7 @@ static void map_call(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_map_call(w, o);
 }
 
-/* Operands: the least that the mapping looks at. */
+/* Minimum number of operands that the mapping reads. */
 static const struct {
     const char *name;
     hlo_mapper *map;
@@ -575,7 +575,7 @@ static const struct {
     {"zeta", hlo_map_special, NULL, 2},
 };
 
-/* Operators that hand back nothing but a tensor must say its type; of what has none nothing can be told. */
+/* Are the results tensors with types? Without a type nothing can be inferred. */
 static bool has_tensors(hlo_writer *w, const hlo_op *o)
 {
     for (int32_t i = 0; i < o->operand_count; i++)

@@ -1,7 +1,7 @@
-/* hlo_pointwise.c: pointwise operators of HLO. What all operands are seen through (hlo.h), the result is seen through as well. */
+/* hlo_pointwise.c: maps pointwise operators of HLO. A view that all operands share (hlo.h) is kept for the result. */
 #include "front/hlo/hlo_map.h"
 
-/* Are all operands squeezed alike, but for single numbers? Then the operator works on what they are seen through. */
+/* Are all operands squeezed alike, except single numbers? Then the operator works on the underlying tensors. */
 static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
 {
     as->kind = HLO_UNBOUND;
@@ -20,7 +20,7 @@ static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
     return as->kind == HLO_SQUEEZED;
 }
 
-/* Operand for a pointwise operator whose target is known. */
+/* An operand, given the operator's target. */
 static value_id operand_for(hlo_writer *w, const hlo_op *o, int32_t i)
 {
     hlo_bound as;
@@ -29,7 +29,7 @@ static value_id operand_for(hlo_writer *w, const hlo_op *o, int32_t i)
                : hlo_operand(w, o->operands[i]);
 }
 
-/* The result of a pointwise operator on broadcasts alone is a broadcast itself. */
+/* A pointwise operator on broadcasts of one form gives a broadcast of that form. */
 static hlo_bound joined(hlo_writer *w, const hlo_op *o)
 {
     hlo_bound squeezed;
@@ -52,7 +52,7 @@ static hlo_bound joined(hlo_writer *w, const hlo_op *o)
     return j;
 }
 
-/* Where the result of a pointwise operator goes; what is bound to the result at the end. */
+/* Output of a pointwise operator, and the view that the result gets. */
 typedef struct target {
     value_id id;
     hlo_bound as;
@@ -101,7 +101,7 @@ void hlo_map_abs(hlo_writer *w, const hlo_op *o, const char *canonical)
     if (hlo_type_of(w, o->operands[0])->dtype == hlo_type_of(w, o->first_result)->dtype)
         hlo_write_pointwise(w, o, canonical);
     else
-        hlo_foreign(w, o); /* of complex numbers */
+        hlo_foreign(w, o); /* complex numbers */
 }
 
 void hlo_map_add(hlo_writer *w, const hlo_op *o, const char *canonical)
@@ -126,7 +126,7 @@ void hlo_map_logical(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_write_pointwise(w, o, is_bool(w, o) ? canonical + strlen("Bitwise") : canonical);
 }
 
-/* The smaller or larger of x and a number that is known: an activation. */
+/* The minimum or maximum of x and a known number: an activation. */
 static bool map_bound(hlo_writer *w, const hlo_op *o)
 {
     double x;
@@ -137,7 +137,7 @@ static bool map_bound(hlo_writer *w, const hlo_op *o)
         if (!hlo_scalar(w, o->operands[i], &x))
             continue;
         hlo_value other = o->operands[1 - i];
-        if (is_max && x == -__builtin_inf()) { /* max(x, -inf): what JAX writes around every maximum */
+        if (is_max && x == -__builtin_inf()) { /* max(x, -inf), which JAX writes around every maximum */
             hlo_bound same = *hlo_bound_of(w, other);
             hlo_bind_as(w, o->first_result, same);
             return true;
@@ -257,7 +257,7 @@ void hlo_map_special(hlo_writer *w, const hlo_op *o, const char *unused)
     finish(w, o, t);
 }
 
-/* 1 - erf(x); of a negated x, which is how GELU is written, 1 + erf(-x). */
+/* 1 - erf(x); for a negated x, as in GELU, 1 + erf(-x). */
 void hlo_map_erfc(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     (void)unused;
@@ -286,7 +286,7 @@ static str direction_of(const hlo_op *o)
     return direction ? direction->text : STR("");
 }
 
-/* A truth value that was made a number, compared with 0. */
+/* A boolean that was converted to a number, compared with 0. */
 static bool is_truth(hlo_writer *w, const hlo_op *o)
 {
     double zero;
@@ -321,7 +321,7 @@ void hlo_map_compare(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_foreign(w, o);
 }
 
-/* What a gather puts in the place of elements that are not there is NaN: lookups of other frameworks do not look. */
+/* JAX gathers replace out-of-range elements by NaN; other frameworks do not check. */
 static bool is_filled_gather(hlo_writer *w, const hlo_op *o)
 {
     double x;
@@ -342,7 +342,8 @@ static bool is_less_than(hlo_writer *w, const hlo_op *compare, double limit)
     return compare && str_is(direction_of(compare), "LT") && hlo_scalar(w, compare->operands[1], &x) && x == limit;
 }
 
-/* XLA writes erfc out as |x| < 1 ? 1 - p(x) : (x < 0 ? 2 - q(x) : q(x)) with polynomials p and q. Returns x, or HLO_NO_VALUE. */
+/* XLA expands erfc to |x| < 1 ? 1 - p(x) : (x < 0 ? 2 - q(x) : q(x)) with polynomials p and q. Returns x, or
+ * HLO_NO_VALUE. */
 static hlo_value complementary_error(hlo_writer *w, const hlo_op *o)
 {
     const hlo_op *small = maker_named(w, o->operands[0], "compare", 2);
@@ -381,7 +382,7 @@ void hlo_map_select(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_write_pointwise(w, o, canonical);
 }
 
-/* min, x, max; both bounds known and single numbers: Clip */
+/* Inputs: min, x, max. If both bounds are known single numbers: Clip. */
 void hlo_map_clamp(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     double low, high;

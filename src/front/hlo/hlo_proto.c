@@ -1,16 +1,16 @@
-/* hlo_proto.c: HLO as protobuf: HloModuleProto, as JAX's `as_serialized_hlo_module_proto()` writes it, and HloProto around it, as XLA dumps it.
- * Numbers of fields (XLA's hlo.proto and xla_data.proto; what is not listed is passed over):
+/* hlo_proto.c: reads HLO as protobuf: HloModuleProto, written by JAX's `as_serialized_hlo_module_proto()`, and HloProto
+ * around it, dumped by XLA. Field numbers (XLA's hlo.proto and xla_data.proto; others are skipped):
  *
  *   HloProto      1 module
  *   module        1 name, 3 computations, 6 id of the entry
  *   computation   1 name, 2 instructions (operands before their users), 5 id, 6 id of the root
- *   instruction   1 name, 2 opcode, 3 shape, 7 metadata (2 op_name), 8 literal, 9 number of a parameter, 13 of a tuple's element, 14 dimensions,
- *                 17 ranges of a slice, 35 id, 36 ids of operands,
- *                 38 ids of called computations, 43 configuration of the backend; attributes: LISTS, TEXTS and PARTS below
+ *   instruction   1 name, 2 opcode, 3 shape, 7 metadata (2 op_name), 8 literal, 9 parameter number, 13 tuple index,
+ *                 14 dimensions, 17 slice ranges, 35 id, 36 operand ids, 38 ids of called computations, 43 backend
+ *                 configuration; attributes: LISTS, TEXTS and PARTS below
  *   shape         2 element type, 3 dimensions, 4 shapes of a tuple, 6 is a dimension dynamic
  *   literal       2 to 17: elements, one field for each type
  *
- * The attributes get the names that HLO text has for them. */
+ * Attributes get their names in HLO text. */
 #include "front/common/wire.h"
 #include "front/front.h"
 #include "front/hlo/hlo.h"
@@ -29,7 +29,7 @@ typedef struct reader {
         int32_t count, capacity;
     } computations;
     names by_id;  /* computations */
-    names values; /* of the computation that is read, by the instruction's id */
+    names values; /* values of the current computation, by instruction id */
 } reader;
 
 typedef struct attr_list {
@@ -37,7 +37,7 @@ typedef struct attr_list {
     int32_t count, capacity;
 } attr_list;
 
-/* An id as a name: its eight bytes. */
+/* An id as a hash key: its eight bytes. */
 static str key_of(reader *r, uint64_t id)
 {
     return (str){arena_copy(r->arena, &id, 1, sizeof id), sizeof id};
@@ -56,7 +56,7 @@ static const int64_t *read_ints(reader *r, const wire *w, const wire_field *f, i
     return to;
 }
 
-/* ---- types and constants ------------------------------------------------------------------------------------------ */
+/* ---- types and constants ----------------------------------------------------------------------------------------- */
 
 static hlo_type read_shape(reader *r, wire w, int depth)
 {
@@ -75,7 +75,7 @@ static hlo_type read_shape(reader *r, wire w, int depth)
     int64_t dims[MAX_RANK], dynamic[MAX_RANK];
     size_t rank = 0, dynamic_count = 0;
     if (depth > MAX_NESTING)
-        wire_fail(&w, w.at, "types are nested too deep");
+        wire_fail(&w, w.at, "types are nested too deeply");
     while (wire_next(&w, &f)) {
         if (f.number == 2)
             type = f.varint;
@@ -104,7 +104,7 @@ static hlo_type read_shape(reader *r, wire w, int depth)
     return t;
 }
 
-/* Whole numbers of 32 and 64 bits are varints; all others are their bytes. */
+/* Integers of 32 and 64 bits are varints; other types are raw bytes. */
 static const tensor *read_literal(reader *r, wire w, const hlo_type *type)
 {
     wire_field f;
@@ -127,14 +127,14 @@ static const tensor *read_literal(reader *r, wire w, const hlo_type *type)
     return hlo_raw_constant(r->m, type, NULL, 0);
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 static void add_ints(reader *r, attr_list *to, const char *name, const int64_t *ints, int32_t count)
 {
     *(hlo_attr *)ARENA_PUSH(r->arena, to) = (hlo_attr){str_of(name), ints, count, {0}};
 }
 
-/* Attributes that are numbers of the instruction itself. */
+/* Attributes that are number fields of the instruction. */
 static const struct numbered {
     uint32_t number;
     const char *name;
@@ -143,7 +143,7 @@ static const struct numbered {
 
 static const struct numbered TEXTS[] = {{28, "custom_call_target"}, {63, "direction"}};
 
-/* Members of a message that is an attribute: each a list of its own, empty where the file has none. */
+/* Members of a message that is an attribute: each becomes a list, empty if the file has none. */
 enum { MAX_PARTS = 9 };
 static const struct message {
     uint32_t number;
@@ -176,7 +176,7 @@ static const struct message {
       {6, "scatter_indices_batching_dims"}}},
 };
 
-/* protobuf leaves out numbers that are 0; lists are told by their plural. */
+/* protobuf omits zeros; plural names mark lists. */
 static void add_parts(reader *r, attr_list *to, const struct message *kind, wire w)
 {
     static const int64_t ZERO;
@@ -193,8 +193,8 @@ static void add_parts(reader *r, attr_list *to, const struct message *kind, wire
                 to->items[first + i].ints = read_ints(r, &w, &f, &to->items[first + i].count);
 }
 
-/* Messages that are there once for each dimension, each with one number of every list. `step` and `offset` place a number in its list: the
- * paddings of a window lie beside one another. */
+/* Messages that occur once per dimension, each with one number of every list. `step` and `offset` give the number's
+ * place in its list: a window's paddings are interleaved. */
 typedef struct column {
     uint32_t number;
     const char *name;
@@ -241,7 +241,7 @@ static void add_calls(reader *r, hlo_op *o, const wire *w, const wire_field *f)
     int32_t count;
     const int64_t *ids = read_ints(r, w, f, &count);
     const hlo_region **regions = ARENA_ARRAY(r->arena, const hlo_region *, (size_t)count);
-    bool is_loop = str_is(o->name, "while") && count == 2; /* the body comes first; in the text, the condition */
+    bool is_loop = str_is(o->name, "while") && count == 2; /* the body comes first here; in text, the condition does */
     for (int32_t i = 0; i < count; i++) {
         int32_t at = find(&r->by_id, (uint64_t)ids[i]);
         if (at < 0)
@@ -290,7 +290,7 @@ static void read_attribute(reader *r, hlo_op *o, attr_list *attrs, const wire *w
     }
 }
 
-/* ---- computations ------------------------------------------------------------------------------------------------- */
+/* ---- computations ------------------------------------------------------------------------------------------------ */
 
 static void read_instruction(reader *r, hlo_function *f, wire w)
 {
@@ -333,7 +333,7 @@ static void read_instruction(reader *r, hlo_function *f, wire w)
         case 36:
             operands = part;
             break;
-        default: /* the opcode stands before all attributes */
+        default: /* the opcode precedes all attributes */
             read_attribute(r, o, &attrs, &w, &part);
             break;
         }
@@ -341,7 +341,7 @@ static void read_instruction(reader *r, hlo_function *f, wire w)
         o->label = part.number == 2 ? wire_str(&part) : o->label;
     if (str_is(o->name, "parameter")) {
         if (parameter >= (uint64_t)f->body.argument_count)
-            wire_fail(&w, w.at, "a parameter has a number that no parameter has");
+            wire_fail(&w, w.at, "a parameter has a number that is out of range");
         hlo_value v = f->body.first_argument + (hlo_value)parameter;
         *hlo_at(r->m, v) = (hlo_value_info){.type = type, .name = name, .label = o->label.len ? o->label : name};
         names_put(&r->values, key_of(r, id), v);
@@ -367,7 +367,7 @@ static void read_instruction(reader *r, hlo_function *f, wire w)
     names_put(&r->values, key_of(r, id), hlo_add_op(r->m, f, o, type, name));
 }
 
-/* Its name, its number, and how many parameters it has: other computations may call it before it is read. */
+/* Registers a computation's name, id and number of parameters, because others may call it before it is read. */
 static void declare(reader *r, wire w)
 {
     wire_field f, part;
@@ -410,9 +410,9 @@ static void read_computation(reader *r, const computation *c)
     hlo_add_return(r->m, c->function, root);
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Texts (name and name of the entry), then a computation: a name and an instruction with a name and an opcode. */
+/* Strings (name and entry name), then a computation: a name and an instruction with a name and an opcode. */
 static bool is_module(str s)
 {
     const uint8_t *p = (const uint8_t *)s.ptr, *end = p + s.len;
@@ -435,7 +435,7 @@ static bool is_module(str s)
     return part.len > 0;
 }
 
-/* The module inside an HloProto. */
+/* Finds the module inside an HloProto. */
 static bool is_wrapped(const uint8_t *bytes, size_t size, str *module)
 {
     const uint8_t *p = bytes;

@@ -1,7 +1,7 @@
-/* hlo_shapes.c: operators of HLO that give a tensor another shape: reshapes, permutations, broadcasts, numbers along an axis. */
+/* hlo_shapes.c: maps HLO operators that change a tensor's shape: reshapes, permutations, broadcasts, iota. */
 #include "front/hlo/hlo_map.h"
 
-/* Does a reshape do nothing but take away dimensions of 1? HLO has them come back in the broadcast behind it. */
+/* Does the reshape only remove dimensions of 1? In HLO a later broadcast brings them back. */
 static bool drops_ones(hlo_writer *w, hlo_value x, const hlo_type *to, hlo_bound *as)
 {
     const hlo_type *from = hlo_type_of(w, x);
@@ -24,7 +24,7 @@ value_id hlo_reshape(hlo_writer *w, value_id x, const int64_t *dims, int rank, v
 {
     node *n = emit_op(&w->e, "Reshape", (const value_id[]){x, emit_list(&w->e, dims, rank)}, 2, output);
     for (int i = 0; i < rank; i++)
-        if (dims[i] == 0) { /* nothing, and not the size that stands there */
+        if (dims[i] == 0) { /* size 0, not ONNX's "keep this dimension" */
             emit_int(n, "allowzero", 1);
             break;
         }
@@ -106,7 +106,7 @@ void hlo_map_transpose(hlo_writer *w, const hlo_op *o, const char *unused)
         hlo_bound_of(w, o->first_result)->is_weight = true;
         return;
     }
-    if (b.kind == HLO_PERMUTED) { /* the second on top of the first */
+    if (b.kind == HLO_PERMUTED) { /* composes both permutations */
         is_identity = true;
         for (int i = 0; i < rank; i++) {
             perm[i] = b.perm[perm[i]];
@@ -123,7 +123,7 @@ void hlo_map_transpose(hlo_writer *w, const hlo_op *o, const char *unused)
                 (hlo_bound){.kind = HLO_PERMUTED, .id = b.id, .perm = perm, .shape = NO_VALUE, .whole = NO_VALUE});
 }
 
-/* Are the dimensions that a broadcast adds those that were squeezed away? */
+/* Does the broadcast restore exactly the squeezed dimensions? */
 static bool brings_back(const hlo_bound *b, const int64_t *dims, int count)
 {
     uint64_t kept = 0;
@@ -186,7 +186,7 @@ void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
         if (to->dims[i] == 1)
             repeated &= ~(UINT64_C(1) << i);
     made.repeated = repeated;
-    int first = from->rank - b.id_rank; /* of the operand's dimensions that id has */
+    int first = from->rank - b.id_rank; /* first of the operand's dimensions that id has */
     int64_t added[MAX_RANK], place = 0;
     int added_count = 0;
     if (b.id_rank > 0) {

@@ -1,14 +1,16 @@
-/* hlo_text.c: HLO as text, as XLA dumps it and `compiler_ir("hlo").as_hlo_text()` writes it, before or after optimization.
+/* hlo_text.c: reads HLO text, as XLA dumps it and `compiler_ir("hlo").as_hlo_text()` writes it, before or after
+ * optimization.
  *
  *   HloModule name, attributes
- *   [FileNames, FunctionNames, FileLocations, StackFrames: tables up to an empty line, passed over]
+ *   [FileNames, FunctionNames, FileLocations, StackFrames: tables up to an empty line, skipped]
  *   [ENTRY] name [(parameters) -> type] {
  *     [ROOT] name = type opcode(operands), attribute=value, …
  *   }
- *   type      f32[2,3]{1,0}, f32[], (type, type), token[]; what stands in braces is the layout
+ *   type      f32[2,3]{1,0}, f32[], (type, type), token[]; the layout is in braces
  *   operand   name, or type name; names may begin with '%'
  *   constant({ { 1, 2 }, { 3, 4 } }), parameter(0)
- *   window={size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f, padding=0_1x0_0_1
+ *   window={size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=2x2 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f,
+ *   padding=0_1x0_0_1
  *   to_apply=, calls=, condition=, body=, branch_computations={…}: other computations of the file */
 #include "base/decimal.h"
 #include "front/front.h"
@@ -17,14 +19,14 @@
 typedef struct pending_call {
     hlo_op *op;
     str name;
-    int32_t place; /* among the operator's regions */
+    int32_t place; /* index among the operator's regions */
 } pending_call;
 
 typedef struct reader {
     hlo_module *m;
     arena *arena;
     const char *start, *at, *end;
-    names values; /* of the computation that is read */
+    names values; /* values of the current computation */
     struct {
         pending_call *items;
         int32_t count, capacity;
@@ -72,7 +74,7 @@ static bool accept(reader *r, char c)
 static void expect(reader *r, char c)
 {
     if (!accept(r, c))
-        bad(r, "the text is cut off, or no HLO");
+        bad(r, "the text is cut off, or is not HLO");
 }
 
 static bool is_name(char c)
@@ -115,12 +117,12 @@ static void skip_brackets(reader *r)
     } while (open > 0);
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 static hlo_type read_type(reader *r, int depth)
 {
     if (depth > MAX_NESTING)
-        bad(r, "types are nested too deep");
+        bad(r, "types are nested too deeply");
     if (accept(r, '(')) {
         struct {
             hlo_type *items;
@@ -146,7 +148,7 @@ static hlo_type read_type(reader *r, int depth)
     while (peek(r) != ']') {
         num dim = 0;
         bool is_open = false;
-        for (char c; (c = peek(r)) == '?' || c == '<' || c == '=';) { /* up to so many */
+        for (char c; (c = peek(r)) == '?' || c == '<' || c == '=';) { /* bounds of a dynamic dimension */
             is_open = true;
             r->at++;
         }
@@ -171,7 +173,7 @@ static hlo_type read_type(reader *r, int depth)
     return t;
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 typedef struct attr_list {
     hlo_attr *items;
@@ -190,7 +192,7 @@ static void add_attr(reader *r, attr_list *to, str name, const int_list *ints, s
     *(hlo_attr *)ARENA_PUSH(r->arena, to) = (hlo_attr){name, ints ? ints->items : NULL, ints ? ints->count : 0, text};
 }
 
-/* All whole numbers of a text; signs count where no digit is before them. */
+/* All integers in a text; a minus counts unless a digit precedes it. */
 static int_list numbers_in(reader *r, str text)
 {
     int_list list = {0};
@@ -225,7 +227,7 @@ static void read_window(reader *r, attr_list *to, str text)
     }
 }
 
-/* {[0:1], [2:8:2]}: a range of two numbers has the stride 1. */
+/* {[0:1], [2:8:2]}: a range of two numbers has stride 1. */
 static void read_slice(reader *r, attr_list *to, str text)
 {
     int_list lists[3] = {{0}, {0}, {0}};
@@ -246,7 +248,7 @@ static void read_slice(reader *r, attr_list *to, str text)
     add_attr(r, to, STR("strides"), &lists[2], (str){0});
 }
 
-/* low_high[_interior] for each dimension, with x between them */
+/* low_high[_interior] for each dimension, separated by x */
 static void read_padding(reader *r, attr_list *to, str text)
 {
     int_list lists[3] = {{0}, {0}, {0}};
@@ -346,7 +348,7 @@ static void read_attribute(reader *r, hlo_op *o, attr_list *attrs)
     } else if (str_is(name, "dim_labels")) {
         hlo_attr nine[HLO_CONV_ATTRS];
         if (!hlo_conv_dimensions(r->arena, inner, nine))
-            bad(r, "dimension numbers of a convolution do not fit together");
+            bad(r, "dimension numbers of a convolution do not match");
         for (int i = 0; i < HLO_CONV_ATTRS; i++)
             *(hlo_attr *)ARENA_PUSH(r->arena, attrs) = nine[i];
     } else if (str_is(name, "metadata")) {
@@ -363,7 +365,7 @@ static void read_attribute(reader *r, hlo_op *o, attr_list *attrs)
     }
 }
 
-/* ---- computations ------------------------------------------------------------------------------------------------- */
+/* ---- computations ------------------------------------------------------------------------------------------------ */
 
 static hlo_value use(reader *r)
 {
@@ -375,7 +377,7 @@ static hlo_value use(reader *r)
     return v;
 }
 
-/* name | type name; a type has a bracket behind its first word. */
+/* name | type name; a type has a bracket after its first word. */
 static hlo_value read_operand(reader *r)
 {
     const char *from = r->at;
@@ -392,7 +394,7 @@ static hlo_value read_operand(reader *r)
     return use(r);
 }
 
-/* One instruction; returns its value, and in *is_root whether the computation hands it back. */
+/* Reads one instruction; returns its value. *is_root: the computation returns it. */
 static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
 {
     str name = word(r);
@@ -402,7 +404,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
         name = word(r);
     }
     if (!name.len)
-        bad(r, "the text is cut off, or no HLO");
+        bad(r, "the text is cut off, or is not HLO");
     expect(r, '=');
     hlo_type type = read_type(r, 0);
     str opcode = hlo_opcode(r->m, word(r));
@@ -420,7 +422,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
         skip(r);
         size_t n = decimal_read((str){r->at, (size_t)(r->end - r->at)}, &number);
         if (!n || !number.is_whole || number.whole < 0 || number.whole >= f->body.argument_count)
-            bad(r, "a parameter has a number that no parameter has");
+            bad(r, "a parameter has a number that is out of range");
         r->at += n;
         v = f->body.first_argument + (hlo_value)number.whole;
         hlo_at(r->m, v)->type = type;
@@ -458,7 +460,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
     return v;
 }
 
-/* How many parameters the computation that begins here has: one for each "parameter(N)" up to its end. */
+/* Number of parameters of the computation that begins here: occurrences of "parameter(N)" up to its end. */
 static int32_t count_parameters(const reader *r)
 {
     enum { MAX_PARAMETERS = 1 << 20 };
@@ -501,7 +503,7 @@ static void read_computation(reader *r, str name, bool is_entry)
             r->at++;
 }
 
-/* Lines that end with an opening brace begin computations; all others outside of them are passed over. */
+/* Lines that end with an opening brace begin computations; other lines outside are skipped. */
 static void read_module(reader *r)
 {
     while (r->at < r->end) {
@@ -533,7 +535,8 @@ static void resolve_calls(reader *r)
         const hlo_function *f = hlo_find_function(r->m, c->name);
         if (!f)
             fail_with(&r->m->b->model->fail, SOOTH_ERROR_INPUT,
-                      "the computation %.*s is called, but not in the file; write the program again", STR_ARG(c->name));
+                      "the computation %.*s is called, but it is not in the file; write the program again",
+                      STR_ARG(c->name));
         const hlo_region **regions = (const hlo_region **)c->op->regions;
         if (!regions) {
             regions = ARENA_ARRAY(r->arena, const hlo_region *, (size_t)c->op->region_count);
@@ -542,7 +545,7 @@ static void resolve_calls(reader *r)
         regions[c->place] = &f->body;
         c->op->callee = str_is(c->op->name, "call") || str_is(c->op->name, "fusion") ? f->name : c->op->callee;
     }
-    for (int32_t i = 0; i < r->calls.count; i++) /* a branch that nothing names */
+    for (int32_t i = 0; i < r->calls.count; i++) /* a branch without a computation */
         for (int32_t k = 0; k < r->calls.items[i].op->region_count; k++)
             if (!r->calls.items[i].op->regions[k])
                 fail_with(&r->m->b->model->fail, SOOTH_ERROR_INPUT, "an operator lacks one of its computations");

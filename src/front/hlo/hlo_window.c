@@ -1,10 +1,10 @@
-/* hlo_window.c: convolutions, reductions, and reductions over windows. */
+/* hlo_window.c: maps convolutions, reductions, and reductions over windows. */
 #include "front/hlo/hlo.h"
 
-/* ---- convolution -------------------------------------------------------------------------------------------------- */
+/* ---- convolution ------------------------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    int64_t first, second; /* batch and feature, or output and input feature of a kernel */
+    int64_t first, second; /* batch and feature, or a kernel's output and input feature */
     int64_t spatial[HLO_FEW];
     int rank;
 } layout;
@@ -53,7 +53,7 @@ static value_id permuted(hlo_writer *w, hlo_value v, const int64_t *perm, int ra
     return emit_transpose(&w->e, hlo_in(w, v), perm, rank, NO_VALUE);
 }
 
-/* One number for each axis; `otherwise` where the attribute is absent. */
+/* One number per axis; `otherwise` if the attribute is absent. */
 static bool axis_numbers(const hlo_op *o, const char *name, const char *other, int axes, int64_t otherwise, int64_t *to)
 {
     const hlo_attr *a = hlo_attr_of(o, name, other);
@@ -64,7 +64,7 @@ static bool axis_numbers(const hlo_op *o, const char *name, const char *other, i
     return hlo_ints(o, name, other, to, axes) == axes;
 }
 
-/* Where the input is spread out by zeros between its elements: the transposed convolution of the same step. */
+/* A convolution whose input is dilated with zeros: a transposed convolution with that stride. */
 static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_window *window, const int64_t *spread,
                              const layout *kernel, value_id output)
 {
@@ -78,7 +78,7 @@ static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_wi
         if (window->strides[i] != 1 || !dim_known(size) ||
             __builtin_mul_overflow(window->dilations[i], size - 1, &reach))
             return false;
-        /* What is beyond the kernel's reach at the end makes the output larger. */
+        /* Padding beyond the kernel's reach at the end enlarges the output. */
         int64_t low = reach - window->pads[i], high = reach - window->pads[window->axes + i];
         out_pads[i] = low < 0 || high >= 0 ? 0 : -high;
         window->pads[i] = low;
@@ -87,7 +87,7 @@ static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_wi
         if (low < 0)
             return false;
     }
-    /* Canonical: (input features, output features, kernel…) */
+    /* Canonical order: (input features, output features, kernel…). */
     perm[0] = kernel->second;
     perm[1] = kernel->first;
     for (int i = 0; i < window->axes; i++)
@@ -127,7 +127,7 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
         if (window.strides[i] < 1 || window.dilations[i] < 1 || spread[i] < 1)
             return false;
     }
-    /* Whether the window is reversed costs nothing. The layout of the input stays; the other one only if the input is neither. */
+    /* A reversed window costs nothing. An input that is neither channels-first nor channels-last is transposed. */
     order_of(&in, true, perm);
     window.channels_first = !is_identity(perm, rank);
     order_of(&in, !window.channels_first, perm);
@@ -159,9 +159,9 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* ---- reductions over windows --------------------------------------------------------------------------------------- */
+/* ---- reductions over windows ------------------------------------------------------------------------------------- */
 
-/* A running sum is a window over all that came before. */
+/* A running sum is a window over all preceding elements. */
 static bool map_running(hlo_writer *w, const hlo_op *o, const int64_t *size, const int64_t *pads,
                         const int64_t *strides)
 {
@@ -190,7 +190,7 @@ static bool map_running(hlo_writer *w, const hlo_op *o, const int64_t *size, con
     return true;
 }
 
-/* A sum over windows that is divided by their size: the mean; the division's result is written here. */
+/* A sum over windows divided by their size is a mean; it takes the division's result. */
 static bool is_mean(hlo_writer *w, const hlo_op *o, int64_t elements)
 {
     const hlo_value_info *v = hlo_at(w->m, o->first_result);
@@ -256,9 +256,9 @@ bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Values and their places together, the larger (or smaller) ones win. */
+/* A reduction over values with their indices: ArgMax or ArgMin. */
 static bool map_arg_max(hlo_writer *w, const hlo_op *o, const int64_t *axes, int count)
 {
     const hlo_region *r = o->region_count == 1 ? o->regions[0] : NULL;
@@ -336,7 +336,7 @@ bool hlo_map_reduce(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* A sum divided by the number of its elements, with or without its dimensions brought back in between. */
+/* A sum divided by its number of elements, with or without a broadcast of the kept dimensions in between. */
 bool hlo_map_mean(hlo_writer *w, const hlo_op *o)
 {
     const hlo_bound b = *hlo_bound_of(w, o->operands[0]);

@@ -1,14 +1,17 @@
-/* mlir_attributes.c: attributes and types of MLIR bytecode: those of the dialects "builtin" and "vhlo". Each begins with a code (varint):
+/* mlir_attributes.c: reads attributes and types of MLIR bytecode, dialects "builtin" and "vhlo". Each begins with a
+ * code (varint):
  *
- *   vhlo attributes     1 array: attributes; 2 boolean: varint; 3 comparison: varint; 6 dictionary: pairs of attributes; 8 float: type, bits;
- *                       9 integer: type, number; 14 string; 15 tensor: type, size, bytes; 17 type
- *   vhlo types          0 bool, 1 complex, 2 bf16, 3 f16, 4 f32, 5 f64, 6 f8E4M3FN, 7 f8E5M2, 9 index, 10-14 i4 … i64, 15-19 ui4 … ui64,
- *                       20 tensor: dimensions (signed; the least number: open), element type; 21 the same behind an encoding; 22 token; 23 tuple;
- *                       24 quantized: flags, storage type; 25 tensor without a rank; others are no tensors
- *   builtin attributes  1 dictionary, 2 string, 8 integer, 14 location with a name; others are not looked at
+ *   vhlo attributes     1 array: attributes; 2 boolean: varint; 3 comparison: varint; 6 dictionary: pairs of
+ *   attributes;
+ *                       8 float: type, bits; 9 integer: type, number; 14 string; 15 tensor: type, size, bytes; 17 type
+ *   vhlo types          0 bool, 1 complex, 2 bf16, 3 f16, 4 f32, 5 f64, 6 f8E4M3FN, 7 f8E5M2, 9 index, 10-14 i4 … i64,
+ *                       15-19 ui4 … ui64, 20 tensor: dimensions (signed; the least number: open), element type;
+ *                       21 the same after an encoding; 22 token; 23 tuple; 24 quantized: flags, storage type;
+ *                       25 tensor without a rank; others are not tensors
+ *   builtin attributes  1 dictionary, 2 string, 8 integer, 14 location with a name; others are skipped
  *
- * Lists are a count and the elements; attributes, types and strings are numbers. Properties of an operator are its attributes one after the
- * other, in the order of their names: the table below has the names. */
+ * Lists are a count and the elements; attributes, types and strings are indices. An operator's properties are its
+ * attributes in the order of their names, which are in the table below. */
 #include "base/nesting.h"
 #include "front/hlo/mlir_bytecode.h"
 
@@ -26,7 +29,7 @@ enum { MAX_INTS = 4096 };
 
 static const struct {
     const char *op;
-    const char *attrs; /* with spaces between them */
+    const char *attrs; /* space-separated */
 } PROPERTIES[] = {
     {"batch_norm_grad", "epsilon feature_index"},
     {"batch_norm_inference", "epsilon feature_index"},
@@ -76,7 +79,7 @@ static const struct {
 static const mlir_entry *entry_at(mlir *m, const mlir_entry *list, uint32_t count, uint64_t index)
 {
     if (index >= count)
-        mlir_fail(m, "an attribute or a type is not there");
+        mlir_fail(m, "an attribute or a type does not exist");
     return &list[index];
 }
 
@@ -85,7 +88,7 @@ static bool is_from(const mlir_entry *e, const char *dialect)
     return e->has_encoding && str_is(e->dialect, dialect);
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 static const hlo_type NO_TENSOR = {.rank = RANK_UNKNOWN};
 
@@ -120,7 +123,7 @@ static hlo_type read_type(mlir *m, uint64_t index, int depth)
     const mlir_entry *e = entry_at(m, m->types, m->type_count, index);
     mlir_bytes b = e->bytes;
     if (depth > MAX_NESTING)
-        mlir_fail(m, "types are nested too deep");
+        mlir_fail(m, "types are nested too deeply");
     if (!is_from(e, "vhlo"))
         return NO_TENSOR;
     uint64_t code = mlir_varint(&b);
@@ -153,7 +156,7 @@ hlo_type mlir_type(mlir *m, uint64_t index)
     return read_type(m, index, 0);
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 typedef struct int_list {
     int64_t *items;
@@ -166,7 +169,7 @@ static void push(mlir *m, int_list *list, int64_t x)
         *(int64_t *)ARENA_PUSH(m->arena, list) = x;
 }
 
-/* A tensor's bytes: of all its elements, or of one for all. */
+/* A tensor's bytes: of all elements, or of one for all. */
 static const tensor *read_tensor(mlir *m, mlir_bytes *b)
 {
     hlo_type t = mlir_type(m, mlir_varint(b));
@@ -240,7 +243,7 @@ static void read_ints(mlir *m, uint64_t index, int_list *to, int depth)
         int64_t *numbers = count <= all ? ARENA_ARRAY(m->arena, int64_t, (size_t)all + 1) : NULL;
         if (!numbers || !count || !tensor_ints(t, numbers, count))
             return;
-        for (int64_t i = count; i < all; i++) /* one for all */
+        for (int64_t i = count; i < all; i++) /* one value for all elements */
             numbers[i] = numbers[0];
         *to = (int_list){numbers, (int32_t)all, (int32_t)all};
     }
@@ -291,7 +294,7 @@ void mlir_read_attrs(mlir *m, hlo_op *o, int64_t dictionary, int64_t properties)
     }
     if (properties >= 0) {
         if ((uint64_t)properties >= m->property_count)
-            mlir_fail(m, "the properties of an operator are not there");
+            mlir_fail(m, "the properties of an operator do not exist");
         mlir_bytes b = m->properties[properties];
         uint32_t given = 0;
         for (mlir_bytes counted = b; counted.at < counted.end; given++)
@@ -300,7 +303,7 @@ void mlir_read_attrs(mlir *m, hlo_op *o, int64_t dictionary, int64_t properties)
             size_t length = strcspn(at, " ");
             uint64_t index = mlir_varint(&b);
             hlo_attr a = {(str){at, length}, NULL, 0, {0}};
-            if (str_is(o->name, "constant") || str_is(a.name, "arg_attrs")) { /* where it is, not what */
+            if (str_is(o->name, "constant") || str_is(a.name, "arg_attrs")) { /* holds a location, not a value */
                 int64_t *place = ARENA_NEW(m->arena, int64_t);
                 *place = (int64_t)index;
                 a.ints = place;
@@ -326,7 +329,7 @@ const tensor *mlir_constant(mlir *m, const hlo_op *o)
     return is_from(e, "vhlo") && mlir_varint(&b) == VHLO_TENSOR ? read_tensor(m, &b) : NULL;
 }
 
-/* An array of dictionaries, one for each argument. */
+/* An array with one dictionary per argument. */
 void mlir_label_arguments(mlir *m, const hlo_op *function, const hlo_region *r)
 {
     const hlo_attr *a = hlo_attr_of(function, "arg_attrs", "");

@@ -1,17 +1,25 @@
-/* mlir_bytecode.c: MLIR bytecode with the operators of VHLO, the versioned twin of StableHLO: what `jax.export` and StableHLO's portable artifacts
- * hold. Attributes and types are in mlir_attributes.c.
+/* mlir_bytecode.c: reads MLIR bytecode with operators of VHLO, the versioned form of StableHLO: the content of
+ * `jax.export` files and of StableHLO's portable artifacts. Attributes and types are in mlir_attributes.c.
  *
- *   file      "ML\xEFR", version (varint), producer (text that ends with NUL), sections
+ *   file      "ML\xEFR", version (varint), producer (NUL-terminated), sections
  *   section   byte: number, bit 7: aligned; length (varint); [alignment (varint), bytes of 0xCB]; data
- *             0 strings, 1 dialects and operator names, 2 attributes and types, 3 their sizes, 4 operators, 8 properties; others are passed over
- *   varint    the number of trailing zeros of the first byte is the number of bytes behind it; 0: eight bytes. A signed one is folded: 0, -1, 1, -2 …
+ *             0 strings, 1 dialects and operator names, 2 attributes and types, 3 their sizes, 4 operators, 8
+ *             properties;
+ *             others are skipped
+ *   varint    the trailing zeros of the first byte count the further bytes; 0: eight bytes. Signed: zigzag (0, -1, 1,
+ *   …)
  *   strings   count, lengths (with NUL) from the last to the first, the texts from the first to the last
- *   dialects  count; name << 1 | has a section with its version; then [number of operators], groups: dialect, count, name << 1 | registered
+ *   dialects  count; name << 1 | has a section with its version; then [number of operators], groups: dialect, count,
+ *             name << 1 | registered
  *   sizes     number of attributes, of types; groups: dialect, count, size << 1 | has an encoding of its own
- *   operator  name, byte of flags, location, [attributes: 1] [properties: 0x40] [results: 2] [operands: 4] [successors: 8] [order of uses: 0x20]
+ *   operator  name, byte of flags, location, [attributes: 1] [properties: 0x40] [results: 2] [operands: 4]
+ *             [successors: 8] [order of uses: 0x20]
  *             [regions: 0x10: count << 1 | isolated; an isolated one is in a section of its own]
- *   region    number of blocks, number of values, blocks: operators << 1 | has arguments: count, type << 1 | has a location, byte: order of uses
- * Values are numbered through all regions that are open. jax.export wraps this into a FlatBuffer: the field whose bytes begin as above. */
+ *   region    number of blocks, number of values, blocks: operators << 1 | has arguments: count, type << 1 | has a
+ *             location, byte: order of uses
+ *
+ * Values are numbered across all open regions. jax.export wraps the bytecode into a FlatBuffer: the field that
+ * begins with the magic. */
 #include "front/hlo/mlir_bytecode.h"
 
 #include "front/front.h"
@@ -43,7 +51,7 @@ _Noreturn void mlir_fail(mlir *m, const char *what)
     fail_with(&m->module->b->model->fail, SOOTH_ERROR_INPUT, "MLIR bytecode: %s; serialize the program again", what);
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 uint8_t mlir_byte(mlir_bytes *b)
 {
@@ -75,7 +83,7 @@ int64_t mlir_signed(mlir_bytes *b)
     return (int64_t)(x >> 1 ^ (0 - (x & 1)));
 }
 
-/* A number of things of which each takes at least one byte of what is left. */
+/* A count of items that take at least one byte each. */
 uint32_t mlir_count(mlir_bytes *b)
 {
     uint64_t n = mlir_varint(b);
@@ -109,11 +117,11 @@ static mlir_bytes read_section(mlir_bytes *b, uint8_t *number)
 str mlir_string(mlir *m, uint64_t index)
 {
     if (index >= m->string_count)
-        mlir_fail(m, "a text is not there");
+        mlir_fail(m, "a string does not exist");
     return m->strings[index];
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static void read_strings(mlir *m, mlir_bytes b)
 {
@@ -123,7 +131,7 @@ static void read_strings(mlir *m, mlir_bytes b)
     for (uint32_t i = m->string_count; i-- > 0;) {
         uint64_t size = mlir_varint(&b);
         if (size == 0 || size > (uint64_t)(end - b.at))
-            mlir_fail(m, "a text is longer than the file");
+            mlir_fail(m, "a string is longer than the file");
         end -= size;
         m->strings[i] = (str){(const char *)end, (size_t)size - 1};
     }
@@ -150,7 +158,7 @@ static void read_dialects(mlir *m, mlir_bytes b)
         uint64_t dialect = mlir_varint(&b);
         uint32_t count = mlir_count(&b);
         if (dialect >= m->dialect_count)
-            mlir_fail(m, "a dialect is not there");
+            mlir_fail(m, "a dialect does not exist");
         for (uint32_t i = 0; i < count; i++) {
             uint64_t name = mlir_varint(&b);
             *(mlir_op_name *)ARENA_PUSH(m->arena, &list) =
@@ -176,7 +184,7 @@ static void read_sizes(mlir *m, mlir_bytes sizes, mlir_bytes data)
         uint64_t dialect = mlir_varint(&sizes);
         uint32_t count = mlir_count(&sizes);
         if (dialect >= m->dialect_count || count == 0 || done + count > counts[0] + counts[1])
-            mlir_fail(m, "the list of attributes contradicts itself");
+            mlir_fail(m, "the list of attributes is inconsistent");
         for (uint32_t i = 0; i < count; i++, done++) {
             uint64_t size = mlir_varint(&sizes);
             mlir_entry *e = done < counts[0] ? &m->attrs[done] : &m->types[done - counts[0]];
@@ -193,9 +201,9 @@ static void read_properties(mlir *m, mlir_bytes b)
         m->properties[i] = mlir_part(&b, mlir_varint(&b));
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* The order in which uses were written: of no interest. */
+/* Skips the order of uses, which is not needed. */
 static void skip_use_order(mlir_bytes *b, uint32_t values)
 {
     uint64_t count = values > 1 ? mlir_count(b) : 1;
@@ -213,7 +221,7 @@ static void skip_use_order(mlir_bytes *b, uint32_t values)
 static void define(mlir *m, hlo_value v)
 {
     if (m->next_id >= m->id_end)
-        mlir_fail(m, "a region has more values than it says");
+        mlir_fail(m, "a region has more values than it declares");
     m->ids.items[m->next_id++] = v;
 }
 
@@ -226,7 +234,7 @@ static hlo_value use(mlir *m, uint64_t id)
 
 static void read_region(mlir *m, mlir_bytes *b, hlo_region *r, bool is_isolated);
 
-/* "vhlo.dot_general_v2" is "dot_general". */
+/* "vhlo.dot_general_v2" → "dot_general" */
 static str plain_name(const mlir_op_name *n)
 {
     str name = n->name;
@@ -246,7 +254,7 @@ static hlo_op *new_op(mlir *m, const mlir_op_name *n)
     return o;
 }
 
-/* Functions are operators whose region is the body. */
+/* A function is an operator whose region is its body. */
 static hlo_region *region_for(mlir *m, const hlo_op *o, bool is_function)
 {
     if (!is_function)
@@ -277,7 +285,7 @@ static void read_op(mlir *m, mlir_bytes *b, hlo_region *to)
     hlo_op *o = new_op(m, &m->op_names[name]);
     bool is_module = str_is(o->name, "builtin.module"), is_function = str_is(o->name, "func");
     if (str_is(m->op_names[name].dialect, "stablehlo") || str_is(m->op_names[name].dialect, "mhlo"))
-        mlir_fail(m, "it has the unversioned dialect; use serialize_portable_artifact, jax.export, or text");
+        mlir_fail(m, "it uses the unversioned dialect; use serialize_portable_artifact, jax.export, or text");
     int64_t attrs = flags & HAS_ATTRS ? (int64_t)mlir_varint(b) : -1;
     int64_t properties = flags & HAS_PROPERTIES ? (int64_t)mlir_varint(b) : -1;
     mlir_read_attrs(m, o, attrs, properties);
@@ -363,13 +371,13 @@ static void read_region(mlir *m, mlir_bytes *b, hlo_region *r, bool is_isolated)
 {
     int32_t outer_next = m->next_id, outer_end = m->id_end, outer_count = m->ids.count;
     if (++m->depth > MAX_NESTING)
-        mlir_fail(m, "regions are nested too deep");
+        mlir_fail(m, "regions are nested too deeply");
     uint64_t blocks = mlir_varint(b);
     if (blocks > 1)
         mlir_fail(m, "a region has several blocks with branches between them, which StableHLO programs do not have");
     if (blocks) {
         uint64_t values = mlir_varint(b);
-        /* An isolated region begins to count anew: nothing around it is seen. */
+        /* An isolated region numbers its values anew and does not see outer ones. */
         mlir_ids outer = m->ids;
         if (is_isolated)
             m->ids = (mlir_ids){0};
@@ -389,7 +397,7 @@ static void read_region(mlir *m, mlir_bytes *b, hlo_region *r, bool is_isolated)
     m->depth--;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t little_endian(const uint8_t *p, int bytes)
 {
@@ -399,7 +407,8 @@ static uint32_t little_endian(const uint8_t *p, int bytes)
     return x;
 }
 
-/* The bytecode in a FlatBuffer: the field of its root table that is a vector and begins with the magic. NULL if there is none. */
+/* Finds the bytecode in a FlatBuffer: a vector field of the root table that begins with the magic. NULL if there is
+ * none. */
 static const uint8_t *find_bytecode(const uint8_t *bytes, size_t size, size_t *length)
 {
     enum { MAX_FIELDS = 64, HEAD = 4 };
@@ -409,7 +418,7 @@ static const uint8_t *find_bytecode(const uint8_t *bytes, size_t size, size_t *l
     if (root < HEAD || root > size - HEAD)
         return NULL;
     size_t back = little_endian(bytes + root, 4);
-    if (back > root) /* a vtable behind its table: the distance is negative */
+    if (back > root) /* the vtable may follow its table: the distance is negative */
         back -= (size_t)UINT32_MAX + 1;
     size_t vtable = root - back;
     if (vtable > size - HEAD)

@@ -1,5 +1,5 @@
-/* mlir_bytecode.h: what the two halves of the reader of MLIR bytecode share: the file and its operators (mlir_bytecode.c), attributes and types
- * (mlir_attributes.c). */
+/* mlir_bytecode.h: shared by both halves of the MLIR bytecode reader: file and operators (mlir_bytecode.c),
+ * attributes and types (mlir_attributes.c). */
 #ifndef SOOTH_FRONT_HLO_MLIR_BYTECODE_H
 #define SOOTH_FRONT_HLO_MLIR_BYTECODE_H
 
@@ -15,7 +15,7 @@ typedef struct mlir_bytes {
 /* An attribute or a type. */
 typedef struct mlir_entry {
     str dialect;
-    bool has_encoding; /* else it is text */
+    bool has_encoding; /* false: it is text */
     mlir_bytes bytes;
 } mlir_entry;
 
@@ -40,7 +40,7 @@ struct mlir {
     uint32_t attr_count, type_count;
     mlir_bytes *properties;
     uint32_t property_count;
-    /* Values of the regions that are open; those of the innermost are given out from next_id to id_end. */
+    /* Values of the open regions; the innermost region assigns ids from next_id to id_end. */
     mlir_ids ids;
     int32_t next_id, id_end;
     int depth;
@@ -55,13 +55,13 @@ mlir_bytes mlir_part(mlir_bytes *b, uint64_t size);
 str mlir_string(mlir *m, uint64_t index);
 
 hlo_type mlir_type(mlir *m, uint64_t index);
-/* The operator's attributes: a dictionary, or properties in the order of their names; -1: there are none. */
+/* Reads the operator's attributes: a dictionary, or properties in the order of their names; -1: none. */
 void mlir_read_attrs(mlir *m, hlo_op *o, int64_t dictionary, int64_t properties);
-/* What a location calls the operator; empty if it does not. */
+/* Name of the operator in a location; empty if it has none. */
 str mlir_label(mlir *m, uint64_t location);
-/* What JAX calls arguments that it has added itself. */
+/* Labels the arguments that JAX adds. */
 void mlir_label_arguments(mlir *m, const hlo_op *function, const hlo_region *r);
-/* The value of a constant. NULL if it is none that is known. */
+/* Value of a constant; NULL if it is of an unknown kind. */
 const tensor *mlir_constant(mlir *m, const hlo_op *o);
 
 #endif

@@ -1,5 +1,6 @@
-/* mlir_text.c: MLIR as text with operators of StableHLO, CHLO and MHLO: the generic form ("stablehlo.add"(%0, %1) : (T, T) -> T) and the pretty
- * ones. Not a reader of MLIR as such: what an operator's text says beyond values, numbers, words, regions and types is passed over.
+/* mlir_text.c: reads MLIR text with operators of StableHLO, CHLO and MHLO: the generic form ("stablehlo.add"(%0, %1) :
+ * (T, T) -> T) and the pretty ones. Not a full MLIR reader: it skips everything but values, numbers, words, regions and
+ * types.
  *
  *   module @name attributes {…} { func.func public @main(%arg0: T {…} loc(…), …) -> (T {…}) { operators } }
  *   %a, %b:2 = NAME … : types | (types) -> types      results are used as %a, %b#0, %b#1
@@ -9,13 +10,12 @@
  *   slice    %x [start:limit:stride, …]
  *   region   { ^bb0(%a: T, …): operators }
  *   types    tensor<2x?xf32>, tensor<f32, …>, tuple<…>, !stablehlo.token
- *   #loc1 = loc("label"(#loc2))                        behind or before what uses it
- */
+ *   #loc1 = loc("label"(#loc2))                        before or after its uses */
 #include "front/hlo/mlir_text.h"
 #include "base/decimal.h"
 #include "front/front.h"
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static void define(parser *p, str name, hlo_value first, int32_t count)
 {
@@ -32,7 +32,7 @@ static void leave_scope(parser *p, int32_t mark)
     }
 }
 
-/* After '%'. */
+/* A use of a value, after '%'. */
 static hlo_value use(parser *p)
 {
     str name = text_word(p);
@@ -49,7 +49,7 @@ static hlo_value use(parser *p)
     return p->scope.items[index].first + part;
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static const hlo_region *read_region(parser *p, const str *arguments, int32_t argument_count, const type_list *types);
 
@@ -77,7 +77,7 @@ static void slice_ranges(parser *p, draft *d)
             text_skip(p);
             size_t n = decimal_read((str){p->at, (size_t)(p->end - p->at)}, &number);
             if (!n || !number.is_whole)
-                text_bad(p, "the range of a slice is no number");
+                text_bad(p, "a bound of a slice is not a number");
             range[i] = number.whole;
             p->at += n;
             if (!text_accept(p, ":"))
@@ -240,7 +240,7 @@ static bool is_constant(str name)
            str_is(name, "flow.tensor.dynamic_constant");
 }
 
-/* All between the operator's name and its end. */
+/* Reads everything between the operator's name and its end. */
 static void read_operator_text(parser *p, draft *d)
 {
     int open = 0;
@@ -286,7 +286,7 @@ static void read_operator_text(parser *p, draft *d)
             read_signature(p, d);
             break;
         } else if (text_is_letter(c)) {
-            if (is_return && open == 0 && !text_at_word(p, "loc")) /* nothing is returned: the next operator */
+            if (is_return && open == 0 && !text_at_word(p, "loc")) /* returns nothing: the next operator follows */
                 return;
             word_in_operator(p, d);
             if (d->has_literal && is_constant(d->name)) {
@@ -295,7 +295,7 @@ static void read_operator_text(parser *p, draft *d)
                 break;
             }
         } else if (c == '\0' || c == '}' || (c == '^' && open == 0)) {
-            return; /* operators that hand nothing back need no types */
+            return; /* operators without results need no types */
         } else {
             p->at++;
         }
@@ -308,7 +308,7 @@ typedef struct result_name {
     int32_t count;
 } result_name;
 
-/* The types of the results: behind the arrow, or the last of those that were given. */
+/* Types of the results: after the arrow, or the last types given. */
 static hlo_type result_type(const draft *d, int32_t index, int32_t count)
 {
     if (d->has_literal && is_constant(d->name))
@@ -355,7 +355,7 @@ static void read_operator(parser *p, hlo_region *to)
         text_expect(p, "=");
     str name = text_peek(p) == '"' ? text_quoted(p) : text_word(p);
     if (!name.len)
-        text_bad(p, "the text is cut off, or no MLIR");
+        text_bad(p, "the text is cut off, or is not MLIR");
     d.name = without_dialect(name);
     read_operator_text(p, &d);
     hlo_op *o = ARENA_NEW(p->arena, hlo_op);
@@ -435,7 +435,7 @@ static const hlo_region *read_region(parser *p, const str *arguments, int32_t ar
     hlo_region *r = ARENA_NEW(p->arena, hlo_region);
     int32_t mark = p->scope.count;
     if (++p->depth > MAX_NESTING)
-        text_bad(p, "regions are nested too deep");
+        text_bad(p, "regions are nested too deeply");
     r->first_argument = p->m->values.count;
     for (int32_t i = 0; i < argument_count; i++)
         hlo_new_value(p->m, i < types->count ? types->items[i] : NO_TENSOR, arguments[i]);
@@ -448,7 +448,7 @@ static const hlo_region *read_region(parser *p, const str *arguments, int32_t ar
     return r;
 }
 
-/* ---- functions and modules ---------------------------------------------------------------------------------------- */
+/* ---- functions and modules --------------------------------------------------------------------------------------- */
 
 static void read_function(parser *p)
 {
@@ -560,21 +560,21 @@ static void read_definitions(parser *p)
             text_word(p);
             read_function(p);
         } else if (str_starts((str){p->at, (size_t)(p->end - p->at)}, "{-#")) {
-            return; /* resources: constants that are too large to be written */
+            return; /* resources: constants too large for inline text */
         } else if (text_is_letter(c)) {
-            /* util.global private @name … = … : type: over the line */
+            /* util.global private @name … = … : type: skips the line */
             while (p->at < p->end && *p->at != '\n')
                 p->at++;
         } else if (c == '"') {
-            text_bad(
-                p, "modules and functions in MLIR's generic form are not read; write the program with pretty printing");
+            text_bad(p, "modules and functions in MLIR's generic form are not supported; write the program with pretty "
+                        "printing");
         } else {
             read_operator(p, &loose);
         }
     }
 }
 
-/* The text that a location begins with, which is what the user calls the operator; files and lines are none. */
+/* The string that a location begins with, which is the user's name of the operator; file names do not count. */
 static str label_of(const parser *p, str location)
 {
     for (int hops = 0; hops < 8; hops++) {

@@ -1,5 +1,5 @@
-/* mlir_text.h: what the two halves of the reader of MLIR text share: letters, types and attributes (mlir_tokens.c), operators, functions and
- * modules (mlir_text.c). */
+/* mlir_text.h: shared by both halves of the MLIR text reader: tokens, types and attributes (mlir_tokens.c),
+ * operators, functions and modules (mlir_text.c). */
 #ifndef SOOTH_FRONT_HLO_MLIR_TEXT_H
 #define SOOTH_FRONT_HLO_MLIR_TEXT_H
 
@@ -8,8 +8,8 @@
 typedef struct scope_entry {
     str name;
     hlo_value first;
-    int32_t count;    /* of results under one name */
-    int32_t shadowed; /* the entry of the same name around it, or -1 */
+    int32_t count;    /* number of results under one name */
+    int32_t shadowed; /* entry of the same name in an outer region, or -1 */
 } scope_entry;
 
 typedef struct parser {
@@ -29,7 +29,7 @@ typedef struct parser {
     struct {
         hlo_op **items;
         int32_t count, capacity;
-    } labelled; /* operators whose label is still the text of a location */
+    } labelled; /* operators whose label is still a location's text */
     int depth;
 } parser;
 
@@ -62,7 +62,7 @@ typedef struct draft {
     str name;
     str callee, location, literal;
     hlo_type literal_type;
-    hlo_type dynamic_type; /* what a constant is given out as, if that is another type */
+    hlo_type dynamic_type; /* result type of a constant, if it differs */
     bool has_literal, is_done;
 } draft;
 
@@ -84,31 +84,31 @@ void text_skip(parser *p);
 char text_peek(parser *p); /* '\0' at the end */
 bool text_accept(parser *p, const char *text);
 void text_expect(parser *p, const char *text);
-str text_word(parser *p); /* letters, digits, and what names of values, attributes and operators have between them */
+str text_word(parser *p); /* a name: letters, digits, and the signs that names contain */
 bool text_at_word(parser *p, const char *text);
 bool text_accept_word(parser *p, const char *text);
-str text_quoted(parser *p); /* what stands between the quotes */
-str text_symbol(parser *p); /* a word, or a text in quotes */
-/* Over brackets with all that is in them. The place is at the opening one. */
+str text_quoted(parser *p); /* the text between the quotes */
+str text_symbol(parser *p); /* a word, or a quoted string */
+/* Skips brackets with their content. The position is at the opening one. */
 void text_skip_brackets(parser *p);
 
 hlo_type text_type(parser *p);
-/* Up to `close`, with commas between them. */
+/* Reads comma-separated types up to `close`. */
 void text_types(parser *p, type_list *to, char close);
 
 /* ---- attributes ---- */
 
 void text_add_attr(parser *p, draft *d, str name, const int_list *ints, str text);
 void text_push_int(parser *p, int_list *list, int64_t x);
-/* All numbers and truth values up to the end of the brackets that the place is at; words are passed over. */
+/* Reads all numbers and booleans inside the brackets at the position; skips words. */
 void text_bracketed_ints(parser *p, int_list *to);
-/* `is_typed`: a number may be followed by its type; outside of brackets the types of the operator follow. */
+/* `is_typed`: a number may be followed by its type; outside of brackets the operator's types follow. */
 void text_attr(parser *p, draft *d, str name, bool is_typed);
-/* {a = 1, b, "c.d" = …}; the place is behind the opening bracket. */
+/* {a = 1, b, "c.d" = …}; the position is after the opening bracket. */
 void text_attr_members(parser *p, draft *d, char close);
-/* The dimension numbers of a convolution, from `from` to the place. */
+/* Dimension numbers of a convolution, from `from` to the position. */
 void text_conv_attrs(parser *p, draft *d, const char *from);
-/* dense<…> : type; the place is at the bracket. */
+/* dense<…> : type; the position is at the bracket. */
 void text_dense(parser *p, draft *d, str name);
 
 #endif

@@ -1,4 +1,4 @@
-/* mlir_tokens.c: letters, types and attributes of MLIR text (mlir_text.h). */
+/* mlir_tokens.c: reads tokens, types and attributes of MLIR text (mlir_text.h). */
 #include "base/decimal.h"
 #include "front/hlo/mlir_text.h"
 
@@ -10,7 +10,7 @@ _Noreturn void text_bad(parser *p, const char *what)
     fail_with(&p->m->b->model->fail, SOOTH_ERROR_INPUT, "%s, in line %d; write the program again", what, line);
 }
 
-/* ---- letters ------------------------------------------------------------------------------------------------------ */
+/* ---- letters ----------------------------------------------------------------------------------------------------- */
 
 void text_skip(parser *p)
 {
@@ -47,7 +47,7 @@ bool text_accept(parser *p, const char *text)
 void text_expect(parser *p, const char *text)
 {
     if (!text_accept(p, text))
-        text_bad(p, str_is(STR("{"), text) ? "a region is missing" : "the text is cut off, or no MLIR");
+        text_bad(p, str_is(STR("{"), text) ? "a region is missing" : "the text is cut off, or is not MLIR");
 }
 
 bool text_is_letter(char c)
@@ -60,7 +60,7 @@ bool text_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Letters, digits, and what names of values, attributes and operators have between them. */
+/* A name: letters, digits, and the signs that names contain. */
 str text_word(parser *p)
 {
     text_skip(p);
@@ -88,7 +88,7 @@ bool text_accept_word(parser *p, const char *text)
     return false;
 }
 
-/* What stands between the quotes. */
+/* The text between the quotes. */
 str text_quoted(parser *p)
 {
     text_expect(p, "\"");
@@ -96,7 +96,7 @@ str text_quoted(parser *p)
     while (p->at < p->end && *p->at != '"')
         p->at += *p->at == '\\' && p->end - p->at > 1 ? 2 : 1;
     if (p->at >= p->end)
-        text_bad(p, "a text has no end");
+        text_bad(p, "a string does not end");
     return (str){from, (size_t)(p->at++ - from)};
 }
 
@@ -105,7 +105,7 @@ str text_symbol(parser *p)
     return text_peek(p) == '"' ? text_quoted(p) : text_word(p);
 }
 
-/* Over brackets with all that is in them. The place is at the opening one. */
+/* Skips brackets with their content. The position is at the opening one. */
 void text_skip_brackets(parser *p)
 {
     int64_t open = 0;
@@ -123,9 +123,9 @@ void text_skip_brackets(parser *p)
         p->at += is_arrow ? 2 : 1;
     } while (open > 0);
 }
-/* ---- types -------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* A type of a single element: f32, complex<f64>, !quant.uniform<i8:f32, …>. */
+/* An element type: f32, complex<f64>, !quant.uniform<i8:f32, …>. */
 static dtype element_type(parser *p)
 {
     if (text_accept(p, "!quant.uniform<")) {
@@ -203,7 +203,7 @@ void text_types(parser *p, type_list *to, char close)
     while (text_peek(p) != close) {
         hlo_type t = text_type(p);
         *(hlo_type *)ARENA_PUSH(p->arena, to) = t;
-        if (text_peek(p) == '{') /* attributes of an argument or a result */
+        if (text_peek(p) == '{') /* attributes of an argument or result */
             text_skip_brackets(p);
         if (!text_accept(p, ","))
             break;
@@ -217,14 +217,14 @@ hlo_type text_type(parser *p)
     if (text_accept(p, "tuple<")) {
         type_list elements = {0};
         if (++p->depth > MAX_NESTING)
-            text_bad(p, "types are nested too deep");
+            text_bad(p, "types are nested too deeply");
         text_types(p, &elements, '>');
         p->depth--;
         text_expect(p, ">");
         return (hlo_type){.rank = RANK_UNKNOWN, .elements = elements.items, .element_count = elements.count};
     }
     char c = text_peek(p);
-    if (c == '(') { /* a function's */
+    if (c == '(') { /* a function type */
         text_skip_brackets(p);
         text_expect(p, "->");
         if (text_peek(p) == '(') {
@@ -232,7 +232,7 @@ hlo_type text_type(parser *p)
             return NO_TENSOR;
         }
         if (++p->depth > MAX_NESTING)
-            text_bad(p, "types are nested too deep");
+            text_bad(p, "types are nested too deeply");
         text_type(p);
         p->depth--;
         return NO_TENSOR;
@@ -264,7 +264,7 @@ void text_push_int(parser *p, int_list *list, int64_t x)
         *(int64_t *)ARENA_PUSH(p->arena, list) = x;
 }
 
-/* All numbers and truth values up to the end of the brackets that the place is at; words are passed over. */
+/* Reads all numbers and booleans inside the brackets at the position; skips words. */
 void text_bracketed_ints(parser *p, int_list *to)
 {
     int64_t open = 0;
@@ -292,11 +292,11 @@ void text_bracketed_ints(parser *p, int_list *to)
     } while (open > 0);
 }
 
-/* {a = 1, b, "c.d" = …}; the place is behind the opening bracket. */
+/* {a = 1, b, "c.d" = …}; the position is after the opening bracket. */
 void text_attr_members(parser *p, draft *d, char close)
 {
     if (++p->depth > MAX_NESTING)
-        text_bad(p, "attributes are nested too deep");
+        text_bad(p, "attributes are nested too deeply");
     while (text_peek(p) != close) {
         if (p->at >= p->end || *p->at == '\0')
             text_bad(p, "attributes are not closed");
@@ -320,7 +320,7 @@ void text_conv_attrs(parser *p, draft *d, const char *from)
 {
     hlo_attr nine[HLO_CONV_ATTRS];
     if (!hlo_conv_dimensions(p->arena, (str){from, (size_t)(p->at - from)}, nine))
-        text_bad(p, "dimension numbers of a convolution do not fit together");
+        text_bad(p, "dimension numbers of a convolution do not match");
     for (int i = 0; i < HLO_CONV_ATTRS; i++)
         *(hlo_attr *)ARENA_PUSH(p->arena, &d->attrs) = nine[i];
 }
@@ -334,7 +334,7 @@ static void dialect_attr(parser *p, draft *d, str name)
         text_add_attr(p, d, name, NULL, kind);
         return;
     }
-    if (!str_contains(kind, "hlo")) { /* of another dialect: shardings, with arrows and letters inside */
+    if (!str_contains(kind, "hlo")) { /* other dialects: shardings, with arrows and letters inside */
         text_skip_brackets(p);
         text_add_attr(p, d, name, NULL, kind);
         return;
@@ -349,7 +349,7 @@ static void dialect_attr(parser *p, draft *d, str name)
     }
     const char *from = ++p->at;
     str first = text_word(p), second = text_word(p);
-    bool is_word = first.len && second.len && text_peek(p) == '>'; /* an enumeration's value */
+    bool is_word = first.len && second.len && text_peek(p) == '>'; /* value of an enumeration */
     bool is_alone = first.len && !second.len && text_peek(p) == '>';
     if (is_word || is_alone) {
         text_add_attr(p, d, name, NULL, is_word ? second : first);
@@ -376,7 +376,7 @@ void text_dense(parser *p, draft *d, str name)
     d->literal_type = NO_TENSOR;
     if (text_accept(p, ":"))
         d->literal_type = text_type(p);
-    /* A single number stands for all elements. */
+    /* A single number applies to all elements. */
     int64_t count = d->literal_type.rank >= 0;
     for (int i = 0; i < d->literal_type.rank; i++)
         if (d->literal_type.dims[i] < 0 || __builtin_mul_overflow(count, d->literal_type.dims[i], &count) ||
@@ -422,7 +422,7 @@ void text_attr(parser *p, draft *d, str name, bool is_typed)
         p->at--;
         text_dense(p, d, name);
     } else if (text_accept(p, "array<")) {
-        text_word(p); /* the elements' type */
+        text_word(p); /* element type */
         while (p->at < p->end && *p->at != ':' && *p->at != '>')
             p->at++;
         while (text_peek(p) != '>' && p->at < p->end) {

@@ -1,14 +1,17 @@
-/* keras.c: Keras models by their configuration: .keras (a ZIP with config.json), .h5 (attribute model_config), .json. Keras 1, 2, 3.
+/* keras.c: reads Keras models from their configuration: .keras (a ZIP with config.json), .h5 (attribute model_config),
+ * .json. Keras 1, 2, 3.
  *
- * Model: {"class_name": "Sequential" | "Model" | "Functional", "config": {"layers": [layer…], "input_layers", "output_layers"}};
- *   a Sequential of Keras 1 and early 2 has the list itself as its config.
+ * Model: {"class_name": "Sequential" | "Model" | "Functional", "config": {"layers": [layer…], "input_layers",
+ * "output_layers"}};
+ *   in Keras 1 and early 2 the config of a Sequential is the list itself.
  * Layer: {"class_name", "config": {"name", …}, "name", "inbound_nodes": [call…]}
  * Call:  Keras 1, 2  [[layer, call, tensor, {keywords}]…], or one such list by itself
- *        Keras 3     {"args": […], "kwargs": {…}} with {"class_name": "__keras_tensor__", "config": {"shape", "keras_history":
+ *        Keras 3     {"args": […], "kwargs": {…}} with {"class_name": "__keras_tensor__", "config": {"shape",
+ *        "keras_history":
  *                    [layer, call, tensor]}} anywhere inside
  *
- * The file has no shapes of weights: they follow from the shapes of the layers' inputs, which the rules of the operator table
- * compute while the graph is built. A layer that is called twice has its weights once, since they are found by their name. */
+ * Weight shapes are not in the file: they follow from the layers' inputs, whose shapes are inferred while the graph
+ * is built. A layer called twice has its weights once, because they are found by name. */
 #include "front/keras/keras.h"
 #include "base/nesting.h"
 #include "base/zip.h"
@@ -37,7 +40,7 @@ typedef struct reference {
 
 typedef struct call {
     int32_t layer;
-    int32_t index; /* among the calls of its layer */
+    int32_t index; /* index among the calls of its layer */
     reference *inputs;
     int32_t input_count;
     const json_node *arguments, *keywords, *shape;
@@ -53,7 +56,7 @@ typedef struct layer {
 } layer;
 
 typedef struct model {
-    keras_call *owner; /* the call that this model is */
+    keras_call *owner; /* the call that this nested model implements */
     layer *layers;
     int32_t layer_count;
     int32_t *slots;
@@ -135,7 +138,7 @@ static void add_reference(model *m, reference_list *list, reference r)
     *(reference *)ARENA_PUSH(m->owner->e->b->arena, list) = r;
 }
 
-/* All tensors inside the arguments of a call, in their order; with the shapes that the file notes for them. */
+/* Collects all tensors in the arguments of a call, in order, with the shapes that the file notes. */
 static void collect(model *m, const json_node *n, reference_list *list, int depth)
 {
     reference r;
@@ -168,7 +171,7 @@ static void read_call(model *m, const json_node *n, call *c)
     } else {
         const json_node *last = NULL, *first = json_at(n, 0);
         collect(m, n, &list, 0);
-        /* Keywords stand behind the first tensor; those of operators may be tensors too. */
+        /* Keywords follow the first tensor; those of operators may be tensors too. */
         const json_node *entry = json_is(first, JSON_TEXT) ? n : first;
         last = json_at(entry, 3);
         c->keywords = json_is(last, JSON_OBJECT) ? last : NULL;
@@ -187,7 +190,8 @@ static void read_calls(model *m, const json_node *list)
         const json_node *inbound = json_get(n, "inbound_nodes");
         layer *l = &m->layers[i];
         l->first_call = m->calls.count;
-        l->call_count = inbound && inbound->count > 0 ? inbound->count : 1; /* an InputLayer has one without inputs */
+        /* an InputLayer has one call without inputs */
+        l->call_count = inbound && inbound->count > 0 ? inbound->count : 1;
         for (int32_t k = 0; k < l->call_count; k++)
             *(call *)ARENA_PUSH(a, &m->calls) = (call){.layer = i, .index = k};
     }
@@ -202,12 +206,12 @@ static void read_calls(model *m, const json_node *list)
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------- */
 
-/* A list of sizes with null for what is not known. */
+/* A list of sizes; null means unknown. */
 static int read_shape(keras_call *c, const json_node *n, str name, num *dims)
 {
     builder *b = c->e->b;
     int rank = 0;
-    if (json_is(n, JSON_ARRAY) && json_is(json_at(n, 0), JSON_ARRAY)) /* a list of one shape */
+    if (json_is(n, JSON_ARRAY) && json_is(json_at(n, 0), JSON_ARRAY)) /* a list with one shape */
         n = json_at(n, 0);
     if (!json_is(n, JSON_ARRAY) || n->count > MAX_RANK)
         return RANK_UNKNOWN;
@@ -250,7 +254,7 @@ static value_id add_input(keras_call *c, str name, dtype type, int rank, const n
     return v;
 }
 
-/* The shape that the first layer of a Sequential without an input tells; RANK_UNKNOWN if none. */
+/* Input shape from the first layer of a Sequential without an input layer; RANK_UNKNOWN if there is none. */
 static int first_shape(keras_call *c, const json_node *config, str class_name, num *dims)
 {
     const json_node *shape = input_shape_of(config);
@@ -291,7 +295,7 @@ static bool is_model(str class_name, const json_node *config)
     return is_named || json_is(json_get(config, "layers"), JSON_ARRAY);
 }
 
-/* What the file notes about the result, where the rules may not know it. */
+/* Applies the result shape noted in the file, where inference may not know it. */
 static void declare(keras_call *c, const json_node *shape)
 {
     builder *b = c->e->b;
@@ -307,7 +311,7 @@ static void declare(keras_call *c, const json_node *shape)
     build_type(b, c->out, DT_UNKNOWN, rank, dims);
 }
 
-/* A value of a new name. */
+/* A value with a new name. */
 static value_id new_value(keras_call *c, str name)
 {
     builder *b = c->e->b;
@@ -348,7 +352,7 @@ static void write_call(model *m, call *c)
         in[in_count++] = made->outputs[tensor >= 0 && tensor < made->output_count ? tensor : 0];
     }
     if (++owner->k->calls > MAX_CALLS)
-        fail_with(&owner->e->b->model->fail, SOOTH_ERROR_INPUT, "nested models add up to more than %d layers",
+        fail_with(&owner->e->b->model->fail, SOOTH_ERROR_INPUT, "nested models have more than %d layers in total",
                   MAX_CALLS);
     keras_call inner = *owner;
     inner.class_name = l->class_name;
@@ -392,7 +396,7 @@ static void write_needed(model *m, int32_t root)
             continue;
         }
         if (m->calls.items[next].is_open)
-            config_fail(m->owner, "the layers read one another in a circle",
+            config_fail(m->owner, "the layers depend on one another in a cycle",
                         m->layers[m->calls.items[next].layer].name);
         m->stack[depth++] = next;
     }
@@ -436,8 +440,8 @@ static void finish(keras_call *c, const value_id *outputs, int count)
         c->results[i] = outputs[i];
 }
 
-/* The calls of a layer are counted from where it was made; a nested model was called once before, when it was made itself. Numbers
- * that begin behind 0 are counted from the first that is used. */
+/* A layer's calls are numbered from its creation, and creating a nested model counts as one call. Numbers that start
+ * above 0 are counted from the first that is used. */
 static void count_from_first(model *m, reference_list *outputs)
 {
     int32_t *first = ARENA_ARRAY(m->owner->e->b->arena, int32_t, (size_t)m->layer_count + 1);
@@ -464,13 +468,13 @@ static void functional(keras_call *c, const json_node *layers)
     reference_list inputs = {0}, outputs = {0};
     read_layers(&m, layers);
     read_calls(&m, layers);
-    /* One reference, a list of them, or an object of them. */
+    /* A single reference, a list, or an object of references. */
     collect(&m, json_get(c->config, "input_layers"), &inputs, 0);
     collect(&m, json_get(c->config, "output_layers"), &outputs, 0);
     count_from_first(&m, &outputs);
     for (int32_t i = 0; i < inputs.count; i++)
         bind_input_layer(&m, inputs.items[i], i);
-    for (int32_t i = 0; i < m.layer_count; i++) /* some files do not list them all */
+    for (int32_t i = 0; i < m.layer_count; i++) /* some files do not list all outputs */
         if (str_is(m.layers[i].class_name, "InputLayer"))
             bind_input_layer(&m, (reference){i, 0, 0}, KERAS_MAX_INPUTS);
     value_id *results = ARENA_ARRAY(c->e->b->arena, value_id, (size_t)outputs.count + 1);
@@ -485,7 +489,7 @@ static void functional(keras_call *c, const json_node *layers)
     finish(c, results, outputs.count);
 }
 
-/* The first layer of a Sequential of Keras 1 may join several others. */
+/* In Keras 1 the first layer of a Sequential may join several branches. */
 static value_id merged_branches(keras_call *c, const json_node *config)
 {
     value_id in[KERAS_MAX_INPUTS];
@@ -538,7 +542,7 @@ static void sequential(keras_call *c, const json_node *layers)
         keras_call inner = *c;
         value_id *results = ARENA_ARRAY(a, value_id, KERAS_MAX_RESULTS);
         if (++c->k->calls > MAX_CALLS)
-            fail_with(&c->e->b->model->fail, SOOTH_ERROR_INPUT, "nested models add up to more than %d layers",
+            fail_with(&c->e->b->model->fail, SOOTH_ERROR_INPUT, "nested models have more than %d layers in total",
                       MAX_CALLS);
         inner.class_name = l->class_name;
         inner.path = name;
@@ -556,7 +560,7 @@ void keras_model(keras_call *c)
 {
     const json_node *layers = json_is(c->config, JSON_ARRAY) ? c->config : json_get(c->config, "layers");
     if (++c->k->depth > MAX_NESTING)
-        config_fail(c, "models are nested too deep", c->path);
+        config_fail(c, "models are nested too deeply", c->path);
     if (!json_is(layers, JSON_ARRAY)) {
         if (c->out == NO_VALUE)
             fail_with(
@@ -611,7 +615,7 @@ static bool is_config(const uint8_t *bytes, size_t size)
 
 static bool is_keras_archive(const uint8_t *bytes, size_t size)
 {
-    /* The directory stands at the end; names are there as they are. */
+    /* The directory is at the end; its names are not compressed. */
     size_t length = size < 65536 ? size : 65536;
     str tail = {(const char *)bytes + size - length, length};
     return zip_sniff(bytes, size) && str_contains(tail, "config.json") && str_contains(tail, "metadata.json");
@@ -622,7 +626,7 @@ bool keras_sniff(const uint8_t *bytes, size_t size)
     return hdf5_sniff(bytes, size) || is_keras_archive(bytes, size) || is_config(bytes, size);
 }
 
-/* A file of weights alone: the shapes are there, the network is not. */
+/* A file with weights only: shapes, but no network. */
 typedef struct weight_list {
     emitter e;
     int32_t count;
@@ -650,13 +654,13 @@ static void read_weights(builder *b, hdf5 *h)
     hdf5_datasets(h, add_weight, &w);
     if (w.count == 0)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "an HDF5 file without model_config and without weights; save the whole model: model.save(...)");
-    *(str *)ARENA_PUSH(b->arena, &b->source->notes) = STR("the file has weights and no network: their number is known, "
-                                                          "nothing else; save the whole model with model.save()");
+                  "the HDF5 file has neither model_config nor weights; save the whole model with model.save(...)");
+    *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
+        STR("the file has weights but no network: only their number is known; save the whole model with model.save()");
     build_close(b);
 }
 
-/* Some writers put the configuration into a text inside JSON. */
+/* Some writers store the configuration as a string inside JSON. */
 static const json_node *parse(builder *b, str text, const char *subject)
 {
     const json_node *n = json_read(text, subject, b->arena, &b->model->fail);
@@ -672,9 +676,9 @@ void keras_read(builder *b, const uint8_t *bytes, size_t size)
         str config;
         hdf5_open(&h, bytes, size, b->arena, f);
         if (h.end > size)
-            *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-                b->arena, "the file is cut off: %llu bytes of %llu are there; what is read is not in the rest",
-                (unsigned long long)size, (unsigned long long)h.end);
+            *(str *)ARENA_PUSH(b->arena, &b->source->notes) =
+                arena_printf(b->arena, "the file is cut off: it has %llu bytes of %llu; the missing part is not needed",
+                             (unsigned long long)size, (unsigned long long)h.end);
         if (!hdf5_root_text(&h, "model_config", &config)) {
             read_weights(b, &h);
             return;

@@ -1,5 +1,5 @@
-/* keras.h: what the parts of the Keras reader share: files and models (keras.c), layers (keras_layers.c, keras_recurrent.c,
- * keras_ops.c), what layers ask (keras_settings.c). */
+/* keras.h: shared by the parts of the Keras reader: files and models (keras.c), layers (keras_layers.c,
+ * keras_recurrent.c, keras_ops.c), settings (keras_settings.c). */
 #ifndef SOOTH_FRONT_KERAS_KERAS_H
 #define SOOTH_FRONT_KERAS_KERAS_H
 
@@ -10,7 +10,7 @@
 typedef struct keras {
     emitter e;
     infer_progress done;
-    int32_t calls; /* of layers, all that nested models add up to */
+    int32_t calls; /* layer calls so far, including nested models */
     int depth;
     bool is_first_version; /* Keras 1 */
 } keras;
@@ -21,48 +21,49 @@ enum { KERAS_MAX_INPUTS = 512, KERAS_MAX_RESULTS = 16 };
 typedef struct keras_call {
     keras *k;
     emitter *e;
-    str class_name, path; /* of the layer: its name behind those of the models around it */
+    str class_name, path; /* path: the layer's name after those of the enclosing models */
     const json_node *config;
-    const json_node *arguments; /* of operators: what stands beside the tensors; a list, or NULL */
+    const json_node *arguments; /* for operators: arguments next to the tensors; a list, or NULL */
     const json_node *keywords;  /* an object, or NULL */
     const value_id *in;
     int in_count;
-    value_id out;      /* its first result, made before the call */
-    value_id *results; /* all of them: KERAS_MAX_RESULTS; [0] is out */
+    value_id out;      /* its first result, created before the call */
+    value_id *results; /* all results, KERAS_MAX_RESULTS entries; the first is `out` */
 } keras_call;
 
-/* keras.c: a model, Sequential or Functional, as one call. */
+/* keras.c: writes a model, Sequential or Functional, as one call. */
 void keras_model(keras_call *c);
-/* Reads the configuration of a whole model (also tfjs). */
+/* Reads the configuration of a whole model (also for tfjs). */
 void keras_read_config(builder *b, const json_node *model, const char *format, str version);
 
-/* keras_layers.c: writes the layer; what is not known becomes an operator of that name. */
+/* keras_layers.c: writes the layer; an unknown class becomes an operator of that name. */
 void keras_layer(keras_call *c);
-bool keras_recurrent(keras_call *c); /* keras_recurrent.c: false if it is none */
-bool keras_operator(keras_call *c);  /* keras_ops.c: joins, attention, keras.ops; false if it is none */
+bool keras_recurrent(keras_call *c); /* keras_recurrent.c: false if it is not recurrent */
+bool keras_operator(keras_call *c);  /* keras_ops.c: joins, attention, keras.ops; false for other classes */
 bool keras_compound(
-    keras_call *c); /* keras_compound.c: sums over labels, grouped attention, single elements; false if it is none */
+    keras_call *c); /* keras_compound.c: einsum, grouped attention, single elements; false for other classes */
 void keras_foreign(keras_call *c);
 
 /* ---- keras_settings.c: what layers ask ------------------------------------------------------------------------- */
-int keras_shape(keras_call *c, value_id v, num *dims); /* rank or RANK_UNKNOWN */
-num keras_dim(keras_call *c, value_id v, int axis);    /* from the end if negative */
+int keras_shape(keras_call *c, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN */
+num keras_dim(keras_call *c, value_id v, int axis);    /* negative axes count from the end */
 const json_node *keras_setting(const keras_call *c, const char *name, const char *old_name); /* or NULL */
 int64_t keras_int(const keras_call *c, const char *name, const char *old_name, int64_t otherwise);
 bool keras_bool(const keras_call *c, const char *name, const char *old_name, bool otherwise);
 double keras_real(const keras_call *c, const char *name, double otherwise);
 str keras_text(const keras_call *c, const char *name, const char *old_name);
-int keras_ints(const json_node *n, int64_t *to, int room); /* of a list, or a single number; 0 if there are none */
-/* Numbers for each axis: a list, a single number for all, or what Keras 1 calls by two names. */
+/* returns the length of a list, 1 for a single number, 0 for neither */
+int keras_ints(const json_node *n, int64_t *to, int room);
+/* Numbers for each axis: a list, a single number for all, or Keras 1's two separate settings. */
 void keras_per_axis(const keras_call *c, const char *name, const char *old_name, int axes, int64_t otherwise,
                     int64_t *to);
 bool keras_channels_first(const keras_call *c);
 value_id keras_weight(keras_call *c, const char *name, int rank, const int64_t *dims);
-/* Where the layer writes to if an activation follows; then the activation. */
+/* Output value of a layer that an activation follows, and then that activation. */
 value_id keras_before(keras_call *c, const json_node *activation);
 str keras_activation_name(const json_node *activation);
 void keras_activate(keras_call *c, const json_node *activation, value_id x);
 void keras_activation(keras_call *c, str name, const json_node *config, value_id x, value_id y);
-str keras_joined(arena *a, str first, str second); /* with a slash between */
+str keras_joined(arena *a, str first, str second); /* joined by a slash */
 
 #endif

@@ -1,11 +1,11 @@
-/* keras_compound.c: layers of Keras that sum over labels or share heads, and operators of keras.ops on single elements. */
+/* keras_compound.c: maps Keras layers with einsum equations or grouped heads, and keras.ops on single elements. */
 #include "front/keras/keras.h"
 
 enum { MAX_LABELS = 16 };
 
 /* ---- EinsumDense ----------------------------------------------------------------------------------------------- */
 
-/* One term of an equation: its letters, and how many of them stand before "...". */
+/* One term of an equation: its letters, and how many precede "...". */
 typedef struct term {
     char letters[MAX_LABELS];
     int count, before_dots; /* -1: no dots */
@@ -30,7 +30,7 @@ static bool read_term(str *rest, term *t)
     return t->count > 0;
 }
 
-/* The dimension of `rank` that the letter with this index stands for. */
+/* Dimension that the letter at `index` refers to, in a tensor of `rank`. */
 static int place_of(const term *t, int index, int rank)
 {
     bool from_end = t->before_dots >= 0 && index >= t->before_dots;
@@ -60,7 +60,7 @@ static void map_einsum_dense(keras_call *c)
     is_read = is_read && read_term(&rest, &weight) && rest.len > 2 && rest.ptr[0] == '-' && rest.ptr[1] == '>';
     rest = is_read ? (str){rest.ptr + 2, rest.len - 2} : rest;
     is_read = is_read && read_term(&rest, &out);
-    /* The shape in the configuration lacks the batch; unknown dimensions are null there and are those of the input. */
+    /* The configured shape has no batch. Its unknown dimensions (null) are the input's. */
     const json_node *shape = json_get(c->config, "output_shape");
     int count = 0;
     if (json_is(shape, JSON_ARRAY))
@@ -73,7 +73,7 @@ static void map_einsum_dense(keras_call *c)
     for (int i = 0; is_read && i < weight.count; i++) {
         num size = dim_in(&in, weight.letters[i], dims, rank);
         for (int k = 0; k < out.count && !dim_known(size); k++) {
-            int place = count - out.count + k; /* from the end */
+            int place = count - out.count + k; /* aligned at the end */
             if (out.letters[k] == weight.letters[i] && place >= 0)
                 size = made[place];
         }
@@ -114,7 +114,7 @@ static value_id project(keras_call *c, const char *name, value_id x, int64_t wid
     return emit_2(c->e, "Add", product, keras_weight(c, arena_printf(a, "%s/bias", name).ptr, 1, &out), output);
 }
 
-/* (N, T, heads·size) → (N, groups, heads / groups, T, size); keys have one head in each group. */
+/* (N, T, heads·size) → (N, groups, heads / groups, T, size); keys have one head per group. */
 static value_id split_groups(keras_call *c, value_id x, int64_t groups, int64_t heads, int64_t size)
 {
     value_id split = emit_reshaped(c->e, x, (const int64_t[]){0, 0, groups, heads / groups, size}, 5, NO_VALUE);

@@ -1,5 +1,5 @@
-/* keras_layers.c: Keras's layers as canonical operators: one row for each class. Recurrent ones are in keras_recurrent.c, joins
- * and Keras's own operators in keras_ops.c, what all of them ask in keras_settings.c. */
+/* keras_layers.c: maps Keras layers to canonical operators, one row per class. Recurrent layers are in
+ * keras_recurrent.c, joins and operators in keras_ops.c, settings in keras_settings.c. */
 #include "front/keras/keras.h"
 
 /* ---- activations ----------------------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static void map_softmax(keras_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, c->in, 1, c->out), "axis", keras_int(c, "axis", NULL, -1));
 }
 
-/* A slope for each element but those of shared axes. */
+/* A slope per element, except along shared axes. */
 static void map_prelu(keras_call *c, const char *canonical)
 {
     num dims[MAX_RANK];
@@ -170,7 +170,7 @@ static void map_conv_3d(keras_call *c, const char *unused)
     convolve(c, 3);
 }
 
-/* Keras's size of a transposed convolution: SAME gives size·stride, VALID grows by what the kernel reaches over the stride. */
+/* Output size of a transposed convolution in Keras: SAME gives size·stride, VALID adds max(kernel - stride, 0). */
 static void transposed(keras_call *c, int axes)
 {
     const json_node *activation = json_get(c->config, "activation");
@@ -317,7 +317,7 @@ static void map_pool_3d(keras_call *c, const char *canonical)
     pool(c, 3, canonical);
 }
 
-/* Over all axes but the first and the channels. */
+/* Pools over all axes but the batch and the channels. */
 static void map_global_pool(keras_call *c, const char *canonical)
 {
     num dims[MAX_RANK];
@@ -340,7 +340,7 @@ static void map_flatten(keras_call *c, const char *canonical)
 static void map_reshape(keras_call *c, const char *unused)
 {
     (void)unused;
-    int64_t dims[MAX_RANK] = {0}; /* 0: the batch is kept */
+    int64_t dims[MAX_RANK] = {0}; /* 0: the batch is unchanged */
     int count = keras_ints(keras_setting(c, "target_shape", "dims"), dims + 1, MAX_RANK - 1);
     emit_reshaped(c->e, c->in[0], dims, count + 1, c->out);
 }
@@ -366,7 +366,7 @@ static int spatial_axes(const keras_call *c)
     return str_ends(c->class_name, "1D") ? 1 : str_ends(c->class_name, "3D") ? 3 : 2;
 }
 
-/* (before, after) of each axis: a number for all, one for each axis, or pairs. */
+/* (before, after) for each axis: one number for all, one per axis, or pairs. */
 static void read_pairs(const keras_call *c, const char *name, int axes, int64_t *begins, int64_t *ends)
 {
     const json_node *n = json_get(c->config, name);
@@ -444,7 +444,7 @@ static void map_resizing(keras_call *c, const char *unused)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
-/* A vector of weights, or of numbers that nobody trains. */
+/* A vector of weights, or of constants that are not trained. */
 static value_id norm_weight(keras_call *c, const char *name, bool is_trained, int64_t channels)
 {
     value_id v = keras_weight(c, name, 1, &channels);
@@ -475,7 +475,7 @@ static void map_batch_norm(keras_call *c, const char *canonical)
         emit_int(n, "channels_last", 1);
 }
 
-/* The axes that are normed, behind the others: perm. Returns how many they are; 0: not known, or not there. */
+/* Permutation that moves the normalized axes to the end. Returns their number; 0: unknown or none. */
 static int axes_behind(keras_call *c, const num *dims, int rank, int64_t *perm, int64_t *sizes)
 {
     int64_t axes[MAX_RANK] = {-1};
@@ -506,7 +506,7 @@ static value_id layer_norm_weight(keras_call *c, const char *name, const char *s
     return v;
 }
 
-/* Axes that are not the last ones are brought there, and back. */
+/* Axes that are not the last ones are transposed to the end, and back. */
 static void map_layer_norm(keras_call *c, const char *canonical)
 {
     num dims[MAX_RANK];
@@ -558,7 +558,7 @@ static void map_group_norm(keras_call *c, const char *canonical)
     emit_int(n, "channels_last", 1);
 }
 
-/* (x - mean) / deviation, with numbers learned from the data set. */
+/* (x - mean) / deviation, with constants from the data set. */
 static void map_normalization(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -581,7 +581,7 @@ static void map_rescaling(keras_call *c, const char *unused)
     emit_2(e, "Add", x, emit_scalar(e, DT_FLOAT32, keras_real(c, "offset", 0)), c->out);
 }
 
-/* ConvNeXt's factor for each channel. */
+/* ConvNeXt's factor per channel. */
 static void map_layer_scale(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -589,7 +589,7 @@ static void map_layer_scale(keras_call *c, const char *unused)
     emit_2(c->e, "Mul", c->in[0], keras_weight(c, "gamma", 1, &channels), c->out);
 }
 
-/* Python code that nobody runs: of a result whose shape the file does not note, it is assumed that it has the input's. */
+/* Python code that is not run. If the file does not note the result's shape, it is assumed to equal the input's. */
 static void map_lambda(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -602,13 +602,13 @@ static void map_lambda(keras_call *c, const char *unused)
                 dims[i] = i == 0 ? num_symbol(&b->source->symbols, STR("N")) : NUM_UNKNOWN;
         build_type(b, c->out, DT_FLOAT32, rank, dims);
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "layer '%.*s' is a Lambda, whose code is not read: it is taken to keep the shape of its input",
+            b->arena, "layer '%.*s' is a Lambda, whose code is not read: it is assumed to keep the shape of its input",
             STR_ARG(c->path));
     }
     keras_foreign(c);
 }
 
-/* An unshared convolution: every place has weights of its own. */
+/* An unshared convolution: each position has its own weights. */
 static void map_locally_connected(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -640,7 +640,7 @@ static void map_locally_connected(keras_call *c, const char *unused)
     keras_activate(c, activation, y);
 }
 
-/* Applies a layer to each step of a sequence: all rows at once. */
+/* Applies a layer to each step of a sequence, all rows at once. */
 static void map_time_distributed(keras_call *c, const char *unused)
 {
     (void)unused;

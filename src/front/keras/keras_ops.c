@@ -1,24 +1,24 @@
-/* keras_ops.c: Keras's layers of several inputs (joins, attention), and the operators that a functional model may call by themselves:
- * keras.ops of Keras 3 (a layer of the class of the operator), TFOpLambda of Keras 2 (its name in "function"). */
+/* keras_ops.c: maps Keras layers with several inputs (joins, attention), and operators that a functional model calls
+ * directly: keras.ops in Keras 3 (a layer of the operator's class), TFOpLambda in Keras 2 (named in "function"). */
 #include "front/keras/keras.h"
 
 /* ---- joins ----------------------------------------------------------------------------------------------------- */
 
-/* Inputs of fewer dimensions are broadcast behind the batch by Keras, which numpy does not; real models have equal ranks. */
+/* Keras broadcasts inputs of lower rank after the batch, unlike NumPy; real models have equal ranks. */
 static void map_join(keras_call *c, const char *canonical)
 {
     if (strcmp(canonical, "Sum") != 0) {
         emit_op(c->e, canonical, c->in, c->in_count, c->out);
         return;
     }
-    value_id sum = c->in_count ? c->in[0] : NO_VALUE; /* one after the other, as everybody computes it */
+    value_id sum = c->in_count ? c->in[0] : NO_VALUE; /* in sequence, as all backends compute it */
     for (int i = 1; i < c->in_count; i++)
         sum = emit_2(c->e, "Add", sum, c->in[i], i + 1 == c->in_count ? c->out : NO_VALUE);
     if (c->in_count == 1)
         emit_1(c->e, "Identity", sum, c->out);
 }
 
-/* The number that stands beside a tensor: x + 3. */
+/* The constant operand next to a tensor: x + 3. */
 static bool find_number(const json_node *n, double *number, int depth)
 {
     if (json_is(n, JSON_INT) || json_is(n, JSON_REAL)) {
@@ -69,7 +69,7 @@ static void turn(keras_call *c, value_id x, int axis, value_id *result, int rank
     *result = emit_transpose(c->e, x, perm, rank, NO_VALUE);
 }
 
-/* A product over one axis of each of two inputs, sample by sample. */
+/* Product over one axis of each of two inputs, per sample. */
 static void map_dot(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -164,7 +164,7 @@ static void map_multi_head_attention(keras_call *c, const char *unused)
     project(c, "attention_output", rows, v_inner, out, c->out);
 }
 
-/* Inputs query, value, key (the value if it is not there). */
+/* Inputs: query, value, key (the value if absent). */
 static void map_attention(keras_call *c, const char *kind)
 {
     emitter *e = c->e;
@@ -193,7 +193,7 @@ static void map_attention(keras_call *c, const char *kind)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* A setting of an operator: in its configuration, or among the keywords of the call. */
+/* An operator's setting, from its configuration or the call's keywords. */
 static const json_node *argument(const keras_call *c, const char *name)
 {
     const json_node *n = json_get(c->config, name);
@@ -289,7 +289,7 @@ static void map_get_item(keras_call *c, const char *unused)
     emit_strided_slice(c->e, c->in[0], &s, c->out);
 }
 
-/* The name of the function decides: "__operators__.add", "math.multiply", "nn.relu". */
+/* The function's name decides: "__operators__.add", "math.multiply", "nn.relu". */
 static void map_lambda(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -325,7 +325,7 @@ static const struct {
     const char *class_name;
     void (*map)(keras_call *c, const char *canonical);
     const char *canonical;
-    int most_inputs; /* 0: any; a layer and an operator may have one name */
+    int most_inputs; /* 0: any; distinguishes a layer and an operator of the same name */
 } ROWS[] = {
     {"Absolute", map_unary, "Abs", 0},
     {"Add", map_binary, "Add", 2},

@@ -1,5 +1,5 @@
-/* keras_settings.c: what Keras's layers ask: their settings, shapes, weights, and the activation that is part of a layer. Keras 1's
- * names of settings stand beside those of Keras 2 and 3. */
+/* keras_settings.c: helpers of Keras layers: settings, shapes, weights, and a layer's activation. Keras 1 names of
+ * settings are accepted next to those of Keras 2 and 3. */
 #include "front/keras/keras.h"
 
 /* ---- settings -------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
-/* tfjs.c: TensorFlow.js: model.json, a graph model or a layers model.
+/* tfjs.c: reads TensorFlow.js model.json: a graph model or a layers model.
  *
  *   {"format": "graph-model" | "layers-model", "generatedBy", "convertedBy",
  *    "modelTopology": a GraphDef in protobuf's JSON form, or {"model_config": a Keras model, "keras_version"},
  *    "weightsManifest": [{"paths": [shard…], "weights": [{"name", "shape", "dtype"}…]}…]}
  *
- * Weights have their shapes in the manifest; the shards are never opened, so that constants which shapes are computed from are
- * not known here: declare the input's shape and look at what the graph's own _output_shapes say. */
+ * The manifest has the shapes of weights; the shards are never opened. Constants used in shape arithmetic are
+ * therefore unknown; the input's shape and the graph's _output_shapes help. */
 #include "base/json_read.h"
 #include "base/path.h"
 #include "front/common/wire_write.h"
@@ -28,7 +28,7 @@ bool tfjs_sniff(const uint8_t *bytes, size_t size)
 
 /* ---- JSON to the wire format ------------------------------------------------------------------------------------- */
 
-/* Values of six bits each; padding and all else end the text. */
+/* Six bits per character; padding and other characters end the text. */
 static str from_base64(arena *a, str text)
 {
     static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -53,7 +53,7 @@ static str from_base64(arena *a, str text)
     return (str){(const char *)to, count};
 }
 
-/* 64-bit integers are texts in JSON. */
+/* 64-bit integers are strings in JSON. */
 static int64_t int_of(const json_node *n)
 {
     char text[32] = {0};
@@ -94,7 +94,7 @@ static void put_value(wire_writer *w, const json_node *n, const tf_field *f)
     }
 }
 
-/* The members of an object are the entries of the map. */
+/* The members of an object are the map's entries. */
 static void put_map(wire_writer *w, const json_node *n, const tf_field *f)
 {
     const tf_field *value = tf_field_named(f->message, STR("value"));
@@ -106,7 +106,7 @@ static void put_map(wire_writer *w, const json_node *n, const tf_field *f)
     }
 }
 
-/* As deep as the schema, which does not contain itself. */
+/* Recursion is bounded by the schema, which does not contain itself. */
 static void put_message(wire_writer *w, const json_node *n, tf_message message)
 {
     if (!json_is(n, JSON_OBJECT))
@@ -149,7 +149,7 @@ static void check_paths(builder *b, const json_node *manifest)
         }
 }
 
-/* Are these numbers that a graph may compute a shape from? */
+/* Could a graph compute shapes from these numbers? */
 static bool may_set_shapes(dtype type, int rank, const int64_t *dims)
 {
     return type == DT_INT32 && (rank == 0 || (rank <= 2 && dims[0] <= MAX_RANK && dims[rank - 1] <= MAX_RANK));
@@ -175,9 +175,8 @@ static void declare_weights(emitter *e, const json_node *manifest)
         }
     if (may_lack_shapes)
         *(str *)ARENA_PUSH(e->b->arena, &e->b->source->notes) =
-            STR("constants that shapes are computed from lie in the shards of weights, which are not read; the model "
-                "that it "
-                "was converted from (a SavedModel, Keras) has them");
+            STR("constants for shape arithmetic are in the weight shards, which are not read; the original model (a "
+                "SavedModel, Keras) has them");
 }
 
 void tfjs_read(builder *b, const uint8_t *bytes, size_t size)

@@ -1,11 +1,11 @@
-/* mxnet.c: MXNet's symbols (-symbol.json). Operators are in mxnet_ops.c.
+/* mxnet.c: reads MXNet symbols (-symbol.json). Operators are in mxnet_ops.c.
  *
  *   {"nodes": [{"op": "null" | operator, "name", "attrs": {name: text}, "inputs": [[node, output, version]…]}…],
  *    "arg_nodes": [node…], "heads": [[node, output, version]…], "attrs": {"mxnet_version": ["int", 10901]}}
  *
- * Nodes read nodes before them. Those of op "null" are inputs and weights: a weight stands where its operator expects one. "attrs" was
- * "attr" and "param" in older versions. Neither the shape of the input nor those of the weights are there: an image of 3 x 224 x 224 is
- * taken (299, 112, 512 or 32 where operators complain about that), or 128 tokens (384 …); weights follow from it. */
+ * Nodes read earlier nodes. Those of op "null" are inputs and weights: a weight is where its operator expects one.
+ * Older versions have "attr" and "param" instead of "attrs". Shapes are missing: images of 3 x 224 x 224 are assumed
+ * (299, 112, 512 or 32 if operators complain), or 128 tokens (384 …); weights follow from them. */
 #include "front/mxnet/mxnet.h"
 #include "front/front.h"
 
@@ -67,14 +67,14 @@ int mxnet_ints(str text, int64_t *to, int room)
     return count;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static mxnet_source read_source(builder *b, const json_node *n, int32_t before)
 {
     int64_t node = json_int(json_is(n, JSON_ARRAY) ? json_at(n, 0) : n, -1), output = json_int(json_at(n, 1), 0);
     if (node < 0 || node >= before || output < 0 || output >= MXNET_MAX_OUTPUTS)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "node %lld is read that does not stand before its reader, node %d; save the symbol again",
+                  "node %lld is read, but it does not come before its reader, node %d; save the symbol again",
                   (long long)node, before);
     return (mxnet_source){(int32_t)node, (int32_t)output};
 }
@@ -112,7 +112,7 @@ static void read_node(builder *b, mxnet *m, const json_node *from, int32_t index
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* What reads the input first: casts and copies are looked through. */
+/* The first operator that reads the input, looking through casts and copies. */
 static const mxnet_node *first_reader(const mxnet *m, const mxnet_node *n, int *place)
 {
     while (n->reader >= 0) {
@@ -126,7 +126,7 @@ static const mxnet_node *first_reader(const mxnet *m, const mxnet_node *n, int *
     return NULL;
 }
 
-/* The shape that the file gives a node of op "null", if all of it is known: 0, -1 and None (INT64_MIN) are open. */
+/* The file's shape of a node of op "null", if complete: 0, -1 and None (INT64_MIN) are open. */
 static int known_shape(const builder *b, const mxnet_node *n, int64_t *dims)
 {
     bool is_open = false;
@@ -141,7 +141,7 @@ static int known_shape(const builder *b, const mxnet_node *n, int64_t *dims)
     return rank > 0 && !is_open ? rank : -1;
 }
 
-/* Parameters that were made by MXNet's layers carry factors of the learning rate. */
+/* Parameters made by MXNet's layers have learning rate factors; inputs do not. */
 static bool is_input(const mxnet_node *n)
 {
     return str_is(n->op, "null") && !n->is_weight && !mxnet_text(n, "__lr_mult__").len &&
@@ -167,7 +167,7 @@ static void add_input(builder *b, mxnet *m, mxnet_node *n)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A constant whose shape the file tells. What operators make of the shape of their input comes into being there: NO_VALUE. */
+/* A constant whose shape is in the file. NO_VALUE if the operator that reads it decides its shape. */
 static value_id constant_of(grower *g, const mxnet_node *n)
 {
     int64_t dims[MAX_RANK];
@@ -206,7 +206,7 @@ static void write_network(grower *g, void *program)
             in[k] = from->outputs[n->inputs[k].output];
             if (k >= mxnet_first_weight(n->op))
                 given[g->given_count++] = str_is(from->op, "null") ? from->name : (str){0};
-            else if (in[k] == NO_VALUE) /* a weight, if it is there already */
+            else if (in[k] == NO_VALUE) /* a weight, if it already exists */
                 in[k] = build_local(&g->b, from->name);
         }
         n->outputs = outputs_of(g, n);
@@ -223,8 +223,7 @@ static void write_network(grower *g, void *program)
     for (int32_t i = 0; i < m->head_count; i++) {
         const mxnet_node *head = &m->nodes[m->heads[i].node];
         value_id v = head->outputs[m->heads[i].output];
-        grow_output(g,
-                    v == NO_VALUE ? build_local(&g->b, head->name) : v); /* a weight is there if an operator made it */
+        grow_output(g, v == NO_VALUE ? build_local(&g->b, head->name) : v); /* a weight exists if an operator made it */
     }
 }
 

@@ -1,4 +1,4 @@
-/* mxnet.h: what the parts of the MXNet reader share: files (mxnet.c), operators (mxnet_ops.c). */
+/* mxnet.h: shared by the parts of the MXNet reader: files (mxnet.c), operators (mxnet_ops.c). */
 #ifndef SOOTH_FRONT_MXNET_MXNET_H
 #define SOOTH_FRONT_MXNET_MXNET_H
 
@@ -13,15 +13,15 @@ typedef struct mxnet_node {
     str op, name;
     const json_node *attrs;
     mxnet_source *inputs;
-    int32_t input_count, output_count; /* outputs that somebody reads, at least one */
-    bool is_weight;                    /* of op "null": made by the operator that reads it */
-    bool is_length;                    /* tells how long sequences are */
-    int32_t reader, place;             /* the first node that reads it, and as which input; -1 if there is none */
-    value_id input;                    /* of op "null": an input of the network; else NO_VALUE */
+    int32_t input_count, output_count; /* outputs that are read, at least one */
+    bool is_weight;                    /* op "null": created by the operator that reads it */
+    bool is_length;                    /* holds sequence lengths */
+    int32_t reader, place;             /* its first reader and the input index there; -1 if none */
+    value_id input;                    /* op "null": input of the network; else NO_VALUE */
     value_id *outputs;
 } mxnet_node;
 
-/* One operator at work. */
+/* The operator being written. */
 typedef struct mxnet_call {
     grower *g;
     emitter *e;
@@ -36,25 +36,25 @@ typedef struct mxnet_call {
 
 enum { MXNET_MAX_INPUTS = 4096, MXNET_MAX_OUTPUTS = 1024, MXNET_MAX_SIZE = 1 << 24 };
 
-/* mxnet_ops.c: writes the operator; what is not known becomes an operator of that name. */
+/* mxnet_ops.c: writes the operator; an unknown one keeps its name. */
 void mxnet_write(mxnet_call *c);
-/* The place of its first weight; INT32_MAX if it has none. */
+/* Index of its first weight; INT32_MAX if it has none. */
 int mxnet_first_weight(str op);
 
-/* Attributes are texts: "(3, 3)", "True", "0.5", "None". */
+/* Attributes are strings: "(3, 3)", "True", "0.5", "None". */
 str mxnet_text(const mxnet_node *n, const char *name);
-int mxnet_ints(str text, int64_t *to, int room); /* of a tuple or a number; -1 if it is none, None in it is INT64_MIN */
+int mxnet_ints(str text, int64_t *to, int room); /* reads a tuple or a number; -1 for other text; None is INT64_MIN */
 
-/* ---- what operators ask (mxnet_ops.c) ------------------------------------------------------------------------------ */
-bool mxnet_has(const mxnet_call *c, const char *name); /* is it there, and not None? */
+/* ---- what operators ask (mxnet_ops.c) ---------------------------------------------------------------------------- */
+bool mxnet_has(const mxnet_call *c, const char *name); /* is it given and not None? */
 bool mxnet_flag(const mxnet_call *c, const char *name, bool otherwise);
 int64_t mxnet_int(const mxnet_call *c, const char *name, int64_t otherwise);
 double mxnet_real(const mxnet_call *c, const char *name, double otherwise);
-int64_t mxnet_size(const mxnet_call *c, const char *name, int64_t otherwise); /* fails if it cannot be one */
+int64_t mxnet_size(const mxnet_call *c, const char *name, int64_t otherwise); /* fails if it is not a valid size */
 int mxnet_axis(const mxnet_call *c, const char *name, int otherwise);
 void mxnet_foreign(mxnet_call *c);
 
-/* ---- operators that move elements (mxnet_shapes.c) ----------------------------------------------------------------- */
+/* ---- operators that move elements (mxnet_shapes.c) --------------------------------------------------------------- */
 void mxnet_map_concat(mxnet_call *c, const char *canonical);
 void mxnet_map_flatten(mxnet_call *c, const char *canonical);
 void mxnet_map_reshape(mxnet_call *c, const char *canonical);

@@ -1,4 +1,4 @@
-/* mxnet_ops.c: MXNet's operators as canonical ones: one row for each. Names of version 1 and 2, and older ones that mean the same. */
+/* mxnet_ops.c: maps MXNet operators to canonical ones, one row each: names of versions 1 and 2, and older synonyms. */
 #include "front/mxnet/mxnet.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ int mxnet_axis(const mxnet_call *c, const char *name, int otherwise)
     return axis < -MAX_RANK || axis > MAX_RANK ? otherwise : (int)axis;
 }
 
-/* One number for each axis; those that are missing are `otherwise`. */
+/* One number per axis; missing ones are `otherwise`. */
 static int sizes_attr(const mxnet_call *c, const char *name, int64_t otherwise, int64_t *to)
 {
     int count = mxnet_ints(mxnet_text(c->node, name), to, 3);
@@ -69,7 +69,7 @@ void mxnet_foreign(mxnet_call *c)
     grow_foreign(c->g, c->node->op, c->in, c->in_count, c->outs, c->out_count);
 }
 
-/* ---- layers with weights ------------------------------------------------------------------------------------------- */
+/* ---- layers with weights ----------------------------------------------------------------------------------------- */
 
 static emit_window window_of(const mxnet_call *c)
 {
@@ -116,7 +116,7 @@ static void map_batch_norm(mxnet_call *c, const char *unused)
         grow_batch_norm(c->g, c->x, true, true, mxnet_real(c, "eps", 1e-3), c->out);
 }
 
-/* Scale and bias over the channels, or the last axis. */
+/* Scale and bias over the channels, or over the last axis. */
 static void map_norm(mxnet_call *c, const char *canonical)
 {
     bool is_last = strcmp(canonical, "LayerNormalization") == 0;
@@ -129,7 +129,7 @@ static void map_norm(mxnet_call *c, const char *canonical)
     }
     value_id inputs[3] = {c->x};
     if (canonical[0] == 'G' &&
-        !str_starts(c->g->b.source->producer, "mxnet 2")) /* one for each group before version 2 */
+        !str_starts(c->g->b.source->producer, "mxnet 2")) /* before version 2 there is one per group */
         channels = mxnet_size(c, "num_groups", 1);
     inputs[1] = grow_weight(c->g, "gamma", 1, &channels);
     inputs[2] = grow_weight(c->g, "beta", 1, &channels);
@@ -163,7 +163,7 @@ static void map_leaky(mxnet_call *c, const char *unused)
         emit_real(emit_op(c->e, "LeakyRelu", &c->x, 1, c->out), "alpha", mxnet_real(c, "slope", 0.25));
 }
 
-/* x (T, N, I); all weights and biases are one vector; the states are (layers·directions, N, H). */
+/* x (T, N, I); one vector holds all weights and biases; states are (layers·directions, N, H). */
 static void map_rnn(mxnet_call *c, const char *unused)
 {
     (void)unused;
@@ -176,7 +176,7 @@ static void map_rnn(mxnet_call *c, const char *unused)
         mxnet_foreign(c);
         return;
     }
-    c->g->given_count = 0; /* one vector is many weights here */
+    c->g->given_count = 0; /* one vector of the file is many weights here */
     value_id x = c->x;
     for (int64_t i = 0; i < layers; i++) {
         int64_t rows = gates * hidden;
@@ -201,7 +201,7 @@ static void map_rnn(mxnet_call *c, const char *unused)
     }
 }
 
-/* ---- pools and images ---------------------------------------------------------------------------------------------- */
+/* ---- pools and images -------------------------------------------------------------------------------------------- */
 
 static void map_pool(mxnet_call *c, const char *unused)
 {
@@ -242,7 +242,7 @@ static void map_adaptive_pool(mxnet_call *c, const char *unused)
     if (fits)
         emit_pool(c->e, "AveragePool", c->x, &w, c->out);
     else if (rank == 4 && size[0] > 0 && size[1] > 0 && size[0] < 4096 &&
-             size[1] < 4096) { /* windows of unequal size */
+             size[1] < 4096) { /* windows of unequal sizes */
         build_type(&c->g->b, c->out, DT_FLOAT32, 4, (const num[]){dims[0], dims[1], size[0], size[1]});
         mxnet_foreign(c);
     } else
@@ -273,7 +273,7 @@ static void map_resize(mxnet_call *c, const char *unused)
         mxnet_foreign(c);
 }
 
-/* Regions are (number, 5), with the batch in front. */
+/* Regions are (count, 5), with the batch index first. */
 static void map_roi(mxnet_call *c, const char *canonical)
 {
     int64_t size[3];
@@ -307,7 +307,7 @@ static void map_l2_norm(mxnet_call *c, const char *canonical)
     emit_int(n, "axis", str_is(mode, "spatial") ? -1 : 1);
 }
 
-/* ---- elementwise --------------------------------------------------------------------------------------------------- */
+/* ---- elementwise ------------------------------------------------------------------------------------------------- */
 
 static void map_same(mxnet_call *c, const char *canonical)
 {
@@ -327,7 +327,7 @@ static void map_many(mxnet_call *c, const char *canonical)
     emit_op(c->e, canonical, c->in, c->in_count, c->out);
 }
 
-/* Comparisons give numbers, 0 or 1. */
+/* Comparisons return the numbers 0 and 1. */
 static void map_compare(mxnet_call *c, const char *canonical)
 {
     value_id second = c->in_count > 1 ? c->in[1] : emit_scalar(c->e, DT_FLOAT32, mxnet_real(c, "scalar", 0));
@@ -339,7 +339,7 @@ static void map_scalar(mxnet_call *c, const char *canonical)
     emit_2(c->e, canonical, c->x, emit_scalar(c->e, DT_FLOAT32, mxnet_real(c, "scalar", 1)), c->out);
 }
 
-/* The number stands first. */
+/* The number is the first operand. */
 static void map_reverse_scalar(mxnet_call *c, const char *canonical)
 {
     emit_2(c->e, canonical, emit_scalar(c->e, DT_FLOAT32, mxnet_real(c, "scalar", 1)), c->x, c->out);
@@ -404,7 +404,7 @@ static void map_where(mxnet_call *c, const char *canonical)
     emit_op(c->e, canonical, (const value_id[]){condition, c->in[1], c->in[2]}, 3, c->out);
 }
 
-/* ---- products, softmax, reductions --------------------------------------------------------------------------------- */
+/* ---- products, softmax, reductions ------------------------------------------------------------------------------- */
 
 static value_id turned(mxnet_call *c, value_id v, bool is_turned)
 {
@@ -434,7 +434,7 @@ static void map_softmax(mxnet_call *c, const char *canonical)
     emit_int(n, "axis", mxnet_axis(c, "axis", -1));
 }
 
-/* SoftmaxOutput and SoftmaxActivation: over the channels, or over all of an example. */
+/* SoftmaxOutput and SoftmaxActivation: over the channels, or over a whole sample. */
 static void map_old_softmax(mxnet_call *c, const char *unused)
 {
     (void)unused;
@@ -467,7 +467,7 @@ static void map_reduce(mxnet_call *c, const char *canonical)
     count = is_whole ? left_count : count;
     if (count == 0)
         mxnet_foreign(c);
-    else if (is_whole && !keeps) { /* one number has one dimension */
+    else if (is_whole && !keeps) { /* a single number has one dimension */
         value_id one = emit_reduce(c->e, canonical, c->x, emit_list(c->e, axes, count), false, NO_VALUE)->outputs[0];
         emit_reshaped(c->e, one, (const int64_t[]){1}, 1, c->out);
     } else
@@ -497,7 +497,7 @@ typedef struct mxnet_row {
     const char *op;
     void (*map)(mxnet_call *c, const char *canonical);
     const char *canonical;
-    int8_t first_weight; /* 0: it has none */
+    int8_t first_weight; /* 0: none */
 } mxnet_row;
 
 static const mxnet_row ROWS[] = {

@@ -1,4 +1,5 @@
-/* mxnet_shapes.c: MXNet's operators that move elements or make them: shapes, slices, tiles, ranges. The others are in mxnet_ops.c. */
+/* mxnet_shapes.c: maps MXNet operators that move or create elements: shapes, slices, tiles, ranges. The others are
+ * in mxnet_ops.c. */
 #include "front/mxnet/mxnet.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ void mxnet_map_flatten(mxnet_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "axis", 1);
 }
 
-/* 0 keeps a dimension, -1 is what is left, -2 all others, -3 two as one, -4 one as the two numbers behind it. False if it cannot be
- * told without dimensions that are not known. */
+/* Codes: 0 keeps a dimension, -1 the rest, -2 all others, -3 merges two, -4 splits one into the next two numbers.
+ * False if unknown dimensions prevent the result. */
 static bool reshaped(const int64_t *code, int code_count, const num *dims, int rank, int64_t *shape, int *count)
 {
     int at = 0;
@@ -87,7 +88,7 @@ void mxnet_map_reshape(mxnet_call *c, const char *unused)
     int code_count = mxnet_ints(mxnet_text(c->node, "shape"), code, MAX_RANK), count = 0;
     int rank = grow_shape(c->g, c->x, dims);
     bool is_reverse = mxnet_flag(c, "reverse", false);
-    if (code_count <= 0) /* the name of the first version */
+    if (code_count <= 0) /* attribute name in the first version */
         code_count = mxnet_ints(mxnet_text(c->node, "target_shape"), code, MAX_RANK);
     if (code_count <= 0 || rank < 0) {
         mxnet_foreign(c);
@@ -188,7 +189,7 @@ void mxnet_map_slice(mxnet_call *c, const char *unused)
     emit_op(c->e, "Slice", inputs, 5, c->out);
 }
 
-/* As large as the other along the axes, or along all. Crop does it with images. */
+/* Slices to another tensor's size along the given axes, or all. Crop does this for images. */
 void mxnet_map_slice_like(mxnet_call *c, const char *canonical)
 {
     int64_t axes[MAX_RANK], starts[MAX_RANK] = {0}, ends[MAX_RANK];
@@ -257,7 +258,7 @@ void mxnet_map_tile(mxnet_call *c, const char *canonical)
     emit_2(c->e, canonical, c->x, emit_list(c->e, padded, rank), c->out);
 }
 
-/* Each element several times: a new axis is tiled and merged; without an axis, of the flattened tensor. */
+/* Repeats each element: a new axis is tiled and merged. Without an axis the tensor is flattened. */
 void mxnet_map_repeat(mxnet_call *c, const char *unused)
 {
     (void)unused;
@@ -347,7 +348,7 @@ void mxnet_map_pad(mxnet_call *c, const char *canonical)
     emit_2(c->e, canonical, c->x, emit_list(c->e, pads, count), c->out);
 }
 
-/* start, stop, step; only a start means 0 … start. */
+/* start, stop, step; a single number means 0 … start. */
 void mxnet_map_range(mxnet_call *c, const char *unused)
 {
     (void)unused;
@@ -374,7 +375,7 @@ void mxnet_map_fill(mxnet_call *c, const char *canonical)
                c->out);
 }
 
-/* Along one axis, which is the first unless said otherwise. */
+/* Along one axis, by default the first. */
 void mxnet_map_take(mxnet_call *c, const char *canonical)
 {
     if (c->in_count < 2) {
@@ -385,7 +386,7 @@ void mxnet_map_take(mxnet_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, (const value_id[]){c->x, index}, 2, c->out), "axis", mxnet_axis(c, "axis", 0));
 }
 
-/* The indices have their tuples along the first axis. */
+/* The index tuples are along the first axis. */
 void mxnet_map_gather_nd(mxnet_call *c, const char *canonical)
 {
     int64_t perm[MAX_RANK];

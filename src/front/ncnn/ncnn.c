@@ -1,14 +1,15 @@
-/* ncnn.c: networks of ncnn (.param) and of pnnx (.pnnx.param): text, one line for each layer.
+/* ncnn.c: reads networks of ncnn (.param) and pnnx (.pnnx.param): text, one line per layer.
  *
  *   7767517                                       both begin with this number
  *   layers blobs
  *   type name inputs outputs input… output… key=value…
  *
- * ncnn's keys are numbers; an array has the key -23300 - number and its length in front. Shapes of blobs are there only if a tool noted
- * them (-23330=4,dims,w,h,c for each output). pnnx's keys are names, with #blob=(shape)type and @weight=(shape)type.
+ * ncnn's keys are numbers; an array has the key -23300 - number, and its length first. Shapes of blobs are there only
+ * if a tool added them (-23330=4,dims,w,h,c per output). pnnx's keys are names, with #blob=(shape)type and
+ * @weight=(shape)type.
  *
- * Blobs of ncnn have no batch: one of 1 is put in front here. Weights are in another file, which is not needed. Where the file does not
- * tell the size of the input, images of 224 x 224 are taken, or those that the first inner product is made for. */
+ * ncnn's blobs have no batch; a batch of 1 is added here. The weights file is not needed. Without an input size,
+ * images of 224 x 224 are assumed, or the size that fits the first inner product. */
 #include "front/ncnn/ncnn.h"
 #include "base/names.h"
 #include "front/front.h"
@@ -175,17 +176,17 @@ static void read_layer(reader *r, str line, int32_t index)
         line_fail(r, "a layer has no type, name or number of blobs");
     double in = ncnn_real_of(counts[0], -1), out = ncnn_real_of(counts[1], -1);
     if (in < 0 || out < 0 || in > NCNN_MAX_BLOBS || out > NCNN_MAX_BLOBS)
-        line_fail(r, "a layer has a number of blobs that cannot be");
+        line_fail(r, "a layer has an impossible number of blobs");
     if (out > 0 && str_is(l->type, "pnnx.Output"))
         line_fail(r, "an output writes blobs");
     l->in = ARENA_ARRAY(a, int32_t, (size_t)in);
     l->out = ARENA_ARRAY(a, int32_t, (size_t)out);
     for (; l->in_count < (int)in; l->in_count++) {
         if (!next_word(&line, &word))
-            line_fail(r, "a layer lacks blobs");
+            line_fail(r, "a layer has too few blobs");
         int32_t blob = l->in[l->in_count] = blob_named(r, word);
         if (r->n->blobs.items[blob].producer < 0)
-            line_fail(r, "a blob is read before it is written: layers must not read in a circle");
+            line_fail(r, "a blob is read before it is written: layers must not form a cycle");
         r->n->blobs.items[blob].is_read = true;
         if (r->n->blobs.items[blob].reader < 0) {
             r->n->blobs.items[blob].reader = index;
@@ -194,7 +195,7 @@ static void read_layer(reader *r, str line, int32_t index)
     }
     for (; l->out_count < (int)out; l->out_count++) {
         if (!next_word(&line, &word))
-            line_fail(r, "a layer lacks blobs");
+            line_fail(r, "a layer has too few blobs");
         int32_t blob = l->out[l->out_count] = blob_named(r, word);
         if (r->n->blobs.items[blob].producer >= 0)
             line_fail(r, "a blob is written twice");
@@ -224,7 +225,7 @@ static bool tells_shape(str type)
     return false;
 }
 
-/* The first layer that reads it and tells a shape, also behind copies and what works element by element; else the first of all. */
+/* The first reader that implies a shape, looking through copies and pointwise layers; else the first reader. */
 static const ncnn_layer *reader_of(const ncnn *n, int32_t blob, int *place)
 {
     enum { MOST = 64 };
@@ -248,7 +249,7 @@ static const ncnn_layer *reader_of(const ncnn *n, int32_t blob, int *place)
     return first;
 }
 
-/* Channels that the first convolution is made for, by the size of its weights. */
+/* Input channels of the first convolution, from the size of its weights. */
 static int64_t channels_of(const ncnn_layer *l)
 {
     int64_t outputs = ncnn_int(l, 0, 0), width = ncnn_int(l, 1, 1), height = ncnn_int(l, 11, width), taps;
@@ -259,7 +260,7 @@ static int64_t channels_of(const ncnn_layer *l)
     return is_known && size % taps == 0 && size / taps > 0 && size / taps < 1 << 20 ? size / taps * groups : 3;
 }
 
-/* An input whose shape the file does not tell, by what reads it. */
+/* An input without a shape in the file: its reader decides. */
 static value_id guessed(reader *r, int32_t blob, str name)
 {
     int place = 0;
@@ -276,7 +277,7 @@ static value_id guessed(reader *r, int32_t blob, str name)
     if (width > 0 && width < NCNN_MAX_SIZE) {
         *(str *)ARENA_PUSH(r->b->arena, &r->b->source->notes) = arena_printf(
             r->b->arena,
-            "the file does not tell how long sequences are: %d tokens are taken for input '%.*s'; give --shape",
+            "the file does not have the length of sequences: %d tokens are assumed for input '%.*s'; give --shape",
             SEQUENCE, STR_ARG(name));
         return grow_input(r->b, name, DT_FLOAT32, 3, (const num[]){1, SEQUENCE, width});
     }
@@ -378,7 +379,7 @@ void ncnn_read(builder *b, const uint8_t *bytes, size_t size)
     next_line(&r, &line);
     double count = next_line(&r, &line) && next_word(&line, &word) ? ncnn_real_of(word, -1) : -1;
     if (count < 1 || count > MAX_LAYERS || (size_t)count > r.rest.len)
-        line_fail(&r, "the number of layers cannot be");
+        line_fail(&r, "the number of layers is not valid");
     r.n->layers = ARENA_ARRAY(b->arena, ncnn_layer, (size_t)count);
     while (r.n->layer_count < (int32_t)count) {
         if (!next_line(&r, &line))

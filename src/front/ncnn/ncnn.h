@@ -1,4 +1,5 @@
-/* ncnn.h: what the parts of the ncnn reader share: files (ncnn.c), ncnn's layers (ncnn_layers.c), pnnx's operators (pnnx_ops.c). */
+/* ncnn.h: shared by the parts of the ncnn reader: files (ncnn.c), ncnn layers (ncnn_layers.c), pnnx operators
+ * (pnnx_ops.c). */
 #ifndef SOOTH_FRONT_NCNN_NCNN_H
 #define SOOTH_FRONT_NCNN_NCNN_H
 
@@ -10,7 +11,7 @@ typedef struct ncnn_param {
 
 typedef struct ncnn_layer {
     str type, name;
-    int32_t *in, *out; /* blobs */
+    int32_t *in, *out; /* indices of blobs */
     int in_count, out_count;
     const ncnn_param *params;
     int32_t param_count;
@@ -18,8 +19,8 @@ typedef struct ncnn_layer {
 
 typedef struct ncnn_blob {
     str name;
-    value_id value;   /* of inputs when the file is read, of all others in each run */
-    int32_t producer; /* layer; -1 if there is none */
+    value_id value;   /* set at reading for inputs, in each run for other blobs */
+    int32_t producer; /* index of a layer; -1 if none */
     int32_t reader, place;
     bool is_read, is_input;
 } ncnn_blob;
@@ -34,7 +35,7 @@ typedef struct ncnn {
     grow_guesses guesses;
 } ncnn;
 
-/* One layer at work. */
+/* The layer being written. */
 typedef struct ncnn_call {
     grower *g;
     emitter *e;
@@ -42,7 +43,7 @@ typedef struct ncnn_call {
     const value_id *in;
     value_id *outs;
     int in_count, out_count;
-    value_id x, out; /* the first of each */
+    value_id x, out; /* first input, first output */
 } ncnn_call;
 
 enum { NCNN_MAX_BLOBS = 4096, NCNN_MAX_SIZE = 1 << 28, NCNN_NONE = -233 };
@@ -50,15 +51,16 @@ enum { NCNN_MAX_BLOBS = 4096, NCNN_MAX_SIZE = 1 << 28, NCNN_NONE = -233 };
 void ncnn_write(ncnn_call *c); /* ncnn_layers.c */
 void pnnx_write(ncnn_call *c); /* pnnx_ops.c */
 
-/* ---- parameters (ncnn.c) ------------------------------------------------------------------------------------------- */
-str ncnn_text(const ncnn_layer *l, const char *key); /* the last one counts; empty if it is not there */
-/* Numbers behind commas, in parentheses or not; those that are none are skipped. */
+/* ---- parameters (ncnn.c) ----------------------------------------------------------------------------------------- */
+str ncnn_text(const ncnn_layer *l, const char *key); /* the last one wins; empty if absent */
+/* Comma-separated numbers, optionally in parentheses; other words are skipped. */
 int ncnn_numbers(str text, int64_t *to, int room);
 int64_t ncnn_int(const ncnn_layer *l, int key, int64_t otherwise);
 double ncnn_real(const ncnn_layer *l, int key, double otherwise);
-int ncnn_list(const ncnn_layer *l, int key, int64_t *to, int room); /* an array; its length, or -1 if it is not there */
+/* reads an array; returns its length, or -1 if absent */
+int ncnn_list(const ncnn_layer *l, int key, int64_t *to, int room);
 double ncnn_real_of(str text, double otherwise);
-/* The shape of output `index` that ncnn's tools note; RANK_UNKNOWN if there is none. With a batch of 1 in front. */
+/* Shape of output `index` as noted by ncnn's tools, with a batch of 1 in front; RANK_UNKNOWN if there is none. */
 int ncnn_hint(const ncnn_layer *l, int index, num *dims);
 
 #endif

@@ -1,4 +1,4 @@
-/* ncnn_layers.c: ncnn's layers as canonical operators: one row for each type. Axes in the file do not count the batch. */
+/* ncnn_layers.c: maps ncnn layers to canonical operators, one row per type. Axes in the file do not count the batch. */
 #include "front/ncnn/ncnn.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static int64_t size_at(const ncnn_call *c, int key, int64_t otherwise, int64_t l
     return size;
 }
 
-/* Counted with the batch. */
+/* An axis, counted with the batch. */
 static int axis_at(const ncnn_call *c, int key, int64_t otherwise)
 {
     int64_t axis = ncnn_int(c->layer, key, otherwise);
@@ -35,7 +35,7 @@ static void foreign(ncnn_call *c)
 
 /* ---- activations ------------------------------------------------------------------------------------------------- */
 
-/* Of convolutions and inner products: a number, and what belongs to it. */
+/* Activation of convolutions and inner products: a number and its parameters. */
 static void activate(ncnn_call *c, int64_t kind, value_id x, value_id output)
 {
     str text = ncnn_text(c->layer, "-23310");
@@ -103,7 +103,7 @@ static void map_unary(ncnn_call *c, const char *unused)
         grow_foreign_like(c->g, c->layer->type, c->in, c->in_count, c->x, c->out);
 }
 
-/* The operand with fewer dimensions is broadcast along the inner ones: a vector belongs to the channels. */
+/* The operand of lower rank is broadcast along the inner dimensions: a vector is per channel. */
 static value_id spread(ncnn_call *c, value_id v, value_id other)
 {
     num own[MAX_RANK], dims[MAX_RANK];
@@ -146,9 +146,9 @@ static void map_eltwise(ncnn_call *c, const char *unused)
         emit_1(c->e, "Identity", sum, c->out);
 }
 
-/* ---- convolutions and products ------------------------------------------------------------------------------------- */
+/* ---- convolutions and products ----------------------------------------------------------------------------------- */
 
-/* -233 and -234 in place of a padding: as much as keeps the size. */
+/* -233 and -234 as a padding: as much as keeps the size. */
 static void set_padding(const ncnn_call *c, emit_window *w, int left, int top, int right, int bottom)
 {
     int64_t before = ncnn_int(c->layer, left, 0), above = ncnn_int(c->layer, top, before);
@@ -189,7 +189,7 @@ static void map_conv(ncnn_call *c, const char *canonical)
         activate(c, kind, y, c->out);
 }
 
-/* Rows of a matrix one by one where they are as long as the weights ask for, else all of it as one. */
+/* Applies to each row of a matrix if its length matches the weights, else to the flattened input. */
 static void map_inner_product(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -202,7 +202,7 @@ static void map_inner_product(ncnn_call *c, const char *unused)
         if (!dim_known(dims[i]) || __builtin_mul_overflow(all, dims[i], &all))
             all = 0;
     if (!by_row && all > 0 && width > 0 && all != width)
-        grow_complain(c->g, "the weights of an inner product do not fit its input");
+        grow_complain(c->g, "the weights of an inner product do not match its input");
     value_id y = grow_dense(c->g, c->x, by_row ? 2 : 1, units, ncnn_int(c->layer, 1, 0) != 0,
                             has_activation ? NO_VALUE : c->out);
     if (has_activation)
@@ -221,7 +221,7 @@ static value_id turned(ncnn_call *c, value_id v, bool is_turned)
     return emit_transpose(c->e, v, perm, rank, NO_VALUE);
 }
 
-/* A·B with either from the file of weights. */
+/* A·B, where either may be stored with the weights. */
 static void map_gemm(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -251,7 +251,7 @@ static void map_embed(ncnn_call *c, const char *canonical)
     emit_2(c->e, canonical, grow_weight(c->g, "weight", 2, dims), emit_cast(c->e, c->x, DT_INT64, NO_VALUE), c->out);
 }
 
-/* softmax(q·kᵀ·scale + mask)·v, all (…, tokens, width of a head) */
+/* softmax(q·kᵀ·scale + mask)·v, all (…, tokens, head size) */
 static value_id attention(ncnn_call *c, value_id q, value_id k, value_id v, value_id mask, double scale,
                           value_id output)
 {
@@ -263,7 +263,7 @@ static value_id attention(ncnn_call *c, value_id q, value_id k, value_id v, valu
     return emit_2(c->e, "MatMul", grow_softmax(c->g, scores, -1, NO_VALUE), v, output);
 }
 
-/* q, k, v, mask, and the keys and values of the tokens before, which are none here. */
+/* Inputs: q, k, v, mask, and cached keys and values, which are empty here. */
 static void map_sdpa(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -280,7 +280,7 @@ static void map_sdpa(ncnn_call *c, const char *unused)
         emit_1(c->e, "Identity", c->in[i], c->outs[i]);
 }
 
-/* (N, tokens, embedding): products for queries, keys and values, heads apart, and a product behind. */
+/* (N, tokens, embedding): projections to queries, keys and values, heads, output projection. */
 static void map_multi_head(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -309,9 +309,9 @@ static void map_multi_head(ncnn_call *c, const char *unused)
     c->e->name = name;
 }
 
-/* ---- pools and norms ----------------------------------------------------------------------------------------------- */
+/* ---- pools and norms --------------------------------------------------------------------------------------------- */
 
-/* Over a whole image the result is a vector. */
+/* Global pooling gives a vector. */
 static void map_pool(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -419,7 +419,7 @@ static void map_reduction(ncnn_call *c, const char *unused)
     count = is_whole ? rank - 1 : count;
     if (kind < 0 || kind > 10 || count < 1) {
         foreign(c);
-    } else if (is_whole && !keeps) { /* a blob of one number is a row */
+    } else if (is_whole && !keeps) { /* a blob with one number is a row */
         node *n = emit_reduce(c->e, OPS[kind], c->x, emit_list(c->e, axes, count), false, NO_VALUE);
         emit_unsqueeze(c->e, n->outputs[0], (const int64_t[]){1}, 1, c->out);
     } else
@@ -440,7 +440,7 @@ static void map_concat(ncnn_call *c, const char *unused)
     grow_concat(c->g, c->in, c->in_count, axis_at(c, 0, 0), c->out);
 }
 
-/* Sizes of the parts; -233 shares what is left equally. */
+/* Sizes of the parts; -233 divides the rest equally. */
 static void map_slice(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -460,7 +460,7 @@ static void map_slice(ncnn_call *c, const char *unused)
     }
 }
 
-/* By starts, ends and axes as Python has them, or by offsets and sizes of width, height and channels. */
+/* By starts, ends and axes as in Python, or by offsets and sizes of width, height and channels. */
 static void map_crop(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -500,7 +500,7 @@ static void map_crop(ncnn_call *c, const char *unused)
     emit_op(c->e, "Slice", inputs, 4, c->out);
 }
 
-/* Width, height, depth and channels, as far as they are given; 0 is as it is, -1 what is left. */
+/* Width, height, depth and channels, as far as given; 0 keeps, -1 takes the rest. */
 static void map_reshape(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -528,7 +528,7 @@ static void map_flatten(ncnn_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "axis", 1);
 }
 
-/* The order type tells which of the old width, height and channels are the new ones. */
+/* The order type says which of the old width, height and channels become the new ones. */
 static void map_permute(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -613,7 +613,7 @@ static void map_blocks(ncnn_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "blocksize", size_at(c, 0, 1, 1));
 }
 
-/* Numbers of the file of weights. */
+/* A tensor from the weights file. */
 static void map_memory(ncnn_call *c, const char *unused)
 {
     (void)unused;

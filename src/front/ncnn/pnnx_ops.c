@@ -1,5 +1,5 @@
-/* pnnx_ops.c: pnnx's operators as canonical ones. They are PyTorch's modules and functions with their arguments by name; blobs and weights
- * have their shapes in the file, which tell what those of unknown operators give. */
+/* pnnx_ops.c: maps pnnx operators: PyTorch's modules and functions with named arguments. The file has the shapes of
+ * blobs and weights, which give the results of unknown operators. */
 #include "front/ncnn/ncnn.h"
 
 #include <stdio.h>
@@ -170,7 +170,7 @@ static void map_slice(ncnn_call *c, const char *unused)
     emit_op(c->e, "Slice", inputs, 5, c->out);
 }
 
-/* The last axis comes first. */
+/* Pads start with the last axis. */
 static void map_pad(ncnn_call *c, const char *canonical)
 {
     int64_t pairs[2 * MAX_RANK], pads[2 * MAX_RANK], axes[MAX_RANK];
@@ -184,7 +184,7 @@ static void map_pad(ncnn_call *c, const char *canonical)
     emit_op(c->e, canonical, inputs, 4, c->out);
 }
 
-/* The shape in the file is that of the result; the batch is as it is. */
+/* The file's shape is the result's; the batch is kept. */
 static void map_view(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -250,7 +250,7 @@ static void map_attribute(ncnn_call *c, const char *unused)
         grow_foreign(c->g, c->layer->type, c->in, c->in_count, c->outs, c->out_count);
 }
 
-/* ---- expressions: add(@0,mul(@1,2.0)) ------------------------------------------------------------------------------- */
+/* ---- expressions: add(@0,mul(@1,2.0)) ---------------------------------------------------------------------------- */
 
 typedef struct expression {
     ncnn_call *c;
@@ -319,7 +319,7 @@ static void map_expression(ncnn_call *c, const char *unused)
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
 typedef struct pnnx_row {
-    const char *type; /* without "nn.", "F.", "torch.", "Tensor." */
+    const char *type; /* without the prefix "nn.", "F.", "torch." or "Tensor." */
     void (*map)(ncnn_call *c, const char *canonical);
     const char *canonical;
 } pnnx_row;

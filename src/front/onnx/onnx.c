@@ -1,4 +1,4 @@
-/* onnx.c: ONNX files: ModelProto in the protobuf wire format.
+/* onnx.c: reads ONNX files: ModelProto in the protobuf wire format.
  *
  * A graph's inputs and constants are read first, then its nodes. Weights are skipped by their length.
  *
@@ -20,7 +20,7 @@ typedef struct declared_type {
     num dims[MAX_RANK];
 } declared_type;
 
-/* A dimension of an input without number and name is named after its place, so that it can be traced and bound. */
+/* An input dimension without number and name is named after its position, so that it can be traced and bound. */
 static num read_dim(builder *b, wire w, str input_name, int index)
 {
     num dim = NUM_UNKNOWN;
@@ -58,7 +58,7 @@ static void read_tensor_type(builder *b, wire w, str input_name, declared_type *
     }
 }
 
-/* Sequences and optionals are told by the type of their elements; a map only by its kind. */
+/* Sequences and optionals get the type of their elements; a map only its kind. */
 static void read_type(builder *b, wire w, str input_name, declared_type *t, int depth)
 {
     enum { MAX_TYPE_DEPTH = 8 };
@@ -93,7 +93,7 @@ static onnx_label value_info_label(wire w)
     return label;
 }
 
-/* Gives a value the type that the file declares. */
+/* Applies the type that the file declares to a value. */
 static void read_value_type(builder *b, wire w, value_id id, bool is_input)
 {
     wire_field f;
@@ -137,14 +137,14 @@ static void read_opset(builder *b, wire w)
     *(opset_import *)ARENA_PUSH(b->arena, &b->source->opsets) = o;
 }
 
-/* What a node consists of, up to a number that holds nearly all real nodes; the rest is found by reading again. */
+/* The parts of a node, up to a count that holds nearly all real nodes; further ones are found by a second reading. */
 enum { FEW = 16 };
 typedef struct node_parts {
     str name, type, domain, doc;
     str inputs[FEW], outputs[FEW];
-    wire attrs; /* from the first to the last */
+    wire attrs; /* span from the first to the last attribute */
     int input_count, output_count, attr_count;
-    bool attrs_together; /* nothing else stands between them */
+    bool attrs_together; /* nothing else is in that span */
 } node_parts;
 
 static void read_parts(wire w, node_parts *p)
@@ -221,7 +221,7 @@ static void read_node(builder *b, wire w)
     read_parts(w, &p);
     if (p.type.len == 0)
         wire_fail(&w, w.at, "a node has no operator");
-    /* Reading a subgraph makes nodes of other graphs but none of this one, so the node stays where it is. */
+    /* Reading a subgraph adds nodes to other graphs only, so this pointer stays valid. */
     node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, 0);
     n->opset = opset_of(b, n->domain);
     if (p.doc.len && str_is(p.doc, ONNX_NOT_TAKEN))
@@ -240,11 +240,11 @@ static void read_node(builder *b, wire w)
 
 /* ---- graphs ---------------------------------------------------------------------------------------------------- */
 
-/* A graph or function that is being read. Its nodes' outputs are names that a subgraph inside it may read before the node that
- * writes them is reached; they are declared when the first subgraph is met, which most networks never do. */
+/* A graph or function being read. A subgraph may read outputs of nodes that come later, so all outputs are declared
+ * at the first subgraph, which most networks do not have. */
 typedef struct open_graph {
     wire whole;
-    uint32_t node_field; /* number of the field that holds nodes */
+    uint32_t node_field; /* protobuf field that holds nodes */
     bool outputs_declared;
 } open_graph;
 
@@ -265,7 +265,7 @@ static void declare_outputs(builder *b, open_graph *open)
     }
 }
 
-/* Does the documentation say that, with a number of bytes behind it or none (0)? */
+/* Does the documentation begin with this text? *packed_bytes is the number after it, or 0. */
 static bool says(str doc, const char *what, int64_t *packed_bytes)
 {
     decimal d = {0};
@@ -336,7 +336,7 @@ static void read_inputs_and_constants(builder *b, wire w, graph *g)
     }
 }
 
-/* An output or a declared inner value may be a name of an enclosing graph, which must not be hidden by a new one. */
+/* An output or declared inner value may belong to an enclosing graph and must not hide it. */
 static void read_declarations(builder *b, wire w)
 {
     wire_field f;
@@ -353,8 +353,8 @@ static void read_declarations(builder *b, wire w)
     }
 }
 
-/* Where the parts of a graph lie, from the first to the last of each kind: they stand together in nearly all files, so that
- * each is read once. What stands between is passed over. */
+/* Spans of a graph's parts, from the first to the last of each kind. They are contiguous in nearly all files, so
+ * each is read once; other fields in between are skipped. */
 typedef struct graph_parts {
     wire nodes, values, declarations;
     size_t node_count, other_count;
@@ -392,7 +392,7 @@ void onnx_graph(builder *b, wire w, graph *g)
     reader->open = &own;
     graph_parts parts = find_parts(w);
     build_reserve(b, parts.node_count, parts.node_count + parts.node_count / 4 + parts.other_count);
-    if (outer) /* names that hide those outside must be known before anything is looked up */
+    if (outer) /* names that hide outer ones must be declared before any lookup */
         declare_outputs(b, &own);
     read_inputs_and_constants(b, parts.values, g);
     read_declarations(b, parts.declarations);
@@ -410,7 +410,7 @@ static void read_function(builder *b, wire w)
     const wire whole = w;
     wire_field f;
     size_t defaults = 0;
-    /* The function has operator sets of its own, in force while its nodes are read. */
+    /* A function's own operator sets apply while its nodes are read. */
     const opset_list outer = b->source->opsets;
     b->source->opsets = (opset_list){0};
     while (wire_next(&w, &f)) {
@@ -449,7 +449,7 @@ static void read_function(builder *b, wire w)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* Every field up to the graph must be one of ModelProto's and have its type. */
+/* Every field before the graph must belong to ModelProto and have its type. */
 bool onnx_sniff(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
@@ -482,14 +482,14 @@ bool onnx_sniff(const uint8_t *bytes, size_t size)
                 return false;
             p += number;
             break;
-        default: /* functions (25) have a key of two bytes and come after the graph */
+        default: /* functions (25) have a two-byte key and come after the graph */
             return false;
         }
     }
     return size > 0;
 }
 
-/* What sooth_write_onnx has to say beside the graph. */
+/* Metadata that sooth_write_onnx adds to the graph. */
 static void read_metadata(builder *b, wire w)
 {
     str key = {0}, value = {0};

@@ -1,7 +1,7 @@
-/* onnx_attr.c: attributes of ONNX nodes.
+/* onnx_attr.c: reads attributes of ONNX nodes.
  *
- * AttributeProto: 1 name, 2 f, 3 i, 4 s, 5 t, 6 g, 7 floats, 8 ints, 9 strings, 10 tensors, 11 graphs, 14 tp,
- * 15 type_protos, 20 type, 21 ref_attr_name, 22 sparse_tensor, 23 sparse_tensors. */
+ * AttributeProto: 1 name, 2 f, 3 i, 4 s, 5 t, 6 g, 7 floats, 8 ints, 9 strings, 10 tensors, 11 graphs, 14 tp, 15
+ * type_protos, 20 type, 21 ref_attr_name, 22 sparse_tensor, 23 sparse_tensors. */
 #include "front/onnx/onnx_tensor.h"
 
 /* AttributeProto.AttributeType */
@@ -11,7 +11,7 @@ typedef struct list_lengths {
     size_t ints, floats, strings;
 } list_lengths;
 
-/* How long the lists are: each is allocated once. */
+/* Counts the list elements, so that each list is allocated once. */
 static list_lengths count_lists(wire w)
 {
     list_lengths n = {0};
@@ -69,8 +69,8 @@ static void read_strings(builder *b, wire w, attr *a, size_t count)
     a->strings = strings;
 }
 
-/* The lists that are there decide the kind where the file does not give it (before IR version 2); an empty list is told by
- * its type alone. */
+/* Without a type (before IR version 2), the list that is present decides the kind. An empty list is known by its
+ * type only. */
 static void read_lists(builder *b, wire w, attr *a, int64_t type)
 {
     list_lengths n = count_lists(w);
@@ -93,7 +93,7 @@ void onnx_attr(builder *b, wire w, attr *a)
     const wire whole = w;
     wire_field f;
     int64_t type = 0;
-    int64_t ints[FEW]; /* nearly all lists are short and of integers: no second reading for them */
+    int64_t ints[FEW]; /* nearly all lists are short and of integers; these are read once */
     size_t int_count = 0;
     bool few_ints = true;
     onnx_label ignored;
@@ -169,14 +169,14 @@ void onnx_attr(builder *b, wire w, attr *a)
     } else if (a->kind == ATTR_NONE) {
         read_lists(b, whole, a, type);
     }
-    if (a->kind == ATTR_NONE) /* proto3 leaves out what is zero: the type alone says what it is */
+    if (a->kind == ATTR_NONE) /* proto3 omits zeros, so only the type identifies the attribute */
         a->kind = type == TYPE_FLOAT    ? ATTR_FLOAT
                   : type == TYPE_INT    ? ATTR_INT
                   : type == TYPE_STRING ? ATTR_STRING
                                         : ATTR_OTHER;
 }
 
-/* Attributes with tensors and graphs are objects of their node. */
+/* Attributes with tensors or graphs cannot be shared between nodes. */
 static bool is_plain(const attr *a)
 {
     return a->kind != ATTR_TENSOR && a->kind != ATTR_GRAPH;

@@ -1,21 +1,22 @@
-/* onnx_layout.c: networks that have the channels last (TensorFlow's), in a file whose operators have them first.
+/* onnx_layout.c: writes channels-last networks (TensorFlow's) with ONNX's channels-first operators.
  *
- * Between two transpositions each such operator would be right, but nobody would recognize the network. So what stands between them (activations,
- * sums, concatenations, pads, means over the image) has the channels first as well, with its axes changed, and transpositions remain where the
- * network is entered and left. Ranks are those of the bound network: without them only the operators that must are turned. */
+ * A transpose before and after each operator would be correct, but would hide the network's structure. So the
+ * operators in between (activations, sums, concatenations, pads, means over the image) also become channels-first,
+ * with changed axes, and transposes remain only at the network's borders. This needs the ranks of a bound network;
+ * without them only operators that must change do. */
 #include "front/onnx/onnx_write.h"
 #include "graph/ops.h"
 
 enum {
-    MADE_FIRST = 1,  /* the node that makes it has the channels first */
-    NEEDS_FIRST = 2, /* who reads it so */
-    NEEDS_LAST = 4,  /* who reads it as the network has it */
-    RUNS_FIRST = 8,  /* of a node's first output: the node */
-    /* Of one number for each channel: the same with dimensions of one behind it, which is how nodes that run first read it. */
+    MADE_FIRST = 1,  /* its producer runs channels-first */
+    NEEDS_FIRST = 2, /* a reader needs it channels-first */
+    NEEDS_LAST = 4,  /* a reader needs it channels-last, as in the network */
+    RUNS_FIRST = 8,  /* on a node's first output: the node runs channels-first */
+    /* For one number per channel: a copy with trailing dimensions of 1 exists, for readers that run channels-first. */
     MADE_CHANNELS = 16,
     NEEDS_CHANNELS = 32,
-    PREFERS_LAST = 64, /* something works along its channels: what reads it stays as it is */
-    IS_DATA = 128,     /* a layer reads it as what it works on, not as its weights */
+    PREFERS_LAST = 64, /* one of its readers works along the channels, so all of them stay channels-last */
+    IS_DATA = 128,     /* a layer reads it as data, not as weights */
 };
 enum { IMAGE_RANK = 4 };
 
@@ -24,7 +25,7 @@ static int first_axis(int axis, int rank)
     return axis == 0 ? 0 : axis == rank - 1 ? 1 : axis + 1;
 }
 
-/* ---- ranks ---------------------------------------------------------------------------------------------------------- */
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
 static const value *known_value(const onnx_writer *o, value_id v)
 {
@@ -47,7 +48,7 @@ static bool is_one_element(const onnx_writer *o, value_id v)
     return x->rank >= 0;
 }
 
-/* An image of one place: the bytes are the same wherever the channels are. */
+/* An image of one pixel: its bytes are the same in both layouts. */
 static bool is_one_place(const onnx_writer *o, value_id v)
 {
     const value *x = known_value(o, v);
@@ -57,7 +58,7 @@ static bool is_one_place(const onnx_writer *o, value_id v)
     return x->rank > 2;
 }
 
-/* One number for each channel: nothing but the last dimension. */
+/* One number per channel: all other dimensions are 1. */
 static bool is_per_channel(const onnx_writer *o, value_id v)
 {
     const value *x = known_value(o, v);
@@ -67,14 +68,14 @@ static bool is_per_channel(const onnx_writer *o, value_id v)
     return x->rank > 0;
 }
 
-/* Is the last dimension the same? One number for all channels is none for each, unless there is one channel. */
+/* Does v have one number per channel of y? A single number counts only if y has one channel. */
 static bool is_per_channel_of(const onnx_writer *o, value_id v, value_id y)
 {
     const value *x = known_value(o, v), *of = known_value(o, y);
     return x->rank > 0 && of->rank > 0 && x->dims[x->rank - 1] == of->dims[of->rank - 1];
 }
 
-/* Windows tell the number of dimensions; for others it is that of an image unless it is known. */
+/* The window gives the rank; otherwise it is the known rank, or that of an image. */
 static int turned_rank(const onnx_writer *o, const node *n)
 {
     int32_t count;
@@ -84,7 +85,7 @@ static int turned_rank(const onnx_writer *o, const node *n)
     return rank >= 2 ? rank : IMAGE_RANK;
 }
 
-/* ---- which nodes ---------------------------------------------------------------------------------------------------- */
+/* ---- which nodes ------------------------------------------------------------------------------------------------- */
 
 static bool is_one_of(const node *n, const char *const *names)
 {
@@ -93,7 +94,7 @@ static bool is_one_of(const node *n, const char *const *names)
     return *names != NULL;
 }
 
-/* Constant integers of a node's input; NULL if they are not known. */
+/* Constant integers of an input; NULL if unknown. */
 static const int64_t *input_ints(const onnx_writer *o, const node *n, int index, int32_t *count)
 {
     *count = 0;
@@ -110,7 +111,7 @@ static const int64_t *input_ints(const onnx_writer *o, const node *n, int index,
     return ints;
 }
 
-/* Axes of a reduction or resizing: an attribute, or the input `index`. */
+/* Axes of a reduction or resize: an attribute, or input `index`. */
 static const int64_t *axes_of(const onnx_writer *o, const node *n, int index, int32_t *count)
 {
     const int64_t *axes = node_attr_ints(n, "axes", count);
@@ -130,7 +131,7 @@ static bool is_reduction(const node *n)
     return str_starts(n->type, "Reduce");
 }
 
-/* All of height, width …, and nothing else. */
+/* Are these exactly the spatial axes? */
 static bool is_over_image(const int64_t *axes, int32_t count, int rank)
 {
     uint64_t seen = 0;
@@ -145,7 +146,7 @@ static bool must_run_first(const node *n)
            n->inputs[0] != NO_VALUE && n->output_count > 0 && n->outputs[0] != NO_VALUE;
 }
 
-/* Element by element: every input has all dimensions, one number for each channel, or one number. */
+/* Pointwise: every input has all dimensions, or one number per channel, or one number. */
 static bool can_run_pointwise(const onnx_writer *o, const node *n)
 {
     int rank = rank_of(o, n->outputs[0]);
@@ -167,7 +168,7 @@ static bool can_run_joined(const onnx_writer *o, const node *n)
     return rank > 2 && axis >= -rank && axis < rank;
 }
 
-/* Of some axes that an input names, or of all. */
+/* Pads of the axes named by an input, or of all axes. */
 static bool can_run_pad(const onnx_writer *o, const node *n, int rank)
 {
     int32_t count;
@@ -188,14 +189,14 @@ static bool is_pointwise(const node *n)
     return (n->op->kind == OP_POINTWISE && !is_one_of(n, QUANTIZE)) || is_one_of(n, OTHERS);
 }
 
-/* Weights of one place, whose new shape is all that changes. */
+/* Weights for one pixel: only their shape changes. */
 static bool is_shaped_weight(const onnx_writer *o, const node *n)
 {
     return node_is(n, "Reshape") && n->outputs[0] < o->net->values.count &&
            o->net->values.items[n->outputs[0]].is_weight && is_one_place(o, n->outputs[0]);
 }
 
-/* Would the node mean the same with the channels first? */
+/* Does the node mean the same in channels-first layout? */
 static bool can_run_first(const onnx_writer *o, const node *n)
 {
     if (!o->net || n->domain.len || !n->op || n->input_count < 1 || n->inputs[0] == NO_VALUE || n->output_count < 1 ||
@@ -224,7 +225,7 @@ static bool can_run_first(const onnx_writer *o, const node *n)
     return false;
 }
 
-/* A mean or a maximum over the channels alone: part of a layer norm or a softmax, which are known by their last dimension. */
+/* A reduction over channels alone belongs to a layer norm or a softmax, which are recognized by the last dimension. */
 static bool is_along_channels(const onnx_writer *o, const node *n)
 {
     int32_t count;
@@ -234,14 +235,14 @@ static bool is_along_channels(const onnx_writer *o, const node *n)
     return axes && count == 1 && (axes[0] == -1 || axes[0] == rank_of(o, n->inputs[0]) - 1);
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------- */
+/* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
 bool onnx_layout_runs_first(const onnx_writer *o, const node *n)
 {
     return n->output_count > 0 && n->outputs[0] != NO_VALUE && o->layout[n->outputs[0]] & RUNS_FIRST;
 }
 
-/* Which inputs of a node that runs first are given to it with the channels first. */
+/* Does a channels-first node read this input channels-first? */
 static bool is_turned_input(const onnx_writer *o, const node *n, int32_t index)
 {
     if (must_run_first(n) || !(is_pointwise(n) || node_is(n, "Concat")))
@@ -250,13 +251,13 @@ static bool is_turned_input(const onnx_writer *o, const node *n, int32_t index)
     return rank_of(o, v) > 2 && (o->layout[v] & MADE_FIRST || !is_one_element(o, v));
 }
 
-/* Does it leave anything with a place for the channels? */
+/* Does the output still have a channel axis? */
 static bool keeps_channels(const node *n)
 {
     return !is_reduction(n) || node_attr_int(n, "keepdims", 1);
 }
 
-/* Forwards: what must, and what reads from it and can. */
+/* Forward: marks nodes that must run channels-first, and their readers that can. */
 static void follow(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->nodes.count; i++)
@@ -282,7 +283,7 @@ static void follow(onnx_writer *o, const graph *g)
     }
 }
 
-/* Values that a node brings to the channels first if it runs so: transpositions that would have to be. */
+/* Number of inputs that would need a transpose if the node ran channels-first. */
 static int transpositions(const onnx_writer *o, const node *n)
 {
     int count = 0;
@@ -292,13 +293,13 @@ static int transpositions(const onnx_writer *o, const node *n)
     return count;
 }
 
-/* Of the tensors that the numbers for each channel belong to which a node reads. */
+/* Rank of the tensors whose per-channel numbers the node reads. */
 static int channels_rank(const onnx_writer *o, const node *n)
 {
     return o->layout[n->outputs[0]] & MADE_CHANNELS ? o->turned_rank[n->outputs[0]] : rank_of(o, n->outputs[0]);
 }
 
-/* Does the node read one number for each channel there, behind which there are dimensions of the image in the file? */
+/* Does the node read per-channel numbers here, which need trailing dimensions of 1 in the file? */
 static bool is_channels_input(const onnx_writer *o, const node *n, int32_t index)
 {
     value_id v = n->inputs[index], y = n->outputs[0];
@@ -308,7 +309,7 @@ static bool is_channels_input(const onnx_writer *o, const node *n, int32_t index
     return rank_of(o, v) < channels_rank(o, n);
 }
 
-/* One number for each channel is given one number of dimensions: who comes first decides. */
+/* Per-channel numbers are written in one rank: the first reader decides. */
 static uint8_t need_channels(onnx_writer *o, value_id v, int rank)
 {
     if (o->turned_rank[v] && o->turned_rank[v] != rank)
@@ -331,7 +332,7 @@ static void need_inputs(onnx_writer *o, const node *n)
     }
 }
 
-/* Numbers for each channel, computed from others. */
+/* Does the node compute per-channel numbers from others? */
 static bool can_make_channels(const onnx_writer *o, const node *n)
 {
     if (!o->net || n->domain.len || !n->op || !is_pointwise(n) || node_attr(n, "axis"))
@@ -342,8 +343,8 @@ static bool can_make_channels(const onnx_writer *o, const node *n)
     return true;
 }
 
-/* Backwards: who needs what; and what is needed with the channels first alone, and can, is made so: weights in their shapes, pads before the first
- * convolution. */
+/* Backward: collects what readers need. Values needed only channels-first are made so if possible: reshaped weights,
+ * pads before the first convolution. */
 static void demand(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->outputs.count; i++)
@@ -376,7 +377,7 @@ static int checked_rank(const onnx_writer *o, const node *n)
     return rank;
 }
 
-/* How many dimensions the transpositions have. */
+/* Finds the ranks of the transposes. */
 static void measure(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->nodes.count; i++) {
@@ -396,7 +397,7 @@ static void plan_graph(onnx_writer *o, const graph *g)
     measure(o, g);
 }
 
-/* Constants that nobody needs otherwise are written so: their bytes are the same. */
+/* Constants needed only channels-first are written that way; their bytes are the same. */
 static void turn_constants(onnx_writer *o)
 {
     for (value_id v = 0; v < o->s->values.count; v++) {
@@ -413,7 +414,7 @@ void onnx_layout_plan(onnx_writer *o)
     o->layout = ARENA_ARRAY(o->arena, uint8_t, (size_t)o->s->values.count);
     o->turned_rank = ARENA_ARRAY(o->arena, int8_t, (size_t)o->s->values.count);
     const network *net = o->net;
-    o->net = NULL; /* what is inside of functions has a rank for each call, and no place for constants */
+    o->net = NULL; /* values inside functions have a rank per call, and no place for constants */
     for (int32_t i = 0; i < o->s->functions.count; i++)
         plan_graph(o, &o->s->functions.items[i].graph);
     o->net = net;
@@ -421,14 +422,14 @@ void onnx_layout_plan(onnx_writer *o)
     turn_constants(o);
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static bool is_turned_alone(const onnx_writer *o, value_id v)
 {
     return (o->layout[v] & (MADE_FIRST | NEEDS_LAST)) == MADE_FIRST;
 }
 
-/* The dimensions of a value as the file has them, by the name that is its own; `dims` has room for MAX_RANK. */
+/* Dimensions of a value as written in the file under its own name; `dims` has room for MAX_RANK. */
 int onnx_layout_dims(const onnx_writer *o, value_id v, const value *declared, num *dims)
 {
     bool is_turned = is_turned_alone(o, v);
@@ -478,7 +479,7 @@ static void put_node(onnx_writer *o, uint32_t field, const char *op, const str *
     wire_end(w, message);
 }
 
-/* A list of integers as a constant of the graph. */
+/* Writes a list of integers as a constant of the graph. */
 static str put_list(onnx_writer *o, str name, const int64_t *ints, int count)
 {
     enum { INITIALIZER = 5 };
@@ -493,7 +494,7 @@ static str put_list(onnx_writer *o, str name, const int64_t *ints, int count)
     return name;
 }
 
-/* One number for each channel, with a dimension of one for each of the image's. */
+/* Writes per-channel numbers with a trailing dimension of 1 per spatial axis. */
 static void put_channels(onnx_writer *o, uint32_t field, value_id v, int rank, str output)
 {
     int64_t shape[MAX_RANK] = {-1};
@@ -510,7 +511,7 @@ static str channels_name(const onnx_writer *o, value_id v)
     return o->layout[v] & MADE_CHANNELS ? name : arena_printf(o->arena, "%.*s~channels", STR_ARG(name));
 }
 
-/* As another number of dimensions than the first reader's: made for this node alone. */
+/* Reshapes per-channel numbers to another rank than the first reader's, for this node only. */
 static str other_channels(onnx_writer *o, uint32_t field, const node *n, int32_t index)
 {
     str name = arena_printf(o->arena, "%.*s~channels%d", STR_ARG(onnx_value_name(o, n->outputs[0])), (int)index);
@@ -532,7 +533,8 @@ void onnx_layout_settle(onnx_writer *o, uint32_t field, value_id v)
     str inputs[2] = {to_last ? first : last}, output = to_last ? last : first;
     if (is_one_place(o, v)) {
         for (int i = 0; i < rank; i++)
-            list[i] = i == 0 ? 0 : i == (to_last ? rank - 1 : 1) ? -1 : 1; /* 0: as it is, -1: what is left */
+            /* 0: unchanged, -1: the remaining elements */
+            list[i] = i == 0 ? 0 : i == (to_last ? rank - 1 : 1) ? -1 : 1;
         inputs[1] = put_list(o, arena_printf(o->arena, "%.*s~shape", STR_ARG(output)), list, rank);
         put_node(o, field, "Reshape", inputs, 2, output, NULL, 0);
         return;
@@ -552,7 +554,7 @@ static const int64_t *moved_axes(const onnx_writer *o, const int64_t *axes, int3
     return moved;
 }
 
-/* Beginnings of all dimensions, then ends. */
+/* Starts of all dimensions, then ends. */
 static const int64_t *moved_pads(const onnx_writer *o, const int64_t *pads, int rank)
 {
     int64_t *moved = ARENA_ARRAY(o->arena, int64_t, (size_t)(2 * rank));
@@ -566,7 +568,7 @@ static str put_weight_shape(onnx_writer *o, value_id v, str name)
     int64_t shape[MAX_RANK];
     const value *x = known_value(o, v);
     for (int i = 0; i < x->rank; i++)
-        shape[first_axis(i, x->rank)] = x->dims[i]; /* of a weight all are known */
+        shape[first_axis(i, x->rank)] = x->dims[i]; /* a weight's dimensions are all known */
     return put_list(o, name, shape, x->rank);
 }
 

@@ -1,14 +1,13 @@
-/* onnx_tensor.c: constants of an ONNX file. Only their type and dimensions are read; the data are remembered by
- * place.
+/* onnx_tensor.c: reads constants of an ONNX file: type and dimensions. The data stay in place.
  *
- * TensorProto: 1 dims, 2 data_type, 4 float_data, 5 int32_data, 7 int64_data, 8 name, 9 raw_data, 10 double_data,
- * 11 uint64_data, 12 doc_string, 13 external_data, 14 data_location (1 = external).
+ * TensorProto: 1 dims, 2 data_type, 4 float_data, 5 int32_data, 7 int64_data, 8 name, 9 raw_data, 10 double_data, 11
+ * uint64_data, 12 doc_string, 13 external_data, 14 data_location (1 = external).
  * SparseTensorProto: 1 values (TensorProto, carries the name), 2 indices, 3 dims. */
 #include "front/onnx/onnx_tensor.h"
 
 #include "base/path.h"
 
-/* Numbers that were written one by one instead of packed: collected, because they are not contiguous in the file. */
+/* Unpacked numbers, which are not contiguous in the file and therefore collected. */
 typedef struct loose_numbers {
     uint8_t *bytes;
     size_t size, capacity;
@@ -29,7 +28,7 @@ static void add_loose(builder *b, loose_numbers *l, const wire_field *f)
         for (int i = 0; i < (f->type == 1 ? 8 : 4); i++)
             encoded[n++] = (uint8_t)(f->varint >> (8 * i));
     }
-    if (l->size + n > MAX_LOOSE_BYTES) /* more than is ever folded: the rest does not matter */
+    if (l->size + n > MAX_LOOSE_BYTES) /* too large to be folded, so the rest is not needed */
         return;
     if (l->size + n > l->capacity) {
         size_t larger = l->capacity ? l->capacity * 2 : 64;
@@ -75,16 +74,16 @@ static void set_dims(builder *b, wire w, const uint8_t *start, tensor *t, const 
         if (list->dims[i] < 0)
             wire_fail(&w, start, "a tensor has a negative dimension");
         if (__builtin_mul_overflow(elements, list->dims[i], &elements))
-            wire_fail(&w, start, "a tensor has more elements than can be counted");
+            wire_fail(&w, start, "a tensor has too many elements (2^63 or more)");
     }
     if (__builtin_mul_overflow(elements, dtype_bits(t->dtype), &bits))
-        wire_fail(&w, start, "a tensor has more bytes than can be counted");
+        wire_fail(&w, start, "a tensor has too many bytes (2^63 or more)");
     t->rank = (int8_t)list->rank;
     t->dims = arena_copy(b->arena, list->dims, list->rank, sizeof *list->dims);
     t->stored_bytes = bits / 8 + (bits % 8 != 0);
 }
 
-/* A StringStringEntryProto: 1 key, 2 value. Nobody opens the file that it names. */
+/* Checks a StringStringEntryProto: 1 key, 2 value. The file that it names is not opened. */
 static void check_external(onnx_reader *reader, wire w)
 {
     str key = {0}, value = {0};

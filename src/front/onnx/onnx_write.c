@@ -1,11 +1,11 @@
-/* onnx_write.c: the source graph as an ONNX file without weights (sooth_write_onnx; field numbers are in onnx.c,
- * onnx_attr.c and onnx_tensor.c).
+/* onnx_write.c: writes the source graph as an ONNX file without weights (sooth_write_onnx). Field numbers are in
+ * onnx.c, onnx_attr.c and onnx_tensor.c.
  *
- * Constants of up to 64 elements, and integers that shapes may be computed from, keep their data where the source has them.
- * All others become inputs of the main graph, with a documentation that says what they are (onnx_tensor.h): a file with inputs is whole, so
- * that onnx.checker accepts it and ONNX Runtime loads it, whereas data in a file that is not there are an error to both. Constants of functions
- * and outputs that are constants cannot be inputs: their data are said to lie in an external file "stripped".
- * What the graph does not keep is not written: documentation, metadata, the key and value types of maps (written as int64 to float32). */
+ * Small constants (up to 64 elements) and integers used by shape arithmetic keep their data. All others become
+ * inputs of the main graph, marked by their documentation (onnx_tensor.h), so that onnx.checker and ONNX Runtime
+ * accept the file; missing external data would be an error. Constants of functions and constant outputs cannot be
+ * inputs: they refer to an external file "stripped". Not written: documentation, metadata, and the types of maps
+ * (int64 to float32 instead). */
 #include "front/onnx/onnx_write.h"
 #include "base/names.h"
 #include "front/onnx/onnx_tensor.h"
@@ -17,15 +17,15 @@
 
 enum {
     SMALL_CONSTANT = 64,
-    IR_VERSION = 8,         /* the first with functions: older readers can still use it */
-    IR_VERSION_NEWEST = 13, /* for the element types that came after bfloat16 */
+    IR_VERSION = 8,         /* the first with functions, so that older readers can use the file */
+    IR_VERSION_NEWEST = 13, /* for element types newer than bfloat16 */
 };
 
-/* ---- tensors -------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 static int64_t element_count(const tensor *t)
 {
-    int64_t n = 1; /* the reader has checked that it can be counted */
+    int64_t n = 1; /* the reader checked that the product does not overflow */
     for (int i = 0; i < t->rank; i++)
         n *= t->dims[i];
     return n;
@@ -67,7 +67,7 @@ static void put_data(wire_writer *w, const tensor *t)
                        t->bytes, t->size);
 }
 
-/* The fields of a TensorProto. */
+/* Writes the fields of a TensorProto. */
 static void put_tensor(wire_writer *w, const tensor *t, onnx_label label)
 {
     for (int i = 0; i < t->rank; i++)
@@ -80,7 +80,7 @@ static void put_tensor(wire_writer *w, const tensor *t, onnx_label label)
         wire_put_str(w, 12, label.doc);
 }
 
-/* Sparse ones take fewer bytes than their dimensions say. */
+/* Number of values, if it is fewer than the dimensions imply: a sparse tensor. */
 static int64_t sparse_values(const tensor *t)
 {
     int64_t bits = dtype_bits(t->dtype);
@@ -89,7 +89,7 @@ static int64_t sparse_values(const tensor *t)
     return t->stored_bytes / (bits / 8);
 }
 
-/* The fields of a SparseTensorProto: values, indices, dims. */
+/* Writes the fields of a SparseTensorProto: values, indices, dims. */
 static void put_sparse(wire_writer *w, const tensor *t, int64_t count, onnx_label label)
 {
     const tensor values = {.dtype = t->dtype, .rank = 1, .dims = &count, .encoding = TENSOR_ELSEWHERE};
@@ -104,7 +104,7 @@ static void put_sparse(wire_writer *w, const tensor *t, int64_t count, onnx_labe
         wire_put_int(w, 3, t->dims[i]);
 }
 
-/* A tensor in `dense` or, if it is one, a sparse tensor in `sparse`. */
+/* Writes a tensor to field `dense`, or a sparse tensor to field `sparse`. */
 static void put_constant(wire_writer *w, uint32_t dense, uint32_t sparse, const tensor *t, onnx_label label)
 {
     int64_t values = sparse_values(t);
@@ -123,9 +123,9 @@ str onnx_value_name(const onnx_writer *o, value_id id)
     return o->renamed[id].len ? o->renamed[id] : o->s->values.items[id].name;
 }
 
-/* ---- types ---------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* The name of an open dimension: the file's, or that of the network which the value is of; NULL where it has none or is computed. */
+/* Name of an open dimension, from the file or the bound network; NULL if it has none or is computed. */
 static const char *dim_name(const onnx_writer *o, const value *v, int i)
 {
     if (v->is_declared || !o->net)
@@ -204,7 +204,7 @@ static void put_value_info(onnx_writer *o, uint32_t field, value_id id)
     wire_end(w, info);
 }
 
-/* A constant whose data are left out, as an input of the main graph. */
+/* Writes a constant without data as an input of the main graph. */
 static void put_left_out(onnx_writer *o, value_id id)
 {
     wire_writer *w = o->w;
@@ -228,7 +228,7 @@ static void put_left_out(onnx_writer *o, value_id id)
     wire_end(w, info);
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void put_graph(onnx_writer *o, const graph *g);
 
@@ -276,7 +276,7 @@ static void put_attr_value(onnx_writer *o, const attr *a)
     case ATTR_TENSOR:
         put_constant(w, 5, 22, a->tensor, (onnx_label){0});
         break;
-    case ATTR_GRAPH: /* as deep as the reader allowed: 32 */
+    case ATTR_GRAPH: /* nesting is bounded by the reader: 32 */
         body = wire_begin(w, 6);
         put_graph(o, a->graph);
         wire_end(w, body);
@@ -316,7 +316,7 @@ static void put_attr(onnx_writer *o, uint32_t field, const attr *a)
     wire_end(o->w, message);
 }
 
-/* Several nodes of one operator of the file have its name, and ONNX Runtime takes a name only once. */
+/* Nodes made from one operator of the file share its name, but ONNX Runtime needs unique names. */
 static str unique_name(onnx_writer *o, str name)
 {
     int32_t count = names_get(&o->nodes, name, 0);
@@ -364,9 +364,9 @@ static void put_node(onnx_writer *o, uint32_t field, const node *n)
         onnx_layout_settle(o, field, n->outputs[i]);
 }
 
-/* ---- graphs and functions ------------------------------------------------------------------------------------------- */
+/* ---- graphs and functions ---------------------------------------------------------------------------------------- */
 
-/* Inner graphs introduce values inside the range of the outer one and take them over. */
+/* Inner graphs have values inside the outer graph's range and claim them afterwards. */
 static void claim_values(onnx_writer *o, const graph *g)
 {
     for (value_id v = g->first_value; v < g->end_value; v++)
@@ -393,7 +393,7 @@ static void leave_out_one(onnx_writer *o, arena *a, const graph *g, value_id v, 
     *(value_id *)ARENA_PUSH(a, &o->left_out) = v;
 }
 
-/* What nodes of a graph and of those inside it read, and its outputs. */
+/* Marks what the nodes of a graph and its subgraphs read, and its outputs. */
 static void mark_used(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->outputs.count; i++)
@@ -409,13 +409,13 @@ static void mark_used(onnx_writer *o, const graph *g)
     }
 }
 
-/* A constant that is not written: nobody reads it. Readers leave such behind where they put weights into another order. */
+/* Is it a constant without readers? Front ends leave these behind when they reorder weights. They are not written. */
 static bool is_unused_constant(const onnx_writer *o, value_id v)
 {
     return o->s->values.items[v].tensor && !o->is_used[v] && o->s->main.nodes.count;
 }
 
-/* Weights, and the values of Constant nodes, of a graph and those inside it. */
+/* Selects the weights and Constant nodes whose data are left out, in a graph and its subgraphs. */
 static void leave_out(onnx_writer *o, arena *a, const graph *g)
 {
     for (value_id v = g->first_value; v < g->end_value; v++)
@@ -432,7 +432,7 @@ static void leave_out(onnx_writer *o, arena *a, const graph *g)
     }
 }
 
-/* Constants of which the file has the type alone (torch.export before 2.3): nobody makes them, and somebody reads them. */
+/* Constants without data in the file (torch.export before 2.3): they have readers, but no producer. */
 static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
 {
     bool *is_made = ARENA_ARRAY(a, bool, (size_t)o->s->values.count);
@@ -461,7 +461,7 @@ static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
         }
 }
 
-/* Gives the value another name if it is not the first that wants its own. */
+/* Renames the value if its name is already taken. */
 static void claim_name(onnx_writer *o, names *seen, value_id v)
 {
     str name = onnx_value_name(o, v);
@@ -472,8 +472,8 @@ static void claim_name(onnx_writer *o, names *seen, value_id v)
         o->renamed[v] = arena_printf(o->arena, "%.*s~%d", STR_ARG(name), v);
 }
 
-/* Names are there once in the main graph, those of its inputs and outputs before all. Constants of inner graphs become inputs of it: graphs beside one
- * another may use a name each for its own. */
+/* Names must be unique in the main graph; its inputs and outputs keep theirs. Constants of inner graphs become its
+ * inputs, and sibling graphs may use the same name. */
 static void make_names_unique(onnx_writer *o)
 {
     const graph *main = &o->s->main;
@@ -498,7 +498,7 @@ static void make_names_unique(onnx_writer *o)
     }
 }
 
-/* Inputs and constants are there before all nodes. */
+/* Writes transposes of inputs and constants before all nodes. */
 static void settle_given(onnx_writer *o, uint32_t field, const graph *g)
 {
     for (int32_t i = 0; i < g->inputs.count; i++)
@@ -509,7 +509,7 @@ static void settle_given(onnx_writer *o, uint32_t field, const graph *g)
             onnx_layout_settle(o, field, v);
 }
 
-/* The fields of a GraphProto. */
+/* Writes the fields of a GraphProto. */
 static void put_graph(onnx_writer *o, const graph *g)
 {
     wire_writer *w = o->w;
@@ -521,7 +521,7 @@ static void put_graph(onnx_writer *o, const graph *g)
         const value *constant = &o->s->values.items[v];
         if (o->owner[v] != g || !constant->tensor || o->without[v] || is_unused_constant(o, v))
             continue;
-        /* Sizes and axes that a node with its channels first has in another order, and nobody as they were. */
+        /* Sizes and axes that are written in another order for channels-first nodes, and not read as they were. */
         if (o->is_replaced[v] && !o->is_read[v] && constant->rank <= 1 && dtype_is_integer(constant->tensor->dtype) &&
             !is_output(g, v))
             continue;
@@ -651,7 +651,7 @@ static void put_model(onnx_writer *o)
         put_opset(w, 8, s->opsets.items[i].domain, s->opsets.items[i].version);
         has_default = has_default || s->opsets.items[i].domain.len == 0;
     }
-    if (!has_default) /* what the reader took it for */
+    if (!has_default) /* the reader's interpretation */
         put_opset(w, 8, STR(""), 1);
     function_uses uses = {.name_count = 0};
     collect_uses(&uses, &s->main);
@@ -671,7 +671,7 @@ static void put_model(onnx_writer *o)
         put_function(o, &s->functions.items[i]);
 }
 
-/* Apart from the public function, because what setjmp's own function changes is lost at a jump. */
+/* A function of its own, because longjmp may lose the local changes of the function that called setjmp. */
 static bool write_all(onnx_writer *o, arena *scratch)
 {
     if (setjmp(o->w->fail->jump))

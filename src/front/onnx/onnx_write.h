@@ -1,4 +1,4 @@
-/* onnx_write.h: what the parts of the ONNX writer share. */
+/* onnx_write.h: shared by the parts of the ONNX writer. */
 #ifndef SOOTH_FRONT_ONNX_ONNX_WRITE_H
 #define SOOTH_FRONT_ONNX_ONNX_WRITE_H
 
@@ -8,51 +8,51 @@
 
 typedef struct onnx_writer {
     wire_writer *w;
-    arena *arena; /* of what lives as long as the writing */
+    arena *arena; /* lives until the file is written */
     const source *s;
-    const network *net;   /* what the file does not declare, where the model is bound; else NULL */
-    const graph **owner;  /* of each value: the graph that introduces it */
-    const graph **border; /* the last graph that it is an input or output of */
+    const network *net;   /* shapes that the file does not declare, if the model is bound; else NULL */
+    const graph **owner;  /* by value: the graph that introduces it */
+    const graph **border; /* by value: the last graph that has it as an input or output */
     struct {
         value_id *items;
         int32_t count, capacity;
-    } left_out;             /* constants that are inputs of the main graph, in order */
-    const tensor **without; /* of each value that is one of them: its type and dimensions; else NULL */
-    str *renamed;           /* of those whose name another graph has too; else empty */
-    names nodes;            /* names of the nodes so far → how many have it */
-    uint8_t *layout;        /* of each value: onnx_layout.c */
-    bool *is_used;          /* of each value: a node reads it, or it is an output */
-    bool *is_read;          /* of each value: by a node so far, under its name */
-    bool *is_replaced;      /* of each value: a node so far has something else instead, in another layout */
-    int8_t *turned_rank;    /* of those that are needed with the channels in another place */
+    } left_out;             /* constants that become inputs of the main graph, in order */
+    const tensor **without; /* by value: its type and dimensions if it is one of them; else NULL */
+    str *renamed;           /* by value: new name if another graph uses its name; else empty */
+    names nodes;            /* node names so far → number of uses */
+    uint8_t *layout;        /* by value: layout flags of onnx_layout.c */
+    bool *is_used;          /* by value: is read by a node or is an output */
+    bool *is_read;          /* by value: read so far by a node under its own name */
+    bool *is_replaced;      /* by value: a node so far reads a version in another layout instead */
+    int8_t *turned_rank;    /* by value: rank of its transpose, if one is needed */
 } onnx_writer;
 
-/* As it is written; "" for NO_VALUE. */
+/* Name in the written file; "" for NO_VALUE. */
 str onnx_value_name(const onnx_writer *o, value_id id);
 
-/* ---- channels last (onnx_layout.c) -------------------------------------------------------------------------------- */
+/* ---- channels last (onnx_layout.c) ------------------------------------------------------------------------------- */
 
-/* Decides which nodes have the channels first in the file. All graphs have claimed their values. */
+/* Decides which nodes run channels-first in the file. Call after all graphs have claimed their values. */
 void onnx_layout_plan(onnx_writer *o);
 
-/* Does this node have the channels first in the file, though its tensors have them last? */
+/* Is this channels-last node written channels-first? */
 bool onnx_layout_runs_first(const onnx_writer *o, const node *n);
 
-/* The names of a node's inputs and outputs in the file. For a node that runs with the channels first it may write what those inputs come from, as
- * fields of the graph: nodes in `field`. */
+/* Names of a node's inputs and outputs in the file. For a channels-first node this may first write helper nodes to
+ * the graph's `field`. */
 str onnx_layout_input(onnx_writer *o, uint32_t field, const node *n, int32_t index);
 str onnx_layout_output(const onnx_writer *o, value_id v);
 
-/* An attribute of a node that runs with the channels first, with its axes where they are then; false: it is not to be written. */
+/* Adjusts an attribute of a channels-first node; false if it must not be written. */
 bool onnx_layout_attr(const onnx_writer *o, const node *n, attr *a);
 
-/* The transposition of a value that is there now, where somebody needs it. */
+/* Writes the transpose of a value that now exists, if a reader needs it. */
 void onnx_layout_settle(onnx_writer *o, uint32_t field, value_id v);
 
-/* Is a transposition of it what a layer works on? As a constant it is no parameter then, though the transposition could have one. */
+/* Does a layer use its transpose as data? Such a constant is not a parameter. */
 bool onnx_layout_is_data(const onnx_writer *o, value_id v);
 
-/* The dimensions of a value under its name in the file, where `declared` says what they are in the network; returns how many. */
+/* Dimensions of a value under its name in the file, given the network's in `declared`; returns the rank. */
 int onnx_layout_dims(const onnx_writer *o, value_id v, const value *declared, num *dims);
 
 #endif

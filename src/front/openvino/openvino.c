@@ -1,12 +1,12 @@
-/* openvino.c: OpenVINO's intermediate representation (.xml): layers with ports, and edges between them.
+/* openvino.c: reads OpenVINO's intermediate representation (.xml): layers with ports, and edges between them.
  *
  *   <net name version> <layers> <layer id name type version>
  *       <data attribute="…"/> <input><port id><dim/>…</port></input> <output><port id precision><dim/>…</port></output>
  *   </layer> … </layers> <edges><edge from-layer from-port to-layer to-port/></edges></net>
  *
- * Weights are in the .bin beside it: a Const has offset and size there. Nothing of it is read but small constants that shapes and axes are
- * made of, and its name follows from that of the .xml: no file names another one. Without the .bin what the ports declare
- * takes their place. Layers of the versions before 10 have weights in <blobs>, whose shapes follow from their attributes. */
+ * Weights are in a .bin with the same base name; a Const has offset and size there. Only small constants for shapes
+ * and axes are read from it. Without the .bin the declared ports are used. Before version 10 layers have weights in
+ * <blobs>, whose shapes follow from their attributes. */
 #include "front/openvino/openvino.h"
 #include "front/front.h"
 
@@ -17,12 +17,12 @@
 typedef struct net {
     emitter *e;
     bool is_old;
-    const file_map *weights; /* NULL: not there */
+    const file_map *weights; /* NULL: no .bin */
     names outputs;           /* "layer:port" → value */
     names sources;           /* "layer:port" of an input → value */
     names read;              /* "layer:port" where an edge begins */
-    names layers;            /* id → 1, to find repeated ones */
-    names bound;             /* id of a Parameter in a body → value of the graph around it */
+    names layers;            /* id → 1, to detect duplicates */
+    names bound;             /* id of a body's Parameter → outer value */
 } net;
 
 /* ---- names and types ------------------------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static void declare_outputs(net *n, const xml_node *layer)
     for (const xml_node *port = xml_first(xml_get(layer, "output")); port; port = port->next, place++) {
         num dims[MAX_RANK];
         str key = port_key(n, id, xml_attr_of(port, "id"));
-        if (place > 0 && !names_get(&n->read, key, 0)) /* positions of maxima, last states: nobody asks for them */
+        if (place > 0 && !names_get(&n->read, key, 0)) /* an unused output, such as indices of maxima or last states */
             continue;
         str precision = xml_attr_of(port, "precision");
         value_id v = names_get(&n->bound, id, NO_VALUE);
@@ -202,21 +202,20 @@ static void read_attrs(net *n, const xml_node *layer, named_op *o)
     o->attr_count = count;
 }
 
-/* Shapes are made of integers and of few reals: those are looked at where they lie. */
+/* Data of integers and of a few reals, which shapes are computed from, are read in place. */
 static void find_data(net *n, const named_op *o, tensor *t)
 {
     enum { FEW_REALS = 8, FEW_INTS = 4096 };
     int64_t offset = named_int(n->e, o, "offset", -1), size = named_int(n->e, o, "size", -1), count = 1;
     bool is_integer = dtype_is_integer(t->dtype) && dtype_bits(t->dtype) >= 8;
-    for (int i = 0; i < t->rank; i++) /* emit_tensor has counted them */
+    for (int i = 0; i < t->rank; i++) /* emit_tensor checked that the product does not overflow */
         count *= t->dims[i];
     if (!n->weights || offset < 0 || size != t->stored_bytes || count > (is_integer ? FEW_INTS : FEW_REALS) ||
         (!is_integer && t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64))
         return;
     if ((uint64_t)offset > n->weights->size || (uint64_t)size > n->weights->size - (uint64_t)offset)
         fail_with(&n->e->b->model->fail, SOOTH_ERROR_INPUT,
-                  "constant '%.*s' lies outside of the .bin file beside it; copy both files again",
-                  STR_ARG(n->e->name));
+                  "constant '%.*s' is outside of the .bin file; copy both files again", STR_ARG(n->e->name));
     t->encoding = TENSOR_RAW;
     t->bytes = n->weights->bytes + offset;
     t->size = (size_t)size;
@@ -237,14 +236,14 @@ static void write_constant(net *n, const named_op *o)
     *t = *emit_tensor(n->e, type == DT_UNKNOWN ? build_at(n->e->b, v)->dtype : type, rank, dims);
     find_data(n, o, t);
     build_constant(n->e->b, v, t);
-    /* One number is a factor or an index, no weight. */
+    /* A single number is a factor or an index, not a weight. */
     bool is_single = true;
     for (int i = 0; i < rank; i++)
         is_single = is_single && dims[i] == 1;
     build_at(n->e->b, v)->is_constant_node = is_single;
 }
 
-/* Weights may be stored narrow: what they become when the network is loaded is the weight. */
+/* Weights may be stored in a narrow type; the converted tensor is the weight. */
 static bool write_wide_constant(net *n, const named_op *o)
 {
     value_id from = named_in_at(o, 0), v = named_out_at(o, 0);
@@ -265,7 +264,7 @@ static void write_input(net *n, value_id v)
 {
     builder *b = n->e->b;
     if (v == NO_VALUE || !build_is_local(b, v))
-        return; /* of a body: bound to a value around it */
+        return; /* in a body: bound to an outer value */
     value *declared = build_at(b, v);
     for (int i = 0; i < declared->rank; i++)
         if (!dim_known(declared->dims[i]))
@@ -304,7 +303,7 @@ static void write_layer(net *n, const xml_node *layer)
         openvino_map(n->e, &o, n->is_old);
 }
 
-/* Layers without a Result: what no edge begins at is given. */
+/* Without Result layers, outputs without an edge are the network's outputs. */
 static void give_ends(net *n, const xml_node *layers)
 {
     for (const xml_node *layer = xml_first(layers); layer; layer = layer->next)
@@ -344,7 +343,7 @@ static net inner_net(const net *n)
     return inner;
 }
 
-/* The parameters of a body stand for operands of the layer. */
+/* Binds the parameters of a body to operands of the layer. */
 static void bind_parameters(net *inner, const xml_node *map, const named_op *o)
 {
     for (const xml_node *x = xml_first(map); x; x = x->next) {
@@ -380,7 +379,7 @@ static void write_if(net *n, const xml_node *layer, const named_op *o)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* "net.xml" → "net.bin", if it is there. Bytes of the caller and streams have no file beside them. */
+/* "net.xml" → "net.bin", if it exists. Memory and streams have no such file. */
 static const file_map *open_weights(builder *b)
 {
     sooth_model *model = b->model;
@@ -417,7 +416,7 @@ void openvino_read(builder *b, const uint8_t *bytes, size_t size)
     net first = {.e = &e}, n = inner_net(&first);
     if (!text_number(&n, xml_attr_of(root, "version"), &version) || version < 2 || version > 11)
         fail_with(&b->model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "version '%.*s' of OpenVINO's representation is not read (2 to 11 are)",
+                  "version '%.*s' of OpenVINO's representation is not supported (2 to 11 are)",
                   STR_ARG(xml_attr_of(root, "version")));
     if (!xml_get(root, "layers"))
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT, "the network has no layers; write the model again");

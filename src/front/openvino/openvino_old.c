@@ -1,5 +1,5 @@
-/* openvino_old.c: layers of OpenVINO's representation before version 10. Weights are in <blobs> of the layer, not in constants: their shapes
- * follow from the attributes. Layers that later versions have too are in openvino_ops.c. */
+/* openvino_old.c: maps OpenVINO layers before version 10. Weights are in the layer's <blobs>, not in constants:
+ * their shapes follow from the attributes. Layers that later versions have too are in openvino_ops.c. */
 #include "front/openvino/openvino.h"
 
 static value_id in(const named_op *o, int i)
@@ -17,7 +17,7 @@ static void map_unary(emitter *e, const named_op *o, const char *canonical)
     emit_1(e, canonical, in(o, 0), out(o));
 }
 
-/* Shapes are attributes or stand at the port only: the port has them in every version. */
+/* The shape is an attribute, or only at the port; every version has it at the port. */
 static void map_as_declared(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK];
@@ -39,7 +39,7 @@ static num channels_of(emitter *e, value_id v)
     return x->rank > 1 ? x->dims[1] : NUM_UNKNOWN;
 }
 
-/* Two axes have attributes of their own in version 2: kernel-y and kernel-x; later there is a list. */
+/* Version 2 has an attribute per axis (kernel-y, kernel-x), later versions a list. */
 static void read_sizes(emitter *e, const named_op *o, const char *list, const char *const pair[2], int64_t *to,
                        int axes, int64_t least)
 {

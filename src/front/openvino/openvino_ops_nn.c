@@ -1,5 +1,5 @@
-/* openvino_ops_nn.c: OpenVINO's layers as canonical operators: convolutions, pools, matrix products, norms, recurrent layers,
- * attention, resizing. The rest is in openvino_ops.c. */
+/* openvino_ops_nn.c: maps OpenVINO layers to canonical operators: convolutions, pools, matrix products, norms,
+ * recurrent layers, attention, resizing. The rest is in openvino_ops.c. */
 #include "front/openvino/openvino.h"
 
 static value_id in(const named_op *o, int i)
@@ -54,7 +54,7 @@ static void map_conv(emitter *e, const named_op *o, const char *canonical)
         named_foreign(e, "openvino", o);
 }
 
-/* The shape of the output, if it is given; else as the port declares it where that is not at hand. */
+/* The output shape, if given; declared by the port if the constant is unavailable. */
 static void put_output_size(emitter *e, const named_op *o, node *n, int axes)
 {
     int64_t size[3];
@@ -119,7 +119,7 @@ static void map_pool(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "count_include_pad", 1);
 }
 
-/* Windows of one size that give as many results as the port declares. */
+/* Fixed windows with as many outputs as the port declares. */
 static void map_adaptive_pool(emitter *e, const named_op *o, const char *canonical)
 {
     int axes = openvino_image_axes(e, o);
@@ -150,7 +150,7 @@ static void map_matmul(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, a, emit_turned(e, in(o, 1), named_true(e, o, "transpose_b")), out(o));
 }
 
-/* Queries, keys, values, mask, scale. */
+/* Inputs: queries, keys, values, mask, scale. */
 static void map_attention(emitter *e, const named_op *o, const char *canonical)
 {
     bool has_mask = in(o, 3) != NO_VALUE && named_declared(e, in(o, 3))->rank > 0;
@@ -166,7 +166,7 @@ static void map_attention(emitter *e, const named_op *o, const char *canonical)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
-/* Scale, shift, x before version 5; x in front since. */
+/* Before version 5: scale, shift, x; since then x comes first. */
 static void map_batch_norm(emitter *e, const named_op *o, const char *canonical)
 {
     bool is_first = named_declared(e, in(o, 0))->rank > 1;
@@ -187,7 +187,7 @@ static void map_mvn(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axes[MAX_RANK];
     int count = emit_known_ints(e, in(o, 1), axes, MAX_RANK);
-    if (count <= 0) { /* not at hand: over the last axis, as nearly all are */
+    if (count <= 0) { /* unavailable: the last axis, as in nearly all networks */
         axes[0] = -1;
         count = 1;
     }
@@ -229,7 +229,7 @@ static const char *resize_mode(str mode)
     return str_is(mode, "nearest") ? "nearest" : str_is(mode, "cubic") ? "cubic" : "linear";
 }
 
-/* Sizes as the port declares them, for the axes where they are known: the same for every way of giving them. */
+/* Sizes that the port declares, for the known axes; covers all ways to specify them. */
 static value_id scales_and_axes(emitter *e, const named_op *o, int64_t *axes, int *count)
 {
     int last = o->in_count - 1, place = 1;
@@ -255,7 +255,7 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
             sizes[count++] = y->dims[i];
         }
     value_id given = NO_VALUE;
-    if (count == 0 && by_sizes) { /* open dimensions: the operands say more */
+    if (count == 0 && by_sizes) { /* open dimensions: the operands have more information */
         int last = o->in_count - 1;
         count = last >= 2 ? emit_known_ints(e, in(o, last), axes, MAX_RANK) : 0;
         given = count > 0 ? emit_index_list(e, in(o, 1)) : NO_VALUE;
@@ -264,7 +264,7 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
     }
     value_id scales = NO_VALUE;
     if (given == NO_VALUE &&
-        !by_sizes) /* version 11 has them in place of the sizes, version 4 behind these; axes are last */
+        !by_sizes) /* version 11 has them instead of the sizes, version 4 after these; axes are last */
         scales = scales_and_axes(e, o, axes, &count);
     if (given == NO_VALUE && scales == NO_VALUE) {
         named_foreign(e, "openvino", o);
@@ -279,8 +279,8 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
 
 static const int64_t SWAP[] = {1, 0, 2};
 
-/* (batch, D, H) of OpenVINO is (D, batch, H) of ONNX. */
-/* A state that the file has is where sequences begin, not something learned. */
+/* OpenVINO's (batch, D, H) is ONNX's (D, batch, H). */
+/* A state stored in the file is the initial state, not a parameter. */
 static value_id swapped(emitter *e, value_id v)
 {
     if (v == NO_VALUE)
@@ -290,7 +290,8 @@ static value_id swapped(emitter *e, value_id v)
     return emit_transpose(e, v, SWAP, 3, NO_VALUE);
 }
 
-/* With linear_before_reset the third gate has two biases: (…, W of it, R of it). ONNX has two for all, W's and then R's. */
+/* With linear_before_reset the third gate has two biases: (…, its W, its R). ONNX has two for each gate, W's and
+ * then R's. */
 static value_id gru_bias(emitter *e, value_id bias, int64_t hidden, int directions)
 {
     const int64_t lengths[] = {3 * hidden, hidden};
@@ -303,7 +304,7 @@ static value_id gru_bias(emitter *e, value_id bias, int64_t hidden, int directio
     return n->outputs[0];
 }
 
-/* x, hidden (and cell) state, lengths, W, R, B. x is (batch, time, …), the output (batch, D, time, H). */
+/* Inputs: x, hidden (and cell) state, lengths, W, R, B. x is (batch, time, …), the output (batch, D, time, H). */
 static void map_sequence(emitter *e, const named_op *o, const char *canonical)
 {
     bool is_lstm = canonical[0] == 'L';

@@ -1,4 +1,4 @@
-/* paddle.c: PaddlePaddle's ProgramDesc: .pdmodel, __model__ (protobuf, proto2).
+/* paddle.c: reads PaddlePaddle's ProgramDesc: .pdmodel, __model__ (protobuf, proto2).
  *
  *   ProgramDesc  1 blocks, 4 version
  *   BlockDesc    1 idx, 2 parent_idx, 3 vars, 4 ops
@@ -6,10 +6,11 @@
  *   VarType      1 type, 3 lod_tensor (1 tensor), 4 tensor_array (1 tensor)
  *   TensorDesc   1 data_type, 2 dims
  *   OpDesc       1 inputs, 2 outputs (1 parameter, 2 arguments), 3 type, 4 attrs
- *   Attr         1 name, 2 type, 3 i, 4 f, 5 s, 6 ints, 7 floats, 10 b, 11 bools, 12 block_idx, 13 l, 15 longs, 16 float64s,
+ *   Attr         1 name, 2 type, 3 i, 4 f, 5 s, 6 ints, 7 floats, 10 b, 11 bools, 12 block_idx, 13 l, 15 longs, 16
+ *   float64s,
  *                19 float64, 20 scalar (2 b, 3 i, 4 r)
  *
- * The weights are in another file (.pdiparams), which is not needed: their shapes are those of the variables. */
+ * The weights file (.pdiparams) is not needed: the variables have the shapes. */
 #include "front/paddle/paddle.h"
 #include "front/common/wire.h"
 #include "front/front.h"
@@ -71,7 +72,7 @@ static void read_var(builder *b, wire w, paddle_var *v)
                             read_tensor(b, wire_message(&tensor, &t), v);
             }
     }
-    if (kind != LOD_TENSOR) { /* arrays, scopes, what feeds and fetches */
+    if (kind != LOD_TENSOR) { /* arrays, scopes, feed and fetch */
         v->rank = RANK_UNKNOWN;
         v->is_persistable = false;
     }
@@ -216,7 +217,7 @@ static void read_block(builder *b, wire w, paddle_block *block)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* A first block that says that it is number 0 and has no parent: no other protobuf file begins so. */
+/* Does the file begin with a block that has index 0 and no parent? No other protobuf format does. */
 static bool begins_program(const uint8_t *bytes, size_t size)
 {
     static const uint8_t BLOCK[] = {0x08, 0x00, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};

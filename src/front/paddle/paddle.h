@@ -1,9 +1,9 @@
-/* paddle.h: what the parts of the PaddlePaddle reader share.
+/* paddle.h: shared by the parts of the PaddlePaddle reader.
  *
  *   paddle.c          ProgramDesc (.pdmodel, __model__): protobuf → blocks
  *   paddle_js.c       Paddle.js model.json: JSON → the same blocks
  *   paddle_program.c  blocks → graph: variables that are written more than once, branches, loops
- *   paddle_pir.c      the program of Paddle 3 (.json): values are written once → graph
+ *   paddle_pir.c      Paddle 3 programs (.json), whose values are written once → graph
  *   paddle_ops.c, paddle_ops_shape.c, paddle_ops_nn.c  operators of all of them → canonical ones */
 #ifndef SOOTH_FRONT_PADDLE_PADDLE_H
 #define SOOTH_FRONT_PADDLE_PADDLE_H
@@ -13,9 +13,9 @@
 typedef struct paddle_var {
     str name;
     dtype type;
-    int rank; /* RANK_UNKNOWN: no tensor, or one without a shape */
+    int rank; /* RANK_UNKNOWN: not a tensor, or one without a shape */
     const num *dims;
-    bool is_persistable; /* weights */
+    bool is_persistable; /* a weight */
 } paddle_var;
 
 /* An operand of an operator: the names of its variables. */
@@ -57,33 +57,33 @@ typedef struct paddle_blocks {
     int32_t count, capacity;
 } paddle_blocks;
 
-/* Writes the program into the main graph: the first block, and those that its operators name. */
+/* Writes the program into the main graph: the first block, and the blocks that its operators refer to. */
 void paddle_write_program(emitter *e, const paddle_blocks *blocks);
 
-dtype paddle_type(int64_t number); /* of VarType.Type */
+dtype paddle_type(int64_t number); /* converts a VarType.Type */
 
-/* Writes one operator into the graph that is open. */
+/* Writes one operator into the open graph. */
 void paddle_map(emitter *e, named_op *o);
-/* The names of the operands of a PIR operator in their order ("X Y"); NULL if it has no row. */
+/* Operand names of a PIR operator in order ("X Y"); NULL if it has no row. */
 const char *paddle_operands(str type);
 
-/* A row of the table of operators. A name without the underscore that marks writing in place. */
+/* A row of the operator table. Names omit the trailing underscore of in-place operators. */
 typedef void (*paddle_mapper)(emitter *e, const named_op *o, const char *canonical);
 typedef struct paddle_row {
     const char *name;
-    const char *operands; /* names of the operands by their place, for PIR, whose files have none */
+    const char *operands; /* operand names by position, for PIR, whose files have none */
     paddle_mapper map;
     const char *canonical;
 } paddle_row;
 
-/* Rows in the order of their names. */
+/* Rows sorted by name. */
 const paddle_row *paddle_shape_rows(size_t *count);
 const paddle_row *paddle_nn_rows(size_t *count);
-/* paddle_ops.c: the value that an operator is named after. */
+/* paddle_ops.c: the operator's main output. */
 value_id paddle_out(const named_op *o);
-const named_slot *paddle_outs(const named_op *o); /* its first output that is there: a list of them */
-value_id paddle_x(const named_op *o);             /* what it works on */
-/* An output by its name; in PIR, which has none, by its place. */
+const named_slot *paddle_outs(const named_op *o); /* its first output that exists, as a list */
+value_id paddle_x(const named_op *o);             /* its main input */
+/* An output by name; in PIR, which has no names, by position. */
 value_id paddle_out_at(const named_op *o, const char *name, int place);
 
 #endif

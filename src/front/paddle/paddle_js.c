@@ -1,8 +1,9 @@
-/* paddle_js.c: Paddle.js's model.json: a program of one block in JSON.
+/* paddle_js.c: reads Paddle.js model.json: a program of one block in JSON.
  *
- *   {"ops": [{"type", "attrs": {name: value}, "inputs": {slot: [variable …]}, "outputs": {…}}], "vars": [{"name", "shape", "persistable"}]}
+ *   {"ops": [{"type", "attrs": {name: value}, "inputs": {slot: [variable …]}, "outputs": {…}}], "vars": [{"name",
+ *   "shape", "persistable"}]}
  *
- * Weights are in chunks beside it, which are not needed. */
+ * The weight files next to it are not needed. */
 #include "front/front.h"
 #include "front/paddle/paddle.h"
 
@@ -78,7 +79,7 @@ static void read_op(builder *b, const json_node *n, paddle_desc *d)
         read_attr(b, a, ARENA_PUSH(b->arena, &d->attrs));
 }
 
-/* What is written is no weight, whatever its variable says. */
+/* A variable that an operator writes is not a weight, even if it is declared as one. */
 static void mark_written(builder *b, paddle_block *block)
 {
     names written;

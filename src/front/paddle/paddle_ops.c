@@ -1,6 +1,6 @@
-/* paddle_ops.c: PaddlePaddle's operators as canonical ones: arithmetic and reductions. What moves and makes tensors is in
- * paddle_ops_shape.c, layers are in paddle_ops_nn.c. One row for each name; programs (ProgramDesc) and PIR call some of them differently. What has no row keeps its
- * name under the domain "paddle". */
+/* paddle_ops.c: maps PaddlePaddle operators to canonical ones: arithmetic and reductions. paddle_ops_shape.c has
+ * data movement and creation, paddle_ops_nn.c layers. One row per name; ProgramDesc and PIR name some operators
+ * differently. Operators without a row keep their name under the domain "paddle". */
 #include "front/paddle/paddle.h"
 
 value_id paddle_out(const named_op *o)
@@ -47,7 +47,7 @@ static void map_grid_sample(emitter *e, const named_op *o, const char *canonical
     emit_2(e, canonical, named_in(o, "X"), named_in(o, "Grid"), paddle_out(o));
 }
 
-/* The second operand may have fewer dimensions, which are those from `axis` on; missing ones follow. */
+/* The second operand may have lower rank: its dimensions start at `axis`, and trailing ones are added. */
 static value_id spread(emitter *e, const named_op *o, value_id x, value_id y)
 {
     int64_t axis = named_int(e, o, "axis", -1), axes[MAX_RANK];
@@ -264,7 +264,7 @@ static void map_top_k(emitter *e, const named_op *o, const char *canonical)
     emit_int(n, "largest", named_int(e, o, "largest", 1));
 }
 
-/* All elements in order: as many as there are. */
+/* A full sort: TopK of all elements. */
 static void map_argsort(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axis = named_int(e, o, "axis", -1);
@@ -278,7 +278,7 @@ static void map_argsort(emitter *e, const named_op *o, const char *canonical)
     emit_int(n, "largest", named_true(e, o, "descending"));
 }
 
-/* Programs have the sum of several tensors under this name, PIR the sum over axes. */
+/* In ProgramDesc this name is the sum of several tensors, in PIR the sum over axes. */
 static void map_sum(emitter *e, const named_op *o, const char *canonical)
 {
     if (named_list(o, "X")->count > 1 || !(named_find(o, "keepdim") || named_list(o, "axis")->count))
@@ -421,7 +421,7 @@ static const paddle_row ROWS[] = {
 static const paddle_row *find_row(str type)
 {
     size_t count;
-    if (type.len && type.ptr[type.len - 1] == '_') /* written in place */
+    if (type.len && type.ptr[type.len - 1] == '_') /* in-place operator */
         type.len--;
     if (type.len == 0)
         return NULL;

@@ -1,5 +1,5 @@
-/* paddle_ops_nn.c: PaddlePaddle's layers as canonical operators: convolutions, pools, matrix products, norms, resizing, recurrent
- * layers. The rest is in paddle_ops.c. */
+/* paddle_ops_nn.c: maps PaddlePaddle layers to canonical operators: convolutions, pools, matrix products, norms,
+ * resizing, recurrent layers. The rest is in paddle_ops.c. */
 #include "front/paddle/paddle.h"
 
 /* ---- windows --------------------------------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static void read_sizes(emitter *e, const named_op *o, const char *name, int64_t 
     }
 }
 
-/* As many numbers as axes; or (before, after) for each; or that for each dimension of the tensor. */
+/* One number per axis, or (before, after) per axis, or that for every dimension of the tensor. */
 static void read_pads(emitter *e, const named_op *o, emit_window *w)
 {
     int64_t given[10];
@@ -70,7 +70,7 @@ static void map_conv(emitter *e, const named_op *o, const char *canonical)
         emit_ints(e, n, "output_shape", size, w.axes);
 }
 
-/* Windows of one size that give as many results; false if the image's size is not known. */
+/* Fixed windows with the same number of outputs as an adaptive pool; false if the image's size is unknown. */
 static bool adapt(emitter *e, value_id x, emit_window *w)
 {
     const value *v = named_declared(e, x);
@@ -145,7 +145,7 @@ static void map_matmul(emitter *e, const named_op *o, const char *canonical)
         emit_2(e, "Mul", product, emit_scalar(e, DT_FLOAT32, alpha), paddle_out(o));
 }
 
-/* The first `columns` dimensions make the rows of a matrix. */
+/* Flattens the first `columns` dimensions to the rows of a matrix. */
 static value_id as_rows(emitter *e, value_id x, int64_t columns)
 {
     int64_t dims[MAX_RANK];
@@ -199,14 +199,14 @@ static void map_layer_norm(emitter *e, const named_op *o, const char *canonical)
 {
     value_id y = named_out(o, "Y") != NO_VALUE ? named_out(o, "Y") : named_out_at(o, 0);
     value_id scale = named_in(o, "Scale");
-    if (scale == NO_VALUE) /* ONNX wants one */
+    if (scale == NO_VALUE) /* ONNX requires one */
         scale = emit_scalar(e, DT_FLOAT32, 1);
     node *n = emit_op(e, canonical, (const value_id[]){named_in(o, "X"), scale, named_in(o, "Bias")}, 3, y);
     emit_int(n, "axis", named_int(e, o, "begin_norm_axis", 1));
     emit_real(n, "epsilon", named_real(e, o, "epsilon", 1e-5));
 }
 
-/* Scale and bias may be missing; ONNX wants both: numbers that change nothing. */
+/* Scale and bias may be missing; ONNX requires both, so neutral numbers are used. */
 static value_id or_number(emitter *e, value_id v, double number)
 {
     return v == NO_VALUE ? emit_scalar(e, DT_FLOAT32, number) : v;
@@ -246,7 +246,7 @@ static void map_prelu(emitter *e, const named_op *o, const char *canonical)
 
 /* ---- images ---------------------------------------------------------------------------------------------------- */
 
-/* The new sizes: a tensor, tensors of one number each, numbers; or scales. */
+/* The new size: a tensor, one-number tensors, or numbers; or scales. */
 static void map_interpolate(emitter *e, const named_op *o, const char *mode)
 {
     static const char *const SIZES[] = {"out_d", "out_h", "out_w"};
@@ -288,7 +288,7 @@ static void map_pixel_shuffle(emitter *e, const named_op *o, const char *canonic
     emit_text(n, "mode", STR("CRD"));
 }
 
-/* (N, groups, C/groups, H, W) with the two turned. */
+/* (N, groups, C/groups, H, W) with the two swapped. */
 static void map_channel_shuffle(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -315,13 +315,13 @@ enum { MAX_LAYERS = 256 };
 
 typedef struct recurrent {
     const char *op;
-    const value_id *weights; /* input and state weights of each layer and direction; then their biases */
+    const value_id *weights; /* input and state weights of each layer and direction, then their biases */
     int layers, directions;
     int64_t hidden;
     value_id states[2]; /* (layers · directions, batch, hidden) */
 } recurrent;
 
-/* Two biases of each direction in one. */
+/* Joins the two biases of each direction. */
 static value_id joined_bias(emitter *e, value_id bias, int directions)
 {
     const value *first = named_declared(e, bias);

@@ -1,9 +1,9 @@
-/* paddle_ops_shape.c: PaddlePaddle's operators that move, pick and make tensors as canonical ones. The rest is in paddle_ops.c. */
+/* paddle_ops_shape.c: maps PaddlePaddle operators that move, select and create tensors. The rest is in paddle_ops.c. */
 #include "front/paddle/paddle.h"
 
 /* ---- shapes ---------------------------------------------------------------------------------------------------- */
 
-/* Sizes as a value, wherever this version of the operator has them. */
+/* Sizes as a value, from whichever operand or attribute this version has. */
 static value_id sizes_of(emitter *e, const named_op *o, const char *const *names, int count)
 {
     value_id v = NO_VALUE;
@@ -38,7 +38,7 @@ static void map_flatten(emitter *e, const named_op *o, const char *unused)
     int count = 0, merged = (int)from;
     for (int i = 0; i < rank; i++)
         dims[i] = i < merged ? 0 : -1;
-    if (to == rank - 1) { /* 0 keeps a dimension, and nothing is behind */
+    if (to == rank - 1) { /* 0 keeps a dimension; nothing follows */
         emit_reshaped(e, paddle_x(o), dims, merged + 1, paddle_out(o));
         return;
     }
@@ -58,7 +58,7 @@ static void map_flatten_at(emitter *e, const named_op *o, const char *canonical)
              named_int(e, o, "axis", 1));
 }
 
-/* Axes whose size is not 1 stay, which ONNX refuses: they are left out where the size is known. */
+/* Paddle ignores axes whose size is not 1. ONNX refuses them, so those that are known are removed. */
 static void map_squeeze(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axes[MAX_RANK];
@@ -136,7 +136,7 @@ static void map_split(emitter *e, const named_op *o, const char *canonical)
             open = count;
     }
     bool is_known = place >= 0 && place < x->rank && dim_known(x->dims[place]) && x->dims[place] >= rest;
-    if (open >= 0 && open < count && is_known) /* one may be -1: all that is left */
+    if (open >= 0 && open < count && is_known) /* one may be -1: the rest */
         sections[open] = x->dims[place] - rest;
     bool given = count == out->count && count > 0 && (open < 0 || is_known);
     node *n = emit_many(e, canonical, (const value_id[]){paddle_x(o), given ? emit_list(e, sections, count) : NO_VALUE},
@@ -158,7 +158,7 @@ static void map_slice(emitter *e, const named_op *o, const char *canonical)
         named_foreign(e, "paddle", o);
         return;
     }
-    /* Before Paddle 2.5 no tensor was without dimensions: the last one stays. */
+    /* Before Paddle 2.5 tensors had at least one dimension: the last one stays. */
     if (dropped_count > 0 && named_declared(e, paddle_x(o))->rank == dropped_count &&
         named_declared(e, paddle_out(o))->rank == 1)
         dropped_count--;
@@ -169,7 +169,7 @@ static void map_slice(emitter *e, const named_op *o, const char *canonical)
         emit_squeeze(e, y, dropped, dropped_count, paddle_out(o));
 }
 
-/* -1 keeps a dimension, as 1 does in ONNX; numbers that stand in tensors of their own are looked at one by one. */
+/* -1 keeps a dimension, as 1 does in ONNX; sizes in separate one-number tensors are examined one by one. */
 static value_id expanded_sizes(emitter *e, const named_op *o, const char *name)
 {
     int64_t sizes[MAX_RANK];
@@ -219,7 +219,7 @@ static void map_tile(emitter *e, const named_op *o, const char *canonical)
     value_id repeats = sizes_of(e, o, (const char *const[]){"repeat_times_tensor", "RepeatTimes", "repeat_times"}, 3);
     int64_t numbers[MAX_RANK], whole[MAX_RANK];
     int count = emit_known_ints(e, repeats, numbers, MAX_RANK), rank = named_declared(e, paddle_x(o))->rank;
-    if (count >= 0 && count < rank) { /* those in front are 1 */
+    if (count >= 0 && count < rank) { /* leading dimensions are 1 */
         for (int i = 0; i < rank; i++)
             whole[i] = i < rank - count ? 1 : numbers[i - (rank - count)];
         repeats = emit_list(e, whole, rank);
@@ -248,7 +248,7 @@ static void map_pad(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, paddle_x(o), emit_list(e, pads, count), paddle_out(o));
 }
 
-/* (before, after) of the last spatial axis first; the first where `from_last` is false (pad2d). */
+/* (before, after), the last spatial axis first; the first one first if `from_last` is false (pad2d). */
 static void pad_space(emitter *e, const named_op *o, bool from_last)
 {
     int64_t pairs[6], pads[6], axes[3];
@@ -308,7 +308,7 @@ static void map_gather(emitter *e, const named_op *o, const char *canonical)
     if (str_is(o->type, "index_select"))
         axis = named_int(e, o, named_find(o, "dim") ? "dim" : "axis", 0);
     const value *declared = named_declared(e, index);
-    if (declared->rank == 2 && declared->dims[1] == 1) /* a column is a list here */
+    if (declared->rank == 2 && declared->dims[1] == 1) /* a column counts as a list here */
         index = emit_reshaped(e, index, (const int64_t[]){-1}, 1, NO_VALUE);
     emit_int(emit_op(e, canonical, (const value_id[]){paddle_x(o), index}, 2, paddle_out(o)), "axis", axis);
 }
@@ -370,7 +370,7 @@ static dtype paddle_type_named(str name)
     return DT_UNKNOWN;
 }
 
-/* Programs have the number of a type, PIR its name. */
+/* ProgramDesc has a type's number, PIR its name. */
 static dtype type_of(emitter *e, const named_op *o, const char *name)
 {
     const named_attr *a = named_find(o, name);
@@ -386,7 +386,7 @@ static void map_cast(emitter *e, const named_op *o, const char *unused)
     emit_cast(e, paddle_x(o), type_of(e, o, named_find(o, "out_dtype") ? "out_dtype" : "dtype"), paddle_out(o));
 }
 
-/* The number that fills: as a text where a float does not hold it. */
+/* The fill value; a string if a float cannot hold it. */
 static double filler_of(emitter *e, const named_op *o)
 {
     double number = named_real(e, o, "value", 0);
@@ -395,7 +395,7 @@ static double filler_of(emitter *e, const named_op *o)
     return text.len ? named_real(e, &inner, "v", number) : number;
 }
 
-/* Few elements of one number are a constant of the graph: shapes are made of them. */
+/* A small fill becomes a constant, because shape arithmetic uses it. */
 static bool fill_few(emitter *e, const int64_t *dims, int rank, dtype type, double number, value_id out)
 {
     enum { FEW = 64 };
@@ -455,7 +455,7 @@ static void map_full_like(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, emit_scalar(e, type, number), shape, paddle_out(o));
 }
 
-/* As a shape with one dimension taken from another tensor. */
+/* A given shape with one dimension taken from another tensor. */
 static void map_full_batch(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK], from = named_int(e, o, "input_dim_idx", 0), to = named_int(e, o, "output_dim_idx", 0);
@@ -492,7 +492,7 @@ static void map_range(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, bounds, 3, paddle_out(o));
 }
 
-/* Constants that the file holds itself. */
+/* Constants stored in the program itself. */
 static void map_assign_value(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -514,7 +514,7 @@ static void map_assign_value(emitter *e, const named_op *o, const char *unused)
     if (a && a->kind == NAMED_INTS && a->count == count && dtype_is_integer(type)) {
         const tensor *numbers = emit_constant_of(e, emit_list(e, a->ints, a->count));
         tensor *known = ARENA_NEW(e->b->arena, tensor);
-        *known = *emit_tensor(e, DT_INT64, rank, dims); /* its elements as the file writes them */
+        *known = *emit_tensor(e, DT_INT64, rank, dims); /* its elements as written in the file */
         known->encoding = TENSOR_RAW;
         known->bytes = numbers->bytes;
         known->size = numbers->size;
@@ -524,7 +524,7 @@ static void map_assign_value(emitter *e, const named_op *o, const char *unused)
     build_at(e->b, paddle_out(o))->is_constant_node = true;
 }
 
-/* Every vector along an axis of its own. */
+/* Broadcasts each vector along its own axis. */
 static void map_meshgrid(emitter *e, const named_op *o, const char *canonical)
 {
     const named_slot *x = named_list(o, "X"), *out = paddle_outs(o);

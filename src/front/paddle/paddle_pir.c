@@ -1,28 +1,30 @@
-/* paddle_pir.c: programs of Paddle 3 (.json): PIR, the form in which values are written once.
+/* paddle_pir.c: reads Paddle 3 programs (.json): PIR, in which each value is written once.
  *
- *   {"base_code": {"magic": "pir", "version": 1 … 4}, "program": {"regions": [{"blocks": [{"args": […], "ops": [op …]}]}]}}
- *   op     {"#": "1.conv2d", "I": [{"%": id}], "O": [{"%": id, "TT": type}], "A": [{"N": name, "AT": attribute}], "regions": […]}
+ *   {"base_code": {"magic": "pir", "version": 1 … 4}, "program": {"regions": [{"blocks": [{"args": […], "ops": [op
+ *   …]}]}]}}
+ *   op     {"#": "1.conv2d", "I": [{"%": id}], "O": [{"%": id, "TT": type}], "A": [{"N": name, "AT": attribute}],
+ *   "regions": […]}
  *   "p"    a parameter: "A": [is_distributed, is_parameter, need_clip, name], "O": {"%": id, "TT": type}
  *   type   {"#": "0.t_dtensor", "D": [{"#": "0.t_f32"}, [dims], layout, lod, offset]}; {"#": "0.t_vec", "D": [type …]}
  *
- * Dialects are digits: 0 builtin, 1 pd_op, 2 control flow. Lists of tensors are values too: 0.combine makes them, 0.split takes them
- * apart. Id 0 is no value. */
+ * Dialects are digits: 0 builtin, 1 pd_op, 2 control flow. Lists of tensors are values too: 0.combine makes them,
+ * 0.split takes them apart. Id 0 is not a value. */
 #include "front/front.h"
 #include "front/paddle/paddle.h"
 
 #include "base/json_read.h"
 #include "base/names.h"
 
-/* What stands behind an id: one tensor, or a list. */
+/* The value of an id: one tensor, or a list. */
 typedef struct pir_value {
     const value_id *ids;
     int32_t count;
-    const json_node *op; /* that makes it */
+    const json_node *op; /* operator that makes it */
 } pir_value;
 
 typedef struct pir {
     emitter e;
-    names places; /* by the eight bytes of the id: number in `values` */
+    names places; /* the id's eight bytes → index in `values` */
     names read;   /* ids that some operator reads */
     struct {
         pir_value *items;
@@ -101,7 +103,7 @@ static str kind_of(const json_node *n)
     return json_text(json_get(n, "#"));
 }
 
-/* False if it is no tensor. */
+/* False if it is not a tensor. */
 static bool read_type(pir *p, const json_node *type, dtype *element, int *rank, num *dims)
 {
     const json_node *data = json_get(type, "D"), *shape = json_at(data, 1);
@@ -134,7 +136,7 @@ static value_id declared_value(pir *p, const json_node *type, str name)
     return v;
 }
 
-/* A new value for each tensor of the type. */
+/* Creates a value for each tensor of the type. */
 static pir_value define(pir *p, const json_node *output, str name, const json_node *op)
 {
     builder *b = p->e.b;
@@ -250,7 +252,7 @@ static void write_plain(pir *p, const json_node *op)
         read_attr(p, n, &list[o.attr_count++]);
     named_slot *out = ARENA_ARRAY(a, named_slot, outputs ? (size_t)outputs->count + 1 : 1);
     for (const json_node *n = json_first(outputs); n; n = n->next) {
-        /* Many results are for the gradient alone. */
+        /* Many results are only for the gradient. */
         bool is_result = n == json_first(outputs) || is_read(p, id_of(n));
         pir_value v = is_result ? define(p, n, value_name(p, o.type, id_of(n)), op) : (pir_value){0};
         out[o.out_count++] = (named_slot){.ids = v.ids, .count = v.count};
@@ -310,7 +312,7 @@ static void join_list(pir *p, const json_node *op)
     put_value(p, id_of(json_at(json_get(op, "O"), 0)), (pir_value){.ids = ids, .count = count, .op = op});
 }
 
-/* 0.split, 0.slice: elements of a list under ids of their own. */
+/* 0.split, 0.slice: gives elements of a list their own ids. */
 static void take_apart(pir *p, const json_node *op, int32_t from)
 {
     const pir_value list = *value_at(p, id_of(json_at(json_get(op, "I"), 0)));
@@ -338,7 +340,7 @@ static const json_node *block_at(const json_node *op, int region)
     return json_at(json_get(json_at(json_get(op, "regions"), region), "blocks"), 0);
 }
 
-/* What a block hands out: the operands of its 2.yield, from `skipped` on. */
+/* Adds a block's results: the operands of its 2.yield, from `skipped` on. */
 static void give_yielded(pir *p, const json_node *block, int32_t skipped)
 {
     const json_node *last = NULL;
@@ -389,7 +391,7 @@ static void write_if(pir *p, const json_node *op)
     emit_graph(n, "else_branch", sides[1]);
 }
 
-/* limit - counter, where the condition was made so and the counter grows by 1. */
+/* limit - counter, if the condition compares them and the counter grows by 1. */
 static value_id trip_count(pir *p, const json_node *condition)
 {
     const json_node *op = value_at(p, id_of(condition))->op;

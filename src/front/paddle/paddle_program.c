@@ -1,11 +1,11 @@
-/* paddle_program.c: a program of blocks (paddle.h) as a graph.
+/* paddle_program.c: writes a program of blocks (paddle.h) as a graph.
  *
- * A variable of a program may be written again and again; a value of a graph is written once. So names are followed from one
- * operator to the next: each scope knows the value that a name stands for now.
+ * A variable of a program may be written many times, a graph value only once. So each scope tracks the value that a
+ * name currently stands for.
  *
- *   while               Loop: the variables that it lists as outputs go round
- *   conditional_block   If. What the two sides of a Python `if` compute comes as two blocks, on a condition and on its
- *                       opposite, and select_input operators behind them, which take the result of one side
+ *   while               Loop: its output variables are carried
+ *   conditional_block   If. The two sides of a Python `if` are two blocks, on a condition and its negation; later
+ *                       select_input operators choose between their results
  *   arrays of tensors   sequences */
 #include "front/paddle/paddle.h"
 
@@ -15,14 +15,14 @@ enum { MAX_BLOCKS_WRITTEN = 2000, MAX_LOOK = 512 };
 
 typedef struct scope {
     struct scope *outer;
-    names current; /* value by variable */
-    bool *is_done; /* of the block's operators: those that an If has taken */
+    names current; /* variable → current value */
+    bool *is_done; /* by operator of the block: merged into an If */
 } scope;
 
 typedef struct program {
     emitter *e;
     const paddle_blocks *blocks;
-    names vars; /* of all blocks: number in `all` */
+    names vars; /* variables of all blocks → index in `all` */
     names read; /* variables that some operator reads */
     struct {
         const paddle_var **items;
@@ -48,7 +48,7 @@ static value_id current(const program *p, str name)
     return v;
 }
 
-/* A value of the open graph under the name of a variable, or near it if the name is taken. */
+/* A value of the open graph named like the variable, or similarly if the name is taken. */
 static value_id fresh(program *p, str name)
 {
     builder *b = p->e->b;
@@ -66,7 +66,7 @@ static void declare(program *p, value_id v, str name)
         build_type(p->e->b, v, var->type, var->rank, var->dims);
 }
 
-/* From here on the name stands for a new value. */
+/* Starts a new value for the name. */
 static value_id define(program *p, str name)
 {
     value_id v = name.len ? fresh(p, name) : NO_VALUE;
@@ -99,7 +99,7 @@ static value_id value_named(program *p, str name)
     value_id v = name.len ? current(p, name) : NO_VALUE;
     if (v != NO_VALUE || name.len == 0)
         return v;
-    if (!p->scope->outer) { /* nothing feeds it and nothing writes it: whoever runs the program must */
+    if (!p->scope->outer) { /* neither fed nor written: an input */
         add_input(p, name);
         return current(p, name);
     }
@@ -110,7 +110,7 @@ static value_id value_named(program *p, str name)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* Is it a result at all? Not the statistics that are written in place, and nothing that only a gradient would read. */
+/* Is the output a result? Statistics updated in place and outputs for gradients are not. */
 static bool is_result(const program *p, const paddle_slots *slots, int32_t slot, str name)
 {
     static const char *const MAIN[] = {"Out", "Output", "Y"};
@@ -207,7 +207,7 @@ static const paddle_block *block_of(program *p, const paddle_desc *d)
     int64_t index = named_int(p->e, &o, "sub_block", -1);
     if (index < 1 || index >= p->blocks->count)
         fail_with(&p->e->b->model->fail, SOOTH_ERROR_INPUT,
-                  "operator '%.*s' names block %lld, and the program has blocks 0 to %d; export the model again",
+                  "operator '%.*s' refers to block %lld, but the program has blocks 0 to %d; export the model again",
                   STR_ARG(d->type), (long long)index, p->blocks->count - 1);
     return &p->blocks->items[index];
 }
@@ -216,7 +216,7 @@ static void open_block(program *p, graph *g, scope *s)
 {
     if (++p->blocks_written > MAX_BLOCKS_WRITTEN)
         fail_with(&p->e->b->model->fail, SOOTH_ERROR_INPUT,
-                  "blocks name one another more than %d times; no real exporter does that", MAX_BLOCKS_WRITTEN);
+                  "blocks refer to one another more than %d times; no real exporter does that", MAX_BLOCKS_WRITTEN);
     build_open(p->e->b, g, false);
     *s = (scope){.outer = p->scope};
     names_init(&s->current, p->e->b->arena);
@@ -229,7 +229,7 @@ static void close_block(program *p)
     build_close(p->e->b);
 }
 
-/* A graph may only give what it has made itself. */
+/* A graph's outputs must be made inside it. */
 static void give(program *p, str name)
 {
     value_id v = value_named(p, name);
@@ -238,7 +238,7 @@ static void give(program *p, str name)
     build_output(p->e->b, v);
 }
 
-/* One side of an If: what the block leaves in the variables; without a block what they hold before. */
+/* One side of an If: the variables after the block, or before it if there is no block. */
 static graph *write_side(program *p, const paddle_block *block, const str *results, int32_t count)
 {
     graph *g = ARENA_NEW(p->e->b->arena, graph);
@@ -260,7 +260,7 @@ static bool is_in(const paddle_slot *s, str name)
     return false;
 }
 
-/* The block that runs where `at` does not: its condition is the opposite. -1 if there is none nearby. */
+/* The block with the negated condition of `at`; -1 if there is none nearby. */
 static int32_t find_opposite(const paddle_block *block, int32_t at)
 {
     str condition = first_var(&block->descs.items[at].in, "Cond"), opposite = {0};
@@ -274,7 +274,7 @@ static int32_t find_opposite(const paddle_block *block, int32_t at)
     return -1;
 }
 
-/* What select_input operators behind take of the two sides; they are done then. */
+/* Collects the results that later select_input operators take from the two sides, and marks these operators as done. */
 static int32_t find_selected(program *p, const paddle_block *block, int32_t yes, int32_t no, str *results[3])
 {
     const paddle_slot *yes_out = slot_of(&block->descs.items[yes].out, "Out");
@@ -307,7 +307,7 @@ static void write_if(program *p, value_id condition, graph *yes, graph *no, cons
     emit_graph(n, "else_branch", no);
 }
 
-/* A side without an opposite changes variables that are there before. */
+/* A block without an opposite changes existing variables. */
 static void write_one_side(program *p, const paddle_desc *d)
 {
     const paddle_slot *out = slot_of(&d->out, "Out");
@@ -340,7 +340,7 @@ static void write_conditional(program *p, const paddle_block *block, int32_t at)
     write_if(p, condition, then_side, else_side, results[2], count);
 }
 
-/* limit - counter, where the condition was made so and the counter grows by 1. */
+/* limit - counter, if the condition compares them and the counter grows by 1. */
 static value_id trip_count(program *p, const paddle_block *block, int32_t at, str condition)
 {
     for (int32_t i = at - 1; i >= 0 && i >= at - MAX_LOOK; i--) {
@@ -442,7 +442,7 @@ static void note_read(program *p, const paddle_block *block)
         }
 }
 
-/* Programs of single operators have no fetch: what nobody reads is a result. */
+/* Programs of single operators have no fetch: unread values are the results. */
 static void give_unread(program *p, const paddle_block *block)
 {
     for (int32_t i = 0; i < block->descs.count; i++) {

@@ -1,13 +1,15 @@
-/* tensorflow.c: TensorFlow's files: a frozen GraphDef (.pb, .pbtxt), a MetaGraphDef (.meta), a SavedModel (saved_model.pb, .pbtxt).
+/* tensorflow.c: reads TensorFlow files: frozen GraphDef (.pb, .pbtxt), MetaGraphDef (.meta), SavedModel
+ * (saved_model.pb, .pbtxt).
  *
  * GraphDef: 1 node, 2 library, 3 version, 4 versions.
  * SavedModel: 1 saved_model_schema_version, 2 meta_graphs. MetaGraphDef: 1 meta_info_def, 2 graph_def, 5 signature_def.
- * MetaInfoDef: 4 tags, 5 tensorflow_version. signature_def is a map of SignatureDef: 1 inputs, 2 outputs (maps of TensorInfo), 3 method.
+ * MetaInfoDef: 4 tags, 5 tensorflow_version. signature_def is a map of SignatureDef: 1 inputs, 2 outputs (maps of
+ * TensorInfo), 3 method.
  * TensorInfo: 1 name, 2 dtype, 3 tensor_shape.
  *
- * Of a SavedModel the signature "serving_default" is the network, or the first that has outputs. Without a signature the outputs are
- * the nodes that nobody reads. What the outputs do not need (initialization, saving, the first step that is traced outside
- * of a loop) is not read. Variables keep their shapes in the graph: their data, which lie in other files, are never opened. */
+ * The network of a SavedModel is its signature "serving_default", or the first with outputs. Without a signature,
+ * nodes without readers are the outputs. Nodes that the outputs do not need (initialization, saving) are skipped.
+ * Variables have their shapes in the graph; the files with their data are never opened. */
 #include "front/front.h"
 #include "front/tensorflow/tf.h"
 
@@ -21,7 +23,7 @@ static bool is_printable(str s)
     return s.len > 0;
 }
 
-/* A NodeDef: its name, then its operator. */
+/* Is it a NodeDef: a name, then an operator? */
 static bool is_node(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
@@ -42,7 +44,7 @@ static bool is_graph(const uint8_t *bytes, size_t size)
     return false;
 }
 
-/* Nothing but messages that a MetaGraphDef has: fields 1 to 7. A text of ONNX's in the same place does not look like that. */
+/* Does it have only fields of a MetaGraphDef (messages 1 to 7)? A string of ONNX in the same place does not. */
 static bool is_meta_graph_def(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
@@ -115,7 +117,7 @@ bool tensorflow_sniff(const uint8_t *bytes, size_t size)
 
 /* ---- signatures ------------------------------------------------------------------------------------------------ */
 
-/* An entry of a map: its key, and the message of its value. */
+/* Splits a map entry: returns the key, and the value's message in *value. */
 static str entry_key(const wire *w, const wire_field *f, wire *value)
 {
     wire entry = wire_message(w, f);
@@ -140,7 +142,7 @@ static bool has_field(wire w, uint32_t number)
     return false;
 }
 
-/* The signature that is the network; false if there is none. */
+/* Finds the signature of the network; false if there is none. */
 static bool find_signature(wire meta, wire *signature)
 {
     wire_field f;
@@ -172,7 +174,7 @@ static str tensor_name(wire info)
     return name;
 }
 
-/* Inputs and outputs under the names that the signature gives them. */
+/* Writes inputs and outputs under the signature's names. */
 static void write_signature(tf_graph *g, wire signature)
 {
     tf_file *f = g->file;
@@ -225,7 +227,7 @@ static void write_signature(tf_graph *g, wire signature)
 
 /* ---- graphs ---------------------------------------------------------------------------------------------------- */
 
-/* Operators that are run for what they do, not for what they give. */
+/* Operators that run for their side effects, not for their results. */
 static bool is_side_effect(str op)
 {
     static const char *const OPS[] = {"NoOp",
@@ -257,7 +259,7 @@ static bool is_side_effect(str op)
     return false;
 }
 
-/* Whoever follows the readers of a graph without an output ends in a circle. */
+/* In a graph without an output, following the readers leads to a cycle. */
 _Noreturn static void fail_without_output(const tf_graph *g, const int32_t *readers)
 {
     int32_t at = 0;
@@ -266,7 +268,7 @@ _Noreturn static void fail_without_output(const tf_graph *g, const int32_t *read
     for (int32_t i = 0; i < g->count && readers[at] > 0; i++)
         at = readers[at] - 1;
     fail_with(g->file->fail, SOOTH_ERROR_INPUT,
-              "every node of the graph is read by another, so that it has no output: '%.*s' (%.*s) depends on itself; "
+              "every node of the graph is read by another, so it has no output: '%.*s' (%.*s) depends on itself; "
               "export or freeze the model again with its outputs named",
               STR_ARG(g->nodes[at].name), STR_ARG(g->nodes[at].op));
 }
@@ -275,13 +277,13 @@ static void write_unread(tf_graph *g)
 {
     builder *b = g->file->e.b;
     bool *is_read = ARENA_ARRAY(b->arena, bool, (size_t)g->count + 1);
-    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1); /* plus one; 0: nobody */
+    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1); /* reader of each node + 1; 0: none */
     bool has_other = false, has_unread = false;
     for (int32_t i = 0; i < g->count; i++) {
         has_other |= !is_side_effect(g->nodes[i].op);
         for (int32_t k = 0; k < g->nodes[i].input_count; k++) {
             tf_edge e = tf_resolve(g, g->nodes[i].input_texts[k]);
-            /* what only side effects read is an output all the same */
+            /* values read only by side effects still count as outputs */
             bool counts = !is_side_effect(g->nodes[i].op) || str_is(g->nodes[i].op, "NextIteration");
             if (e.node >= 0 && e.node != i && counts) {
                 is_read[e.node] = true;
@@ -297,7 +299,7 @@ static void write_unread(tf_graph *g)
     }
     if (!has_unread)
         fail_without_output(g, readers);
-    for (int32_t i = 0; i < g->count; i++) /* inputs in the file's order */
+    for (int32_t i = 0; i < g->count; i++) /* inputs in file order */
         if (g->nodes[i].is_needed && str_starts(g->nodes[i].op, "Placeholder"))
             tf_write(g, (tf_edge){i, 0});
     for (int32_t i = 0; i < g->count; i++) {
@@ -380,7 +382,7 @@ void tensorflow_read(builder *b, const uint8_t *bytes, size_t size)
         read_graph(&f, w, NULL);
     } else {
         while (!is_done && wire_next(&w, &field))
-            if (field.number == 2) { /* one MetaGraphDef for each use (serving, training): the first */
+            if (field.number == 2) { /* one MetaGraphDef per use (serving, training): the first is read */
                 read_meta_graph(&f, wire_message(&w, &field));
                 is_done = true;
             }

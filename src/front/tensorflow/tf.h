@@ -1,37 +1,38 @@
-/* tf.h: what the parts of the TensorFlow reader share: files (tensorflow.c), graphs and functions (tf_graph.c), attributes and
- * constants (tf_attr.c), operators (tf_ops.c, tf_ops_move.c, tf_ops_nn.c), control flow (tf_control.c). */
+/* tf.h: shared by the parts of the TensorFlow reader: files (tensorflow.c), graphs and functions (tf_graph.c),
+ * attributes and constants (tf_attr.c), operators (tf_ops.c, tf_ops_move.c, tf_ops_nn.c), control flow
+ * (tf_control.c). */
 #ifndef SOOTH_FRONT_TENSORFLOW_TF_H
 #define SOOTH_FRONT_TENSORFLOW_TF_H
 
 #include "front/common/emit.h"
 #include "front/common/wire.h"
 
-/* A NodeDef of a graph or function. */
+/* A NodeDef in a graph or function. */
 typedef struct tf_node {
     str name, op;
-    str shown;  /* name of its value, if that is another: inputs of a signature */
-    wire attrs; /* the whole NodeDef */
+    str shown;  /* name of its value, if different: inputs of a signature */
+    wire attrs; /* bytes of the NodeDef */
     const str *input_texts;
-    struct tf_edge *inputs; /* data only, without control inputs */
+    struct tf_edge *inputs; /* data inputs only, no control inputs */
     int32_t input_count;
-    value_id *outputs; /* filled when it is written; NO_VALUE for what is not made */
+    value_id *outputs; /* set when the node is written; NO_VALUE for outputs that are not made */
     int32_t output_count;
     bool is_needed, is_written, is_open;
-    bool is_final; /* a Switch of a loop that was written: its first output is what the loop gives */
+    bool is_final; /* a Switch of a loop already written: its first output is the loop's result */
 } tf_node;
 
 typedef struct tf_edge {
-    int32_t node;   /* -1: an argument of the function, or nothing */
-    int32_t output; /* of the node; of an argument its place */
+    int32_t node;   /* -1: an argument of the function, or none */
+    int32_t output; /* output index of the node, or index of the argument */
 } tf_edge;
 
-/* A function of the library. */
+/* A function in the library. */
 typedef struct tf_function {
     str name;
     wire body;
     str *arguments, *results; /* names in the signature */
     int32_t argument_count, result_count;
-    bool is_open; /* being inlined: it must not call itself */
+    bool is_open; /* being inlined; a call to it is recursive */
 } tf_function;
 
 typedef struct tf_file {
@@ -39,29 +40,29 @@ typedef struct tf_file {
     fail *fail;
     tf_function *functions;
     int32_t function_count;
-    int32_t *function_slots; /* hash of the names: function + 1 */
+    int32_t *function_slots; /* hash table of names: function + 1 */
     uint32_t function_mask;
-    int32_t written; /* nodes, all inlined ones too */
+    int32_t written; /* nodes written, including inlined ones */
 } tf_file;
 
-/* A graph whose nodes are being written: the main one, or a function's. */
+/* A graph whose nodes are being written: the main graph or a function. */
 typedef struct tf_graph {
     tf_file *file;
     const tf_function *function; /* NULL for the main graph */
-    str prefix;                  /* of the names of its values */
+    str prefix;                  /* prefix of its value names */
     tf_node *nodes;
     int32_t count;
     int32_t *slots;
     uint32_t mask;
-    int32_t *stack;      /* of a walk */
-    int32_t *open_nodes; /* being written: each needs the one behind it */
+    int32_t *stack;      /* stack of the graph walk */
+    int32_t *open_nodes; /* nodes being written, each needed by the one before it */
     int32_t open_count;
     const value_id *arguments;
     int32_t argument_count;
     int depth;
 } tf_graph;
 
-/* One operator that is being written. */
+/* The operator being written. */
 typedef struct tf_op {
     tf_graph *g;
     emitter *e;
@@ -73,47 +74,47 @@ typedef struct tf_op {
 
 /* ---- tf_graph.c ------------------------------------------------------------------------------------------------ */
 void tf_read_library(tf_file *f, wire library);
-/* Reads the NodeDefs: fields `node_field` of the message. */
+/* Reads the NodeDefs in the fields `node_field` of a message. */
 void tf_open_graph(tf_graph *g, wire w, uint32_t node_field);
 tf_node *tf_find_node(const tf_graph *g, str name);
 tf_function *tf_find_function(tf_file *f, str name);
 tf_edge tf_resolve(const tf_graph *g, str text); /* "name", "name:1"; in functions "name:output:1", "argument" */
-/* What will be written: tells how many outputs of a node are used. All edges that are wanted come before the first is written. */
+/* Marks an edge as needed, to count the used outputs of each node. Mark all needed edges before writing the first. */
 void tf_need(tf_graph *g, tf_edge edge);
-/* Writes the edge's node and what it needs; gives its value. */
+/* Writes the edge's node and everything it needs; returns its value. */
 value_id tf_write(tf_graph *g, tf_edge edge);
-/* The body of a function with the given arguments; results must have room for as many as the function has. */
+/* Inlines a function with the given arguments; `results` has room for all of its results. */
 void tf_inline(tf_graph *caller, str function, str prefix, const value_id *arguments, int count, value_id *results,
                int result_count);
-/* The function's graph, opened, with arguments in place: for bodies of loops. */
+/* Opens a function's graph with its arguments bound, for loop bodies. */
 void tf_open_function(tf_graph *g, tf_graph *caller, tf_function *function, str prefix, const value_id *arguments,
                       int count);
 void tf_close_function(tf_graph *g, tf_function *function);
 tf_edge tf_result(const tf_graph *g, int i); /* edge of result i of an opened function */
 
 /* ---- tensorflow.c, tf_text.c ----------------------------------------------------------------------------------- */
-/* A GraphDef whose bytes lie in the wire format; weights that are values of the main graph already are taken for its constants
- * of the same names. */
+/* Reads a GraphDef in the wire format. Weights that are already values of the main graph become its constants of the
+ * same names. */
 void tf_read_graph(tf_file *f, wire graph);
-/* The wire format of the same graph in protobuf's text format. */
+/* Converts protobuf's text format to the wire format. */
 str tf_text_to_wire(builder *b, str text, bool *is_saved_model);
 
 /* ---- tf_attr.c ------------------------------------------------------------------------------------------------- */
-bool tf_attr(const tf_node *n, const char *name, wire *value); /* the AttrValue */
+bool tf_attr(const tf_node *n, const char *name, wire *value); /* finds the AttrValue */
 int64_t tf_attr_int(const tf_node *n, const char *name, int64_t otherwise);
 double tf_attr_real(const tf_node *n, const char *name, double otherwise);
 str tf_attr_text(const tf_node *n, const char *name);
-str tf_attr_text_at(const tf_node *n, const char *name, int i); /* of a list; empty if there is none */
+str tf_attr_text_at(const tf_node *n, const char *name, int i); /* element of a list of strings; empty if absent */
 dtype tf_attr_type(const tf_node *n, const char *name);
 int tf_attr_ints(const tf_node *n, const char *name, int64_t *to, int room); /* -1 if absent or too many */
 str tf_attr_function(const tf_node *n, const char *name);
-/* The rank, or RANK_UNKNOWN; unknown dimensions are NUM_UNKNOWN. */
+/* Returns the rank or RANK_UNKNOWN; unknown dimensions are NUM_UNKNOWN. */
 int tf_attr_shape(const tf_node *n, const char *name, num *dims);
-/* Shape i of a list of shapes. */
+/* Shape i in a list of shapes. */
 int tf_attr_shape_at(const tf_node *n, const char *name, int i, num *dims);
-int tf_shape(wire w, num *dims);             /* a TensorShapeProto */
-dtype tf_type(int64_t number);               /* of DataType */
-const tensor *tf_tensor(tf_file *f, wire w); /* a TensorProto */
+int tf_shape(wire w, num *dims);             /* reads a TensorShapeProto */
+dtype tf_type(int64_t number);               /* converts a DataType */
+const tensor *tf_tensor(tf_file *f, wire w); /* reads a TensorProto */
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 typedef struct tf_row {
@@ -125,12 +126,12 @@ const tf_row *tf_rows(size_t *count);         /* tf_ops.c, sorted by name */
 const tf_row *tf_rows_move(size_t *count);    /* tf_ops_move.c */
 const tf_row *tf_rows_nn(size_t *count);      /* tf_ops_nn.c */
 const tf_row *tf_rows_control(size_t *count); /* tf_control.c */
-/* The place of an output that a function names: "split:output:1", "TopKV2:indices:0". */
+/* Index of an output that a function refers to by name: "split:output:1", "TopKV2:indices:0". */
 int tf_output_place(str op, str output, int index);
-int tf_output_count(const tf_node *n, int used); /* how many outputs the node has, at least those used */
+int tf_output_count(const tf_node *n, int used); /* number of outputs of the node, at least `used` */
 
 value_id tf_in(const tf_op *o, int i); /* NO_VALUE if absent */
 value_id tf_out(const tf_op *o, int i);
-void tf_foreign(tf_op *o); /* as it is, under the domain "tensorflow" */
+void tf_foreign(tf_op *o); /* writes it unchanged under the domain "tensorflow" */
 
 #endif

@@ -1,10 +1,11 @@
-/* tf_attr.c: attributes, shapes and constants of TensorFlow's graphs.
+/* tf_attr.c: reads attributes, shapes and constants of TensorFlow graphs.
  *
  * NodeDef.attr (5) is a map: entries of 1 key, 2 AttrValue.
  * AttrValue: 1 list, 2 s, 3 i, 4 f, 5 b, 6 type, 7 shape, 8 tensor, 10 func (1 name). ListValue: 2 s, 3 i, 7 shape.
  * TensorShapeProto: 2 dim (1 size), 3 unknown_rank.
- * TensorProto: 1 dtype, 2 tensor_shape, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val, 8 string_val, 10 int64_val,
- * 11 bool_val, 13 half_val, 16 uint32_val, 17 uint64_val. Where it has fewer values than elements, the last is repeated. */
+ * TensorProto: 1 dtype, 2 tensor_shape, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val, 8 string_val, 10
+ * int64_val, 11 bool_val, 13 half_val, 16 uint32_val, 17 uint64_val. With fewer values than elements, the last is
+ * repeated. */
 #include "front/tensorflow/tf.h"
 
 bool tf_attr(const tf_node *n, const char *name, wire *value)
@@ -28,7 +29,7 @@ bool tf_attr(const tf_node *n, const char *name, wire *value)
     return false;
 }
 
-/* The last field of that number. */
+/* Finds the last field of that number. */
 static bool find_field(wire w, uint32_t number, wire_field *result)
 {
     wire_field f;
@@ -87,7 +88,7 @@ dtype tf_type(int64_t number)
                                   DT_UINT8,      DT_INT32,        DT_BFLOAT16,    DT_INT16,       DT_UINT16, DT_UINT16,
                                   DT_COMPLEX128, DT_FLOAT16,      DT_UNKNOWN,     DT_UNKNOWN,     DT_UINT32, DT_UINT64,
                                   DT_FLOAT8E5M2, DT_FLOAT8E4M3FN, [29] = DT_INT4, [30] = DT_UINT4};
-    enum { REFERENCES = 100 }; /* of variables: the same types once more */
+    enum { REFERENCES = 100 }; /* types of references to variables: the same types + 100 */
     if (number > REFERENCES)
         number -= REFERENCES;
     return number >= 0 && number < (int64_t)(sizeof TYPES / sizeof *TYPES) ? TYPES[number] : DT_UNKNOWN;
@@ -221,7 +222,7 @@ static void add_element(element_writer *e, uint64_t bits)
     e->count++;
 }
 
-/* One field: packed, or a single value. */
+/* Adds one field: packed, or a single value. */
 static void add_field(element_writer *e, const wire_field *f, bool is_fixed)
 {
     if (f->type != 2) {
@@ -242,7 +243,7 @@ static void add_field(element_writer *e, const wire_field *f, bool is_fixed)
             add_element(e, x);
 }
 
-/* Values of a small constant as raw elements, the last one repeated. */
+/* Expands the values of a small constant to raw elements, repeating the last. */
 static void spread_values(tf_file *f, tensor *t, wire w, int64_t count)
 {
     int width = dtype_bits(t->dtype) / 8;
@@ -256,7 +257,7 @@ static void spread_values(tf_file *f, tensor *t, wire w, int64_t count)
     while (wire_next(&w, &part))
         if (part.number == number)
             add_field(&e, &part, is_fixed);
-    if (e.count == 0 && count > 0) /* no values at all: zeros */
+    if (e.count == 0 && count > 0) /* no values: all zeros */
         e.count = count;
     for (int64_t i = e.count; i < count; i++)
         memcpy(e.bytes + i * width, e.bytes + (e.count - 1) * width, (size_t)width);
@@ -283,15 +284,15 @@ const tensor *tf_tensor(tf_file *f, wire w)
     }
     for (int i = 0; i < rank; i++)
         if (!dim_known(dims[i]))
-            wire_fail(&w, all.at, "a constant has a dimension that is not known");
+            wire_fail(&w, all.at, "a constant has an unknown dimension");
     if (rank == RANK_UNKNOWN)
         wire_fail(&w, all.at, "a constant has no shape");
     tensor *t = ARENA_NEW(f->e.b->arena, tensor);
     *t = *emit_tensor(&f->e, type, rank, dims);
     int64_t count = 1;
     for (int i = 0; i < rank; i++)
-        count *= dims[i];   /* emit_tensor has checked that it can be counted */
-    enum { FEW_REALS = 8 }; /* more are weights: nobody computes shapes with them */
+        count *= dims[i];   /* emit_tensor checked that the product does not overflow */
+    enum { FEW_REALS = 8 }; /* larger ones are weights and not used in shape arithmetic */
     if (dtype_is_float(type) && rank > 0 && count > FEW_REALS)
         return t;
     if (content.len && content.len == (size_t)t->stored_bytes) {

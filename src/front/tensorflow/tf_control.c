@@ -1,9 +1,9 @@
-/* tf_control.c: TensorFlow's calls, branches, loops and lists of tensors.
+/* tf_control.c: maps TensorFlow's calls, branches, loops and tensor lists.
  *
- * A list of tensors is written as one tensor with the place in the list in front. A loop of the new kind (While with functions)
- * becomes a Loop: what it carries unchanged is read from outside, so that weights stay weights; a list that it fills is stacked by
- * the Loop itself; its trip count is the limit that its condition compares a counter with. Loops of the old kind (Enter, Merge,
- * Switch, NextIteration, Exit) become the same. */
+ * A tensor list becomes one tensor whose first dimension is the list index. A While with functions becomes a Loop:
+ * unchanged carried values are read from outside, so that weights stay weights; the Loop stacks a list that the body
+ * fills; the trip count is the limit that the condition compares a counter with. Old loops (Enter, Merge, Switch,
+ * NextIteration, Exit) become the same. */
 #include "front/tensorflow/tf.h"
 
 static void map_call(tf_op *o, const char *attribute)
@@ -23,7 +23,7 @@ static graph *branch_of(tf_op *o, const char *attribute)
     build_open(b, g, false);
     tf_inline(o->g, tf_attr_function(o->node, attribute), o->e->name, o->in + 1, o->in_count - 1, results,
               o->out_count);
-    for (int i = 0; i < o->out_count; i++) /* a result may be a value from outside: an output is of the graph */
+    for (int i = 0; i < o->out_count; i++) /* a result may be an outer value, but an output must belong to the graph */
         build_output(b, results[i] == NO_VALUE ? emit_scalar(o->e, DT_FLOAT32, 0)
                                                : emit_1(o->e, "Identity", results[i], NO_VALUE));
     build_close(b);
@@ -42,20 +42,20 @@ static void map_if(tf_op *o, const char *canonical)
 
 /* ---- loops of both kinds ---------------------------------------------------------------------------------------- */
 
-/* A loop that is about to be written: its body lies in graph g. */
+/* A loop about to be written; its body is in graph g. */
 typedef struct loop {
     tf_op *o;
     tf_graph *g;
-    int count; /* of what it carries */
+    int count; /* number of carried values */
     value_id *initial;
-    tf_edge *results;  /* of a round */
-    int32_t *switches; /* old kind: the node whose output 1 is the argument; NULL for functions, which have arguments */
-    value_id *arguments; /* functions: what g reads */
-    value_id trips;      /* how often it runs; NO_VALUE if not known */
-    value_id *finals;    /* after the last round */
+    tf_edge *results;    /* results of one round */
+    int32_t *switches;   /* old loops: the node whose output 1 is the argument; NULL for functions */
+    value_id *arguments; /* functions: values that g reads */
+    value_id trips;      /* trip count; NO_VALUE if unknown */
+    value_id *finals;    /* values after the last round */
 } loop;
 
-/* Which of the carried values an edge is, through Identities; -1 if none. */
+/* Index of the carried value that an edge refers to, through Identities; -1 if none. */
 static int carried_behind(const loop *l, tf_edge e)
 {
     for (int steps = 0; steps < 16; steps++) {
@@ -72,7 +72,7 @@ static int carried_behind(const loop *l, tf_edge e)
     return -1;
 }
 
-/* The node behind an edge, through Identities; NULL if it is an argument. */
+/* The node that an edge refers to, through Identities; NULL for an argument. */
 static const tf_node *node_behind(const tf_graph *g, tf_edge e)
 {
     for (int steps = 0; steps < 16 && e.node >= 0; steps++) {
@@ -86,7 +86,7 @@ static const tf_node *node_behind(const tf_graph *g, tf_edge e)
 
 typedef enum carried_kind { CARRIED, INVARIANT, FILLED_LIST } carried_kind;
 
-/* What happens to a carried value in a round. *element is what is put into a list. */
+/* How a round changes a carried value. *element is the value written into a list. */
 static carried_kind kind_of(const loop *l, int i, tf_edge *element)
 {
     const tf_node *maker = node_behind(l->g, l->results[i]);
@@ -109,7 +109,7 @@ static value_id rows_of(emitter *e, value_id list)
     return emit_2(e, "Gather", shape, emit_list(e, (const int64_t[]){0}, 1), NO_VALUE);
 }
 
-/* Of all rounds' elements as many as the list has room for: all, or the last. */
+/* Keeps as many of the stacked elements as the list has room for: all, or the last. */
 static value_id take_last(emitter *e, value_id stacked, value_id list)
 {
     value_id start = emit_1(e, "Neg", rows_of(e, list), NO_VALUE);
@@ -126,7 +126,7 @@ static void set_argument(loop *l, int i, value_id v)
         l->g->nodes[l->switches[i]].outputs[1] = v;
 }
 
-/* An output of a body must be made in it. */
+/* Adds a result to a body; it must be made inside. */
 static void add_result(emitter *e, value_id v, value_id otherwise)
 {
     build_output(e->b, emit_1(e, "Identity", v == NO_VALUE ? otherwise : v, NO_VALUE));
@@ -180,7 +180,7 @@ static void write_loop(loop *l)
                                                : take_last(e, outputs[s++], l->initial[i]);
 }
 
-/* limit - start. */
+/* Number of rounds: limit - start. */
 static value_id rounds_between(emitter *e, value_id start, value_id limit)
 {
     start = emit_index(e, start);
@@ -188,9 +188,9 @@ static value_id rounds_between(emitter *e, value_id start, value_id limit)
     return start == NO_VALUE || limit == NO_VALUE ? NO_VALUE : emit_2(e, "Sub", limit, start, NO_VALUE);
 }
 
-/* ---- While with functions ----------------------------------------------------------------------------------------- */
+/* ---- While with functions ---------------------------------------------------------------------------------------- */
 
-/* How often it runs, if its condition says counter < limit. */
+/* The trip count, if the condition is counter < limit. */
 static value_id trip_count(tf_op *o)
 {
     tf_function *f = tf_find_function(o->g->file, tf_attr_function(o->node, "cond"));
@@ -241,14 +241,14 @@ static void map_while(tf_op *o, const char *unused)
         o->out[i] = l.finals[i];
 }
 
-/* ---- loops of TensorFlow 1: Enter → Merge → Switch → body → NextIteration → Merge; Switch → Exit ------------------- */
+/* ---- loops of TensorFlow 1: Enter → Merge → Switch → body → NextIteration → Merge; Switch → Exit ----------------- */
 
 static const tf_node *input_node(const tf_graph *g, const tf_node *n, int i)
 {
     return i < n->input_count ? node_behind(g, tf_resolve(g, n->input_texts[i])) : NULL;
 }
 
-/* The Merge of a Switch, if it is one of the frame's. */
+/* The Merge that feeds a Switch, if it belongs to the frame. */
 static const tf_node *merge_of(const tf_graph *g, const tf_node *n, str frame)
 {
     const tf_node *merge = n && str_is(n->op, "Switch") ? input_node(g, n, 0) : NULL;
@@ -264,7 +264,7 @@ static value_id value_of(const tf_node *n)
     return n && n->is_written && n->output_count ? n->outputs[0] : NO_VALUE;
 }
 
-/* counter < limit, where the counter is a Merge of the frame and the limit comes from outside. */
+/* Matches counter < limit, where the counter is a Merge of the frame and the limit is from outside. */
 static value_id frame_trips(tf_op *o, loop *l, const tf_node *condition)
 {
     tf_graph *g = l->g;
@@ -281,7 +281,7 @@ static value_id frame_trips(tf_op *o, loop *l, const tf_node *condition)
     return rounds_between(o->e, value_of(input_node(g, counter, 0)), value_of(limit));
 }
 
-/* The first Exit of a frame writes the loop; the others find its results in the Switches' first outputs. */
+/* The first Exit of a frame writes the loop; the others find their results in the Switches' first outputs. */
 static void map_exit(tf_op *o, const char *canonical)
 {
     tf_graph *g = o->g;
@@ -313,7 +313,7 @@ static void map_exit(tf_op *o, const char *canonical)
         tf_write(g, data);
         l.initial[l.count++] = value_of(enter);
     }
-    for (int32_t i = 0; i < g->count; i++) /* what the body reads from outside is written outside */
+    for (int32_t i = 0; i < g->count; i++) /* outer values that the body reads are written outside */
         if (str_is(g->nodes[i].op, "Enter") && str_eq(tf_attr_text(&g->nodes[i], "frame_name"), frame))
             tf_write(g, (tf_edge){i, 0});
     const tf_node *condition = input_node(g, own_switch, 1);
@@ -337,7 +337,7 @@ static void map_pass(tf_op *o, const char *canonical)
         emit_1(o->e, canonical, x, tf_out(o, i));
 }
 
-/* Whichever input comes first; output 1 says which it was. */
+/* Outputs the first available input; output 1 is its index. */
 static void map_merge(tf_op *o, const char *canonical)
 {
     value_id x = NO_VALUE;
@@ -351,7 +351,7 @@ static void map_merge(tf_op *o, const char *canonical)
 static void map_enter(tf_op *o, const char *canonical)
 {
     const tensor *t = emit_constant_of(o->e, tf_in(o, 0));
-    if (t) { /* weights stay weights; the name is kept for whoever asks for it */
+    if (t) { /* weights stay weights; the name is kept for lookups */
         build_constant(o->e->b, tf_out(o, 0), t);
         o->out[0] = tf_in(o, 0);
     } else {
@@ -361,7 +361,7 @@ static void map_enter(tf_op *o, const char *canonical)
 
 /* ---- lists of tensors ------------------------------------------------------------------------------------------ */
 
-/* A list with room for `count` elements; only its length is of use. */
+/* A list with room for `count` elements; only its length matters. */
 static void map_reserve(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -375,7 +375,7 @@ static void map_list_get(tf_op *o, const char *unused)
     emit_int(emit_op(o->e, "Gather", (const value_id[]){tf_in(o, 0), tf_in(o, 1)}, 2, tf_out(o, 0)), "axis", 0);
 }
 
-/* The list with element (list, place, element): as many of the element's shape. */
+/* Sets an element (list, index, element): the list gets the element's shape. */
 static void map_list_set(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -388,7 +388,7 @@ static void map_list_set(tf_op *o, const char *unused)
 
 /* ---- arrays of tensors of TensorFlow 1 --------------------------------------------------------------------------- */
 
-/* The array is carried by its flow, which is a number to whoever asks for its name. */
+/* The flow value carries the array; lookups by its name see a number. */
 static void name_flow(tf_op *o, int i, value_id array)
 {
     build_constant(o->e->b, tf_out(o, i), emit_constant_of(o->e, emit_scalar(o->e, DT_FLOAT32, 0)));
@@ -421,7 +421,7 @@ static void map_array_write(tf_op *o, const char *unused)
     name_flow(o, 0, emit_2(e, "Expand", tf_in(o, 2), shape->outputs[0], NO_VALUE));
 }
 
-/* Handle, place or places, flow. */
+/* Inputs: handle, index or indices, flow. */
 static void map_array_read(tf_op *o, const char *unused)
 {
     (void)unused;

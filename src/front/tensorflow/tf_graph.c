@@ -1,10 +1,10 @@
-/* tf_graph.c: nodes of a GraphDef or FunctionDef: names become edges, what the outputs need is written in the order of its use,
- * calls of functions are inlined.
+/* tf_graph.c: nodes of a GraphDef or FunctionDef: resolves names to edges, writes needed nodes in order of use, inlines
+ * function calls.
  *
  * NodeDef: 1 name, 2 op, 3 input, 5 attr. FunctionDefLibrary: 1 function. FunctionDef: 1 signature (OpDef), 3 node_def,
  * 4 ret (map: 1 result, 2 edge). OpDef: 1 name, 2 input_arg, 3 output_arg (ArgDef: 1 name).
  *
- * Walking is done with a stack of its own, since a chain of nodes may be as long as the file. */
+ * The graph walk has its own stack, because a chain of nodes may be as long as the file. */
 #include "base/nesting.h"
 #include "front/tensorflow/tf.h"
 
@@ -39,7 +39,7 @@ static void take_slot(tf_graph *g, str name, int32_t what)
     g->slots[k & g->mask] = what;
 }
 
-/* Arguments of a function share the table: their slots are negative. */
+/* A function's arguments share the table, with negative slots. */
 static int32_t find_argument(const tf_graph *g, str name)
 {
     for (uint32_t k = str_hash(name);; k++) {
@@ -147,7 +147,7 @@ static void read_node(tf_graph *g, wire w, tf_node *n)
             texts[n->input_count++] = wire_str(&f);
 }
 
-/* "name:3" → 3, and the name without it. */
+/* Splits "name:3" into name and number. */
 static int split_number(str *text)
 {
     size_t i = text->len;
@@ -179,10 +179,10 @@ tf_edge tf_resolve(const tf_graph *g, str text)
             }
     }
     const tf_node *n = tf_find_node(g, name);
-    if (!n && !g->function) /* some tools take the weights out of a graph in text form */
+    if (!n && !g->function) /* some tools remove the weights from a graph in text form */
         return (tf_edge){-1, -2};
     if (!n)
-        fail_with(g->file->fail, SOOTH_ERROR_INPUT, "'%.*s' is read but no node makes it; export the model again",
+        fail_with(g->file->fail, SOOTH_ERROR_INPUT, "'%.*s' is read, but no node makes it; export the model again",
                   STR_ARG(text));
     if (output.len) {
         const tf_function *called = tf_find_function(g->file, n->op);
@@ -218,12 +218,12 @@ void tf_open_graph(tf_graph *g, wire w, uint32_t node_field)
         read_node(g, wire_message(&w, &f), n);
         if (n->name.len == 0 || n->op.len == 0)
             wire_fail(&w, f.bytes, "a node has no name or no operator");
-        if (!tf_find_node(g, n->name)) /* the first one counts */
+        if (!tf_find_node(g, n->name)) /* the first of equal names is used */
             take_slot(g, n->name, count);
     }
 }
 
-/* Made when a node is first needed. */
+/* Called when a node is first needed. */
 static void resolve_inputs(tf_graph *g, tf_node *n)
 {
     n->inputs = ARENA_ARRAY(g->file->e.b->arena, tf_edge, (size_t)n->input_count + 1);
@@ -243,7 +243,7 @@ static str joined(arena *a, str first, char between, str second)
     return (str){text, first.len + second.len + 1};
 }
 
-/* Under its own name; where two inlined functions have the same, under the name of the call before it. */
+/* Creates the value under its own name, or prefixed with the call's name if inlined functions repeat it. */
 static value_id output_value(tf_graph *g, const tf_node *n, int i)
 {
     builder *b = g->file->e.b;
@@ -260,11 +260,11 @@ static value_id output_value(tf_graph *g, const tf_node *n, int i)
     return v;
 }
 
-/* What converters noted about the outputs. */
+/* Applies the output shapes that converters noted. */
 static void declare_outputs(tf_graph *g, const tf_node *n, const tf_op *o)
 {
     num dims[MAX_RANK];
-    if (str_starts(n->op, "TensorList") || str_starts(n->op, "TensorArray")) /* noted as the handles that they are */
+    if (str_starts(n->op, "TensorList") || str_starts(n->op, "TensorArray")) /* these are noted as handles */
         return;
     for (int i = 0; i < o->out_count && i < 8; i++) {
         int rank = tf_attr_shape_at(n, "_output_shapes", i, dims);
@@ -301,7 +301,7 @@ static bool is_missing(tf_edge e)
     return e.node == -1 && e.output == -2;
 }
 
-/* What nobody makes: a value of which nothing is known. */
+/* A value that no node makes: nothing is known about it. */
 static value_id missing_value(tf_graph *g, str text)
 {
     enum { MAX_NOTES = 20 };
@@ -310,7 +310,7 @@ static value_id missing_value(tf_graph *g, str text)
     value_id v = build_local(b, text);
     if (b->source->values.count > before && b->source->notes.count < MAX_NOTES)
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "'%.*s' is read but no node of the file makes it; its shape is not known", STR_ARG(text));
+            b->arena, "'%.*s' is read, but no node of the file makes it; its shape is not known", STR_ARG(text));
     return v;
 }
 
@@ -319,15 +319,15 @@ static void write_node(tf_graph *g, tf_node *n)
     tf_file *f = g->file;
     arena *a = f->e.b->arena;
     if (++f->written > MAX_WRITTEN)
-        fail_with(f->fail, SOOTH_ERROR_INPUT, "its functions call one another until there are more than %d nodes",
+        fail_with(f->fail, SOOTH_ERROR_INPUT, "its functions call one another and expand to more than %d nodes",
                   MAX_WRITTEN);
-    enum { MOST_READ = 16 }; /* mappings may look at inputs that a damaged file leaves out */
+    enum { MOST_READ = 16 }; /* mappings may look at inputs that a damaged file omits */
     value_id *in = ARENA_ARRAY(a, value_id, (size_t)n->input_count + MOST_READ);
     for (int32_t i = 0; i < MOST_READ; i++)
         in[n->input_count + i] = NO_VALUE;
     for (int32_t i = 0; i < n->input_count; i++)
         in[i] = is_missing(n->inputs[i]) ? missing_value(g, n->input_texts[i])
-                                         : tf_write(g, n->inputs[i]); /* written already: no recursion */
+                                         : tf_write(g, n->inputs[i]); /* already written: no recursion */
     n->output_count = tf_output_count(n, n->output_count > 0 ? n->output_count : 1);
     n->outputs = ARENA_ARRAY(a, value_id, (size_t)n->output_count);
     for (int32_t i = 0; i < n->output_count; i++)
@@ -346,7 +346,7 @@ static void write_node(tf_graph *g, tf_node *n)
     bool is_source = str_starts(n->op, "Placeholder") || str_starts(n->op, "Var") || str_is(n->op, "Const") ||
                      str_is(n->op, "NoOp") || str_is(n->op, "Assert");
     bool has_inputs = is_source || n->input_count > 0,
-         may_lack = str_is(n->op, "Merge"); /* the input that comes from the next round */
+         may_lack = str_is(n->op, "Merge"); /* the input from the next round */
     for (int i = 0; i < o.in_count && !may_lack; i++)
         has_inputs &= in[i] != NO_VALUE;
     if (tf_find_function(f, n->op))
@@ -365,7 +365,7 @@ static _Noreturn void fail_cycle(const tf_graph *g, const tf_node *n)
               STR_ARG(n->op));
 }
 
-/* The back edge of a loop of the old kind is not followed: its first round stands for all. */
+/* The back edge of an old loop is not followed: the first round stands for all. */
 static bool is_back_edge(const tf_graph *g, const tf_node *n, int32_t input)
 {
     int32_t from = n->inputs[input].node;
@@ -389,7 +389,7 @@ void tf_need(tf_graph *g, tf_edge edge)
         resolve_inputs(g, n);
         for (int32_t i = 0; i < n->input_count; i++) {
             tf_edge e = n->inputs[i];
-            if (is_back_edge(g, n, i)) /* the body is written with its loop, but what it reads is known before */
+            if (is_back_edge(g, n, i)) /* the body is written with its loop, but its inputs are needed before */
                 n->inputs[i] = (tf_edge){-1, -1};
             if (e.node < 0)
                 continue;
@@ -404,8 +404,7 @@ void tf_need(tf_graph *g, tf_edge edge)
     }
 }
 
-/* Writes the nodes in the order of their need. A body of a loop is written while its loop is being written: it has the part of the
- * stack above. */
+/* Writes nodes in order of need. A loop body is written during its loop and uses the stack above it. */
 value_id tf_write(tf_graph *g, tf_edge edge)
 {
     if (edge.node < 0)
@@ -446,11 +445,11 @@ void tf_open_function(tf_graph *g, tf_graph *caller, tf_function *function, str 
 {
     tf_file *f = caller->file;
     if (function->is_open)
-        fail_with(f->fail, SOOTH_ERROR_INPUT, "function '%.*s' calls itself; how often is not known before it runs",
+        fail_with(f->fail, SOOTH_ERROR_INPUT, "function '%.*s' calls itself; the depth is not known before it runs",
                   STR_ARG(function->name));
     if (caller->depth + 1 > MAX_NESTING)
-        fail_with(f->fail, SOOTH_ERROR_INPUT, "functions call one another more than %d deep, at '%.*s'", MAX_NESTING,
-                  STR_ARG(function->name));
+        fail_with(f->fail, SOOTH_ERROR_INPUT, "functions call one another more than %d levels deep, at '%.*s'",
+                  MAX_NESTING, STR_ARG(function->name));
     function->is_open = true;
     *g = (tf_graph){.file = f,
                     .function = function,
@@ -493,8 +492,8 @@ void tf_inline(tf_graph *caller, str function, str prefix, const value_id *argum
 {
     tf_function *fn = tf_find_function(caller->file, function);
     if (!fn)
-        fail_with(caller->file->fail, SOOTH_ERROR_INPUT, "function '%.*s' is called but not in the file's library",
-                  STR_ARG(function));
+        fail_with(caller->file->fail, SOOTH_ERROR_INPUT,
+                  "function '%.*s' is called, but it is not in the file's library", STR_ARG(function));
     tf_graph g;
     tf_open_function(&g, caller, fn, prefix, arguments, count);
     tf_edge *edges = ARENA_ARRAY(caller->file->e.b->arena, tf_edge, (size_t)result_count + 1);

@@ -1,5 +1,6 @@
-/* tf_ops.c: TensorFlow's operators as canonical ones: sources, pointwise, reductions, shapes. Layers are in
- * tf_ops_nn.c, what moves data in tf_ops_move.c, control flow and lists in tf_control.c. What has no row keeps its name under the domain "tensorflow". */
+/* tf_ops.c: maps TensorFlow operators to canonical ones: sources, pointwise, reductions, shapes. Layers are in
+ * tf_ops_nn.c, data movement in tf_ops_move.c, control flow and lists in tf_control.c. Operators without a row keep
+ * their name under the domain "tensorflow". */
 #include "front/tensorflow/tf.h"
 
 value_id tf_in(const tf_op *o, int i)
@@ -25,7 +26,7 @@ void tf_foreign(tf_op *o)
 
 /* ---- outputs of functions' nodes ------------------------------------------------------------------------------- */
 
-/* Operators with several outputs of different names, in their order. All others have one, or a list of one name. */
+/* Operators with several named outputs, in order. All others have one output, or a list under one name. */
 static const struct {
     const char *op;
     const char *outputs[8];
@@ -102,7 +103,7 @@ static void map_const(tf_op *o, const char *unused)
     wire value;
     wire_field f;
     tf_file *file = o->g->file;
-    if (build_at(o->e->b, tf_out(o, 0))->is_initializer) /* its shape was told before the graph */
+    if (build_at(o->e->b, tf_out(o, 0))->is_initializer) /* its shape was given before the graph */
         return;
     if (tf_attr(o->node, "value", &value))
         while (wire_next(&value, &f))
@@ -113,7 +114,7 @@ static void map_const(tf_op *o, const char *unused)
     tf_foreign(o);
 }
 
-/* A variable stands for what it holds: reading it gives the same value again. */
+/* A variable stands for its content: every read gives the same value. */
 static void map_variable(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -128,7 +129,7 @@ static void map_variable(tf_op *o, const char *unused)
         tf_foreign(o);
 }
 
-/* The value itself, so that two readers of a weight read one weight. Its own name is kept for whoever asks for it. */
+/* Passes the value through, so that two readers of a weight share it. The read's name is kept for lookups. */
 static void map_read(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -152,7 +153,7 @@ static void map_identity_n(tf_op *o, const char *canonical)
         emit_1(o->e, canonical, tf_in(o, i), tf_out(o, i));
 }
 
-/* A variable after it was set. */
+/* A variable after an assignment. */
 static void map_second(tf_op *o, const char *canonical)
 {
     emit_1(o->e, canonical, tf_in(o, 1), tf_out(o, 0));
@@ -167,7 +168,7 @@ static void map_default(tf_op *o, const char *unused)
     for (int i = 0; i < rank; i++)
         if (dims[i] == NUM_UNKNOWN && i < tf_declared(o, given)->rank)
             dims[i] = tf_declared(o, given)->dims[i];
-    if (emit_constant_of(o->e, given) && rank <= 0) { /* a switch such as keep_prob: as the file sets it */
+    if (emit_constant_of(o->e, given) && rank <= 0) { /* a switch such as keep_prob: keeps the file's setting */
         map_read(o, NULL);
         return;
     }
@@ -189,14 +190,14 @@ static void map_plain(tf_op *o, const char *canonical)
     emit_op(o->e, canonical, o->in, o->in_count, tf_out(o, 0));
 }
 
-/* A function of each element for which ONNX has no operator; further inputs are broadcast. */
+/* A pointwise function without an ONNX operator; further inputs are broadcast. */
 static void map_special(tf_op *o, const char *function)
 {
     node *n = emit_foreign(o->e, STR("sooth"), STR("SpecialFunction"), o->in, o->in_count, o->out, 1);
     emit_text(n, "function", str_of(function));
 }
 
-/* The same, where only the first input has the shape. */
+/* The same; the output has the shape of the first input. */
 static void map_special_first(tf_op *o, const char *function)
 {
     node *n = emit_foreign(o->e, STR("sooth"), STR("SpecialFunction"), o->in, 1, o->out, 1);
@@ -287,7 +288,7 @@ static void map_softmax(tf_op *o, const char *canonical)
     emit_int(emit_op(o->e, canonical, o->in, 1, tf_out(o, 0)), "axis", -1);
 }
 
-/* Losses: one number for each row, and the gradient. */
+/* Losses: one number per row, and the gradient. */
 static void map_cross_entropy(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -328,7 +329,7 @@ static void map_l2_loss(tf_op *o, const char *unused)
     emit_int(emit_op(o->e, "ReduceSum", &squares, 1, tf_out(o, 0)), "keepdims", 0);
 }
 
-/* ONNX gives int64; TensorFlow what the attribute says. */
+/* ONNX returns int64; TensorFlow the type of the attribute. */
 static value_id wide(tf_op *o, int i, dtype type)
 {
     return type == DT_INT64 ? tf_out(o, i) : NO_VALUE;

@@ -1,4 +1,4 @@
-/* tf_ops_move.c: TensorFlow's operators that move data, as canonical ones: reshaping, joining, slicing, gathering, scattering. */
+/* tf_ops_move.c: maps TensorFlow's data movement to canonical operators: reshape, join, slice, gather, scatter. */
 #include "front/tensorflow/tf.h"
 
 static void map_index_second(tf_op *o, const char *canonical)
@@ -6,7 +6,7 @@ static void map_index_second(tf_op *o, const char *canonical)
     emit_2(o->e, canonical, tf_in(o, 0), emit_index(o->e, tf_in(o, 1)), tf_out(o, 0));
 }
 
-/* A 0 in TensorFlow is a dimension of 0, in ONNX one that is kept. */
+/* In TensorFlow 0 is a dimension of size 0; in ONNX it keeps the dimension. */
 static void map_reshape(tf_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK];
@@ -59,7 +59,7 @@ static void concat(tf_op *o, value_id axis_value, const value_id *parts, int cou
     emit_int(emit_op(o->e, "Concat", parts, count, tf_out(o, 0)), "axis", axis);
 }
 
-/* Lists of axes are often joined from constants; some operators need them as one. */
+/* Lists of axes are often concatenated from constants; some operators need them as one constant. */
 static bool join_constants(tf_op *o, const value_id *parts, int count)
 {
     int64_t numbers[MAX_RANK];
@@ -121,7 +121,7 @@ static void map_split(tf_op *o, const char *canonical)
     emit_int(n, "num_outputs", o->out_count);
 }
 
-/* One of the sizes may be -1: what the others leave. */
+/* One size may be -1: the rest. */
 static value_id split_sizes(tf_op *o, int64_t axis)
 {
     int64_t sizes[MAX_RANK], sum = 0;
@@ -249,7 +249,7 @@ static void map_scatter_nd(tf_op *o, const char *canonical)
     emit_op(e, canonical, (const value_id[]){zeros, emit_index(e, tf_in(o, 0)), tf_in(o, 1)}, 3, tf_out(o, 0));
 }
 
-/* Indices of whole rows. */
+/* The indices select whole rows. */
 static void map_scatter_rows(tf_op *o, const char *canonical)
 {
     emitter *e = o->e;
@@ -270,7 +270,7 @@ static void map_like_second(tf_op *o, const char *function)
     emit_text(n, "function", str_of(function));
 }
 
-/* Image (N,H,W,C), boxes (n,4), their images, (height, width) → (n, height, width, C). */
+/* Image (N,H,W,C), boxes (n,4), box images, (height, width) → (n, height, width, C). */
 static void map_crop_and_resize(tf_op *o, const char *unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* tf_ops_nn.c: TensorFlow's layers as canonical operators: convolutions, pools, norms, products, cells. */
+/* tf_ops_nn.c: maps TensorFlow's layers to canonical operators: convolutions, pools, norms, products, cells. */
 #include "front/tensorflow/tf.h"
 
 static bool is_channels_first(const tf_op *o)
@@ -12,7 +12,7 @@ static int64_t positive(int64_t x)
     return x > 0 ? x : 1;
 }
 
-/* Numbers of the spatial axes from a list for all axes. */
+/* Selects the spatial axes from a list for all axes. */
 static void spatial(const tf_op *o, const char *name, int axes, int64_t *to)
 {
     int64_t all[5];
@@ -50,9 +50,9 @@ static value_id turned_weight(tf_op *o, value_id v, int axes)
     return emit_permuted(o->e, v, perm, axes + 2);
 }
 
-/* What is fused behind: the bias, which becomes a part of the operator, and activations. Returns where the operator writes to. */
+/* Fused epilogue: a bias, which becomes part of the operator, and activations. Returns the operator's output value. */
 typedef struct fused {
-    value_id bias, scale_inputs[4]; /* of a batch norm */
+    value_id bias, scale_inputs[4]; /* inputs of a fused batch norm */
     str activation;
     value_id alpha;
     bool has_norm, has_sum;
@@ -158,7 +158,7 @@ static void map_depthwise(tf_op *o, const char *unused)
     convolve(o, weight, &w);
 }
 
-/* The gradient by the input, which is the transposed convolution: sizes of the result, weights (kernel…, M, C), x. */
+/* Gradient of a convolution's input, that is a transposed convolution: output shape, weights (kernel…, M, C), x. */
 static void transposed(tf_op *o, int axes, const char *canonical)
 {
     emit_window w = window_of(o, axes);
@@ -184,7 +184,7 @@ static void pool(tf_op *o, int axes, const char *canonical)
 {
     emit_window w = window_of(o, axes);
     node *n = emit_pool(o->e, canonical, tf_in(o, 0), &w, tf_out(o, 0));
-    if (o->out_count > 1) /* where each maximum was */
+    if (o->out_count > 1) /* indices of the maxima */
         emit_cast(o->e, n->outputs[0], DT_INT64, tf_out(o, 1));
 }
 
@@ -204,7 +204,7 @@ static void map_batch_norm(tf_op *o, const char *canonical)
     if (!is_channels_first(o))
         emit_int(n, "channels_last", 1);
     emit_real(n, "epsilon", tf_attr_real(o->node, "epsilon", 1e-4));
-    for (int i = 1; i < o->out_count; i++) /* statistics: one number for each channel */
+    for (int i = 1; i < o->out_count; i++) /* statistics: one number per channel */
         emit_1(o->e, "Identity", tf_in(o, 1), tf_out(o, i));
 }
 
@@ -257,7 +257,7 @@ static void map_matmul(tf_op *o, const char *unused)
     write_fused(o, &f, y, false);
 }
 
-/* The number of dimensions is not known here, so that a transposed operand is told by an equation. */
+/* The rank is unknown here, so an Einsum equation expresses the transposed operand. */
 static void map_batch_matmul(tf_op *o, const char *canonical)
 {
     bool x = tf_attr_int(o->node, "adj_x", 0) != 0, y = tf_attr_int(o->node, "adj_y", 0) != 0;
@@ -333,8 +333,8 @@ static void map_gru_cell(tf_op *o, const char *unused)
     emit_2(e, "Add", out[2], emit_2(e, "Mul", out[1], difference, NO_VALUE), out[3]);
 }
 
-/* Inputs seq_len_max, x (time, batch, I), cs_prev, h_prev, w (I + H, 4·H), three peepholes, b; outputs i, cs, f, o, ci, co, h, each
- * (time, batch, H). All are there in a runtime; the work is that of an LSTM. */
+/* Inputs seq_len_max, x (time, batch, I), cs_prev, h_prev, w (I + H, 4·H), three peepholes, b; outputs i, cs, f, o,
+ * ci, co, h, each (time, batch, H). A runtime makes all outputs; the work is that of an LSTM. */
 static void map_block_lstm(tf_op *o, const char *canonical)
 {
     emitter *e = o->e;

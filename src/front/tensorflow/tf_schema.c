@@ -1,4 +1,4 @@
-/* tf_schema.c: names of fields and types of TensorFlow's messages (tf_schema.h). */
+/* tf_schema.c: field and type names of TensorFlow's messages (tf_schema.h). */
 #include "front/tensorflow/tf_schema.h"
 
 static const tf_field FIELDS[] = {

@@ -1,5 +1,5 @@
-/* tf_schema.h: the fields of TensorFlow's messages by name, for forms of a graph that are not the wire format: protobuf's text
- * format (tf_text.c) and its JSON form (tfjs.c). Only fields that the reader looks at. */
+/* tf_schema.h: fields of TensorFlow's messages by name, for graphs in protobuf's text format (tf_text.c) and JSON
+ * (tfjs.c). Only fields that the reader uses. */
 #ifndef SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
 #define SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
 
@@ -36,13 +36,13 @@ typedef struct tf_field {
     const char *name;
     uint32_t number;
     tf_kind kind;
-    tf_message message; /* of a TF_MESSAGE */
-    bool is_map;        /* its entries have key and value; JSON writes it as an object */
-    bool is_bytes;      /* JSON writes it in base64 */
+    tf_message message; /* for TF_MESSAGE: its message type */
+    bool is_map;        /* entries have a key and a value; JSON writes it as an object */
+    bool is_bytes;      /* base64 in JSON */
 } tf_field;
 
-/* NULL if it is not read. Underscores and letters' cases do not count: JSON writes tensorShape for tensor_shape. */
+/* NULL if the field is not used. Ignores underscores and case: JSON writes tensorShape for tensor_shape. */
 const tf_field *tf_field_named(tf_message owner, str name);
-int64_t tf_type_number(str name); /* "DT_FLOAT" → 1; 0 if not known */
+int64_t tf_type_number(str name); /* "DT_FLOAT" → 1; 0 if unknown */
 
 #endif

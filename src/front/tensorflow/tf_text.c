@@ -1,6 +1,5 @@
-/* tf_text.c: TensorFlow's graphs in protobuf's text format (.pbtxt), rewritten in the wire format, which the reader knows.
- *
- * A table holds the fields that are read; all others are skipped, nested ones too. */
+/* tf_text.c: converts TensorFlow graphs in protobuf's text format (.pbtxt) to the wire format, which the reader
+ * reads. Fields that the reader does not use are skipped. */
 #include "base/nesting.h"
 #include "front/common/proto_text.h"
 #include "front/common/wire_write.h"
@@ -39,7 +38,7 @@ static void read_message(text_writer *x, tf_message message, char closing, int d
 {
     proto_text *t = &x->text;
     if (depth > MAX_NESTING)
-        proto_text_fail(t, "messages are nested more than 64 deep");
+        proto_text_fail(t, "messages are nested more than 64 levels deep");
     for (;;) {
         if (proto_text_ends(t, closing))
             return;

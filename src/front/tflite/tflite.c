@@ -1,16 +1,16 @@
-/* tflite.c: TensorFlow Lite (LiteRT) files: FlatBuffers whose bytes 4 … 7 are "TFL3". Operators are in tflite_ops.c.
+/* tflite.c: reads TensorFlow Lite (LiteRT) files: FlatBuffers with "TFL3" in bytes 4 … 7. Operators are in
+ * tflite_ops.c.
  *
- * Fields by their number in the schema (version 3, all of TensorFlow 1.9 to 2.21):
+ * Fields by their number in the schema (version 3, TensorFlow 1.9 to 2.21):
  *   Model         0 version, 1 operator_codes, 2 subgraphs, 3 description, 4 buffers
  *   OperatorCode  0 deprecated_builtin_code (int8), 1 custom_code, 2 version, 3 builtin_code (int32)
  *   SubGraph      0 tensors, 1 inputs, 2 outputs, 3 operators, 4 name
  *   Tensor        0 shape, 1 type, 2 buffer, 3 name, 4 quantization, 5 is_variable, 6 sparsity, 7 shape_signature
  *   Operator      0 opcode_index, 1 inputs, 2 outputs, 4 builtin_options
- *   Buffer        0 data, 1 offset, 2 size (of data behind the FlatBuffer, in files of more than 2 GB)
+ *   Buffer        0 data, 1 offset, 2 size (of data after the FlatBuffer, in files of more than 2 GB)
  *
- * A tensor whose buffer has bytes is a constant; they stay where they are. Shapes stored in the file are declarations: the rules
- * of the operators come first. Tensors of quantized networks keep their integer types; scales are read for
- * Quantize and Dequantize alone. */
+ * A tensor whose buffer has bytes is a constant; the bytes stay in place. The file's shapes are declarations:
+ * inferred shapes win. Quantized tensors keep their integer types; scales are read for Quantize and Dequantize only. */
 #include "front/tflite/tflite.h"
 #include "front/front.h"
 
@@ -26,7 +26,7 @@ static dtype dtype_of(int64_t type)
 
 /* ---- tensors --------------------------------------------------------------------------------------------------- */
 
-/* Names may be missing, and one may be there twice. */
+/* Names may be missing or repeated. */
 static value_id named_value(lite *l, str name, uint32_t index)
 {
     builder *b = l->e.b;
@@ -52,7 +52,7 @@ static int read_dims(const lite *l, flat_vector shape, num *dims)
     return (int)shape.count;
 }
 
-/* The bytes of a constant; false if the tensor is none. */
+/* The bytes of a constant; false if the tensor is not constant. */
 static bool find_bytes(const lite *l, flat_table t, str *bytes)
 {
     int64_t index = flat_uint32(t, 2, 0);
@@ -68,7 +68,7 @@ static bool find_bytes(const lite *l, flat_table t, str *bytes)
     if (offset <= 1 || size == 0)
         return false;
     if (offset > l->file.size || size > l->file.size - offset)
-        flat_fail(&l->file, l->buffers.at, "a buffer lies outside of the file");
+        flat_fail(&l->file, l->buffers.at, "a buffer is outside of the file");
     *bytes = (str){(const char *)l->file.bytes + offset, size};
     return true;
 }
@@ -78,10 +78,10 @@ static void make_constant(lite *l, value_id v, flat_table t, dtype type, int ran
     tensor *x = ARENA_NEW(l->e.b->arena, tensor);
     for (int i = 0; i < rank; i++)
         if (!dim_known(dims[i]))
-            flat_fail(&l->file, t.at, "a constant has a dimension that is not known");
+            flat_fail(&l->file, t.at, "a constant has an unknown dimension");
     *x = *emit_tensor(&l->e, type, rank, dims);
     bool is_sparse = flat_inner(t, 6).file != NULL;
-    /* Fewer bytes than elements: sparse, or packed by a tool in a way of its own. */
+    /* Fewer bytes than elements: sparse, or packed by a tool. */
     if (!is_sparse && (int64_t)bytes.len >= x->stored_bytes && type != DT_STRING) {
         x->encoding = TENSOR_RAW;
         x->bytes = (const uint8_t *)bytes.ptr;
@@ -106,7 +106,7 @@ static void read_tensor(lite *l, flat_table t, uint32_t index, bool is_input)
     }
     if (is_input || is_variable) {
         build_type(b, v, type, rank, dims);
-        if (is_variable && !is_input) { /* state that is kept between calls: neither parameter nor input */
+        if (is_variable && !is_input) { /* state kept between calls: neither a parameter nor an input */
             for (int i = 0; i < rank; i++)
                 dims[i] = dim_known(dims[i]) ? dims[i] : 0;
             build_constant(b, v, emit_tensor(&l->e, type, rank, dims));
@@ -114,7 +114,7 @@ static void read_tensor(lite *l, flat_table t, uint32_t index, bool is_input)
         }
         return;
     }
-    /* A dimension that the signature leaves open was written as 1; a tensor without dimensions may be of any rank. */
+    /* Open dimensions of the signature are stored as 1; a tensor without dimensions may have any rank. */
     if (signature.count == shape.count)
         for (int i = 0; i < rank; i++)
             if (flat_int32_at(signature, (uint32_t)i) < 0)
@@ -128,13 +128,13 @@ static value_id tensor_at(const lite *l, flat_vector list, uint32_t i)
     if (index == -1)
         return NO_VALUE;
     if (index < 0 || (uint32_t)index >= l->tensor_count)
-        flat_fail(&l->file, list.at + 4 * (size_t)i, "a tensor is named that does not exist");
+        flat_fail(&l->file, list.at + 4 * (size_t)i, "a tensor index is out of range");
     return l->tensors[index];
 }
 
 static value_id *tensors_of(lite *l, flat_vector list)
 {
-    enum { MOST_READ = 32 }; /* mappings may look at inputs that a damaged file leaves out */
+    enum { MOST_READ = 32 }; /* mappings may look at inputs that a damaged file omits */
     value_id *ids = ARENA_ARRAY(l->e.b->arena, value_id, (size_t)list.count + MOST_READ);
     for (uint32_t i = 0; i < MOST_READ; i++)
         ids[list.count + i] = NO_VALUE;
@@ -145,12 +145,12 @@ static value_id *tensors_of(lite *l, flat_vector list)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* Older files have the code in a byte, which holds 127 for those that do not fit. */
+/* Older files store the code in a byte, with 127 for codes that do not fit. */
 static int64_t code_of(const lite *l, flat_table op, str *custom)
 {
     int64_t index = flat_uint32(op, 0, 0);
     if (index >= l->codes.count)
-        flat_fail(&l->file, op.at, "an operator is of a kind that the file does not list");
+        flat_fail(&l->file, op.at, "an operator has a code that the file does not list");
     flat_table code = flat_table_at(l->codes, (uint32_t)index);
     int64_t old = flat_int8(code, 0, 0), new = flat_int32(code, 3, 0);
     *custom = flat_text(code, 1);
@@ -255,7 +255,7 @@ void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body)
     l->e.name = outer_name;
 }
 
-/* Where a tensor of the list stands; -1 if it is not there. */
+/* Position of a tensor in the list; -1 if it is not there. */
 static int place_in(flat_vector list, int32_t index)
 {
     for (uint32_t i = 0; i < list.count && i < INT16_MAX; i++)

@@ -1,5 +1,5 @@
-/* tflite.h: what the parts of the TFLite reader share: the file and its graphs (tflite.c), its operators
- * (tflite_ops.c, tflite_ops_nn.c). */
+/* tflite.h: shared by the parts of the TFLite reader: file and graphs (tflite.c), operators (tflite_ops.c,
+ * tflite_ops_nn.c). */
 #ifndef SOOTH_FRONT_TFLITE_TFLITE_H
 #define SOOTH_FRONT_TFLITE_TFLITE_H
 
@@ -10,8 +10,8 @@ typedef struct lite {
     emitter e;
     flat file;
     flat_vector codes, subgraphs, buffers;
-    int32_t graphs_read; /* bodies of loops and branches are read where they are used */
-    /* Of the subgraph that is being read. */
+    int32_t graphs_read; /* loop bodies and branches are read where they are used */
+    /* Values of the subgraph being read. */
     value_id *tensors;
     uint32_t tensor_count;
 } lite;
@@ -27,7 +27,7 @@ typedef struct lite_op {
     str custom;
 } lite_op;
 
-/* Writes the operator into the graph that is open. */
+/* Writes the operator into the open graph. */
 void lite_map(lite *l, const lite_op *o);
 typedef void lite_mapper(lite *l, const lite_op *o, const char *canonical);
 lite_mapper lite_map_conv, lite_map_depthwise_conv, lite_map_transpose_conv, lite_map_conv_3d,
@@ -37,23 +37,23 @@ lite_mapper lite_map_conv, lite_map_depthwise_conv, lite_map_transpose_conv, lit
 value_id lite_in(const lite_op *o, int i); /* NO_VALUE if absent */
 value_id lite_out(const lite_op *o, int i);
 const value *lite_declared(lite *l, value_id v);
-/* Where an operator writes to if an activation follows; then the activation. */
+/* Output value of an operator that a fused activation follows, and then that activation. */
 value_id lite_before_activation(lite *l, const lite_op *o, int64_t activation);
 void lite_activate(lite *l, const lite_op *o, int64_t activation, value_id x);
 
-/* Reads subgraph `index` into g, which becomes the body of a control operator. If `captured` is not NULL, its inputs are copies
- * of those values of the graphs around it; else they become inputs of g, behind `leading` others that the caller adds. */
+/* Reads subgraph `index` into g, the body of a control operator. If `captured` is not NULL, the subgraph's inputs
+ * are copies of those outer values; else they become inputs of g, after `leading` inputs that the caller adds. */
 typedef struct lite_body {
     const value_id *captured;
     int captured_count;
-    bool is_loop; /* two more inputs in front: round and condition, which is the first output too */
+    bool is_loop; /* adds two inputs in front, round and condition; the condition is also the first output */
 } lite_body;
 void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body);
 
-/* For loops: which values its condition compares. */
+/* For loops: the values that the condition compares. */
 typedef struct lite_limit {
-    int counter; /* input of the loop that counts up */
-    int limit;   /* input that it is compared with, or -1: the constant */
+    int counter; /* loop input that counts up */
+    int limit;   /* loop input with the limit; -1: the constant */
     const tensor *constant;
 } lite_limit;
 bool lite_find_limit(lite *l, int64_t condition, lite_limit *result);

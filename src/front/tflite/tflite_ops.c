@@ -1,5 +1,6 @@
-/* tflite_ops.c: TFLite's operators as canonical ones; layers are in tflite_ops_nn.c. One row for each; the number is the schema's BuiltinOperator. Numbers of the
- * options' fields are those of the schema. What has no row keeps its name under the domain "tflite". */
+/* tflite_ops.c: maps TFLite operators to canonical ones; layers are in tflite_ops_nn.c. One row per operator,
+ * numbered as the schema's BuiltinOperator; option fields are numbered as in the schema. Operators without a row
+ * keep their name under the domain "tflite". */
 #include "front/tflite/tflite.h"
 
 value_id lite_in(const lite_op *o, int i)
@@ -74,7 +75,7 @@ static void map_gelu(lite *l, const lite_op *o, const char *canonical)
         emit_text(n, "approximate", STR("tanh"));
 }
 
-/* Two operators, the second on the result of the first. */
+/* Two operators in sequence. */
 static void map_two(lite *l, const lite_op *o, const char *first, const char *second)
 {
     emit_1(&l->e, second, emit_op(&l->e, first, o->in, o->in_count, NO_VALUE)->outputs[0], lite_out(o, 0));
@@ -129,12 +130,13 @@ static void map_zeros_like(lite *l, const lite_op *o, const char *unused)
     emit_2(&l->e, "Expand", emit_scalar(&l->e, lite_declared(l, lite_out(o, 0))->dtype, 0), shape, lite_out(o, 0));
 }
 
-/* The scale and zero point of a quantized tensor are not operands in TFLite. float16 is only stored narrow. */
+/* TFLite stores a quantized tensor's scale and zero point in the tensor, not as operands. float16 is only a storage
+ * type. */
 static void map_dequantize(lite *l, const lite_op *o, const char *canonical)
 {
     dtype from = lite_declared(l, lite_in(o, 0))->dtype;
     const tensor *constant = emit_constant_of(&l->e, lite_in(o, 0));
-    if (constant) { /* done once, when the network is loaded: the result is the weight */
+    if (constant) { /* done once, at load time: the result is the weight */
         tensor *wide = ARENA_NEW(l->e.b->arena, tensor);
         *wide = *emit_tensor(&l->e, DT_FLOAT32, constant->rank, constant->dims);
         wide->stored_bytes = constant->stored_bytes;
@@ -181,7 +183,7 @@ static void map_reshape(lite *l, const lite_op *o, const char *canonical)
     int rank = given.count <= MAX_RANK ? (int)given.count : 0;
     for (int i = 0; i < rank; i++)
         dims[i] = flat_int32_at(given, (uint32_t)i);
-    if (rank == 0 && y->rank > 0) { /* some converters tell it by the output alone */
+    if (rank == 0 && y->rank > 0) { /* some converters state it only in the output */
         rank = y->rank;
         for (int i = 0; i < rank; i++)
             dims[i] = dim_known(y->dims[i]) ? y->dims[i] : -1;
@@ -314,7 +316,7 @@ static void map_split_v(lite *l, const lite_op *o, const char *unused)
     int64_t axis = 0;
     emit_known_int(&l->e, lite_in(o, 2), &axis);
     axis += axis < 0 ? x->rank : 0;
-    if (has_rest && x->rank > 0 && axis >= 0 && axis < x->rank) { /* -1: what the others leave */
+    if (has_rest && x->rank > 0 && axis >= 0 && axis < x->rank) { /* -1: the rest */
         int64_t rest = x->dims[axis];
         for (int i = 0; i < count; i++)
             rest -= sizes[i] > 0 && dim_known(rest) && sizes[i] <= rest ? sizes[i] : 0;
@@ -425,7 +427,7 @@ static void map_one_hot(lite *l, const lite_op *o, const char *canonical)
     emit_int(n, "axis", flat_int32(o->options, 0, 0));
 }
 
-/* (count, rank), not (rank, count). */
+/* The output is (count, rank), not (rank, count). */
 static void map_where(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -455,7 +457,7 @@ static void map_if(lite *l, const lite_op *o, const char *canonical)
     emit_graph(n, "else_branch", branches[1]);
 }
 
-/* How often the loop runs, if its condition compares a counter with a limit: limit - start. */
+/* Trip count, if the condition compares a counter with a limit: limit - start. */
 static value_id trip_count(lite *l, const lite_op *o)
 {
     emitter *e = &l->e;

@@ -1,5 +1,5 @@
-/* tflite_ops_nn.c: TFLite's layers as canonical operators: convolutions, pools, products, recurrent cells. Numbers of the options'
- * fields are those of the schema. */
+/* tflite_ops_nn.c: maps TFLite's layers to canonical operators: convolutions, pools, products, recurrent cells.
+ * Option fields are numbered as in the schema. */
 #include "front/tflite/tflite.h"
 
 /* ---- convolution and pooling ----------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ void lite_map_depthwise_conv(lite *l, const lite_op *o, const char *canonical)
     lite_activate(l, o, activation, y);
 }
 
-/* Inputs: shape of the output, weights (M, h, w, C), x, bias. */
+/* Inputs: output shape, weights (M, h, w, C), x, bias. */
 void lite_map_transpose_conv(lite *l, const lite_op *o, const char *canonical)
 {
     emit_window w = window_of(o, 0, 1, 2);
@@ -88,7 +88,7 @@ void lite_map_conv_3d(lite *l, const lite_op *o, const char *canonical)
     lite_activate(l, o, activation, y);
 }
 
-/* Inputs: shape of the output, weights (d, h, w, M, C), x, bias. */
+/* Inputs: output shape, weights (d, h, w, M, C), x, bias. */
 void lite_map_transpose_conv_3d(lite *l, const lite_op *o, const char *canonical)
 {
     emit_window w = window_3d(o);
@@ -143,7 +143,7 @@ void lite_map_l2_norm(lite *l, const lite_op *o, const char *canonical)
 
 /* ---- matrix products ------------------------------------------------------------------------------------------- */
 
-/* Weights (out, in). x is a list of rows unless its dimensions are kept. */
+/* Weights (out, in). x is flattened to rows unless its dimensions are kept. */
 void lite_map_fully_connected(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -173,7 +173,8 @@ void lite_map_batch_matmul(lite *l, const lite_op *o, const char *canonical)
     emit_2(&l->e, canonical, a, b, lite_out(o, 0));
 }
 
-/* Features by a first matrix; each then weighted over the time that its state remembers; `rank` of them make a unit. */
+/* A first matrix computes features, a second weights each over the time steps in its state; `rank` features sum to a
+ * unit. */
 void lite_map_svdf(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -202,8 +203,8 @@ void lite_map_svdf(lite *l, const lite_op *o, const char *unused)
 
 /* ---- recurrent ------------------------------------------------------------------------------------------------- */
 
-/* One direction: inputs first … hold its four input weights, first + 4 … its four recurrent ones, first + 11 … its biases.
- * Without input gate (coupled with the forget gate) there are three of each. Projections and peepholes are not there in ONNX. */
+/* One direction: inputs first … are its four input weights, first + 4 … its four recurrent weights, first + 11 … its
+ * biases. With coupled input and forget gates there are three of each. ONNX has no projections and peepholes. */
 static bool has_plain_gates(lite *l, const lite_op *o, int first, int64_t *hidden, int64_t *width)
 {
     const value *w = lite_declared(l, lite_in(o, first + 1)), *r = lite_declared(l, lite_in(o, first + 5));

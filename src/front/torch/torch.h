@@ -1,7 +1,8 @@
-/* torch.h: what the readers of PyTorch's files share: values of the programs in them, and ATen's operators in terms of canonical ones.
+/* torch.h: shared by the readers of PyTorch files: values of their programs, and the mapping of ATen operators to
+ * canonical ones.
  *
  * torch_emit.c     nodes and constants, written into source and network (graph/elaborate.h)
- * torch_aten.c     the table of operators: names of arguments, and the function that emits nodes for each
+ * torch_aten.c     the operator table: argument names, and the function that emits nodes for each operator
  * torch_aten_*.c   those functions
  * torch_export.c   torch.export archives (.pt2)
  * torch_script.c   TorchScript archives (.pt, .ptl), with torch_pickle.c, torch_parse.c and torch_interpret.c */
@@ -10,7 +11,8 @@
 
 #include "graph/elaborate.h"
 
-/* What the nodes are written in: the first operator set with Attention; what has no canonical counterpart is in a domain of its own. */
+/* Operator set of the nodes: the first with Attention. Operators without a canonical counterpart have a domain of
+ * their own. */
 enum { TORCH_OPSET = 23 };
 #define TORCH_DOMAIN "org.pytorch"
 
@@ -21,7 +23,7 @@ typedef struct torch_object torch_object; /* torch_script.h */
 typedef enum torch_kind {
     TORCH_NONE,
     TORCH_BOOL,
-    TORCH_INT, /* element types, layouts and memory formats are ints, too */
+    TORCH_INT, /* also element types, layouts and memory formats */
     TORCH_REAL,
     TORCH_TEXT,
     TORCH_LIST,
@@ -29,14 +31,14 @@ typedef enum torch_kind {
     TORCH_DICT,
     TORCH_TENSOR,
     TORCH_OBJECT,
-    TORCH_FUNCTION, /* a name that can be called */
+    TORCH_FUNCTION, /* a callable name */
     TORCH_UNKNOWN,  /* a number or bool that depends on data */
 } torch_kind;
 
 typedef struct torch_value {
     torch_kind kind;
-    bool
-        is_number_tensor; /* of a TORCH_INT, TORCH_REAL, TORCH_BOOL: the program holds it as a tensor without dimensions */
+    /* for TORCH_INT, TORCH_REAL, TORCH_BOOL: the program holds it as a tensor without dimensions */
+    bool is_number_tensor;
     union {
         num integer; /* TORCH_BOOL: 0 or 1 */
         double real;
@@ -48,7 +50,7 @@ typedef struct torch_value {
     };
 } torch_value;
 
-/* Lists and tuples; a list may be changed by the program and is shared by all who have it. */
+/* Lists and tuples. A list is shared by all its holders, and the program may change it. */
 struct torch_list {
     torch_value *items;
     int32_t count, capacity;
@@ -57,19 +59,19 @@ struct torch_list {
 typedef struct torch_pair {
     torch_value key, value;
 } torch_pair;
-/* In the order in which keys came in. */
+/* In insertion order. */
 struct torch_dict {
     torch_pair *items;
     int32_t count, capacity;
 };
 
-/* What an operator wants of an input of the graph whose shape the file does not tell. */
+/* What an operator expects of a graph input whose shape is not in the file. */
 enum { TORCH_MAX_EXPECTED = 16 };
 typedef struct torch_expected {
     value_id input;
     dtype dtype;
     int rank;
-    num channels; /* of dimension 1; 0 if it may be any */
+    num channels; /* size of dimension 1; 0: any */
 } torch_expected;
 
 /* One run of a program. */
@@ -77,15 +79,15 @@ typedef struct torch {
     sooth_model *model;
     network *net;
     num_table *nums;
-    arena *kept;                 /* the source's: nodes, names, constants */
-    arena *arena;                /* the network's: everything else */
-    str module;                  /* path of the module at work, for the names of nodes */
-    str op;                      /* the operator at work ("conv2d") */
+    arena *kept;                 /* the source's arena: nodes, names, constants */
+    arena *arena;                /* the network's arena: everything else */
+    str module;                  /* path of the current module, for node names */
+    str op;                      /* current operator ("conv2d") */
     int32_t serial;              /* makes names unique */
-    int64_t repeat;              /* of the nodes that are written: 0 in a branch that is not taken */
-    const struct torch_op **ops; /* hash of the operators' names */
+    int64_t repeat;              /* repeat count of new nodes; 0 in a branch not taken */
+    const struct torch_op **ops; /* hash table of operator names */
     uint32_t ops_mask;
-    struct { /* weights of recurrent layers that were joined, so that calling a layer again finds them */
+    struct { /* joined weights of recurrent layers, reused when a layer is called again */
         struct torch_joined *items;
         int32_t count, capacity;
     } joined;
@@ -93,11 +95,11 @@ typedef struct torch {
         value_id *items;
         int32_t count, capacity;
     } written;
-    torch_expected *expected; /* room for TORCH_MAX_EXPECTED, or NULL if nobody asks */
+    torch_expected *expected; /* room for TORCH_MAX_EXPECTED; NULL if not needed */
     int32_t expected_count;
 } torch;
 
-/* Ready for one run on the network that was begun. */
+/* Prepares a run on the network that was begun. */
 torch torch_start(sooth_model *model);
 
 static inline torch_value torch_none(void)
@@ -138,35 +140,35 @@ static inline bool torch_is_list(torch_value v)
 /* A tensor whose memory was written into goes on as another. Constants of the file stay as they are. */
 void torch_write(torch *t, value_id before, value_id since);
 value_id torch_current(const torch *t, value_id id);
-/* An operator in place has computed `result` from `target`, which may be a view of another tensor. Where it is a part of that one, only the
- * view changes: no kernel writes the whole. */
+/* An in-place operator computed `result` from `target`, which may be a view. If the view is a part of another tensor,
+ * only the view changes: no kernel writes the whole tensor. */
 void torch_write_view(torch *t, value_id target, value_id result);
 
 /* ---- asking (torch_emit.c) -------------------------------------------------------------------------------------- */
 
-/* Of NO_VALUE: a value of which nothing is known. Valid until the next value is made. */
+/* An unknown value for NO_VALUE. Valid until the next value is made. */
 static inline const value *torch_at(const torch *t, value_id id)
 {
     static const value nothing = {
         .rank = RANK_UNKNOWN, .producer = NO_NODE, .copied_from = NO_VALUE, .reordered_of = NO_VALUE};
     return id == NO_VALUE ? &nothing : &t->net->values.items[id];
 }
-int torch_rank(const torch *t, value_id id); /* RANK_UNKNOWN if it is not known */
+int torch_rank(const torch *t, value_id id); /* RANK_UNKNOWN if unknown */
 num torch_dim(const torch *t, value_id id, int axis);
-int torch_axis(num axis, int rank); /* negative ones count from the end; -1 if there is none */
-/* The one element of an integer constant, or NUM_UNKNOWN. */
+int torch_axis(num axis, int rank); /* negative axes count from the end; -1 if there is none */
+/* The element of a one-element integer constant, or NUM_UNKNOWN. */
 num torch_item(torch *t, value_id id);
-torch_value torch_number(torch *t, value_id id); /* of any type: TORCH_UNKNOWN if it is not known */
+torch_value torch_number(torch *t, value_id id); /* the same for any type; TORCH_UNKNOWN if unknown */
 
-/* An operator says what it wants of x: gives an input the element type, and keeps the rest for who asks. */
+/* Records what an operator expects of x: sets an input's element type and keeps the rest for later. */
 void torch_expect(torch *t, value_id x, dtype type, int rank, num channels);
 
 /* ---- constants and nodes (torch_emit.c) ------------------------------------------------------------------------- */
 
-value_id torch_const_ints(torch *t, const num *ints, int count); /* one dimension */
-value_id torch_const_int(torch *t, num n, dtype type);           /* none */
+value_id torch_const_ints(torch *t, const num *ints, int count); /* one-dimensional */
+value_id torch_const_int(torch *t, num n, dtype type);           /* a scalar */
 value_id torch_const_real(torch *t, double x, dtype type);
-/* A tensor, or a number as a tensor of element type `type`. NO_VALUE for None. */
+/* A tensor, or a number as a tensor of type `type`. NO_VALUE for None. */
 value_id torch_operand(torch *t, torch_value v, dtype type);
 
 /* A node under construction. */
@@ -192,7 +194,7 @@ void torch_end_many(torch_node *n, value_id *outputs, int count);
 value_id torch_emit1(torch *t, const char *type, value_id a);
 value_id torch_emit2(torch *t, const char *type, value_id a, value_id b);
 value_id torch_emit3(torch *t, const char *type, value_id a, value_id b, value_id c);
-/* Compositions that many operators need. `dims` may hold what is not known. */
+/* Common compositions. `dims` may contain unknown sizes. */
 value_id torch_reshape(torch *t, value_id x, const num *dims, int rank);
 value_id torch_gather(torch *t, value_id table, value_id indices, int64_t axis);
 value_id torch_transpose(torch *t, value_id x, const int64_t *order, int rank);
@@ -202,63 +204,63 @@ value_id torch_cast(torch *t, value_id x, dtype type); /* x itself if it has tha
 value_id torch_slice(torch *t, value_id x, int64_t axis, num from, num to, num step);
 value_id torch_concat(torch *t, const value_id *parts, int count, int64_t axis);
 value_id torch_expand(torch *t, value_id x, const num *dims, int rank);
-value_id torch_filled(torch *t, const num *dims, int rank, double x, dtype type); /* computed, so no parameter */
-/* An operator that has no canonical counterpart: keeps its name, is listed as unknown; its shape, if it is known, is given. */
+value_id torch_filled(torch *t, const num *dims, int rank, double x, dtype type); /* computed, so not a parameter */
+/* An operator without a canonical counterpart: keeps its name and is listed as unknown; sets its shape if known. */
 value_id torch_foreign(torch *t, const value_id *inputs, int count, dtype type, int rank, const num *dims);
 
-/* ScalarType of PyTorch's C++ (not that of the export schema): 6 is float32. */
+/* ScalarType of PyTorch's C++ code (not of the export schema): 6 is float32. */
 dtype torch_dtype(int64_t scalar_type);
-int64_t torch_scalar_type(dtype type); /* -1 if it has none */
+int64_t torch_scalar_type(dtype type); /* -1 if it has no counterpart */
 
 /* ---- operators (torch_aten.c) ----------------------------------------------------------------------------------- */
 
 enum { TORCH_MAX_ARGS = 24 };
 
-/* The arguments of a call in the order of the operator's own list; TORCH_NONE where none is given. */
+/* The arguments of a call in the operator's own order; TORCH_NONE if not given. */
 typedef struct torch_call {
     torch *torch;
     const struct torch_op *op;
     torch_value args[TORCH_MAX_ARGS];
     bool given[TORCH_MAX_ARGS];
-    bool in_place; /* the first argument is written over */
+    bool in_place; /* the first argument is overwritten */
     int result_count;
     torch_value results[8];
 } torch_call;
 
 typedef struct torch_argument {
-    str name; /* empty: by place */
+    str name; /* empty: positional */
     torch_value value;
 } torch_argument;
 
-/* Calls aten::`name` ("conv2d", also with "_" at the end for in place). One result, or a tuple of several. An operator that is
- * not known becomes a foreign node over all tensors among its arguments. */
+/* Calls aten::`name` ("conv2d"; a trailing "_" means in-place). Returns one result, or a tuple of several. An
+ * unknown operator becomes a foreign node over all tensors among its arguments. */
 torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int count);
 
 typedef void (*torch_rule)(torch_call *c);
 typedef struct torch_op {
     const char *name;
-    const char *arguments; /* names with spaces between them */
+    const char *arguments; /* space-separated names */
     torch_rule rule;
-    const char *canonical; /* read by the shared rules */
+    const char *canonical; /* used by the shared rules */
 } torch_op;
 
 /* Arguments of a rule. */
-value_id torch_arg_tensor(torch_call *c, int i); /* NO_VALUE if it is none; a number becomes a constant */
+value_id torch_arg_tensor(torch_call *c, int i); /* NO_VALUE if it is not a tensor; a number becomes a constant */
 num torch_arg_int(torch_call *c, int i, num otherwise);
 double torch_arg_real(torch_call *c, int i, double otherwise);
 bool torch_arg_bool(torch_call *c, int i, bool otherwise);
-/* The numbers of a list, or one number for all; *count is how many there are. At most MAX_RANK. -1 if not given. */
+/* Numbers of a list, or one number for all; returns their count, at most MAX_RANK; -1 if not given. */
 int torch_arg_ints(torch_call *c, int i, num *ints);
-/* Exactly `want` numbers: one alone stands for all; false if they are not there or not known. */
+/* Exactly `want` numbers; a single one applies to all. False if absent or unknown. */
 bool torch_arg_sizes(torch_call *c, int i, int64_t *sizes, int want, int64_t otherwise);
 dtype torch_arg_dtype(torch_call *c, int i, dtype otherwise);
 static inline void torch_return(torch_call *c, value_id id)
 {
     c->results[c->result_count++] = torch_tensor(id);
 }
-/* Gives up on the canonical operators: a foreign node whose result has this type and shape (rank RANK_UNKNOWN if unknown). */
+/* Falls back to a foreign node whose result has this type and shape (RANK_UNKNOWN if unknown). */
 void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims);
-/* The element type that PyTorch gives the result of an operator over both. */
+/* Result type of an operator over both, by PyTorch's promotion rules. */
 dtype torch_promoted(const torch *t, torch_value a, torch_value b);
 
 /* torch_aten_*.c: the tables of their operators. */

@@ -1,5 +1,5 @@
-/* torch_archive.c: tells PyTorch's files apart: ZIP archives of torch.export, of TorchScript, and of weights alone (torch.save), and the
- * pickles that torch.save wrote before version 1.6. */
+/* torch_archive.c: distinguishes PyTorch files: ZIP archives of torch.export, of TorchScript and of weights
+ * (torch.save), and pickles written by torch.save before version 1.6. */
 #include "front/torch/torch_archive.h"
 #include "front/front.h"
 
@@ -7,7 +7,7 @@
 static const uint8_t LEGACY[] = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
 static const char HOW_TO_EXPORT[] =
-    "holds weights (a state_dict or a pickled module) and no graph; load it in PyTorch and save "
+    "holds weights (a state_dict or a pickled module) but no graph; load it in PyTorch and save "
     "torch.export.export(model, (example,)) with torch.export.save(program, 'model.pt2')";
 
 static bool is_legacy(const uint8_t *bytes, size_t size)
@@ -35,7 +35,6 @@ void torch_read(builder *b, const uint8_t *bytes, size_t size)
         fail_with(f, SOOTH_ERROR_UNSUPPORTED, "the archive %s", HOW_TO_EXPORT);
     else
         fail_with(f, SOOTH_ERROR_UNSUPPORTED,
-                  "a ZIP archive of %d entries in which there is no model that Sooth knows; unpack it and give the "
-                  "model inside",
+                  "a ZIP archive of %d entries without a model that Sooth knows; unpack it and give the model inside",
                   z->count);
 }

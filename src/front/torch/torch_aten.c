@@ -1,4 +1,4 @@
-/* torch_aten.c: calls of ATen's operators: finds the operator, puts its arguments in order, and runs its rule. */
+/* torch_aten.c: calls ATen operators: finds the operator, orders its arguments, runs its rule. */
 #include "front/torch/torch.h"
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static bool next_word(str *rest, str *word)
     return word->len > 0;
 }
 
-/* Names that overloads of one operator have for the same argument. */
+/* Maps names that overloads use for the same argument. */
 static str usual_name(str name)
 {
     static const char *const SAME[][2] = {
@@ -70,7 +70,8 @@ static void place_arguments(torch_call *c, const torch_op *op, const torch_argum
         for (int k = 0; place < 0 && next_word(&rest, &word); k++)
             if (str_eq(usual_name(word), usual_name(arguments[i].name)))
                 place = k;
-        if (place < 0 && str_is(arguments[i].name, "other")) /* max.other beside max.dim */
+        if (place < 0 &&
+            str_is(arguments[i].name, "other")) /* the overload max.other has another second argument than max.dim */
             place = 1;
         if (place >= 0 && place < TORCH_MAX_ARGS) {
             c->args[place] = arguments[i].value;
@@ -163,10 +164,10 @@ static dtype wider(dtype a, dtype b)
     return dtype_bits(a) >= dtype_bits(b) ? a : b;
 }
 
-/* Tensors with dimensions decide; others only if they are of a higher category. */
+/* Tensors with dimensions decide; scalars and numbers only if they are of a higher category. */
 dtype torch_promoted(const torch *t, torch_value a, torch_value b)
 {
-    dtype by_level[3] = {DT_UNKNOWN, DT_UNKNOWN, DT_UNKNOWN}; /* dimensions, none, plain numbers */
+    dtype by_level[3] = {DT_UNKNOWN, DT_UNKNOWN, DT_UNKNOWN}; /* with dimensions, without, plain numbers */
     const torch_value both[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         const torch_value v = both[i];

@@ -1,4 +1,4 @@
-/* torch_aten_composed.c: ATen's operators that are others in a row: written with those. */
+/* torch_aten_composed.c: ATen operators that are written as compositions of others. */
 #include "front/torch/torch.h"
 
 static void give_up(torch_call *c)
@@ -6,7 +6,7 @@ static void give_up(torch_call *c)
     torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
 }
 
-/* Calls another operator with arguments by their places. */
+/* Calls another operator with positional arguments. */
 static torch_value call(torch_call *c, const char *name, const torch_value *args, int count)
 {
     torch_argument arguments[8];
@@ -28,7 +28,7 @@ static torch_value ints(torch *t, const num *numbers, int count)
     return list;
 }
 
-/* Another name of the operator `canonical`, with the same arguments. */
+/* An alias of the operator `canonical`, with the same arguments. */
 static void rule_renamed(torch_call *c)
 {
     int count = 0;
@@ -88,7 +88,7 @@ static void rule_multi_dot(torch_call *c)
     give(c, product);
 }
 
-/* The axes that are summed over go to the end of a and to the front of b. */
+/* Moves the summed axes to the end of a and to the front of b. */
 static void rule_tensordot(torch_call *c)
 {
     torch *t = c->torch;
@@ -156,7 +156,7 @@ static void rule_bilinear(torch_call *c)
     give(c, c->args[3].kind == TORCH_NONE ? y : call(c, "add", (const torch_value[]){y, c->args[3]}, 2));
 }
 
-/* By a product, as PyTorch has it from 25 rows on. */
+/* Distances by a matrix product, as PyTorch computes them for 25 rows and more. */
 static void rule_distances(torch_call *c)
 {
     torch *t = c->torch;
@@ -191,7 +191,7 @@ static void rule_pair_distance(torch_call *c)
                  4));
 }
 
-/* weight = g * v / |v|, a norm for each slice along `dim`. */
+/* weight = g * v / |v|, with a norm per slice along `dim`. */
 static void rule_weight_norm(torch_call *c)
 {
     torch *t = c->torch;
@@ -216,7 +216,7 @@ static void rule_weight_norm(torch_call *c)
         c->result_count--;
 }
 
-/* Rows of a table, joined bag by bag. */
+/* Table rows, reduced bag by bag. */
 static void rule_embedding_bag(torch_call *c)
 {
     enum { SUM, MEAN, MAX };
@@ -263,7 +263,7 @@ static void rule_conv_mode(torch_call *c)
     give(c, call(c, rank == 3 ? "conv1d" : rank == 4 ? "conv2d" : "conv3d", c->args, 7));
 }
 
-/* As many multiplications as the convolution without offsets; those are looked up beside. */
+/* Costs as many multiplications as the convolution without offsets; the lookups come on top. */
 static void rule_deform_conv(torch_call *c)
 {
     torch *t = c->torch;
@@ -298,7 +298,7 @@ static void rule_matrix_turned(torch_call *c)
     give(c, call(c, "transpose", (const torch_value[]){c->args[0], torch_int(-2), torch_int(-1)}, 3));
 }
 
-/* Puts ones in front until there are two dimensions, or one or three of them. */
+/* Prepends dimensions of 1 up to rank 2, or up to 1 or 3. */
 static torch_value at_least(torch_call *c, torch_value v, int least)
 {
     torch *t = c->torch;
@@ -384,7 +384,7 @@ static void rule_channel_shuffle(torch_call *c)
     torch_return(c, torch_reshape(t, turned, dims, rank));
 }
 
-/* Each element several times: a dimension of its own that is expanded and joined. */
+/* Repeats each element: a new dimension, expanded and merged. */
 static void rule_repeat_interleave(torch_call *c)
 {
     torch *t = c->torch;
@@ -407,7 +407,7 @@ static void rule_repeat_interleave(torch_call *c)
     torch_return(c, torch_reshape(t, wide, dims, rank));
 }
 
-/* The elements on a diagonal, as a dimension at the end. */
+/* The elements on a diagonal, as a last dimension. */
 static value_id diagonal_of(torch *t, value_id x, num offset, int first, int second)
 {
     int rank = torch_rank(t, x), count = 0;
@@ -444,7 +444,7 @@ static void rule_diagonal(torch_call *c)
                                                  : torch_tensor(diagonal));
 }
 
-/* A matrix of zeros but for its diagonal: as large as the product with a matrix of ones and zeros. */
+/* A matrix that is zero outside its diagonal: the product with an identity matrix. */
 static void rule_diag_embed(torch_call *c)
 {
     torch *t = c->torch;
@@ -497,7 +497,7 @@ static void rule_take(torch_call *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Values and places along one dimension, as max has them; all elements without one. */
+/* Values and indices along one dimension, as max returns them; over all elements without a dimension. */
 static void rule_along(torch_call *c)
 {
     bool has_rank = str_is(str_of(c->op->name), "kthvalue");
@@ -531,7 +531,7 @@ static void rule_least_and_most(torch_call *c)
     give(c, call(c, "amax", args, axis.kind == TORCH_NONE ? 1 : 3));
 }
 
-/* Sorting and picking: one result for each row where one share is asked for. */
+/* Sort, then select: one result per row for a single quantile. */
 static void rule_quantile(torch_call *c)
 {
     torch_value q = c->args[1];
@@ -605,7 +605,7 @@ static void rule_logspace(torch_call *c)
     torch_return(c, torch_filled(c->torch, &steps, 1, 0, DT_FLOAT32));
 }
 
-/* Rows and columns of the triangle of a matrix. */
+/* Row and column indices of a matrix's triangle. */
 static void rule_triangle(torch_call *c)
 {
     enum { MOST = 1 << 15 };
@@ -617,14 +617,14 @@ static void rule_triangle(torch_call *c)
         return;
     }
     for (num i = 0; i < rows; i++) {
-        num below = i + offset + (is_lower ? 1 : 0); /* columns of this row that are left of the border */
+        num below = i + offset + (is_lower ? 1 : 0); /* columns of this row left of the border */
         below = below < 0 ? 0 : below > columns ? columns : below;
         count += is_lower ? below : columns - below;
     }
     torch_return(c, torch_filled(c->torch, (const num[]){2, count}, 2, 0, DT_INT64));
 }
 
-/* Where a map is looked up: one pair for each place of the result. */
+/* Sampling grid of a map: one coordinate pair per output pixel. */
 static void rule_affine_grid(torch_call *c)
 {
     num size[MAX_RANK];
@@ -657,7 +657,7 @@ static void rule_max_unpool(torch_call *c)
     torch_return_foreign(c, torch_at(t, x)->dtype, rank, dims);
 }
 
-/* Regions pooled to one size each: (regions, channels, height, width). */
+/* Regions pooled to one size: (regions, channels, height, width). */
 static void rule_regions(torch_call *c)
 {
     torch *t = c->torch;

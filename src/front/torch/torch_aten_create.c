@@ -1,4 +1,4 @@
-/* torch_aten_create.c: ATen's tensors made from nothing: filled ones, ranges, literals. */
+/* torch_aten_create.c: ATen operators that create tensors: fills, ranges, literals. */
 #include "front/torch/torch.h"
 
 static void give_up(torch_call *c)
@@ -28,7 +28,7 @@ static void rule_full(torch_call *c)
         torch_return(c, torch_filled(c->torch, dims, rank, torch_arg_real(c, 1, 0), torch_arg_dtype(c, 2, natural)));
 }
 
-/* zeros_like, new_zeros …: the type of the first argument unless another is given, and its shape or a given one. */
+/* zeros_like, new_zeros …: type and shape of the first argument, unless given. */
 static void like(torch_call *c, int size_at, int type_at, double x)
 {
     torch *t = c->torch;
@@ -64,7 +64,7 @@ static void rule_new_full(torch_call *c)
     like(c, 1, 3, torch_arg_real(c, 2, 0));
 }
 
-/* Numbers in a list of lists; false if one is none. */
+/* Collects the numbers of nested lists; false if an element is not a number. */
 static bool numbers_in(torch_value v, int depth, num *dims, int *rank, torch_value *numbers, int *count, int room)
 {
     if (!torch_is_list(v)) {
@@ -84,7 +84,7 @@ static bool numbers_in(torch_value v, int depth, num *dims, int *rank, torch_val
     return true;
 }
 
-/* A literal. A number alone stays one, so that what is computed with it is known. */
+/* A literal. A single number stays a number, so that results computed from it are known. */
 static void rule_tensor(torch_call *c)
 {
     torch *t = c->torch;
@@ -126,7 +126,7 @@ static void rule_tensor(torch_call *c)
 static void rule_arange(torch_call *c)
 {
     torch *t = c->torch;
-    /* (end), (start, end), (start, end, step), by place or by name */
+    /* (end), (start, end), (start, end, step), positional or by name */
     bool named = c->given[6];
     int numbers = 0;
     while (numbers < 3 && (c->args[numbers].kind == TORCH_INT || c->args[numbers].kind == TORCH_REAL ||

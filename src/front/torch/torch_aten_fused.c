@@ -1,4 +1,5 @@
-/* torch_aten_fused.c: ATen's operators that are whole layers of a transformer at inference, taken apart into those they stand for. */
+/* torch_aten_fused.c: ATen operators that are whole transformer layers at inference, decomposed into basic
+ * operators. */
 #include "front/torch/torch.h"
 
 static value_id linear(torch *t, value_id x, value_id weight, value_id bias)
@@ -19,7 +20,7 @@ static value_id layer_norm(torch *t, value_id x, value_id weight, value_id bias,
     return torch_end(&n);
 }
 
-/* x (B,L,E) through one projection to queries, keys and values, attention of all heads, and the projection back. */
+/* x (B,L,E): one projection to queries, keys and values, multi-head attention, output projection. */
 static value_id self_attention(torch *t, value_id x, num width, num heads, const value_id weights[4], value_id mask)
 {
     value_id packed = linear(t, x, weights[0], weights[1]), parts[3];
@@ -58,7 +59,7 @@ static void rule_attention(torch_call *c)
         return;
     }
     torch_return(c, self_attention(t, x, width, heads, weights, NO_VALUE));
-    c->results[c->result_count++] = torch_none(); /* the weights of attention, which are not asked for */
+    c->results[c->result_count++] = torch_none(); /* attention weights, which are not requested */
 }
 
 static void rule_encoder_layer(torch_call *c)

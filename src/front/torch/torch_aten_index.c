@@ -51,8 +51,8 @@ static void rule_scatter(torch_call *c)
     torch_return(c, torch_end(&n));
 }
 
-/* Indices of several dimensions are broadcast against each other; they stand where the first of them was, or in front if they
- * do not stand together. False if the shape cannot be known. */
+/* Index tensors are broadcast together. Their dimensions replace the first indexed one, or come first if the indices
+ * are not adjacent. False if the shape is unknown. */
 static bool indexed_shape(torch *t, value_id x, const torch_list *list, num *dims, int *rank)
 {
     int x_rank = torch_rank(t, x), index_rank = 0, first = -1, last = -1, used = 0, count = 0;
@@ -95,7 +95,7 @@ static bool indexed_shape(torch *t, value_id x, const torch_list *list, num *dim
     return true;
 }
 
-/* Indices of the first dimensions, side by side: each row of what comes out names one place. */
+/* Joins the indices of the leading dimensions: each row addresses one element or slice. */
 static value_id gathered_nd(torch *t, value_id x, const torch_list *list, const num *dims, int index_rank)
 {
     value_id parts[MAX_RANK];
@@ -104,7 +104,7 @@ static value_id gathered_nd(torch *t, value_id x, const torch_list *list, const 
     return torch_emit2(t, "GatherND", x, torch_concat(t, parts, (int)list->count, -1));
 }
 
-/* x[a, :, b]. One index is a Gather; a mask selects as many as it has. */
+/* x[a, :, b]. One index is a Gather; a mask selects a data-dependent number. */
 static void rule_index(torch_call *c)
 {
     torch *t = c->torch;

@@ -5,7 +5,7 @@
 
 /* ---- one operand ------------------------------------------------------------------------------------------------- */
 
-/* Functions of reals turn integers into float32. */
+/* Real functions convert integers to float32. */
 static value_id as_real(torch *t, value_id x)
 {
     return x != NO_VALUE && dtype_is_integer(torch_at(t, x)->dtype) ? torch_cast(t, x, DT_FLOAT32) : x;
@@ -61,7 +61,7 @@ static void rule_hardsigmoid(torch_call *c)
     torch_return(c, torch_end(&n));
 }
 
-/* leaky_relu, elu, celu: one number is an attribute "alpha". */
+/* leaky_relu, elu, celu: one number becomes the attribute "alpha". */
 static void rule_alpha(torch_call *c)
 {
     torch_node n = torch_begin(c->torch, c->op->canonical);
@@ -107,7 +107,7 @@ static void rule_relu6(torch_call *c)
     clip(c, torch_real(0), torch_real(6));
 }
 
-/* The slope of each channel, along the second dimension. */
+/* One slope per channel, the second dimension. */
 static void rule_prelu(torch_call *c)
 {
     torch *t = c->torch;
@@ -198,7 +198,7 @@ static void rule_binary(torch_call *c)
     torch_return(c, binary(t, c->op->canonical, c->args[0], c->args[1], torch_promoted(t, c->args[0], c->args[1])));
 }
 
-/* Bools are combined by other operators than integers. */
+/* Bools and integers need different ONNX operators. */
 static void rule_bitwise(torch_call *c)
 {
     torch *t = c->torch;
@@ -221,7 +221,7 @@ static void rule_not_equal(torch_call *c)
                                 binary(t, "Equal", c->args[0], c->args[1], torch_promoted(t, c->args[0], c->args[1]))));
 }
 
-/* `alpha` times the second operand is added or subtracted. */
+/* Adds or subtracts `alpha` times the second operand. */
 static void add_scaled(torch_call *c, const char *op, torch_value a, torch_value b, int alpha)
 {
     torch *t = c->torch;
@@ -297,7 +297,7 @@ static void rule_addcmul(torch_call *c)
 static void rule_where(torch_call *c)
 {
     torch *t = c->torch;
-    if (!c->given[1]) { /* where(condition): the indices at which it holds, a tensor for each dimension */
+    if (!c->given[1]) { /* where(condition): the indices where it is true, one tensor per dimension */
         value_id found = torch_emit1(t, "NonZero", torch_arg_tensor(c, 0));
         int rank = torch_rank(t, torch_arg_tensor(c, 0));
         torch_value list = torch_new_list(t, TORCH_LIST, rank < 1 ? 1 : rank);
@@ -328,7 +328,7 @@ static void rule_masked_fill(torch_call *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Over all dimensions where none is given. */
+/* Reduces all dimensions if none are given. */
 static value_id reduced(torch *t, const char *op, value_id x, const num *axes, int count, bool keep)
 {
     torch_node n = torch_begin(t, op);
@@ -348,7 +348,7 @@ static value_id summed_type(torch_call *c, value_id x, int type_at)
     return torch_cast(t, x, type);
 }
 
-/* (self, dim, keepdim, dtype); without dim the second argument may be the type. */
+/* (self, dim, keepdim, dtype); without dim the second argument may be dtype. */
 static void rule_reduce(torch_call *c)
 {
     num axes[MAX_RANK];
@@ -395,7 +395,7 @@ static void rule_argmax(torch_call *c)
     torch_return(c, arg_extreme(t, c->op->canonical, x, num_known(axis) ? axis : -1, torch_arg_bool(c, 2, false)));
 }
 
-/* max and min: of all, of two tensors, or over one dimension with the indices. */
+/* max and min: over all elements, of two tensors, or along one dimension with indices. */
 static void rule_max(torch_call *c)
 {
     torch *t = c->torch;
@@ -422,7 +422,7 @@ static void rule_norm(torch_call *c)
     torch_return(c, reduced(c->torch, op, torch_arg_tensor(c, 0), axes, count, torch_arg_bool(c, 3, false)));
 }
 
-/* Mean of squares of what is left of the mean. */
+/* Mean of squared deviations from the mean. */
 static value_id variance(torch *t, value_id x, const num *axes, int count, bool keep, value_id *mean)
 {
     *mean = reduced(t, "ReduceMean", x, axes, count, true);

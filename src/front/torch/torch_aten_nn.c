@@ -13,12 +13,12 @@ static bool is_none(torch_call *c, int i)
 typedef struct window {
     int spatial;
     int64_t strides[MAX_SPATIAL], dilations[MAX_SPATIAL], output_padding[MAX_SPATIAL];
-    int64_t pads[2 * MAX_SPATIAL]; /* all begins, then all ends */
+    int64_t pads[2 * MAX_SPATIAL]; /* all starts, then all ends */
     int64_t groups;
     bool transposed;
 } window;
 
-/* "same": what the window needs, the larger half at the end. */
+/* "same": as much as the window needs, the larger half at the end. */
 static bool read_padding(torch_call *c, int i, value_id weight, window *w)
 {
     if (c->args[i].kind != TORCH_TEXT) {
@@ -65,7 +65,7 @@ static value_id emit_conv(torch *t, value_id x, value_id weight, value_id bias, 
     return unbatched ? torch_squeeze(t, y, 0) : y;
 }
 
-/* Places of the arguments behind input, weight and bias. */
+/* Positions of the arguments after input, weight and bias. */
 static void conv(torch_call *c, int stride, int padding, int dilation, int transposed, int output_padding, int groups)
 {
     value_id x = torch_arg_tensor(c, 0), weight = torch_arg_tensor(c, 1);
@@ -172,7 +172,7 @@ static void rule_einsum(torch_call *c)
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-/* Scales and offsets that are not there are ones and zeros; computed ones, because they are no parameters. */
+/* Missing scales and offsets are computed ones and zeros, not parameters. */
 static value_id or_filled(torch_call *c, int i, num size, double x, dtype type)
 {
     value_id given = torch_arg_tensor(c, i);
@@ -223,7 +223,7 @@ static void rule_instance_norm(torch_call *c)
     instance_norm(c, torch_arg_real(c, 7, 1e-5));
 }
 
-/* Statistics of the batch itself, without running ones: PyTorch lowers instance norm to it over a batch of one. */
+/* Batch statistics without running ones: PyTorch lowers instance norm to this, over a batch of one. */
 static void rule_batch_norm_no_stats(torch_call *c)
 {
     instance_norm(c, torch_arg_real(c, 5, 1e-5));
@@ -297,7 +297,7 @@ static int spatial_in_name(const char *name)
     return d ? d[-1] - '0' : 2;
 }
 
-/* Pools want a batch in front; without one it is added and taken off again. */
+/* Pools need a batch dimension; a missing one is added and removed again. */
 static value_id with_batch(torch *t, value_id x, int spatial, bool *added)
 {
     *added = torch_rank(t, x) == spatial + 1;
@@ -336,7 +336,7 @@ static void rule_pool(torch_call *c)
         torch_return(c, added ? torch_squeeze(t, outputs[i], 0) : outputs[i]);
 }
 
-/* ONNX has no pool that adapts: windows of one size that give as many outputs. They are the same where the size divides. */
+/* ONNX has no adaptive pool. A fixed window with the same number of outputs is equal if the size divides. */
 static void rule_adaptive_pool(torch_call *c)
 {
     torch *t = c->torch;
@@ -381,7 +381,7 @@ static void rule_adaptive_pool(torch_call *c)
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
-/* The scales of one call: a list, or numbers from argument i on. */
+/* Scale k of a call: from a list, or from the arguments after i. */
 static double scale_of(torch_call *c, int i, int k)
 {
     const torch_value v = c->args[i];

@@ -1,5 +1,5 @@
-/* torch_aten_recurrent.c: ATen's recurrent layers. PyTorch has one matrix for each layer and direction; ONNX has one for both directions
- * of a layer, so that matrices are joined here: they are constants, and only their shapes matter. */
+/* torch_aten_recurrent.c: ATen's recurrent layers. PyTorch has one matrix per layer and direction, ONNX one for both
+ * directions, so matrices are joined here. They are constants; only their shapes matter. */
 #include "front/torch/torch.h"
 
 struct torch_joined {
@@ -10,13 +10,14 @@ struct torch_joined {
 
 typedef struct layer {
     const char *op;         /* LSTM, GRU, RNN */
-    value_id weights[2][4]; /* by direction: input, recurrence, and their biases or NO_VALUE */
+    value_id weights[2][4]; /* by direction: input weight, recurrent weight, and their biases or NO_VALUE */
     int directions;
     bool reverse;
     int64_t hidden;
 } layer;
 
-/* Weights of all directions as one constant (directions, rows, columns); biases as (directions, sum of both). */
+/* Joins the weights of all directions into one constant (directions, rows, columns), and biases into (directions,
+ * sum of both). */
 static value_id joined_weight(torch *t, const layer *l, int what)
 {
     value_id first = l->weights[0][what];
@@ -60,8 +61,8 @@ static bool sound_weights(const torch *t, const layer *l)
     return true;
 }
 
-/* x is (steps, batch, features); states are (directions, batch, hidden) or NO_VALUE. outputs: (steps, batch, directions * hidden), last
- * states. */
+/* x is (steps, batch, features); states are (directions, batch, hidden) or NO_VALUE. Outputs: (steps, batch,
+ * directions * hidden), and the last states. */
 static void emit_layer(torch *t, const layer *l, value_id x, value_id h, value_id c, value_id outputs[3])
 {
     bool has_cell = l->op[0] == 'L';
@@ -91,7 +92,8 @@ static void emit_layer(torch *t, const layer *l, value_id x, value_id h, value_i
 
 static const int64_t SWAPPED[3] = {1, 0, 2};
 
-/* lstm, gru, rnn_tanh, rnn_relu: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) */
+/* lstm, gru, rnn_tanh, rnn_relu: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+ * batch_first) */
 static void rule_layers(torch_call *c)
 {
     torch *t = c->torch;
@@ -151,7 +153,7 @@ static void rule_layers(torch_call *c)
         torch_return(c, torch_concat(t, last[1], (int)layers, 0));
 }
 
-/* One layer and direction, as exporters of version 2.1 write it for processors. */
+/* One layer and direction, as torch.export 2.1 writes it for CPUs. */
 static void rule_mkldnn_layer(torch_call *c)
 {
     torch *t = c->torch;
@@ -197,7 +199,7 @@ static void split_gates(torch *t, value_id x, value_id *gates, int count)
     torch_end_many(&n, gates, count);
 }
 
-/* (input, hx, w_ih, w_hh, b_ih, b_hh): one step, written out. */
+/* (input, hx, w_ih, w_hh, b_ih, b_hh): one step as basic operators. */
 static void rule_lstm_cell(torch_call *c)
 {
     torch *t = c->torch;

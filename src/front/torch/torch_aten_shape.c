@@ -1,4 +1,4 @@
-/* torch_aten_shape.c: ATen's views, copies, joins and splits, casts. */
+/* torch_aten_shape.c: ATen's views, copies, joins, splits and casts. */
 #include "front/torch/torch.h"
 #include "graph/ops.h"
 
@@ -14,7 +14,7 @@ static void rule_same(torch_call *c)
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* One -1 stands for what is left; it is resolved here where that can be known, so that sizes can be asked for at once. */
+/* One -1 takes the remaining elements; it is resolved here if possible, so that sizes are known at once. */
 static void rule_view(torch_call *c)
 {
     torch *t = c->torch;
@@ -106,7 +106,7 @@ static void rule_unsqueeze(torch_call *c)
     torch_return(c, torch_unsqueeze(t, x, num_known(axis) ? axis : 0));
 }
 
-/* Only what is 1 goes away. */
+/* Removes only dimensions of size 1. */
 static void rule_squeeze(torch_call *c)
 {
     torch *t = c->torch;
@@ -236,7 +236,7 @@ static void rule_repeat(torch_call *c)
         give_up(c);
         return;
     }
-    if (count < rank) { /* tile() of the last dimensions */
+    if (count < rank) { /* tile() with fewer repeats than dimensions: they apply to the last ones */
         memmove(times + rank - count, times, (size_t)count * sizeof *times);
         for (int i = 0; i < rank - count; i++)
             times[i] = 1;
@@ -279,7 +279,7 @@ static void rule_select(torch_call *c)
     torch_return(c, selected(c->torch, torch_arg_tensor(c, 0), torch_arg_int(c, 1, 0), torch_arg_int(c, 2, 0)));
 }
 
-/* A list of tensors as the one result. */
+/* Returns a list of tensors as the only result. */
 static void return_list(torch_call *c, const value_id *ids, int count)
 {
     torch_value list = torch_new_list(c->torch, TORCH_LIST, count);
@@ -309,7 +309,7 @@ static void split_into(torch_call *c, value_id x, num axis, const num *sizes, in
     return_list(c, ids, count);
 }
 
-/* As many equal parts as there are, the last with what is left. */
+/* Parts of equal size; the last has the rest. */
 static void split_by(torch_call *c, value_id x, num axis, num part)
 {
     torch *t = c->torch;
@@ -357,7 +357,7 @@ static void rule_chunk(torch_call *c)
     }
 }
 
-/* Parts that differ by one at most, or that begin at the given places. */
+/* Parts whose sizes differ by at most one, or that begin at given positions. */
 static void rule_tensor_split(torch_call *c)
 {
     torch *t = c->torch;
@@ -415,7 +415,7 @@ static int list_tensors(torch_call *c, int i, value_id **ids)
     return count;
 }
 
-/* An empty tensor of one dimension joins with anything. */
+/* An empty one-dimensional tensor can be concatenated with anything. */
 static void rule_cat(torch_call *c)
 {
     torch *t = c->torch;
@@ -503,7 +503,7 @@ static void rule_broadcast_tensors(torch_call *c)
 
 /* ---- movements --------------------------------------------------------------------------------------------------- */
 
-/* The last `shift` come to the front, as exporters write it: two slices and a join. */
+/* Moves the last `shift` elements to the front, as exporters write it: two slices and a Concat. */
 static void rule_roll(torch_call *c)
 {
     torch *t = c->torch;
@@ -523,7 +523,7 @@ static void rule_roll(torch_call *c)
 
 static void rule_flip(torch_call *c)
 {
-    static const num BEFORE_ALL = -((num)1 << 40); /* below, numbers are symbols */
+    static const num BEFORE_ALL = -((num)1 << 40); /* smaller values would be symbols */
     torch *t = c->torch;
     value_id x = torch_arg_tensor(c, 0);
     num axes[MAX_RANK];
@@ -545,7 +545,7 @@ static void rule_trilu(torch_call *c)
     torch_return(c, torch_end(&n));
 }
 
-/* PyTorch pairs begin and end from the last dimension on; ONNX has all begins, then all ends. */
+/* PyTorch lists start and end pads from the last dimension on; ONNX has all starts, then all ends. */
 static void rule_pad(torch_call *c)
 {
     torch *t = c->torch;
@@ -582,7 +582,7 @@ static void rule_pad(torch_call *c)
     torch_return(c, torch_end(&n));
 }
 
-/* Writes `src` over a part of `self`: joined from what stays before and behind it. */
+/* Overwrites a part of `self` with `src`: a Concat with the parts before and after. */
 static void rule_slice_scatter(torch_call *c)
 {
     torch *t = c->torch;
@@ -606,7 +606,7 @@ static void rule_slice_scatter(torch_call *c)
     torch_return(c, torch_concat(t, parts, count, axis));
 }
 
-/* The tensor that x is a part of, if it was cut out of one. */
+/* The tensor that x was sliced from, if any. */
 static value_id base_of(const torch *t, value_id x)
 {
     for (int steps = 0; steps < 16; steps++) {
@@ -640,7 +640,7 @@ void torch_write_view(torch *t, value_id target, value_id result)
         torch_write(t, base, torch_reshape(t, result, whole, rank));
 }
 
-/* Writes `src` over `self`, which may be a part of another tensor: that one has changed, too. */
+/* Overwrites `self` with `src`; if `self` is a part of another tensor, that one changes too. */
 static void rule_copy(torch_call *c)
 {
     torch *t = c->torch;
@@ -658,7 +658,7 @@ static void rule_copy(torch_call *c)
         same = dims[i] == torch_dim(t, source, i);
     value_id result = same ? source : torch_expand(t, source, dims, rank);
     torch_return(c, result);
-    /* Masks that are filled with numbers part by part stay constants. */
+    /* Masks filled with numbers part by part stay constants. */
     if (!c->in_place || torch_at(t, source)->is_initializer || base_rank < 0 || torch_at(t, base)->is_initializer ||
         !torch_at(t, source)->dims)
         return;
@@ -673,7 +673,7 @@ static void rule_copy(torch_call *c)
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* to(dtype), to(device, dtype), to(other): whichever argument is an element type. */
+/* to(dtype), to(device, dtype), to(other): finds the argument that is an element type. */
 static void rule_to(torch_call *c)
 {
     torch *t = c->torch;

@@ -1,5 +1,5 @@
-/* torch_aten_special.c: ATen's functions of single elements for which ONNX has no operator, and what is left of losses, signals and
- * linear algebra: shapes are known there, costs are those of one pass over the elements or not known. */
+/* torch_aten_special.c: ATen functions without an ONNX operator: pointwise functions, losses, signals, linear
+ * algebra. Shapes are known; the cost is that of one pass over the elements, or unknown. */
 #include "front/torch/torch.h"
 
 /* ---- single elements --------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static void rule_unary(torch_call *c)
     torch_return(c, special(c, &x, 1));
 }
 
-/* Both operands have one type and are broadcast. */
+/* Both operands are promoted to one type and broadcast. */
 static void rule_binary(torch_call *c)
 {
     torch *t = c->torch;
@@ -48,7 +48,7 @@ static void rule_canonical_unary(torch_call *c)
     torch_return(c, torch_emit1(c->torch, c->op->canonical, as_real(c->torch, torch_arg_tensor(c, 0))));
 }
 
-/* One pass over the first operand, whatever is written into it. */
+/* Costs one pass over the first operand, which is overwritten. */
 static void rule_written(torch_call *c)
 {
     value_id x = torch_arg_tensor(c, 0);
@@ -103,7 +103,7 @@ static void rule_pair_loss(torch_call *c)
     reduce_loss(c, special(c, both, 2), at);
 }
 
-/* The logarithm of what the label says; one number for each sample. */
+/* The negative log-probability of the label: one number per sample. */
 static void rule_label_loss(torch_call *c)
 {
     torch *t = c->torch;
@@ -160,7 +160,7 @@ static void rule_determinant(torch_call *c)
     torch_return_foreign(c, torch_at(c->torch, x)->dtype, rank < 2 ? RANK_UNKNOWN : rank - 2, dims);
 }
 
-/* Fourier transforms: n and dim, or s and dims. Only the last of them changes where one side is real. */
+/* Fourier transforms with n and dim, or s and dims. If one side is real, only the last of these dimensions changes. */
 static void rule_fourier(torch_call *c)
 {
     torch *t = c->torch;
@@ -187,13 +187,13 @@ static void rule_fourier(torch_call *c)
     torch_return_foreign(c, is_real_out ? DT_FLOAT32 : DT_COMPLEX64, rank, dims);
 }
 
-/* (…, samples) → (…, n_fft / 2 + 1, frames), or with real and imaginary part as a further dimension. */
+/* (…, samples) → (…, n_fft / 2 + 1, frames), optionally with a last dimension for real and imaginary part. */
 static void rule_stft(torch_call *c)
 {
     torch *t = c->torch;
     num dims[MAX_RANK];
     value_id x = torch_arg_tensor(c, 0);
-    bool has_center = c->args[6].kind == TORCH_TEXT; /* an overload has `center` and `pad_mode` before the rest */
+    bool has_center = c->args[6].kind == TORCH_TEXT; /* one overload has `center` and `pad_mode` before the others */
     int rank = dims_of(t, x, dims);
     num size = torch_arg_int(c, 1, 0), hop = torch_arg_int(c, 2, NUM_UNKNOWN);
     if (c->args[2].kind == TORCH_NONE)
@@ -214,7 +214,7 @@ static void rule_stft(torch_call *c)
     torch_return_foreign(c, is_complex ? DT_COMPLEX64 : DT_FLOAT32, rank + (is_complex ? 1 : 2), dims);
 }
 
-/* The way back. */
+/* The inverse of stft. */
 static void rule_istft(torch_call *c)
 {
     num dims[MAX_RANK];
@@ -229,7 +229,7 @@ static void rule_istft(torch_call *c)
     torch_return_foreign(c, DT_FLOAT32, rank < 2 ? RANK_UNKNOWN : rank - 1, dims);
 }
 
-/* Complex numbers are taken for their real parts: what works on them reads and writes half of the bytes. */
+/* Complex tensors are represented by their real part, so their operators count half of the bytes. */
 static void rule_as_complex(torch_call *c)
 {
     torch *t = c->torch;

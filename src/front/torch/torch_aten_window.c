@@ -1,5 +1,5 @@
-/* torch_aten_window.c: operators that lay windows of a tensor side by side, in the form in which PyTorch's exporter to ONNX writes them (lowering
- * knows that form). */
+/* torch_aten_window.c: sliding-window operators, in the form that PyTorch's ONNX exporter writes and lowering
+ * recognizes. */
 #include "front/torch/torch.h"
 
 enum { MAX_WINDOWS = 256, MAX_PLACES = 1 << 16 };
@@ -9,7 +9,7 @@ static void give_up(torch_call *c)
     torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
 }
 
-/* Which places of an axis the windows see: (kernel, windows). */
+/* Positions of an axis that the windows cover: (kernel, windows). */
 static value_id places(torch *t, num kernel, num windows, num stride, num dilation)
 {
     num *table = ARENA_ARRAY(t->arena, num, (size_t)(kernel * windows));
@@ -54,7 +54,7 @@ static void rule_im2col(torch_call *c)
     torch_return(c, torch_reshape(t, x, dims, 3));
 }
 
-/* F.fold, the way back. */
+/* F.fold, the inverse of F.unfold. */
 static void rule_col2im(torch_call *c)
 {
     torch *t = c->torch;

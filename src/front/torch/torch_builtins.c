@@ -1,5 +1,5 @@
-/* torch_builtins.c: what TorchScript programs compute beside tensors: sizes and other numbers, lists, dictionaries, texts. They
- * have the names of ATen's operators ("torch.add", "torch.slice"): the kinds of their arguments tell. */
+/* torch_builtins.c: TorchScript operations on numbers, lists, dictionaries and strings. They share the names of ATen
+ * operators ("torch.add", "torch.slice"); the kinds of the arguments decide. */
 #include "front/torch/torch_script.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static bool is_tensor(torch_value v)
     return v.kind == TORCH_TENSOR;
 }
 
-/* A known number as a double; NAN if it is not known. */
+/* A known number as a double; NAN if unknown. */
 static double real_of(torch_value v)
 {
     if (v.kind == TORCH_REAL)
@@ -93,7 +93,7 @@ static bool real_arithmetic(str op, double x, double y, torch_value *result)
     return false;
 }
 
-/* Two numbers; a tensor of a number makes the result one. */
+/* Arithmetic on two numbers; the result is a number tensor if an operand is one. */
 static bool arithmetic(builtin *b)
 {
     torch_value x = arg(b, 0), y = arg(b, 1);
@@ -151,7 +151,7 @@ static bool unary_number(builtin *b)
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
-/* 1 yes, 0 no, -1 not known. */
+/* Returns 1 for equal, 0 for different, -1 if unknown. */
 static int same(torch_value x, torch_value y, int depth)
 {
     if (depth > 8 || x.kind == TORCH_UNKNOWN || y.kind == TORCH_UNKNOWN)
@@ -307,7 +307,7 @@ static bool facts(builtin *b)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-/* Python's bounds of a slice. */
+/* A bound of a Python slice. */
 static num bound(torch_value v, num otherwise, num count)
 {
     num n = v.kind == TORCH_INT && num_known(v.integer) ? v.integer : otherwise;
@@ -353,7 +353,7 @@ static int32_t place(torch_value index, int32_t count)
     return torch_axis(index.kind == TORCH_INT ? index.integer : NUM_UNKNOWN, count);
 }
 
-/* Sums, minima and maxima of a list of numbers, or all and any of bools. */
+/* Sum, minimum or maximum of a list of numbers; all or any of bools. */
 static bool over_list(builtin *b, const torch_list *list)
 {
     bool extreme = str_is(b->name, "min") || str_is(b->name, "max"), sum = str_is(b->name, "sum");
@@ -528,8 +528,8 @@ static bool on_text(builtin *b)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* Questions about the way the program is run. Gradients are said to be on: the other answer leads to fused operators that only
- * inference has, while the plain ones tell what is computed. */
+/* Queries of the execution state. Gradients are reported as on: otherwise modules take fused inference-only
+ * operators instead of the plain ones. */
 static bool circumstances(builtin *b)
 {
     if (str_is(b->name, "is_grad_enabled")) {
@@ -563,7 +563,7 @@ static bool circumstances(builtin *b)
     return true;
 }
 
-/* Traced programs compute sizes with tensors of one number; a constant that is one meets them as a number. */
+/* Traced programs compute sizes with one-number tensors; such a constant is treated as a number. */
 static const torch_argument *as_numbers(torch *t, const torch_argument *arguments, int count, torch_argument *room)
 {
     bool any = false;

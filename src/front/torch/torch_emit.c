@@ -1,4 +1,4 @@
-/* torch_emit.c: constants and nodes of a PyTorch program, into source and network. */
+/* torch_emit.c: writes constants and nodes of a PyTorch program into source and network. */
 #include "front/torch/torch.h"
 #include "graph/infer.h"
 
@@ -92,7 +92,7 @@ void torch_expect(torch *t, value_id x, dtype type, int rank, num channels)
         t->expected[t->expected_count++] = (torch_expected){x, type, rank, channels};
 }
 
-/* Index: c10::ScalarType. */
+/* Indexed by c10::ScalarType. */
 static const dtype DTYPES[] = {DT_UINT8,   DT_INT8,    DT_INT16,   DT_INT32,     DT_INT64,      DT_FLOAT16,
                                DT_FLOAT32, DT_FLOAT64, DT_UNKNOWN, DT_COMPLEX64, DT_COMPLEX128, DT_BOOL,
                                DT_INT8,    DT_UINT8,   DT_INT32,   DT_BFLOAT16};
@@ -144,7 +144,7 @@ static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t coun
     x->size = count * bytes;
 }
 
-/* A number that is not plain has no place in a file: the network has it, the source only knows that there is one. */
+/* A symbolic number cannot be stored in the source: the network holds it, the source only declares it. */
 static value_id const_nums(torch *t, const num *ints, int rank, int count, bool joker)
 {
     uint64_t *plain = ARENA_ARRAY(t->arena, uint64_t, (size_t)count);
@@ -178,7 +178,7 @@ value_id torch_const_int(torch *t, num n, dtype type)
     return elaborate_constant(t->model, new_name(t, STR("const")), x);
 }
 
-/* Half precision from single: rounds to nearest, and what is too small to zero. */
+/* Converts float32 bits to half precision: rounds to nearest; tiny numbers become zero. */
 static uint16_t half_of(uint32_t bits)
 {
     uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 255, fraction = bits & 0x7fffff;

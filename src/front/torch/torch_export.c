@@ -1,14 +1,15 @@
-/* torch_export.c: torch.export archives (.pt2): a graph of ATen operators as JSON in a ZIP archive.
+/* torch_export.c: reads torch.export archives (.pt2): a graph of ATen operators as JSON in a ZIP archive.
  *
- *   1. The program is the entry serialized_exported_program.json (PyTorch 2.1 to 2.8) or <root>/models/<name>.json (2.9 and
- *      later). Weights are other entries and are not looked at.
+ *   1. The program is the entry serialized_exported_program.json (PyTorch 2.1 to 2.8) or <root>/models/<name>.json (2.9
+ *      and later). Weights are other entries and are not read.
  *   2. graph_module.graph has inputs, outputs, nodes in order, and tensor_values: type and sizes of every tensor.
- *      graph_module.signature tells which input is a parameter, a buffer, a constant or the user's.
- *   3. An argument is a union: an object of which one member is not null ("as_tensor", "as_ints" …). 2.1 writes all members.
+ *      graph_module.signature says which input is a parameter, a buffer, a constant or the user's.
+ *   3. An argument is a union: an object with one member that is not null ("as_tensor", "as_ints" …). 2.1 writes all
+ *      members.
  *   4. A size is as_int or as_expr: text ("s0") up to 2.5, then sympy's constructors ("Symbol('s0', …)").
  *
- * Every tensor's shape is in the file: it fills what the rules do not know (operators without canonical counterpart), and where
- * a rule says otherwise a note says so. */
+ * The file has every tensor's shape. It fills in shapes that inference leaves unknown; a note reports
+ * contradictions. */
 #include "base/json_read.h"
 #include "base/names.h"
 #include "base/nesting.h"
@@ -19,10 +20,10 @@
 
 #include <math.h>
 
-/* Most of it are stack traces; the largest program seen has 9 MB. */
+/* Mostly stack traces; the largest program seen has 9 MB. */
 static const size_t MAX_PROGRAM_BYTES = (size_t)512 << 20;
 
-/* What the file says of a tensor. */
+/* Type and shape that the file declares for a tensor. */
 typedef struct declaration {
     dtype dtype;
     int rank;
@@ -50,13 +51,13 @@ typedef struct environment {
         torch_value *items;
         int32_t count, capacity;
     } values;
-    names undefined; /* what was read and nothing had defined */
-    int depth;       /* of graphs in branches */
+    names undefined; /* names read without a definition */
+    int depth;       /* nesting of branch graphs */
 } environment;
 
 /* ---- types and sizes --------------------------------------------------------------------------------------------- */
 
-/* ScalarType of the schema. */
+/* ScalarType numbers of the export schema. */
 static dtype schema_dtype(int64_t code)
 {
     static const dtype TYPES[] = {DT_UNKNOWN,   DT_UINT8,      DT_INT8,    DT_INT16,   DT_INT32,
@@ -80,7 +81,7 @@ static bool is_word(str s)
     return s.len > 0 && s.len < 64;
 }
 
-/* A symbol by itself; what is computed from symbols is left to the rules. */
+/* A single symbol; expressions of symbols are left to inference. */
 static num symbol_of(builder *b, str text)
 {
     static const char OPENING[] = "Symbol('";
@@ -142,13 +143,13 @@ static bool has_plain_dims(const declaration *d)
     return d->rank >= 0;
 }
 
-/* A buffer or a constant is no parameter. */
+/* Buffers and constants are not parameters. */
 static void add_weight(builder *b, program *p, str name, bool is_parameter)
 {
     const declaration *d = declared(p, name);
     if (!d || !has_plain_dims(d))
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
-                  "the shape of weight '%.*s' is missing or cannot be; export the program again", STR_ARG(name));
+                  "the shape of weight '%.*s' is missing or invalid; export the program again", STR_ARG(name));
     tensor *x = ARENA_NEW(b->arena, tensor);
     *x = (tensor){.dtype = d->dtype, .rank = (int8_t)d->rank, .dims = d->dims, .encoding = TENSOR_ELSEWHERE};
     x->stored_bytes = dtype_bits(d->dtype) / 8;
@@ -177,7 +178,7 @@ static str tensor_name(const json_node *argument)
     return json_text(json_get(json_get(argument, "as_tensor"), "name"));
 }
 
-/* 2.1: the user's inputs are listed by name; all others are weights. */
+/* 2.1 lists the user's inputs by name; all others are weights. */
 static void read_old_signature(builder *b, program *p)
 {
     names user, parameters;
@@ -216,7 +217,7 @@ static void define(environment *e, str name, torch_value v)
 {
     if (e->undefined.count && names_get(&e->undefined, name, -1) >= 0)
         fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT,
-                  "value '%.*s' is read before it is made: a program must not read in a circle; export it again",
+                  "value '%.*s' is read before it is made: a program must not contain a cycle; export it again",
                   STR_ARG(name));
     *(torch_value *)ARENA_PUSH(e->torch->arena, &e->values) = v;
     names_put(&e->names, name, e->values.count - 1);
@@ -232,7 +233,7 @@ static value_id bare_value(environment *e, str name)
     return id;
 }
 
-/* A name that nothing has defined: an output that its operator's rule does not give, which the file describes all the same. */
+/* A name without a definition: an output that its operator's rule does not make, but the file declares. */
 static torch_value named(environment *e, str name)
 {
     int32_t i = names_get(&e->names, name, -1);
@@ -299,7 +300,7 @@ static torch_value read_plain(environment *e, const json_node *x)
 static torch_value read_real(environment *e, const json_node *x)
 {
     (void)e;
-    str s = json_text(x); /* infinities are texts in newer files */
+    str s = json_text(x); /* newer files write infinities as strings */
     if (s.len)
         return torch_real(str_is(s, "-Infinity") ? -INFINITY : str_is(s, "Infinity") ? INFINITY : NAN);
     return torch_real(json_double(x, 0));
@@ -349,8 +350,7 @@ static void check_shape(environment *e, value_id id, const declaration *d)
         same = !dim_known(d->dims[i]) || !dim_known(v->dims[i]) || d->dims[i] == v->dims[i];
     if (same)
         return;
-    network_note(t->net,
-                 "'%.*s' has another shape by the rules of its operator than the file says; the file is believed",
+    network_note(t->net, "'%.*s' has different shapes by its operator's rule and in the file; the file's is used",
                  STR_ARG(v->name));
     t->model->source.elaboration->contradicted = v->name;
     v->rank = (int8_t)d->rank;
@@ -359,7 +359,7 @@ static void check_shape(environment *e, value_id id, const declaration *d)
     v->reals = NULL;
 }
 
-/* Values that were made since `first` take the name of the file. */
+/* Values made since `first` get the file's name. */
 static void name_tensor(environment *e, str name, torch_value v, value_id first)
 {
     torch *t = e->torch;
@@ -412,7 +412,7 @@ static void name_results(environment *e, const json_node *outputs, torch_value r
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* "key,path,class;key,path,class": the path of the innermost module, without what old versions write before it. */
+/* "key,path,class;key,path,class": the innermost module's path, without the prefix of old versions. */
 static str module_path(const json_node *node)
 {
     str s = json_text(json_get(json_get(node, "metadata"), "nn_module_stack"));
@@ -476,7 +476,7 @@ static torch_value scalar(environment *e, str op, const torch_argument *a, int c
 
 static void run_graph(environment *e, const json_node *graph);
 
-/* The result of whichever branch runs: so the other one is no dead code either. */
+/* The result of either branch, so that neither is dead code. */
 static torch_value either(torch *t, torch_value condition, torch_value yes, torch_value no)
 {
     if (condition.kind != TORCH_TENSOR || yes.kind != TORCH_TENSOR || no.kind != TORCH_TENSOR)
@@ -487,7 +487,7 @@ static torch_value either(torch *t, torch_value condition, torch_value yes, torc
 static void enter_graph(const environment *e)
 {
     if (e->depth >= MAX_NESTING)
-        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT, "graphs are nested more than %d deep", MAX_NESTING);
+        fail_with(&e->torch->model->fail, SOOTH_ERROR_INPUT, "graphs are nested more than %d levels deep", MAX_NESTING);
 }
 
 static void begin_inner(environment *inner, program *p)
@@ -497,7 +497,7 @@ static void begin_inner(environment *inner, program *p)
     names_init(&inner->undefined, inner->torch->arena);
 }
 
-/* Which branch runs depends on data: the first counts, the other is listed with what it has. */
+/* If the branch depends on data, the first is counted; the other is listed without cost. */
 static torch_value run_cond(environment *e, const json_node *node)
 {
     torch *t = e->torch;
@@ -528,11 +528,11 @@ static torch_value run_cond(environment *e, const json_node *node)
                                       : named(&inner, tensor_name(x));
         t->repeat = outer;
     }
-    network_note(t->net, "a branch depends on data: the first of the two is counted");
+    network_note(t->net, "a branch depends on data: the first branch is counted");
     return result;
 }
 
-/* A part of the program that runs under another setting (gradients off, autocast): settings, the part, what it reads. */
+/* A subgraph under another setting (gradients off, autocast): settings, the subgraph, its inputs. */
 static torch_value run_wrapped(environment *e, const json_node *node)
 {
     torch *t = e->torch;
@@ -687,7 +687,7 @@ static void check_version(builder *b, const json_node *root)
                                             : arena_printf(b->arena, "torch.export schema %lld", (long long)major);
     if (major < 1 || major > 8)
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) = arena_printf(
-            b->arena, "schema version %lld of torch.export is not one that was tried (1 to 8)", (long long)major);
+            b->arena, "schema version %lld of torch.export is untested (tested are 1 to 8)", (long long)major);
 }
 
 void torch_export_read(builder *b, zip *z)

@@ -1,8 +1,8 @@
-/* torch_interpret.c: goes through the program of a TorchScript file for given dimensions and writes the nodes that its operators mean.
+/* torch_interpret.c: interprets a TorchScript program for given dimensions and writes its operators as nodes.
  *
- * No tensor is computed: numbers, lists and texts are, tensors are shapes. A branch is taken if its condition is known. If it
- * depends on data, a branch that raises an exception is left aside, else the first is taken and a note says so; a loop that depends
- * on data runs once. */
+ * Numbers, lists and strings are computed; tensors are only shapes. A branch is taken if its condition is known. If
+ * the condition depends on data, a branch that raises is avoided, otherwise the first is taken, with a note. A loop
+ * that depends on data runs once. */
 #include "base/nesting.h"
 #include "front/torch/torch_script.h"
 #include "graph/bind.h"
@@ -15,7 +15,7 @@ enum { MAX_STEPS = 200000, MAX_CALL_ARGUMENTS = 64 };
 typedef struct interpreter {
     torch torch;
     const torch_script *script;
-    int depth; /* of calls, blocks and expressions */
+    int depth; /* nesting of calls, blocks and expressions */
     int32_t steps;
     bool noted_branch, noted_loop;
 } interpreter;
@@ -35,7 +35,7 @@ static bool run_block(interpreter *in, frame *f, const code *block);
 static _Noreturn void stop(interpreter *in, const char *what, str name)
 {
     fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
-              "the program of the module cannot be followed: %s '%.*s', in module '%.*s'; save the module again", what,
+              "the module's program cannot be interpreted: %s '%.*s', in module '%.*s'; save the module again", what,
               STR_ARG(name), STR_ARG(in->torch.module));
 }
 
@@ -43,15 +43,15 @@ static void count_step(interpreter *in)
 {
     if (++in->steps > MAX_STEPS)
         fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
-                  "the program of the module takes more than %d steps, in module '%.*s'; no real network does",
-                  MAX_STEPS, STR_ARG(in->torch.module));
+                  "the module's program takes more than %d steps, in module '%.*s'; no real network does", MAX_STEPS,
+                  STR_ARG(in->torch.module));
 }
 
 static void go_deeper(interpreter *in)
 {
     if (++in->depth > MAX_NESTING)
         fail_with(&in->torch.model->fail, SOOTH_ERROR_INPUT,
-                  "the program of the module cannot be followed: calls, blocks and expressions are nested too deep: %d "
+                  "the module's program cannot be interpreted: calls, blocks and expressions are nested too deeply: %d "
                   "levels, in module '%.*s'; save the module again",
                   in->depth, STR_ARG(in->torch.module));
 }
@@ -88,7 +88,7 @@ static bool variable(const interpreter *in, const frame *f, str name, torch_valu
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
 
-/* Lists of the file are copied: what a run changes must be gone at the next one. */
+/* Copies the file's lists, so that changes made by a run do not affect the next one. */
 static torch_value own_copy(torch *t, torch_value v)
 {
     if (v.kind == TORCH_LIST) {
@@ -113,7 +113,7 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
         bool found;
         torch_value v = torch_attribute(object.object, name, &found);
         if (found && object.object->is_named && str_is(name, "training"))
-            return torch_bool(false); /* the cost of inference, in whatever mode it was saved */
+            return torch_bool(false); /* inference is costed, whatever mode was saved */
         if (found)
             return object.object->is_named ? own_copy(t, v) : v;
         stop(in, "an object has no attribute", name);
@@ -128,7 +128,7 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
     return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum stands for its value */
 }
 
-/* A module of a list or a dictionary of modules: its attributes are called "0", "1" …, or by the keys. */
+/* An element of a ModuleList or ModuleDict: its attributes are named "0", "1" …, or by keys. */
 static bool module_at(interpreter *in, torch_value list, torch_value index, torch_value *module)
 {
     arena *a = in->torch.arena;
@@ -176,7 +176,7 @@ static torch_value item(interpreter *in, torch_value v, torch_value index)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* "torch.nn.functional" of nested attributes; empty if the innermost is no plain name, or a variable. */
+/* Joins nested attributes: "torch.nn.functional". Empty if the innermost is not a plain name, or is a variable. */
 static str dotted(interpreter *in, const frame *f, const code *c)
 {
     const code *parts[32];
@@ -269,12 +269,12 @@ static void raise(interpreter *in, torch_value message)
     network_note(t->net, "module '%.*s' raises \"%.*s\"", STR_ARG(t->module), STR_ARG(text));
 }
 
-/* xnnpack's packed layers hold weight, bias and the arguments of the operator, and last the bounds of a clamp. */
+/* xnnpack's packed layers hold weight, bias, the operator's arguments, and finally clamp bounds. */
 static torch_value call_packed(interpreter *in, str name, torch_value x, torch_value packed)
 {
     torch *t = &in->torch;
     if (packed.kind != TORCH_OBJECT || !torch_is_list(packed.object->state))
-        stop(in, "a packed layer is not written as it should be, at", name);
+        stop(in, "a packed layer is malformed, at", name);
     const torch_list *state = packed.object->state.list;
     bool linear = str_starts(name, "linear");
     int used = linear ? 2 : str_starts(name, "conv2d_transpose") ? 7 : 6;
@@ -318,10 +318,8 @@ static torch_value call_torch(interpreter *in, str name, const torch_argument *a
     if (op.len && torch_builtin(t, op, arguments, count, &result))
         return result;
     if (str_is(op, "ConstantMKLDNNTensor") && !in->noted_loop) {
-        network_note(
-            t->net,
-            "torch.jit.optimize_for_inference left weights of convolutions out of the file: what they cost cannot be "
-            "known; save the module before that step");
+        network_note(t->net, "torch.jit.optimize_for_inference removed convolution weights from the file, so costs are "
+                             "unknown; save the module before that step");
         in->noted_loop = true;
     }
     if (prim.len && (str_is(prim, "ConstantMKLDNNTensor") || str_is(prim, "BroadcastMKLDNNTensors")))
@@ -357,7 +355,7 @@ static torch_value convert(interpreter *in, str type, torch_value v)
     return v;
 }
 
-/* Functions of Python itself. False if the name is none. */
+/* Python's built-in functions. False for other names. */
 static bool call_python(interpreter *in, frame *f, str name, const code *c, torch_value *result)
 {
     const code *first = c->first->next, *second = first ? first->next : NULL;
@@ -440,7 +438,7 @@ static torch_value call(interpreter *in, frame *f, const code *c)
     }
     v = eval(in, f, called);
     if (v.kind != TORCH_FUNCTION)
-        stop(in, "something is called that is no function, in", in->torch.module);
+        stop(in, "something that is not a function is called, in", in->torch.module);
     return call_named(in, v.text, arguments, eval_arguments(in, f, called->next, arguments, 0));
 }
 
@@ -466,7 +464,7 @@ static torch_value eval_dict(interpreter *in, frame *f, const code *c)
     return (torch_value){.kind = TORCH_DICT, .dict = d};
 }
 
-/* "__torch__.layers.Format.NCHW": the definition of a member of an Enum; NULL if it is none. */
+/* "__torch__.layers.Format.NCHW": the definition of an Enum member; NULL for other names. */
 static const code *enum_member(const torch_script *s, str name)
 {
     size_t length = name.len;
@@ -561,7 +559,7 @@ static torch_value eval(interpreter *in, frame *f, const code *c)
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-/* 1 yes, 0 no, -1 not known. */
+/* Returns 1 for true, 0 for false, -1 if unknown. */
 static int truth(interpreter *in, torch_value v)
 {
     if (v.kind == TORCH_TENSOR) {
@@ -594,9 +592,8 @@ static bool run_if(interpreter *in, frame *f, const code *s)
         if (decided && !raises(no) && !in->noted_branch) {
             in->noted_branch = true;
             network_note(in->torch.net,
-                         "a branch in module '%.*s' depends on data or on dimensions that are not bound: the first of "
-                         "the two is taken, "
-                         "there and elsewhere",
+                         "a branch in module '%.*s' depends on data or on unbound dimensions: the first branch is "
+                         "taken, there and elsewhere",
                          STR_ARG(in->torch.module));
         }
     }
@@ -611,7 +608,7 @@ static void note_loop(interpreter *in)
     in->noted_loop = true;
 }
 
-/* range(n), or the elements of a list. */
+/* Iterates over range(n) or a list. */
 static bool run_for(interpreter *in, frame *f, const code *s)
 {
     const code *over = s->first, *block = over->next;
@@ -666,7 +663,7 @@ static void assign(interpreter *in, frame *f, const code *target, torch_value v)
     if (target->kind != CODE_ATTRIBUTE)
         return;
     torch_value object = eval(in, f, target->first);
-    /* Objects of the file outlive a run: what it writes into them (a flag that a warning was given) is left out. */
+    /* Objects of the file outlive a run, so writes to them (a flag that a warning was given) are ignored. */
     if (object.kind == TORCH_OBJECT && !object.object->is_named)
         torch_set_attribute(object.object, target->text, v, in->torch.arena);
 }
@@ -687,7 +684,7 @@ static void run_assignment(interpreter *in, frame *f, const code *s)
                v.kind == TORCH_TENSOR || v.kind == TORCH_UNKNOWN ? torch_unknown() : item(in, v, torch_int(i)));
 }
 
-/* True if it returned. */
+/* True after a return. */
 static bool run_statements(interpreter *in, frame *f, const code *block)
 {
     for (const code *s = block ? block->first : NULL; s; s = s->next) {
@@ -758,7 +755,7 @@ void torch_interpret(sooth_model *model, void *script)
     arguments[0].value = s->root;
     for (int32_t i = 0; i < s->argument_count; i++) {
         torch_value v = s->arguments[i];
-        if (v.kind == TORCH_INT && num_symbolic(v.integer)) /* a number that the user may give like a dimension */
+        if (v.kind == TORCH_INT && num_symbolic(v.integer)) /* a number that the user may bind like a dimension */
             v.integer = bind_dim(model->binding, v.integer);
         arguments[1 + i].value = own_copy(&in.torch, v);
     }

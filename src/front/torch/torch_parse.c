@@ -1,12 +1,12 @@
-/* torch_parse.c: the subset of Python in which TorchScript's serializer writes code: classes with declared fields, functions,
- * assignments, if, for, while, calls. There are no operators but a minus sign before numbers; all else are calls. */
+/* torch_parse.c: parses the subset of Python that TorchScript's serializer writes: classes with declared fields,
+ * functions, assignments, if, for, while, calls. The only operator is a minus sign before numbers. */
 #include "base/decimal.h"
 #include "base/nesting.h"
 #include "front/torch/torch_script.h"
 
 #include <math.h>
 
-/* Lines are indented this many times at most; expressions and blocks together count as nesting. */
+/* Limit on indentation; expressions and blocks both count as nesting. */
 enum { MAX_INDENTS = MAX_NESTING };
 
 typedef enum token_kind {
@@ -25,12 +25,12 @@ typedef struct parser {
     const char *subject;
     arena *arena;
     fail *fail;
-    int brackets;                 /* lines do not end inside of them */
-    int indents[MAX_INDENTS + 2]; /* columns of the blocks that are open */
+    int brackets;                 /* open brackets: lines do not end inside them */
+    int indents[MAX_INDENTS + 2]; /* columns of the open blocks */
     int indent_count, pending_out;
     bool line_begins;
-    int depth; /* of expressions and blocks */
-    /* the token that comes next */
+    int depth; /* nesting of expressions and blocks */
+    /* the next token */
     token_kind kind;
     str text;
     decimal number;
@@ -41,8 +41,8 @@ static _Noreturn void wrong(const parser *p, const char *what)
     size_t line = 1;
     for (const char *c = p->begin; c < p->at && c < p->end; c++)
         line += *c == '\n';
-    fail_with(p->fail, SOOTH_ERROR_INPUT,
-              "%s is no code that TorchScript writes: %s, in line %zu; save the module again", p->subject, what, line);
+    fail_with(p->fail, SOOTH_ERROR_INPUT, "%s is not TorchScript code: %s, in line %zu; save the module again",
+              p->subject, what, line);
 }
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* At the beginning of a line: its column, after empty lines and comments. */
+/* Column of the next line, after empty lines and comments. */
 static int take_indent(parser *p)
 {
     for (;;) {
@@ -83,7 +83,7 @@ static void begin_line(parser *p)
     p->line_begins = false;
     if (column > p->indents[p->indent_count - 1]) {
         if (p->indent_count > MAX_INDENTS)
-            wrong(p, "blocks are nested too deep");
+            wrong(p, "blocks are nested too deeply");
         p->indents[p->indent_count++] = column;
         p->kind = TOKEN_IN;
         return;
@@ -93,7 +93,7 @@ static void begin_line(parser *p)
         p->pending_out++;
     }
     if (column != p->indents[p->indent_count - 1])
-        wrong(p, "a line begins in a column of no block");
+        wrong(p, "a line's indentation matches no block");
 }
 
 static void take_text(parser *p)
@@ -106,7 +106,7 @@ static void take_text(parser *p)
         p->at++;
     }
     if (p->at >= p->end)
-        wrong(p, "a text has no end");
+        wrong(p, "a string does not end");
     p->text = (str){start, (size_t)(p->at - start)};
     p->at++;
     p->kind = TOKEN_TEXT;
@@ -124,7 +124,7 @@ static void take_sign(parser *p)
         return;
     }
     if (!strchr("()[]{},:.=-@", c) || c == '\0')
-        wrong(p, "there is a character that it never writes");
+        wrong(p, "there is a character that TorchScript never writes");
     p->brackets += c == '(' || c == '[' || c == '{';
     p->brackets -= c == ')' || c == ']' || c == '}';
     p->text = (str){p->at++, 1};
@@ -165,7 +165,7 @@ static void take_token(parser *p)
     } else if (is_digit(c)) {
         size_t used = decimal_read((str){p->at, (size_t)(p->end - p->at)}, &p->number);
         if (!used)
-            wrong(p, "a number is broken");
+            wrong(p, "a number is malformed");
         p->at += used;
         p->kind = TOKEN_NUMBER;
     } else if (c == '"' || c == '\'') {
@@ -201,7 +201,7 @@ static void expect(parser *p, const char *sign)
     if (!take(p, sign))
         wrong(p, sign[0] == ':'   ? "a colon is missing"
                  : sign[0] == ')' ? "a closing parenthesis is missing"
-                                  : "a sign is missing");
+                                  : "a bracket or sign is missing");
 }
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static void add(children *c, code *child)
 
 static code *parse_expression(parser *p);
 
-/* Expressions with commas between them up to the closing sign. */
+/* Comma-separated expressions up to the closing sign. */
 static void parse_items(parser *p, children *c, const char *closing)
 {
     while (!take(p, closing)) {
@@ -282,7 +282,7 @@ static code *parse_dict(parser *p)
     return c;
 }
 
-/* Escapes are resolved as far as names and messages have them. */
+/* Resolves the escapes that occur in names and messages. */
 static str unescaped(parser *p, str s)
 {
     if (!s.len || !memchr(s.ptr, '\\', s.len))
@@ -355,7 +355,7 @@ static code *parse_atom(parser *p)
     return c;
 }
 
-/* After the opening parenthesis of a call. */
+/* Continues after the opening parenthesis of a call. */
 static code *parse_call(parser *p, code *called)
 {
     code *c = new_code(p, CODE_CALL);
@@ -375,7 +375,7 @@ static code *parse_call(parser *p, code *called)
     return c;
 }
 
-/* An index, or several with commas as types have them. */
+/* An index, or several separated by commas, as in types. */
 static code *parse_index(parser *p, code *object)
 {
     code *c = new_code(p, CODE_INDEX), *list = new_code(p, CODE_TUPLE);
@@ -389,7 +389,7 @@ static code *parse_index(parser *p, code *object)
 static void go_deeper(parser *p)
 {
     if (++p->depth > MAX_NESTING)
-        wrong(p, "expressions and blocks are nested too deep");
+        wrong(p, "expressions and blocks are nested too deeply");
 }
 
 /* Each link of a chain (x.a.b[0](y)) is a level of the tree. */
@@ -432,12 +432,12 @@ static code *parse_block(parser *p);
 static void end_line(parser *p)
 {
     if (p->kind != TOKEN_LINE && p->kind != TOKEN_END)
-        wrong(p, "a line goes on where it should end");
+        wrong(p, "a line continues where it should end");
     if (p->kind == TOKEN_LINE)
         take_token(p);
 }
 
-/* One expression, or several with commas as a tuple; *comma tells if one stands at the end. */
+/* One expression, or several as a tuple; *comma reports a trailing comma. */
 static code *parse_expressions(parser *p, bool *comma)
 {
     code *first = parse_expression(p);
@@ -463,7 +463,7 @@ static code *parse_assignment(parser *p)
     code *target = parse_expressions(p, &comma);
     code *c = new_code(p, CODE_EXPRESSION);
     children items = begin_children(c);
-    if (take(p, ":")) { /* a declared type is of no use */
+    if (take(p, ":")) { /* declared types are not used */
         parse_expression(p);
         if (!is_sign(p, "=")) {
             c->kind = CODE_PASS;
@@ -509,7 +509,7 @@ static code *parse_for(parser *p)
     children parts = begin_children(c);
     c->text = take_name(p);
     if (!take_word(p, "in"))
-        wrong(p, "the word in is missing");
+        wrong(p, "the word 'in' is missing");
     add(&parts, parse_expression(p));
     add(&parts, parse_block(p));
     return c;
@@ -529,7 +529,7 @@ static code *parse_statement(parser *p)
         add(&parts, parse_block(p));
         return c;
     }
-    if (take_word(p, "with")) { /* what it manages (gradients) is of no matter here */
+    if (take_word(p, "with")) { /* the context (gradients off) does not matter here */
         parse_expression(p);
         return parse_block(p);
     }
@@ -604,7 +604,7 @@ static code *parse_class(parser *p)
         c->key = p->kind == TOKEN_WORD ? p->text : (str){0}; /* the base: Module, NamedTuple, Enum */
         while (!take(p, ")")) {
             if (p->kind == TOKEN_END)
-                wrong(p, "a class has no end");
+                wrong(p, "a class does not end");
             take_token(p);
         }
     }

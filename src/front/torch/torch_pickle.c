@@ -1,7 +1,8 @@
-/* torch_pickle.c: the pickles of TorchScript archives: what objects there are, and the shapes of their tensors.
+/* torch_pickle.c: reads the pickles of TorchScript archives: their objects, and the shapes of their tensors.
  *
- * A pickle is a program for a stack machine that may call anything. This reader builds values and calls nothing: it knows the
- * opcodes that PyTorch's own pickler writes (protocol 2) and the few globals that it names; anything else is refused. */
+ * A pickle is a program for a stack machine that may call anything. This reader builds values and calls nothing. It
+ * accepts the opcodes that PyTorch's pickler writes (protocol 2) and the few globals it names, and refuses
+ * everything else. */
 #include "front/torch/torch_script.h"
 
 enum { MAX_STACK = 1 << 20 };
@@ -12,8 +13,8 @@ typedef struct pickle {
     builder *b;
     zip *zip;
     arena *arena;
-    str name;   /* of the entry */
-    str folder; /* where its storages are: "<root>data/" */
+    str name;   /* name of the entry */
+    str folder; /* folder of its storages: "<root>data/" */
     const uint8_t *begin, *at, *end;
     torch_list stack;
     struct {
@@ -54,7 +55,7 @@ static str line(pickle *p)
 {
     const uint8_t *start = p->at, *end = memchr(start, '\n', (size_t)(p->end - start));
     if (!end)
-        wrong(p, "a line has no end");
+        wrong(p, "a line does not end");
     p->at = end + 1;
     return (str){(const char *)start, (size_t)(end - start)};
 }
@@ -62,7 +63,7 @@ static str line(pickle *p)
 static void push(pickle *p, torch_value v)
 {
     if (p->stack.count >= MAX_STACK)
-        wrong(p, "its stack grows without end");
+        wrong(p, "its stack grows without limit");
     *(torch_value *)ARENA_PUSH(p->arena, &p->stack) = v;
 }
 
@@ -89,13 +90,13 @@ static torch_value new_list(pickle *p, torch_kind kind, const torch_value *items
     return (torch_value){.kind = kind, .list = list};
 }
 
-/* What was pushed since the last mark, which is taken away. */
+/* Pops everything pushed since the last mark, and the mark. */
 static int32_t pop_mark(pickle *p, const torch_value **items)
 {
     if (!p->marks.count)
         wrong(p, "a mark is missing");
     int32_t from = p->marks.items[--p->marks.count], count = p->stack.count - from;
-    *items = count ? p->stack.items + from : p->stack.items; /* there may be no stack yet */
+    *items = count ? p->stack.items + from : p->stack.items; /* the stack may be empty */
     p->stack.count = from;
     return count;
 }
@@ -110,9 +111,9 @@ static void push_tuple(pickle *p, int32_t count)
 
 static void remember(pickle *p, uint64_t index)
 {
-    /* One byte of the pickle at least for each that is remembered: so numbers stay small. */
+    /* Every memo entry takes at least one byte of the pickle, which bounds the indices. */
     if (index > (uint64_t)(p->end - p->begin))
-        wrong(p, "it remembers a value under a number that is too large");
+        wrong(p, "it stores a value under a number that is too large");
     while ((uint64_t)p->memo.count <= index)
         *(torch_value *)ARENA_PUSH(p->arena, &p->memo) = torch_none();
     p->memo.items[index] = *top(p);
@@ -121,14 +122,14 @@ static void remember(pickle *p, uint64_t index)
 static void recall(pickle *p, uint64_t index)
 {
     if (index >= (uint64_t)p->memo.count)
-        wrong(p, "it recalls a value that is not there");
+        wrong(p, "it loads a value that was not stored");
     push(p, p->memo.items[index]);
 }
 
 static void append(pickle *p, const torch_value *items, int32_t count)
 {
     if (top(p)->kind != TORCH_LIST)
-        wrong(p, "it appends to what is no list");
+        wrong(p, "it appends to something that is not a list");
     for (int32_t i = 0; i < count; i++)
         *(torch_value *)ARENA_PUSH(p->arena, top(p)->list) = items[i];
 }
@@ -136,7 +137,7 @@ static void append(pickle *p, const torch_value *items, int32_t count)
 static void set_items(pickle *p, const torch_value *items, int32_t count)
 {
     if (top(p)->kind != TORCH_DICT || count % 2)
-        wrong(p, "it sets items of what is no dictionary");
+        wrong(p, "it sets items of something that is not a dictionary");
     for (int32_t i = 0; i < count; i += 2)
         *(torch_pair *)ARENA_PUSH(p->arena, top(p)->dict) = (torch_pair){items[i], items[i + 1]};
 }
@@ -172,11 +173,11 @@ static dtype storage_type(str global)
 static int64_t whole(const pickle *p, torch_value v)
 {
     if (v.kind != TORCH_INT || v.integer < 0)
-        wrong(p, "a tensor has a size that is no number");
+        wrong(p, "a tensor has a size that is not a number");
     return v.integer;
 }
 
-/* The data of small tensors of integers, which shapes may be computed from; all others stay unread. */
+/* Data of small integer tensors, which shape arithmetic may use; all others stay unread. */
 static void find_data(pickle *p, tensor *x, str key, int64_t offset, int64_t elements, const torch_list *strides)
 {
     int64_t expected = 1;
@@ -205,10 +206,10 @@ static torch_value rebuilt_tensor(pickle *p, const torch_list *args)
 {
     if (args->count < 4 || args->items[0].kind != TORCH_TUPLE || !torch_is_list(args->items[2]) ||
         !torch_is_list(args->items[3]) || args->items[0].list->count < 5)
-        wrong(p, "a tensor is not written as it should be");
+        wrong(p, "a tensor is malformed");
     const torch_list *storage = args->items[0].list, *size = args->items[2].list;
     if (storage->items[1].kind != TORCH_FUNCTION || storage->items[2].kind != TORCH_TEXT || size->count > MAX_RANK)
-        wrong(p, "a tensor's storage is not written as it should be");
+        wrong(p, "a tensor's storage is malformed");
     tensor *x = ARENA_NEW(p->arena, tensor);
     int64_t *dims = ARENA_ARRAY(p->arena, int64_t, (size_t)size->count), elements = 1;
     for (int32_t i = 0; i < size->count; i++) {
@@ -265,8 +266,7 @@ static void push_global(pickle *p)
     if (!is_known(global))
         fail_with(&p->b->model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "the pickle %.*s names '%.*s', which no TorchScript file does, at byte %zu of it; nothing of it was "
-                  "run, and it "
-                  "should not be loaded elsewhere unless you trust it",
+                  "run, and it should not be loaded elsewhere unless you trust it",
                   STR_ARG(p->name), STR_ARG(global), (size_t)(p->at - p->begin));
     push(p, (torch_value){.kind = TORCH_FUNCTION, .text = global});
 }
@@ -275,11 +275,11 @@ static void reduce(pickle *p)
 {
     torch_value args = pop(p), function = pop(p);
     if (function.kind == TORCH_FUNCTION && str_starts(function.text, "__torch__.")) {
-        push(p, args); /* a member of an Enum, which stands for its value */
+        push(p, args); /* a member of an Enum stands for its value */
         return;
     }
     if (function.kind != TORCH_FUNCTION || args.kind != TORCH_TUPLE)
-        wrong(p, "it calls what is no function");
+        wrong(p, "it calls something that is not a function");
     str name = function.text;
     if (str_starts(name, "torch._utils._rebuild_") && !str_ends(name, "_parameter")) {
         push(p, rebuilt_tensor(p, args.list));
@@ -287,7 +287,7 @@ static void reduce(pickle *p)
         push(p, (torch_value){.kind = TORCH_DICT, .dict = ARENA_NEW(p->arena, torch_dict)});
     } else if (str_is(name, "torch.device")) {
         push(p, torch_none());
-    } else if (args.list->count) { /* lists with the types of their elements, parameters: the data themselves */
+    } else if (args.list->count) { /* typed lists, parameters: passes the data through */
         push(p, args.list->items[0]);
     } else {
         wrong(p, "it calls a function without arguments");
@@ -299,7 +299,7 @@ static void new_object(pickle *p)
     pop(p);
     torch_value class = pop(p);
     if (class.kind != TORCH_FUNCTION)
-        wrong(p, "it makes an object of what is no class");
+        wrong(p, "it creates an object of something that is not a class");
     torch_object *o = ARENA_NEW(p->arena, torch_object);
     o->class_name = class.text;
     o->state = torch_none();
@@ -311,7 +311,7 @@ static void build(pickle *p)
 {
     torch_value state = pop(p);
     if (top(p)->kind != TORCH_OBJECT)
-        wrong(p, "it gives a state to what is no object");
+        wrong(p, "it sets the state of something that is not an object");
     torch_object *o = top(p)->object;
     o->state = state;
     for (int32_t i = 0; state.kind == TORCH_DICT && i < state.dict->count; i++)

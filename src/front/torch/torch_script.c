@@ -1,13 +1,13 @@
-/* torch_script.c: TorchScript archives (.pt, .ptl): a module's objects and code in a ZIP archive.
+/* torch_script.c: reads TorchScript archives (.pt, .ptl): a module's objects and code in a ZIP archive.
  *
  *   1. <root>/data.pkl: the module as a pickle; <root>/data/<n>: its tensors, which are not read
- *   2. <root>/constants.pkl, constants/<n>: a tuple of what the code calls CONSTANTS.c0, c1 …
- *   3. <root>/code/__torch__/….py: the classes' methods and the functions they call, in a subset of Python
- *   4. <root>/traced_inputs.pkl: for traced modules, the example inputs: {"forward": […]}
- *   5. <root>/version or <root>/.data/version; <root>/bytecode.pkl in files for the lite interpreter, which is not read
+ *   2. <root>/constants.pkl, constants/<n>: a tuple that the code calls CONSTANTS.c0, c1 …
+ *   3. <root>/code/__torch__/….py: methods and functions, in a subset of Python
+ *   4. <root>/traced_inputs.pkl: the example inputs of traced modules: {"forward": […]}
+ *   5. <root>/version or <root>/.data/version; <root>/bytecode.pkl for the lite interpreter, not read
  *
- * Scripted and frozen modules have no shapes of inputs: --shape gives them. What is certain all the same (a convolution in two
- * dimensions wants four, and as many channels as its weight has) is found out by going through the program once. */
+ * Scripted and frozen modules have no input shapes: --shape gives them. A first run finds what is certain: a Conv2d
+ * needs four dimensions, and as many channels as its weight. */
 #include "front/torch/torch_script.h"
 #include "base/nesting.h"
 #include "front/torch/torch_archive.h"
@@ -17,7 +17,7 @@ static const size_t MAX_CODE_BYTES = (size_t)16 << 20;
 
 /* ---- where things are -------------------------------------------------------------------------------------------- */
 
-/* The folder that holds data.pkl and code/, with its slash. */
+/* The folder of data.pkl and code/, with a trailing slash. */
 static bool find_root(const zip *z, str *root)
 {
     for (int32_t i = 0; i < z->count; i++) {
@@ -117,7 +117,7 @@ static str joined(builder *b, str path, str name)
     return path.len ? arena_printf(b->arena, "%.*s.%.*s", STR_ARG(path), STR_ARG(name)) : arena_str(b->arena, name);
 }
 
-/* Does its class list the attribute among the buffers? */
+/* Does the class list this attribute as a buffer? */
 static bool is_buffer(const naming *n, const torch_object *o, str name)
 {
     const code *class = torch_script_class(n->script, o->class_name);
@@ -132,7 +132,7 @@ static void name_tensor(naming *n, value_id id, str path, bool is_parameter)
 {
     value *x = build_at(n->b, id);
     if (!path.len || !memchr(x->name.ptr, '#', x->name.len) || !memchr(x->name.ptr, '/', x->name.len))
-        return; /* it has a name already */
+        return; /* it is already named */
     x->name = path;
     x->is_constant_node = !is_parameter;
 }
@@ -143,7 +143,7 @@ static void name_object(naming *n, torch_object *o, str path, int depth)
 {
     o->is_named = true;
     o->path = path;
-    for (int round = 0; round < 2; round++) /* what lists hold has mostly an attribute of its own */
+    for (int round = 0; round < 2; round++) /* elements of lists usually have an attribute of their own */
         for (uint32_t i = 0; i <= o->names.mask; i++) {
             if (!o->names.slots[i].used)
                 continue;
@@ -161,13 +161,13 @@ static void name_object(naming *n, torch_object *o, str path, int depth)
                             true);
 }
 
-/* Modules and their tensors are called by the way to them; what can be reached twice keeps its first name. */
+/* Names modules and tensors by their path; objects reached twice keep the first name. */
 static void name_parts(naming *n, torch_value v, str path, int depth)
 {
     enum { MAX_VISITS = 4000000 };
     if (depth > MAX_NESTING || ++n->visits > MAX_VISITS)
         fail_with(&n->b->model->fail, SOOTH_ERROR_INPUT,
-                  "the objects of the file contain each other without end, at '%.*s'; save the module again",
+                  "the objects of the file contain each other in a cycle, at '%.*s'; save the module again",
                   STR_ARG(path));
     if (v.kind == TORCH_TENSOR) {
         name_tensor(n, v.tensor, path, str_starts(path, "CONSTANTS."));
@@ -191,7 +191,7 @@ static str outer_type(const code *type)
     return type->kind == CODE_INDEX && type->first->kind == CODE_NAME ? type->first->text : (str){0};
 }
 
-/* An input of the graph; the example's shape if there is one. */
+/* Adds an input of the graph, with the example's shape if there is one. */
 static torch_value add_input(builder *b, str name, torch_value example)
 {
     value_id id = build_local(b, name);
@@ -221,7 +221,7 @@ static torch_value argument_of(builder *b, const code *type, const code *otherwi
         torch_list *list = ARENA_NEW(b->arena, torch_list);
         const code *element = tuple ? inner->first : inner;
         for (int32_t i = 0; i < count && element; i++, element = tuple ? element->next : element) {
-            /* A list of one element has no number: it is what the user thinks of. */
+            /* A list of one element gets no number, because users think of it as a tensor. */
             str own = count == 1 && !tuple ? name : arena_printf(b->arena, "%.*s.%d", STR_ARG(name), i);
             torch_value part = torch_is_list(example) ? example.list->items[i] : torch_none();
             *(torch_value *)ARENA_PUSH(b->arena, list) = argument_of(b, element, otherwise, own, part, depth + 1);
@@ -238,7 +238,7 @@ static torch_value argument_of(builder *b, const code *type, const code *otherwi
         }
         return (torch_value){.kind = TORCH_DICT, .dict = d};
     }
-    if (otherwise->kind == CODE_PASS && is_type(type, "int")) /* given like a dimension: --dim steps=5 */
+    if (otherwise->kind == CODE_PASS && is_type(type, "int")) /* bound like a dimension: --dim steps=5 */
         return example.kind == TORCH_INT ? example : torch_int(num_symbol(&b->source->symbols, name));
     return otherwise->kind == CODE_INT    ? torch_int(otherwise->integer)
            : otherwise->kind == CODE_BOOL ? torch_bool(otherwise->integer)
@@ -253,7 +253,7 @@ static void read_inputs(builder *b, torch_script *s, const torch_list *examples)
     int32_t i = -1;
     s->arguments = ARENA_ARRAY(b->arena, torch_value, (size_t)s->forward->count);
     for (const code *p = s->forward->first; p && p->kind == CODE_PARAMETER; p = p->next, i++) {
-        if (i < 0) /* self */
+        if (i < 0) /* skips self */
             continue;
         torch_value example = examples && i < examples->count ? examples->items[i] : torch_none();
         s->arguments[s->argument_count++] = argument_of(b, p->first, p->first->next, p->text, example, 0);
@@ -262,8 +262,8 @@ static void read_inputs(builder *b, torch_script *s, const torch_list *examples)
 
 /* ---- what is certain about inputs -------------------------------------------------------------------------------- */
 
-/* The first run has told of inputs without shapes what their readers want (torch_expect): declares that, with a symbol for
- * each dimension that stays open. */
+/* The first run recorded what readers of inputs without shapes expect (torch_expect). Declares it, with a symbol for
+ * each open dimension. */
 static bool declare_expected(builder *b, const torch_expected *expected, int32_t count)
 {
     bool any = false;
@@ -329,11 +329,11 @@ void torch_script_read(builder *b, zip *z)
     read_all_code(b, z, root, s);
     str forward = arena_printf(b->arena, "%.*s.forward", STR_ARG(s->root.object->class_name));
     s->forward = torch_script_function(s, forward);
-    if (!s->forward) /* of overloads the first */
+    if (!s->forward) /* the first of several overloads */
         s->forward = torch_script_function(s, arena_printf(b->arena, "%.*s__0", STR_ARG(forward)));
     if (!s->forward)
-        fail_with(f, SOOTH_ERROR_UNSUPPORTED,
-                  "the module has no method forward ('%.*s'), so there is no network to tell of", STR_ARG(forward));
+        fail_with(f, SOOTH_ERROR_UNSUPPORTED, "the module has no method forward ('%.*s'), so it has no network",
+                  STR_ARG(forward));
     naming n = {.b = b, .script = s};
     name_parts(&n, s->root, (str){0}, 0);
     name_parts(&n, s->constants, STR("CONSTANTS"), 0);

@@ -1,4 +1,4 @@
-/* torch_script.h: what the parts of the TorchScript reader share: the tree of its code, and the objects in its pickles. */
+/* torch_script.h: shared by the parts of the TorchScript reader: its syntax tree, and the objects in its pickles. */
 #ifndef SOOTH_FRONT_TORCH_TORCH_SCRIPT_H
 #define SOOTH_FRONT_TORCH_TORCH_SCRIPT_H
 
@@ -19,32 +19,33 @@ typedef enum code_kind {
     CODE_LIST,      /* children */
     CODE_TUPLE,     /* children */
     CODE_DICT,      /* children: key, value, key, value … */
-    CODE_CALL,      /* children: what is called, then the arguments; those by keyword have `key` */
-    CODE_ATTRIBUTE, /* child: the object; text */
-    CODE_INDEX,     /* children: the object, the index */
+    CODE_CALL,      /* children: the callee, then the arguments; keyword arguments have `key` */
+    CODE_ATTRIBUTE, /* child: object; text: name */
+    CODE_INDEX,     /* children: object, index */
     CODE_MINUS,     /* child */
     /* statements */
-    CODE_ASSIGN, /* children: the targets, at last the value; integer: there is a comma after the target, so the value is taken apart */
+    /* children: the targets, then the value; integer: a comma follows the target, so the value is unpacked */
+    CODE_ASSIGN,
     CODE_EXPRESSION,
-    CODE_RETURN, /* child, if there is one */
+    CODE_RETURN, /* child: the value, if any */
     CODE_IF,     /* children: condition, block, block */
-    CODE_FOR,    /* text; children: what is gone through, block */
+    CODE_FOR,    /* text: variable; children: iterable, block */
     CODE_WHILE,  /* children: condition, block */
     CODE_BLOCK,
     CODE_PASS,
     /* definitions */
-    CODE_FUNCTION,  /* text; children: parameters, at last the block */
-    CODE_PARAMETER, /* text; children: type, default (either may be CODE_PASS) */
-    CODE_CLASS,     /* text; children: functions and fields */
-    CODE_FIELD,     /* text; child: type */
-    CODE_BUFFERS,   /* child: the list of the names of attributes that are no parameters */
-    CODE_MEMBER,    /* of an Enum: text; child: value */
+    CODE_FUNCTION,  /* text: name; children: parameters, then the block */
+    CODE_PARAMETER, /* text: name; children: type, default (each may be CODE_PASS) */
+    CODE_CLASS,     /* text: name; children: functions and fields */
+    CODE_FIELD,     /* text: name; child: type */
+    CODE_BUFFERS,   /* child: list of attribute names that are not parameters */
+    CODE_MEMBER,    /* Enum member: text: name; child: value */
 } code_kind;
 
 typedef struct code code;
 struct code {
     code_kind kind;
-    int32_t count; /* of children */
+    int32_t count; /* number of children */
     str text, key;
     union {
         int64_t integer;
@@ -53,29 +54,29 @@ struct code {
     code *first, *next;
 };
 
-/* The definitions of one file, as a list. Fails with `subject`, the line, and what is wrong there. */
+/* Parses one file into a list of definitions. Fails with `subject`, the line and the reason. */
 const code *torch_parse(str text, const char *subject, arena *a, fail *f);
 
 /* ---- objects (torch_pickle.c) ------------------------------------------------------------------------------------ */
 
-/* An object of a class of the file. */
+/* An object of a class in the file. */
 struct torch_object {
     str class_name; /* "__torch__.nets.Net" */
-    names names;    /* of attributes → index */
+    names names;    /* attribute name → index */
     struct {
         torch_value *items;
         int32_t count, capacity;
     } values;
-    torch_value state; /* what an object of a foreign class was made from; None otherwise */
-    str path;          /* of a module: "layer1.0.conv1" */
+    torch_value state; /* constructor arguments of an object of a foreign class; None otherwise */
+    str path;          /* path of a module: "layer1.0.conv1" */
     bool is_named;
 };
 
 torch_value torch_attribute(const torch_object *o, str name, bool *found);
 void torch_set_attribute(torch_object *o, str name, torch_value v, arena *a);
 
-/* Reads the pickle of entry `<root>name`: tensors become constants of the source, their data stay where they are. Nothing is
- * executed: a global that is not one of the few that TorchScript writes is refused, and so is every other opcode. */
+/* Reads the pickle of entry `<root>name`. Tensors become constants of the source; their data stay in place. Nothing
+ * is executed: unknown globals and opcodes are refused. */
 torch_value torch_unpickle(builder *b, zip *z, const zip_entry *entry, str root);
 
 /* ---- running (torch_interpret.c) --------------------------------------------------------------------------------- */
@@ -90,10 +91,10 @@ typedef struct torch_script {
     names classes; /* "__torch__.nets.Net" → definition */
     torch_value root, constants;
     const code *forward;
-    /* What forward is called with: inputs of the graph, numbers, or lists and tuples of inputs. */
+    /* Arguments of forward: inputs of the graph, numbers, or lists and tuples of inputs. */
     torch_value *arguments;
     int32_t argument_count;
-    torch_expected *expected; /* room for TORCH_MAX_EXPECTED while it is being found out; else NULL */
+    torch_expected *expected; /* room for TORCH_MAX_EXPECTED during the first run; else NULL */
     int32_t expected_count;
 } torch_script;
 
@@ -101,8 +102,8 @@ const code *torch_script_function(const torch_script *s, str name);
 const code *torch_script_class(const torch_script *s, str name);
 void torch_interpret(sooth_model *model, void *script);
 
-/* Functions that programs call and that are no operators on tensors (torch_builtins.c): arithmetic on numbers, lists, dictionaries,
- * texts. False if the name is none, or means an operator for these arguments. */
+/* Functions on numbers, lists, dictionaries and strings (torch_builtins.c). False if the name is not one, or means a
+ * tensor operator for these arguments. */
 bool torch_builtin(torch *t, str name, const torch_argument *arguments, int count, torch_value *result);
 
 #endif

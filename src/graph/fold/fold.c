@@ -1,12 +1,12 @@
-/* fold.c: arithmetic on known data, element by element: the shape computations that exporters leave in graphs. Rules that
- * move elements are in fold_move.c, reductions in fold_reduce.c. */
+/* fold.c: folds element-wise arithmetic on known data: the shape computations that exporters leave in graphs.
+ * fold_move.c has data movement, fold_reduce.c reductions. */
 #include "graph/fold/fold.h"
 
 #include <math.h>
 
 /* ---- shared by all fold rules ---------------------------------------------------------------------------------- */
 
-/* Of a tensor without elements the other dimensions may be huge: then positions in it cannot be computed with. */
+/* In a tensor without elements the other dimensions may be so huge that offsets overflow. */
 static bool has_small_dims(const num *dims, int rank)
 {
     int64_t product = 1;
@@ -86,7 +86,7 @@ void fold_next(int32_t *at, const num *dims, int rank)
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
-/* To `bits` of fraction, exponents from 2^lowest: what float16 and bfloat16 keep of a number. */
+/* Rounds to `bits` bits of fraction with exponents from 2^lowest, like float16 and bfloat16. */
 static double rounded_to_bits(double x, int bits, int lowest)
 {
     int exponent;
@@ -112,7 +112,7 @@ static double fitted_real(dtype t, double x)
     }
 }
 
-/* Results that wrap around in a narrow type are not followed. */
+/* Results that overflow a narrow type become unknown. */
 static num fitted_int(dtype t, num a)
 {
     int bits = dtype_bits(t);
@@ -175,7 +175,7 @@ typedef enum code {
     XOR,
 } code;
 
-/* By name, in alphabetical order. */
+/* Sorted by name. */
 static const struct {
     const char *name;
     code code;
@@ -234,7 +234,7 @@ static bool is_not_negative(const infer *c, num a)
     return num_known(a) ? a >= 0 : text && !strchr(text, '-');
 }
 
-/* -1, 0, 1 for a below, equal to, above b; 2 if it is not known. */
+/* Returns -1, 0, 1 for a below, equal to, above b; 2 if unknown. */
 static int compare(const infer *c, num a, num b)
 {
     if (a == NUM_UNKNOWN || b == NUM_UNKNOWN)
@@ -258,13 +258,13 @@ static num truth(int order, bool below, bool equal, bool above)
     return order == 2 ? NUM_UNKNOWN : order < 0 ? below : order == 0 ? equal : above;
 }
 
-/* ONNX divides whole numbers towards zero. */
+/* ONNX integer division rounds towards zero. */
 static num int_div(infer *c, num a, num b)
 {
     if (b == 0 || a == NUM_UNKNOWN || b == NUM_UNKNOWN)
         return NUM_UNKNOWN;
     if (num_known(a) && num_known(b))
-        return a / b; /* INT64_MIN is no known number: no overflow */
+        return a / b; /* INT64_MIN is not a known number, so this cannot overflow */
     return num_floordiv(c->nums, a, b);
 }
 
@@ -356,7 +356,7 @@ static num int_unary(infer *c, code op, num a)
         return num_known(a) ? (a > 0) - (a < 0) : NUM_UNKNOWN;
     case RELU:
         return is_not_negative(c, a) ? a : num_known(a) ? 0 : NUM_UNKNOWN;
-    case SUM: /* variadic with one operand */
+    case SUM: /* variadic operators with one operand */
     case MAX:
     case MIN:
         return a;
@@ -421,7 +421,7 @@ static double real_unary(code op, double a)
     case FLOOR:
         return floor(a);
     case ROUND:
-        return nearbyint(a); /* halves to even, as ONNX says */
+        return nearbyint(a); /* rounds halves to even, as ONNX specifies */
     case SQRT:
         return sqrt(a);
     case EXP:
@@ -452,20 +452,20 @@ static double real_unary(code op, double a)
 
 enum { MAX_OPERANDS = 8 };
 
-/* Operands that are spread over the output by numpy's rules. */
+/* Operands broadcast to the output's shape. */
 typedef struct spread {
     data operand[MAX_OPERANDS];
-    int64_t strides[MAX_OPERANDS][MAX_RANK]; /* along the output's axes; 0 where the operand is repeated */
+    int64_t strides[MAX_OPERANDS][MAX_RANK]; /* strides along the output's axes; 0 where the operand is repeated */
     int count;
 } spread;
 
-/* False unless every input is known; its first operand tells ints from reals. */
+/* False unless every input is known. The first operand decides between integers and reals. */
 static bool spread_inputs(infer *c, spread *s)
 {
     s->count = c->node->input_count;
     if (s->count > MAX_OPERANDS)
         return false;
-    for (int i = 0; i < s->count; i++) { /* nothing is decoded beside an activation */
+    for (int i = 0; i < s->count; i++) { /* nothing is decoded if one operand is an activation */
         const value *v = in(c, i);
         if (!v || (!v->ints && !v->reals && !v->tensor))
             return false;
@@ -507,7 +507,7 @@ static double as_real(const data *d, int64_t index)
     return d->reals ? d->reals[index] : (double)d->ints[index];
 }
 
-/* An operand of whole numbers beside reals (an exponent) must be known throughout. */
+/* Integer operands next to reals (exponents) must not be symbolic. */
 static bool all_plain(const data *d)
 {
     for (int32_t i = 0; d->ints && i < d->count; i++)
@@ -548,7 +548,7 @@ static void fold_reals(infer *c, code op, const spread *s, folded *f)
     }
 }
 
-/* Every pointwise operator of CODES. */
+/* Folds every pointwise operator in CODES. */
 void fold_elementwise(infer *c)
 {
     spread s;
@@ -594,7 +594,7 @@ void fold_where(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* Bounds are inputs 1 and 2, or the attributes of old operator sets. */
+/* The bounds are inputs 1 and 2, or attributes in old operator sets. */
 void fold_clip(infer *c)
 {
     data d;

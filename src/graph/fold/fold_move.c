@@ -1,4 +1,4 @@
-/* fold_move.c: known data that is viewed, moved, joined, picked or made from shapes. */
+/* fold_move.c: folds data movement: views, slices, joins, gathers, and data made from shapes. */
 #include "graph/fold/fold.h"
 
 /* Reshape, Squeeze, Unsqueeze, Flatten: the same elements in the same order. */
@@ -95,7 +95,7 @@ void fold_slice(infer *c)
         if (!slice_range(d.dims[i], axes[i].start, axes[i].end, axes[i].step, &first, &count))
             return;
         offset += first * strides[i];
-        if (count > 1) /* else the step, which may be huge, is never taken */
+        if (count > 1) /* with one element the step, which may be huge, is not used */
             strides[i] *= axes[i].step;
     }
     take_strided(c, 0, &d, offset, strides);
@@ -120,7 +120,7 @@ void fold_split(infer *c)
     }
 }
 
-/* Elements that come again and again along each axis. */
+/* Repeats the data along each axis. */
 void fold_tile(infer *c)
 {
     data d;
@@ -139,7 +139,7 @@ void fold_tile(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* One-dimensional padding with a constant: the pads of Pad itself are often made so. */
+/* One-dimensional constant padding; exporters compute the pads of other nodes this way. */
 void fold_pad(infer *c)
 {
     data d;
@@ -183,7 +183,7 @@ static bool value_data(infer *c, value_id id, bool as_int, const num **ints, con
     return *ints || *reals;
 }
 
-/* Parts beside each other along an axis. Of whole numbers a part may be missing: its place is unknown. */
+/* Concatenates parts along an axis. Among integers a part may be missing: its elements are unknown. */
 static void fold_joined(infer *c, const joined *j)
 {
     folded f;
@@ -215,7 +215,7 @@ static void fold_joined(infer *c, const joined *j)
         int64_t length = j->new_axis ? 1 : v->dims[j->axis];
         num elements = value_elements(c->net, v);
         bool known = value_data(c, j->ids[i], as_int, &ints, &reals, &count);
-        /* Parts that do not fit together are the shape rule's to complain of. */
+        /* Mismatched parts are reported by the shape rule. */
         if ((!known && !as_int) || length > whole - offset || (elements > 0 && length * inner <= 0))
             return;
         for (int64_t k = 0; k < elements; k++) {
@@ -259,7 +259,7 @@ void fold_concat_from_sequence(infer *c)
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */
 
-/* A plain index into `length` elements, negative from the end; -1 if it is not known or outside. */
+/* Index into `length` elements, negative from the end; -1 if unknown or out of range. */
 static int64_t plain_index(num index, int64_t length)
 {
     if (!num_known(index))
@@ -269,7 +269,7 @@ static int64_t plain_index(num index, int64_t length)
     return index >= 0 && index < length ? index : -1;
 }
 
-/* Element `from` of the data, or unknown for -1; false if reals would have to be unknown. */
+/* Writes element `from` of the data, or unknown for -1; false if a real would be unknown. */
 static bool pick(folded *f, int32_t at, const data *d, int64_t from)
 {
     if (from >= 0 && from < d->count)
@@ -327,7 +327,7 @@ void fold_gather_elements(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* Where the tuple of indices at `tuple` points to, in elements; -1 if it is not known. */
+/* Element offset for the index tuple at `tuple`; -1 if unknown. */
 static int64_t tuple_offset(const data *d, const int64_t *strides, const num *tuple, int64_t length, int first_axis)
 {
     int64_t offset = 0;
@@ -364,7 +364,7 @@ void fold_gather_nd(infer *c)
 
 /* ---- placing --------------------------------------------------------------------------------------------------- */
 
-/* Copies the data into the output, which has their shape. */
+/* Copies the data to the output, which has the same shape. */
 static bool copy_all(infer *c, const data *d, folded *f)
 {
     if (!fold_output(c, 0, d, f) || f->count != d->count)
@@ -466,7 +466,7 @@ void fold_constant_of_shape(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* The places of all elements that are not zero: one row per axis. */
+/* Coordinates of all nonzero elements: one row per axis. */
 void fold_non_zero(infer *c)
 {
     data d;
@@ -488,7 +488,7 @@ void fold_non_zero(infer *c)
         fold_store(c, 0, &f);
 }
 
-/* Only one axis: the elements where the condition holds. */
+/* One axis only: keeps the elements where the condition is true. */
 void fold_compress(infer *c)
 {
     data d, condition;
@@ -508,7 +508,7 @@ void fold_compress(infer *c)
         fold_store(c, 0, &f);
 }
 
-/* Matrices with ones on a diagonal, and triangles of matrices. */
+/* Matrices with ones on a diagonal, and triangular matrices. */
 void fold_eye_like(infer *c)
 {
     folded f;

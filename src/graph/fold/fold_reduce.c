@@ -1,4 +1,4 @@
-/* fold_reduce.c: sums, products, extremes and orders of known data. */
+/* fold_reduce.c: folds sums, products, minima, maxima and sorting of known data. */
 #include "graph/fold/fold.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static double join_reals(reduction r, double a, double b)
     return r == REDUCE_PROD ? a * b : r == REDUCE_MAX ? (a > b ? a : b) : r == REDUCE_MIN ? (a < b ? a : b) : a + b;
 }
 
-/* Which of the input's axes are reduced, read off the shapes: an axis is kept if it is in the output. */
+/* Finds the axes that are kept, by comparing the shapes of input and output. */
 static bool kept_axes(infer *c, const data *d, bool *kept)
 {
     const num *axes;
@@ -113,7 +113,7 @@ void fold_cum_sum(infer *c)
     fold_strides(d.dims, d.rank, strides);
     int64_t length = d.dims[axis], stride = strides[axis];
     for (int32_t i = 0; i < d.count; i++) {
-        /* i is taken as the running index over (outer, along the axis, inner) in the order of summation. */
+        /* i is the running index over (outer, axis, inner) in the order of summation. */
         int64_t block = length * stride, outer = i / block, inner = i % stride, step = i % block / stride;
         int64_t along = reverse ? length - 1 - step : step, before = reverse ? along + 1 : along - 1;
         int64_t at = outer * block + along * stride + inner, previous = outer * block + before * stride + inner;
@@ -128,7 +128,7 @@ void fold_cum_sum(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* Places of the extremes of whole numbers along one axis. */
+/* Positions of the maxima or minima of integers along one axis. */
 void fold_arg_max(infer *c)
 {
     data d;
@@ -167,7 +167,7 @@ static int by_key(const void *a, const void *b)
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->place - y->place;
 }
 
-/* Of a one-dimensional list of whole numbers. */
+/* For one-dimensional lists of integers. */
 void fold_top_k(infer *c)
 {
     data d;
@@ -194,7 +194,7 @@ void fold_top_k(infer *c)
     set_ints(c, 1, places);
 }
 
-/* Whole numbers only: values (off, on). */
+/* For integers only; the input `values` holds (off, on). */
 void fold_one_hot(infer *c)
 {
     data indices, values;

@@ -1,9 +1,9 @@
-/* pass.c: the table of the recovery passes, and how they are run. */
+/* pass.c: the table of the recovery passes, and the function that runs them. */
 #include "graph/pass/pass.h"
 
 /* ---- the simplest pass ----------------------------------------------------------------------------------------- */
 
-/* Shape arithmetic whose results are known runs nowhere; what nobody reads any more after that goes too. */
+/* Removes shape arithmetic whose results are known, then the nodes that nobody reads. */
 static void drop_shape_arithmetic(pass_context *p)
 {
     for (int32_t i = p->net->nodes.count - 1; i >= 0; i--) {
@@ -35,11 +35,11 @@ static const pass_info PASSES[] = {
     {"silu", "x * sigmoid(x)", pass_silu, false, false},
     {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false, false},
     {"linear", "matrix product with a weight, and its bias", pass_linear, false, true},
-    {"conv-bias", "a bias that is added behind a convolution", pass_conv_bias, false, false},
+    {"conv-bias", "a bias that is added after a convolution", pass_conv_bias, false, false},
     {"attention", "scaled dot-product attention where PyTorch runs it as one kernel", pass_attention, false, false},
     {"pixel-shuffle", "pixel shuffle, pixel unshuffle and channel shuffle", pass_pixel_shuffle, false, false},
     {"windows", "window partition and its reverse", pass_windows, false, false},
-    {"roll", "two slices put together in the other order", pass_roll, false, false},
+    {"roll", "two slices joined in swapped order (roll)", pass_roll, false, false},
     {"global-pool", "means over height and width", pass_global_pool, false, false},
     {"explicit-attention", "attention that PyTorch runs step by step", pass_explicit_attention, true, false},
     {"conv-batchnorm", "batch norm after a convolution", pass_conv_batch_norm, true, false},
@@ -83,8 +83,8 @@ static void check_names(sooth_model *model, const char *list, bool is_optional)
                       (int)(n > 100 ? 100 : n), at);
         if (pass && pass->is_optional != is_optional)
             fail_with(&model->fail, SOOTH_ERROR_USAGE, "pass '%s' %s", pass->name,
-                      is_optional ? "runs anyway; only optional ones can be added (--fuse)"
-                                  : "is optional and does not run unless it is added (--fuse); nothing to skip");
+                      is_optional ? "always runs; only optional passes can be added (--fuse)"
+                                  : "is optional and runs only if it is added (--fuse); nothing to skip");
         at += n + (at[n] == ',');
     }
 }
@@ -94,7 +94,7 @@ static void compact(network *net)
     int32_t kept = 0;
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        if (n->is_dead) { /* what was computed from it beforehand is still read */
+        if (n->is_dead) { /* values already folded from it are still read */
             for (int32_t k = 0; k < n->output_count; k++)
                 if (n->outputs[k] != NO_VALUE && net->values.items[n->outputs[k]].producer == i)
                     net->values.items[n->outputs[k]].producer = NO_NODE;

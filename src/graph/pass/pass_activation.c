@@ -1,7 +1,7 @@
 /* pass_activation.c: recovers activation functions: GELU, SiLU, hard sigmoid, hard swish, softplus, Mish. */
 #include "graph/pass/pass.h"
 
-/* v multiplied with factor, or divided by its inverse. Returns what it was before, or NO_VALUE. */
+/* Undoes a multiplication by factor, or a division by its inverse. Returns the value before it, or NO_VALUE. */
 static value_id scaled_by(pass_context *p, pass_group *g, value_id v, double factor)
 {
     double found;
@@ -13,8 +13,8 @@ static value_id scaled_by(pass_context *p, pass_group *g, value_id v, double fac
     return before;
 }
 
-/* The product x * 0.5 * bell, where bell = 1 + erf(…), 1 + tanh(…) or erfc(…) is the output of `sum`; factors in any order. Returns the
- * output, or NO_VALUE. */
+/* Matches x * 0.5 * bell in any order, where `sum` outputs bell = 1 + erf(…), 1 + tanh(…) or erfc(…). Returns the
+ * product, or NO_VALUE. */
 static value_id half_times(pass_context *p, pass_group *g, value_id x, node *sum)
 {
     double half;
@@ -55,7 +55,7 @@ static void finish_gelu(pass_context *p, pass_group *g, node *bell, value_id x, 
         pass_attr_string(p, made, "approximate", approximate);
 }
 
-/* v = factor * x^degree, as any tree of products and powers. Walks at most a handful of nodes. */
+/* Matches v = factor * x^degree, as any tree of products and powers of a few nodes. */
 static bool monomial(pass_context *p, pass_group *g, value_id v, value_id x, double *factor, int *degree, int depth)
 {
     double c;
@@ -93,7 +93,7 @@ static bool is_monomial(pass_context *p, pass_group *g, value_id v, value_id x, 
 
 static const double GELU_CUBE = 0.044715, GELU_SLOPE = 0.7978845608;
 
-/* sqrt(2/pi) * (x + 0.044715 x^3). Returns x, or NO_VALUE. */
+/* Matches sqrt(2/pi) * (x + 0.044715 x^3). Returns x, or NO_VALUE. */
 static value_id tanh_argument(pass_context *p, pass_group *g, value_id v)
 {
     value_id inner = scaled_by(p, g, v, GELU_SLOPE);
@@ -105,7 +105,7 @@ static value_id tanh_argument(pass_context *p, pass_group *g, value_id v)
     return NO_VALUE;
 }
 
-/* (x * sqrt(2/pi)) * (1 + 0.044715 x^2), the product in any order. Returns x, or NO_VALUE. */
+/* Matches (x * sqrt(2/pi)) * (1 + 0.044715 x^2), in any order. Returns x, or NO_VALUE. */
 static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id v)
 {
     node *product = pass_up(p, g, v, "Mul");
@@ -125,7 +125,7 @@ static value_id tanh_argument_factored(pass_context *p, pass_group *g, value_id 
 
 static const double SQRT_HALF = 0.7071067812;
 
-/* x * 0.5 * erfc(-x * sqrt(1/2)), as TensorFlow writes it. */
+/* Matches x * 0.5 * erfc(-x * sqrt(1/2)), which TensorFlow writes. */
 static void try_erfc_gelu(pass_context *p, node *n)
 {
     pass_group g = {.count = 0};
@@ -168,7 +168,7 @@ void pass_gelu(pass_context *p)
     }
 }
 
-/* The product of `gate` with x; replaces the group. */
+/* Matches `gate` times x, and replaces the group. */
 static void times_self(pass_context *p, pass_group *g, node *gate, value_id x, const char *name)
 {
     node *product = pass_down(p, g, gate->outputs[0], "Mul");
@@ -192,7 +192,7 @@ void pass_silu(pass_context *p)
     }
 }
 
-/* clip(x + 3, 0, 6) / 6 */
+/* Matches clip(x + 3, 0, 6) / 6. */
 static void try_hard_sigmoid(pass_context *p, node *clip)
 {
     double low = node_attr_real(clip, "min", -1), high = node_attr_real(clip, "max", -1), three;

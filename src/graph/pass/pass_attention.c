@@ -1,20 +1,20 @@
 /* pass_attention.c: recovers scaled dot-product attention: softmax(q k^T * scale + bias) v.
  *
- * The arithmetic alone does not tell whether PyTorch runs it as one kernel (F.scaled_dot_product_attention) or step by step, and both
- * are common. What tells them apart is how the exporter wrote it:
- *   - q and k are both scaled (by the root of the scale): the exporter took F.scaled_dot_product_attention apart. One kernel.
- *   - q alone is scaled: what libraries write as the stand-in for the fused operator, on (N,heads,L,E) or on maps (N,heads,E,L).
- *     One kernel, except
- *       . maps without an axis of heads (EfficientViT-M): the fused kernels want four dimensions;
- *       . with more than two leading dimensions (Hiera, NesT, Twins): no fused kernel takes them, PyTorch falls back to steps;
- *       . a single query that is reshaped into heads (VOLO's class attention): the fused operator is given queries that were transposed;
- *       . window attention with a table of relative positions as Swin writes it (packed q, k, v; the batch holds the windows):
- *         its implementations add bias and mask by hand. Where one block of a network does so, the others with a bias do too.
- *   - the scores are scaled: written by hand, step by step, except where q, k and v are unpacked from one product in the
- *     order of the fused operator (MetaFormer), unless another block of the network mixes its scores by hand.
- *   - nothing is scaled, or by something learned: by hand.
- *   - the products are sums over labels with the heads behind the length, (N,L,heads,E): Keras, which has an operator for it. One kernel.
- * The optional pass `explicit-attention` makes one node of those that run step by step too, for runtimes that look for them. */
+ * PyTorch runs the same arithmetic as one kernel (F.scaled_dot_product_attention) or step by step. The way the exporter
+ * wrote it decides:
+ *   - q and k are both scaled, by the root of the scale: an exported F.scaled_dot_product_attention. One kernel.
+ *   - only q is scaled: the replacement that libraries write for the fused operator, on (N,heads,L,E) or on maps
+ *     (N,heads,E,L). One kernel, except:
+ *       . maps without a heads axis (EfficientViT-M): fused kernels need four dimensions;
+ *       . more than two leading dimensions (Hiera, NesT, Twins): PyTorch falls back to steps;
+ *       . a single query reshaped into heads (VOLO's class attention): the fused operator gets transposed queries;
+ *       . Swin's window attention with a relative position table (packed q, k, v; windows in the batch): it adds bias
+ *       and mask by hand. If one block of a network does so, its other blocks with a bias do too.
+ *   - the scores are scaled: step by step, except if q, k and v are unpacked from one product in the order of the fused
+ *     operator (MetaFormer) and no block of the network mixes its scores by hand.
+ *   - nothing is scaled, or the scale is learned: step by step.
+ *   - einsum products with heads after the length, (N,L,heads,E): Keras, which has an operator for it. One kernel.
+ * The optional pass `explicit-attention` merges step-by-step attention as well, for runtimes that search for it. */
 #include "graph/pass/pass.h"
 
 typedef enum attention_style { STYLE_UNSCALED, STYLE_BOTH, STYLE_QUERY, STYLE_SCORES } attention_style;
@@ -27,12 +27,12 @@ typedef struct candidate {
     attention_style style;
     double scale;
     bool key_transposed; /* k is (…,E,L) */
-    bool is_upright;     /* q, k and v are (…,E,L), and so is the result: attention on NCHW maps */
+    bool is_upright;     /* q, k, v and the result are (…,E,L): attention on NCHW maps */
     bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E) */
     bool is_windowed;    /* the first dimension is not the batch */
-    bool is_one_query;   /* one token, made into heads by a reshape without a transpose */
-    bool is_reshaped;    /* the scores get another shape for the mask: Swin's shifted windows */
-    bool is_whole;       /* from q to the product with v */
+    bool is_one_query;   /* one token, reshaped into heads without a transpose */
+    bool is_reshaped;    /* the scores are reshaped for the mask: Swin's shifted windows */
+    bool is_whole;       /* complete from q to the product with v */
     bool has_table;      /* the bias is looked up in a table of relative positions */
 } candidate;
 
@@ -50,7 +50,8 @@ static bool swaps_last_two(const node *transpose)
     return true;
 }
 
-/* k^T → k. The newer exporter writes the transpose between two reshapes. Sets key_transposed if k^T is all there is. */
+/* Finds k from k^T. The newer exporter writes the transpose between two reshapes. Sets key_transposed if only k^T
+ * exists. */
 static void find_key(pass_context *p, candidate *c, value_id transposed)
 {
     c->k = transposed;
@@ -76,9 +77,9 @@ static void find_key(pass_context *p, candidate *c, value_id transposed)
     }
 }
 
-/* ---- how it is written -------------------------------------------------------------------------------------------- */
+/* ---- how it is written ------------------------------------------------------------------------------------------- */
 
-/* The tensor that v is the i-th slice of along the first axis, by whatever operator; NO_VALUE if none. */
+/* The tensor of which v is a slice along the first axis, whatever the operator; NO_VALUE if there is none. */
 static value_id unpacked_from(pass_context *p, value_id v)
 {
     static const char *const SLICES[] = {"Squeeze", "Split", "Slice", "Gather"};
@@ -94,7 +95,7 @@ static value_id unpacked_from(pass_context *p, value_id v)
     return NO_VALUE;
 }
 
-/* Linear, Reshape (N,L,3,heads,E), Transpose (3,N,heads,L,E), three slices. */
+/* Matches Linear, Reshape (N,L,3,heads,E), Transpose (3,N,heads,L,E), three slices. */
 static bool is_packed(pass_context *p, const candidate *c)
 {
     static const int64_t PACKED[] = {2, 0, 3, 1, 4};
@@ -106,7 +107,7 @@ static bool is_packed(pass_context *p, const candidate *c)
     return perm && count == 5 && memcmp(perm, PACKED, sizeof PACKED) == 0;
 }
 
-/* Is the bias looked up in a table (positions, heads), or stored as the exporter looked it up? */
+/* Is the bias looked up in a table (positions, heads), or stored as the result of such a lookup? */
 static bool has_table(pass_context *p, value_id bias)
 {
     static const char *const VIEWS[] = {"Unsqueeze", "Transpose", "Reshape", "Squeeze"};
@@ -128,9 +129,10 @@ static bool has_table(pass_context *p, value_id bias)
     return false;
 }
 
-/* ---- matching ----------------------------------------------------------------------------------------------------- */
+/* ---- matching ---------------------------------------------------------------------------------------------------- */
 
-/* Does v come from a product of two activations within a few pointwise nodes and reshapes? Tells scores from bias. */
+/* Does v come from a product of two activations, within a few pointwise nodes and reshapes? Distinguishes scores
+ * from bias. */
 static bool holds_scores(pass_context *p, value_id v)
 {
     static const char *const STEPS[] = {"Mul", "Div", "Reshape", "Cast", "Add", "Identity"};
@@ -151,7 +153,7 @@ static bool holds_scores(pass_context *p, value_id v)
     return false;
 }
 
-/* Which input of a choice holds scores, where the other is a number far below them (GPT-2 has -10000); 0: none does. */
+/* Index of the Where input that holds scores, if the other is a large negative number (GPT-2: -10000); 0: none. */
 static int masked_side(pass_context *p, const node *n)
 {
     double number;
@@ -161,7 +163,7 @@ static int masked_side(pass_context *p, const node *n)
     return 0;
 }
 
-/* From the softmax up to q k^T. Returns the product, or NULL. */
+/* Walks from the softmax up to q k^T. Returns the product, or NULL. */
 static node *find_scores(pass_context *p, candidate *c)
 {
     enum { MAX_STEPS = 8 };
@@ -183,7 +185,7 @@ static node *find_scores(pass_context *p, candidate *c)
             at = n->inputs[0];
             continue;
         }
-        /* A choice between the scores and a number far below them is a mask. */
+        /* A Where between the scores and a large negative number is a mask. */
         n = pass_up(p, &c->group, at, "Where");
         int chosen = n && n->input_count == 3 ? masked_side(p, n) : 0;
         if (chosen && c->bias == NO_VALUE) {
@@ -195,14 +197,14 @@ static node *find_scores(pass_context *p, candidate *c)
         if (!n || n->input_count != 2)
             return NULL;
         int side = holds_scores(p, n->inputs[0]) ? 0 : 1;
-        c->is_reshaped |= c->bias != NO_VALUE; /* two summands do not fit into one bias */
+        c->is_reshaped |= c->bias != NO_VALUE; /* one bias input cannot hold two summands */
         c->bias = n->inputs[1 - side];
         at = n->inputs[side];
     }
     return NULL;
 }
 
-/* (q * scale)^T k with q and k as (…,E,L). */
+/* Matches (q * scale)^T k with q and k as (…,E,L). */
 static bool find_upright_operands(pass_context *p, candidate *c, const node *product)
 {
     double factor;
@@ -221,7 +223,7 @@ static bool find_upright_operands(pass_context *p, candidate *c, const node *pro
     return true;
 }
 
-/* The softmax's output, or what PyTorch makes of it for a mask that may hide all keys: zeros instead of NaN. */
+/* The softmax's output, after PyTorch's replacement of NaN by zero for masks that may hide all keys. */
 static value_id find_weights(pass_context *p, candidate *c)
 {
     value_id v = c->softmax->outputs[0];
@@ -240,7 +242,7 @@ static value_id find_weights(pass_context *p, candidate *c)
     return choice->outputs[0];
 }
 
-/* v times the transposed weights: (…,E,L). Returns the product, or NULL. */
+/* Finds v times the transposed weights: (…,E,L). Returns the product, or NULL. */
 static node *find_upright_result(pass_context *p, candidate *c, value_id weights)
 {
     node *t = pass_down(p, &c->group, weights, "Transpose");
@@ -251,7 +253,7 @@ static node *find_upright_result(pass_context *p, candidate *c, value_id weights
     return last;
 }
 
-/* q's and k's own scaling. */
+/* Undoes the scaling of q and k. */
 static void find_operands(pass_context *p, candidate *c, const node *product)
 {
     double q_factor, k_factor, before_transpose;
@@ -261,7 +263,7 @@ static void find_operands(pass_context *p, candidate *c, const node *product)
     c->group = tried;
     c->q = q;
     find_key(p, c, kt);
-    if (k_factor == 1 && !c->key_transposed) { /* some scale k before it is transposed */
+    if (k_factor == 1 && !c->key_transposed) { /* some networks scale k before transposing it */
         tried = c->group;
         value_id k = pass_unscale(p, &tried, c->k, &before_transpose);
         if (q_factor != 1 && before_transpose == q_factor) {
@@ -299,7 +301,7 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     if (!c->is_upright)
         c->v = last->inputs[1];
     c->output = last->outputs[0];
-    /* Its cost is counted over the leading dimensions of q: keys and values may be repeated, queries not. */
+    /* The cost uses the leading dimensions of q, so keys and values may be broadcast, but not queries. */
     const value *q = pass_value(p, c->q), *y = pass_value(p, c->output);
     c->is_whole = q->rank >= 3 && q->rank == y->rank;
     for (int i = 0; c->is_whole && i < q->rank - 2; i++)
@@ -313,11 +315,11 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     return true;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------------------ */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 typedef struct habits {
-    bool adds_bias_by_hand;     /* a Swin-like block */
-    bool scales_scores_by_hand; /* a block that scales its scores and then does not just take the softmax */
+    bool adds_bias_by_hand;     /* has a Swin-like block */
+    bool scales_scores_by_hand; /* has a block that scales its scores and applies more than a softmax */
 } habits;
 
 static void note_habits(habits *h, const candidate *c)
@@ -361,11 +363,11 @@ static void fuse(pass_context *p, const candidate *c)
         pass_attr_int(p, made, "upright", 1);
 }
 
-/* ---- written as sums over labels ----------------------------------------------------------------------------------- */
+/* ---- written as sums over labels --------------------------------------------------------------------------------- */
 
 enum { LABELS = 4 };
 
-/* The labels of "aecd,abcd->acbe"; false if it is of another form. */
+/* Reads the labels of an equation such as "aecd,abcd->acbe"; false for other forms. */
 static bool read_labels(const node *n, char terms[3][LABELS])
 {
     static const char FORM[] = "aaaa,aaaa->aaaa";
@@ -386,13 +388,13 @@ static bool read_labels(const node *n, char terms[3][LABELS])
     return at == sizeof FORM - 1 && n->input_count == 2;
 }
 
-/* Is the term the batch, then a length, the heads and the size of a head? */
+/* Does the term consist of batch, length, heads and head size, in this order? */
 static bool is_term(const char *term, char batch, char length, char heads, char size)
 {
     return term[0] == batch && term[1] == length && term[2] == heads && term[3] == size;
 }
 
-/* The number that is far below all scores where a key is hidden, added or chosen: a mask. Returns the scores. */
+/* Finds a mask: a large negative number, added or chosen for hidden keys. Returns the scores. */
 static value_id find_added_mask(pass_context *p, candidate *c, value_id at)
 {
     node *n = pass_up(p, &c->group, at, "Add");
@@ -408,7 +410,7 @@ static value_id find_added_mask(pass_context *p, candidate *c, value_id at)
     return NO_VALUE;
 }
 
-/* Keras has its queries, keys and values as (N,L,heads,E): k, q → (N,heads,queries,keys); softmax; with v back to (N,L,heads,E). */
+/* Keras attention on (N,L,heads,E): k, q → (N,heads,queries,keys); softmax; times v → (N,L,heads,E). */
 static bool read_einsum_candidate(pass_context *p, node *softmax, candidate *c)
 {
     *c = (candidate){.softmax = softmax, .q = NO_VALUE, .bias = NO_VALUE, .scale = 1};
@@ -443,7 +445,7 @@ static void fuse_einsums(pass_context *p)
         if (!read_einsum_candidate(p, n, &c))
             continue;
         double factor;
-        value_id q = pass_unscale(p, &c.group, c.q, &factor); /* older versions scale the queries */
+        value_id q = pass_unscale(p, &c.group, c.q, &factor); /* older Keras versions scale the queries */
         value_id inputs[4] = {q, c.k, c.v, c.bias};
         node *made = pass_replace_group(p, &c.group, c.softmax, "ScaledDotProductAttention", inputs,
                                         c.bias == NO_VALUE ? 3 : 4, c.output);

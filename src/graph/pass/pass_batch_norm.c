@@ -1,11 +1,12 @@
-/* pass_batch_norm.c: recovers batch norms and softmaxes that were written out, which is how StableHLO and TensorFlow 2.16 on have them.
+/* pass_batch_norm.c: recovers batch norm and softmax written as basic arithmetic, as in StableHLO and TensorFlow since
+ * 2.16.
  *
- * With a = scale / sqrt(variance + epsilon), all four of one number for each channel and constant:
+ * With a = scale / sqrt(variance + epsilon), where all four are constants with one number per channel:
  *     (x - mean) * a + offset
  *     x * a + (offset - mean * a) */
 #include "graph/pass/pass.h"
 
-/* Which dimension of x do the elements of constant v belong to? -1: none, or more than one. */
+/* The dimension of x that the constant v varies along; -1 if there is none or more than one. */
 static int channel_axis(pass_context *p, value_id v, value_id x)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);
@@ -23,7 +24,7 @@ static int channel_axis(pass_context *p, value_id v, value_id x)
     return axis;
 }
 
-/* scale / sqrt(variance + epsilon), anchored at the inverse: *slope is the product. */
+/* scale / sqrt(variance + epsilon), found from the inverse; *slope is the product. */
 typedef struct slope {
     pass_group group;
     value_id variance, scale, value;
@@ -48,7 +49,7 @@ static bool find_slope(pass_context *p, node *inverse, slope *s)
     return true;
 }
 
-/* The two readers of the slope in x * a + (offset - mean * a). */
+/* Finds the two readers of the slope in x * a + (offset - mean * a). */
 static bool find_two_products(pass_context *p, const slope *s, node **of_x, node **of_mean)
 {
     *of_x = *of_mean = NULL;
@@ -113,16 +114,16 @@ void pass_batch_norm(pass_context *p)
         try_batch_norm(p, n);
 }
 
-/* ---- softmax ------------------------------------------------------------------------------------------------------ */
+/* ---- softmax ----------------------------------------------------------------------------------------------------- */
 
-/* One axis, kept; -1 if it is otherwise. */
+/* The axis of a reduction over one axis with keepdims; -1 otherwise. */
 static int64_t kept_axis(pass_context *p, const node *reduce)
 {
     int64_t axes[MAX_RANK];
     return pass_axes(p, reduce, axes) == 1 && node_attr_int(reduce, "keepdims", 1) == 1 ? axes[0] : -1;
 }
 
-/* x - max(x) along the axis. Returns x, or v itself. */
+/* Undoes x - max(x) along the axis. Returns x, or v itself. */
 static value_id unshifted(pass_context *p, pass_group *g, value_id v, int64_t axis)
 {
     pass_group tried = *g;
@@ -134,7 +135,7 @@ static value_id unshifted(pass_context *p, pass_group *g, value_id v, int64_t ax
     return difference->inputs[0];
 }
 
-/* exp(y) / sum(exp(y)) */
+/* Matches exp(y) / sum(exp(y)). */
 static void try_softmax(pass_context *p, node *quotient)
 {
     pass_group g = {.count = 0};
@@ -150,7 +151,7 @@ static void try_softmax(pass_context *p, node *quotient)
         pass_attr_int(p, made, "axis", axis - pass_value(p, x)->rank);
 }
 
-/* y - log(sum(exp(y))) */
+/* Matches y - log(sum(exp(y))). */
 static void try_log_softmax(pass_context *p, node *difference)
 {
     pass_group g = {.count = 0};

@@ -1,8 +1,9 @@
-/* pass_layout.c: recovers what moves data: pixel and channel shuffle, window partition and reverse, roll; and global pooling. */
+/* pass_layout.c: recovers data movement (pixel and channel shuffle, window partition and reverse, roll) and global
+ * pooling. */
 #include "graph/infer.h"
 #include "graph/pass/pass.h"
 
-/* ---- a reshape, a transpose and a reshape --------------------------------------------------------------------------- */
+/* ---- a reshape, a transpose and a reshape ------------------------------------------------------------------------ */
 
 typedef struct rearrangement {
     pass_group group;
@@ -43,7 +44,7 @@ static node *replace(pass_context *p, const rearrangement *r, const char *name)
     return pass_replace_group(p, &r->group, r->middle, name, &r->input, 1, r->output);
 }
 
-/* (N,C·r·r,H,W) ↔ (N,C,H·r,W·r), and (N,g·C,H,W) with the groups interleaved. */
+/* Matches (N,C·r·r,H,W) ↔ (N,C,H·r,W·r), and the channel shuffle (N,g·C,H,W) with interleaved groups. */
 static void try_pixel_shuffle(pass_context *p, const rearrangement *r)
 {
     static const int64_t SHUFFLE[] = {0, 1, 4, 2, 5, 3}, UNSHUFFLE[] = {0, 1, 3, 5, 2, 4}, CHANNELS[] = {0, 2, 1, 3, 4};
@@ -81,8 +82,8 @@ static bool is_product(pass_context *p, num whole, num a, num b)
     return whole != NUM_UNKNOWN && whole == num_mul(&p->net->nums, a, b);
 }
 
-/* (N,H,W,C) → (N·windows,h,w,C) and back. Windows of neighbours swap the two middle axes of (N,H/h,h,W/w,w,C); MaxViT's
- * grids of distant pixels go through (N,h,H/h,w,W/w,C). A window over all of the map moves nothing, and is one all the same. */
+/* Matches (N,H,W,C) → (N·windows,h,w,C) and its reverse. Windows swap the middle axes of (N,H/h,h,W/w,w,C); MaxViT's
+ * grids go through (N,h,H/h,w,W/w,C). A window over the whole map counts too, though it moves nothing. */
 static void try_windows(pass_context *p, const rearrangement *r)
 {
     static const int64_t WINDOW[] = {0, 1, 3, 2, 4, 5}, GRID[] = {0, 2, 4, 1, 3, 5}, GRID_BACK[] = {0, 3, 1, 4, 2, 5};
@@ -121,9 +122,9 @@ void pass_windows(pass_context *p)
             try_windows(p, &r);
 }
 
-/* ---- roll ----------------------------------------------------------------------------------------------------------- */
+/* ---- roll -------------------------------------------------------------------------------------------------------- */
 
-/* One axis of a Slice with step 1. */
+/* Reads a Slice of one axis with step 1. */
 static bool slice_axis(pass_context *p, const node *n, num *start, num *end, num *axis)
 {
     num found[4] = {0, 0, 0, 1};
@@ -143,7 +144,7 @@ static bool slice_axis(pass_context *p, const node *n, num *start, num *end, num
     return found[3] == 1;
 }
 
-/* Concat(x[k:], x[:k]) */
+/* Matches Concat(x[k:], x[:k]). */
 static void try_roll(pass_context *p, node *concat)
 {
     pass_group g = {.count = 0};
@@ -171,7 +172,7 @@ static void try_roll(pass_context *p, node *concat)
     }
 }
 
-/* torch.roll over two dimensions is one call, and two concatenations in the file. */
+/* torch.roll over two dimensions is one call, but two concatenations in the file. */
 static void try_double_roll(pass_context *p, node *second)
 {
     node *first = pass_producer(p, second, 0, "Roll");
@@ -203,9 +204,9 @@ void pass_roll(pass_context *p)
         try_double_roll(p, n);
 }
 
-/* ---- global pooling -------------------------------------------------------------------------------------------------- */
+/* ---- global pooling ---------------------------------------------------------------------------------------------- */
 
-/* Does v come, through pointwise work, pads and concatenations alone, from a layer that has the channels last? */
+/* Does v come from a channels-last layer through pointwise operators, pads and concatenations alone? */
 static bool has_channels_last(pass_context *p, value_id v)
 {
     enum { MAX_STEPS = 32 };
@@ -224,8 +225,8 @@ static bool has_channels_last(pass_context *p, value_id v)
     return false;
 }
 
-/* The mean over height and width of (N,C,H,W), or of (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike, but only the
- * module restrides its result: `mean` tells which it was. */
+/* Mean over height and width of (N,C,H,W) or (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike, but
+ * only the module restrides its result. The attribute `mean` marks x.mean. */
 void pass_global_pool(pass_context *p)
 {
     PASS_FOR_EACH (p, n, "ReduceMean") {

@@ -1,7 +1,7 @@
-/* pass_linear.c: recovers linear layers, and joins batch norms to the convolutions before them where asked to.
+/* pass_linear.c: recovers linear layers and convolution biases, and on request merges batch norms into convolutions.
  *
- * A product with a weight of two dimensions is a linear layer (PyTorch's mm, or addmm with a bias) whatever the rank of the other
- * operand; every other product multiplies a batch of matrices (bmm). */
+ * A product with a two-dimensional weight is a linear layer (PyTorch's mm, or addmm with a bias) for any rank of the
+ * other operand. Every other product is a batched one (bmm). */
 #include "graph/pass/pass.h"
 
 static bool is_matrix(pass_context *p, value_id v)
@@ -10,7 +10,7 @@ static bool is_matrix(pass_context *p, value_id v)
     return w && p->is_static[v] && w->rank == 2;
 }
 
-/* A constant that is added to each row: as many elements as the last dimension, all others one. */
+/* Is v a constant added to each row: `columns` elements in the last dimension, 1 in all others? */
 static bool is_row(pass_context *p, value_id v, num columns)
 {
     const value *b = pass_value(p, v);
@@ -74,9 +74,9 @@ void pass_linear(pass_context *p)
         try_gemm(p, n);
 }
 
-/* ---- convolution and bias ------------------------------------------------------------------------------------------ */
+/* ---- convolution and bias ---------------------------------------------------------------------------------------- */
 
-/* One number for each channel of y, and nothing else. */
+/* Does v have one number per channel of y? */
 static bool is_per_channel(pass_context *p, value_id v, value_id y, int axis)
 {
     const value *b = pass_value(p, v), *x = pass_value(p, y);
@@ -90,7 +90,7 @@ static bool is_per_channel(pass_context *p, value_id v, value_id y, int axis)
     return true;
 }
 
-/* TensorFlow adds the bias in an operator of its own. */
+/* TensorFlow adds the bias of a convolution in a separate operator. */
 void pass_conv_bias(pass_context *p)
 {
     PASS_FOR_EACH (p, conv, "Conv") {
@@ -115,9 +115,9 @@ void pass_conv_bias(pass_context *p)
     }
 }
 
-/* ---- convolution and batch norm ----------------------------------------------------------------------------------- */
+/* ---- convolution and batch norm ---------------------------------------------------------------------------------- */
 
-/* Inference only: one convolution whose weights hold the statistics. */
+/* Inference only: the statistics are folded into the convolution's weights. */
 void pass_conv_batch_norm(pass_context *p)
 {
     PASS_FOR_EACH (p, norm, "BatchNormalization") {

@@ -1,10 +1,10 @@
-/* pass_norm.c: recovers normalizations: layer norm, RMS norm, group norm, L2 normalization, standardised weights.
+/* pass_norm.c: recovers layer norm, RMS norm, group norm, L2 normalization and weight standardization.
  *
- * Layer norm and RMS norm are single operators of PyTorch only over the last dimensions; the same arithmetic over the channels
- * of an NCHW tensor is run step by step there, and stays as it is here. */
+ * PyTorch has layer norm and RMS norm as single operators over the last dimensions only. Over the channels of an
+ * NCHW tensor it runs the same arithmetic step by step, so that stays unmerged here. */
 #include "graph/pass/pass.h"
 
-/* Is `v` a constant that scales or shifts the last `count` dimensions of x, one number for each element of them? */
+/* Is `v` a constant with one number for each element of the last `count` dimensions of x? */
 static bool fits_last(pass_context *p, value_id v, value_id x, int count)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);
@@ -16,7 +16,7 @@ static bool fits_last(pass_context *p, value_id v, value_id x, int count)
     return true;
 }
 
-/* Is it `axes` counted from the end, all of them, kept as ones? */
+/* Number of axes if the reduction is over the last axes with keepdims; 0 otherwise. */
 static int last_axes(pass_context *p, const node *reduce)
 {
     int64_t axes[MAX_RANK];
@@ -27,7 +27,7 @@ static int last_axes(pass_context *p, const node *reduce)
     return count;
 }
 
-/* y * y. Returns y, or NO_VALUE. */
+/* Matches y * y. Returns y, or NO_VALUE. */
 static value_id squared(pass_context *p, pass_group *g, value_id v)
 {
     double exponent;
@@ -38,7 +38,7 @@ static value_id squared(pass_context *p, pass_group *g, value_id v)
     return n && n->input_count == 2 && n->inputs[0] == n->inputs[1] ? n->inputs[0] : NO_VALUE;
 }
 
-/* sqrt(mean(y^2) + epsilon) over the last axes. Returns y, or NO_VALUE. */
+/* Matches sqrt(mean(y^2) + epsilon) over the last axes. Returns y, or NO_VALUE. */
 static value_id deviation(pass_context *p, pass_group *g, value_id v, double *epsilon, int *count)
 {
     node *root = pass_up(p, g, v, "Sqrt");
@@ -50,7 +50,7 @@ static value_id deviation(pass_context *p, pass_group *g, value_id v, double *ep
     return squared(p, g, mean->inputs[0]);
 }
 
-/* numerator / deviation, written as a division or as a product with the inverse. Returns the numerator, or NO_VALUE. */
+/* Matches numerator / deviation, as a division or a product with the inverse. Returns the numerator, or NO_VALUE. */
 static value_id quotient(pass_context *p, pass_group *g, node *n, value_id *y, double *epsilon, int *count)
 {
     group_add(g, n);
@@ -75,7 +75,7 @@ static value_id quotient(pass_context *p, pass_group *g, node *n, value_id *y, d
     return NO_VALUE;
 }
 
-/* x - mean(x) over the same axes. Returns x, or NO_VALUE. */
+/* Matches x - mean(x) over the same axes. Returns x, or NO_VALUE. */
 static value_id centered(pass_context *p, pass_group *g, value_id v, int count)
 {
     node *difference = pass_up(p, g, v, "Sub");
@@ -86,7 +86,8 @@ static value_id centered(pass_context *p, pass_group *g, value_id v, int count)
     return difference->inputs[0];
 }
 
-/* The product or sum with a constant that follows, if it fits; it joins the group and *output moves. */
+/* If a product or sum with a fitting constant follows, adds it to the group and advances *output. Returns the
+ * constant. */
 static value_id affine(pass_context *p, pass_group *g, value_id *output, const char *name, int count)
 {
     pass_group tried = *g;
@@ -127,7 +128,7 @@ static void try_layer_norm(pass_context *p, node *n)
     inputs[1] = affine(p, &g, &output, "Mul", count);
     if (has_mean)
         inputs[2] = affine(p, &g, &output, "Add", count);
-    /* Over height and width without weights of that shape it is not a layer norm but a norm of each channel. */
+    /* Over height and width without weights of that shape it is an instance norm. */
     if (count > 1 && inputs[1] == NO_VALUE)
         return;
     node *made = pass_replace_group(p, &g, n, has_mean ? "LayerNormalization" : "RMSNormalization", inputs,
@@ -138,7 +139,7 @@ static void try_layer_norm(pass_context *p, node *n)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
-/* bias - mean * a, or bias + -mean * a. Returns the bias, and the mean, or NO_VALUE. */
+/* Matches bias - mean * a, or bias + -mean * a. Returns the bias and the mean, or NO_VALUE. */
 static value_id folded_bias(pass_context *p, pass_group *g, value_id v, value_id a, value_id *mean)
 {
     node *offset = pass_up(p, g, v, "Sub");
@@ -159,7 +160,7 @@ static value_id folded_bias(pass_context *p, pass_group *g, value_id v, value_id
     return NO_VALUE;
 }
 
-/* As TensorFlow writes it, anchored at the inverse of the deviation: a = scale / deviation; x * a + (bias - mean * a). */
+/* TensorFlow's form, found from the inverse of the deviation: a = scale / deviation; x * a + (bias - mean * a). */
 static void try_folded_layer_norm(pass_context *p, node *inverse)
 {
     pass_group g = {.count = 0};
@@ -196,7 +197,7 @@ static void try_folded_layer_norm(pass_context *p, node *inverse)
     }
 }
 
-/* mean(x^2) - mean(x)^2, kept from falling below zero, or mean((x - mean(x))^2). Returns x, or NO_VALUE. */
+/* Matches mean(x^2) - mean(x)^2, clamped at zero, or mean((x - mean(x))^2). Returns x, or NO_VALUE. */
 static value_id variance_of(pass_context *p, pass_group *g, value_id v, int *count)
 {
     node *n = pass_up(p, g, v, "Relu");
@@ -217,7 +218,7 @@ static value_id variance_of(pass_context *p, pass_group *g, value_id v, int *cou
     return fits ? x : NO_VALUE;
 }
 
-/* As JAX writes it, anchored at the inverse of the deviation: (x - mean) * (scale / deviation) + bias. */
+/* JAX's form, found from the inverse of the deviation: (x - mean) * (scale / deviation) + bias. */
 static void try_sloped_layer_norm(pass_context *p, node *inverse)
 {
     pass_group g = {.count = 0};
@@ -246,7 +247,7 @@ static void try_sloped_layer_norm(pass_context *p, node *inverse)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
-/* As OpenVINO writes it: mean and deviation in one operator, then scale and bias. */
+/* OpenVINO's form: mean and deviation in one operator, then scale and bias. */
 static void try_scaled_layer_norm(pass_context *p, node *n)
 {
     int32_t given;
@@ -285,7 +286,7 @@ void pass_layer_norm(pass_context *p)
 
 /* ---- group norm -------------------------------------------------------------------------------------------------- */
 
-/* A constant with one number for each channel of x (N,C,…). */
+/* Is v a constant with one number per channel of x (N,C,…)? */
 static bool fits_channels(pass_context *p, value_id v, value_id x)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);
@@ -310,7 +311,7 @@ static value_id per_channel(pass_context *p, pass_group *g, value_id *output, co
     return constant;
 }
 
-/* Reshape (N,groups,rest), InstanceNormalization, Reshape back, Mul, Add. */
+/* Matches Reshape (N,groups,rest), InstanceNormalization, Reshape back, Mul, Add. */
 static void try_group_norm(pass_context *p, node *n)
 {
     pass_group g = {.count = 0};
@@ -341,7 +342,7 @@ void pass_group_norm(pass_context *p)
 
 /* ---- L2 normalization -------------------------------------------------------------------------------------------- */
 
-/* The norm of x along one axis, kept away from zero, repeated over the axis. Returns the reduction, or NULL. */
+/* Matches the norm of x along one axis, clamped above zero and broadcast. Returns the reduction, or NULL. */
 static node *euclidean_norm(pass_context *p, pass_group *g, value_id v)
 {
     node *n = pass_up(p, g, v, "Expand");
@@ -372,7 +373,7 @@ void pass_l2_normalize(pass_context *p)
 
 /* ---- standardised weights ---------------------------------------------------------------------------------------- */
 
-/* All nodes that compute `v` from constants; of those they read, the stored floating-point ones become inputs. */
+/* Collects all nodes that compute `v` from constants; the stored floating-point constants become inputs. */
 static bool gather_static(pass_context *p, pass_group *g, value_id v, value_id *inputs, int *count, int room)
 {
     value_id todo[GROUP_MAX];
@@ -403,7 +404,7 @@ static bool gather_static(pass_context *p, pass_group *g, value_id v, value_id *
     return true;
 }
 
-/* F.batch_norm of a weight (1,out,rest) in training mode: NFNet and BiT normalise each filter in every pass. */
+/* F.batch_norm of a weight (1,out,rest) in training mode: NFNet and BiT normalize each filter in every pass. */
 static void try_weight_standardization(pass_context *p, node *n)
 {
     enum { ROOM = 3 };

@@ -1,4 +1,5 @@
-/* pass_tools.c: what the recovery passes are written with: readers, patterns, replacing a group by one node. */
+/* pass_tools.c: functions that the recovery passes are written with: readers, patterns, replacing a group by one
+ * node. */
 #include "graph/pass/pass.h"
 
 #include "graph/infer.h"
@@ -31,7 +32,7 @@ static void count_readers(pass_context *p)
     }
     for (size_t v = 1; v < values + 2; v++)
         p->reader_start[v] += p->reader_start[v - 1];
-    /* reader_start[v + 1] is where the next reader of v goes; at the end it is where the readers of v end. */
+    /* reader_start[v + 1] is the next free place for a reader of v, and finally the end of v's readers. */
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         for (int32_t k = 0; !n->is_dead && k < n->input_count; k++)
@@ -57,7 +58,7 @@ static void find_static(pass_context *p)
     }
 }
 
-/* Passes only take nodes and inputs away, so that what is allocated here lasts for all of them. */
+/* Passes only remove nodes and inputs, so these arrays are large enough for all passes. */
 void pass_begin(pass_context *p)
 {
     network *net = p->net;
@@ -108,7 +109,7 @@ static bool reads(const node *n, value_id v)
     return false;
 }
 
-/* The node that stands for reader i of the list today; NULL if it does not read v any more. */
+/* The node that now stands for reader i of the list; NULL if it no longer reads v. */
 static node *reader_at(pass_context *p, int32_t i, value_id v)
 {
     node_id id = p->readers[i];
@@ -116,7 +117,7 @@ static node *reader_at(pass_context *p, int32_t i, value_id v)
         id = p->merged_into[id] = p->merged_into[p->merged_into[id]];
     p->readers[i] = id;
     node *n = &p->net->nodes.items[id];
-    /* Only a node that a pass made may have ceased to read v; others may have too many inputs to look through. */
+    /* Only nodes made by a pass can have stopped reading v. Others are not searched: they may have very many inputs. */
     return n->is_dead || (p->is_made[id] && !reads(n, v)) ? NULL : n;
 }
 
@@ -217,7 +218,7 @@ static bool is_copy(pass_context *p, const node *n)
     return pass_is(n, "Identity") || pass_is(n, "Dropout");
 }
 
-/* Exporters stack one or two copies; a hostile file may stack thousands. */
+/* Exporters chain one or two copies; a hostile file may chain thousands. */
 enum { MAX_COPIES = 4 };
 
 value_id pass_origin(pass_context *p, value_id v)
@@ -242,8 +243,8 @@ void group_add_copies(pass_context *p, pass_group *g, value_id v)
     }
 }
 
-/* The nearest node of that operator upstream (makers) or downstream (only readers), copies in between passed over; it and the
- * copies join the group. */
+/* Nearest node of that operator upstream (producers) or downstream (only readers), looking through copies. It and
+ * the copies join the group. */
 static node *walk(pass_context *p, pass_group *g, value_id v, const char *name, bool up)
 {
     node *copies[MAX_COPIES];
@@ -387,7 +388,7 @@ static bool is_listed(const value_id *list, int count, value_id v)
     return false;
 }
 
-/* No value inside the group may be read outside it, except its declared outputs. */
+/* May the group be merged? No inner value may have a reader outside, except the declared outputs. */
 static bool is_closed(pass_context *p, node *const *group, int count, const value_id *outputs, int output_count)
 {
     for (int i = 0; i < count; i++)
@@ -406,7 +407,7 @@ static bool is_closed(pass_context *p, node *const *group, int count, const valu
     return true;
 }
 
-/* The lists of readers stay right only so. */
+/* The reader lists stay valid only if members of the group read all inputs. */
 static inline bool is_read_in(node *const *group, int count, value_id v)
 {
     for (int i = 0; i < count; i++)
@@ -415,8 +416,8 @@ static inline bool is_read_in(node *const *group, int count, value_id v)
     return false;
 }
 
-/* The new node stands in the place of the last member, so that all its inputs are made before it; nobody may read its outputs
- * earlier than that. */
+/* The new node takes the place of the last member, so that all its inputs exist; nobody may read its outputs
+ * earlier. */
 node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
                    const value_id *inputs, int input_count, const value_id *outputs, int output_count)
 {

@@ -1,12 +1,12 @@
-/* shape.h: all shape and fold rules that the operator table names. One section per file. */
+/* shape.h: all shape and fold rules of the operator table, one section per file. */
 #ifndef SOOTH_GRAPH_SHAPE_SHAPE_H
 #define SOOTH_GRAPH_SHAPE_SHAPE_H
 
 #include "graph/infer.h"
 
 /* ---- shape_basic.c: pointwise, reductions, types --------------------------------------------------------------- */
-void shape_same(infer *c);      /* output 0 is like input 0 */
-void shape_same_bool(infer *c); /* the same shape, of bools */
+void shape_same(infer *c);      /* output 0 equals input 0 */
+void shape_same_bool(infer *c); /* the shape of input 0, as bools */
 void shape_identity(infer *c);
 void shape_broadcast(infer *c);       /* all inputs broadcast; one dtype */
 void shape_broadcast_first(infer *c); /* all inputs broadcast; dtype of input 0 */
@@ -36,32 +36,32 @@ void shape_tile(infer *c);
 void shape_pad(infer *c);
 void shape_center_crop_pad(infer *c);
 
-/* The input's axis at each axis of the output; false with a note if `perm` cannot be. */
+/* Maps each output axis to its input axis; false with a note if `perm` is invalid. */
 bool transpose_axes(infer *c, int rank, int *axes);
-/* What a Slice cuts from each axis; numbers as given, NUM_UNKNOWN where not known. */
+/* The range that a Slice takes from each axis, as given; NUM_UNKNOWN where unknown. */
 typedef struct slice_axis {
     num start, end, step;
     bool is_cut;
 } slice_axis;
-/* False if it is not known which axes are cut. */
+/* False if the sliced axes are unknown. */
 bool slice_arguments(infer *c, int rank, slice_axis *axes);
-/* First element and number of elements of a range; false unless all are plain numbers. */
+/* First element and length of a range; false unless all are plain numbers. */
 bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_t *count);
 
 /* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
-/* Dimensions for a constant target; false if the target holds as it is. */
+/* Adjusts a constant target to the new batch; false if the target stays as it is. */
 bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
-/* In dimensions taken from an input that does not change with the batch: a leading batch becomes the new one. */
+/* For dimensions taken from a constant input: replaces a leading batch by the new one. */
 void rebatch_target(infer *c, int input, num *dims, int rank);
-/* Is something that has the new batch in front joined along another axis? Then all inputs have to have it. */
+/* Is a tensor with the new leading batch joined along another axis? Then all inputs need that batch. */
 bool rebatch_joins(infer *c, int axis);
-num rebatch_joined(infer *c, value_id id); /* the first dimension of such an input */
-/* Outputs that no rule knows stay what the file declares, if the batch has changed nothing that the node reads. */
+num rebatch_joined(infer *c, value_id id); /* the first dimension of an input of such a join */
+/* Outputs without a rule keep their declared shapes if the batch does not affect the node's inputs. */
 void rebatch_keep(infer *c);
 
 /* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
 void shape_shape(infer *c);
-void shape_bounds(const infer *c, int rank, int *first, int *end); /* the axes that Shape gives */
+void shape_bounds(const infer *c, int rank, int *first, int *end); /* the range of axes that Shape returns */
 void shape_size(infer *c);
 void shape_gather(infer *c);
 void shape_gather_elements(infer *c);
@@ -216,7 +216,7 @@ void shape_accumulator(infer *c);
 
 /* ---- shape_other.c: everything else ---------------------------------------------------------------------------- */
 void shape_constant(infer *c);
-void shape_unknown(infer *c); /* nothing can be said */
+void shape_unknown(infer *c); /* nothing can be inferred */
 void shape_window(infer *c);
 void shape_mel_weight_matrix(infer *c);
 void shape_dft(infer *c);

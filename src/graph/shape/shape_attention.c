@@ -1,4 +1,4 @@
-/* shape_attention.c: shapes of attention, of its caches, and of what is built around it. */
+/* shape_attention.c: shapes of attention, its caches, and related operators. */
 #include "graph/attention.h"
 #include "graph/shape/shape_nn.h"
 
@@ -7,7 +7,7 @@ static num heads_times(infer *c, num heads, num size)
     return num_mul(c->nums, heads, size);
 }
 
-/* Scores (B,heads,queries,keys). */
+/* Sets the scores' shape (B,heads,queries,keys). */
 static void set_scores(infer *c, int i, const attention_geometry *g)
 {
     num dims[4] = {g->batch, g->heads, g->queries, g->keys};
@@ -43,7 +43,7 @@ void shape_attention(infer *c)
     set_scores(c, 3, &g);
 }
 
-/* com.microsoft: the projections are inside; keys and values are cached in one tensor (2,B,heads,length,size). */
+/* com.microsoft: projections are inside the operator; keys and values share one cache (2,B,heads,length,size). */
 static void projected(infer *c, int past_index, dtype t)
 {
     const value *x = in(c, 0), *past = in(c, past_index);
@@ -106,7 +106,7 @@ void shape_decoder_multi_head_attention(infer *c)
     multi_head(c, 5, attr_int(c, "past_present_share_buffer", 0) != 0);
 }
 
-/* The cache grows to the total length, a number in input 6, unless its buffer is larger. */
+/* The cache grows to the total length, given by input 6, unless its buffer is larger. */
 void shape_group_query_attention(infer *c)
 {
     attention_geometry g;
@@ -132,13 +132,13 @@ void shape_sparse_attention(infer *c)
     set_like(c, 2, in(c, 4));
 }
 
-/* Tokens (T, heads*E) in a row; the block caches are updated in place. */
+/* The tokens of all sequences are concatenated: (T, heads*E). The block caches are updated in place. */
 void shape_paged_attention(infer *c)
 {
     const value *q = in(c, 0);
     num heads = attr_int(c, "num_heads", NUM_UNKNOWN), kv_heads = attr_int(c, "kv_num_heads", NUM_UNKNOWN);
     num hidden = dim_of(q, 1);
-    if (!in(c, 1)) { /* packed: heads + 2 * kv_heads of them */
+    if (!in(c, 1)) { /* packed queries: heads + 2 * kv_heads in one tensor */
         num all = num_add(c->nums, heads, num_mul(c->nums, kv_heads, 2));
         hidden = num_mul(c->nums, num_floordiv(c->nums, hidden, all), heads);
     }
@@ -157,7 +157,7 @@ void shape_decoder_attention(infer *c)
     set_cache(c, 2, dtype_in(c, 0, DT_UNKNOWN), &g, g.keys, g.head_size);
 }
 
-/* (B, T, heads*d_k), state (B, kv_heads, d_k, d_v). */
+/* Input (B, T, heads*d_k), state (B, kv_heads, d_k, d_v). */
 void shape_linear_attention(infer *c)
 {
     num heads = attr_int(c, "q_num_heads", NUM_UNKNOWN), kv_heads = attr_int(c, "kv_num_heads", NUM_UNKNOWN);
@@ -183,7 +183,7 @@ void shape_relative_position_bias(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 4, dims);
 }
 
-/* Query (B,S,heads*E) → (B,heads,S,S); with packed tokens token_offset (B,S) tells the padded lengths. */
+/* Query (B,S,heads*E) → (B,heads,S,S). With packed tokens, the shape of token_offset (B,S) holds the padded length. */
 void shape_gated_position_bias(infer *c)
 {
     const value *lengths = in(c, 6) ? in(c, 6) : in(c, 0);
@@ -191,7 +191,7 @@ void shape_gated_position_bias(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 4, dims);
 }
 
-/* (B,S,H) → the tokens that are not padding, in a row: data decide how many. */
+/* (B,S,H) → the tokens without padding, concatenated; their number depends on data. */
 void shape_remove_padding(infer *c)
 {
     const value *x = in(c, 0);
@@ -210,7 +210,7 @@ void shape_restore_padding(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 3, dims);
 }
 
-/* Gemma: q and k rotated by one embedding. */
+/* Gemma: one embedding rotates q and k. */
 void shape_gemma_rotary(infer *c)
 {
     set_like(c, 0, in(c, 1));

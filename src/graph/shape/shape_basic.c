@@ -13,7 +13,7 @@ void shape_same_bool(infer *c)
         set_out(c, 0, DT_BOOL, v->rank, v->dims);
 }
 
-/* Identity of a constant is that constant: its data stay where they are. */
+/* The Identity of a constant is the constant itself; its data are not copied. */
 void shape_identity(infer *c)
 {
     const value *v = in(c, 0);
@@ -30,7 +30,7 @@ void shape_identity(infer *c)
 
 /* ---- broadcasting ---------------------------------------------------------------------------------------------- */
 
-/* Before operator set 7 the second operand was spread over the first, beginning at `axis`, when `broadcast` was set. */
+/* Before operator set 7, with `broadcast` set, the second operand was broadcast over the first from `axis` on. */
 static bool is_spread_over_first(const infer *c)
 {
     return c->node->opset < 7 && attr_int(c, "broadcast", 0) != 0;
@@ -58,13 +58,13 @@ static void broadcast_inputs(infer *c)
 void shape_broadcast(infer *c)
 {
     broadcast_inputs(c);
-    /* All operands have one type, so any of them tells it. */
+    /* All operands have the same type, so any known one decides. */
     for (int i = c->node->input_count - 1; i >= 0; i--)
         if (in(c, i))
             set_dtype(c, 0, in(c, i)->dtype);
 }
 
-/* Pow and BitShift: the second operand may be of another type. */
+/* Pow and BitShift: the second operand may have another type. */
 void shape_broadcast_first(infer *c)
 {
     broadcast_inputs(c);
@@ -86,14 +86,14 @@ void shape_where(infer *c)
 
 /* ---- types ----------------------------------------------------------------------------------------------------- */
 
-/* Like input 0, with the type that attribute `dtype` may give. */
+/* Shape of input 0; the attribute `name` may give the type. */
 static void same_shape_dtype_attr(infer *c, const char *name)
 {
     set_like(c, 0, in(c, 0));
     set_dtype(c, 0, dtype_of_onnx(attr_int(c, name, 0)));
 }
 
-/* Attribute `to`: a number; a name in operator set 1. */
+/* Attribute `to`: a number, or a name in operator set 1. */
 static dtype cast_target(const infer *c)
 {
     str name = attr_string(c, "to", "");
@@ -129,7 +129,7 @@ void shape_cast_like(infer *c)
         set_out(c, 0, in(c, 1) ? in(c, 1)->dtype : DT_UNKNOWN, v->rank, v->dims);
 }
 
-/* Bernoulli, EyeLike, Random*Like: the type of the attribute, else of the input. */
+/* Bernoulli, EyeLike, Random*Like: the type is the attribute's, else the input's. */
 void shape_like_with_dtype(infer *c)
 {
     same_shape_dtype_attr(c, "dtype");
@@ -154,7 +154,7 @@ void shape_multinomial(infer *c)
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-/* Marks the axes that `axes` (attribute or input 1) names; all if it is not given or empty. False: not known. */
+/* Marks the axes in `axes` (attribute or input 1); all axes if it is absent or empty. False: unknown. */
 static bool reduced_axes(infer *c, int rank, bool *reduced, bool *none)
 {
     const num *axes;
@@ -212,7 +212,7 @@ void shape_reduce(infer *c)
         set_reduced(c, 0, v->dtype, v, reduced, keep);
         return;
     }
-    /* Which axes is not known; how many may be. */
+    /* The axes are unknown, but their number may be known. */
     const value *axes = in(c, 1);
     if (keep)
         set_rank_only(c, 0, v->dtype, v->rank);
@@ -227,7 +227,7 @@ void shape_arg_max(infer *c)
     set_dtype(c, 0, DT_INT64);
     if (!v || v->rank < 0)
         return;
-    if (v->rank == 0) { /* runtimes take a scalar as one element */
+    if (v->rank == 0) { /* runtimes treat a scalar as one element */
         set_shape(c, 0, 0, NULL);
         return;
     }
@@ -238,7 +238,7 @@ void shape_arg_max(infer *c)
     set_reduced(c, 0, DT_INT64, v, reduced, attr_int(c, "keepdims", 1) != 0);
 }
 
-/* scores (N, C, d1 …), labels (N, d1 …) → labels' shape or a scalar; the second output is like the scores. */
+/* scores (N, C, d1 …), labels (N, d1 …) → labels' shape or a scalar; the second output has the scores' shape. */
 void shape_loss(infer *c)
 {
     const value *scores = in(c, 0), *labels = in(c, 1);
@@ -252,7 +252,7 @@ void shape_loss(infer *c)
     set_like(c, 1, scores);
 }
 
-/* Values and places of the k largest: k is an attribute before operator set 10. */
+/* Values and indices of the k largest; k is an attribute before operator set 10. */
 void shape_top_k(infer *c)
 {
     const value *v = in(c, 0);

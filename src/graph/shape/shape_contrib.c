@@ -1,8 +1,8 @@
-/* shape_contrib.c: contrib operators (com.microsoft) that belong to no family of their own: fused activations,
- * generation loops, transforms, text, and the gradients that training exports contain. */
+/* shape_contrib.c: remaining contrib operators (com.microsoft): fused activations, generation loops, transforms,
+ * text, and gradients of training exports. */
 #include "graph/shape/shape_nn.h"
 
-/* What a pass made: the output value already has its shape. */
+/* For operators made by passes: the output value already has its shape. */
 void shape_keep(infer *c)
 {
     (void)c;
@@ -30,7 +30,7 @@ void shape_bias_dropout(infer *c)
         set_out(c, 1, DT_BOOL, x->rank, x->dims);
 }
 
-/* The mask has one bit for each element, in words of 32. */
+/* The mask has one bit per element, packed into 32-bit words. */
 void shape_bitmask_dropout(infer *c)
 {
     const value *x = in(c, 0);
@@ -61,7 +61,7 @@ void shape_greedy_search(infer *c)
     set_out(c, 0, DT_INT32, 2, dims);
 }
 
-/* Output like the scores, input 1. */
+/* The output has the shape of the scores, input 1. */
 void shape_like_second(infer *c)
 {
     set_like(c, 0, in(c, 1));
@@ -97,7 +97,7 @@ void shape_irfft(infer *c)
     set_shape(c, 0, x->rank - 1, dims);
 }
 
-/* Windows of `size` along an axis become a last dimension. */
+/* Windows of `size` elements along an axis become a new last dimension. */
 void shape_unfold(infer *c)
 {
     const value *x = in(c, 0);
@@ -142,7 +142,7 @@ void shape_cdist(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 2, dims);
 }
 
-/* Gather from a table quantized in blocks; bytes hold 8/bits elements. */
+/* Gather from a block-quantized table; a byte holds 8/bits elements. */
 void shape_gather_block_quantized(infer *c)
 {
     const value *table = in(c, 0), *ids = in(c, 1);
@@ -166,7 +166,7 @@ void shape_gather_block_quantized(infer *c)
     set_shape(c, 0, rank, dims);
 }
 
-/* nchwc: channels are stored in blocks; only ReorderOutput tells how many there are. */
+/* nchwc: channels are stored in blocks; only ReorderOutput gives their number. */
 void shape_reorder_output(infer *c)
 {
     const value *x = in(c, 0);
@@ -190,7 +190,7 @@ void shape_reorder_input(infer *c)
     bool channels_last = attr_int(c, "channels_last", 0) != 0;
     num dims[MAX_RANK], channels = x->dims[channels_last ? x->rank - 1 : 1];
     dims[0] = x->dims[0];
-    /* Padded to the machine's block, unless every block size divides it. */
+    /* Padded to the machine's block size, unless every block size divides it. */
     dims[1] = dim_known(channels) && channels % LARGEST_BLOCK == 0 ? channels : NUM_UNKNOWN;
     for (int i = 2; i < x->rank; i++)
         dims[i] = x->dims[channels_last ? i - 1 : i];
@@ -199,7 +199,7 @@ void shape_reorder_input(infer *c)
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
-/* (…) → (…, tokens): data decide how many. */
+/* (…) → (…, tokens); the number of tokens depends on data. */
 void shape_tokenizer(infer *c)
 {
     const value *x = in(c, 0);
@@ -226,7 +226,7 @@ void shape_murmur_hash(infer *c)
     set_dtype(c, 0, attr_int(c, "positive", 1) ? DT_UINT32 : DT_INT32);
 }
 
-/* Values, their indices and counts of a vector: only the indices' number is known. */
+/* Values, indices and counts of a vector; only the length of the indices is known. */
 void shape_unique_contrib(infer *c)
 {
     const value *x = in(c, 0);
@@ -236,14 +236,14 @@ void shape_unique_contrib(infer *c)
     set_rank_only(c, 2, DT_INT64, 1);
 }
 
-/* A path of data-dependent length through a cost matrix. */
+/* A path through a cost matrix; its length depends on data. */
 void shape_time_warping(infer *c)
 {
     num dims[2] = {2, NUM_UNKNOWN};
     set_out(c, 0, DT_INT32, 2, dims);
 }
 
-/* Tokens, as many as data decide, and one index. */
+/* A data-dependent number of tokens, and one index. */
 void shape_bifurcation(infer *c)
 {
     const num one = 1;
@@ -253,7 +253,7 @@ void shape_bifurcation(infer *c)
 
 /* ---- training -------------------------------------------------------------------------------------------------- */
 
-/* Concat that also tells the length of each part. */
+/* Concat that also outputs the length of each part. */
 void shape_concat_training(infer *c)
 {
     num parts = c->node->input_count;
@@ -269,7 +269,7 @@ void shape_layer_norm_grad(infer *c)
     set_like(c, 2, in(c, 2));
 }
 
-/* The shape is the data of input 1. */
+/* Input 1 holds the shape. */
 void shape_from_second(infer *c)
 {
     int32_t count;
@@ -279,7 +279,7 @@ void shape_from_second(infer *c)
         set_shape(c, 0, count, shape);
 }
 
-/* Scores and labels → the loss and the logarithms of the probabilities. */
+/* Scores and labels → the loss and the log-probabilities. */
 void shape_loss_internal(infer *c)
 {
     const value *scores = in(c, 0), *labels = in(c, 1);
@@ -291,7 +291,7 @@ void shape_loss_internal(infer *c)
     set_like(c, 1, scores);
 }
 
-/* Updated buffer or a flag. */
+/* Outputs the updated buffer or a flag. */
 void shape_accumulator(infer *c)
 {
     num one = 1;

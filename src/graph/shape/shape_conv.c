@@ -1,8 +1,8 @@
-/* shape_conv.c: shapes of convolutions and of pooling: everything that slides a window. Resizing and sampling are in
- * shape_resize.c. */
+/* shape_conv.c: shapes of convolutions and pooling: all operators with a sliding window. Resizing and sampling are
+ * in shape_resize.c. */
 #include "graph/shape/shape_nn.h"
 
-/* Where a window stands along each spatial axis. */
+/* Window parameters for each spatial axis. */
 typedef struct window {
     int axes;
     num kernel[MAX_RANK];
@@ -11,7 +11,7 @@ typedef struct window {
     bool round_up; /* ceil_mode */
 } window;
 
-/* One attribute with a number for each axis. */
+/* Reads an attribute with one number per axis. */
 static inline void read_per_axis(infer *c, const char *name, int axes, int64_t otherwise, int64_t least,
                                  int64_t *numbers)
 {
@@ -44,7 +44,8 @@ static void read_pads(infer *c, window *w)
     }
 }
 
-/* The attributes that all windows share. The kernel is the attribute, or `weight_kernel` (NULL if there is none). */
+/* Reads the attributes of a window. The kernel size comes from the attribute, or else from `weight_kernel` (may be
+ * NULL). */
 static void read_window(infer *c, window *w, int axes, const num *weight_kernel)
 {
     int32_t count;
@@ -69,7 +70,7 @@ static void read_window(infer *c, window *w, int axes, const num *weight_kernel)
     w->round_up = attr_int(c, "ceil_mode", 0) != 0;
 }
 
-/* What one window covers: (kernel - 1) * dilation + 1. */
+/* Extent of one window: (kernel - 1) * dilation + 1. */
 static num reach(infer *c, const window *w, int i)
 {
     return num_add(c->nums, num_mul(c->nums, num_sub(c->nums, w->kernel[i], 1), w->dilation[i]), 1);
@@ -82,14 +83,14 @@ static num windowed_size(infer *c, const window *w, int i, num size)
     num padded = num_add(c->nums, num_add(c->nums, size, w->pad_begin[i]), w->pad_end[i]);
     num room = num_sub(c->nums, padded, reach(c, w, i));
     if (num_known(room) && room < 0) {
-        /* A runtime gives no window at all; an empty tensor fed to it stays empty. */
+        /* Runtimes refuse this, except that an empty input stays empty. */
         if (size != 0)
             complain(c, "a window of %lld does not fit into %lld", (long long)reach(c, w, i), (long long)padded);
         return size == 0 ? 0 : NUM_UNKNOWN;
     }
     if (!w->round_up)
         return num_add(c->nums, num_floordiv(c->nums, room, w->stride[i]), 1);
-    /* The last window must start inside the input or its left padding: else it would see padding only. */
+    /* The last window must start inside the input or its left padding; otherwise it would see only padding. */
     num rounded = num_add(c->nums, num_ceildiv(c->nums, room, w->stride[i]), 1);
     num starts = num_ceildiv(c->nums, num_add(c->nums, size, w->pad_begin[i]), w->stride[i]);
     return w->stride[i] == 1 ? rounded : num_min(c->nums, rounded, starts);
@@ -97,16 +98,15 @@ static num windowed_size(infer *c, const window *w, int i, num size)
 
 /* ---- convolution ----------------------------------------------------------------------------------------------- */
 
-/* Formats that keep the channels in the last place (TensorFlow's) say so with this attribute; weights are (M, C/group, kernel…)
- * all the same. */
+/* Channels-last formats such as TensorFlow's set this attribute; weights are (M, C/group, kernel…) even then. */
 static bool has_channels_last(const infer *c)
 {
     return attr_int(c, "channels_last", 0) != 0;
 }
 
 typedef struct conv_layout {
-    int x, weight;              /* which inputs */
-    bool channels_last;         /* of x and the output */
+    int x, weight;              /* indices of the inputs */
+    bool channels_last;         /* applies to x and the output */
     bool weights_channels_last; /* (M, kernel…, C/group) instead of (M, C/group, kernel…) */
     dtype dtype;
 } conv_layout;
@@ -134,7 +134,7 @@ static void convolve(infer *c, conv_layout l)
         dims[first + i] = has_input ? windowed_size(c, &w, i, x->dims[first + i]) : NUM_UNKNOWN;
     if (has_input && has_weights) {
         num read = num_mul(c->nums, weight->dims[l.weights_channels_last ? rank - 1 : 1], attr_int(c, "group", 1));
-        /* TensorFlow's convolutions have no number of groups: it follows from the weights. */
+        /* TensorFlow's convolutions have no group attribute: the weights imply it. */
         bool is_grouped = l.channels_last && !node_attr(c->node, "group") && dim_known(read) && read > 0 &&
                           dim_known(x->dims[channel]) && x->dims[channel] % read == 0;
         if (dim_known(read) && dim_known(x->dims[channel]) && read != x->dims[channel] && !is_grouped)
@@ -171,7 +171,7 @@ void shape_conv_nhwc(infer *c)
                               .dtype = dtype_in(c, 0, DT_UNKNOWN)});
 }
 
-/* The state is what a window looks back at: kernel - 1 columns. */
+/* The state holds the kernel - 1 columns that a window looks back at. */
 void shape_causal_conv(infer *c)
 {
     const value *x = in(c, 0);
@@ -182,7 +182,7 @@ void shape_causal_conv(infer *c)
 
 /* ---- transposed convolution ------------------------------------------------------------------------------------ */
 
-/* stride * (size - 1) + output_padding + reach - pads; with auto_pad SAME it is padded down to size * stride. */
+/* stride * (size - 1) + output_padding + extent - pads; auto_pad SAME gives size * stride. */
 static num transposed_size(infer *c, const window *w, int i, num size, int64_t output_padding)
 {
     num grown = num_mul(c->nums, num_sub(c->nums, size, 1), w->stride[i]);
@@ -214,7 +214,7 @@ void shape_conv_transpose(infer *c)
     int32_t given_count, pad_count;
     const int64_t *given = attr_ints(c, "output_shape", &given_count);
     if (given && given_count == rank)
-        given += 2; /* some writers put batch and channels in front */
+        given += 2; /* some exporters include batch and channels */
     else if (given && given_count != w.axes)
         given = NULL;
     const num *pads =
@@ -287,7 +287,7 @@ void shape_global_pool(infer *c)
     set_shape(c, 0, x->rank, dims);
 }
 
-/* The inverse of MaxPool: its windows side by side, or the shape that input 2 gives. */
+/* Inverse of MaxPool: each element becomes a window, unless input 2 holds the output shape. */
 void shape_max_unpool(infer *c)
 {
     const value *x = in(c, 0);

@@ -1,4 +1,4 @@
-/* shape_index.c: shapes of operators that pick, place, count or mark elements, and of ranges and fills. */
+/* shape_index.c: shapes of operators that select, scatter, count or mark elements, and of ranges and fills. */
 #include "graph/shape/shape.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ void shape_compress(infer *c)
     set_shape(c, 0, v->rank, dims);
 }
 
-/* Y, indices, inverse indices, counts: only the length of the inverse does not depend on data. */
+/* Y, indices, inverse indices, counts: only the length of the inverse is independent of data. */
 void shape_unique(infer *c)
 {
     const value *v = in(c, 0);
@@ -171,7 +171,7 @@ void shape_unique(infer *c)
 void shape_non_max_suppression(infer *c)
 {
     num dims[2] = {NUM_UNKNOWN, 3}, most;
-    /* The default of max_output_boxes_per_class is none at all. */
+    /* The default of max_output_boxes_per_class is zero. */
     if (!in(c, 2) || (scalar_int(c, 2, &most) && most == 0))
         dims[0] = 0;
     set_out(c, 0, DT_INT64, 2, dims);
@@ -225,7 +225,7 @@ void shape_range(infer *c)
     set_shape(c, 0, 1, &length);
 }
 
-/* The dimensions that an input with a shape in it gives. */
+/* The output shape is the data of input i. */
 static void shape_of_data(infer *c, int i)
 {
     int32_t count;
@@ -248,8 +248,8 @@ void shape_constant_of_shape(infer *c)
     shape_of_data(c, 0);
 }
 
-/* ConstantFill, GivenTensorFill and their like of the first operator sets: attribute `shape`, or the shape or data of the
- * input, then `extra_shape`. */
+/* ConstantFill, GivenTensorFill and similar operators of the first operator sets: the shape is attribute `shape`, or
+ * the shape or data of the input, followed by `extra_shape`. */
 void shape_old_fill(infer *c)
 {
     int32_t count, extra_count;

@@ -1,16 +1,17 @@
-/* shape_matmul.c: shapes of matrix products, plain, fused and quantized. */
+/* shape_matmul.c: shapes of matrix products: plain, fused and quantized. */
 #include "graph/einsum.h"
 #include "graph/shape/shape_nn.h"
 
-/* One operand as a stack of matrices: leading dimensions, then rows and columns. */
+/* An operand as a stack of matrices: leading dimensions, then rows and columns. */
 typedef struct operand {
     bool is_known;
-    bool is_vector; /* rank 1: its added dimension is dropped from the result */
-    int rank;       /* 2 at least */
+    bool is_vector; /* rank 1: the added dimension is removed from the result */
+    int rank;       /* at least 2 */
     num dims[MAX_RANK];
 } operand;
 
-/* `rotated`: the first dimension stands before the rows (FusedMatMul's transBatchA). `transposed`: columns, rows. */
+/* `rotated`: the first dimension comes right before the rows (FusedMatMul's transBatchA). `transposed`: columns
+ * before rows. */
 static operand read_operand(const value *v, bool is_left, bool rotated, bool transposed)
 {
     operand o = {.is_known = v && v->rank > 0};
@@ -79,7 +80,7 @@ void shape_qlinear_matmul(infer *c)
     matmul_of(c, 0, 3);
 }
 
-/* Integers in, the type of the scale (input 2) out. */
+/* Integer inputs; the output has the type of the scale (input 2). */
 void shape_matmul_to_float(infer *c)
 {
     set_dtype(c, 0, dtype_in(c, 2, DT_FLOAT32));
@@ -111,7 +112,7 @@ void shape_gemm(infer *c)
     gemm_of(c, 0, 1);
 }
 
-/* The output is quantized if its zero point (input 8) is there, else float. */
+/* The output is quantized if a zero point (input 8) is given, else float. */
 void shape_qgemm(infer *c)
 {
     set_dtype(c, 0, dtype_in(c, 8, dtype_in(c, 1, DT_FLOAT32)));
@@ -124,7 +125,7 @@ void shape_gemm_float8(infer *c)
     gemm_of(c, 0, 1);
 }
 
-/* x's leading dimensions and the given number of columns. */
+/* Sets x's leading dimensions and the given number of columns. */
 static void set_columns(infer *c, num columns)
 {
     const value *x = ranked_input(c, 1);
@@ -136,13 +137,13 @@ static void set_columns(infer *c, num columns)
     set_shape(c, 0, x->rank, dims);
 }
 
-/* Weights packed in blocks: only the attribute tells their columns. */
+/* Block-packed weights: only the attribute gives the number of columns. */
 void shape_matmul_packed(infer *c)
 {
     set_columns(c, attr_int(c, "N", NUM_UNKNOWN));
 }
 
-/* The weights' shape (K, N) is input 2. */
+/* Input 2 holds the weights' shape (K, N). */
 void shape_matmul_fp_q4(infer *c)
 {
     int32_t count;
@@ -173,7 +174,7 @@ void shape_det(infer *c)
         set_dtype(c, 0, x->dtype);
 }
 
-/* A sparse left operand; the product is dense. */
+/* The left operand is sparse; the product is dense. */
 void shape_sparse_matmul(infer *c)
 {
     set_dtype(c, 0, dtype_in(c, 1, DT_UNKNOWN));

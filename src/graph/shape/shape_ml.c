@@ -1,5 +1,5 @@
-/* shape_ml.c: ai.onnx.ml and ai.onnx.preview.training. Inputs are (N, features) or (features); a row of the input is a row
- * of the output. */
+/* shape_ml.c: shapes of ai.onnx.ml and ai.onnx.preview.training. Inputs are (N, features) or (features); each input
+ * row gives one output row. */
 #include "graph/shape/shape.h"
 
 static num row_count(const value *v)
@@ -7,7 +7,7 @@ static num row_count(const value *v)
     return !v || v->rank < 0 ? NUM_UNKNOWN : v->rank == 1 ? 1 : v->rank == 0 ? 1 : v->dims[0];
 }
 
-/* Number of elements of a list attribute; 0 if absent. */
+/* Length of a list attribute; 0 if absent. */
 static int32_t attr_count(const infer *c, const char *name)
 {
     const attr *a = node_attr(c->node, name);
@@ -20,7 +20,7 @@ static dtype attr_tensor_dtype(const infer *c, const char *name)
     return a && a->kind == ATTR_TENSOR ? a->tensor->dtype : DT_UNKNOWN;
 }
 
-/* Number of classes and the type of their labels, under the two names of the attributes. */
+/* Number of classes and type of their labels, from either of the two attributes. */
 static num classes(const infer *c, const char *strings, const char *ints, dtype *label)
 {
     int32_t named = attr_count(c, strings), numbered = attr_count(c, ints);
@@ -34,7 +34,7 @@ static void set_scores(infer *c, int i, num rows, num columns)
     set_out(c, i, DT_FLOAT32, 2, dims);
 }
 
-/* Labels (N) and scores (N, classes). A binary classifier with one column of scores still gives two. */
+/* Labels (N) and scores (N, classes). A binary classifier with one score column still outputs two. */
 void shape_classifier(infer *c)
 {
     dtype label;
@@ -43,7 +43,7 @@ void shape_classifier(infer *c)
                         node_is(c->node, "LinearClassifier") ? "classlabels_ints" : "classlabels_int64s", &label);
     if (count == NUM_UNKNOWN)
         count = classes(c, "classlabels_strings", "classlabels_ints", &label);
-    /* Without labels the classes are numbered by the intercepts. */
+    /* Without labels the intercepts give the number of classes. */
     if (count == NUM_UNKNOWN && node_is(c->node, "LinearClassifier") && attr_count(c, "intercepts"))
         count = attr_count(c, "intercepts");
     if (count == 1)
@@ -52,7 +52,7 @@ void shape_classifier(infer *c)
     set_scores(c, 1, rows, count);
 }
 
-/* (N, targets) */
+/* Output (N, targets). */
 void shape_regressor(infer *c)
 {
     num targets = node_is(c->node, "SVMRegressor")
@@ -68,7 +68,7 @@ void shape_tree_ensemble(infer *c)
     set_out(c, 0, in(c, 0) ? in(c, 0)->dtype : DT_UNKNOWN, 2, dims);
 }
 
-/* Normalizer, Scaler: floats of the same shape. */
+/* Normalizer, Scaler: floats of the input's shape. */
 void shape_same_float(infer *c)
 {
     const value *v = in(c, 0);
@@ -76,7 +76,7 @@ void shape_same_float(infer *c)
         set_out(c, 0, DT_FLOAT32, v->rank, v->dims);
 }
 
-/* The type of the values that keys are mapped to. */
+/* The output has the type of the mapped values. */
 void shape_label_encoder(infer *c)
 {
     const value *v = in(c, 0);
@@ -89,7 +89,7 @@ void shape_label_encoder(infer *c)
         t = DT_INT64;
     else if (attr_count(c, "values_floats"))
         t = DT_FLOAT32;
-    else if (attr_count(c, "classes_strings")) /* version 1: the other type than the input's */
+    else if (attr_count(c, "classes_strings")) /* version 1: the opposite of the input's type */
         t = v->dtype == DT_STRING ? DT_INT64 : DT_STRING;
     set_out(c, 0, t, v->rank, v->dims);
 }
@@ -105,7 +105,7 @@ void shape_category_mapper(infer *c)
                 v->rank, v->dims);
 }
 
-/* One more dimension: the categories. */
+/* Adds a dimension for the categories. */
 void shape_one_hot_encoder(infer *c)
 {
     const value *v = in(c, 0);
@@ -120,7 +120,7 @@ void shape_one_hot_encoder(infer *c)
     set_shape(c, 0, v->rank + 1, dims);
 }
 
-/* Columns of the last dimension by index; one-dimensional data give one row. */
+/* Selects columns of the last dimension by index; one-dimensional data give one row. */
 void shape_array_feature_extractor(infer *c)
 {
     const value *v = in(c, 0), *indices = in(c, 1);
@@ -141,7 +141,7 @@ void shape_array_feature_extractor(infer *c)
     set_shape(c, 0, v->rank, dims);
 }
 
-/* All inputs beside each other: (N, sum of inputdimensions). */
+/* Concatenates all inputs: (N, sum of inputdimensions). */
 void shape_feature_vectorizer(infer *c)
 {
     int32_t count;
@@ -152,7 +152,7 @@ void shape_feature_vectorizer(infer *c)
     set_scores(c, 0, row_count(in(c, 0)), total);
 }
 
-/* A map per row, in a sequence. */
+/* A sequence with one map per row. */
 void shape_zip_map(infer *c)
 {
     value *o = out(c, 0);
@@ -163,7 +163,7 @@ void shape_zip_map(infer *c)
     set_dtype(c, 0, DT_FLOAT32);
 }
 
-/* A map becomes a row with a column per word. */
+/* A map becomes a row with one column per word. */
 void shape_dict_vectorizer(infer *c)
 {
     int32_t words = attr_count(c, "string_vocabulary"), numbers = attr_count(c, "int64_vocabulary");
@@ -181,8 +181,8 @@ void shape_cast_map(infer *c)
 
 /* ---- ai.onnx.preview.training ---------------------------------------------------------------------------------- */
 
-/* Inputs R, T, then `groups` tensors for each of n parameters (X, G, and the optimizer's state); outputs the new X and
- * the new state. Each output is like the input that it replaces. */
+/* Inputs: R, T, then `groups` tensors for each of n parameters (X, G, optimizer state). Outputs: the new X and
+ * state, each with the shape of the input it replaces. */
 static void set_updated(infer *c, int groups)
 {
     int n = (c->node->input_count - 2) / groups;
@@ -202,7 +202,7 @@ void shape_optimizer_two_states(infer *c)
     set_updated(c, 4);
 }
 
-/* Gradients have the shapes of what they are taken with respect to: the first inputs. */
+/* Gradients have the shapes of the tensors they are taken with respect to: the first inputs. */
 void shape_gradient(infer *c)
 {
     for (int i = 0; i < c->node->output_count; i++)

@@ -1,8 +1,8 @@
-/* shape_move.c: shapes of views and of operators that copy, cut, join and repeat. Those that pick elements by index are
- * in shape_index.c. */
+/* shape_move.c: shapes of views and of operators that copy, cut, join and repeat. Selection by index is in
+ * shape_index.c. */
 #include "graph/shape/shape.h"
 
-/* What a dimension must be if two sources tell it. */
+/* Merges two statements about one dimension. */
 static num agreed(infer *c, num a, num b)
 {
     if (dim_known(a) && dim_known(b) && a != b)
@@ -10,7 +10,7 @@ static num agreed(infer *c, num a, num b)
     return dim_known(a) ? a : dim_known(b) || a == NUM_UNKNOWN ? b : a;
 }
 
-/* The length of a one-dimensional input, if it can be a rank; else -1. */
+/* Length of a one-dimensional input if it is a valid rank; else -1. */
 static int rank_from_length(const value *v)
 {
     return v && v->rank == 1 && dim_known(v->dims[0]) && v->dims[0] <= MAX_RANK ? (int)v->dims[0] : -1;
@@ -18,8 +18,7 @@ static int rank_from_length(const value *v)
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-/* Elements of the input over those of the other output dimensions. Equal dimensions cancel, so that dimensions that are not
- * known do not spoil the rest. */
+/* Input elements divided by those of the other output dimensions. Equal dimensions cancel, even unknown ones. */
 static num remaining_dim(infer *c, const value *v, const num *dims, int rank, int open)
 {
     num inputs[MAX_RANK], above = 1, below = 1;
@@ -45,7 +44,7 @@ static num remaining_dim(infer *c, const value *v, const num *dims, int rank, in
     return num_floordiv(c->nums, above, below);
 }
 
-/* The target of a Reshape as dimensions: 0 copies, -1 (or the only number that is not known) takes what remains. */
+/* Dimensions of a Reshape: 0 copies, -1 (or the only unknown number) takes the remaining elements. */
 static void reshape_to(infer *c, const value *v, const num *target, int rank)
 {
     num dims[MAX_RANK], kept[MAX_RANK];
@@ -60,7 +59,7 @@ static void reshape_to(infer *c, const value *v, const num *target, int rank)
         if (target[i] == 0 && zero_copies) {
             dims[i] = kept[i] = i < v->rank ? v->dims[i] : NUM_UNKNOWN;
             if (i < v->rank)
-                rest[i] = kept[i] = 1; /* the very same dimension: cancels even if it is not known */
+                rest[i] = kept[i] = 1; /* the same dimension: cancels even if unknown */
         } else if (target[i] == -1) {
             dims[i] = NUM_UNKNOWN;
             open = i;
@@ -80,7 +79,7 @@ static void reshape_to(infer *c, const value *v, const num *target, int rank)
     }
     num before = v->rank < 0 ? NUM_UNKNOWN : value_elements(c->net, v), after = num_product(c->nums, dims, rank);
     if (num_known(before) && num_known(after) && before != after)
-        complain(c, "%lld elements cannot take a shape of %lld", (long long)before, (long long)after);
+        complain(c, "%lld elements cannot be reshaped to %lld", (long long)before, (long long)after);
     set_shape(c, 0, rank, dims);
 }
 
@@ -146,7 +145,7 @@ void shape_squeeze(infer *c)
     }
     for (int i = 0; i < v->rank && count < 0; i++) {
         if (!dim_known(v->dims[i]))
-            return; /* it may be 1: then it goes, too */
+            return; /* the unknown dimension may be 1 and vanish as well */
         dropped[i] = v->dims[i] == 1;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -201,7 +200,7 @@ void shape_unsqueeze(infer *c)
 bool transpose_axes(infer *c, int rank, int *axes)
 {
     int32_t count;
-    const num *perm; /* an input too: TensorFlow's may be computed */
+    const num *perm; /* TensorFlow has it as an input, which may be computed */
     bool used[MAX_RANK] = {false};
     if (!ints_argument(c, "perm", 1, &perm, &count))
         return false;
@@ -246,7 +245,7 @@ void shape_concat(infer *c)
 {
     int rank = RANK_UNKNOWN, axis = -1;
     num dims[MAX_RANK], length = 0;
-    /* Operator sets before 4 had a default. */
+    /* Before operator set 4 the axis had a default. */
     int64_t given_axis = attr_int(c, "axis", 1);
     for (int i = c->node->input_count - 1; i >= 0; i--) {
         const value *v = in(c, i);
@@ -278,7 +277,7 @@ void shape_concat(infer *c)
     set_shape(c, 0, rank, dims);
 }
 
-/* Lengths of the pieces along the axis: given, or equal parts. */
+/* Lengths of the pieces along the axis: given, or equal. */
 static bool split_lengths(infer *c, num whole, int pieces, num *lengths)
 {
     const num *given;
@@ -333,13 +332,13 @@ void shape_split(infer *c)
     }
 }
 
-/* A number so far out that a range means "to the end". */
+/* Is the number so large that a range with it means "to the end"? */
 static bool is_far(num a)
 {
     return num_known(a) && (a >= INT32_MAX || a <= -INT32_MAX);
 }
 
-/* Negative when counted from the end, and also after that: clamped into low … high. */
+/* Resolves a position counted from the end, then clamps it to low … high. */
 static int64_t clamped(int64_t at, int64_t whole, int64_t low, int64_t high)
 {
     if (at < 0)
@@ -357,7 +356,7 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
         *count = stop > *first ? (stop - *first - 1) / step + 1 : 0;
     } else {
         *first = clamped(start, whole, 0, whole - 1);
-        /* Runtimes take the largest numbers as "to the end" in both directions. */
+        /* Runtimes read the largest integers as "to the end" in both directions. */
         bool to_end = end == INT64_MAX || end == INT32_MAX;
         int64_t stop = to_end ? -1 : clamped(end, whole, -1, whole - 1);
         *count = whole > 0 && *first > stop ? (*first - stop - 1) / -step + 1 : 0;
@@ -365,7 +364,7 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
     return true;
 }
 
-/* With a symbol among the numbers: what follows if nothing has to be clamped. */
+/* For symbolic numbers: the length if nothing is clamped. */
 static num symbolic_slice(infer *c, num whole, num start, num end, num step)
 {
     if (start == NUM_UNKNOWN || end == NUM_UNKNOWN || !num_known(step) || step <= 0)
@@ -377,7 +376,7 @@ static num symbolic_slice(infer *c, num whole, num start, num end, num step)
     num length = num_sub(c->nums, stop, first);
     if (num_known(length) && length < 0)
         length = 0;
-    /* A plain end over a symbolic dimension may lie behind it. */
+    /* A known end may be beyond the end of a symbolic dimension. */
     if (num_known(end) && end > 0 && !is_far(end) && !num_known(whole))
         length = num_sub(c->nums, num_min(c->nums, whole, end), first);
     return step == 1 ? length : num_ceildiv(c->nums, length, step);
@@ -394,7 +393,7 @@ bool slice_arguments(infer *c, int rank, slice_axis *axes)
         return false;
     for (int i = 0; i < rank; i++)
         axes[i] = (slice_axis){.start = 0, .end = INT64_MAX, .step = 1};
-    if (axis_count < 0) { /* all axes from the first on, as many as there are starts */
+    if (axis_count < 0) { /* default: the first axes, one for each start */
         const value *v = in(c, known_starts ? 2 : 1);
         axis_count = known_starts ? start_count : known_ends ? end_count : rank_from_length(v);
         if (axis_count < 0 || axis_count > rank)
@@ -470,7 +469,7 @@ void shape_tile(infer *c)
     if (!v)
         return;
     num dims[MAX_RANK];
-    if (c->node->input_count == 3) { /* operator set 1: how often, along which axis */
+    if (c->node->input_count == 3) { /* operator set 1: repeat count and axis */
         num times, axis;
         if (!scalar_int(c, 1, &times) || !scalar_int(c, 2, &axis) || !num_known(axis)) {
             set_rank_only(c, 0, v->dtype, v->rank);
@@ -527,7 +526,7 @@ void shape_pad(infer *c)
     set_shape(c, 0, v->rank, dims);
 }
 
-/* The given axes get the given lengths, by cutting or padding. */
+/* Crops or pads the given axes to the given lengths. */
 void shape_center_crop_pad(infer *c)
 {
     const value *v = ranked_input(c, 0);

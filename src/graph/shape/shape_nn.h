@@ -1,17 +1,17 @@
-/* shape_nn.h: small readers shared by the rules of layers (shape_conv.c … shape_contrib.c). */
+/* shape_nn.h: small helpers shared by the rules of layers (shape_conv.c … shape_contrib.c). */
 #ifndef SOOTH_GRAPH_SHAPE_SHAPE_NN_H
 #define SOOTH_GRAPH_SHAPE_SHAPE_NN_H
 
 #include "graph/shape/shape.h"
 
-/* Type of input i, or `otherwise` if it is absent or not known. */
+/* Type of input i, or `otherwise` if it is absent or unknown. */
 static inline dtype dtype_in(const infer *c, int i, dtype otherwise)
 {
     const value *v = in(c, i);
     return v && v->dtype != DT_UNKNOWN ? v->dtype : otherwise;
 }
 
-/* A dimension of v, counted from the end if negative; NUM_UNKNOWN if v is absent or has no such dimension. */
+/* Dimension of v, counted from the end if negative; NUM_UNKNOWN if it does not exist. */
 static inline num dim_of(const value *v, int axis)
 {
     if (!v || v->rank < 0)
@@ -21,7 +21,7 @@ static inline num dim_of(const value *v, int axis)
     return axis >= 0 && axis < v->rank ? v->dims[axis] : NUM_UNKNOWN;
 }
 
-/* The first of two that is known. */
+/* The first known one of two. */
 static inline num either(num a, num b)
 {
     return a != NUM_UNKNOWN ? a : b;

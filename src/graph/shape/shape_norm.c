@@ -1,8 +1,8 @@
-/* shape_norm.c: shapes of normalizations, also fused with what stands before them. The normalized tensor keeps its
- * shape; statistics and sums are further outputs. */
+/* shape_norm.c: shapes of normalizations, including fused ones. The normalized tensor keeps its shape; statistics
+ * and sums are further outputs. */
 #include "graph/shape/shape_nn.h"
 
-/* Running statistics have the shape of those that came in: (C), or more in old non-spatial networks. */
+/* Running statistics keep their input shape: (C), or more in old non-spatial networks. */
 void shape_batch_norm(infer *c)
 {
     set_like(c, 0, in(c, 0));
@@ -13,7 +13,7 @@ void shape_batch_norm(infer *c)
     set_like(c, 4, variance);
 }
 
-/* Statistics over the axes from `axis` on: those become 1. */
+/* Statistics over the axes from `axis` on, which become 1. */
 static void set_statistics(infer *c, int i, int64_t axis, dtype t)
 {
     const value *x = in(c, 0);
@@ -31,7 +31,7 @@ static void set_statistics(infer *c, int i, int64_t axis, dtype t)
     set_shape(c, i, x->rank, dims);
 }
 
-/* A runtime lets half-precision data be scaled by float32: the output has the scale's type. */
+/* Runtimes allow half-precision data with a float32 scale: the output has the scale's type. */
 void shape_layer_norm(infer *c)
 {
     set_like(c, 0, in(c, 0));

@@ -1,7 +1,8 @@
-/* shape_other.c: constants, signals, text, images, and operators of the first operator sets that left the standard. */
+/* shape_other.c: shapes of constants, signals, text, images, and operators removed from the standard since its first
+ * versions. */
 #include "graph/shape/shape.h"
 
-/* Plain numbers that would be read as symbols mark the ends of ranges: they stay huge. */
+/* Numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols. */
 static const num *plain_numbers(infer *c, const int64_t *ints, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -15,7 +16,7 @@ static const num *plain_numbers(infer *c, const int64_t *ints, int32_t count)
     return ints;
 }
 
-/* Attributes stand for the data: the output takes the file's tensor, or the numbers of the attribute. */
+/* The output gets the file's tensor, or the attribute's numbers. */
 void shape_constant(infer *c)
 {
     value *v = out(c, 0);
@@ -55,7 +56,7 @@ void shape_constant(infer *c)
     }
 }
 
-/* Nothing is known about the outputs: the file's declarations have to tell. */
+/* Nothing is inferred; the file's declarations give the shapes. */
 void shape_unknown(infer *c)
 {
     (void)c;
@@ -63,7 +64,7 @@ void shape_unknown(infer *c)
 
 /* ---- signals --------------------------------------------------------------------------------------------------- */
 
-/* HannWindow and its like: (size) */
+/* HannWindow and similar: (size). */
 void shape_window(infer *c)
 {
     num size;
@@ -103,7 +104,7 @@ void shape_dft(infer *c)
             set_rank_only(c, 0, v->dtype, v->rank);
             return;
         }
-        axis = 0; /* any: no length changes */
+        axis = 0; /* any axis works, because no length changes */
     }
     int at = axis_of(c, axis, v->rank);
     if (at < 0)
@@ -144,7 +145,7 @@ void shape_stft(infer *c)
 
 /* ---- text and images ------------------------------------------------------------------------------------------- */
 
-/* Each string becomes a row of pieces: how many is not known. */
+/* Each string becomes a row of an unknown number of pieces. */
 void shape_string_split(infer *c)
 {
     const value *v = in(c, 0);
@@ -160,7 +161,7 @@ void shape_string_split(infer *c)
     set_shape(c, 1, v->rank, dims);
 }
 
-/* Words that are stopped leave a shorter list. */
+/* Removed stop words make the list shorter. */
 void shape_string_normalizer(infer *c)
 {
     const value *v = in(c, 0);
@@ -205,7 +206,7 @@ void shape_image_decoder(infer *c)
 
 /* ---- first operator sets --------------------------------------------------------------------------------------- */
 
-/* (N, C, H, W); border: left, top, right, bottom; scale: height, width of what remains. */
+/* (N, C, H, W); border: left, top, right, bottom; scale: height and width of the result. */
 void shape_crop(infer *c)
 {
     const value *v = in(c, 0);

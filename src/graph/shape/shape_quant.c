@@ -1,5 +1,5 @@
-/* shape_quant.c: types and shapes of quantization, and of pointwise operators on quantized tensors. Quantized
- * convolutions and products are with their plain forms. */
+/* shape_quant.c: types and shapes of quantization and of pointwise operators on quantized tensors. Quantized
+ * convolutions and products are in shape_conv.c and shape_matmul.c. */
 #include "graph/shape/shape_nn.h"
 
 void shape_quantize(infer *c)
@@ -9,7 +9,7 @@ void shape_quantize(infer *c)
     set_dtype(c, 0, dtype_in(c, 2, named != DT_UNKNOWN ? named : DT_UINT8));
 }
 
-/* Before operator set 19 the result is always float32; contrib's has the scale's type. */
+/* Before operator set 19 the output is float32; contrib's version has the scale's type. */
 void shape_dequantize(infer *c)
 {
     bool follows_scale = c->node->domain.len > 0 || c->node->opset >= 19;
@@ -56,7 +56,7 @@ void shape_qlinear_where(infer *c)
     broadcast_some(c, operands, 3, 1);
 }
 
-/* Inputs: scale and zero point of the output, then three for each part. */
+/* Inputs: scale and zero point of the output, then three inputs for each part. */
 void shape_qlinear_concat(infer *c)
 {
     const value *first = in(c, 2);

@@ -1,11 +1,11 @@
-/* shape_rebatch.c: constants of the file that mean its batch, when the user replaces that batch by another.
+/* shape_rebatch.c: adjusts constants that contain the file's fixed batch when the user replaces it.
  *
- * Exporters that were given a fixed batch B write it into the targets of Reshape, Expand and ConstantOfShape. The network was
- * first inferred as the file has it (network.file_shapes), so the shape before and after each such node at batch B is known;
- * the question is only which dimension of the target carries the batch. */
+ * Exporters with a fixed batch B write it into the targets of Reshape, Expand and ConstantOfShape. The network was
+ * first inferred at batch B (network.file_shapes), so the shapes around each such node are known. The question is
+ * which dimension of the target carries the batch. */
 #include "graph/shape/shape.h"
 
-/* What an input or output was at the file's own batch; NULL if its shape is not known. */
+/* Shape of an input or output at the file's batch; NULL if unknown. */
 static const file_shape *at_file_batch(const infer *c, value_id id)
 {
     if (id == NO_VALUE || id >= c->net->file_shape_count)
@@ -25,7 +25,7 @@ static num scaled(infer *c, num dim)
     return num_known(product) && product % c->net->batch_from == 0 ? product / c->net->batch_from : NUM_UNKNOWN;
 }
 
-/* The one dimension in which the shapes differ, by the factor of the batches; -1 if it is not so. */
+/* The one dimension in which the shapes differ, by the ratio of the batches; -1 otherwise. */
 static int batch_axis(infer *c, const file_shape *before, const value *now)
 {
     int axis = -1;
@@ -50,16 +50,15 @@ static int64_t product(const num *dims, int from, int to)
     return p;
 }
 
-/* Row-major order keeps the batch between what lies outside of it and what lies inside. A dimension of the target can carry
- * it if the dimensions before divide the outer part and those behind divide the inner part. Of several, the best is
- * the batch alone, then the same dimension as before, then the first factor of a dimension that is taken apart (heads),
- * then the outermost. */
+/* In row-major order the batch stays between its outer and inner dimensions. A target dimension can carry it if the
+ * dimensions before it divide the outer part and those after it divide the inner part. Preference: the batch alone,
+ * the same dimension as before, the first factor of a split dimension (heads), the outermost. */
 static int carrier(const infer *c, const file_shape *before, int axis, const file_shape *target)
 {
     const int64_t batch = c->net->batch_from;
     int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
-    int64_t beside = before->dims[axis] / batch; /* what shares the dimension with the batch */
-    int64_t inside;                              /* of the batch, if it is the outer part of its dimension */
+    int64_t beside = before->dims[axis] / batch; /* size that shares the dimension with the batch */
+    int64_t inside; /* elements inside the batch, if the batch is the outer factor of its dimension */
     int same = -1, split = -1, first = -1;
     if (outer <= 0 || inner <= 0 || beside <= 0 || before->dims[axis] % batch != 0 ||
         __builtin_mul_overflow(inner, beside, &inside))
@@ -94,13 +93,13 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     int axis = batch_axis(c, before, now);
     if (axis < 0)
         return false;
-    /* A target that was computed from shapes has grown with the batch by itself. */
+    /* A target computed from shapes already has the new batch. */
     for (int i = 0; i < rank; i++)
         if (target[i] != after->dims[i] && target[i] != -1 && target[i] != 0)
             return false;
     int k = carrier(c, before, axis, after);
     if (k < 0) {
-        complain(c, "its target does not tell which dimension is the batch");
+        complain(c, "its target does not show which dimension is the batch");
         return false;
     }
     memcpy(dims, after->dims, (size_t)rank * sizeof *dims);
@@ -108,7 +107,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     return num_known(dims[k]);
 }
 
-/* Did the replacement of the batch leave these data as they were? */
+/* Are these data unchanged by the new batch? */
 static bool same_data(const file_shape *before, const value *now, int32_t count)
 {
     return now->is_initializer || (before->ints && now->ints && before->rank == now->rank &&
@@ -118,7 +117,7 @@ static bool same_data(const file_shape *before, const value *now, int32_t count)
 void rebatch_target(infer *c, int input, num *dims, int rank)
 {
     const value *v = in(c, input);
-    /* A one may mean anything; where it is the batch, what is joined with it tells (rebatch_joined). */
+    /* A 1 is ambiguous; if it is the batch, a later join decides (rebatch_joined). */
     if (!is_rebatching(c) || c->net->batch_from == 1 || !v || rank < 2 || dims[0] != c->net->batch_from)
         return;
     const file_shape *before = at_file_batch(c, c->node->inputs[input]);
@@ -137,7 +136,7 @@ bool rebatch_joins(infer *c, int axis)
     return false;
 }
 
-/* Where the value that a node made to the batch of the file was repeated from; NO_VALUE if it was not. */
+/* The value that was repeated to the file's batch to make v; NO_VALUE if none was. */
 static value_id one_back(const infer *c, const value *v)
 {
     const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
@@ -155,13 +154,13 @@ num rebatch_joined(infer *c, value_id id)
     const file_shape *before = at_file_batch(c, id);
     if (v->dims[0] != old || !before || before->rank != v->rank || before->dims[0] != old)
         return v->dims[0];
-    /* The Expand that made it was meant to repeat it for the whole batch: then its result grows, too. */
+    /* An Expand that repeats a value over the whole batch has to give the new batch. */
     for (; id != NO_VALUE && length < MAX_CHAIN; id = one_back(c, v)) {
         v = &c->net->values.items[id];
         if (v->rank < 1 || v->dims[0] != old || v->ints || v->reals)
             break;
         if (v->is_initializer && length == 0)
-            return new; /* a repeated constant that the exporter has computed */
+            return new; /* a repeated constant, computed by the exporter */
         chain[length++] = id;
         const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
         if (!n || (!node_is(n, "Expand") && !node_is(n, "ConstantOfShape")))
@@ -174,7 +173,7 @@ num rebatch_joined(infer *c, value_id id)
     return NUM_UNKNOWN;
 }
 
-/* Is an input what it was at the file's batch, as far as anything is known of it? */
+/* Is an input the same as at the file's batch, as far as it is known? */
 static bool is_as_before(const infer *c, value_id id)
 {
     const value *now = id == NO_VALUE ? NULL : &c->net->values.items[id];

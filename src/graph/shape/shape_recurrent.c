@@ -1,8 +1,8 @@
 /* shape_recurrent.c: shapes of RNN, GRU and LSTM. */
 #include "graph/shape/shape_nn.h"
 
-/* Y is (steps, directions, batch, hidden), the last states (directions, batch, hidden); with layout 1 the batch comes
- * first everywhere. */
+/* Y is (steps, directions, batch, hidden), the last states (directions, batch, hidden); with layout 1 the batch is
+ * first. */
 void shape_recurrent(infer *c)
 {
     const value *x = in(c, 0), *recurrence = in(c, 2);

@@ -1,17 +1,18 @@
-/* shape_resize.c: shapes of what resizes, samples or rearranges images: Resize, grids, regions of interest, blocks. */
+/* shape_resize.c: shapes of operators that resize, sample or rearrange images: Resize, grids, regions of interest,
+ * blocks. */
 #include "graph/shape/shape_nn.h"
 
 #include <math.h>
 
 enum { LARGEST_SIZE = 1 << 30 };
 
-/* To the nearest, halves up; NUM_UNKNOWN for what cannot be a size. */
+/* Rounds to the nearest integer, halves up; NUM_UNKNOWN for an invalid size. */
 static num rounded(float size)
 {
     return size >= 0 && size < (float)LARGEST_SIZE ? (num)floorf(size + 0.5f) : NUM_UNKNOWN;
 }
 
-/* floor(size * scale) as runtimes compute it: in single precision. A symbolic size is scaled if the scale is a small
+/* floor(size * scale) in single precision, as runtimes compute it. A symbolic size is scaled if the scale is a small
  * fraction. */
 static num scaled(infer *c, num size, double scale)
 {
@@ -30,7 +31,7 @@ static num scaled(infer *c, num size, double scale)
     return NUM_UNKNOWN;
 }
 
-/* The axes that scales or sizes speak of: all, or those of the attribute. False if they cannot be right. */
+/* The axes that scales or sizes apply to: all, or those of the attribute. False if they are invalid. */
 static bool resized_axes(infer *c, int rank, int *axes, int32_t *count)
 {
     const int64_t *given = attr_ints(c, "axes", count);
@@ -48,8 +49,8 @@ static bool resized_axes(infer *c, int rank, int *axes, int32_t *count)
     return true;
 }
 
-/* A region of interest (tf_crop_and_resize) should scale the size too, but neither ONNX's own inference nor ONNX Runtime
- * does it: what runs counts. */
+/* A region of interest (tf_crop_and_resize) should scale the size too, but neither ONNX's shape inference nor ONNX
+ * Runtime does so. */
 static void resize_by_scales(infer *c, const value *x, const double *scales, const int *axes, int32_t count)
 {
     num dims[MAX_RANK];
@@ -81,7 +82,7 @@ static void resize_to_sizes(infer *c, const value *x, const num *sizes, const in
         if (fits || covers)
             dims[axis] = rounded(scale * (float)x->dims[axis]);
         else if (c->net->batch_from && axis == 0 && sizes[i] == c->net->batch_from && dims[0] == c->net->batch_to)
-            continue; /* the file fixed the batch; it is being replaced */
+            continue; /* the batch that the file fixes is being replaced */
         else
             dims[axis] = sizes[i];
     }
@@ -117,7 +118,7 @@ void shape_resize(infer *c)
     set_shape(c, 0, x->rank, dims);
 }
 
-/* Scales are two attributes in operator set 1, one in 7, an input from 9 on. */
+/* Scales are two attributes in operator set 1, one in 7, an input since 9. */
 void shape_upsample(infer *c)
 {
     const value *x = ranked_input(c, 0);
@@ -222,7 +223,7 @@ void shape_grid_sample(infer *c)
     set_shape(c, 0, rank, dims);
 }
 
-/* Size (N,C,H,W) gives a grid (N,H,W,2), (N,C,D,H,W) a grid (N,D,H,W,3). */
+/* Size (N,C,H,W) gives a grid (N,H,W,2), size (N,C,D,H,W) a grid (N,D,H,W,3). */
 void shape_affine_grid(infer *c)
 {
     int32_t count;
@@ -264,7 +265,7 @@ void shape_roi_align(infer *c)
     pool_regions(c, regions, attr_int(c, "output_height", 1), attr_int(c, "output_width", 1));
 }
 
-/* com.microsoft: crop_size (height, width) is input 3. */
+/* com.microsoft: input 3 is crop_size (height, width). */
 void shape_crop_and_resize(infer *c)
 {
     const value *rois = in(c, 1);
@@ -275,7 +276,7 @@ void shape_crop_and_resize(infer *c)
                  is_known ? size[1] : NUM_UNKNOWN);
 }
 
-/* Dropout's mask has the type of the data before operator set 10. */
+/* Before operator set 10 Dropout's mask has the type of the data. */
 void shape_dropout(infer *c)
 {
     const value *x = in(c, 0);

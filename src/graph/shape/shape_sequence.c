@@ -1,10 +1,10 @@
-/* shape_sequence.c: sequences and optionals. A sequence value has the element's type, and the shape that all elements
- * share; where its length is known, also the elements themselves. */
+/* shape_sequence.c: shapes of sequences and optionals. A sequence value has the type and the shape that all elements
+ * share and, if its length is known, the elements. */
 #include "graph/shape/shape.h"
 
 enum { MAX_ELEMENTS = 4096 };
 
-/* The dimensions that two shapes share; other dimensions become unknown. Returns the rank, or RANK_UNKNOWN. */
+/* Keeps the dimensions that two shapes share; others become unknown. Returns the rank, or RANK_UNKNOWN. */
 static int common_shape(num *dims, int rank, const value *v)
 {
     if (rank < 0 || v->rank != rank)
@@ -15,7 +15,7 @@ static int common_shape(num *dims, int rank, const value *v)
     return rank;
 }
 
-/* Output 0 is a sequence of these elements. */
+/* Makes output 0 a sequence of these elements. */
 static void set_sequence(infer *c, const value_id *elements, int32_t count, dtype t)
 {
     value *o = out(c, 0);
@@ -58,7 +58,7 @@ static bool is_known_sequence(const value *v)
     return v && v->kind == VALUE_SEQUENCE && v->element_count >= 0 && (v->elements || !v->element_count);
 }
 
-/* Position `input` of a sequence of `length` elements; end is the last that may be named. -1 if not known. */
+/* Position `input` in a sequence of `length` elements; `end` is the last valid one. -1 if unknown. */
 static int32_t position(infer *c, int input, int32_t length, int32_t end)
 {
     num at;
@@ -118,7 +118,7 @@ void shape_sequence_erase(infer *c)
     set_sequence(c, elements, s->element_count - 1, s->dtype);
 }
 
-/* Output 0 is that very value: shape, data and, for a sequence in an optional, elements. */
+/* Output 0 becomes the same value: shape, data and, for a sequence in an optional, elements. */
 static void set_element(infer *c, value_id id)
 {
     const value *v = &c->net->values.items[id];
@@ -131,7 +131,7 @@ static void set_element(infer *c, value_id id)
     o->reals = v->reals;
 }
 
-/* What all elements share. */
+/* Output 0 gets what all elements share. */
 static void set_common_element(infer *c, const value *s)
 {
     if (out(c, 0))
@@ -161,7 +161,7 @@ void shape_sequence_length(infer *c)
     }
 }
 
-/* Lengths of the pieces of SplitToSequence; NULL if not known. */
+/* Lengths of the pieces of SplitToSequence; NULL if unknown. */
 static const num *piece_lengths(infer *c, num whole, int32_t *pieces)
 {
     if (in(c, 1)) {
@@ -223,7 +223,7 @@ void shape_split_to_sequence(infer *c)
                        .producer = producer,
                        .copied_from = NO_VALUE,
                        .reordered_of = NO_VALUE};
-        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = piece; /* v is not valid from here on */
+        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = piece; /* v is invalid from here on */
         elements[i] = c->net->values.count - 1;
     }
     set_sequence(c, elements, pieces, t);
@@ -253,7 +253,7 @@ void shape_concat_from_sequence(infer *c)
 
 /* ---- optionals ------------------------------------------------------------------------------------------------- */
 
-/* An optional that holds something has one element; one that is empty has none. */
+/* An optional has one element, or none if it is empty. */
 void shape_optional(infer *c)
 {
     value *o = out(c, 0);
@@ -286,7 +286,7 @@ void shape_optional_has_element(infer *c)
     set_out(c, 0, DT_BOOL, 0, NULL);
     bool is_made_here = v && v->kind == VALUE_OPTIONAL && v->producer != NO_NODE && v->element_count >= 0;
     if (v && v->kind == VALUE_OPTIONAL && !is_made_here)
-        return; /* the user feeds it, or not */
+        return; /* the user may or may not feed it */
     num has = v && (v->kind != VALUE_OPTIONAL || v->element_count == 1);
     set_ints(c, 0, arena_copy(c->arena, &has, 1, sizeof has));
 }
