@@ -143,6 +143,7 @@ def main():
     check_cudnn(report)
     check_products(report)
     check_autotuned(report)
+    report.page("doc/accuracy.md")
     report.end()
 
 

@@ -86,7 +86,7 @@ def tasks(only):
 
 def main():
     corpus.require("models/timm", REFERENCE)
-    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    only = sys.argv[1] if len(sys.argv) > 1 and sys.argv[1] != "--write" else ""
     report = corpus.Report("compiled" if not only else "compiled-part")
     met, count, failed, larger = collections.Counter(), collections.Counter(), [], []
     near = collections.Counter()
@@ -121,6 +121,7 @@ def main():
     report.check(not larger, "no engine launches more than inductor", larger)
     for part, least in LEAST.items():
         report.check(met[part] >= least / 100 * count[part], f"networks {part}: at least {least} % within 5 %")
+    report.page("doc/accuracy.md")
     report.end()
 
 

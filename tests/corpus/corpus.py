@@ -1,9 +1,11 @@
 """Shared by the comparisons with the corpus: its place, running sooth over many files, reporting results."""
 import concurrent.futures
 import gzip
+import itertools
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -55,6 +57,15 @@ def parallel(function, items):
         yield from pool.map(function, items, chunksize=8)
 
 
+def same_figures(old, new):
+    """The same text; a number may differ by one in its last digit, as other vectors of a processor make it."""
+    number = re.compile(r"-?\d+(?:\.\d+)?")
+    if number.sub("#", old) != number.sub("#", new):
+        return False
+    return all(abs(float(a) - float(b)) <= 1.01 * 10 ** -len(a.partition(".")[2])
+               for a, b in zip(number.findall(old), number.findall(new)))
+
+
 class Report:
     """Writes TAP to standard output, with lines for people ("#:") that tests/run.py shows, and details to a file under
     build/."""
@@ -63,12 +74,14 @@ class Report:
         self.name = name
         self.count = 0
         self.failures = 0
+        self.said = []
         directory = BUILD / "corpus"
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / f"{name}.txt"
         self.file = open(self.path, "w")
 
     def say(self, text=""):
+        self.said.append(text.rstrip())
         print(f"#: {text}")
         print(text, file=self.file)
 
@@ -84,6 +97,19 @@ class Report:
                 print(f"#   {line}")
             if len(why) > 40:
                 print(f"#   … {len(why) - 40} more in {self.path}")
+
+    def page(self, page, keep=lambda line: True):
+        """The block of this suite in a document has the lines said so far, or those that `keep` chooses; --write writes it."""
+        path, lines = TOP / page, [line for line in self.said if keep(line)]
+        begin, end = f"<!-- figures of tests/corpus/{self.name}.py -->\n```text\n", "\n```\n<!-- /figures -->"
+        before, _, rest = path.read_text().partition(begin)
+        block, _, after = rest.partition(end)
+        if "--write" in sys.argv:
+            path.write_text(before + begin + "\n".join(lines) + end + after)
+        elif not set(sys.argv[1:]) & {"--all"}:
+            wrong = [f"page: {old}\n#   now:  {new}" for old, new in itertools.zip_longest(block.splitlines(), lines, fillvalue="")
+                     if not same_figures(old, new)]
+            self.check(not wrong, f"{page} has these figures (else: tests/corpus/{self.name}.py --write)", wrong)
 
     def end(self):
         print(f"1..{self.count}")

@@ -529,6 +529,7 @@ def main():
         language_forward(report, folder)
     batch_steps(report, 160)
     if not ALL:
+        report.page("doc/memory.md")
         report.say("every row: tests/corpus/memory.py --all")
     report.end()
 

@@ -211,6 +211,7 @@ def main():
     accuracy(report, rows)
     order(report, found)
     best_profiles(report, found)
+    report.page("doc/accuracy.md")
     report.end()
 
 

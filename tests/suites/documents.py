@@ -13,6 +13,7 @@ The README's accuracy table summarizes the tables in doc/accuracy.md, which `too
 training. The tables name their weights, so that tables of other weights than the shipped ones are detected.
 """
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -136,6 +137,55 @@ def summary():
     return "\n".join(lines) + "\n\n"
 
 
+# Rows of doc/accuracy.md's comparison with the goals: what, then for each figure its goal, table, row and column.
+COLUMNS = ["rows", "mean", "median", "p90", "within 5 %", "within 10 %", "Spearman", "in interval"]
+EAGER, COMPILED = "timm inference, eager, architectures not seen", "timm inference, compiled (inductor), architectures not seen"
+BY_GPU = "products and convolutions, shapes not seen, by GPU"
+GOALS = [
+    ("timm, eager, new architectures", [("2.5", EAGER, "all", "mean"), ("1.2", EAGER, "all", "median"), ("92", EAGER, "all", "within 5 %")]),
+    ("the same, compiled", [("4", COMPILED, "all", "mean")]),
+    ("new families, eager", [("6", "timm inference, eager, families not seen", "all", "mean")]),
+    ("new families, compiled", [("6", "timm inference, compiled, families not seen", "all", "mean")]),
+    ("a new GPU (RTX 4090; three others are held out too)", [("7", "timm on a GPU not seen", "all", "mean")]),
+    ("transformers end to end, inference", [("5", "other networks, architectures not seen", "neusight", "mean")]),
+    ("transformers end to end, forward pass of training", [("5", "other networks, architectures not seen", "neusight-train-forward", "mean")]),
+    ("NVIDIA's tables on the A100", [("10", "NVIDIA's tables, networks not seen", "all", "mean")]),
+    ("matrix products in bf16 on the A100", [("4", "products in bf16 on the A100, shapes not seen, by software", "all", "mean")]),
+    ("linear layers in fp32", [("5", "operators, shapes not seen", "neusight linear fp32", "mean")]),
+    ("batched products in fp32", [("5", "operators, shapes not seen", "neusight bmm fp32", "mean")]),
+    *[(f"3 x 3 convolutions in fp32, {gpu}", [("9", BY_GPU, f"neusight conv2d fp32 {gpu}", "mean")])
+      for gpu in ("a100-pcie-80gb", "v100-pcie-32gb", "t4")],
+    *[(f"90 % interval, {what}", [("87 to 93", table, "all", "in interval")])
+      for what, table in (("eager", EAGER), ("compiled", COMPILED), ("training", "timm training, eager, architectures not seen"),
+                          ("new families, eager", "timm inference, eager, families not seen"),
+                          ("new families, compiled", "timm inference, compiled, families not seen"),
+                          ("a new GPU", "timm on a GPU not seen"), ("operators", "operators, shapes not seen"))],
+    ("NAS-Bench-201 on a new GPU (TITAN RTX)", [("0.99", "NAS-Bench-201, TITAN RTX not seen, batch 256", "all", "Spearman")]),
+]
+
+
+def is_reached(goal, column, reached):
+    bounds = [float(bound) for bound in goal.split(" to ")]
+    if len(bounds) == 2:
+        return bounds[0] <= reached <= bounds[1]
+    return reached >= bounds[0] if column in ("within 5 %", "Spearman") else reached <= bounds[0]
+
+
+def goals():
+    """The table of goals, from the other tables of doc/accuracy.md."""
+    text = (TOP / "doc/accuracy.md").read_text()
+    lines = ["", "| held-out rows | figure | goal | reached | |", "| --- | --- | ---: | ---: | --- |"]
+    for what, figures in GOALS:
+        for goal, title, row, column in figures:
+            table = text.split(f"### {title}\n")[1].split("\n### ")[0]
+            cells = re.search(rf"^\| {re.escape(row)} \|(.*?)\|$", table, re.M)[1].split("|")
+            reached = cells[COLUMNS.index(column)].strip()
+            unit = "" if column == "Spearman" else " %"
+            lines.append(f"| {what} | {column} | {goal}{unit} | {reached}{unit} | {'yes' if is_reached(goal, column, float(reached)) else 'no'} |")
+    return "\n".join(lines) + "\n\n"
+
+
+GOALS_BLOCK = re.compile(r"(?<=<!-- goals -->\n).*?(?=<!-- /goals -->)", re.S)
 ACCURACY = re.compile(r"(?<=<!-- accuracy -->\n).*?(?=<!-- /accuracy -->)", re.S)
 
 
@@ -154,7 +204,33 @@ def check_accuracy():
     written = ACCURACY.search((TOP / "README.md").read_text())
     if not written or written[0] != summary():
         return ["the README's table of accuracy is not that of doc/accuracy.md: tests/suites/documents.py --write"]
+    if GOALS_BLOCK.search((TOP / "doc/accuracy.md").read_text())[0] != goals():
+        return ["the goals of doc/accuracy.md are not compared with its tables: tests/suites/documents.py --write"]
     return None
+
+
+# A command for each answer that doc/json.md lists.
+ANSWERS = {
+    "inspect": "sooth inspect zoo:resnet18 --format json", "predict": "sooth predict zoo:resnet18 --format json",
+    "trace": "sooth predict zoo:resnet18 --format trace", "gpus": "sooth gpus t4 --format json", "zoo": "sooth zoo vgg --format json",
+    "mig": "sooth mig zoo:resnet18 --format json", "survey": "sooth survey zoo:resnet18 --gpu t4 --format json",
+    "eval": "printf 'graph,batch,gpu,latency_ms\\nzoo:resnet18,8,rtx-3090,4\\n' >rows.csv; sooth eval rows.csv --format json",
+}
+
+
+def check_identities():
+    """Answers whose "sooth" is not what doc/json.md says."""
+    schemas = dict(re.findall(r"^\| (\w+) \| (\d+) \|$", (TOP / "doc/json.md").read_text(), re.M))
+    wrong = [f"{name}: not in both lists" for name in set(schemas) ^ set(ANSWERS)]
+    version = re.search(r'SOOTH_VERSION "(.*)"', (TOP / "include/sooth.h").read_text())[1]
+    for name in sorted(set(schemas) & set(ANSWERS)):
+        with tempfile.TemporaryDirectory() as directory:
+            code, lines = predicted(f"cd {directory}; {ANSWERS[name]}")
+        weights = None if name in ("inspect", "gpus", "zoo") else weights_identity()
+        identity = json.loads("\n".join(lines)).get("sooth") if code == 0 else lines
+        if identity != {"version": version, "schema": int(schemas[name]), "weights": weights}:
+            wrong.append(f"{name}: {identity}")
+    return wrong or None
 
 
 def pages():
@@ -167,6 +243,8 @@ def write():
         after = write_console(before)
         if page.name == "README.md" and page.parent == TOP:
             after = ACCURACY.sub(lambda _: summary(), after)
+        if page == TOP / "doc/accuracy.md":
+            after = GOALS_BLOCK.sub(lambda _: goals(), after)
         if after != before:
             page.write_text(after)
 
@@ -187,6 +265,7 @@ def main():
                 results.append((f"{name}: the program", run_program(block)))
         links = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
         results.append((f"{name}: links lead somewhere", [t for t in links if not (page.parent / t).exists()] or None))
+    results.append(("doc/json.md: every answer has its version, schema and weights", check_identities()))
     results.append(("README.md: the accuracy is that of the weights that ship", check_accuracy()))
     for number, (name, wrong) in enumerate(results, 1):
         print(f"{'not ' * (wrong is not None)}ok {number} - {name}")
