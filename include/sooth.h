@@ -150,9 +150,8 @@ typedef struct sooth_info {
 } sooth_info;
 
 typedef struct sooth_totals {
-    int64_t
-        params; /* trainable; without batch norm statistics and constant tables; all weights of a file without a network */
-    int64_t macs; /* sum over the layers with known cost; see unknown_layers */
+    int64_t params; /* trainable; no batch norm statistics or constant tables; all weights of a file without a graph */
+    int64_t macs;   /* sum over the layers with known cost; see unknown_layers */
     int64_t flops;
     int64_t weight_bytes;     /* all stored constants that layers read */
     int64_t activation_bytes; /* sum of the outputs that layers write; views write nothing */
@@ -714,8 +713,8 @@ SOOTH_API const char *sooth_survey_weights(const sooth_survey *survey);
 
 /* Writes what `sooth survey` prints: table, JSON, CSV or HTML. The caller frees *text with free(). options may be
  * NULL. */
-SOOTH_API sooth_status sooth_survey_report(const sooth_survey *survey, const sooth_report_options *options,
-                                           char **text, size_t *size, sooth_error *error);
+SOOTH_API sooth_status sooth_survey_report(const sooth_survey *survey, const sooth_report_options *options, char **text,
+                                           size_t *size, sooth_error *error);
 
 #ifdef __cplusplus
 }

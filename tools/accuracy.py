@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of how far off predictions are, from the rows that `sooth learn --apart OUT.csv` kept apart.
+"""Tables of prediction errors, from the hold-out rows that `sooth learn --apart OUT.csv` writes.
 
     accuracy.py OUT.csv [--markdown | --write]
 

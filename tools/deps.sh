@@ -1,10 +1,10 @@
 #!/bin/sh
-# deps.sh: sees to it that the Debian packages Sooth needs are there. Asks nothing; does nothing when all is there.
+# deps.sh: installs the Debian packages that Sooth needs. It asks nothing, and does nothing if all are installed.
 #
 #     tools/deps.sh build|test|develop|machines [--list]
 #
-# Each group includes the ones before it, but machines, for tests on other machines, only build and test. What is missing is told by a probe that is quick and works on any
-# distribution; only its cure is Debian's.
+# Each group includes the ones before it; machines, for tests on other machines, includes only build and test. A quick probe that works on any
+# distribution detects what is missing; only the installation is Debian's.
 set -eu
 
 # group, package, probe

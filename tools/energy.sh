@@ -1,14 +1,14 @@
 #!/bin/sh
-# From the measured tables beside the repository to data/energy.txt, in one command; prints how far off it is on rows kept apart:
+# Fits data/energy.txt on the measured tables beside the repository, and prints the errors on hold-out rows:
 #
 #     tools/energy.sh [OPTION]...      options of `sooth learn --energy`, e.g. --apart rows.csv
 #
-# Power is fitted to what the predictor says of kernels: run it anew after tools/train.sh.
+# The power model depends on predicted kernels: run it again after tools/train.sh.
 set -e
 cd "$(dirname "$0")/.."
 shared=../shared
 [ -d $shared/measured/energy ] || {
-    echo "energy.sh: there is no $shared/measured/energy: the measured tables lie beside the repository" >&2
+    echo "energy.sh: there is no $shared/measured/energy: the measured tables must be beside the repository" >&2
     exit 1
 }
 make -s -j"$(nproc)"

@@ -4,12 +4,12 @@
     tools/energy_rows.py [--shared DIR] [--only SOURCE]... -o FOLDER
 
 Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv, with the columns of DIR/labels/README.md and
-    power_w        mean power of the GPUs that the row counts
-    power_limit_w  that they were told to keep; empty: their own
-    idle_gpus      how many of them only wait (a pipeline of which one GPU works at a time)
-    gpus           how many there were
-(and, for tools/labels.py, `sees`: it is asked about images) and the graphs that the rows name. doc/energy.md says what a row of each source is, what had to be assumed, and what is left out.
-Needs Python 3 alone.
+    power_w        mean power of the row's GPUs
+    power_limit_w  power limit that was set; empty: the board's own
+    idle_gpus      GPUs that wait (a pipeline in which one GPU works at a time)
+    gpus           number of GPUs
+(and, for tools/labels.py, `sees`: the request has images), and the graphs of the rows. doc/energy.md describes the rows of each source, the
+assumptions, and what is left out. Needs only Python 3.
 """
 import argparse
 import collections
@@ -19,7 +19,7 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "tools"))
-import onnxtext  # noqa: E402  (it lies beside the tests, which need it most)
+import onnxtext  # noqa: E402  (the tests use it too)
 
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig", "latency_ms",
            "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus", "gpus")

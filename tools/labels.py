@@ -3,10 +3,10 @@
 
     tools/labels.py [--shared DIR] [--limit N] [--only SOURCE]... -o FOLDER
 
-Reads DIR/measured (../shared if not given) and writes one CSV for each source into FOLDER, with the columns of DIR/labels/README.md.
-doc/labels.md says what a row of each source is, what is left out and why. Graphs are networks of the zoo, or files of DIR/models
-by their path from FOLDER. --limit takes at most N architectures of each search space, chosen by a hash of their names, with all
-of their rows. Needs Python 3 alone.
+Reads DIR/measured (default ../shared) and writes one CSV per source into FOLDER, with the columns of DIR/labels/README.md. doc/labels.md
+describes the rows of each source, and what is left out and why. Graphs are networks of the zoo, or files of DIR/models by their path from
+FOLDER. --limit takes at most N architectures of each search space, chosen by a hash of their names, with all of their rows. Needs only
+Python 3.
 """
 import argparse
 import collections

@@ -1,14 +1,14 @@
 #!/bin/sh
-# From the measured tables beside the repository to data/weights.bin and the tables of doc/accuracy.md, in one command:
+# Trains data/weights.bin on the measured tables beside the repository, and writes the rows for doc/accuracy.md:
 #
 #     tools/train.sh [OPTION]...      options of `sooth learn`, e.g. --epochs 2 to try it
 #
-# An interrupted run goes on where it was. Shares of the largest operator tables keep it below an hour on two cores.
+# An interrupted run resumes. Shares of the largest operator tables keep it below an hour on two cores.
 set -e
 cd "$(dirname "$0")/.."
 shared=../shared
 [ -d $shared/labels ] || {
-    echo "train.sh: there is no $shared/labels: the measured tables lie beside the repository" >&2
+    echo "train.sh: there is no $shared/labels: the measured tables must be beside the repository" >&2
     exit 1
 }
 make -s -j"$(nproc)"
@@ -31,5 +31,5 @@ build/sooth learn $shared/labels/timm.csv.gz $shared/labels/torchvision.csv.gz $
     $operators/neusight_linear.csv.gz $operators/neusight_softmax.csv.gz $operators/vidur_llm_ops.csv.gz@0.2 \
     $operators/pipedream_cnn_layers.csv.gz $operators/xla_gemm.csv.gz \
     -o data/weights.bin --apart $build/apart.csv "$@"
-echo "trained in $(($(date +%s) - start)) s; tools/accuracy.py $build/apart.csv tells how far off it was"
+echo "trained in $(($(date +%s) - start)) s; tools/accuracy.py $build/apart.csv prints the errors"
 make -s -j"$(nproc)"

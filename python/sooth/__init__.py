@@ -1,4 +1,4 @@
-"""Sooth: what a neural network will cost on a GPU, from its file alone.
+"""Sooth: predicts what a neural network costs on a GPU, from its file.
 
     >>> import sooth
     >>> model = sooth.load("resnet50.onnx")

@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions that carry the library's message."""
+"""Errors of the library, as exceptions with its messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnswerIsNo(SoothError):
 
 
 class UsageError(SoothError, ValueError):
-    """Something was asked for that cannot be."""
+    """The request makes no sense."""
 
     code = 2
 
@@ -32,13 +32,13 @@ class InputError(SoothError):
 
 
 class UnsupportedError(SoothError):
-    """A sound file with something in it that Sooth does not know."""
+    """The file is valid but uses something unsupported."""
 
     code = 4
 
 
 class SystemFailure(SoothError, OSError):
-    """No memory, an unreadable file."""
+    """Out of memory, an unreadable file."""
 
     code = 5
 
@@ -47,7 +47,7 @@ _CLASSES = {c.code: c for c in (AnswerIsNo, UsageError, InputError, UnsupportedE
 
 
 def check(status: int, error: "_library.Error", subject: str = "", names: Mapping[str, str] = {}) -> None:
-    """Raises what the library reported; nothing if it did what it was asked for. `names` are files under other names."""
+    """Raises the library's error, if there is one. `names` maps temporary files to their real names."""
     if status == _library.OK:
         return
     message = error.message.decode("utf-8", "replace")

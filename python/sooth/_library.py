@@ -1,4 +1,4 @@
-"""The C library behind the module: where it is, its structures and functions. Nothing here is for users.
+"""The C library: its location, structures and functions. Internal.
 
 Structures that are handed to the library are declared as include/sooth.h has them (tests/suites/python.py compares them field by
 field); results come back as the library's own JSON, whose fields are stable.
@@ -242,7 +242,7 @@ _libc.free.restype = None
 
 
 def take_bytes(address: ctypes.c_void_p, size: int) -> bytes:
-    """What the library made and left to the caller; gives it back."""
+    """Copies bytes that the caller owns, and frees them."""
     try:
         return ctypes.string_at(address, size)
     finally:

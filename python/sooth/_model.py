@@ -37,7 +37,7 @@ def zoo() -> list[str]:
 
 
 def _report(function: Any, *arguments: Any, **options: Any) -> Any:
-    """The JSON that one of the library's reports gives."""
+    """The JSON of one of the library's reports."""
     error, text, size = c.Error(), ctypes.c_void_p(), ctypes.c_size_t()
     wanted = c.ReportOptions(format=c.FORMAT_JSON, **options)
     check(function(*arguments, ctypes.byref(wanted), ctypes.byref(text), ctypes.byref(size), ctypes.byref(error)), error)
@@ -45,7 +45,7 @@ def _report(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> list[dict[str, Any]]:
-    """The GPUs that are known: those that ship and those of the ``*.txt`` in a directory (default: SOOTH_GPUS)."""
+    """Known GPUs: those that ship and those of the ``*.txt`` in a directory (default: SOOTH_GPUS)."""
     with _open_gpus(directory) as known:
         return list(_report(_lib.sooth_gpus_report, known, None)["gpus"])
 
@@ -62,7 +62,7 @@ def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterato
 
 
 class _Shipped:
-    """The GPUs that are part of the library. They cannot change, so they are read once for all models."""
+    """The GPUs that ship. They never change, so they are read once for all models."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ _shipped = _Shipped()
 
 @contextlib.contextmanager
 def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
-    """The GPU of that name, alias or path, among those that the program knows too: SOOTH_GPUS may name more than the library has."""
+    """The GPU of that name, alias or path, including those of SOOTH_GPUS."""
     if not isinstance(gpu, (str, os.PathLike, type(None))):
         raise TypeError(f"one GPU's name, not {gpu!r}; ask once for each")
     name = os.fspath(gpu or DEFAULT_GPU)
@@ -103,7 +103,7 @@ def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
 
 
 class _Answer:
-    """A prediction of the library, until all of it is asked for."""
+    """A prediction in the library, kept until all of it is read."""
 
     def __init__(self, handle: ctypes.c_void_p, path: str, kernels: bool) -> None:
         self._handle, self._path, self._kernels = handle, path, kernels
@@ -120,10 +120,10 @@ class _Answer:
 
 
 class Model:
-    """A network that was read. Made by :func:`load`."""
+    """A network, made by :func:`load`."""
 
     def __init__(self, path: "str | os.PathLike[str]", name: Optional[str] = None) -> None:
-        """`name` is what it is called where the file is a temporary one."""
+        """`name` replaces the name of a temporary file."""
         self._file = os.fspath(path)
         self.path = name or self._file
         self._lock = threading.RLock()
@@ -152,7 +152,7 @@ class Model:
     ) -> "Model":
         """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape (None: as the file or the batch
         says; the batch replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
-        of its cache. They hold until the next bind(): questions that give others do not change them. Returns the model."""
+        of its cache. They apply until the next bind(); calls with other dimensions do not change them. Returns the model."""
         with self._lock:
             wanted = self._dimensions(batch, dims, shapes, seq, past)
             self._bind(wanted)
@@ -202,8 +202,8 @@ class Model:
         )
 
     def _bind_for(self, batch: Optional[int], **dimensions: Any) -> dict[str, Any]:
-        """Binds for one question: to what it gives, else to what bind() gave, else as the file says, and an open batch to 1.
-        What other questions gave does not count. Returns the dimensions."""
+        """Binds for one call: to its own dimensions, else to those of bind(), else to those of the file, with an open batch of 1.
+        Other calls have no effect. Returns the dimensions."""
         asked = self._dimensions(batch, **dimensions)
         wanted: dict[str, Any] = {key: {**self._given[key], **asked[key]} for key in ("dims", "shapes")}
         wanted["batch"] = asked["batch"] or self._given["batch"]
@@ -225,7 +225,7 @@ class Model:
 
     @property
     def structure(self) -> dict[str, Any]:
-        """All that ``sooth inspect --format json`` tells."""
+        """The output of ``sooth inspect --format json``."""
         with self._lock:
             if self._structure is None:
                 self._bind(self._given)
@@ -248,12 +248,12 @@ class Model:
 
     @property
     def layers(self) -> Rows:
-        """One dict for each layer; ``.frame()`` makes a frame of pandas of them."""
+        """One dict per layer; ``.frame()`` turns them into a pandas frame."""
         return Rows(self.structure["layers"])
 
     @property
     def notes(self) -> list[str]:
-        """What stayed unknown and what looked wrong."""
+        """Warnings about what is unknown or looks wrong."""
         return self.structure.get("notes", [])
 
     def to_onnx(self) -> bytes:
@@ -334,8 +334,8 @@ class Model:
         past: Optional[int] = None,
         **how: Any,
     ) -> int:
-        """The largest batch that fits into the GPU's memory, the upper end of the interval too (or, `by_estimate`, the estimate
-        alone); 0 if not even one sample does. `how` is as in :meth:`predict`."""
+        """The largest batch that fits into the GPU's memory by the upper end of the interval (`by_estimate`: by the estimate);
+        0 if not even one sample fits. `how` is as in :meth:`predict`."""
         with self._lock, _found(gpu) as device:
             wanted = {**self._bind_for(None, dims=dims, shapes=shapes, seq=seq, past=past), "batch": 0}
             bound, where = self._options(wanted), self._predict_options(device, how)
@@ -361,8 +361,8 @@ class Model:
         past: Optional[int] = None,
         **how: Any,
     ) -> MigPlan:
-        """The smallest slice (MIG) of the GPU that the model fits into and is fast enough in; `count` instances of it.
-        `how` is as in :meth:`predict`. Where there is none, the plan says why (``plan.possible`` is False)."""
+        """The smallest MIG slice of the GPU that fits the model and meets its latency target; `count` instances of it.
+        `how` is as in :meth:`predict`. If there is none, the plan has the reason (``plan.possible`` is False)."""
         with self._lock, _found(gpu) as device:
             bound = self._options(self._bind_for(batch, dims=dims, shapes=shapes, seq=seq, past=past))
             work = c.MigWorkload(
@@ -399,7 +399,7 @@ class Model:
 
 
 def load(path: "str | os.PathLike[str]", **dimensions: Any) -> Model:
-    """Reads a model's structure; its weights are never read. The format is told by the bytes; ``"zoo:NAME"`` is a network that
+    """Reads a model's structure; its weights are never read. The format is detected from the bytes; ``"zoo:NAME"`` is a network that
     comes with the library. Keywords are those of :meth:`Model.bind`."""
     model = Model(path)
     return model.bind(**dimensions) if dimensions else model

@@ -1,4 +1,4 @@
-"""Predictions and plans, as plain data with a face for notebooks."""
+"""Predictions and plans: plain data with a display for notebooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _cell(value: Any) -> str:
 
 
 class Rows(list):
-    """A list of dicts that shows itself as a table in notebooks."""
+    """A list of dicts, displayed as a table in notebooks."""
 
     SHOWN = 30
 
@@ -55,7 +55,7 @@ class Rows(list):
 
 
 def _bars(rows: Iterable[Mapping[str, Any]], key: str, unit: str) -> str:
-    """A picture of the rows' values, longest first: bars with their names."""
+    """A bar chart of the rows' values, longest first."""
     rows = [row for row in rows if isinstance(row.get(key), (int, float)) and row[key] > 0]
     most = max((row[key] for row in rows), default=0)
     if not most:
@@ -81,8 +81,8 @@ def _bars(rows: Iterable[Mapping[str, Any]], key: str, unit: str) -> str:
 
 
 class Prediction:
-    """What a pass costs. `data` is all that ``sooth predict --format json`` tells; the properties are its main parts. Figures of the whole
-    are there at once, layers and kernels are made when they are first asked for."""
+    """The cost of a pass. `data` is the output of ``sooth predict --format json``; the properties are its main parts. Totals are
+    available at once; layers and kernels are made on first use."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Prediction:
         how: Optional[dict[str, Any]] = None,
         whole: Optional[Callable[[], dict[str, Any]]] = None,
     ) -> None:
-        """`data` may be the totals alone; then `whole` makes the rest of it when it is first asked for."""
+        """`data` may have only the totals; then `whole` makes the rest on first use."""
         self._data, self._whole, self._lock = data, whole, threading.Lock()
         self._model, self._bound, self._gpu, self._how = model, bound or {}, gpu, how or {}
         self._plan: Optional[MigPlan] = None
@@ -106,7 +106,7 @@ class Prediction:
             return self._data
 
     def _get(self, key: str, default: Any = None) -> Any:
-        """A figure of the totals, where the library tells it."""
+        """A figure of the totals, if the library has it."""
         return self._data.get(key, default)
 
     def __getitem__(self, key: str) -> Any:
@@ -135,7 +135,7 @@ class Prediction:
 
     @property
     def energy_j(self) -> Optional[float]:
-        """Of a pass; None where the library does not tell."""
+        """Of a pass; None if it is unknown."""
         told = self._get("energy_j")
         return told.get("value") if isinstance(told, dict) else told
 
@@ -145,7 +145,7 @@ class Prediction:
 
     @property
     def memory(self) -> Optional[dict[str, Any]]:
-        """Mebibytes of the GPU at the peak, their interval and parts; None where the library does not tell."""
+        """Peak memory in MiB, its interval and parts; None if it is unknown."""
         return self._get("memory_mib")
 
     @property
@@ -154,28 +154,28 @@ class Prediction:
 
     @property
     def fits(self) -> Optional[bool]:
-        """Whether it fits into the GPU's memory, the upper end of the interval too; None where that is not known.
-        ``data["fits"]`` is the same by the estimate alone."""
+        """True if the upper end of the memory interval fits the GPU; None if that is unknown.
+        ``data["fits"]`` is the same by the estimate."""
         return self._get("fits_upper")
 
     @property
     def co2_g(self) -> Optional[float]:
-        """Of a pass; None where ``co2_g_per_kwh`` was not given."""
+        """Of a pass; None without ``co2_g_per_kwh``."""
         return self._get("co2_g")
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the figures should know: another arithmetic than was asked for, operators that are not known."""
+        """Notes: another arithmetic than requested, unknown operators."""
         return self._get("notes", [])
 
     @property
     def layers(self) -> Rows:
-        """One dict for each layer, their latencies sum to the whole; ``.frame()`` makes a frame of pandas of them."""
+        """One dict per layer; latencies sum to the total. ``.frame()`` turns them into a pandas frame."""
         return Rows(self.data["layers"])
 
     @property
     def kernels(self) -> Rows:
-        """In launch order; only if ``predict(kernels=True)`` asked for them."""
+        """In launch order; only with ``predict(kernels=True)``."""
         return Rows(self.data.get("kernels", []))
 
     @property
@@ -185,7 +185,7 @@ class Prediction:
 
     @property
     def mig(self) -> "MigPlan":
-        """The smallest slice of the same GPU that the model fits into, run in the same way."""
+        """The smallest slice of the same GPU that fits the model, in the same setting."""
         if self._plan is None:
             if self._model is None:
                 raise ValueError("the prediction has no model to ask for slices")
@@ -224,7 +224,7 @@ class Prediction:
 
 
 class MigPlan:
-    """Which slice of a GPU a model needs. `data` is all that ``sooth mig --format json`` tells."""
+    """The MIG slice that a model needs. `data` is the output of ``sooth mig --format json``."""
 
     def __init__(self, data: dict[str, Any], possible: bool) -> None:
         self.data, self.possible = data, possible
@@ -243,12 +243,12 @@ class MigPlan:
 
     @property
     def candidates(self) -> Rows:
-        """All profiles: latency, memory, whether they do, and why not."""
+        """All profiles: latency, memory, whether they are acceptable, and why not."""
         return Rows(self._workload.get("candidates") or self._workload.get("profiles") or [])
 
     @property
     def notes(self) -> list[str]:
-        """What to know beside the numbers."""
+        """Notes about the predictions."""
         return list(self._workload.get("notes") or [])
 
     def __repr__(self) -> str:

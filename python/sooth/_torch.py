@@ -1,4 +1,4 @@
-"""Modules of PyTorch: exported into a temporary directory, read, predicted. PyTorch is imported only when it is needed."""
+"""PyTorch modules: exported into a temporary directory, read, predicted. PyTorch is imported on first use."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _by_onnx(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], directo
 
 
 def export(module: Any, example_inputs: Any) -> Model:
-    """Reads a module of PyTorch: by torch.export, or by ONNX where that does not work. `example_inputs` are a tensor, a
-    sequence of arguments or a mapping of keywords. The module's mode (training or not) is left as it is."""
+    """Reads a PyTorch module: by torch.export, or by ONNX if that fails. `example_inputs` are a tensor, a
+    sequence of arguments or a mapping of keywords. The module's mode (training or not) does not change."""
     args, kwargs = _arguments(example_inputs)
     was_training = bool(getattr(module, "training", False))
     problems: list[str] = []
@@ -73,8 +73,8 @@ def predict(
     batch: Optional[int] = None,
     **options: Any,
 ) -> Prediction:
-    """How long a module of PyTorch takes on a GPU with inputs like the examples; also for the path of a model file. `options` are those
-    of :meth:`Model.predict`."""
+    """Predicts a PyTorch module on a GPU with inputs like the examples; also takes the path of a model file. `options` are those of
+    :meth:`Model.predict`."""
     if isinstance(module, (str, os.PathLike)):
         return load(module).predict(gpu, batch, **options)
     if isinstance(module, Model):

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names from a hostile file may carry escape sequences: none of them reaches a terminal. */
+/* Names from a hostile file may have escape sequences, which must not reach a terminal. */
 static void print_clean(const char *format, va_list args)
 {
     char line[2048];
@@ -59,8 +59,8 @@ static int write_failed(const char *subject, int error)
     return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be written: %s", strerror(error));
 }
 
-/* A new name beside the file, open for writing; -1 where none can be made, or where the path is no plain file (a pipe, a link)
- * that could be replaced. */
+/* Opens a new file beside the path for writing; -1 if that fails, or if the path is not a plain file (a pipe, a
+ * link). */
 static int open_beside(const char *path, char *name, size_t room)
 {
     struct stat old;

@@ -1,4 +1,4 @@
-/* cli.h: what all subcommands of the program share: its errors, its output, its exit codes (those of sooth_status). */
+/* cli.h: shared by all subcommands: errors, output, exit codes (those of sooth_status). */
 #ifndef SOOTH_CLI_CLI_H
 #define SOOTH_CLI_CLI_H
 
@@ -22,16 +22,14 @@ int learn_main(int argc, char **argv);
 
 /* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */
 int cli_fail(sooth_status code, const char *subject, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A usage error: the message and where help is. */
+/* A usage error: the message and a pointer to the help. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The GPUs that come with the program and those of the directory that SOOTH_GPUS names. Returns the exit code; the error has been
- * printed. */
+/* Opens the GPUs that ship and those of the directory in SOOTH_GPUS. Returns the exit code after printing the error. */
 int cli_open_gpus(sooth_gpus **gpus);
 
-/* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written under
- * another name and renamed. Returns the exit code: a full disk is an error that is said, a reader that went away
- * (`| head`) one that is not. */
+/* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written
+ * under another name and renamed. Returns the exit code: a full disk is reported, a closed pipe (`| head`) is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
 /* The same in pieces: set path and leave the rest zero. Nothing is opened before the first piece; cli_end gives up what was written unless it is
  * done. */

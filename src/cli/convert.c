@@ -1,4 +1,4 @@
-/* convert.c: `sooth convert`: the graph of any file that can be read, as an ONNX file without weights. */
+/* convert.c: `sooth convert`: writes the graph of any readable file as ONNX without weights. */
 #include "cli/model_args.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static int run(const char *path, const char *output)
     sooth_error error;
     void *bytes = NULL;
     size_t size;
-    /* For types of outputs that the file does not declare; without them the graph is worth writing too. */
+    /* Binding infers output types that the file does not declare; a graph without them is written anyway. */
     sooth_status status = sooth_bind(file.model, NULL, &error);
     if (status != SOOTH_ERROR_SYSTEM)
         status = sooth_write_onnx(file.model, &bytes, &size, &error);

@@ -1,4 +1,4 @@
-/* eval.c: `sooth eval`: how good the predictions are, on measured rows. */
+/* eval.c: `sooth eval`: errors of predictions on measured rows. */
 #include "base/threads.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -26,7 +26,7 @@ static void help(const option *options, size_t count)
 typedef struct eval_job {
     fail fail;
     sooth_error error;
-    const char *subject; /* what a failure is about */
+    const char *subject; /* subject of a failure */
     arena arena, scratch;
     file_map weights;
     evaluation evaluation;
@@ -87,7 +87,7 @@ static const predictor *open_weights(job *j)
     return predictor_read((str){(const char *)j->weights.bytes, j->weights.size}, "", &j->arena, &j->fail);
 }
 
-/* Only the rows that `sooth learn --leave-share` leaves out. */
+/* Keeps only the rows that `sooth learn --leave-share` leaves out. */
 static void keep_left(job *j, measured_rows *table)
 {
     int32_t kept = 0;
@@ -118,7 +118,7 @@ static void evaluate_tables(job *j, sooth_gpus *gpus)
     j->report.weights = predictor_identity(with, &j->arena);
 }
 
-/* Not one row with an answer is no evaluation: the reasons are told. */
+/* Fails with the reasons if no row has an answer. */
 static int check_answers(job *j)
 {
     enum { MOST_TOLD = 10 };
@@ -186,7 +186,7 @@ static int run(job *j)
 
 int eval_main(int argc, char **argv)
 {
-    static job j; /* too large for the stack of a small system */
+    static job j; /* too large for a small stack */
     const char *by = NULL, *left = "0";
     int format = 0;
     int64_t sample = 100;

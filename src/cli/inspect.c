@@ -1,4 +1,4 @@
-/* inspect.c: `sooth inspect`: what a network consists of and what it costs, no GPU involved. */
+/* inspect.c: `sooth inspect`: layers of a network and their costs, without a GPU. */
 #include "cli/model_args.h"
 #include "cli/terminal.h"
 #include "report/write.h"
@@ -18,7 +18,7 @@ static void help(const option *options, size_t count)
     model_args_help();
 }
 
-/* --strict: exit code 4 and the list, where there are operators that are not known. */
+/* --strict: exit code 4 and a list if there are unknown operators. */
 static int check_operators(const sooth_model *model, const char *path)
 {
     enum { MOST_NAMED = 8 };
@@ -69,7 +69,7 @@ static int run(const char *path, const model_args *args, const sooth_report_opti
     model_dims dims;
     model_file file;
     sooth_error error;
-    int code = model_dims_read("inspect", args, &dims); /* a mistyped option is told before a large file is read */
+    int code = model_dims_read("inspect", args, &dims); /* a mistyped option is reported before a large file is read */
     if (code != SOOTH_OK)
         return code;
     code = model_load(path, &file);

@@ -1,4 +1,4 @@
-/* learn.c: `sooth learn`: from tables of measured rows to a file of weights. */
+/* learn.c: `sooth learn`: trains weights on tables of measured rows. */
 #include "learn/learn.h"
 #include "cli/learn_energy.h"
 #include "cli/learn_tables.h"
@@ -26,7 +26,7 @@ static void help(const option *options, size_t count)
     options_help(options, count);
 }
 
-/* Set by a signal; the training looks at it between two steps. */
+/* Set by a signal; the training checks it between steps. */
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
@@ -81,7 +81,7 @@ static void show_trees(void *context, int done, int all)
         fprintf(stderr, "\rtrees of %d of %d groups of kernels on GPUs%s", done, all, done == all ? "\n" : "");
 }
 
-/* One row kept apart, with what the training that did not see it says. */
+/* Writes a hold-out row with the prediction of the training that did not see it. */
 static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
     job *j = context;
@@ -190,7 +190,7 @@ static int train(job *j, int count, char **operands)
     return code;
 }
 
-/* `power`: fit the coefficients of power; NULL: all else. */
+/* `power`: fit the power coefficients; NULL: anything else. */
 static int locked(job *j, int count, char **operands, const learn_energy_args *power)
 {
     output_lock lock;

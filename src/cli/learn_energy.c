@@ -1,4 +1,4 @@
-/* learn_energy.c: `sooth learn --energy`: from tables of measured power to the file of coefficients, and how far off they are. */
+/* learn_energy.c: `sooth learn --energy`: fits the power coefficients on measured rows and prints their errors. */
 #include "cli/learn_energy.h"
 #include "base/threads.h"
 #include "cli/learn_tables.h"

@@ -1,12 +1,12 @@
-/* learn_energy.h: `sooth learn --energy`, apart from the training of weights. */
+/* learn_energy.h: `sooth learn --energy`, separate from the training of weights. */
 #ifndef SOOTH_CLI_LEARN_ENERGY_H
 #define SOOTH_CLI_LEARN_ENERGY_H
 
 #include "cli/cli.h"
 
 typedef struct learn_energy_args {
-    const char *output; /* where the coefficients go */
-    const char *apart;  /* CSV of the rows that fits kept apart; NULL: none */
+    const char *output; /* file for the coefficients */
+    const char *apart;  /* CSV of the hold-out rows; NULL: none */
     bool quiet;
 } learn_energy_args;
 

@@ -1,4 +1,4 @@
-/* learn_tables.h: what both kinds of `sooth learn` share: tables as operands, rows kept apart as CSV. */
+/* learn_tables.h: shared by both kinds of `sooth learn`: tables as operands, hold-out rows as CSV. */
 #ifndef SOOTH_CLI_LEARN_TABLES_H
 #define SOOTH_CLI_LEARN_TABLES_H
 
@@ -6,18 +6,18 @@
 #include "learn/rows.h"
 #include "report/text.h"
 
-/* Reads operands, each "PATH" or "PATH@SHARE": the share of an operator table's shapes that is taken. *subject is what a failure is
- * about: the operand while it is read, "learn" then. */
+/* Reads operands, each "PATH" or "PATH@SHARE": the share of an operator table's shapes. *subject is the subject of a
+ * failure: the operand while it is read, then "learn". */
 measured_rows **table_operands(char **operands, int count, const device_list *gpus, const char **subject, arena *a,
                                fail *f);
-/* A table that is collected while a command works, and appears when that is done. */
+/* A table that is collected during a command and written at its end. */
 typedef struct side_table {
     text text;
-    const char *path; /* NULL: nobody asked for it */
+    const char *path; /* NULL: not requested */
 } side_table;
-/* Frees it; writes it before if `code` says that all went well. Returns the exit code of both. */
+/* Writes it if `code` is success, and frees it. Returns the exit code of both. */
 int side_table_close(side_table *t, int code);
-/* A field and a comma. Quoted always, so that names may have anything in them. */
+/* A field and a comma. Always quoted, so that names may have any character. */
 void table_put_csv(text *t, str s);
 
 #endif

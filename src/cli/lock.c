@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Is it still the file of that name? Whoever held the lock before may have removed it between our open and our lock. */
+/* True if it is still the file of that name: the previous holder may have removed it between open and lock. */
 static bool is_named(const output_lock *l)
 {
     struct stat own, named;
@@ -38,7 +38,7 @@ int lock_take(output_lock *l, const char *path)
         return cli_usage("learn", "the path of -o is too long");
     struct stat status;
     if (strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
-        return SOOTH_OK; /* a pipe or a device: whoever reads it sees to that */
+        return SOOTH_OK; /* a pipe or a device needs no lock */
     for (;;) {
         l->file = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (l->file < 0)

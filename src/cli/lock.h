@@ -7,10 +7,10 @@ typedef struct output_lock {
     char path[4096];
 } output_lock;
 
-/* Takes the lock of `path`: PATH.lock, locked by the kernel, so that a process that was killed holds none. Returns the exit code: another
- * process that holds it is an error, which has been printed. */
+/* Takes the lock of `path`: PATH.lock, locked by the kernel, so a killed process holds none. Returns the exit code; if
+ * another process holds it, the error is printed. */
 int lock_take(output_lock *l, const char *path);
-/* Gives it back, and removes the file. */
+/* Releases it and removes the file. */
 void lock_release(output_lock *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* main.c: the program: finds the subcommand. */
+/* main.c: dispatches the subcommands. */
 #include "base/nearest.h"
 #include "cli/cli.h"
 
@@ -44,8 +44,8 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
-/* Files are mapped: one that another program makes shorter loses pages while they are read. Nothing can be answered
- * then, and whatever is written appears only when it is complete. */
+/* Files are mapped: if another program shortens one, its pages are lost while they are read. No answer is possible
+ * then, and output files appear only when they are complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char MESSAGE[] = "sooth: a file shrank while it was read, or its disk failed: retry when nothing "
@@ -56,12 +56,12 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         (void)written;
         _exit(SOOTH_ERROR_INPUT);
     }
-    signal(number, SIG_DFL); /* another cause: happens again at once, and ends the program */
+    signal(number, SIG_DFL); /* another cause: it happens again at once and ends the program */
 }
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(), see cli_write */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), see cli_write */
     struct sigaction bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &bus, NULL);
     if (argc < 2)

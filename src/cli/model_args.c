@@ -67,13 +67,13 @@ static bool read_input(void **bytes, size_t *size)
     return false;
 }
 
-/* How errors call it. */
+/* Name of the model in errors. */
 static const char *subject_of(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* The network of the zoo with this name; NULL: there is none. */
+/* The network of the zoo with this name; NULL if there is none. */
 static const char *in_zoo(const char *path)
 {
     const char *name;
@@ -116,7 +116,7 @@ bool model_read_dim(str argument, str *name, int64_t *value)
     return options_number(argument.ptr + equals, argument.len - equals, value);
 }
 
-/* "N", "?" or "-1" where a shape leaves a dimension to the file, --batch and --dim. */
+/* "N", "?" or "-1" in a shape leave a dimension to the file, --batch and --dim. */
 static bool is_open_dim(const char *s, size_t length)
 {
     static const char *const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -126,7 +126,7 @@ static bool is_open_dim(const char *s, size_t length)
     return is_name || (length == 1 && s[0] == '?') || (length == 2 && memcmp(s, "-1", 2) == 0);
 }
 
-/* Numbers with commas between them; none at all is a scalar. */
+/* Numbers separated by commas; none is a scalar. */
 static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
 {
     *rank = 0;
@@ -156,7 +156,7 @@ static bool parse_shape(const char *argument, sooth_shape_binding *shape, int64_
     return true;
 }
 
-/* The items with commas between them; false if there is no memory. */
+/* Joins the items with commas; false: out of memory. */
 static bool join(const option_list *list, char **joined)
 {
     size_t room = 1;
@@ -231,8 +231,8 @@ void model_dims_free(model_dims *d)
     *d = (model_dims){0};
 }
 
-/* The batch to take where the bound model leaves the first dimension of an input open: that of the first input, or 1; 0: it leaves
- * none open. */
+/* The batch if the bound model leaves the first dimension of an input open: that of the first input, or 1; 0: none is
+ * open. */
 static int64_t batch_where_open(const sooth_model *model)
 {
     int64_t batch = 1;
@@ -256,7 +256,7 @@ sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error 
     status = sooth_bind(model, options, error);
     if (status == SOOTH_OK || status == SOOTH_ERROR_SYSTEM)
         return status;
-    options->batch = 0; /* a shape that was given says otherwise: what is open stays open */
+    options->batch = 0; /* a given shape contradicts it: open dimensions stay open */
     return sooth_bind(model, options, error);
 }
 

@@ -1,4 +1,4 @@
-/* model_args.h: the options that say which model under which dimensions, shared by every subcommand that takes a model. */
+/* model_args.h: options for the model and its dimensions, shared by every subcommand that takes a model. */
 #ifndef SOOTH_CLI_MODEL_ARGS_H
 #define SOOTH_CLI_MODEL_ARGS_H
 
@@ -10,7 +10,7 @@ typedef struct model_args {
     option_list dims, shapes, skips, fuses;
 } model_args;
 
-/* Rows for the array of options: dimensions other than the batch, and everything. */
+/* Rows for the array of options: dimensions without the batch, and all. */
 #define DIMENSION_OPTIONS(args)                                                                                        \
     {.name = "seq",                                                                                                    \
      .kind = OPTION_NUMBER,                                                                                            \
@@ -56,26 +56,26 @@ typedef struct model_args {
     }
 
 void model_args_free(model_args *args);
-/* Prints the formats and the networks of the zoo, and those and the recovery passes, for help texts. */
+/* Prints the formats, and formats with recovery passes, for help texts. */
 void model_args_help_models(void);
 void model_args_help(void);
 
-/* The dimensions as sooth_bind takes them. Returns the exit code; the error has been printed, and there is nothing to give back. */
+/* The dimensions for sooth_bind. Returns the exit code after printing the error, with nothing to free. */
 typedef struct model_dims {
     sooth_options options;
-    /* What they refer to. */
+    /* Storage of the bindings. */
     sooth_dim_binding *dims;
     sooth_shape_binding *shapes;
     int64_t *shape_dims;
-    char *skip, *fuse; /* names with commas */
+    char *skip, *fuse; /* names separated by commas */
 } model_dims;
 int model_dims_read(const char *command, const model_args *args, model_dims *dims);
 void model_dims_free(model_dims *dims);
-/* "NAME=N"; names may contain '=' themselves: the last one counts. */
+/* "NAME=N"; a name may contain '=': the last one separates. */
 bool model_read_dim(str argument, str *name, int64_t *value);
 
-/* Loads; path "-" is standard input. Returns the exit code; the error has been printed. On success the caller gives the model back
- * with model_close. */
+/* Loads a model; path "-" is standard input. Returns the exit code after printing the error. On success the caller
+ * calls model_close. */
 typedef struct model_file {
     sooth_model *model;
     void *bytes; /* of standard input */
@@ -83,9 +83,10 @@ typedef struct model_file {
 int model_load(const char *path, model_file *file);
 void model_close(model_file *file);
 
-/* Binds. Where the options have no batch, it is the file's own, or 1 where the file leaves it open; that is then in the options. */
+/* Binds. Without a batch in the options it is the file's own, or 1 if the file leaves it open, and is stored in the
+ * options. */
 sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error *error);
-/* Prints what is wrong with the model of that path. Returns the exit code. */
+/* Prints the error of the model at that path. Returns the exit code. */
 int model_failed(const char *path, const sooth_error *error);
 
 #endif

@@ -44,7 +44,7 @@ static bool set(const char *command, const option *o, const char *value)
         return true;
     case OPTION_TEXT: {
         const char **target = o->target;
-        if (*target && strstr(o->argument, ",...")) { /* of a list, the first half would be lost without a word */
+        if (*target && strstr(o->argument, ",...")) { /* repeating a list would silently drop the first one */
             cli_usage(command, "--%s is given twice; several have commas between them: --%s %.60s,%.60s", o->name,
                       o->name, *target, value);
             return false;

@@ -1,14 +1,14 @@
-/* options.h: the command line's options, the same for every subcommand: `--name value`, `--name=value`, `-o value`, `--` ends
- * them, and options may stand after operands. A subcommand describes its options in an array; parsing, checking,
- * the help text and the suggestion for a mistyped one come from it. */
+/* options.h: command-line options of all subcommands: `--name value`, `--name=value`, `-o value`; `--` ends them, and
+ * options may follow operands. A subcommand describes its options in an array, from which parsing, checks, help and
+ * suggestions follow. */
 #ifndef SOOTH_CLI_OPTIONS_H
 #define SOOTH_CLI_OPTIONS_H
 
 #include "cli/cli.h"
 
-/* Of an option that may be given more than once; items are argv's. */
+/* Values of a repeatable option; items point into argv. */
 typedef struct option_list {
-    const char **items; /* room for as many as there are arguments; free() */
+    const char **items; /* room for all arguments; free() */
     size_t count;
 } option_list;
 
@@ -31,7 +31,7 @@ typedef struct option {
     const char *const *choices; /* NULL after the last */
 } option;
 
-/* Rows that several subcommands have. */
+/* Rows shared by several subcommands. */
 #define OUTPUT_OPTION(to)                                                                                              \
     {                                                                                                                  \
         .name = "output", .letter = 'o', .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                      \
@@ -45,18 +45,18 @@ typedef struct option {
 
 typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_NO_MEMORY } options_result;
 
-/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG, OPTIONS_NO_MEMORY: the
- * error has been printed. */
+/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG and OPTIONS_NO_MEMORY have
+ * printed the error. */
 options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
 void options_help(const option *options, size_t count);
 
-/* The same, with --help answered and errors told. True: there is nothing more to do, *code is the exit code. */
+/* The same, and handles --help and errors. True: done, *code is the exit code. */
 bool options_done(const char *command, const option *options, size_t count, int *argc, char **argv,
                   void (*help)(const option *options, size_t count), int *code);
 
-/* A whole number in decimal, nothing around it. */
+/* Parses a whole decimal number, without surrounding text. */
 bool options_number(const char *s, size_t length, int64_t *number);
-/* A number with or without a fraction, in least … most, nothing around it. */
+/* Parses a decimal number in least … most, without surrounding text. */
 bool options_decimal(const char *s, double least, double most, double *number);
 
 #endif

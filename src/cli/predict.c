@@ -1,4 +1,4 @@
-/* predict.c: `sooth predict`: how long a network takes on a GPU, layer by layer. */
+/* predict.c: `sooth predict`: latency, energy and memory of a network on a GPU, layer by layer. */
 #include "cli/predict_args.h"
 #include "cli/terminal.h"
 #include "report/predict_memory.h"
@@ -26,7 +26,7 @@ static void help(const option *options, size_t count)
     model_args_help_models();
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
 typedef struct question {
     const char *path;
@@ -37,7 +37,7 @@ typedef struct question {
     const char *output;
     const sooth_gpu **gpus; /* free() */
     size_t gpu_count;
-    int64_t *batches; /* free(); one of 0: none was given */
+    int64_t *batches; /* free(); a single 0: not given */
     size_t batch_count;
     sooth_prediction **predictions; /* free() */
     size_t prediction_count;
@@ -91,9 +91,9 @@ static int read_batches(question *q, const char *list)
     return SOOTH_OK;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------------------------------------- */
 
-/* One that cannot be is no reason to leave out the others: it is told beside them. A machine that fails is. */
+/* A combination that cannot run is reported beside the others; a system error ends the command. */
 static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_error *why)
 {
     if (why->code != SOOTH_ANSWER_NO && why->code != SOOTH_ERROR_USAGE && why->code != SOOTH_ERROR_UNSUPPORTED)
@@ -108,7 +108,7 @@ static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_
     return SOOTH_OK;
 }
 
-/* Nothing is left to tell but why; once where it is the same for all. */
+/* No combination has an answer: prints the reasons, each once. */
 static int refuse_all(const question *q)
 {
     for (size_t i = 0; i < q->refusal_count; i++) {
@@ -143,7 +143,7 @@ static int predict_on(question *q, model_file *file, const sooth_gpu *gpu, int64
     return SOOTH_OK;
 }
 
-/* Each GPU with the largest batch that fits into its memory. */
+/* Predicts each GPU with the largest batch that fits its memory. */
 static int predict_largest(question *q, model_file *file)
 {
     int code = SOOTH_OK;
@@ -196,11 +196,13 @@ static int write_answer(const question *q)
     if (code != SOOTH_OK || !q->refusal_count)
         return code;
     for (size_t i = 0; i < q->refusal_count && report.format != SOOTH_FORMAT_TABLE; i++)
-        model_failed(q->path, &q->reasons[i]); /* people see it in the table; programs have readers as well */
+        model_failed(
+            q->path,
+            &q->reasons[i]); /* the table shows them to people; other formats print them on standard error too */
     return SOOTH_ANSWER_NO;
 }
 
-/* The answer to --fits of one prediction as a line; false if it is no. */
+/* Writes the line of --fits for one prediction; false if it does not fit. */
 static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
 {
     sooth_prediction_totals t = sooth_prediction_totals_of(p);
@@ -211,7 +213,7 @@ static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
     return (q->where.by_estimate ? m.fits : m.fits_upper) && !m.limit;
 }
 
-/* --fits: one line for each prediction, and the answer as the exit code. */
+/* --fits: one line per prediction, and the answer as the exit code. */
 static int write_fits(const question *q)
 {
     char *lines = NULL;
@@ -246,13 +248,13 @@ static int answer(question *q, const model_args *dimensions)
     if (!q->predictions || !q->refusals || !q->reasons)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;
-    int code = model_dims_read("predict", dimensions, &q->dims); /* told before a large file is read */
+    int code = model_dims_read("predict", dimensions, &q->dims); /* reported before a large file is read */
     if (code == SOOTH_OK)
         code = model_load(q->path, &file);
     if (code == SOOTH_OK) {
         code = predict_all(q, &file);
         for (size_t i = 0; i < q->refusal_count && q->prediction_count && !q->asks_batch; i++)
-            if (!q->refusals[i].batch) /* that of the file, as of the others */
+            if (!q->refusals[i].batch) /* as in the file, as for the others */
                 q->refusals[i].batch = sooth_prediction_totals_of(q->predictions[0]).batch;
         if (code == SOOTH_OK && !q->prediction_count)
             code = refuse_all(q);
@@ -281,7 +283,7 @@ static int ask(question *q, const predict_args *args, sooth_gpus *gpus)
     return code;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int with_resources(question *q, predict_args *args, const char *queries)
 {
@@ -300,7 +302,7 @@ static int with_resources(question *q, predict_args *args, const char *queries)
     return code;
 }
 
-/* NULL: the operands and options fit together. */
+/* NULL: operands and options are consistent. */
 static const char *misuse(int operands, bool has_queries, bool has_shapes, const question *q)
 {
     if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)

@@ -1,18 +1,18 @@
-/* predict_args.h: the options of `sooth predict` that say where a network runs, and what `--queries` shares with it. */
+/* predict_args.h: options of `sooth predict` for the setting of a network, shared with `--queries`. */
 #ifndef SOOTH_CLI_PREDICT_ARGS_H
 #define SOOTH_CLI_PREDICT_ARGS_H
 
 #include "cli/model_args.h"
 
 typedef struct predict_args {
-    const char *gpus;    /* names with commas; NULL: the default */
-    const char *batches; /* numbers with commas; NULL: none was given */
-    const char *weights; /* a file; NULL: those that ship */
+    const char *gpus;    /* names separated by commas; NULL: the default */
+    const char *batches; /* numbers separated by commas; NULL: not given */
+    const char *weights; /* file; NULL: the weights that ship */
     model_args dimensions;
     sooth_predict_options options;
 } predict_args;
 
-/* Rows for the array of options: how a network runs, into sooth_predict_options. */
+/* Rows for the array of options: the setting, into sooth_predict_options. */
 #define SETTING_OPTIONS(where)                                                                                         \
     {.name = "precision",                                                                                              \
      .kind = OPTION_TEXT,                                                                                              \
@@ -44,7 +44,7 @@ typedef struct predict_args {
         .help = "software version, such as pt2.4-cu124 (default: unknown)"                                             \
     }
 
-/* `sooth predict --queries`: answers the rows of a table. The options hold where a row leaves a column empty. */
+/* `sooth predict --queries`: predicts the rows of a table. Options apply to empty columns. */
 int queries_run(const char *input, const char *output, const predict_args *args, sooth_gpus *gpus);
 
 #endif

@@ -1,5 +1,5 @@
-/* queries.c: `sooth predict --queries`: a table of questions in, the same table with answers out. Every distinct network is
- * loaded once and bound once for each set of dimensions; networks are shared out among threads. */
+/* queries.c: `sooth predict --queries`: a table of questions in, the same table with answers out. Every distinct
+ * network is loaded once and bound once per set of dimensions; threads share the networks. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 static const size_t ARENA_CAP = ARENA_GIB(8);
-enum { MESSAGE_ROOM = 800 }; /* of a sooth_error, and what stands before it */
+enum { MESSAGE_ROOM = 800 }; /* of a sooth_error and its prefix */
 
-/* The columns that are looked at. */
+/* The columns that are used. */
 typedef enum column {
     GRAPH,
     BATCH,
@@ -41,27 +41,27 @@ static const char *const COLUMNS[COLUMN_COUNT] = {"graph",     "batch",     "seq
                                                   "optimizer", "stack",     "source", "name",    "mig"};
 
 typedef struct query {
-    str row; /* as it stands in the table */
+    str row; /* as in the table */
     int field_count;
     int32_t line;
-    const char *graph;     /* as it can be opened */
+    const char *graph;     /* path that can be opened */
     sooth_options binding; /* batch 0: as in the file */
     struct {
         sooth_dim_binding *items;
         int32_t count, capacity;
     } dims; /* of it */
     sooth_predict_options options;
-    char error[MESSAGE_ROOM]; /* why there is no answer; "" if there is one */
-    bool is_of_system;        /* the error is not the row's: it says nothing of the row */
+    char error[MESSAGE_ROOM]; /* reason without an answer; "" with one */
+    bool is_of_system;        /* a system error, which says nothing about the row */
     sooth_interval latency_ms, memory_mib, energy_j;
     double utilization, co2_g;
 } query;
 
-/* A GPU as rows name it. */
+/* A GPU by its name in the rows. */
 typedef struct named_gpu {
     str name;
     const sooth_gpu *gpu;
-    const char *error; /* NULL: it is known */
+    const char *error; /* NULL: known */
 } named_gpu;
 
 typedef struct queries {
@@ -83,8 +83,8 @@ typedef struct queries {
         named_gpu *items;
         int32_t count, capacity;
     } named_gpus;
-    query **by_graph; /* rows that can be asked, those of one network together, batch after batch */
-    size_t *first;    /* of each network's rows, and after the last */
+    query **by_graph; /* rows to predict, grouped by network, then by batch */
+    size_t *first;    /* start of each network's rows, and the end */
     size_t graph_count;
     int columns[COLUMN_COUNT];
     str header;
@@ -95,7 +95,7 @@ typedef struct queries {
     text out;
 } queries;
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static const named_gpu *gpu_called(queries *q, str name)
 {
@@ -117,7 +117,7 @@ static str field(queries *q, column c)
     return csv_at(&q->table, q->columns[c]);
 }
 
-/* A text of the row, or what the command line says. */
+/* A text of the row, or of the command line. */
 static const char *text_or(queries *q, column c, const char *otherwise)
 {
     str s = field(q, c);
@@ -138,7 +138,7 @@ static const char *graph_path(queries *q, str graph)
     return path;
 }
 
-/* A whole number of the row, or what the command line says. False: it is none. */
+/* A whole number of the row, or of the command line. False: malformed. */
 static bool number_or(queries *q, column c, int64_t least, int64_t otherwise, int64_t *number)
 {
     str s = field(q, c);
@@ -152,7 +152,7 @@ static void add_dim(queries *q, query *x, str name, int64_t value)
     *d = (sooth_dim_binding){arena_str(&q->arena, name).ptr, value};
 }
 
-/* "NAME=N;NAME=N". False: it is not that. */
+/* "NAME=N;NAME=N". False: malformed. */
 static bool add_dims(queries *q, query *x, str list)
 {
     while (list.len) {
@@ -168,7 +168,7 @@ static bool add_dims(queries *q, query *x, str list)
     return true;
 }
 
-/* What is wrong with the dimensions of the row; NULL: nothing. Those of the command line hold where a field is empty. */
+/* What is wrong with the dimensions of the row; NULL: nothing. The command line applies to empty fields. */
 static const char *read_dimensions(queries *q, query *x)
 {
     const model_args *given = &q->args->dimensions;
@@ -179,7 +179,7 @@ static const char *read_dimensions(queries *q, query *x)
         return "seq is not a whole number of at least 1";
     if (!number_or(q, PAST, 0, given->past, &past))
         return "past is not a whole number";
-    for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++) /* those of --seq and --past follow */
+    for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++) /* --seq and --past follow */
         add_dim(q, x, str_of(q->dims.dims[i].name), q->dims.dims[i].value);
     if (!add_dims(q, x, field(q, DIMS)))
         return "dims is not NAME=N, with ';' between several";
@@ -201,7 +201,7 @@ static const char *read_query(queries *q, query *x)
     x->options.runtime = text_or(q, RUNTIME, given->runtime);
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
-    if (str_is(field(q, OPTIMIZER), "unknown")) /* so say measured rows where nobody wrote it down */
+    if (str_is(field(q, OPTIMIZER), "unknown")) /* measured rows say so if it was not recorded */
         x->options.optimizer = given->optimizer;
     x->options.stack = text_or(q, STACK, given->stack);
     x->options.source = text_or(q, SOURCE, NULL);
@@ -221,7 +221,7 @@ static const char *read_query(queries *q, query *x)
     return g->error;
 }
 
-/* The row as it stands: from where the reader was to where it is, without line ends. */
+/* The row's text without line ends: from the reader's last position to its current one. */
 static str raw_row(const char *from, const char *to)
 {
     while (from < to && (*from == '\n' || *from == '\r'))
@@ -277,7 +277,7 @@ static int compare_bindings(const sooth_options *a, const sooth_options *b)
     return order;
 }
 
-/* Rows that differ in the GPU alone follow one another: what they launch is the same. */
+/* Rows that differ only in the GPU are adjacent: they share a program. */
 static int compare_queries(const void *a, const void *b)
 {
     const query *x = *(query *const *)a, *y = *(query *const *)b;
@@ -313,7 +313,7 @@ static void group(queries *q)
     q->first[q->graph_count] = used;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------------------------------------- */
 
 static void fail_rows(query **rows, size_t count, const char *what, const sooth_error *error)
 {
@@ -323,7 +323,7 @@ static void fail_rows(query **rows, size_t count, const char *what, const sooth_
     }
 }
 
-/* A graph that cannot be opened is a matter of its rows; another error of the system is not. */
+/* A graph that cannot be opened is an error of its rows; other system errors are not. */
 static void fail_to_load(query **rows, size_t count, sooth_error *error)
 {
     const char *graph = rows[0]->graph;
@@ -400,7 +400,7 @@ static void answer_graph(void *context, size_t item, size_t worker)
         show_progress(q, done);
 }
 
-/* The table would lie about rows that the system failed at. */
+/* A table with rows that the system failed at would mislead. */
 static void check_system(queries *q)
 {
     for (int32_t i = 0; i < q->rows.count; i++)
@@ -408,7 +408,7 @@ static void check_system(queries *q)
             fail_with(&q->fail, SOOTH_ERROR_SYSTEM, "line %d: %s", (int)q->rows.items[i].line, q->rows.items[i].error);
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void write_interval(text *out, sooth_interval x)
 {
@@ -449,7 +449,7 @@ static void write_table(queries *q)
     }
 }
 
-/* Whether every row has an answer, as the exit code; where not, how many have none, and the first of them. */
+/* The exit code: 0 if every row has an answer; else reports how many have none, and the first. */
 static int tell_unanswered(const queries *q, const char *output)
 {
     const query *first = NULL;

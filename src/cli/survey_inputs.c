@@ -48,7 +48,7 @@ static const char *joined(survey_inputs *in, const char *folder, str name)
     return path;
 }
 
-/* ---- directories ----------------------------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------------------------- */
 
 static bool is_model_name(const char *name)
 {
@@ -101,7 +101,7 @@ static void add_directory(survey_inputs *in, const char *path, int depth)
     }
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 /* Maps the table and reads its header. */
 static void open_table(survey_inputs *in, csv *t, const char *path)
@@ -150,7 +150,7 @@ static void add_list(survey_inputs *in, const char *path)
         fail_with(&in->fail, SOOTH_ERROR_INPUT, "%s: the list has no rows", path);
 }
 
-/* ---- accuracies ------------------------------------------------------------------------------------------------------ */
+/* ---- accuracies -------------------------------------------------------------------------------------------------- */
 
 /* The file's name without folders and endings: what tables of accuracies call a network. "@224" and the like, the
  * resolution of an export, stays apart. */
@@ -216,7 +216,7 @@ static void join_accuracies(survey_inputs *in, const char *path)
             path, STR_ARG(plain_name(&in->networks.items[0])));
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 /* Named networks of the zoo, not the families. */
 static void add_zoo(survey_inputs *in)

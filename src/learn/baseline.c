@@ -1,4 +1,4 @@
-/* baseline.c: what a prediction must beat. */
+/* baseline.c: the simple models that a prediction must beat. */
 #include "learn/baseline.h"
 #include "learn/score.h"
 
@@ -9,7 +9,7 @@
 
 enum { TERMS_QUADRATIC = 10, TERMS_LINEAR = 4, MOST_TERMS = TERMS_QUADRATIC };
 
-/* 1, x, y, z, then all products of two. Logarithms are moved near 0, so that the equations are well conditioned. */
+/* 1, x, y, z, then all products of two. Logarithms are centred, so that the equations are well conditioned. */
 static void terms_of(const regression_row *r, double terms[MOST_TERMS])
 {
     double x[3];
@@ -24,7 +24,7 @@ static void terms_of(const regression_row *r, double terms[MOST_TERMS])
             terms[at++] = x[i] * x[k];
 }
 
-/* Solves the symmetric equations in place (Cholesky); what the data do not determine becomes 0. */
+/* Solves the symmetric equations in place (Cholesky); undetermined coefficients become 0. */
 static void solve(double m[MOST_TERMS][MOST_TERMS], double *b, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ static bool is_sound(const regression_row *r)
     return r->measured > 0 && isfinite(r->measured) && r->work[0] >= 0 && r->work[1] >= 0 && r->work[2] >= 0;
 }
 
-/* The median of time per work of the rows outside the fold. */
+/* Median of time ÷ work of the rows outside the fold. */
 static double median_rate(const regression_row *rows, size_t count, uint32_t fold, double *room)
 {
     size_t n = 0;
@@ -82,7 +82,7 @@ static void fit(const regression_row *rows, size_t count, uint32_t fold, int ter
         }
     }
     for (int k = 0; k < terms; k++)
-        m[k][k] += 1e-9; /* columns that are all the same */
+        m[k][k] += 1e-9; /* columns that are constant */
     solve(m, coefficients, terms);
 }
 
@@ -93,7 +93,7 @@ void regress(regression_row *rows, size_t count, arena *scratch)
         size_t seen = 0;
         for (size_t i = 0; i < count; i++)
             seen += is_sound(&rows[i]) && rows[i].fold % REGRESSION_FOLDS != fold;
-        size_t most = seen / 3; /* three rows for each number that is fitted */
+        size_t most = seen / 3; /* three rows per fitted number */
         int terms = most >= TERMS_QUADRATIC ? TERMS_QUADRATIC : most >= TERMS_LINEAR ? TERMS_LINEAR : 0;
         double coefficients[MOST_TERMS], x[MOST_TERMS], rate = NAN;
         if (terms)
@@ -133,7 +133,7 @@ typedef struct gpu_span {
     size_t count;
 } gpu_span;
 
-/* Merges rows of one key; returns how many are left. */
+/* Merges rows of one key; returns the number left. */
 static size_t merge_keys(keyed *items, size_t count)
 {
     size_t made = 0;
@@ -149,7 +149,7 @@ static size_t merge_keys(keyed *items, size_t count)
     return made;
 }
 
-/* The differences of the logarithms where both have the key. */
+/* Differences of the logarithms of keys that both have. */
 static size_t shared_keys(const gpu_span *a, const gpu_span *b, double *differences)
 {
     size_t i = 0, k = 0, n = 0;

@@ -1,4 +1,4 @@
-/* checkpoint.c: writing and reading the state of a training. */
+/* checkpoint.c: writes and reads the state of a training. */
 #include "learn/checkpoint.h"
 #include "base/commit.h"
 #include "predict/weights.h"
@@ -10,13 +10,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#ifndef SOOTH_CODE /* the Makefile gives it */
+#ifndef SOOTH_CODE /* set by the Makefile */
 #define SOOTH_CODE 0
 #endif
 
 typedef struct checkpoint_header {
     char magic[16];
-    uint32_t checksum; /* CRC-32 of all that follows this field */
+    uint32_t checksum; /* CRC-32 of everything after this field */
     uint32_t stacks, gpus, residual_count;
     uint64_t params; /* how many */
     training_identity of;
@@ -98,7 +98,7 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, co
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(error));
 }
 
-/* All of it: 0. Errno, or -1 where the file ends before. */
+/* 0: everything was read. Errno, or -1 if the file is too short. */
 static int read_all(int file, void *bytes, size_t size)
 {
     for (char *at = bytes; size > 0;) {
@@ -120,7 +120,7 @@ _Noreturn static void fail_to_read(int error, fail *f)
     fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be read: %s", strerror(error));
 }
 
-/* Is it of this training? */
+/* True if the checkpoint is of this training. */
 static void compare(const checkpoint_header *h, const checkpoint_header *own, fail *f)
 {
     if (memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
@@ -142,7 +142,7 @@ static void compare(const checkpoint_header *h, const checkpoint_header *own, fa
                   "the checkpoint is of a training with other options: go on with the same ones, " ELSE);
 }
 
-/* The header, and 0 if the file is as long as that says; else as read_all(). */
+/* Reads the header; 0 if the file has the length it states; else as read_all(). */
 static int read_header(const char *path, checkpoint_header *h)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -152,7 +152,7 @@ static int read_header(const char *path, checkpoint_header *h)
     off_t end = lseek(file, 0, SEEK_END);
     close(file);
     if (error <= 0 && memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
-        return 0; /* whoever compares it tells what it is not */
+        return 0; /* the comparison reports the difference */
     if (error)
         return error;
     uint64_t parts_bytes = h->params < 1u << 28 ? h->params * PARTS * sizeof(float) : 0;
@@ -175,7 +175,7 @@ static int read_rest(const char *path, const checkpoint_header *h, const trainer
     return error;
 }
 
-/* The checksum tells damage. This tells a state that no training has. */
+/* The checksum detects damage; this detects an impossible state. */
 static bool is_sound(const checkpoint_header *h, const trainer *t, const residual *r)
 {
     const parts p = parts_of(t);
@@ -201,7 +201,7 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, const training_
     if (error)
         fail_to_read(error, f);
     compare(&h, &own, f);
-    /* Room comes first: nothing is open where it is not there. */
+    /* Allocate first: nothing is open if that fails. */
     ARENA_RESERVE(a, r, h.residual_count);
     error = read_rest(path, &h, t, r->items);
     if (error)

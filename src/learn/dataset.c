@@ -1,4 +1,4 @@
-/* dataset.c: lowers the network of every measured row and keeps what the trainer needs of it. */
+/* dataset.c: lowers the network of every measured row and keeps what the trainer needs. */
 #include "learn/dataset.h"
 #include "base/threads.h"
 #include "graph/infer.h"
@@ -8,7 +8,7 @@
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Where a work stands in its list, by its group, then its operator, then its place. */
+/* Sort key of a work: its group, then its operator, then its position. */
 typedef struct place {
     uint32_t order; /* group and operator */
     int32_t index;
@@ -72,10 +72,10 @@ typedef struct builder {
     size_t job_count, row_count;
     dataset_progress progress;
     void *context;
-    size_t done; /* jobs, counted by all threads */
+    size_t done; /* jobs, claimed by all threads */
     struct asked *asked;
     size_t asked_count;
-    const device *devices[MAX_GPUS]; /* that networks were measured on */
+    const device *devices[MAX_GPUS]; /* GPUs with measured networks */
     int device_count;
     struct {
         device_view **items;
@@ -83,13 +83,13 @@ typedef struct builder {
     } views;
 } builder;
 
-/* A row that nobody measured: what another would be with another batch. */
+/* An unmeasured row: a measured one with another batch. */
 typedef struct asked {
     measured_row row; /* its latency is NAN */
     const sample_program *made;
 } asked;
 
-/* Of so many rows of networks one gives a pair. */
+/* One in this many network rows gives a pair. */
 enum { PAIR_EVERY = 16 };
 
 static void note_device(builder *b, const device *d)
@@ -111,12 +111,12 @@ static bool gives_pair(const measured_row *r)
     return r->graph.len && r->batch > 1 && chance_of(r) % PAIR_EVERY == 0;
 }
 
-/* Two batches, the second twice the first and no larger than the row's own; half of the pairs where the row was measured, the others on any of the GPUs, with
- * software that is not told. All by chance that is always the same. */
+/* Two batches, the second twice the first and no larger than the row's own. Half of the pairs use the row's GPU, the
+ * others any GPU with an unknown stack. The choice is pseudo-random and reproducible. */
 static void ask_for_pair(builder *b, const measured_row *r)
 {
     uint64_t chance = chance_of(r);
-    int doublings = 1; /* the caller asks for batches of 2 and more */
+    int doublings = 1; /* the caller passes batches of 2 and more */
     while (r->batch >> (doublings + 1) > 0 && doublings < 20)
         doublings++;
     int64_t batch = (int64_t)1 << (chance / PAIR_EVERY) % (uint64_t)doublings;
@@ -159,7 +159,8 @@ static bool same_graph(const measured_row *a, const measured_row *b)
 static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a)
 {
     program p = *lower(model, &b->rows[row]->where.lower, a);
-    /* Networks of engines are few and their prompts had to be assumed: what they say of products is learned for what engines fuse into them, so that bare ones stay what tables of operators say. */
+    /* Networks of engines are few, with assumed prompts: their products are learned as fused ones, so that bare
+     * products stay as the operator tables have them. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
     b->programs[row] = b->data->made[row] = make_program(&list, b->data->kernels, a);
@@ -179,7 +180,7 @@ static void refuse(measured_row *r, const char *reason)
     r->reason = reason;
 }
 
-/* Weights must not depend on what the system happened to fail at: the whole fails. */
+/* A system error fails the whole dataset: weights must not depend on it. */
 static void note_trouble(const builder *b, size_t worker, const sooth_error *e)
 {
     if (e->code == SOOTH_ERROR_SYSTEM && b->troubles[worker].code == SOOTH_OK)
@@ -211,7 +212,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
     arena_init(&a, &model->fail, ARENA_GIB(4));
     a.block_bytes = MAPPED_BYTES;
     for (size_t i = from; i < end;) {
-        size_t same = i; /* rows up to here could not be lowered, if it stays so */
+        size_t same = i; /* rows up to here could not be lowered unless this changes */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
                lower_program_key(&b->rows[same]->where.lower) == lower_program_key(&b->rows[i]->where.lower))
             same++;
@@ -265,7 +266,7 @@ static void build_job(void *context, size_t item, size_t worker)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* The number of a name; a new one if there is room. */
+/* The index of a name; a new one if there is room. */
 static int number_of(str *names, int *count, int most, str name)
 {
     for (int i = 0; i < *count; i++)
@@ -277,7 +278,7 @@ static int number_of(str *names, int *count, int most, str name)
     return (*count)++;
 }
 
-/* Of an operator's row beside that of a network: there are ten times as many in a step, of one kernel each. */
+/* Weight of an operator's row relative to a network's: a step has ten times as many, with one kernel each. */
 static const float OPERATOR_WEIGHT = 0.08F;
 
 static uint64_t hash_of(str s)
@@ -301,10 +302,10 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
     return (double)(hash % 1000) < share * 1000;
 }
 
-/* Features are logarithms, shares and flags: all have changes of about 1 where they change at all. */
+/* Features are logarithms, shares and flags: a change is about 1. */
 static const double LEAST_SPREAD = 0.2;
 
-/* Mean and spread of every feature in its group, so that all enter the networks at one scale. */
+/* Mean and spread of every feature in its group, to standardize inputs. */
 static void standardize(dataset *d, arena *a)
 {
     size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
@@ -329,7 +330,8 @@ static void standardize(dataset *d, arena *a)
         double n = count[i / FEATURE_COUNT] > 0 ? count[i / FEATURE_COUNT] : 1, mean = sum[i] / n;
         double spread = sqrt(fmax(square[i] / n - mean * mean, 0));
         d->mean[i] = (float)mean;
-        /* One that never changes tells nothing. One that hardly ever does would be enormous where it does, and training would run away. */
+        /* A constant feature carries no information. A nearly constant one would be huge where it changes, and training
+         * would diverge. */
         d->scale[i] = spread > 1e-4 ? (float)(1 / fmax(spread, LEAST_SPREAD)) : 0;
     }
 }
@@ -349,7 +351,7 @@ uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
     return h;
 }
 
-/* All that a training sees of an example; not what a training itself writes there. */
+/* Everything that a training sees of an example, without what it writes. */
 static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
 {
     const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->program->sample_count, e->is_unmeasured};
@@ -384,7 +386,7 @@ static uint64_t hash_all(const dataset *d)
     return h;
 }
 
-/* Any example may be shown without its stack and its GPU, so what stands for them is seen with it. */
+/* Any example may hide its stack and GPU, so the unknown ones are seen with it. */
 static void mark_seen(dataset *d, const example *e, kernel_head k)
 {
     uint32_t group = 1u << k.group;
@@ -441,11 +443,11 @@ void dataset_seen(dataset *d, const lists *l)
             widen(d, e, &e->program->samples[k]);
     }
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
-        if (d->low[i] > d->high[i]) /* a group that nobody has */
+        if (d->low[i] > d->high[i]) /* a group without kernels */
             d->low[i] = d->high[i] = 0;
 }
 
-/* Sources of few networks would be drowned out by those of many: their rows count more. */
+/* Rows of small sources count more, else large sources would dominate. */
 static const double RARE_ROWS = 1000, MOST_WEIGHT = 4;
 
 static void weigh(dataset *d)

@@ -1,4 +1,4 @@
-/* energy_fit.c: fitting the coefficients of power, and how far off they are on rows that were kept apart. */
+/* energy_fit.c: fits the power coefficients, and their errors on hold-out rows. */
 #include "learn/energy_fit.h"
 #include "base/threads.h"
 #include "learn/energy_interval.h"
@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The clock's coefficients say how much longer kernels take, not what they draw: they are searched by themselves. */
+/* The clock's coefficients affect times, not power, and are fitted separately. */
 enum {
     FITTED = POWER_CAP + 1,
-    ZEROS = FITTED, /* of what a kernel draws beyond the base, what is left if its weights are zeros */
+    ZEROS = FITTED, /* share of the power above the base that is left if weights are zeros */
     SHARED,
     OF_GPU = 3, /* base, scale, cap */
     MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
@@ -21,7 +21,7 @@ enum {
     MOST_STEPS = 40,
 };
 
-/* A kernel of a row, all its runs. */
+/* A kernel of a row, over all runs. */
 typedef struct fit_work {
     float device_us, compute_us, memory_us, active, runs;
     uint8_t unit;
@@ -36,10 +36,10 @@ typedef struct fit_row {
     power_work_kind kind;
     sensor_run run;
     double device_ms, host_ms, latency_ms; /* predicted */
-    double latency_half;                   /* of its interval, as a logarithm */
+    double latency_half;                   /* half of its interval, as a logarithm */
     double us;                             /* of the measured run */
     double
-        stretch; /* of kernels, so that they fit into it; where the host is slower than the device, it waits instead */
+        stretch; /* factor on kernel times, so that they fit the measured run, unless the device waits for the host */
     double weight;
 } fit_row;
 
@@ -55,14 +55,14 @@ typedef struct fitter {
     evaluation evaluation;
 } fitter;
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static int by_work(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(fit_work));
 }
 
-/* One for all kernels that do the same; their order does not matter. */
+/* One entry for equal kernels; their order does not matter. */
 static int32_t merge(fit_work *works, int32_t count)
 {
     qsort(works, (size_t)count, sizeof *works, by_work);
@@ -83,7 +83,7 @@ static int32_t merge(fit_work *works, int32_t count)
     return kept;
 }
 
-/* Called by many threads; what it allocates is given back in energy_fit_free. */
+/* Called by many threads; energy_fit_free frees its allocations. */
 static void look(void *context, size_t index, const program *p, const prediction *times)
 {
     fitter *f = context;
@@ -162,7 +162,7 @@ static int by_fold(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Networks of a source in turn, by a hash of their names; operators by their shape, networks with their batch by a hash too. */
+/* Folds: networks of a source by a hash of their names; operators by shape, networks with their batch by a hash too. */
 static void set_folds(fitter *f)
 {
     named_fold *names = ARENA_ARRAY(f->arena, named_fold, f->count + 1);
@@ -190,7 +190,7 @@ static void set_folds(fitter *f)
     }
 }
 
-/* Every source weighs alike, however many rows it has. */
+/* Every source has the same weight, however many rows it has. */
 static void set_weights(fitter *f)
 {
     static const double SOURCE_WEIGHT = 100;
@@ -232,9 +232,10 @@ static void keep_rows(fitter *f, size_t all)
     }
 }
 
-/* ---- the model ----------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
-/* Logarithms of the shared coefficients, then of each GPU its base beside the shared one, its scale, its cap beside the shared one. */
+/* Logarithms of the shared coefficients, then per GPU its base relative to the shared one, its scale, its cap relative
+ * to the shared one. */
 typedef struct parameters {
     double of[MAX_PARAMETERS];
     int count;
@@ -262,7 +263,7 @@ static power_model model_of(const fitter *f, const parameters *p)
     return m;
 }
 
-/* Mean watts over the measured time. `zeros`: what is left of what a kernel draws beyond the base if it multiplies zeros. */
+/* Mean watts over the measured time. `zeros`: share of the power above the base for a kernel that multiplies zeros. */
 static double measured_power(const fit_row *r, const power_view *own, double zeros)
 {
     power_view v = *own;
@@ -280,7 +281,7 @@ static double measured_power(const fit_row *r, const power_view *own, double zer
     return v.base_w * (double)(1 + r->row->idle_gpus) + joules / r->us;
 }
 
-/* With the predicted times: the latency under the row's limit, and the energy. */
+/* With predicted times: the latency under the row's limit, and the energy. */
 static double predicted_energy(const fit_row *r, const power_model *m, const device *d, double *latency_ms)
 {
     power_view v = power_view_of(m, d, r->row->power_limit_w > 0 ? r->row->power_limit_w : 0);
@@ -301,12 +302,12 @@ static double predicted_energy(const fit_row *r, const power_model *m, const dev
     return joules + v.base_w * (double)(1 + r->row->idle_gpus) * *latency_ms * 1e-3;
 }
 
-/* ---- least squares ------------------------------------------------------------------------------------------------- */
+/* ---- least squares ----------------------------------------------------------------------------------------------- */
 
 typedef struct fit_job {
     const fitter *f;
-    energy_kept kept; /* apart */
-    int which;        /* fold or GPU; -1: none is */
+    energy_kept kept; /* held out */
+    int which;        /* fold or GPU; -1: none */
     int source;       /* where sources are */
     parameters p;
     sensor sensor;
@@ -314,7 +315,7 @@ typedef struct fit_job {
     bool has_no_memory;
 } fit_job;
 
-/* The fit may not see the row. */
+/* True if the fit must not see the row. */
 static bool is_kept(const fit_job *j, const fit_row *r)
 {
     if (j->which < 0)
@@ -333,7 +334,7 @@ static bool is_kept(const fit_job *j, const fit_row *r)
     }
 }
 
-/* The fit is asked about the row. */
+/* True if the fit predicts the row. */
 static bool is_asked(const fit_job *j, const fit_row *r)
 {
     if (j->kept == ENERGY_KEPT_SOURCE || j->kept == ENERGY_KEPT_BOTH)
@@ -341,7 +342,7 @@ static bool is_asked(const fit_job *j, const fit_row *r)
     return is_kept(j, r);
 }
 
-/* Residuals of the rows of one GPU (all: -1), weighted; those that are large count linearly (Huber). */
+/* Weighted residuals of the rows of one GPU (-1: all); large ones count linearly (Huber). */
 static double residuals_of(const fit_job *j, const parameters *p, int gpu, double *into)
 {
     static const double LARGE = 0.05;
@@ -365,7 +366,7 @@ static double residuals_of(const fit_job *j, const parameters *p, int gpu, doubl
     return sum;
 }
 
-/* What is expected of a parameter before any row is seen: its logarithm, and how far it may lie from it. */
+/* Prior of a parameter: its logarithm and its spread. */
 static void prior_of(int parameter, double *mean, double *spread)
 {
     static const double MEANS[SHARED] = {
@@ -382,13 +383,13 @@ static void prior_of(int parameter, double *mean, double *spread)
         *spread = parameter == POWER_CAP ? 0.01 : 0.7;
     } else {
         *mean = 0;
-        /* Base, scale, cap. Boards draw 0.09 to 0.3 of their limit with nothing running; what work draws is much the same on all. */
+        /* Base, scale, cap. Idle boards draw 0.09 to 0.3 of their limit; the power of work is similar on all. */
         static const double SPREADS[OF_GPU] = {0.8, 0.1, 0.03};
         *spread = SPREADS[(parameter - SHARED) % OF_GPU];
     }
 }
 
-/* The error of a row that is worth as much as a parameter one spread off. */
+/* The row error that weighs as much as a parameter one spread from its prior. */
 static const double ROW_SPREAD = 0.1;
 
 static double prior_cost(const parameters *p)
@@ -403,7 +404,7 @@ static double prior_cost(const parameters *p)
     return sum;
 }
 
-/* Solves a x = b in place for a symmetric positive matrix of n rows; false: it is none. */
+/* Solves a x = b in place for a symmetric positive definite matrix of n rows; false: it is not. */
 static bool solve(double *a, double *b, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -429,7 +430,7 @@ static bool solve(double *a, double *b, int n)
     return true;
 }
 
-/* Levenberg and Marquardt, differences instead of derivatives. */
+/* Levenberg-Marquardt with finite differences. */
 static bool fit_parameters(fit_job *j)
 {
     const fitter *f = j->f;
@@ -506,7 +507,7 @@ static bool fit_parameters(fit_job *j)
     return has_memory;
 }
 
-/* Of rows that tell a mixture, with the powers that the others were fitted to. */
+/* Fits the sensor on rows with mixed readings, with the powers fitted to the others. */
 static bool fit_sensor(fit_job *j)
 {
     power_model m = model_of(j->f, &j->p);
@@ -540,7 +541,7 @@ static void fit_one(void *context, size_t item, size_t worker)
     free(j->moved);
 }
 
-/* ---- clocks under a power limit ------------------------------------------------------------------------------------ */
+/* ---- clocks under a power limit ---------------------------------------------------------------------------------- */
 
 static bool same_run(const measured_row *a, const measured_row *b)
 {
@@ -548,7 +549,7 @@ static bool same_run(const measured_row *a, const measured_row *b)
            lower_program_key(&a->where.lower) == lower_program_key(&b->where.lower);
 }
 
-/* The row of the same run under the highest limit; NULL if there is none but itself. */
+/* The row of the same run under the highest limit; NULL if there is only itself. */
 static const fit_row *reference_of(const fitter *f, const fit_row *r)
 {
     const fit_row *best = r;
@@ -558,7 +559,7 @@ static const fit_row *reference_of(const fitter *f, const fit_row *r)
     return best == r ? NULL : best;
 }
 
-/* How much longer steps take under a limit than under the highest: a search over both numbers. */
+/* Fits the slowdown of steps under a limit relative to the highest: a search over both numbers. */
 static void fit_clock(const fitter *f, power_model *m)
 {
     const fit_row **references = ARENA_ARRAY(f->arena, const fit_row *, f->count + 1);
@@ -590,23 +591,24 @@ static void fit_clock(const fitter *f, power_model *m)
         }
 }
 
-/* ---- rows kept apart ----------------------------------------------------------------------------------------------- */
+/* ---- rows kept apart --------------------------------------------------------------------------------------------- */
 
 typedef struct apart_row {
     const fit_row *row;
-    double power_w, energy_j; /* of a fit that did not see it */
+    double power_w, energy_j; /* by a fit without it */
     energy_kept kept;
 } apart_row;
 
-/* All rows of all fits that did not see something of them. */
+/* All rows of all fits that held out something of them. */
 typedef struct apart_rows {
     apart_row *items;
     size_t count;
-    interval_row *of_others; /* those that intervals rest on */
+    interval_row *of_others; /* rows for the intervals */
     size_t of_others_count;
 } apart_rows;
 
-/* Whether sources were kept apart: the interval is then that of the other sources, as whoever asks is none of them. */
+/* True if sources were held out: the interval is then that of the other sources, because a user's machine is none of
+ * them. */
 static bool is_of_others(energy_kept kept)
 {
     return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
@@ -686,9 +688,9 @@ const char *energy_kept_name(energy_kept kept)
     return NAMES[kept];
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* One fit without each GPU of the source; where another source has that GPU, one with it as well. */
+/* One fit without each GPU of the source; if another source has that GPU, also one with it. */
 static size_t source_jobs(const fitter *f, int source, fit_job *into)
 {
     bool here[POWER_MAX_GPUS] = {0}, elsewhere[POWER_MAX_GPUS] = {0};
@@ -734,7 +736,7 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
             for (int sound = 1; sound >= (is_of_others((energy_kept)kept) ? 1 : 0);
-                 sound--) /* a sensor is of its source */
+                 sound--) /* each source has its own sensor */
                 score_source(fit, f, &all, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < all.count && apart; i++) {
         const apart_row *r = &all.items[i];

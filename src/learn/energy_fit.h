@@ -1,9 +1,9 @@
-/* energy_fit.h: from measured power to the coefficients of predict/energy.h: `sooth learn --energy`.
+/* energy_fit.h: fits the power coefficients of predict/energy.h on measured rows: `sooth learn --energy`.
  *
- * Least squares on logarithms (Huber's, by Levenberg and Marquardt) over all rows that have a measured power, sources weighing
- * alike. The measured time takes the place of the predicted one: what is fitted is power, not latency. Then the same with parts of the
- * rows kept apart in turn: networks and operator shapes, GPUs, whole sources. Their errors there are what is told. Whoever asks is another
- * source, so intervals rest on sources kept apart, and for GPUs that were not measured on sources and GPUs. */
+ * Least squares on logarithms (Huber loss, Levenberg-Marquardt) over all rows with a measured power, each source with
+ * the same weight. The measured time replaces the predicted one, so that power is fitted, not latency. The fit is
+ * repeated with networks, operator shapes, GPUs and whole sources held out, which gives the errors. Intervals come from
+ * held-out sources, and for unmeasured GPUs from held-out sources and GPUs. */
 #ifndef SOOTH_LEARN_ENERGY_FIT_H
 #define SOOTH_LEARN_ENERGY_FIT_H
 
@@ -21,11 +21,11 @@ typedef enum energy_kept {
 } energy_kept;
 const char *energy_kept_name(energy_kept kept);
 
-/* Of rows that fits did not see. */
+/* Scores on hold-out rows. */
 typedef struct energy_score {
     str source;
     energy_kept kept;
-    bool is_sound; /* false: what was measured is not the kernel's own power, by the source's account (energy_fit.c) */
+    bool is_sound; /* false: the reading is not the kernel's own power, by the source's account (energy_fit.c) */
     score power;   /* with the measured time */
     score energy;  /* with the predicted one */
 } energy_score;
@@ -37,26 +37,27 @@ typedef struct energy_fit {
         int32_t count, capacity;
     } scores;
     size_t row_count;      /* that were fitted */
-    struct fitter *fitter; /* the work; NULL: none was begun */
+    struct fitter *fitter; /* state of the work; NULL: not begun */
 } energy_fit;
 
-/* A row that was kept apart, when its fit is done. */
+/* Called for each hold-out row when its fit is done. */
 typedef void (*energy_apart)(void *context, const char *why, const measured_row *row, bool is_sound, double power_w,
                              double energy_j);
 
-/* Everything but what threads made is in `a`. `apart` may be NULL. Fails with SOOTH_ERROR_INPUT if too few rows have a measured power. */
+/* Everything is in `a` except what threads make. `apart` may be NULL. SOOTH_ERROR_INPUT: too few rows have a measured
+ * power. */
 void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_count, const predictor *with,
                      size_t workers, energy_apart apart, void *context, arena *a);
 
-/* Gives back what threads made, also after a failure. Before the arena is freed. */
+/* Frees what threads made, also after a failure. Call it before the arena is freed. */
 void energy_fit_free(energy_fit *fit);
 
-/* How many times longer kernels took than predicted in a run of `measured_ms`. Where it took less than predicted, they need not: the host
- * was faster, if only they fit in. Where it took more, the host has its part of that as it has of the predicted time; beyond
- * so many times the device waited. */
+/* Factor of measured to predicted kernel time in a run of `measured_ms`. In a shorter run the host was faster, and
+ * kernels keep their times if they fit. In a longer one the host has its share, as in the predicted time; beyond a
+ * limit the device waited. */
 double energy_stretch(double measured_ms, double latency_ms, double device_ms);
 
-/* The text of a file that power_model_read reads. */
+/* Text of the file that power_model_read reads. */
 str energy_fit_text(const energy_fit *fit, arena *a);
 
 #endif

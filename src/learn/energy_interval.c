@@ -1,4 +1,4 @@
-/* energy_interval.c: quantiles of the errors of sources kept apart. */
+/* energy_interval.c: quantiles of the errors of held-out sources. */
 #include "learn/energy_interval.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ static int by_error(const void *a, const void *b)
     return (x->error > y->error) - (x->error < y->error);
 }
 
-/* The error that 90 % of the weight stay below, of rows of a kind (POWER_WORK_KINDS: of any); negative: fewer than two sources have any. */
+/* The 90 % weighted quantile of the errors of a kind (POWER_WORK_KINDS: of any); negative: fewer than two sources have
+ * rows. */
 static double width_of(const interval_row *rows, size_t count, bool is_new, int kind, int without, arena *a)
 {
     weighted *list = ARENA_ARRAY(a, weighted, count + 1);

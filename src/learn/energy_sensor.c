@@ -1,4 +1,4 @@
-/* energy_sensor.c: readings of a slow sensor as mixtures of an operator's own power and of what was before it. */
+/* energy_sensor.c: readings of a slow sensor as mixtures of an operator's own power and the power before it. */
 #include "learn/energy_sensor.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ sensor_run sensor_run_of(const measured_row *row, const kernel_time *main)
     return run;
 }
 
-/* Of the readings over a run of so many seconds the part that tells of the run. */
+/* Share of the readings in a run of this many seconds that belong to the run. */
 static double weight_of(double window_s, double run_s)
 {
     int readings = 1 + (int)(run_s / SAMPLED_EVERY_S);

@@ -1,33 +1,32 @@
-/* energy_sensor.h: what a slow sensor showed of operators that were run for it.
+/* energy_sensor.h: the readings of a slow power sensor.
  *
- * AIConfigurator's collector reads the board's power every 100 ms, the first time just before the operator runs. It means to run for a
- * second: as many calls as fit into it by a first, timed one, 3000 at most. A call is one operator, or six equal ones for products in
- * bf16. So the run takes min(1 s, 3000 calls), and what is shorter has few readings, which still tell of what ran before: the sensor
- * shows the mean over a window. None of what follows looks at what was measured:
- *   1. A run of a second tells the operator's own power, a shorter one a mixture of it and of what was before.
- *   2. So do, whatever their length, block-scaled fp8, which the collector runs eagerly and compiles for its shape, and attention on a cache:
+ * AIConfigurator's collector reads the board's power every 100 ms, first just before the operator runs. It runs for a
+ * second, but at most 3000 calls; a call is one operator, or six equal ones for products in bf16. So a run takes
+ * min(1 s, 3000 calls), and a short one has few readings, which average over the time before it. Known in advance:
+ *   1. A run of a second measures the operator's own power, a shorter one a mixture with the power before it.
+ *   2. So do, at any length, block-scaled fp8, which runs eagerly and compiles first, and attention on a cache, where
  *      two entries for the same operator differ by 12 to 60 %.
- *   3. Weights in bf16 are never written. Those for which the process needs more memory than it had before, the last of each sweep, are
- *      zeros; reading and multiplying zeros takes less. */
+ *   3. Weights in bf16 are never written. Where the process needs more memory than before, at the end of each sweep,
+ *      they are zeros, and multiplying zeros draws less. */
 #ifndef SOOTH_LEARN_ENERGY_SENSOR_H
 #define SOOTH_LEARN_ENERGY_SENSOR_H
 
 #include "learn/rows.h"
 
-/* How an operator was run while its power was read. */
+/* How an operator ran while its power was read. */
 typedef struct sensor_run {
     double run_s;   /* how long */
     bool is_own;    /* the reading is the operator's own power */
     bool has_zeros; /* its weights were zeros */
 } sensor_run;
 
-/* `main` is the operator's longest kernel. Rows of other sources tell their own power. */
+/* `main` is the operator's longest kernel. Rows of other sources have their own power. */
 sensor_run sensor_run_of(const measured_row *row, const kernel_time *main);
 
-/* What is fitted of it. */
+/* Fitted constants of a sensor. */
 typedef struct sensor {
-    double window_s; /* that a reading is the mean over */
-    double idle;     /* of the device's base: what it draws before a run, on average */
+    double window_s; /* averaging time of a reading */
+    double idle;     /* mean power before a run ÷ the device's base */
 } sensor;
 
 /* Mean reading over a run of an operator that draws `own_w`. */
@@ -36,7 +35,7 @@ double sensor_reading(const sensor *s, const sensor_run *run, double own_w, doub
 typedef struct sensor_row {
     double run_s, own_w, base_w, measured_w;
 } sensor_row;
-/* The sensor that comes nearest to what was measured, by a search: mean absolute error of logarithms. */
+/* The sensor nearest to the measurements, by a search: mean absolute error of logarithms. */
 sensor sensor_fit(const sensor_row *rows, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* energy_text.c: the text of a fit of power, which energy_read.c reads. */
+/* energy_text.c: writes a fit of power as the text that energy_read.c reads. */
 #include "learn/energy_fit.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* eval.c: answers to all rows of tables. */
+/* eval.c: predicts all rows of tables. */
 #include "learn/eval.h"
 #include "base/threads.h"
 #include "device/mig.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A row of a whole model takes some MiB while it is answered; this is far beyond. */
+/* A row of a whole model takes some MiB; this is far above. */
 static const size_t WORKER_CAP = (size_t)2 << 30;
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Rows that are answered one after the other by one worker: all of one graph, or some operators. */
+/* Rows that one worker predicts one after the other: all of one graph, or some operators. */
 typedef struct eval_job {
     const uint32_t *rows; /* indices */
     size_t count;
@@ -29,8 +29,8 @@ typedef struct eval_worker {
     fail fail;
     sooth_error error;
     arena scratch;
-    sooth_model *model;  /* that is loaded */
-    sooth_error trouble; /* of the system, not of a row: nothing is known of the rows that had it */
+    sooth_model *model;  /* the loaded model */
+    sooth_error trouble; /* a system error: it says nothing about its rows */
 } eval_worker;
 
 typedef struct eval_run {
@@ -59,7 +59,8 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_erro
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Under a lower power limit the times grow. An operator by itself does not wait for the host; other GPUs may wait for this one. */
+/* Under a lower power limit times grow. A single operator does not wait for the host; other GPUs may wait for this
+ * one. */
 static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
 {
     const measured_row *m = row->row;
@@ -71,8 +72,8 @@ static void answer_energy(const eval_run *run, eval_row *row, const program *pro
     row->high_j = row->energy_j * (e.high_j / e.energy_j);
 }
 
-/* Physics knows neither a source's timer nor that an operator by itself does not wait for the host: both are told to it. Weights
- * were fitted to measured times of each stack as they are, so what they answer has that in it. */
+/* The roofline is adjusted for a source's timer and for single operators, which do not wait for the host. Weights were
+ * fitted to measured times, so they include both. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
@@ -82,7 +83,8 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
         p = predict_program(run->with, program, &works, where, a);
-        added_ms = row->row->kernels ? added_ms : 0; /* a stack's learned fixed part has the copy of the input in it */
+        added_ms =
+            row->row->kernels ? added_ms : 0; /* the learned fixed time of a stack includes the copy of the input */
         scale = 1;
     }
     if (run->out->seen)
@@ -95,7 +97,7 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->interval_kind = p->interval_kind;
 }
 
-/* Of whole networks alone: an operator by itself was measured without the memory it took. */
+/* Whole networks only: single operators were measured without their memory. */
 static void answer_memory(eval_row *row, const program *p, const network *net, arena *a)
 {
     if (!(row->row->memory_mib > 0))
@@ -125,7 +127,7 @@ static double input_bytes(const sooth_model *model, const lower_options *options
 
 /* ---- whole models ------------------------------------------------------------------------------------------------ */
 
-/* Answers rows that have the same batch and program. */
+/* Predicts rows with the same batch and program. */
 static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count, sooth_model *model, arena *a)
 {
     eval_row *rows = run->out->rows;
@@ -145,7 +147,7 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
     }
 }
 
-/* From `first` on; returns the first that has another batch or program. On failure all of them get the reason. */
+/* Starts at `first`; returns the first row with another batch or program. On failure all of them get the reason. */
 static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, sooth_model *model, size_t worker)
 {
     eval_row *rows = run->out->rows, *head = &rows[job->rows[first]];
@@ -218,7 +220,7 @@ static void answer_job(void *context, size_t item, size_t worker)
     const eval_job *job = &run->jobs[item];
     eval_row *rows = run->out->rows;
     eval_worker *w = &run->workers[worker];
-    if (setjmp(w->fail.jump)) { /* whatever has no answer yet gets none */
+    if (setjmp(w->fail.jump)) { /* rows without an answer get none */
         if (w->error.code == SOOTH_ERROR_SYSTEM)
             note_trouble(w, &w->error);
         for (size_t i = 0; i < job->count; i++)
@@ -245,7 +247,7 @@ typedef struct work_order {
     uint32_t index;
 } work_order;
 
-/* Rows of one graph together, those of one program next to each other. Operators come last, in their order. */
+/* Sorts rows by graph, then by program. Operators come last, in their order. */
 static int compare_order(const void *a, const void *b)
 {
     const work_order *x = a, *y = b;
@@ -312,7 +314,7 @@ static uint64_t mix(uint64_t h, str s)
     return (h ^ str_hash(s)) * 0x9e3779b97f4a7c15u;
 }
 
-/* Everything but the network: rows of one setting share a regression. Operators by name, networks all together. */
+/* Everything but the network: rows of one setting share a regression. Operators by name, networks together. */
 static uint64_t setting_key(const measured_row *row)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->gpu);
@@ -363,7 +365,7 @@ static void add_regression(evaluation *e, arena *a)
     }
 }
 
-/* The same work wherever it runs; stacks may differ. */
+/* Key of the same work on any GPU; stacks may differ. */
 static uint64_t work_key(const measured_row *row, bool any_batch)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);
@@ -372,7 +374,7 @@ static uint64_t work_key(const measured_row *row, bool any_batch)
     return any_batch ? h : (h ^ (uint64_t)row->batch) * 0x9e3779b97f4a7c15u;
 }
 
-/* Rows that have an answer and no time from another GPU yet, by that of the same batch or by that of any, for each sample. */
+/* Rows with an answer and no time from another GPU yet: by the same batch, else by any batch, per sample. */
 static void add_constant(evaluation *e, bool any_batch, arena *a)
 {
     constant_row *rows = ARENA_ARRAY(a, constant_row, e->count + 1);

@@ -1,4 +1,4 @@
-/* eval.h: answers to all rows of tables, beside what simpler models answer: what `sooth eval` scores. */
+/* eval.h: predictions for all rows of tables, beside those of simpler models, for `sooth eval`. */
 #ifndef SOOTH_LEARN_EVAL_H
 #define SOOTH_LEARN_EVAL_H
 
@@ -7,41 +7,41 @@
 
 typedef struct eval_row {
     const measured_row *row;
-    int table;                                          /* which of those given */
-    double latency_ms, low_ms, high_ms;                 /* NAN: there is no answer */
-    double memory_mib, memory_low_mib, memory_high_mib; /* NAN: none was measured, or there is no answer */
-    double energy_j, low_j, high_j; /* under the row's power limit, as is the latency; NAN where nothing was learned */
-    double roofline_ms;             /* physics alone: FLOPs and bytes at the device's peaks */
-    double regression_ms;           /* by a quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
-    double constant_ms;             /* another GPU's time by one constant; NAN where no other GPU has the row */
-    const char *interval_kind;      /* what the interval was calibrated on */
-    const char *reason;             /* why there is no answer; NULL if there is one */
+    int table;                                          /* index of its table */
+    double latency_ms, low_ms, high_ms;                 /* NAN: no answer */
+    double memory_mib, memory_low_mib, memory_high_mib; /* NAN: not measured, or no answer */
+    double energy_j, low_j, high_j; /* under the row's power limit, as the latency; NAN without weights */
+    double roofline_ms;             /* roofline */
+    double regression_ms;           /* quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
+    double constant_ms;             /* scaled time of another GPU; NAN if none has the row */
+    const char *interval_kind;      /* rows of the calibration */
+    const char *reason;             /* reason without an answer; NULL with one */
     double work[3];                 /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
-/* Called for each row that is answered, by any thread: what is asked of programs that is not part of the answer. Several calls of
- * different rows at once; `index` is the row's in evaluation.rows. */
+/* Called for each predicted row, by any thread, concurrently for different rows; `index` is that in evaluation.rows. */
 typedef void (*eval_seen)(void *context, size_t index, const program *p, const prediction *times);
 
 typedef struct evaluation {
-    eval_seen seen; /* NULL: nobody asks. Set before evaluate() */
+    eval_seen seen; /* NULL: not called. Set it before evaluate() */
     void *seen_context;
     eval_row *rows; /* in the order of the tables */
     size_t count;
-    arena *texts; /* of each worker: reasons that only showed up while answering */
+    arena *texts; /* by worker: reasons found while predicting */
     size_t worker_count;
 } evaluation;
 
-/* Called now and then, by the calling thread alone. */
+/* Called now and then, by the calling thread only. */
 typedef void (*eval_progress)(void *context, size_t done, size_t all);
 
-/* Answers every row: each graph is loaded once, rows are shared by `workers` threads. The answers do not depend on their number.
- * `with` may be NULL: physics alone. `into` must be zero but for `seen`; what it holds is given back by evaluation_free, also when this fails. */
+/* Predicts every row: each graph is loaded once, and `workers` threads share the rows. The answers do not depend on
+ * their number. `with` may be NULL: roofline only. `into` must be zero except `seen`; evaluation_free frees it, also
+ * after a failure. */
 void evaluate(evaluation *into, measured_rows *const *tables, int table_count, const predictor *with, size_t workers,
               eval_progress progress, void *context, arena *a);
 void evaluation_free(evaluation *e);
 
-/* How `--by` groups rows. */
+/* Groups of `--by`. */
 typedef enum eval_by {
     BY_GPU,
     BY_FAMILY,
@@ -57,17 +57,17 @@ typedef enum eval_by {
 const char *eval_by_name(eval_by by);
 str eval_group(const eval_row *row, eval_by by);
 
-/* What is scored. */
+/* Scored quantities. */
 typedef enum eval_metric { EVAL_LATENCY, EVAL_MEMORY, EVAL_ENERGY, EVAL_METRIC_COUNT } eval_metric;
 const char *eval_metric_name(eval_metric metric); /* "latency_ms" */
-/* Scores what Sooth answers, of those of the rows (all if `group` is NULL) of which it was measured. */
+/* Scores Sooth's answers on the rows (all if `group` is NULL) with this measurement. */
 score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, const str *group, arena *scratch);
 
 typedef enum eval_model { EVAL_SOOTH, EVAL_ROOFLINE, EVAL_REGRESSION, EVAL_CONSTANT, EVAL_MODEL_COUNT } eval_model;
 const char *eval_model_name(eval_model model);
-/* Scores those of the rows (all if `group` is NULL) that have an answer and a measured latency. */
+/* Scores the rows (all if `group` is NULL) that have an answer and a measured latency. */
 score eval_score(const evaluation *e, eval_model model, eval_by by, const str *group, arena *scratch);
-/* The error in percent; NAN without an answer. */
+/* Error in percent; NAN without an answer. */
 double eval_error(const eval_row *row);
 
 #endif

@@ -29,7 +29,7 @@ static void metric(json *j, const char *name, const score *s)
     json_close(j, '}');
 }
 
-/* The latency's figures are beside its name too, where no other quantity can be meant. */
+/* Figures of the latency are also beside its name, where nothing else can be meant. */
 static void latency(json *j, const char *key, const score *s)
 {
     json_key(j, key);
@@ -39,7 +39,7 @@ static void latency(json *j, const char *key, const score *s)
     json_close(j, '}');
 }
 
-/* Of Sooth's own answers everything that was measured. */
+/* Everything that was measured, for Sooth's own answers. */
 static void metrics(eval_report *r, json *j, const char *key, eval_by by, const str *group)
 {
     json_key(j, key);

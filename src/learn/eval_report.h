@@ -1,4 +1,4 @@
-/* eval_report.h: what `sooth eval` writes: figures, baselines, groups, the worst rows; and every row with its answer. */
+/* eval_report.h: output of `sooth eval`: scores, baselines, groups, the worst rows; and every row with its answer. */
 #ifndef SOOTH_LEARN_EVAL_REPORT_H
 #define SOOTH_LEARN_EVAL_REPORT_H
 
@@ -10,7 +10,7 @@ typedef struct eval_report {
     const char *const *tables; /* paths, in the order that eval_row.table counts */
     eval_by by[BY_COUNT];
     size_t by_count;
-    const char *weights; /* identity of the weights; "": none, the roofline alone predicts */
+    const char *weights; /* identity of the weights; "": none, roofline only */
     sooth_report_options options;
     text *out;
     arena *scratch;
@@ -18,15 +18,15 @@ typedef struct eval_report {
 
 void eval_table(eval_report *r);
 void eval_json(eval_report *r);
-/* Every row: what it is, what was measured, what each model says, or why there is no answer. */
+/* Every row: its setting, its measurements, the predictions of each model, or the reason without an answer. */
 void eval_predictions(eval_report *r);
 
-/* The groups that rows with an answer have, sorted by name. */
+/* Groups of the rows with an answer, sorted by name. */
 const str *eval_groups(const eval_report *r, eval_by by, size_t *count);
 /* The rows with the largest errors, the worst first. */
 const eval_row **eval_worst(const eval_report *r, size_t most, size_t *count);
 
-/* Why rows have no answer, the commonest first. */
+/* Reasons of rows without an answer, the most frequent first. */
 typedef struct eval_reason {
     const char *text;
     size_t rows;

@@ -68,7 +68,7 @@ static void totals(eval_report *r)
         add_score(&g, "sooth, energy", &energy);
     grid_write(&g);
     if (!*r->weights)
-        text_puts(r->out, "  There are no weights: sooth is physics alone.\n");
+        text_puts(r->out, "  Without weights: sooth is the roofline.\n");
     text_puts(
         r->out,
         "  regression: quadratic in log(MACs, activations, parameters), fitted for each GPU, precision, runtime and\n"
@@ -76,7 +76,7 @@ static void totals(eval_report *r)
         "  by the median of the ratios.\n");
 }
 
-/* Where memory was measured. */
+/* Scores of memory, where it was measured. */
 static void memory_totals(eval_report *r)
 {
     score s = eval_metric_score(r->evaluation, EVAL_MEMORY, BY_GPU, NULL, r->scratch);

@@ -7,8 +7,8 @@
 
 enum { BINS = FOREST_EDGES + 1 };
 
-/* How much of what a leaf could correct it does; how far off a row counts at most, so that rows that are far off do not decide alone; what pulls leaves towards nothing, in
- * rows; how few rows may share a leaf. Tried on products kept apart, with the features that each tree may see and the rows that it sees. */
+/* Learning rate of leaves; largest residual of a row (clipped, so that outliers do not dominate); regularization of
+ * leaves, in rows; fewest rows per leaf. Tuned on held-out products, together with the features and rows per tree. */
 static const float SHRINK = 0.2F, MOST_OFF = 0.05F, PULL = 1;
 static const float LEAST_ROWS = 6;
 enum { FEATURES_OF_TEN = 4, ROWS_OF_TEN = 8 };
@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Between values that differ; the last edges are infinite where there are few. */
+/* Edges between distinct values; the last ones are infinite if there are few. */
 static void edges_of(float *sorted, size_t count, float *edges)
 {
     qsort(sorted, count, sizeof *sorted, by_value);
@@ -29,7 +29,7 @@ static void edges_of(float *sorted, size_t count, float *edges)
     for (size_t i = 1; i < count && made < FOREST_EDGES; i++) {
         if (sorted[i] <= sorted[i - 1])
             continue;
-        /* As many as are due to a bin of those that are left. */
+        /* An equal share of the remaining rows per bin. */
         if ((i - from) * (FOREST_EDGES + 1 - made) >= count - from || count - i <= FOREST_EDGES - made) {
             edges[made++] = sorted[i - 1] + (sorted[i] - sorted[i - 1]) / 2;
             from = i;
@@ -69,11 +69,11 @@ typedef struct grower {
     const forest_rows *rows;
     forest_tree *tree;
     uint32_t number; /* of the tree */
-    float *left;     /* by row: of the target, what the trees before left */
-    sums *row_sums;  /* by row: what it adds to a histogram; nothing where the tree does not see it */
-    uint8_t *node;   /* by row: where it stands in the level */
+    float *left;     /* by row: residual of the target */
+    sums *row_sums;  /* by row: its contribution to a histogram; 0 if the tree does not see it */
+    uint8_t *node;   /* by row: its node in the level */
     int depth;
-    /* By feature, of the level's nodes: the best split. */
+    /* By feature: the best split of the level's nodes. */
     float (*gain)[FOREST_LEAVES];
     uint8_t (*bin)[FOREST_LEAVES];
     sums *histograms; /* [worker][FOREST_LEAVES][BINS] */
@@ -97,7 +97,7 @@ static float score(sums s)
     return s.slope * s.slope / (s.weight + PULL);
 }
 
-/* The best place to cut each node of the level in two by one feature. */
+/* The best split of each node of the level by one feature. */
 static void split_by(void *context, size_t feature, size_t worker)
 {
     grower *g = context;
@@ -136,7 +136,7 @@ static void split_by(void *context, size_t feature, size_t worker)
     }
 }
 
-/* Where nothing is gained, all rows go to the first of the two. */
+/* Without a gain all rows go to the first child. */
 static void choose_splits(grower *g)
 {
     size_t nodes = (size_t)1 << g->depth;

@@ -1,4 +1,4 @@
-/* forests.c: the rows of each forest, and what the forests say of all kernels. */
+/* forests.c: selects the rows of each forest, and applies the forests to all kernels. */
 #include "learn/forests.h"
 #include "learn/forest_fit.h"
 
@@ -7,7 +7,7 @@
 
 enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 
-/* Where so little of a row's time is the kernel's, the row says little about it. */
+/* If the kernel is this small a part of a row's time, the row says little about it. */
 static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
@@ -21,7 +21,7 @@ static int stack_of(const trainer *t, const example *e, work_group g)
     return net_stack_in(&t->net, e->stack, e->unknown_stack, g);
 }
 
-/* The kernel's part of what is predicted for the row: neither its timer's nor its stack's fixed one. */
+/* The kernel's part of the predicted time, without the timer's and the stack's fixed part. */
 static float kernel_share(const trainer *t, const example *e, float error)
 {
     float all_us = e->latency_us * expf(error);
@@ -51,7 +51,7 @@ typedef struct ground {
     const float *errors; /* by place in the order */
 } ground;
 
-/* Rows of one group and GPU, none if they are few; false: no memory. */
+/* Rows of one group and GPU, none if there are too few; false: out of memory. */
 static bool gather(gathered *rows, const ground *from, work_group g, int gpu, uint32_t *stacks)
 {
     size_t room = 0;
@@ -82,7 +82,7 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
     return true;
 }
 
-/* Bins by feature, as trees are grown; false: no memory. */
+/* Bins by feature; false: out of memory. */
 static bool fit(const gathered *rows, const float *edges, forest_tree *trees, size_t count)
 {
     uint8_t *columns = malloc(rows->count * FOREST_WIDTH), bins[FOREST_WIDTH];
@@ -98,14 +98,14 @@ static bool fit(const gathered *rows, const float *edges, forest_tree *trees, si
     return worked;
 }
 
-/* A set as it grows. */
+/* A growing set of forests. */
 typedef struct growing {
     forest items[FOREST_GROUPS * MAX_GPUS];
     forest_tree *trees[FOREST_GROUPS * MAX_GPUS];
     uint32_t count, tree_count;
 } growing;
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, const float *edges, arena *a)
 {
     forest f = {.kind = kind, .gpu = (uint32_t)gpu, .first = set->tree_count};
@@ -122,7 +122,7 @@ static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, c
     return worked;
 }
 
-/* Those of all GPUs, so that all forests of a group have the same edges; false: no memory. */
+/* Edges over all GPUs, so that all forests of a group share them; false: out of memory. */
 static bool find_edges(const ground *from, uint32_t kind, float *edges)
 {
     uint32_t stacks[(MAX_STACKS + 31) / 32] = {0};

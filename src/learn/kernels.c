@@ -1,19 +1,19 @@
-/* kernels.c: works as bytes. Each column of works (a number that all have) has few values: a table of them, and of
- * each work where in the tables its values stand, in one to five bytes; zeros are left out, and which ones are is a
- * value of its own. */
+/* kernels.c: works packed into bytes. Each column of works (a number that all have) has few values, kept in a
+ * table; a work stores indices of one to five bytes. Zeros are omitted, and the set of omitted columns is itself a
+ * table value. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The number of a work is the place of its first byte, by 4: its block, and where in that. */
+/* The number of a work is the position of its first byte ÷ 4: its block and its place there. */
 enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
 
 /* Columns of 32 bits: doubles of a work in two halves, then its features. */
 enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASKS = (COLUMNS + 31) / 32 };
 enum { KIN_BYTES = 4, NUMBER_BYTES = 5, MOST_BYTES = KIN_BYTES + NUMBER_BYTES * (1 + COLUMNS) };
 
-/* What kind a work is, and which of its columns are not zero: few, too. */
+/* Kind of a work and its nonzero columns: few distinct values too. */
 typedef struct form {
     int16_t op;
     uint8_t group, product_dtype;
@@ -26,7 +26,7 @@ typedef struct kernel_place {
     float reuse[2], count;
 } kernel_place;
 
-/* Values by number, and numbers by value. */
+/* Values by index, and indices by value. */
 typedef struct values {
     char *items; /* of one size each, without holes */
     uint32_t count, capacity;
@@ -131,7 +131,7 @@ static bool grow_values(values *v, size_t size)
     return true;
 }
 
-/* Finds the number of a value, or gives it a new one. Returns false if memory runs out. */
+/* Finds the index of a value, or assigns a new one. False: out of memory. */
 static bool number_of(values *v, const void *value, size_t size, uint32_t *number)
 {
     if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
@@ -159,7 +159,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Features have the reuse once more: what differs from it is kept, which is nothing. */
+/* Features repeat the reuse; only a difference is stored. */
 static void spread(const work *w, uint32_t columns[COLUMNS])
 {
     const double doubles[DOUBLES] = {w->flops,   w->macs,    w->bytes,    w->weight_bytes, w->gemm[0], w->gemm[1],
@@ -203,7 +203,7 @@ static const uint8_t *take_number(const uint8_t *next, uint32_t *number)
     return next;
 }
 
-/* How many bytes it takes, in whole units; 0: no memory. */
+/* Bytes in whole units; 0: out of memory. */
 static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
 {
     uint32_t columns[COLUMNS], number;
@@ -320,7 +320,7 @@ static bool grow_works(kernel_store *s)
     return true;
 }
 
-/* Makes room at the end for `bytes` more. Returns false if memory runs out. */
+/* Makes room for `bytes` more at the end. False: out of memory. */
 static bool append(kernel_store *s, size_t size, uint32_t *work)
 {
     if (s->block_count == 0 || s->used + size / UNIT > BLOCK_UNITS) {

@@ -1,8 +1,7 @@
-/* kernels.h: what kernels do (work.h), each distinct one once and packed.
+/* kernels.h: descriptions of kernels (work.h), each distinct one stored once and packed.
  *
- * Rows of a table have many kernels in common: networks repeat their layers and one another's, on every GPU. What a kernel is on a
- * device is computed from its work when it is needed: features of all kernels of all rows would take ten times the room. Nothing is lost: a
- * work comes out as it went in, bit by bit. */
+ * Rows share many kernels: networks repeat layers, on every GPU. Features on a device are computed from the work on
+ * demand, because storing them would take ten times the memory. Packing is lossless. */
 #ifndef SOOTH_LEARN_KERNELS_H
 #define SOOTH_LEARN_KERNELS_H
 
@@ -10,32 +9,32 @@
 
 typedef struct kernel_store kernel_store;
 
-/* A kernel in a program: its work, and what differs from place to place: how often it runs, and what of its inputs may be in a cache. */
+/* A kernel in a program: its work, its number of runs and its cache reuse. */
 typedef struct kernel_number {
     uint32_t work; /* of KERNEL_BITS */
     uint32_t place;
 } kernel_number;
 enum { KERNEL_BITS = 31 };
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 kernel_store *kernels_new(void);
 void kernels_free(kernel_store *s);
-/* What is needed to find equal ones is given back: nothing can be added any more. */
+/* Frees the search tables; nothing can be added any more. */
 void kernels_close(kernel_store *s);
 
-/* The numbers of works, the same for equal ones. False: no memory. May be called by several threads. */
+/* Numbers of works, equal for equal ones. False: out of memory. Thread-safe. */
 bool kernels_add(kernel_store *s, const work *works, int32_t count, kernel_number *numbers);
 
-/* What is looked at without the rest. */
+/* Fields that are read without unpacking. */
 typedef struct kernel_head {
     uint32_t kin;
     int16_t op;
     uint8_t group;
 } kernel_head;
 kernel_head kernels_head(const kernel_store *s, uint32_t work);
-/* How often it runs, as training counts. */
+/* Runs as training counts them. */
 float kernels_count(const kernel_store *s, uint32_t place);
-/* The work again, but for `like`, and with the count that training takes. */
+/* Unpacks the work without `like`, with the runs that training counts. */
 void kernels_get(const kernel_store *s, kernel_number number, work *w);
 
 #endif

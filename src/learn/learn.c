@@ -1,4 +1,4 @@
-/* learn.c: the five trainings, what the intervals follow from, and the file of weights. */
+/* learn.c: the five trainings, the calibration of intervals, and the file of weights. */
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
 #include "learn/forests.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* In the first training: one of each generation with whole networks, so that what is learned of the others must carry over. */
+/* Held out in the first training: one GPU per generation with whole networks, so that what is learned must transfer. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
-/* Looking at the rows kept apart costs as much as a fifth of an epoch. */
+/* Evaluating the hold-out rows costs as much as a fifth of an epoch. */
 enum { LOOK_EVERY = 2, MAX_FAMILIES = 512 };
 
-/* In a step, beside its networks. */
+/* Per step, beside its networks. */
 enum { PAIRS = 4 };
 
 typedef struct lessons {
@@ -26,7 +26,7 @@ typedef struct lessons {
     int32_t *apart, apart_count;
     int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
     bool *is_family_apart;
-    bool goes_on; /* the last training has one before it that kept networks apart */
+    bool goes_on; /* the last training continues from the one that held out networks */
     float *errors;
     double started;
     training_identity identity;
@@ -73,7 +73,7 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* In the third training: three tenths of the families, but for those that many of all rows are of, which it could not do without. */
+/* Held out in the third training: three tenths of the families, except those with many rows. */
 static const double MOST_OF_ROWS = 0.05;
 
 static bool is_large_family(const lessons *l, str family)
@@ -87,7 +87,7 @@ static bool is_large_family(const lessons *l, str family)
     return rows > MOST_OF_ROWS * all;
 }
 
-/* By the family of each example; they are few. */
+/* Index by family of each example. */
 static void choose_families(lessons *l)
 {
     str names[MAX_FAMILIES];
@@ -109,7 +109,8 @@ static void choose_families(lessons *l)
     }
 }
 
-/* In the fourth training: an eighth of the architectures and shapes (other ones than row_is_left takes). NULL: it is not kept apart. */
+/* Held out in the fourth training: an eighth of the architectures and shapes (others than row_is_left takes). NULL: not
+ * held out. */
 static const char *why_apart(const lessons *l, const example *e, learn_stage stage)
 {
     const measured_row *r = e->row;
@@ -159,7 +160,7 @@ static bool is_for_new_gpus(learn_stage stage)
     return stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
 }
 
-/* Stacks and GPUs that the training does not see: those of the rows kept apart become what they would be for a user. */
+/* Hides stacks and GPUs that the training does not see, so that hold-out rows look as they would for a user. */
 static void hide_unseen(lessons *l, learn_stage stage)
 {
     dataset *d = l->data;
@@ -174,7 +175,7 @@ static void hide_unseen(lessons *l, learn_stage stage)
             &d->items[i < l->seen.network_count ? l->seen.networks[i] : l->seen.operators[i - l->seen.network_count]];
         stack_seen[e->stack] = gpu_seen[e->gpu] = true;
     }
-    net *n = &l->trainer.net; /* names of what is not seen are blank, so that they are not found */
+    net *n = &l->trainer.net; /* unseen names are blank, so that they are not found */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++)
         n->stacks[i] = stack_seen[i] ? d->stacks[i] : STR("");
     for (int i = 1; i < n->gpu_count; i++)
@@ -261,7 +262,7 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
     return set.slots;
 }
 
-/* Kernels of the rows kept apart that the training does not see. */
+/* Marks kernels of the hold-out rows that the training does not see. */
 static void mark_new(const lessons *l)
 {
     uint32_t count;
@@ -292,10 +293,10 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A few rows that are far off, say for an operator that no other family has, must not decide which parameters are the best. */
+/* Clipped mean error: a few rows that are far off must not decide which parameters are the best. */
 static const float MOST_ERROR = 0.3F;
 
-/* Of the networks kept apart; of the operators where there are no networks. */
+/* Of the hold-out networks; of operators if there are no networks. */
 static void look(lessons *l, learn_report *r)
 {
     trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, NULL);
@@ -319,7 +320,7 @@ static void look(lessons *l, learn_report *r)
     r->kept_apart = n;
 }
 
-/* What is new is the farther off the longer a training goes on: GPUs more than families, and networks of known families least. */
+/* The longer a training, the worse on new data: on GPUs most, on families less, on networks of known families least. */
 static int epochs_of(const lessons *l, learn_stage stage)
 {
     int epochs = l->options->epochs;
@@ -336,7 +337,8 @@ static int epochs_of(const lessons *l, learn_stage stage)
     }
 }
 
-/* How much is hidden by chance. For new GPUs, what could be a GPU's or a version's own must be left to what is told of the GPU: a version is measured on few GPUs. */
+/* Shares of hidden examples. For new GPUs, effects of versions must not be confused with those of GPUs: a version is
+ * measured on few GPUs. */
 static void choose_hidden(trainer *t, learn_stage stage)
 {
     bool is_new_gpu = is_for_new_gpus(stage);
@@ -346,7 +348,8 @@ static void choose_hidden(trainer *t, learn_stage stage)
     t->unknown_op = is_new_gpu ? 0.05 : 0.15;
 }
 
-/* The rate rises over the first steps and then falls to nothing along a cosine. What goes on from good parameters must not lose them. */
+/* The rate rises over the first steps and then decays to zero along a cosine. A continued training must not lose its
+ * good parameters. */
 static double rate_at(const lessons *l, learn_stage stage, double step, double steps)
 {
     double warm = fmin(1, (step + 1) / 400), part = stage == STAGE_ALL && l->goes_on ? 0.4 : 1;
@@ -357,7 +360,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
-    split(l, stage); /* every epoch shuffles the same order, so that one after an interruption does too */
+    split(l, stage); /* every epoch shuffles the same order, so that a resumed one does too */
     bool only_operators = l->seen.network_count == 0;
     int32_t *main = only_operators ? l->seen.operators : l->seen.networks;
     int32_t main_count = only_operators ? l->seen.operator_count : l->seen.network_count;
@@ -372,7 +375,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
         for (int32_t i = 0; !only_operators && l->seen.operator_count && i < o->operators; i++)
             b.order[n++] = l->seen.operators[trainer_random(t) % (uint64_t)l->seen.operator_count];
         b.count = n;
-        shuffle(t, b.order, n); /* the shards get their share of both */
+        shuffle(t, b.order, n); /* the shards get equal shares of both */
         for (b.pair_count = 0; l->seen.pair_count && b.pair_count < PAIRS;)
             b.pairs[b.pair_count++] = l->seen.pairs[trainer_random(t) % (uint64_t)l->seen.pair_count];
         loss += trainer_step(t, l->data, &b, rate_at(l, stage, (double)epoch * steps + s, all_steps));
@@ -396,7 +399,7 @@ static void report_epoch(lessons *l, learn_report *r)
         o->progress(o->context, r);
 }
 
-/* False: it was stopped. */
+/* False: stopped. */
 static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
 {
     const learn_options *o = l->options;
@@ -413,7 +416,7 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
                       "the training ran away: its loss is no number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            /* With every row nobody can tell which epoch is the best for new GPUs: it is the last one here as well. */
+            /* With every row in training, the best epoch for new GPUs is unknown: the last one is used here as well. */
             if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
@@ -447,7 +450,8 @@ static void keep_residual(lessons *l, const example *e, float novelty, float err
     r->error = error;
 }
 
-/* What the rows kept apart tell about intervals: as they are, and networks once more without their stack, as most users ask. */
+/* Errors of the hold-out rows for the intervals: as they are, and networks once more without their stack, as most users
+ * ask. */
 static void keep_residuals(lessons *l, learn_stage stage)
 {
     mark_new(l);
@@ -483,10 +487,11 @@ static float conformal_quantile(float *sizes, size_t n)
     return sizes[(rank > n ? n : rank) - 1];
 }
 
-/* Fewer rows than these say little of a kind, and of a stack at any novelty: of twelve the largest error but one is a quantile. */
+/* Fewest rows for an interval of a kind, and of a stack at any novelty: of twelve, the second largest error is the
+ * quantile. */
 enum { LEAST_ROWS = 40, LEAST_ROWS_OF_STACK = 12 };
 
-/* Of errors on rows with this or, where it is ANY, with any class, novelty and stack; 0 if there are too few. */
+/* Quantile of the errors with this class, novelty and stack, or ANY; 0 if there are too few. */
 enum { ANY = -1 };
 
 static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
@@ -504,8 +509,8 @@ static float interval_of(const lessons *l, int class, bool gpu_known, int bin, i
     return n >= least ? conformal_quantile(sizes, n) : 0;
 }
 
-/* A stack with too few rows of a kind is as wide as all of the kind together, or as its own rows of any novelty (and class), whichever is wider; a kind
- * with too few as its class at any novelty, or as all classes at this one. */
+/* A stack with too few rows of a kind takes the interval of all stacks, or of its own rows at any novelty (and class),
+ * whichever is wider; a kind with too few rows takes its class at any novelty, or all classes at this one. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
@@ -545,7 +550,7 @@ static void put_floats(char **next, const float *floats, size_t count)
     *next += count * sizeof *floats;
 }
 
-/* What is done to the features before the first layer becomes a part of it. */
+/* Merges the standardization of features into the first layer. */
 static void take_in_scales(const trainer *t, float *params)
 {
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
@@ -561,7 +566,7 @@ static void take_in_scales(const trainer *t, float *params)
     }
 }
 
-/* `of` nothing: puts nothing, also where there is no address. */
+/* `of` 0: does nothing, even without an address. */
 static void put_bytes(char **next, const void *bytes, size_t count)
 {
     if (count > 0)
@@ -689,7 +694,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         forests_forget(data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
-        if (stage == STAGE_NETWORKS) { /* what the others tell is of networks and of new GPUs */
+        if (stage == STAGE_NETWORKS) { /* the other trainings concern networks and new GPUs */
             forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
             if (options->stop && *options->stop)
                 return NULL;

@@ -1,4 +1,4 @@
-/* rows.c: reading tables of measured rows; those of whole models in full (rows_operators.c has the operators). */
+/* rows.c: reads tables of measured rows of whole models (operators: rows_operators.c). */
 #include "device/mig.h"
 #include "learn/rows_table.h"
 #include "predict/setting.h"
@@ -116,7 +116,7 @@ static const char *const LABEL_NAMES[LABEL_COUNT] = {
     "name",      "graph", "batch",      "gpu",        "precision", "layout", "runtime", "stack",         "mode",
     "optimizer", "mig",   "latency_ms", "memory_mib", "energy_j",  "source", "power_w", "power_limit_w", "idle_gpus"};
 
-/* Paths in a table are relative to its own folder. */
+/* Paths in a table are relative to its folder. */
 static str graph_path(table_reader *t, str graph)
 {
     if (!graph.len || graph.ptr[0] == '/' || str_starts(graph, "zoo:"))
@@ -136,8 +136,8 @@ int row_graph_error(const measured_row *row)
     return str_starts(row->graph, "zoo:") || access(row->graph.ptr, R_OK) == 0 ? 0 : errno;
 }
 
-/* From memory that the driver must copy first: torchvision's rows in fp16, whose input is half as large, are so much faster where the
- * device is not the bottleneck (squeezenet and resnet18 on the A100). */
+/* Copies from pageable memory: torchvision's rows in fp16, with half the input, are faster by this where the device is
+ * not the bottleneck (squeezenet and resnet18 on the A100). */
 double row_copy_ms(const measured_row *row, double input_bytes)
 {
     static const double PAGEABLE_GB_S = 2.3;
@@ -216,7 +216,7 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
         table_reject(t, row, "idle_gpus is '%.*s', which is no number of GPUs",
                      STR_ARG(csv_at(c, columns[LABEL_IDLE_GPUS])));
     }
-    /* gpumemnet-failed, -full, -spike: runs that ended early, reached the card's capacity, or measured something else. */
+    /* gpumemnet-failed, -full, -spike: runs that ended early, filled the card, or measured something else. */
     if (str_starts(row->source, "gpumemnet-"))
         table_reject(t, row, "its memory is no sound measurement (%.*s)", STR_ARG(row->source));
 }
@@ -264,7 +264,7 @@ __attribute__((noinline)) static void read_table(table_reader *t, str bytes)
 }
 
 typedef struct rows_job {
-    fail fail; /* of this job: what it opened must be closed before the failure goes on */
+    fail fail; /* of this job: it closes its files before the failure goes on */
     sooth_error error;
     bool has_bytes; /* given, not to be read from the path */
     file_map map;

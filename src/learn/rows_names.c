@@ -1,6 +1,6 @@
-/* rows_names.c: what a network's name says about its architecture, by the habits of timm and torchvision. Two networks that
- * differ in weights or image size alone must not be on both sides of a split; what is taken for the same too often does less harm
- * than what is told apart wrongly. */
+/* rows_names.c: architecture and family from a network's name, by the conventions of timm and torchvision. Networks
+ * that differ only in weights or image size must not be on both sides of a split; merging too much does less harm than
+ * separating wrongly. */
 #include "learn/rows.h"
 
 static bool is_one_of(str s, const char *const *names)
@@ -33,7 +33,7 @@ static bool contains(str s, const char *part)
     return false;
 }
 
-/* Takes the next part off a name whose parts are separated by underscores. */
+/* Takes the next part off a name with parts separated by underscores. */
 static str next_part(str *name)
 {
     size_t n = 0;
@@ -55,7 +55,7 @@ static str without_tag(str name)
     return (str){name.ptr, n};
 }
 
-/* Who trained it, or which framework's weights it takes. */
+/* Who trained it, or the framework of its weights. */
 static const char *const ORIGINS[] = {"tf",  "gluon", "ssl",    "swsl", "ig", "tv",
                                       "adv", "ens",   "legacy", "jx",   "dm", NULL};
 
@@ -77,7 +77,7 @@ static const char *const RECIPES[] = {"in1k",    "in12k", "in21k",  "in22k",  "i
                                       "tv",      "jx",    "legacy", "augreg", "openai",    "swag",     NULL};
 static const char *const IMAGE_SIZES[] = {"192", "196", "224", "240", "256", "288", "320", "336", "378",
                                           "384", "408", "448", "475", "512", "560", "576", "896", NULL};
-/* Numbers that are image sizes elsewhere are widths here. */
+/* Here, numbers that are image sizes elsewhere are widths. */
 static bool has_widths(str name)
 {
     return str_starts(name, "levit") || str_starts(name, "regnet") || str_starts(name, "convmixer");
@@ -100,7 +100,7 @@ static bool is_recipe(str part, str name, int index)
     return is_step || (str_is(part, "conv") && str_starts(name, "levit")); /* the same network in other operators */
 }
 
-/* torchvision's names of networks that timm has as well, and what timm called them before. */
+/* torchvision's names of networks that timm also has, and timm's former names. */
 static str known_as(str name)
 {
     static const char *const NAMES[][2] = {
@@ -113,7 +113,7 @@ static str known_as(str name)
     return name;
 }
 
-/* Names that one architecture has had at different times. */
+/* Former names of architectures. */
 static str renamed(str part, str name, int index)
 {
     if (index == 0 && str_is(part, "deit"))
@@ -149,8 +149,8 @@ str row_architecture(str name, arena *a)
 
 /* ---- family ------------------------------------------------------------------------------------------------------ */
 
-/* By the first that fits, from the top: a part that the name begins with ('^') or contains. Grouped by the blocks that the
- * networks are made of: a family that is left out of training must have no near relative in it. */
+/* The first match from the top: a part that the name begins with ('^') or contains. Grouped by the blocks of the
+ * networks: a held-out family must have no near relative in training. */
 static const struct {
     const char *part, *family;
 } FAMILIES[] = {
@@ -211,7 +211,7 @@ str row_family(str name)
         if (*part == '^' ? str_starts(name, part + 1) : contains(name, part))
             return str_of(FAMILIES[i].family);
     }
-    /* The first word: up to a digit, and up to the v of a version before it (mobilenetv3). */
+    /* The first word: up to a digit, and to the v of a version before it (mobilenetv3). */
     str first = next_part(&name);
     size_t n = 0;
     while (n < first.len && !is_digit(first.ptr[n]))

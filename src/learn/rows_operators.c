@@ -1,4 +1,4 @@
-/* rows_operators.c: tables of measured operators: whose they are, what their timer adds, which types and devices they name. */
+/* rows_operators.c: tables of measured operators: their sources, timers, types and devices. */
 #include "learn/rows_operators.h"
 
 #include <math.h>
@@ -77,15 +77,16 @@ int64_t operator_number(operator_reader *o, operator_column column, int64_t leas
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* A table is told by columns that no other source has. `floor_ms`: rows below it tell of the timer more than of the kernel. */
+/* A table is recognised by columns that no other source has. Rows below `floor_ms` measure the timer more than the
+ * kernel. */
 static const struct operator_source {
     const char *name;
     const char *has[2];
     double floor_ms;
-    double timer_us;   /* what the timer adds to every call; NeuSight's depends on the operator */
+    double timer_us;   /* time that the timer adds to every call; NeuSight's depends on the operator */
     const char *stack; /* NULL: the serving framework, or the name if the table has none */
 } SOURCES[] = {
-    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernels alone */
+    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernels only */
     {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernels */
     {"xla", {"sm", "tflops"}, 0, 0, NULL},                          /* a kernel tracer */
     {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},         /* back-to-back calls, launches overlapped */
@@ -108,8 +109,8 @@ static const operator_source *find_source(const csv *header)
     return s;
 }
 
-/* NeuSight's timer is a pair of events around one eager call: the host's way to the launch is in it. The floors of its tables on the
- * A100, T4 and P4 less the 3 us of the smallest kernel; the hosts of the other GPUs were faster or slower. */
+/* NeuSight's timer is a pair of events around one eager call, which includes the host's launch: the floors of its
+ * tables on the A100, T4 and P4, minus 3 us for the smallest kernel. Hosts of other GPUs were faster or slower. */
 static double neusight_timer_us(str op, const device *d)
 {
     static const struct {
@@ -132,9 +133,10 @@ static double neusight_timer_us(str op, const device *d)
     return us * factor;
 }
 
-/* While NeuSight ran its convolutions, the way to the launch became longer from row to row, the same on all five GPUs: the least time of any row is 0.1 ms at the start of a GPU's rows and
- * 0.3 to 0.8 ms at their end, whatever the algorithm. (Fitted with trees for the kernels' part, which are 17 % off without it and 8 % with it.) What a row's timer adds follows from
- * where it stands among those of its GPU; a table of some of the rows in their order has it right as well. */
+/* NeuSight's timer drifts along its convolutions, equally on all five GPUs: the least time of any row is 0.1 ms at the
+ * start of a GPU's rows and 0.3 to 0.8 ms at their end, for every algorithm. (Fitted with trees for the kernels, whose
+ * error falls from 17 % to 8 %.) The added time follows from a row's position among those of its GPU, so a table must
+ * keep its order. */
 static const struct convolution_drift {
     const char *gpu;
     double start_us, rise_us, bend_us; /* at a part p of the rows: start + rise p + bend p² */
@@ -180,7 +182,7 @@ static const struct operator_type {
     {"bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
     {"bfloat16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
     {"bf16xbf16->bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
-    {"int8_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT8, DT_BFLOAT16}, /* only the weights are quantised */
+    {"int8_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT8, DT_BFLOAT16}, /* only the weights are quantized */
     {"int4_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT4, DT_BFLOAT16},
     {"sq", PRECISION_INT8, DT_INT8, DT_INT8, DT_BFLOAT16},
     {"int8", PRECISION_INT8, DT_INT8, DT_INT8, DT_INT32},
@@ -206,7 +208,8 @@ static void set_type(operator_reader *o)
     table_reject(o->table, o->row, "there is no precision '%.*s'", STR_ARG(name));
 }
 
-/* The source, or the serving framework and its version; kernels of quantised weights differ by more than their bytes. */
+/* The source, or the serving framework and its version; kernels with quantized weights differ by more than their
+ * bytes. */
 static str stack_of(operator_reader *o, const operator_source *s)
 {
     str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
@@ -235,7 +238,7 @@ static void set_device(operator_reader *o)
     table_set_gpu(o->table, o->row, name, shown);
 }
 
-/* What is left out of the tables of networks in three dimensions, and what the source's own notes warn of. */
+/* Skips three-dimensional networks, and rows that the source's notes warn of. */
 static void check_row(operator_reader *o, const operator_source *s)
 {
     measured_row *row = o->row;
@@ -247,7 +250,7 @@ static void check_row(operator_reader *o, const operator_source *s)
         table_reject(o->table, row, "it has no time");
 }
 
-/* Operator, direction and every number of the shape, but neither device nor precision. */
+/* Operator, direction and every number of the shape, without device and precision. */
 static uint32_t shape_of(const operator_reader *o)
 {
     static const operator_column PARTS[] = {
@@ -291,7 +294,7 @@ static uint32_t shape_of(const operator_reader *o)
     return hash;
 }
 
-/* One row of a table may be several measurements: there and back. */
+/* One row may have several measurements: forward and backward. */
 static void read_row(operator_reader *o, const operator_source *s, str direction, operator_column time)
 {
     table_reader *t = o->table;
@@ -314,7 +317,8 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     set_type(o);
     row->where.stack = stack_of(o, s);
     row->where.is_operator = true;
-    /* What a serving framework runs is what an engine is expected to run for language models, of which no networks were measured. */
+    /* A serving framework's operators stand for an engine running language models, of which no networks were
+     * measured. */
     if (operator_text(o, COLUMN_FRAMEWORK).len)
         row->where.lower.runtime = RUNTIME_ENGINE;
     double watts;

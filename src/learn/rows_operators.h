@@ -1,4 +1,4 @@
-/* rows_operators.h: between the reader of operator tables (rows_operators.c) and the makers of their programs
+/* rows_operators.h: shared by the reader of operator tables (rows_operators.c) and the makers of their programs
  * (rows_programs.c). */
 #ifndef SOOTH_LEARN_ROWS_OPERATORS_H
 #define SOOTH_LEARN_ROWS_OPERATORS_H
@@ -55,7 +55,7 @@ typedef enum operator_column {
     COLUMN_LATENCY,
     COLUMN_FORWARD_MS,
     COLUMN_BACKWARD_MS,
-    COLUMN_BACKWARD_DATA_MS, /* of recurrent layers: the way back through the steps, and the gradients of the weights */
+    COLUMN_BACKWARD_DATA_MS, /* of recurrent layers: backward through the steps, and gradients of the weights */
     COLUMN_BACKWARD_WEIGHT_MS,
     COLUMN_POWER,
     COLUMN_COUNT
@@ -74,8 +74,8 @@ typedef struct operator_reader {
 } operator_reader;
 
 str operator_text(const operator_reader *o, operator_column column);
-/* A number of the shape in least … 2^31; the row is rejected otherwise, and 1 returned. An empty field is `otherwise` if that is
- * not negative. */
+/* A number of the shape in least … 2^31; otherwise the row is rejected and 1 returned. An empty field is `otherwise` if
+ * that is not negative. */
 int64_t operator_number(operator_reader *o, operator_column column, int64_t least, int64_t otherwise);
 
 typedef void (*program_maker)(operator_reader *o);
@@ -86,9 +86,9 @@ typedef struct operator_kind {
     const char *aten;
     int operands; /* of a pointwise operator */
 } operator_kind;
-/* NULL: no program is known for it. */
+/* NULL: no program for it. */
 const operator_kind *operator_kind_of(str op);
-/* Makes row->kernels; the types are set. */
+/* Makes row->kernels; types are set before. */
 void operator_make(operator_reader *o, const operator_kind *kind);
 
 #endif

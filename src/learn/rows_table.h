@@ -1,4 +1,4 @@
-/* rows_table.h: what the readers of both kinds of tables share. */
+/* rows_table.h: shared by the readers of both kinds of tables. */
 #ifndef SOOTH_LEARN_ROWS_TABLE_H
 #define SOOTH_LEARN_ROWS_TABLE_H
 
@@ -9,17 +9,17 @@ typedef struct table_reader table_reader;
 struct table_reader {
     csv csv;
     arena *arena;   /* of the rows */
-    arena *scratch; /* gone after reading */
+    arena *scratch; /* freed after reading */
     fail *fail;
     const char *path;
     const device_list *devices;
     rows_options options;
     measured_rows *out;
-    struct { /* texts that were seen: a hash table of at most half its room */
+    struct { /* texts seen: a hash table, at most half full */
         str *items;
         size_t count, room;
     } texts;
-    struct { /* GPUs that were looked up, by their text in `texts` */
+    struct { /* GPUs looked up, by their text in `texts` */
         str names[64];
         const device *devices[64];
         size_t count;
@@ -32,14 +32,14 @@ struct table_reader {
 
 /* The text in the rows' arena; equal ones are stored once. */
 str table_text(table_reader *t, str s);
-/* Sets gpu and device; the row gets its reason if there is no such GPU. `name` is what the table calls it. */
+/* Sets gpu and device, or the row's reason if there is no such GPU. `name` is the table's name for it. */
 void table_set_gpu(table_reader *t, measured_row *row, str name, str shown);
-/* The field as a positive number, NAN if it is empty. False, and the row has its reason, if it is anything else. */
+/* The field as a positive number; NAN if it is empty. False: malformed, and the row has its reason. */
 bool table_positive(table_reader *t, measured_row *row, int column, const char *what, double *number);
 /* Sets the reason if the row has none yet. */
 void table_reject(table_reader *t, measured_row *row, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Reads all rows after the header, which is the row that was read last. */
+/* Reads all rows after the header. */
 void table_read_operators(table_reader *t);
 
 #endif

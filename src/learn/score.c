@@ -1,4 +1,4 @@
-/* score.c: how far predictions are from what was measured. */
+/* score.c: error figures of predictions. */
 #include "learn/score.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ static int compare_ranked(const void *a, const void *b)
     return by_value ? by_value : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Sets ranks[i] of each; equal values get the mean of their ranks. */
+/* Sets ranks[i]; equal values get the mean of their ranks. */
 static void rank_all(ranked *items, size_t count, double *ranks)
 {
     qsort(items, count, sizeof *items, compare_ranked);

@@ -1,5 +1,5 @@
-/* slices.c: the constants of slices by coordinate descent: few numbers, few rows, a mean error that has no gradient where rows change
- * from waiting for the host to waiting for the device. */
+/* slices.c: fits the constants of slices by coordinate descent: few numbers, few rows, and a mean error without a
+ * gradient where rows switch from host-bound to device-bound. */
 #include "learn/slices.h"
 #include "graph/infer.h"
 
@@ -24,7 +24,7 @@ typedef struct fit_run {
     } rows;
     str stacks[MAX_STACKS_FITTED];
     int stack_count;
-    double at[UNKNOWNS]; /* logarithms: constants, then microseconds of each stack's launches */
+    double at[UNKNOWNS]; /* logarithms: constants, then launch microseconds of each stack */
 } fit_run;
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static double error_of(const fit_row *row, const slice_constants *c)
     return log(latency_of(row, c) / row->row->latency_ms);
 }
 
-/* Mean error, and a pull towards the ideal machine, which holds constants that no row speaks of. */
+/* Mean error, plus a pull towards the roofline for constants without rows. */
 static double loss_at(const fit_run *run, const double *at)
 {
     static const double PULL = 0.002;
@@ -231,7 +231,7 @@ static void judge(const fit_run *run, slices_fit *fit)
     qsort(errors, fit->apart, sizeof *errors, by_size);
     qsort(logs, fit->apart, sizeof *logs, by_size);
     fit->apart_median = errors[fit->apart / 2];
-    /* The conformal quantile: of one row more than there are. */
+    /* The conformal quantile, for one more row. */
     size_t rank = (size_t)ceil(0.9 * (double)(fit->apart + 1));
     double least, most;
     slice_constant_bounds(SLICE_INTERVAL, &least, &most);

@@ -1,4 +1,4 @@
-/* train.c: forward, backward and the update (Adam with decoupled decay and an average of the parameters). */
+/* train.c: forward, backward and update (Adam with decoupled decay and averaging of parameters). */
 #include "learn/train.h"
 #include "base/threads.h"
 #include "predict/matrix.h"
@@ -71,8 +71,8 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
     for (int i = 0; i < n->stack_count; i++) {
         t->params[n->at.stack_fixed + (size_t)i] = logf(10);
-        /* What Python takes for a layer, and too much for others on purpose: only where the host is the slower one does a row say how slow it
-         * is. Where none does, this stays. */
+        /* Initial host time: Python's for a layer, deliberately too long for other software. Only host-bound rows
+         * determine it; without them this value stays. */
         t->params[n->at.stack_host + (size_t)i] = logf(20);
     }
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
@@ -99,15 +99,15 @@ void trainer_go_on(trainer *t)
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* A part of a batch on its way: what each thread works on. */
+/* A part of a batch in progress, one per thread. */
 typedef struct shard {
     const dataset *data;
     const net *net;
     const int32_t *order;
     int32_t count;
     const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing */
-    uint32_t salt;        /* which kernels hide their operator */
-    uint32_t op_limit;    /* of 2^32: how many do */
+    uint32_t salt;        /* seed for kernels that hide their operator */
+    uint32_t op_limit;    /* their share of 2^32 */
     double huber, pair_weight;
     float *gradient; /* NULL: forward only */
     float *errors;   /* log(predicted / measured); may be NULL */
@@ -117,7 +117,7 @@ typedef struct shard {
     /* Totals by example, microseconds. */
     double *device_us, *latency_us, *new_us;
     double *ideal_us, *new_ideal_us;
-    float *slope;                         /* of the loss by the device time of the example */
+    float *slope;                         /* slope of the loss by the device time of the example */
     sample_time *times[WORK_GROUP_COUNT]; /* of kernels, in the order of the passes */
 } shard;
 
@@ -144,7 +144,7 @@ static int gpu_in(const shard *s, int32_t i, int g)
     return net_gpu_in(s->net, gpu_of(s, i), (work_group)g);
 }
 
-/* By chance that forward and backward have in common, and every number of cores. */
+/* Pseudo-random, equal in forward and backward, and for any number of cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
     int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
@@ -243,7 +243,7 @@ static void add_times(const shard *s, int g, const float *heads)
     }
 }
 
-/* The host's part of each example, the loss, and its slopes. */
+/* Host time of each example, the loss, and its slopes. */
 static void finish_examples(shard *s)
 {
     const float *w = s->net->params;
@@ -273,7 +273,7 @@ static void finish_examples(shard *s)
         if (!s->gradient)
             continue;
         double slope =
-            e->weight * scaled / sqrt(1 + scaled * scaled) / s->latency_us[i]; /* of the loss by the latency */
+            e->weight * scaled / sqrt(1 + scaled * scaled) / s->latency_us[i]; /* slope of the loss by the latency */
         double device_part = pow(s->device_us[i] / joint, OVERLAP_POWER - 1);
         double host_part = pow(host / joint, OVERLAP_POWER - 1) * slope;
         s->slope[i] = (float)(slope * device_part);
@@ -289,14 +289,14 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Where a number of the network lies beyond its bounds, it may come back, but is not driven farther out: steps have the same size however small a
- * slope is, and a number that nothing stops takes the weights behind it along. */
+/* An output beyond its bounds may come back but is not driven further out: Adam's steps have the same size however
+ * small a slope is, so an unbounded output would drag its weights along. */
 static float slope_within(float head, float most, float slope)
 {
     return (head > most && slope < 0) || (head < LEAST_HEAD && slope > 0) ? 0 : slope;
 }
 
-/* `slope`, of the loss by the kernel's time, becomes that by its three numbers. */
+/* Turns `slope`, of the loss by the kernel's time, into slopes by its three outputs. */
 static void slope_numbers(const sample_time *x, const head_bounds *most, float *heads, float slope)
 {
     float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
@@ -308,10 +308,11 @@ static void slope_numbers(const sample_time *x, const head_bounds *most, float *
     heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], -LEAST_HEAD, fixed);
 }
 
-/* A kernel with half of the batch takes clearly less time, unless it is so short that it does not fill the GPU, and at least a quarter: half of the work, all of it in the cache. */
+/* Half the batch takes clearly less time unless the kernel is too short to fill the GPU, and at least a quarter: half
+ * of the work, all of it cached. */
 static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
 
-/* The kernels of a pair, each by its share of the larger one's time. */
+/* Kernels of a pair, weighted by their share of the larger one's time. */
 static void slope_pair(const shard *s, int g, int32_t i, const sample_time *times, float *heads)
 {
     const example *half = &s->data->items[s->order[i]], *whole = half + 1;
@@ -352,10 +353,11 @@ static void slope_heads(const shard *s, int g, float *heads)
     }
 }
 
-/* Of a unit that is off: its output does not change, but a unit that one bad step has turned off for all inputs would never come back. */
+/* Leaky slope of an inactive unit: its output does not change, but a unit that one bad step turned off could never come
+ * back. */
 static const float SLOPE_OFF = 0.02F;
 
-/* sum becomes slope by sum, given the slope by the activation. */
+/* Turns sum into the slope by sum, given the slope by the activation. */
 static void slope_activation(float *restrict sum, const float *restrict slope, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -557,7 +559,7 @@ static void run_backward(const shard *s, int g, const kept *k, const bench *b)
     }
 }
 
-/* Memory for a shard is taken for one step and given back: malloc, because it is asked for inside threads. */
+/* A shard's memory is allocated for one step with malloc, because threads request it. */
 static bool run_shard(shard *s)
 {
     bool goes_back = s->gradient != NULL;
@@ -629,8 +631,8 @@ typedef struct update {
 
 enum { UPDATE_PART = 16384 };
 
-/* By how many times its usual size a slope counts at most. A row that is far off would move all parameters of a group the same way for a dozen steps, the
- * more so where the second moment has nearly faded since the last one, and units that no input reaches any more do not come back. */
+/* Largest slope as a multiple of its usual size. A row that is far off would move all parameters of a group the same
+ * way for a dozen steps, most of all once the second moment has decayed, and dead units do not come back. */
 static const float MOST_SLOPE = 4;
 
 static void update_part(void *context, size_t item, size_t worker)

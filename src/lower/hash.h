@@ -1,5 +1,4 @@
-/* hash.h: hashes of what kernels look at, for those who ask whether two do the same. That different things collide in 64 bits is left to
- * chance. */
+/* hash.h: hashes for comparing kernels; collisions in 64 bits are accepted. */
 #ifndef SOOTH_LOWER_HASH_H
 #define SOOTH_LOWER_HASH_H
 
@@ -11,7 +10,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t x)
     return hash ^ (hash >> 29);
 }
 
-/* Numbers are multiplied by odd numbers without a pattern and added, which no step has to wait for. */
+/* Numbers are multiplied by random odd constants and added, so no step waits for another. */
 static inline uint64_t hash_sizes(const int64_t *sizes, int count)
 {
     enum { AT_ONCE = 6 };

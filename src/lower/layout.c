@@ -1,4 +1,4 @@
-/* layout.c: strides: contiguous, channels last, views, and what pointwise operators give their outputs. */
+/* layout.c: strides: contiguous, channels last, views, and outputs of pointwise operators. */
 #include "lower/layout.h"
 
 #include <assert.h>
@@ -146,7 +146,7 @@ bool extent_view(const extent *x, extent *result)
             result->strides[i] = 1;
         return true;
     }
-    /* Runs of old dimensions that lie behind one another must be filled by new dimensions exactly. */
+    /* New dimensions must exactly fill runs of contiguous old dimensions. */
     int to = result->rank - 1;
     int64_t base = x->strides[x->rank - 1], old_size = 1, new_size = 1;
     for (int from = x->rank - 1; from >= 0; from--) {
@@ -175,7 +175,7 @@ static int64_t broadcast_stride(const extent *operand, const extent *result, int
     return own < 0 || (operand->dims[own] == 1 && result->dims[d] != 1) ? 0 : operand->strides[own];
 }
 
-/* Should dimension a lie inside of b (-1), outside (1), or does no operand tell (0)? */
+/* Order of dimensions a and b by the operands: a inside (-1), outside (1), undetermined (0). */
 static int compare_dimensions(const extent *result, const extent *operands, int count, int a, int b)
 {
     for (int i = 0; i < count; i++) {
@@ -235,7 +235,7 @@ void extent_pointwise(extent *result, const extent *operands, int count)
     int order[MAX_PLACED_RANK];
     for (int i = 0; i < result->rank; i++)
         order[i] = result->rank - 1 - i;
-    /* Insertion sort that passes over what cannot be told. */
+    /* Insertion sort that skips undetermined pairs. */
     for (int i = 1; i < result->rank; i++) {
         int at = i;
         for (int before = i - 1; before >= 0; before--) {

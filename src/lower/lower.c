@@ -1,4 +1,4 @@
-/* lower.c: which lowering a query asks for; what kind of kernel an operator is. */
+/* lower.c: chooses the lowering of a runtime; kinds of kernels by operator. */
 #include "lower/lower.h"
 
 #include "graph/infer.h"

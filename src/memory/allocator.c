@@ -5,7 +5,7 @@
 
 static const int64_t ROUND = 512, SMALL_MOST = 1 * MIB, SMALL_SEGMENT = 2 * MIB, MIDDLE_MOST = 10 * MIB,
                      MIDDLE_SEGMENT = 20 * MIB, LARGE_ROUND = 2 * MIB, KEPT_WHOLE = 1 * MIB;
-/* Requests stay below it: sums of a few cannot overflow. */
+/* Requests are smaller, so that sums of a few cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 60;
 
 typedef struct block {
@@ -33,7 +33,7 @@ typedef struct free_list {
     int32_t count, capacity;
 } free_list;
 
-/* Of a block in a free list. */
+/* Key of a block in a free list. */
 typedef struct place {
     int32_t chunk, at;
 } place;
@@ -44,7 +44,7 @@ struct allocator {
         block *items;
         int32_t count, capacity;
     } blocks;
-    int32_t unused; /* blocks that joined others, linked by `after` */
+    int32_t unused; /* merged blocks, linked by `after` */
     free_list free[2];
     chunk *spare;
     int64_t limit, next_address;
@@ -67,7 +67,7 @@ int64_t allocator_rounded(int64_t bytes)
     return bytes < MOST_BYTES ? (bytes + ROUND - 1) / ROUND * ROUND : MOST_BYTES;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------------------------------- */
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 static chunk *new_chunk(allocator *m)
 {
@@ -103,7 +103,7 @@ allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes)
     return m;
 }
 
-/* ---- free blocks --------------------------------------------------------------------------------------------------- */
+/* ---- free blocks ------------------------------------------------------------------------------------------------- */
 
 /* Without a branch, as is the search: which way it goes cannot be predicted. */
 static inline bool is_before(const free_block *f, int64_t bytes, int64_t address)
@@ -194,7 +194,7 @@ static void add_free(allocator *m, bool is_small, free_block f)
     c->count++;
 }
 
-/* An empty chunk goes. */
+/* Frees an empty chunk. */
 static void drop_chunk(allocator *m, free_list *list, int32_t index)
 {
     chunk *c = list->items[index];
@@ -250,7 +250,7 @@ static void make_larger(allocator *m, bool is_small, place where, free_block f)
     c->items[to] = f;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static int32_t new_block(allocator *m, block of)
 {
@@ -271,7 +271,7 @@ static void drop_block(allocator *m, int32_t index)
     m->unused = index;
 }
 
-/* Segments of which nothing is in use. */
+/* Frees unused segments. */
 static void release(allocator *m, free_list *list)
 {
     for (int32_t i = list->count - 1; i >= 0; i--) {
@@ -315,7 +315,8 @@ static int32_t new_segment(allocator *m, int64_t bytes, bool is_small)
         m, (block){.bytes = size, .address = m->next_address - size, .before = -1, .after = -1, .is_small = is_small});
 }
 
-/* Takes `bytes` off the front of a block; what is left is a block of its own, or NO_ALLOCATION if it stays with the first. */
+/* Takes `bytes` off the front of a block; what is left is a block of its own, or NO_ALLOCATION if it stays with the
+ * first. */
 static int32_t split(allocator *m, int32_t index, int64_t bytes)
 {
     const block *whole = &m->blocks.items[index];
@@ -404,7 +405,7 @@ void allocator_give(allocator *m, allocation index)
         add_free(m, is_small, free_of(m, index));
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 int64_t allocator_allocated(const allocator *m)
 {

@@ -1,9 +1,9 @@
 #include "memory/lifetime.h"
 #include "memory/modules.h"
 
-/* ---- operators ------------------------------------------------------------------------------------------------------ */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* What the rules below ask about a kernel's operator. */
+/* Properties of a kernel's operator for the rules below. */
 typedef enum op_traits {
     OP_ARITHMETIC = 1 << 0,
     OP_RECTIFIER = 1 << 1,
@@ -28,7 +28,7 @@ typedef enum op_traits {
 
 static uint32_t traits_of(const kernel *k)
 {
-    /* Arithmetic that code writes into one statement, and activations that networks run in place. */
+    /* Arithmetic that code writes as one statement, and activations that networks run in place. */
     static const struct {
         const char *op;
         uint32_t traits;
@@ -69,7 +69,7 @@ static uint32_t traits_of(const kernel *k)
     return traits;
 }
 
-/* By kernel. A program has few operators, and most kernels of one point to the same text. */
+/* By kernel. A program has few operators, and most kernels of one share its text. */
 static uint32_t *find_traits(const program *p, arena *a)
 {
     enum { KNOWN = 64 };
@@ -90,7 +90,7 @@ static uint32_t *find_traits(const program *p, arena *a)
     return traits;
 }
 
-/* ---- statements ----------------------------------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------------------------------------- */
 
 /* The kernels of a statement, as far as the program shows: those of one operator, and sums and products in a row. */
 typedef struct statement {
@@ -123,29 +123,29 @@ static statement *find_statements(const calls *c, const uint32_t *traits, arena 
     return statements;
 }
 
-/* ---- storages ------------------------------------------------------------------------------------------------------ */
+/* ---- storages ---------------------------------------------------------------------------------------------------- */
 
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares;      /* by storage: the one that it is written into; itself if it has its own memory */
-    tensor_id *weights;   /* by storage: the weight that lies there, of which kernels may read views; NO_TENSOR: none */
-    int32_t *made_at;     /* by storage: the first kernel that writes it; -1: none */
-    const bool *is_given; /* by storage: an input of the network; NULL: what no kernel writes is */
-    const uint8_t *bits;  /* by storage: of the widest form that kernels read; NULL: that of the file */
-    const uint32_t *traits;      /* by kernel: of its operator */
+    int32_t *shares;        /* by storage: the one it is written into; itself if it has its own memory */
+    tensor_id *weights;     /* by storage: the weight stored there, of which kernels may read views; NO_TENSOR: none */
+    int32_t *made_at;       /* by storage: the first kernel that writes it; -1: none */
+    const bool *is_given;   /* by storage: an input of the network; NULL: what no kernel writes is */
+    const uint8_t *bits;    /* by storage: widest form that kernels read; NULL: as in the file */
+    const uint32_t *traits; /* by kernel: of its operator */
     const statement *statements; /* by kernel of the forward pass */
     calls calls;
 } builder;
 
-/* torch.cat([x, a * cos + b * sin]): what was computed on the way has no name. */
+/* torch.cat([x, a * cos + b * sin]): intermediate results have no name. */
 static bool is_same_formula(const builder *b, int32_t maker, int32_t reader)
 {
     return maker >= 0 && reader < b->calls.count && b->traits[maker] & OP_ARITHMETIC &&
            is_same_code(&b->calls, maker, reader);
 }
 
-/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the name goes over to the result. */
+/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the result takes over the name. */
 static bool is_cast_at_once(const builder *b, int32_t kernel_index)
 {
     if (kernel_index + 1 >= b->calls.count)
@@ -154,10 +154,11 @@ static bool is_cast_at_once(const builder *b, int32_t kernel_index)
     return b->traits[kernel_index + 1] & OP_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
 }
 
-/* The statement that `reader` is in holds what it did not make itself until it ends: `out = out * 0.2 + shortcut` has both. */
+/* The statement of `reader` holds operands that it did not make until it ends: `out = out * 0.2 + shortcut` has
+ * both. */
 static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 {
-    /* _softmax, eq, where: rows of which nothing is left become zero, then the function returns. */
+    /* _softmax, eq, where: fully masked rows become zero, then the function returns. */
     enum { TO_RESULT = 2 };
     if (reader >= b->calls.count)
         return reader;
@@ -167,19 +168,19 @@ static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
     return maker < b->statements[reader].first ? b->statements[reader].last : reader;
 }
 
-/* ---- in place ------------------------------------------------------------------------------------------------------- */
+/* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* Layers of a norm and an activation are made to work in place; networks without norms have activations of their own. */
+/* Layers of a norm and an activation work in place; networks without norms have activations of their own. */
 static bool follows_norm(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
     return index > 0 && b->traits[index - 1] & OP_NORM && k[-1].outputs[0] == k->inputs[0];
 }
 
-/* Programs write each result into memory of its own, because files do not tell. Networks of convolutions write activations over their
- * input where nobody needs that any more, and sums that an activation follows over the branch. (PyTorch's traces of 625 networks in
- * training: 22,369 of 24,473 times relu, 851 of 882 times hardswish, 5,393 of 6,305 times silu, which copies its input before;
- * 4,826 of 6,672 sums before a relu.) */
+/* Programs give each result memory of its own, because files do not record in-place operators. Convolutional networks
+ * run activations in place if their input has no other reader, and sums before an activation in place of the branch.
+ * (PyTorch's traces of 625 networks in training: 22,369 of 24,473 relu, 851 of 882 hardswish, 5,393 of 6,305 silu,
+ * which copies its input first; 4,826 of 6,672 sums before a relu.) */
 static bool writes_over_input(const builder *b, int32_t index, bool is_training)
 {
     const program *p = b->program;
@@ -195,21 +196,21 @@ static bool writes_over_input(const builder *b, int32_t index, bool is_training)
            is_within(&b->calls, index, index + 1);
 }
 
-/* No device has as much; sums over all storages cannot overflow. */
+/* More than any device has; sums over all storages cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 42;
 
 int64_t dense_bytes(const placed_tensor *t)
 {
     if (t->packed_bytes)
         return t->packed_bytes < MOST_BYTES ? t->packed_bytes : MOST_BYTES;
-    int64_t elements = 1; /* lowering has refused what does not fit */
+    int64_t elements = 1; /* lowering has refused larger ones */
     for (int i = 0; i < t->rank; i++)
         elements *= t->dims[i];
     int64_t bytes = (elements * dtype_bits(t->dtype) + 7) / 8;
     return bytes < MOST_BYTES ? bytes : MOST_BYTES;
 }
 
-/* The input that the kernel writes over; -1: none. */
+/* The input that the kernel overwrites; -1: none. */
 static int32_t input_written_over(const builder *b, const int32_t *last_use, const bool *is_ours, int32_t index)
 {
     const program *p = b->program;
@@ -252,12 +253,12 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
         const kernel *k = &p->kernels.items[i];
         bool is_norm = rules.norms_in_place && k->phase == PHASE_FORWARD && b->traits[i] & OP_BATCH_NORM &&
                        k->input_count > 0 && is_ours[p->tensors.items[k->inputs[0]].storage];
-        /* A compiler writes over an input that it needs no more, where elements lie alike. */
+        /* A compiler overwrites an input that it no longer needs if both have the same layout. */
         if (options->runtime == RUNTIME_INDUCTOR
                 ? !(b->traits[i] & OP_FUSED && k->output_count > 0)
                 : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        if (rules.norms_in_place && b->traits[i] & OP_ADD) /* a norm needs what it wrote: sums leave it alone */
+        if (rules.norms_in_place && b->traits[i] & OP_ADD) /* a norm needs its own output: sums leave it alone */
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
@@ -273,7 +274,7 @@ static memory_part part_of(const placed_tensor *t, kernel_phase first_met, bool 
         return MEMORY_OPTIMIZER;
     if (is_made)
         return MEMORY_ACTIVATIONS;
-    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* the former are kept between steps */
+    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* the former persist between steps */
 }
 
 static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
@@ -291,7 +292,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
             l->bytes = l->bytes * b->bits[t->storage] / dtype_bits(t->dtype);
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
         if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
-            l->birth = kernel_index; /* a compiler has the parts of it written there at once */
+            l->birth = kernel_index; /* a compiler writes the parts of it in place */
             is_made = true;
         }
         l->layer = k->layer;
@@ -306,7 +307,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         until = until > end ? until : end;
     }
     if (!is_made && l->birth >= 0 && b->traits[kernel_index] & OP_CAT && !is_same_formula(b, l->birth, kernel_index) &&
-        !is_cast_at_once(b, kernel_index)) { /* the list of what is put together is a variable */
+        !is_cast_at_once(b, kernel_index)) { /* the list of parts is a variable */
         int32_t returned = list_ends_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -329,7 +330,7 @@ static void keep(lifetime *l, int32_t until)
         l->death = until;
 }
 
-/* A product of two values, attention. */
+/* True for a product of two values, and for attention. */
 static bool is_between_values(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
@@ -345,8 +346,8 @@ static bool is_copy(const builder *b, int32_t index)
     return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (OP_CLONE | OP_CAST);
 }
 
-/* Operands of such products have names of their own (q, k, v), which last until the function returns. Casts and copies that the operator makes
- * of them have not. */
+/* Operands of such products are variables (q, k, v) until the function returns. Casts and copies that the operator
+ * makes of them are not. */
 static void keep_operands(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -363,7 +364,7 @@ static void keep_operands(builder *b)
     }
 }
 
-/* The kernel that made what this one reads first, if it is such an operator; -1: none. */
+/* The kernel that made the first input, if it is such an operator; -1: none. */
 static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
 {
     const kernel *k = &b->program->kernels.items[kernel_index];
@@ -371,8 +372,8 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
     return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
-/* Attention in windows, every second time shifted ones (Swin): a function is given norm1(x), rolls, pads, cuts it into windows and gives these to a
- * module. Then what was shifted and padded is still there, and the argument too. */
+/* Attention in windows, every second time shifted ones (Swin): a function is given norm1(x), rolls, pads, cuts it into
+ * windows and gives these to a module. Then what was shifted and padded is still there, and the argument too. */
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -405,8 +406,8 @@ static void keep_activated(builder *b)
     }
 }
 
-/* Autocast keeps the 16-bit copies of parameters until it is left: behind the forward pass, or behind the backward pass where that
- * runs inside it. */
+/* Autocast keeps the 16-bit copies of parameters until it ends: after the forward pass, or after the backward pass if
+ * that runs inside it. */
 static void keep_casts(builder *b, const lower_options *options)
 {
     const program *p = b->program;
@@ -441,7 +442,7 @@ static void keep_scores(builder *b)
     }
 }
 
-/* The caller has them until the next pass returns others; so it has a gradient that nothing reads. */
+/* The caller holds outputs until the next pass returns others, and a gradient that nothing reads. */
 static void keep_outputs(builder *b, const network *net)
 {
     const program *p = b->program;
@@ -468,7 +469,7 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
-/* An engine keeps weights in 8 bits where products read them so, and in no other form. */
+/* An engine keeps weights in 8 bits if products read them so, and in no other form. */
 static uint8_t *find_bits(const program *p, arena *a)
 {
     uint8_t *bits = ARENA_ARRAY(a, uint8_t, (size_t)p->storage_count + 1);

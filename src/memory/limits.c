@@ -1,7 +1,7 @@
 #include "memory/limits.h"
 #include "memory/backend.h"
 
-/* Elements that numbers of 32 bits can count, and blocks that a grid's second and third dimension can have. */
+/* Elements that 32 bits can count, and the limit of a grid's second and third dimension. */
 static const double MOST_ELEMENTS = 2147483647.0, MOST_BLOCKS = 65535;
 
 static double elements_of(const program *p, tensor_id id)
@@ -13,7 +13,7 @@ static double elements_of(const program *p, tensor_id id)
     return n;
 }
 
-/* Elements of the largest tensor among these. */
+/* Elements of the largest of these tensors. */
 static double largest_of(const program *p, const tensor_id *ids, int32_t count)
 {
     double most = 0;
@@ -24,7 +24,7 @@ static double largest_of(const program *p, const tensor_id *ids, int32_t count)
     return most;
 }
 
-/* Operators whose tensors may not be as large as others'. */
+/* Operators with limits of their own on tensor sizes. */
 typedef enum limited_op {
     NOT_LIMITED,
     LIMITED_POOLING,
@@ -51,8 +51,8 @@ static limited_op limited_op_of(const kernel *k)
     }
 }
 
-/* Whose thread blocks have the sequences as a dimension. The kernel that takes a bias is given them in parts by now (2.4 does not yet do
- * so, 2.9 does). */
+/* Operators with one thread block per sequence. The kernel with a bias processes them in parts by now (2.4 does not,
+ * 2.9 does). */
 static bool is_attention(const kernel *k, int version)
 {
     return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 || (kernel_is_attention(k) && version < 209);

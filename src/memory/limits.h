@@ -1,6 +1,7 @@
-/* limits.h: what stops a program besides memory: sizes that the software cannot index or launch.
+/* limits.h: limits other than memory that stop a program: sizes that the software cannot index or launch.
  *
- * Found in timm's published benchmarks, whose runs step down to a smaller batch at any error, and in PyTorch's sources: see doc/memory.md. */
+ * Found in timm's published benchmarks, which step down to a smaller batch at any error, and in PyTorch's sources: see
+ * doc/memory.md. */
 #ifndef SOOTH_MEMORY_LIMITS_H
 #define SOOTH_MEMORY_LIMITS_H
 

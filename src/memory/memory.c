@@ -34,7 +34,7 @@ static void note(player *p, int32_t kernel_index)
 
 static void work_in(player *p, int32_t kernel_index, int64_t bytes)
 {
-    /* Without room for it, PyTorch goes on to an algorithm that needs less. */
+    /* Without room for its workspace, PyTorch falls back to an algorithm that needs less. */
     allocation room = bytes > 0 ? allocator_take(p->allocator, bytes) : NO_ALLOCATION;
     note(p, kernel_index);
     if (room != NO_ALLOCATION)
@@ -50,7 +50,7 @@ static void run(player *p, int32_t kernel_index)
         work_in(p, kernel_index, rooms->second);
 }
 
-/* Until all is done, or something does not fit; returns how many requests were played. */
+/* Plays requests until all are done or one does not fit; returns the number played. */
 static int32_t play(player *p)
 {
     const memory_requests *of = p->requests;

@@ -1,10 +1,10 @@
 #include "memory/modules.h"
 
-/* ---- names ---------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though it needs them no
- * more. Files do not say so; these are classes of timm, by the names of the modules that make and read the value ("*": a name that begins so,
- * or any). */
+/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though
+ * it needs them no more. Files do not say so; these are classes of timm, by the names of the modules that make and
+ * read the value ("*": a name that begins so, or any). */
 static const struct {
     const char *made_in, *read_in;
     bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
@@ -107,7 +107,7 @@ static int32_t find_module(module_table *t, int32_t parent, str name)
     return t->slots[at];
 }
 
-/* ---- scopes --------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
 static str path_of(const network *net, node_id layer, bool *is_dotted)
 {
@@ -198,7 +198,7 @@ calls find_calls(const program *p, const network *net, arena *a)
     return c;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------------------ */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 int32_t held_until(const calls *c, int32_t maker, int32_t reader)
 {

@@ -1,5 +1,5 @@
-/* modules.h: which modules of the network's code call the kernels of the forward pass, by the names of the nodes, and how long each
- * call lasts. Names are parsed once; afterwards modules are compared by number. */
+/* modules.h: the modules of the network's code around the kernels of the forward pass, from the names of the nodes, and
+ * the extent of each call. Names are parsed once; then modules are compared by number. */
 #ifndef SOOTH_MEMORY_MODULES_H
 #define SOOTH_MEMORY_MODULES_H
 
@@ -8,8 +8,9 @@
 /* Deeper modules count as their caller's own code. */
 enum { MAX_DEPTH = 12, MAX_PARTS = MAX_DEPTH + 1 };
 
-/* The modules around a kernel, outermost first: of "/layer1/layer1.0/conv1/Conv" all parts but the last; of a name without strokes,
- * "layer1.0.conv1", all parts. Two scopes have equal modules at a depth if all parts up to there are equal. */
+/* The modules around a kernel, outermost first: of "/layer1/layer1.0/conv1/Conv" all parts but the last; of a name
+ * without slashes, "layer1.0.conv1", all parts. Two scopes have equal modules at a depth if all parts up to there are
+ * equal. */
 typedef struct scope {
     str path;                   /* as the node's name has it */
     bool is_dotted;             /* the kernel's own name is the last part */
@@ -26,7 +27,7 @@ typedef struct calls {
     const program *program;
     int32_t count;              /* kernels of the forward pass; 0 if modules are not known */
     int32_t *scope_of;          /* by kernel */
-    int32_t *last_alike;        /* by kernel: the last of those in a row in the same modules */
+    int32_t *last_alike;        /* by kernel: the last of consecutive kernels in the same modules */
     int32_t (*ends)[MAX_DEPTH]; /* by kernel: the last kernel of the call of the module at each depth */
     struct {
         scope *items;
@@ -50,7 +51,7 @@ static inline const scope *scope_at(const calls *c, int32_t kernel_index)
     return &c->scopes.items[c->scope_of[kernel_index]];
 }
 
-/* How many leading modules two scopes share, MAX_DEPTH at most. */
+/* Number of leading modules that two scopes share, at most MAX_DEPTH. */
 static inline int shared_depth(const scope *a, const scope *b)
 {
     int depth = 0;
@@ -64,25 +65,27 @@ static inline int depth_of(const scope *s)
     return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
 }
 
-/* The module at this depth; empty: the node belongs to the one around it. */
+/* The module at this depth; empty: the node belongs to the enclosing one. */
 static inline str part_at(const calls *c, const scope *s, int depth)
 {
     return c->names.items[depth < MAX_PARTS ? s->modules[depth] : 0];
 }
 
-/* What `maker` made is read by `reader`: the module that got it as an argument returns after this kernel. */
+/* The module that got the result of `maker` as an argument, and in which `reader` reads it, returns after this
+ * kernel. */
 int32_t held_until(const calls *c, int32_t maker, int32_t reader);
 /* The innermost module around the kernel returns after this kernel. */
 int32_t returns_at(const calls *c, int32_t kernel_index);
-/* The same for a list that a kernel puts together. */
+/* The same for a list of parts. */
 int32_t list_ends_at(const calls *c, int32_t kernel_index);
-/* What `maker` made has a name until the function returns in which `reader` or its module is called; then after which kernel that is. */
+/* If the result of `maker` is a variable of the function that calls `reader` or its module: the last kernel of that
+ * function. */
 int32_t kept_until(const calls *c, int32_t maker, int32_t reader);
-/* Does the second kernel lie in the module whose code calls the first? */
+/* True if the second kernel is in the module whose code calls the first. */
 bool is_within(const calls *c, int32_t first, int32_t second);
-/* An activation is free to write over what the code around it made, not over what that code was given. */
+/* An activation may overwrite what the enclosing code made, not what that code was given. */
 bool is_made_beside(const calls *c, int32_t maker, int32_t index);
-/* The module that the code around this kernel calls next returns after this kernel. */
+/* The module that the enclosing code calls next returns after this kernel. */
 int32_t next_call_end(const calls *c, int32_t kernel_index);
 /* The module after the one at this depth around the kernel, in the same code, returns after this kernel. */
 int32_t next_call_at(const calls *c, int32_t kernel_index, int depth);

@@ -1,4 +1,4 @@
-/* requests.c: walks through a program as it runs, and writes down what it asks of the allocator. */
+/* requests.c: walks through a program as it runs, and records its requests to the allocator. */
 #include "memory/requests.h"
 #include "memory/backend.h"
 
@@ -17,10 +17,10 @@ typedef struct recorder {
         int32_t count, capacity;
     } beside;
     bool *is_held, *was_held; /* by storage: now; ever: a kernel wrote it, or it was there before */
-    int32_t *dying, *next;    /* by kernel: the first storage that dies after it; by storage: the one after it */
+    int32_t *dying, *next;    /* by kernel: the first storage that dies after it; by storage: the next one */
     const bool *is_tuned;     /* by kernel; NULL: none is */
     bool has_products[2];
-    bool turns_back; /* convolutions turn maps to channels last that norms have turned away from it */
+    bool turns_back; /* convolutions convert maps back to channels last after norms */
     bool is_first_step, is_last_step;
     int64_t live; /* bytes of tensors */
 } recorder;
@@ -30,7 +30,7 @@ static bool is_product(const kernel *k)
     return k->macs > 0 && !k->window && !strstr(k->op, "attention");
 }
 
-/* ---- autotuning ------------------------------------------------------------------------------------------------------ */
+/* ---- autotuning -------------------------------------------------------------------------------------------------- */
 
 static bool is_alike(const program *p, tensor_id x, tensor_id y)
 {
@@ -65,7 +65,7 @@ static bool is_same_convolution(const program *p, const kernel *a, const kernel 
     return true;
 }
 
-/* By kernel: cuDNN tries it out. It does so once for all convolutions of a kind; `count` of them. */
+/* By kernel: cuDNN autotunes it, once for all convolutions of a kind; `count` of them. */
 static bool *find_tuned(const program *p, int version, int32_t *count, arena *a)
 {
     bool *is_tuned = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);
@@ -84,7 +84,7 @@ static bool *find_tuned(const program *p, int version, int32_t *count, arena *a)
     return is_tuned;
 }
 
-/* ---- storages -------------------------------------------------------------------------------------------------------- */
+/* ---- storages ---------------------------------------------------------------------------------------------------- */
 
 static inline void ask(recorder *r, request_kind kind, int32_t index)
 {
@@ -97,7 +97,7 @@ static void hold(recorder *r, int32_t storage)
     bool is_held = r->is_held[storage];
     if (l->bytes == 0 || (is_held && l->birth == BEFORE_ALL))
         return;
-    ask(r, is_held ? REQUEST_RENEW : REQUEST_TAKE, storage); /* the last step's, until its name has the new one */
+    ask(r, is_held ? REQUEST_RENEW : REQUEST_TAKE, storage); /* of the last step, until the variable gets the new one */
     r->is_held[storage] = r->was_held[storage] = true;
     r->live += is_held ? 0 : l->bytes;
 }
@@ -135,7 +135,7 @@ static void hold_copies(recorder *r, int32_t kernel_index)
     }
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool is_contiguous(const placed_tensor *t)
 {
@@ -148,8 +148,9 @@ static bool is_contiguous(const placed_tensor *t)
     return true;
 }
 
-/* Group norms have written channels first whatever they read (2.4 still does, 2.15 does not). Convolutions turn maps back if their weights
- * lie channels last, as those do that are parameters; where weights are computed in every pass, maps stay turned behind the first norm. */
+/* Group norms write channels first whatever they read (2.4 does, 2.15 does not). Convolutions convert maps back if
+ * their weights are channels last, as parameters are; if weights are computed in every pass, maps stay channels first
+ * after the first norm. */
 static bool turns_maps_back(const program *p, int version)
 {
     for (int32_t i = 0; version < 209 && i < p->kernels.count; i++) {
@@ -167,8 +168,7 @@ static int64_t places_bytes(const placed_tensor *t)
     return dense_bytes(t) * 64 / dtype_bits(t->dtype);
 }
 
-/* What an operator makes for itself: where the largest elements of a pooling were, and copies of what it reads where elements do not lie
- * one behind the other. */
+/* Temporaries of an operator: indices of a max pool, and copies of strided inputs. */
 static int64_t bytes_beside(const recorder *r, const kernel *k)
 {
     const placed_tensor *tensors = r->program->tensors.items;
@@ -190,12 +190,12 @@ static int64_t bytes_beside(const recorder *r, const kernel *k)
     return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }
 
-/* A compiler's kernels are tried out when they are first called. Up to PyTorch 2.5 copies of what they write over are made for that, whatever
- * room there is; later ones go to the host where memory would not be enough. */
+/* A compiled kernel is autotuned on its first call. Up to PyTorch 2.5 in-place operands are copied for that, whatever
+ * room there is; later versions copy to the host if memory is short. */
 static int64_t bytes_tried(const recorder *r, const kernel *k)
 {
     enum { SPARES_MEMORY = 206 };
-    int64_t bytes = 256000000; /* what triton's do_bench() clears caches with */
+    int64_t bytes = 256000000; /* buffer with which triton's do_bench() clears the cache */
     if (!r->is_first_step || r->question->version >= SPARES_MEMORY ||
         r->question->options->runtime != RUNTIME_INDUCTOR || !kernel_is_compiled(k))
         return 0;
@@ -239,9 +239,9 @@ static void run_kernel(recorder *r, int32_t i)
         let_go(r, storage);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Those that tensors on the device have before the first pass. */
+/* Requests of tensors that exist before the first pass. */
 static bool is_there_before(const lifetime *l, memory_part part)
 {
     return l->part == part && l->birth == BEFORE_ALL && l->bytes > 0;
@@ -262,7 +262,7 @@ void memory_requests_start(memory_requests *r, arena *a)
     r->start_blocks = blocks;
 }
 
-/* After a step that is a function of its own: its variables end. */
+/* After a step that is a function of its own, its variables end. */
 static void let_outputs_go(recorder *r)
 {
     for (int32_t i = 0; i < r->program->storage_count; i++) {
@@ -348,8 +348,8 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
         r.is_held[i] = r.was_held[i] = to->start_blocks[i] != NO_ALLOCATION;
         r.live += r.is_held[i] ? r.lifetimes[i].bytes : 0;
     }
-    /* The first step makes the optimizer's state. Where it empties the cache at every convolution that it tries out, segments are cut anew in those
-     * after it, and it takes some until nothing changes any more. */
+    /* The first step makes the optimizer's state. If autotuning empties the cache at every convolution, later steps cut
+     * segments anew until nothing changes any more. */
     enum { STEPS_TO_SETTLE = 4 };
     int steps = q->autotunes ? STEPS_TO_SETTLE : q->options->mode == MODE_TRAIN ? 2 : 1;
     for (int step = 1; step <= steps; step++) {

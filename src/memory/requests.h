@@ -1,7 +1,8 @@
-/* requests.h: a pass or a step of training as a sequence of requests to the allocator, from before the first step to the end of the last.
+/* requests.h: a pass or a step of training as a sequence of requests to the allocator, from before the first step to
+ * the end of the last.
  *
- * No device goes in: how much libraries ask for while a kernel runs, and how much memory there is, are told when requests are played
- * (memory.h). So one sequence serves all devices. */
+ * No device goes in: how much libraries ask for while a kernel runs, and how much memory there is, are told when
+ * requests are played (memory.h). So one sequence serves all devices. */
 #ifndef SOOTH_MEMORY_REQUESTS_H
 #define SOOTH_MEMORY_REQUESTS_H
 
@@ -10,14 +11,14 @@
 
 typedef enum request_kind {
     REQUEST_TAKE,        /* of a storage */
-    REQUEST_RENEW,       /* of a storage: the last step's block is given back after the new one was taken */
+    REQUEST_RENEW,       /* of a storage: the last step's block is freed after the new one was taken */
     REQUEST_GIVE,        /* of a storage */
-    REQUEST_TAKE_BESIDE, /* what the next kernel needs for itself: an index of `beside_bytes` */
+    REQUEST_TAKE_BESIDE, /* temporary of the next kernel: an index of `beside_bytes` */
     REQUEST_GIVE_BESIDE,
-    REQUEST_PRODUCTS, /* the workspace for matrix products: 0 that of the forward pass, 1 of the thread that runs the backward pass */
+    REQUEST_PRODUCTS,  /* workspace for matrix products: 0 of the forward pass, 1 of the backward thread */
     REQUEST_RUN,       /* a kernel runs, with its workspaces */
-    REQUEST_EMPTY,     /* the cache goes back to the device */
-    REQUEST_LAST_STEP, /* what follows is the last step */
+    REQUEST_EMPTY,     /* the cache is returned to the device */
+    REQUEST_LAST_STEP, /* the last step begins */
 } request_kind;
 
 typedef struct request {
@@ -25,7 +26,7 @@ typedef struct request {
     int32_t index;
 } request;
 
-/* What a storage takes from the kernel that makes it to the last that needs it. */
+/* Bytes of a storage from the kernel that makes it to the last that needs it. */
 typedef struct held_storage {
     int64_t bytes; /* rounded */
     int32_t birth, death;
@@ -37,8 +38,8 @@ typedef struct requests_question {
     const lifetime *lifetimes; /* of the program */
     const lower_options *options;
     int version;    /* of PyTorch: torch_version() */
-    bool autotunes; /* cuDNN tries convolutions out in the first pass; then the allocator gives back what it keeps */
-    bool returns;   /* the step is a function that lets go of the outputs; else they stay until the next ones */
+    bool autotunes; /* cuDNN autotunes in the first pass; then the allocator empties its cache */
+    bool returns;   /* the step is a function that releases its outputs; else they stay until the next ones */
 } requests_question;
 
 typedef struct memory_requests {
@@ -49,19 +50,20 @@ typedef struct memory_requests {
     int32_t count;
     const int64_t *beside_bytes;
     int32_t beside_count;
-    const lifetime *lifetimes; /* by storage: those of the question */
+    const lifetime *lifetimes; /* by storage */
     struct {
         held_storage *items;
         int32_t count, capacity;
     } made;                                  /* by kernels */
-    int64_t parts_before[MEMORY_PART_COUNT]; /* of what is there before the first kernel and stays, rounded */
-    int32_t tuned_convolutions;              /* kinds that cuDNN tries algorithms out for, where it does */
-    /* Bytes without rounding, workspaces and cache, in the last step: before it, and the peak and the end of each phase. */
+    int64_t parts_before[MEMORY_PART_COUNT]; /* of tensors that exist before the first kernel and stay, rounded */
+    int32_t tuned_convolutions;              /* kinds of convolutions that cuDNN autotunes */
+    /* Bytes without rounding, workspaces and cache, in the last step: before it, and the peak and the end of each
+     * phase. */
     int64_t live_before, live_peak[PHASE_UPDATE + 1], live_end[PHASE_UPDATE + 1];
-    int64_t saved; /* kept by autograd for the way back, parameters not counted */
+    int64_t saved; /* kept by autograd for the backward pass, without parameters */
 } memory_requests;
 
-/* In `a`. `scratch` gets what is needed on the way. */
+/* In `a`. `scratch` holds temporary data. */
 const memory_requests *memory_requests_of(const requests_question *q, arena *a, arena *scratch);
 /* Puts weights and inputs on the device, by their lifetimes: fills in `start` and `start_blocks`. */
 void memory_requests_start(memory_requests *r, arena *a);

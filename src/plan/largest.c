@@ -1,8 +1,9 @@
-/* largest.c: sooth_largest_batch. The batch is doubled until it does not fit, then the space between is halved. What fits is not a matter
- * of size alone: the allocator goes other ways at other sizes and where room is short, and algorithms change with the batch. So
- * the search goes over guesses, which play what a few trials asked for at the sizes of other batches (predict/trial.h), and its
- * end is tried: the batch that it finds, and the next one. These make better guesses if they do not confirm it. Where guesses do not
- * help, every step is a trial. A trial computes memory, not times. */
+/* largest.c: sooth_largest_batch. The batch is doubled until it does not fit, then the space between is halved.
+ * What fits is not a matter of size alone: the allocator goes other ways at other sizes and where room is short,
+ * and algorithms change with the batch. So the search goes over guesses, which play what a few trials asked for at
+ * the sizes of other batches (predict/trial.h), and its end is tried: the batch that it finds, and the next one.
+ * These make better guesses if they do not confirm it. Where guesses do not help, every step is a trial. A trial
+ * computes memory, not times. */
 #include "predict/answer.h"
 
 #include <math.h>
@@ -17,14 +18,14 @@ typedef struct search {
     sooth_predict_options where;
     sooth_error *error;
     int64_t end;     /* more than this is not asked for */
-    int64_t bound;   /* the batch that the model is bound to; 0: not known */
+    int64_t bound;   /* current batch of the model; 0: unknown */
     bool is_limited; /* a trial was too large to be lowered */
     arena arena;     /* of the trials */
     memory_trial trials[MAX_TRIALS];
     int trial_count;
 } search;
 
-/* ---- trials --------------------------------------------------------------------------------------------------------- */
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
 
 static bool is_fitting(const search *s, const footprint *f)
 {
@@ -70,9 +71,10 @@ static const memory_trial *trial_at(const search *s, int64_t batch)
     return NULL;
 }
 
-/* ---- guesses -------------------------------------------------------------------------------------------------------- */
+/* ---- guesses ----------------------------------------------------------------------------------------------------- */
 
-/* The two trials nearest to a batch, the nearest first. The first of all counts where there is no other: few samples may run other kernels. */
+/* The two trials nearest to a batch, the nearest first. The first of all counts where there is no other: few
+ * samples may run other kernels. */
 static bool find_pair(const search *s, int64_t batch, const memory_trial *pair[2])
 {
     pair[0] = pair[1] = NULL;
@@ -150,7 +152,7 @@ static sooth_status guess_end(const search *s, int64_t *fitting, bool *is_known)
     return status;
 }
 
-/* ---- the search ----------------------------------------------------------------------------------------------------- */
+/* ---- the search -------------------------------------------------------------------------------------------------- */
 
 /* The most that could fit if one sample more took so much; at least 2. */
 static int64_t full_batch(const search *s, const memory_trial *from, double mib)
@@ -260,7 +262,7 @@ sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims, 
     sooth_gpus_free(gpus);
     *batch = status == SOOTH_OK ? fitting : 0;
     s.dims.batch = fitting > 0 ? fitting : 1;
-    if (status == SOOTH_OK && s.bound != s.dims.batch) /* the model is left with it */
+    if (status == SOOTH_OK && s.bound != s.dims.batch) /* the model stays bound to it */
         status = sooth_bind(model, &s.dims, s.error);
     return status;
 }

@@ -1,5 +1,5 @@
-/* mig_plan.c: the public functions that plan slices for models. Every profile is asked what it would mean for every workload; the search
- * (mig_search.c) lays out what will do. */
+/* mig_plan.c: public functions that plan MIG slices for models. Every workload is predicted on every profile; the
+ * search (mig_search.c) then places the acceptable ones. */
 #include "plan/mig_plan.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static const size_t ARENA_CAP = (size_t)256 << 20;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 static const sooth_interval UNKNOWN_INTERVAL = {NAN, NAN, NAN};
 
-/* What is being planned; nothing of it outlives the call. */
+/* State of one call. */
 typedef struct planning {
     sooth_mig_plan *plan;
     const sooth_gpu *gpu;
@@ -26,7 +26,7 @@ static const char *keep(sooth_mig_plan *plan, const char *s)
 
 /* ---- one profile for one workload -------------------------------------------------------------------------------- */
 
-/* What is said of one slice mostly holds for all of them. */
+/* Most notes hold for all slices, so each is kept once. */
 static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_prediction *prediction)
 {
     const char *note;
@@ -39,7 +39,7 @@ static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_p
     }
 }
 
-/* `to` is NULL for what is only tried. Fails through the plan if the model cannot be predicted at all. */
+/* `to` is NULL for a trial. Fails through the plan if the model cannot be predicted. */
 static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w, const mig_profile *profile,
                                         planned_workload *to)
 {
@@ -90,8 +90,8 @@ static const char *reason_against(sooth_mig_plan *plan, const sooth_mig_candidat
 
 /* ---- one workload ------------------------------------------------------------------------------------------------ */
 
-/* DIPPM (Panner Selvam and Brorsson, 2023) takes the first of 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb whose name plate is more than the predicted memory.
- * The same on other GPUs: profiles that have more of both than the one before. */
+/* DIPPM (Panner Selvam and Brorsson, 2023) takes the first of 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb whose nominal memory
+ * exceeds the predicted memory. On other GPUs: profiles with more compute and more memory than the one before. */
 static const char *dippm_profile(const planned_workload *w, const mig_table *table)
 {
     int32_t compute = 0;
@@ -140,7 +140,7 @@ static void plan_workload(planning *p, size_t index)
 
 /* ---- what would be possible -------------------------------------------------------------------------------------- */
 
-/* The first profile that will do for a smaller batch of the workload; NULL if none does. */
+/* The first acceptable profile for a smaller batch of the workload; NULL if there is none. */
 static const char *profile_at_batch(planning *p, const sooth_mig_workload *w, int64_t batch)
 {
     sooth_options dims = *w->dims;
@@ -158,7 +158,7 @@ static const char *profile_at_batch(planning *p, const sooth_mig_workload *w, in
     return found;
 }
 
-/* The batch is halved until a profile will do. Binds the model again as it was. */
+/* Halves the batch until a profile is acceptable. Binds the model to its own batch again. */
 static const char *smaller_batch(planning *p, const sooth_mig_workload *w, int64_t batch, int64_t *found)
 {
     const char *profile = NULL;
@@ -222,7 +222,8 @@ static mig_layout lay_out(planning *p, const mig_demand *demands, double time_li
     return mig_search(&p->plan->table, demands, (int32_t)p->count, &options, &p->plan->arena);
 }
 
-/* Instances go, one at a time, until the rest fits: of the workload whose going helps, else of the one with the largest slices. */
+/* Drops instances one at a time until the rest fits: of the workload whose removal suffices, else of the one with the
+ * largest slices. */
 static void explain_gpus(planning *p, mig_demand *demands)
 {
     sooth_mig_plan *plan = p->plan;
@@ -308,7 +309,7 @@ static void copy_table(sooth_mig_plan *plan, const mig_table *from)
     }
 }
 
-/* Apart from its caller, because what setjmp's own function changes is lost at a jump. */
+/* Separate from its caller, because setjmp loses what its own function changes. */
 static sooth_status make(planning *p)
 {
     sooth_mig_plan *plan = p->plan;

@@ -1,4 +1,4 @@
-/* mig_plan.h: a plan for slices: what each profile would mean for each workload, the layout, and the reasons. */
+/* mig_plan.h: a plan for slices: each workload on each profile, the layout, and reasons. */
 #ifndef SOOTH_PLAN_MIG_PLAN_H
 #define SOOTH_PLAN_MIG_PLAN_H
 

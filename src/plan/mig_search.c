@@ -1,27 +1,26 @@
-/* mig_search.c: the layout with the fewest GPUs.
- *
- *   1. Profiles that are never better than another that will do as well are forgotten; demands that are left with the same ones are one
+/* mig_search.c: finds the layout with the fewest GPUs.
+ *    1. Profiles dominated by another acceptable one are dropped; demands with the same remaining profiles form a
  *      class.
- *   2. All sets of slices that one GPU can have, as numbers for each class, are listed once (a few hundred on an A100); only those
- *      that nothing can be added to are kept: patterns.
- *   3. As few patterns as possible must cover the instances of all classes. With g patterns, from the lower bound on: the first class that is
- *      not covered yet needs a pattern that has it; each is tried, what failed is remembered by what was left to cover.
- *   4. Places are found again for the patterns that were taken, and instances are handed out. */
+ *    2. All sets of slices that fit one GPU are listed once, as numbers per class (a few hundred on an A100); the
+ *      maximal ones are patterns.
+ *    3. The fewest patterns that cover all instances are searched, from a lower bound upwards: the first uncovered
+ *      class needs a pattern that has it; each is tried, and failures are remembered by what was left to cover.
+ *    4. The chosen patterns are placed again, and instances are assigned. */
 #include "plan/mig_search.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 enum { MAX_CLASSES = 32, MAX_PATTERNS = 20000, MEMO_SLOTS = 1 << 16, MEMO_TRIES = 8 };
-/* Slices that are tried while patterns are listed. Tables of real GPUs take some thousands; a table that somebody made up cannot hold the
- * program up. */
+/* Limit of slices tried while patterns are listed. Real GPUs take some thousands; an invented table must not stall the
+ * program. */
 static const int64_t MOST_STEPS = 5000000;
 
 typedef struct pattern {
     uint8_t counts[MAX_CLASSES];
 } pattern;
 
-/* A state that cannot be covered with so many GPUs. */
+/* A state that this many GPUs cannot cover. */
 typedef struct memo {
     uint16_t left[MAX_CLASSES];
     int32_t gpus; /* 0: empty */
@@ -41,7 +40,7 @@ typedef struct search {
     } patterns;
     uint8_t most[MAX_CLASSES]; /* in any pattern */
     int64_t steps;
-    bool is_cut; /* there were too many steps or patterns: what comes out may not be the best */
+    bool is_cut; /* too many steps or patterns: the result may not be optimal */
     memo *memo;
     int32_t *taken; /* patterns, by GPU */
     int64_t nodes;
@@ -87,8 +86,8 @@ typedef struct placing {
     mig_gpu *gpu;
 } placing;
 
-/* The next class with instances left gets a slice. Instances of a class are alike: the next one begins after the one before, if both have the
- * same profile, and has no earlier profile. */
+/* Places an instance of the next class. Instances of a class are alike: each starts after the one before it if both
+ * have the same profile, and never has an earlier profile. */
 static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_class, int32_t last_profile,
                        int32_t last_start)
 {
@@ -124,7 +123,7 @@ static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_
     return false;
 }
 
-/* Finds places for so many instances of each class; demands of the slices are classes. */
+/* Places this many instances of each class; the slices' demands are classes. */
 static bool place(search *s, const uint8_t *counts, mig_gpu *gpu)
 {
     placing p = {.s = s, .gpu = gpu};
@@ -139,7 +138,7 @@ static bool place(search *s, const uint8_t *counts, mig_gpu *gpu)
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-/* Wherever b could be, a could be inside it, takes no more of anything else, and only room limits how many there are. */
+/* True if a dominates b: it fits wherever b does, takes no more of anything, and only room limits its number. */
 static bool is_never_worse(const mig_table *t, const mig_profile *a, const mig_profile *b)
 {
     if (a->compute > b->compute || a->most < mig_room_for(a, t->slots))
@@ -177,7 +176,7 @@ static int32_t least_size(const mig_table *t, uint32_t profiles, bool of_compute
     return least;
 }
 
-/* Larger slices first: they leave the least choice. */
+/* Larger slices first: they leave the fewest choices. */
 static void make_classes(search *s, const mig_demand *demands, int32_t count)
 {
     const mig_table *t = s->table;
@@ -210,7 +209,7 @@ static void make_classes(search *s, const mig_demand *demands, int32_t count)
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
-/* Nothing that is still needed can be added. */
+/* True if nothing that is still needed can be added. */
 static bool is_full(search *s, pattern *p)
 {
     mig_gpu gpu;
@@ -236,8 +235,8 @@ static void keep_pattern(search *s, const pattern *p)
             s->most[c] = p->counts[c];
 }
 
-/* All numbers of class c and later ones, beside those of earlier ones that are there; the numbers of a class are tried until there is no room.
- * Classes are at most 32 and a GPU has at most 16 places, so this ends early and goes no deeper than there are classes. */
+/* Lists all numbers of class c and later ones beside the given earlier ones; a class is increased until there is no
+ * room. With at most 32 classes and 16 slots this ends early. */
 static void list_patterns(search *s, pattern *p, int32_t c)
 {
     mig_gpu gpu;
@@ -253,7 +252,7 @@ static void list_patterns(search *s, pattern *p, int32_t c)
     p->counts[c] = 0;
 }
 
-/* One class alone, the largest class first: whatever else is cut, every instance has a pattern. */
+/* Patterns of one class alone, the largest class first: so every instance has a pattern whatever else is cut. */
 static void list_single_patterns(search *s)
 {
     for (int32_t c = 0; c < s->class_count; c++) {
@@ -272,7 +271,7 @@ static void list_single_patterns(search *s)
     s->steps = 0;
 }
 
-/* Classes are in order of size: those with more of the largest come first. */
+/* Classes are sorted by size: patterns with more of the largest come first. */
 static int by_weight(const void *a, const void *b)
 {
     const pattern *x = a, *y = b;
@@ -286,7 +285,7 @@ static int32_t divided_up(int64_t a, int64_t b)
     return b > 0 ? (int32_t)((a + b - 1) / b) : 0;
 }
 
-/* GPUs that are needed at least: by places, by compute slices, by what one can have of a class. */
+/* Lower bound on GPUs: by slots, by compute slices, and by the most of a class that fits one GPU. */
 static int32_t bound_of(const search *s, const int32_t *left)
 {
     int64_t places = 0, compute = 0;
@@ -321,7 +320,7 @@ static memo *memo_of(const search *s, const int32_t *left, bool *is_known)
             return slot;
         }
     }
-    if (!slot->gpus) /* where all tries are taken, the last one gives way */
+    if (!slot->gpus) /* if all slots are taken, the last one is replaced */
         memcpy(slot->left, key.left, sizeof key.left);
     return slot;
 }
@@ -344,7 +343,7 @@ static bool is_over(search *s)
     return s->stopped;
 }
 
-/* Of what is left, does pattern a take all that b takes? */
+/* True if, of what is left, pattern a covers all that b covers. */
 static bool takes_more(const search *s, const pattern *a, const pattern *b, const int32_t *left)
 {
     for (int32_t c = 0; c < s->class_count; c++) {
@@ -356,7 +355,7 @@ static bool takes_more(const search *s, const pattern *a, const pattern *b, cons
     return true;
 }
 
-/* Covers what is left with `gpus` more patterns, the first of which is taken[depth]. */
+/* Covers the rest with `gpus` more patterns, the first of which is taken[depth]. */
 static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
 {
     s->nodes++;
@@ -364,7 +363,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
     while (first < s->class_count && !left[first])
         first++;
     if (first == s->class_count) {
-        s->tried = depth; /* so many were enough */
+        s->tried = depth; /* this many sufficed */
         return true;
     }
     if (bound_of(s, left) > gpus || is_over(s))
@@ -377,7 +376,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
         const pattern *p = &s->patterns.items[i];
         if (!p->counts[first])
             continue;
-        bool is_worse = false; /* an earlier one that was tried takes all that this one takes */
+        bool is_worse = false; /* an earlier pattern that was tried covers all of this one */
         for (int32_t k = 0; k < i && !is_worse; k++)
             is_worse = s->patterns.items[k].counts[first] && takes_more(s, &s->patterns.items[k], p, left);
         if (is_worse)
@@ -390,7 +389,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
             return true;
     }
     if (!s->stopped) {
-        known = memo_of(s, left, &is_known); /* deeper states may have taken its place */
+        known = memo_of(s, left, &is_known); /* deeper states may have replaced it */
         if (!is_known || known->gpus < gpus) {
             for (int32_t c = 0; c < s->class_count; c++)
                 known->left[c] = (uint16_t)left[c];
@@ -400,7 +399,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
     return false;
 }
 
-/* The pattern that takes most places of what is left, again and again. Returns how many it takes. */
+/* Greedy cover: repeatedly the pattern that covers most slots of the rest. Returns the number of patterns. */
 static int32_t cover_greedily(search *s, int32_t *taken)
 {
     int32_t left[MAX_CLASSES], gpus = 0;
@@ -436,7 +435,7 @@ static int by_start(const void *a, const void *b)
     return ((const mig_slice *)a)->start - ((const mig_slice *)b)->start;
 }
 
-/* Instances of a class are handed out in the order of the demands. */
+/* Assigns instances of a class in the order of the demands. */
 static void hand_out(search *s, const mig_demand *demands, int32_t demand_count, mig_layout *layout)
 {
     int32_t left[MAX_CLASSES], *of_demand = ARENA_ARRAY(s->arena, int32_t, (size_t)demand_count + 1);
@@ -451,7 +450,7 @@ static void hand_out(search *s, const mig_demand *demands, int32_t demand_count,
             left[c] -= counts[c];
         }
         mig_gpu *gpu = &layout->gpus[g];
-        s->steps = INT64_MIN / 2; /* they were placed before, and are again */
+        s->steps = INT64_MIN / 2; /* placing succeeded before */
         place(s, counts, gpu);
         qsort(gpu->slices, (size_t)gpu->count, sizeof *gpu->slices, by_start);
         for (int32_t i = 0; i < gpu->count; i++) {

@@ -1,18 +1,19 @@
-/* mig_search.h: where slices go: a legal layout of demanded slices on as few GPUs as possible.
+/* mig_search.h: a valid layout of demanded slices on as few GPUs as possible.
  *
- * A demand is a number of instances, each of which needs a slice of its own of one of the profiles that will do. A GPU has places along its
- * memory; a profile takes some of them from one of its legal starts on, and as many compute slices as its name says; GPUs are alike. */
+ * A demand is a number of instances; each needs its own slice of one of its acceptable profiles. A GPU has memory
+ * slots; a profile takes some of them from one of its valid starts, and as many compute slices as its name says. All
+ * GPUs are alike. */
 #ifndef SOOTH_PLAN_MIG_SEARCH_H
 #define SOOTH_PLAN_MIG_SEARCH_H
 
 #include "device/mig.h"
 
 typedef struct mig_demand {
-    uint32_t profiles; /* bit i: profile i of the table will do */
+    uint32_t profiles; /* bit i: profile i of the table is acceptable */
     int32_t count;
 } mig_demand;
 
-/* A slice that was given to an instance. */
+/* A slice assigned to an instance. */
 typedef struct mig_slice {
     int32_t demand, profile, start;
 } mig_slice;
@@ -25,15 +26,15 @@ typedef struct mig_gpu {
 typedef struct mig_layout {
     mig_gpu *gpus;
     int32_t gpu_count;
-    int32_t least; /* no layout has fewer GPUs than this; equal to gpu_count: the layout is the best */
-    int64_t nodes; /* that the search looked at */
+    int32_t least; /* proven lower bound; equal to gpu_count: the layout is optimal */
+    int64_t nodes; /* states visited by the search */
 } mig_layout;
 
-/* Called now and then while a search beyond `exact_gpus` goes on. False: stop. */
+/* Called now and then during a search beyond `exact_gpus`. False: stop. */
 typedef bool (*mig_progress)(void *context, int32_t tried, int32_t best, double seconds);
 
 typedef struct mig_search_options {
-    int32_t exact_gpus;    /* a search for at most so many GPUs ends when it knows; 0: 8 */
+    int32_t exact_gpus;    /* a search for at most this many GPUs runs to its end; 0: 8 */
     double time_limit_s;   /* of any other; 0: 10 */
     mig_progress progress; /* may be NULL */
     void *context;
@@ -41,11 +42,12 @@ typedef struct mig_search_options {
 
 enum { MIG_MAX_DEMANDS = 64, MIG_MAX_INSTANCES = 1024 };
 
-/* Every demand has a profile that will do; there are at most MIG_MAX_DEMANDS of them and MIG_MAX_INSTANCES instances. Everything is in `a`. */
+/* Every demand has an acceptable profile; at most MIG_MAX_DEMANDS demands and MIG_MAX_INSTANCES instances. Everything
+ * is in `a`. */
 mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t demand_count,
                       const mig_search_options *options, arena *a);
 
-/* Is this a layout that nvidia-smi would make? For tests, and for whoever doubts. */
+/* True if nvidia-smi would make this layout; for tests. */
 bool mig_is_legal(const mig_table *table, const mig_gpu *gpu);
 
 #endif

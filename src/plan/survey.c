@@ -35,7 +35,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static char *error_room(const sooth_survey *s, const sooth_survey_row *row)
 {
@@ -88,7 +88,7 @@ static void fill_row(sooth_survey_row *row, const sooth_prediction *p, const soo
     row->lost = sooth_prediction_losses(p);
 }
 
-/* ---- networks -------------------------------------------------------------------------------------------------------- */
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* All settings and GPUs at one batch; returns the row after the last. */
 static sooth_survey_row *predict_batch(maker *m, sooth_model *model, sooth_survey_row *row)
@@ -169,7 +169,7 @@ static void make_network(void *context, size_t item, size_t worker)
         finish_network(m, m->open[item]);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* "resnet50" of "models/resnet50.onnx.gz"; a network of the zoo keeps its name. */
 static const char *name_of_graph(const char *graph, arena *a)

@@ -1,8 +1,9 @@
-/* algorithm.c: rules by which a convolution gets its algorithm and workspace, and every kernel its launch. * Where
- * thresholds come from, each named at its place: "cudnn": choices of cuDNN 9.26 for 14,800 convolutions on five GPUs
- * (compute capability 7.5 to 9.0), four fifths of them, the rest held out; "cublas": names and grids of measured fp32
- * products on eight GPUs; "autotuned": the fastest algorithm of 22,000 measured 3 x 3 convolutions in fp32 (cuDNN
- * 8.9); "launches": recorded launches of PyTorch 2.15. */
+/* algorithm.c: rules for the algorithm and workspace of a convolution, and for the launch of every kernel.
+ *
+ * Each threshold names its data: "cudnn": choices of cuDNN 9.26 for 14,800 convolutions on five GPUs (compute
+ * capability 7.5 to 9.0), one fifth held out; "cublas": names and grids of measured fp32 products on eight GPUs;
+ * "autotuned": the fastest algorithm of 22,000 measured 3 x 3 convolutions in fp32 (cuDNN 8.9); "launches": recorded
+ * launches of PyTorch 2.15. */
 #include "predict/algorithm.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static bool is_amd(const device *d)
 
 static bool has(double number)
 {
-    return number > 0; /* NAN is none */
+    return number > 0; /* NAN: none */
 }
 
 static bool has_tensor_cores(const work *w, const device_view *d)
@@ -43,14 +44,14 @@ static bool has_tensor_cores(const work *w, const device_view *d)
 }
 
 typedef struct conv {
-    double groups, channels, filters; /* the last two of one group */
-    double images, pixels;            /* the latter of the output, all images */
+    double groups, channels, filters; /* the last two per group */
+    double images, pixels;            /* of the output, all images */
     double taps;                      /* of the window */
     double rows, columns, stride, padding;
     double input_bytes, output_bytes, weight_bytes, element_bytes;
     double macs;
-    double intensity;      /* MACs for each element that is read or written */
-    double compute_excess; /* time that the products need without tensor cores by the time that the bytes need */
+    double intensity;      /* MACs per element read or written */
+    double compute_excess; /* compute time without tensor cores ÷ memory time */
     double capability;
     bool channels_last, dilated;
 } conv;
@@ -111,7 +112,7 @@ static choice choose_amd(const conv *c)
     return (choice){DIRECT, "no window for Winograd", false};
 }
 
-/* Before Turing: autotuned, V100, P100 and P4. FFT is the fastest of 1 shape in 250 there, and has no rule. */
+/* Before Turing: autotuned, V100, P100 and P4. FFT is the fastest of 1 shape in 250 and has no rule. */
 static choice choose_before_turing(const conv *c)
 {
     if (!fits_winograd(c))
@@ -126,7 +127,7 @@ static choice choose_before_turing(const conv *c)
     return (choice){WINOGRAD_STEPS, "many MACs for each byte: its products apart", false};
 }
 
-/* fp32 on cores that are no tensor cores. cudnn, fwd f32: 2,200 shapes. Hopper has no Winograd in this version. */
+/* fp32 without tensor cores. cudnn, fwd f32: 2,200 shapes. Hopper has no Winograd in this version. */
 static choice choose_vector(const conv *c, const char *reason)
 {
     if (c->groups > 1)
@@ -136,8 +137,7 @@ static choice choose_vector(const conv *c, const char *reason)
     return (choice){IMPLICIT, reason, false};
 }
 
-/* TF32: the tensors are copied into the layout of tensor cores and back, which has to pay. cudnn, fwd tf32: 2,200
- * shapes. */
+/* TF32 copies tensors into the layout of tensor cores and back, which must pay. cudnn, fwd tf32: 2,200 shapes. */
 static choice choose_tf32(const conv *c)
 {
     static const char PAYS[] = "TF32 pays for the change of layout";
@@ -154,7 +154,7 @@ static choice choose_tf32(const conv *c)
     return pays ? (choice){IMPLICIT, PAYS, true} : choose_vector(c, PAYS_NOT);
 }
 
-/* 16 bits and less. cudnn: fwd 6,000 shapes, dgrad and wgrad 2,200 each. */
+/* 16 bits or less. cudnn: fwd 6,000 shapes, dgrad and wgrad 2,200 each. */
 static choice choose_tensor(const conv *c, conv_direction direction, double sms)
 {
     double outputs_per_sm = c->pixels * c->filters * c->groups / sms;
@@ -173,7 +173,7 @@ static choice choose_conv(const conv *c, const work *w, const device_view *d, co
 {
     bool depthwise = c->groups > 1 && c->channels == 1;
     bool tensor = has_tensor_cores(w, d);
-    /* cudnn, wgrad: windows of more than 8 x 8 with enough to compute are the exception. */
+    /* cudnn, wgrad: windows above 8 x 8 with much arithmetic are the exception. */
     if (depthwise && !(tensor && direction == CONV_FILTER_GRADIENT && c->taps > 65 && c->intensity > 16))
         return (choice){DEPTHWISE, "one channel in each group: no product to tile", false};
     if (is_amd(d->device) && !tensor)
@@ -193,11 +193,11 @@ static double padded(double size, double to)
     return ceil(size / to) * to;
 }
 
-/* Copies of operands whose channels tensor cores cannot load: padded to eight. */
+/* Operands whose channels tensor cores cannot load are copied, padded to eight. */
 static double padding_copies(const conv *c, conv_direction direction)
 {
     double all_in = c->channels * c->groups, all_out = c->filters * c->groups, bytes = 0;
-    /* Forward, the first layer has kernels of its own. */
+    /* In the forward pass the first layer has kernels of its own. */
     if (fmod(all_in, 8) != 0 && !(direction == CONV_FORWARD && all_in <= 4))
         bytes += c->input_bytes * padded(all_in, 8) / all_in;
     if (fmod(all_out, 8) != 0)
@@ -205,7 +205,7 @@ static double padding_copies(const conv *c, conv_direction direction)
     return bytes;
 }
 
-/* Grouped: kernels for groups of 4, 8, 16 and 32 channels; others are regrouped into copies. */
+/* Grouped: there are kernels for groups of 4, 8, 16 and 32 channels; other groups are merged into copies. */
 static double group_copies(const conv *c)
 {
     double n = c->channels;
@@ -215,23 +215,23 @@ static double group_copies(const conv *c)
     return (c->input_bytes + c->output_bytes) * factor;
 }
 
-/* cudnn: workspace_bytes of the same shapes. Kilobytes for tables of offsets are left out. */
+/* cudnn: workspace_bytes of the same shapes, without offset tables of a few kilobytes. */
 static double conv_workspace(const conv *c, const choice *chosen, conv_direction direction, double split_k)
 {
     if (chosen->name == WINOGRAD)
-        return 4 * c->weight_bytes;     /* of each 3 x 3 window 6 x 6 numbers */
+        return 4 * c->weight_bytes;     /* 6 x 6 numbers per 3 x 3 window */
     if (chosen->name == WINOGRAD_STEPS) /* windows and tiles of 4 x 4 outputs, both as 6 x 6 */
         return 4 * c->weight_bytes + 2.25 * (c->input_bytes + c->output_bytes);
     if (chosen->name == IM2COL)
         return c->taps > 1 ? c->pixels * c->taps * c->channels * c->groups * c->element_bytes : 0;
     if (direction == CONV_FILTER_GRADIENT && chosen->name == DEPTHWISE && c->element_bytes < 4) {
-        /* Eight partial sums in fp32 for each image and 32 channels; hardly any where small windows and vectors of
-         * eight channels allow another kernel. */
+        /* Eight partial sums in fp32 per image and 32 channels; almost none if small windows and vectors of eight
+         * channels allow another kernel. */
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
-    /* Float32 in channels first: both gradients run in the layout of tensor cores. There are no rows of cuDNN for these; the rule was
-     * chosen by what PyTorch's allocator took in steps of training (see data/memory.txt). */
+    /* float32 in channels first: both gradients run in the layout of tensor cores. cuDNN has no rows for these; the
+     * rule follows what PyTorch's allocator took in training steps (data/memory.txt). */
     if (direction != CONV_FORWARD && !c->channels_last && c->element_bytes == 4 && chosen->name != DEPTHWISE)
         return c->output_bytes + c->weight_bytes + (direction == CONV_FILTER_GRADIENT ? c->input_bytes : 0);
     if (!chosen->tensor)
@@ -250,8 +250,8 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* Tiles that a library has on a generation, and how much longer a multiprocessor needs for an output in it than in the
- * best of them. Chosen is the one with the least cost: rounds x outputs in a round x that factor. */
+/* Tiles of a library on a generation, with the time per output relative to the best tile. The library takes the tile
+ * with the least cost: waves x outputs per wave x that factor. */
 typedef struct tile {
     int16_t m, n;
     float factor;
@@ -260,11 +260,11 @@ typedef struct tile {
 enum { MAX_TILES = 6 };
 typedef struct tile_set {
     double from_capability;
-    double resident; /* thread blocks that a multiprocessor runs at once */
+    double resident; /* resident thread blocks per multiprocessor */
     tile tiles[MAX_TILES];
 } tile_set;
 
-/* cublas, linear layers in fp32: 36,132 products. Factors fitted to agree in the tile and in the number of blocks. */
+/* cublas, linear layers in fp32: 36,132 products. Factors were fitted to match tile and number of blocks. */
 static const tile_set SINGLE_TILES[] = {
     {9.0, 1, {{128, 128, 1.00F}, {64, 64, 1.20F}, {64, 256, 1.67F}, {256, 128, 1.40F}}},
     {8.6, 2, {{64, 128, 1.00F}, {64, 64, 1.19F}, {128, 256, 1.18F}, {128, 128, 1.40F}, {32, 64, 1.41F}}},
@@ -281,7 +281,7 @@ static const tile_set SINGLE_TILES[] = {
     {0.0, 1, {{128, 32, 1.00F}, {64, 64, 1.07F}, {32, 128, 1.88F}}},
 };
 
-/* cublas, batched products in fp32: 90,944. Most generations have one tile for all. */
+/* cublas, batched products in fp32: 90,944. Most generations use one tile for all. */
 static const tile_set BATCHED_TILES[] = {
     {9.0, 1, {{128, 128, 1.00F}, {64, 64, 1.06F}, {128, 256, 1.40F}, {32, 32, 1.50F}}},
     {8.0, 1, {{128, 128, 1.00F}}},
@@ -290,8 +290,8 @@ static const tile_set BATCHED_TILES[] = {
     {0.0, 1, {{64, 128, 1.00F}}},
 };
 
-/* Tensor cores: no measured names of kernels were at hand. The tiles that libraries have, larger ones with fewer loads
- * for each product; Hopper's warp groups fill 128 rows. */
+/* Tensor cores: no measured kernel names were available. These are common tiles; larger ones need fewer loads per
+ * product. Hopper's warp groups fill 128 rows. */
 static const tile_set TENSOR_TILES[] = {
     {9.0, 1, {{128, 256, 1.00F}, {128, 128, 1.10F}, {128, 64, 1.30F}, {64, 64, 1.60F}}},
     {0.0, 1, {{128, 256, 1.00F}, {256, 128, 1.00F}, {128, 128, 1.08F}, {128, 64, 1.25F}, {64, 64, 1.50F}}},
@@ -326,7 +326,7 @@ static double limit_or(double limit, double otherwise)
     return has(limit) ? limit : otherwise;
 }
 
-/* Rounds and residence of `blocks` of so many threads with so many registers each. */
+/* Waves and occupancy of `blocks` with this many threads and registers per thread. */
 static void launch(algorithm *a, const device_view *d, double blocks, double threads, double registers)
 {
     const double *n = d->device->numbers;
@@ -339,7 +339,7 @@ static void launch(algorithm *a, const device_view *d, double blocks, double thr
     a->occupancy = fmin(fmin(resident, round_up(a->blocks / d->sms)) * threads / most, 1);
 }
 
-/* Accumulators lie in registers; as many again hold operands and addresses. */
+/* Accumulators are in registers; as many again hold operands and addresses. */
 static const double OTHER_REGISTERS = 64, MOST_REGISTERS = 255;
 
 static void launch_tiles(algorithm *a, const device_view *d, const tile *t, double batch, double m, double n)
@@ -357,18 +357,18 @@ static void launch_product(algorithm *a, const device_view *d, double batch, dou
     launch_tiles(a, d, choose_tile(tile_set_of(sets, d->capability), batch, m, n, d->sms), batch, m, n);
 }
 
-/* Slices of the sum over all pixels, so that the few tiles of a filter gradient fill the device. */
+/* Splits the sum over all pixels, so that the few tiles of a filter gradient fill the device. */
 static double slices(const conv *c, double sms)
 {
     double tiles = c->groups * ceil(c->filters / 128) * ceil(c->channels * c->taps / 128);
     return fmax(floor(fmin(sms / tiles, c->pixels / 256)), 1);
 }
 
-/* What is no product is launched with 64 registers or fewer for each thread (launches; assumed there as well). */
+/* Kernels other than products use at most 64 registers per thread (launches; assumed elsewhere). */
 static const double PLAIN_REGISTERS = 32;
 
-/* launches: softmax has two rows of up to 128 numbers, or one longer one, for each of four warps; sums have a row for
- * each of 16 warps, or four columns for each of 128 threads where channels lie last. */
+/* launches: softmax gives each of four warps two rows of up to 128 numbers, or one longer row; sums give each of 16
+ * warps a row, or each of 128 threads four columns if channels are last. */
 static double launch_reduction(const work *w, const kernel *k, double rows, double *threads)
 {
     if (strstr(k->op, "softmax"))
@@ -388,7 +388,7 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
            elements = 8; /* launches: 1,477 of 1,497 pointwise kernels are ceil(elements / 1024) blocks */
     double blocks = 0;
     switch (w->group) {
-    case WORK_NORM: /* launches: a block for each row */
+    case WORK_NORM: /* launches: one block per row */
         blocks = rows;
         break;
     case WORK_REDUCE:
@@ -424,7 +424,7 @@ static void attend(algorithm *a, const work *w, const kernel *k, const device_vi
                 : cudnn ? "16 bits on a GPU that the library prefers"
                         : "a bias, or float32";
     a->uses_tensor_cores = has_tensor_cores(w, d);
-    /* launches: flash_fwd_kernel has a block of 128 threads for 128 queries of a head, fmha_cutlassF for 64. */
+    /* launches: flash_fwd_kernel has a block of 128 threads per 128 queries of a head, fmha_cutlassF per 64. */
     tile t = {.m = flash || cudnn ? 128 : 64, .n = 64};
     launch_tiles(a, d, &t, w->gemm[0], w->gemm[1], 1);
 }
@@ -446,7 +446,7 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
     a.uses_tensor_cores = chosen.tensor;
     double inputs = c.input_bytes / c.element_bytes;
     if (chosen.name == DEPTHWISE) {
-        /* launches: conv_depthwise2d_forward_kernel, an output for each of 1024 threads */
+        /* launches: conv_depthwise2d_forward_kernel, one output for each of 1024 threads */
         double outputs = direction == CONV_DATA_GRADIENT ? inputs : c.pixels * c.filters * c.groups;
         launch(&a, d, ceil(outputs / 1024), 1024, PLAIN_REGISTERS);
     } else if (direction == CONV_FILTER_GRADIENT) {
@@ -462,8 +462,8 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
     return a;
 }
 
-/* The gradient of the data is shown where there is one, for it is the larger product; the workspace is what both need
- * at most. */
+/* Shows the gradient of the data if there is one, because it is the larger product. The workspace is the larger of
+ * both. */
 static algorithm backward_of(const work *w, const kernel *k, const device_view *d)
 {
     algorithm filters = algorithm_of_direction(w, k, d, CONV_FILTER_GRADIENT);

@@ -14,7 +14,7 @@ const char *bound_name(kernel_bound bound)
     return NAMES[bound];
 }
 
-/* ---- what would go with the model ---------------------------------------------------------------------------------- */
+/* ---- what would go with the model -------------------------------------------------------------------------------- */
 
 static const char *keep(arena *a, str s)
 {
@@ -36,7 +36,7 @@ static void count_unknown(sooth_prediction *answer, names *places, const char *o
     *u = (unknown_operator){.op = op, .count = 1};
 }
 
-/* "triton_poi_fused_add_relu"; an operator by itself is its own name. */
+/* "triton_poi_fused_add_relu"; an operator that is not fused keeps its name. */
 static const char *name_of(arena *a, const kernel *k)
 {
     if (!k->fused_count)
@@ -51,7 +51,7 @@ static const char *name_of(arena *a, const kernel *k)
     return name;
 }
 
-/* ---- layers --------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static void name_layers(sooth_prediction *answer, sooth_model *model)
 {
@@ -76,7 +76,7 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : whole == 0 ? 0 : NAN;
 }
 
-/* Sums that are weighted by the time that kernels are busy. */
+/* Sums weighted by kernel time. */
 typedef struct busy_means {
     double occupancy, occupancy_us, waves, waves_us, compute_us, device_us;
 } busy_means;
@@ -103,7 +103,7 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
     busy->device_us += us;
 }
 
-/* Kernels into layers; the host's time for views goes to the kernel that waits for it. */
+/* Sums kernels into layers. The host's time for views goes to the next kernel. */
 static void sum_kernels(sooth_prediction *answer, const program *p, const prediction *times, const energy *power,
                         busy_means *busy)
 {
@@ -146,14 +146,14 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->layer_count--;
 }
 
-/* ---- notes ---------------------------------------------------------------------------------------------------------- */
+/* ---- notes ------------------------------------------------------------------------------------------------------- */
 
 static void add_note(sooth_prediction *answer, const char *note)
 {
     *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) = note;
 }
 
-/* Which operators have no rule, and how little their time is worth. */
+/* Names the operators without a rule, and warns that their time is a guess. */
 static void note_unknown(sooth_prediction *answer)
 {
     enum { MOST_NAMED = 8 };
@@ -169,16 +169,15 @@ static void note_unknown(sooth_prediction *answer)
     bool one = count == 1;
     add_note(answer,
              arena_printf(&answer->arena,
-                          "%d operator%s not known: %s. %s time is not known either: the latency has a guess for "
-                          "%s, from the bytes that %s, which may be far too small.",
-                          (int)count, one ? " is" : "s are", names.ptr, one ? "Its" : "Their", one ? "it" : "them",
-                          one ? "it reads and writes" : "they read and write")
+                          "%d operator%s unknown: %s. %s time is a guess from the bytes read and written, and may be "
+                          "far too small.",
+                          (int)count, one ? " is" : "s are", names.ptr, one ? "Its" : "Their")
                  .ptr);
 }
 
-/* ---- totals --------------------------------------------------------------------------------------------------------- */
+/* ---- totals ------------------------------------------------------------------------------------------------------ */
 
-/* 16-bit networks run at least as fast as those in fp32: GPUs whose own rate for fp16 is lower convert. */
+/* 16-bit networks run at least as fast as fp32: GPUs with a lower fp16 rate convert to fp32. */
 static double peak_of(const device *d, lower_precision precision)
 {
     static const char *const UNITS[] = {
@@ -258,7 +257,7 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
     t->co2_g = co2_g_per_kwh > 0 ? power->energy_j / J_PER_KWH * co2_g_per_kwh : NAN;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void fill_memory(sooth_prediction *answer, sooth_model *model, const setting *where)
 {
@@ -286,7 +285,7 @@ void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setti
     lowered_footprint(answer->lowered, model, where, &answer->arena, trial, a);
 }
 
-/* Why utilizations above 100 % are no mistake: what is counted and what the units compute are not always the same. */
+/* Explains utilization above 100 %: counted FLOPs and executed FLOPs can differ. */
 static void note_utilization(sooth_prediction *answer)
 {
     bool is_winograd = false, is_other_unit = false, is_clock = false;
@@ -314,7 +313,7 @@ static void note_utilization(sooth_prediction *answer)
             .ptr;
 }
 
-/* Has the file weights in blocks of a few bits? */
+/* True if the file has block-quantized weights. */
 static bool has_packed_weights(const network *net)
 {
     for (int32_t i = 0; i < net->values.count; i++)
@@ -343,8 +342,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
         fill_memory(answer, model, where);
-    for (int32_t i = 0; i < model->source.notes.count;
-         i++) /* how the network was built, where the file left something open */
+    for (int32_t i = 0; i < model->source.notes.count; i++) /* assumptions of the front end */
         add_note(answer,
                  arena_printf(&answer->arena, "From the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
     arithmetic runs = setting_arithmetic(where);

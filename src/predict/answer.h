@@ -1,5 +1,5 @@
-/* answer.h: a prediction as the public interface hands it out: the program and its times, summed by layer and in total.
- * What it refers to is its own, so that it outlives the model. */
+/* answer.h: a prediction as the public interface returns it: the program and its times, summed by layer and in total.
+ * It owns its data and outlives the model. */
 #ifndef SOOTH_PREDICT_ANSWER_H
 #define SOOTH_PREDICT_ANSWER_H
 
@@ -8,7 +8,7 @@
 #include "predict/lowered.h"
 #include "predict/setting.h"
 
-/* A kernel that is launched: which one of the program, and its part of the latency with that of the views before it. */
+/* A launched kernel of the program, with its part of the latency and that of the views before it. */
 typedef struct launched_kernel {
     int32_t index;
     int32_t layer;
@@ -24,10 +24,10 @@ typedef struct unknown_operator {
 
 struct sooth_prediction {
     arena arena;
-    lowered *lowered;       /* held; NULL until it is made */
-    const program *program; /* of it */
+    lowered *lowered;       /* shared; NULL until it is made */
+    const program *program; /* of `lowered` */
     const prediction *times;
-    const footprint *memory; /* NULL: not asked for */
+    const footprint *memory; /* NULL: not requested */
     sooth_prediction_totals totals;
     sooth_predicted_layer *layers;
     int32_t layer_count;
@@ -41,10 +41,10 @@ struct sooth_prediction {
         const char **items;
         int32_t count, capacity;
     } notes;
-    const char *layers_note; /* what to know beside the figures of single layers; NULL: nothing */
+    const char *layers_note; /* note about the figures of single layers; NULL: none */
 };
 
-/* Lowers and predicts; fills everything. Fails through the model. The arena is there already. */
+/* Lowers, predicts and fills everything. The arena must exist. Fails through the model. */
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
@@ -52,13 +52,15 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
 void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,
                        arena *a);
 
-/* As sooth_predict, for memory alone and on a device that is given (api/predict.c). The trial is in `a`; its batch is not filled in. */
+/* As sooth_predict, for memory alone and on a device that is given (api/predict.c). The trial is in `a`; its batch
+ * is not filled in. */
 sooth_status predict_trial(sooth_model *model, const sooth_predict_options *options, memory_trial *trial, arena *a,
                            sooth_error *error);
 /* memory_trial_between() of the model's trials; `is_known` becomes what it returns. */
 sooth_status predict_between(sooth_model *model, const memory_trial *one, const memory_trial *other, int64_t batch,
                              footprint *f, bool *is_known, sooth_error *error);
-/* The device of the options: given, named or the default. `opened` holds it and is the caller's; NULL: it was given. */
+/* The device of the options: given, named or the default. `opened` owns it and belongs to the caller; NULL if it was
+ * given. */
 sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
                             sooth_error *error);
 

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* ---- one device -------------------------------------------------------------------------------------------------------- */
+/* ---- one device -------------------------------------------------------------------------------------------------- */
 
-/* Watts for each fp32 TFLOP/s of today's boards: only where a GPU's file gives no limit. */
+/* Watts per fp32 TFLOP/s of current boards, for GPU files without a limit. */
 static const double WATTS_PER_TFLOP = 12;
 
 static double positive(double x, double otherwise)
@@ -61,7 +61,7 @@ power_work power_work_of(const power_view *v, const kernel *k, const kernel_time
 {
     const kernel_figures *f = t->figures;
     power_work w = {.device_us = t->device_us, .compute_us = f->compute_us, .memory_us = f->memory_us, .active = 1};
-    /* Schedulers, caches and clocks are busy for a few multiprocessors too. */
+    /* Schedulers, caches and clocks are busy even for a few multiprocessors. */
     if (f->blocks > 0 && f->blocks < v->sms)
         w.active = sqrt(f->blocks / v->sms);
     if (k->macs > 0 && f->peak_flops > 1.5 * v->vector_peak)
@@ -71,7 +71,7 @@ power_work power_work_of(const power_view *v, const kernel *k, const kernel_time
 
 double power_stretch(const power_view *v, const power_work *w, double raw)
 {
-    /* Below this part of its clock no GPU goes. */
+    /* Lowest share of its clock that a GPU reaches. */
     static const double LEAST_CLOCK = 0.1;
     double own = fmin(raw, v->default_cap_w);
     if (own <= v->cap_w)
@@ -81,7 +81,7 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
     return 1 + follows * (1 / fmax(clock, LEAST_CLOCK) - 1);
 }
 
-/* ---- a program --------------------------------------------------------------------------------------------------------- */
+/* ---- a program --------------------------------------------------------------------------------------------------- */
 
 double energy_joint_ms(double device_ms, double host_ms)
 {
@@ -89,7 +89,7 @@ double energy_joint_ms(double device_ms, double host_ms)
     return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
 }
 
-/* Kernels that are slowed down by `more_us` each: the latency grows unless the host was slower anyway. */
+/* Latency if each kernel takes `more_us` longer: it grows unless the host is slower anyway. */
 static void slow_down(prediction *times, const program *p, const double *more_us)
 {
     int32_t count = p->kernels.count;
@@ -100,7 +100,7 @@ static void slow_down(prediction *times, const program *p, const double *more_us
         return;
     double grown =
         energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
-    /* Kernels that run longer leave less time to wait for the host in. */
+    /* Longer kernels leave less time to wait for the host. */
     double waiting_ms = times->latency_ms - times->device_ms;
     double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
     for (int32_t i = 0; i < count; i++) {
@@ -139,9 +139,8 @@ static const char *interval_name(bool is_known, power_work_kind kind)
 /* While a kernel runs. */
 typedef struct drawn_power {
     bool is_known;
-    double above_base_w,
-        follows_time_w; /* the latter of the former: what would be drawn longer if the kernel took longer */
-    double stretch;     /* under a limit below the device's own */
+    double above_base_w, follows_time_w; /* part of above_base_w that grows with the kernel's time */
+    double stretch;                      /* under a limit below the device's own */
 } drawn_power;
 
 static drawn_power drawn_power_of(const power_view *v, const kernel *k, const kernel_time *t, bool is_lowered)
@@ -159,7 +158,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
-    /* Some boards were measured a percent above their limit; but the limit is what a user knows, and nothing told is above it. */
+    /* Some boards were measured a percent above their limit; predictions never exceed it. */
     v.cap_w = fmin(v.cap_w, v.limit_w);
     v.base_w = fmin(v.base_w, v.cap_w);
     int32_t count = p->kernels.count;
@@ -196,7 +195,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         e.energy_j += e.kernels_j[i];
     }
     power_work_kind kind = energy_main_kind(by_kind_us);
-    /* FLOPs and bytes cost the same energy however long they take: of the latency's error only the rest follows. */
+    /* FLOPs and bytes cost the same energy however long they take, so only the rest follows the latency's error. */
     double seconds = times->latency_ms * 1e-3;
     double share = e.energy_j > 0 ? (v.base_w * seconds + follows_time_j) / e.energy_j : 1;
     double latency_half = times->low_ms > 0 ? log(times->high_ms / times->low_ms) / 2 : 0;
@@ -204,7 +203,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     double half_mean_w = hypot((1 - share) * latency_half, half_w);
     e.low_j = e.energy_j * exp(-half_j);
     e.high_j = e.energy_j * exp(half_j);
-    e.power_w = seconds > 0 ? fmin(e.energy_j / seconds, v.limit_w) : 0; /* rounding alone would exceed it */
+    e.power_w = seconds > 0 ? fmin(e.energy_j / seconds, v.limit_w) : 0; /* only rounding would exceed it */
     e.low_w = e.power_w * exp(-half_mean_w);
     e.high_w = fmin(e.power_w * exp(half_mean_w), v.limit_w);
     e.interval_kind = interval_name(v.is_known, kind);

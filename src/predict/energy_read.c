@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* A NUL ends it; shipped.S. */
+/* NUL-terminated; see shipped.S. */
 extern const char shipped_energy[];
 
 const power_coefficient_info *power_coefficients(void)
@@ -42,14 +42,14 @@ typedef struct reader {
     const char *prefix;
     fail *fail;
     int line;
-    int next; /* the coefficient behind the one read last: files have them in order */
+    int next; /* the coefficient expected next: files list them in order */
     bool has[POWER_COEFFICIENT_COUNT], has_interval[2][POWER_WORK_KINDS];
 } reader;
 
 #define WRONG(r, format, ...)                                                                                          \
     fail_with((r)->fail, SOOTH_ERROR_INPUT, "%sline %d: " format, (r)->prefix, (r)->line, __VA_ARGS__)
 
-/* The next word of the line, which ends at a space; empty at its end. */
+/* The next word of the line; empty at its end. */
 static str word(str *line)
 {
     while (line->len && (line->ptr[0] == ' ' || line->ptr[0] == '\t' || line->ptr[0] == '\r')) {

@@ -1,4 +1,4 @@
-/* features.c: the part of a kernel's description that depends on the device. */
+/* features.c: the features of a kernel that depend on the device. */
 #include "predict/features.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static double known(double x, double otherwise)
     return isnan(x) || x <= 0 ? otherwise : x;
 }
 
-/* NVIDIA's generations in order; AMD's get a number of their own beyond them. */
+/* NVIDIA's generations in order; AMD's have numbers beyond them. */
 static float generation_of(const device *d)
 {
     str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
@@ -20,7 +20,7 @@ static float generation_of(const device *d)
     return number > 0 && number < 20 ? (float)number : 7;
 }
 
-/* AMD's are told by their vendor. */
+/* AMD is recognised by its vendor. */
 static double capability_of(const device *d)
 {
     str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
@@ -50,21 +50,21 @@ device_view view_device(const setting *where)
     v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
     v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
     v.peak_tf32 = known(device_peak_flops(d, STR("tf32")), v.peak_fp32);
-    /* Where fp16 is slower than fp32 (Pascal's GeForce), libraries compute in fp32. */
+    /* Libraries compute in fp32 where fp16 is slower (Pascal's GeForce). */
     v.peak_fp16 = fmax(known(device_peak_flops(d, STR("fp16")), v.peak_fp32), v.peak_fp32);
     v.peak_bf16 = fmax(known(device_peak_flops(d, STR("bf16")), v.peak_fp32), v.peak_fp32);
     v.peak_fp8 = known(device_peak_flops(d, STR("fp8")), v.peak_fp16);
     v.peak_int8 = known(device_peak_flops(d, STR("int8")), v.peak_fp16);
-    /* More numbers of the device made predictions for new GPUs worse: networks learn GPUs by heart. What a known GPU has of its own is in its
-     * learned vector. */
+    /* More numbers of the device made predictions for new GPUs worse, because networks memorize GPUs. The embedding of
+     * a known GPU holds what is particular to it. */
     v.generation = generation_of(d);
-    /* The clock that the maker promises under any load by the one that the peaks are stated for: little where power is short. */
+    /* Base clock ÷ boost clock: small if power is scarce. */
     v.clocks = log2f((float)(known(n[DEVICE_BASE_MHZ], n[DEVICE_BOOST_MHZ]) / known(n[DEVICE_BOOST_MHZ], 1)));
     v.l2_log2 = log2f((float)v.l2_bytes);
     return v;
 }
 
-/* Per element that a kernel reads or writes; the learned part corrects it. */
+/* Instructions per element read or written; the learned part corrects it. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
 /* Threads that a multiprocessor advances at once. */
@@ -93,14 +93,14 @@ ideal_time ideal_of(const work *w, const device_view *d)
     ideal_time t;
     t.peak_flops = w->macs > 0 ? product_peak(w, d) : d->vector_flops;
     t.compute_us = w->flops / t.peak_flops * 1e6;
-    /* Where no products are computed, instructions that address, load and store bound the multiprocessors, not FLOPs. */
+    /* Without products, instructions that address, load and store bound the multiprocessors, not FLOPs. */
     if (w->macs <= 0)
         t.compute_us += w->operands * OPERATIONS_PER_OPERAND / t.peak_flops * 1e6;
     if (w->threads > 0)
         t.compute_us *= fmax(1, d->sms * LANES_PER_SM / w->threads);
     t.memory_us = w->bytes / d->bandwidth_b_s * 1e6;
-    /* Of two GPUs that differ in little but the clock that is printed for the boost (RTX 2080 Ti, TITAN RTX), kernels say that it is the same: the base clocks are
-     * nearer to what is held. Of peaks by the boost, GPUs not seen were twice as far off. */
+    /* RTX 2080 Ti and TITAN RTX differ in the printed boost clock but not in kernel times: base clocks are nearer to
+     * the clock under load. With peaks by the boost clock, errors on new GPUs were twice as large. */
     t.steady_us = t.compute_us / exp2((double)d->clocks);
     return t;
 }
@@ -115,7 +115,7 @@ static float clamp_to(float x, float limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* Rounds of thread blocks over the multiprocessors, and how full the last one is. */
+/* Waves of thread blocks, and how full the last one is. */
 static float *put_waves(float *f, double blocks, double slots)
 {
     double waves = blocks / slots;
@@ -124,8 +124,8 @@ static float *put_waves(float *f, double blocks, double slots)
     return f;
 }
 
-/* What libraries cut products into. Which one they choose is theirs; how full each leaves the last round of multiprocessors is what makes a product slower than its neighbours.
- * Convolutions see the first ones alone: more of them told GPUs apart, not convolutions. */
+/* Common tiles of products. The library chooses one; how full each leaves the last wave explains why a product is
+ * slower than its neighbours. Convolutions see only the first ones: more of them identified GPUs, not convolutions. */
 static const struct tile {
     double m, n;
 } TILES[] = {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {128, 32}, {128, 256}, {64, 128}, {32, 64}};

@@ -1,18 +1,18 @@
-/* features.h: what the learned part sees of a kernel on a device, and the times of the ideal machine that it corrects. */
+/* features.h: features of a kernel on a device, and the roofline times that the learned factors correct. */
 #ifndef SOOTH_PREDICT_FEATURES_H
 #define SOOTH_PREDICT_FEATURES_H
 
 #include "predict/predict.h"
 #include "predict/work.h"
 
-/* Numbers of a device that recur for every kernel. */
+/* Numbers of a device that every kernel needs. */
 typedef struct device_view {
     const device *device;
     double sms, bandwidth_b_s, l2_bytes, vector_flops;
     double peak_fp32, peak_tf32, peak_fp16, peak_bf16, peak_fp8, peak_int8; /* FLOP/s; 0: none */
-    bool allows_tf32;                                                       /* products of fp32 may use it */
+    bool allows_tf32;                                                       /* fp32 products may use TF32 */
     double threads_per_sm;
-    double capability;                 /* NVIDIA's compute capability; that of Ampere where there is none */
+    double capability;                 /* NVIDIA's compute capability; Ampere's for other vendors */
     float generation, clocks, l2_log2; /* features that are the same for all kernels */
 } device_view;
 
@@ -20,12 +20,12 @@ enum { DEVICE_FEATURES = 23, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
 
 device_view view_device(const setting *where);
 
-/* The ideal machine: FLOPs at the peak of the units that can do them, bytes at the memory's rate. Microseconds. */
+/* Roofline in microseconds: FLOPs at the peak of the units that can compute them, bytes at the memory bandwidth. */
 typedef struct ideal_time {
     double compute_us, memory_us, peak_flops;
-    double steady_us; /* compute_us at the base clock: what is learned is relative to it */
+    double steady_us; /* compute_us at the base clock; learned factors are relative to it */
 } ideal_time;
-/* One number of both, for shares of kernels in a program. */
+/* The longer of both, for shares of kernels in a program. */
 static inline double ideal_total(const ideal_time *t)
 {
     return t->steady_us > t->memory_us ? t->steady_us : t->memory_us;
@@ -33,9 +33,9 @@ static inline double ideal_total(const ideal_time *t)
 ideal_time ideal_of(const work *w, const device_view *d);
 
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);
-/* Makes the features of a work those of another that does the same but finds its inputs elsewhere. */
+/* Copies the features of a work that differs only in cache reuse. */
 void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT]);
-/* Takes out what of its inputs may be in a cache. */
+/* Removes cache reuse from the features. */
 void features_forget_reuse(float features[FEATURE_COUNT]);
 
 #endif

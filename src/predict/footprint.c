@@ -21,7 +21,7 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
 {
     kernel_workspace *bytes = ARENA_ARRAY(a, kernel_workspace, (size_t)p->kernels.count + 1);
     device_view view = view_device(where);
-    view.allows_tf32 = true; /* PyTorch lets convolutions use it unless told otherwise */
+    view.allows_tf32 = true; /* PyTorch's default for convolutions */
     kernel_workspace *of_work = arena_room(a, (size_t)works->count + 1, sizeof *of_work);
     for (int32_t i = 0; i < works->count; i++)
         of_work[i].first = -1;
@@ -115,7 +115,7 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
     memory_constants c = memory_constants_for(where->device, a->fail);
     bool is_training = where->lower.mode != MODE_INFER;
     footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, basis, where)};
-    /* By PyTorch's allocator for what ours holds, as long as there is room. */
+    /* Adds PyTorch's overhead beyond the simulated allocator, while there is room. */
     double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
     memory_question q = {.requests = basis->requests,
                          .workspaces = workspaces,
@@ -126,7 +126,8 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
     f.live_mib = (double)largest_live(basis->requests) / MIB + f.context_mib;
     f.fits = held * (double)f.use->reserved / MIB <= room_mib;
     if (!f.fits && (double)largest_live(basis->requests) / MIB <= room_mib) {
-        /* The allocator gives back what it keeps before it fails, and convolutions go on to algorithms that need less. */
+        /* Before it fails, the allocator frees its cache, and convolutions fall back to algorithms with less
+         * workspace. */
         q.limit_bytes = (int64_t)(room_mib * MIB);
         const memory_use *squeezed = memory_of(&q, a, a);
         f.fits = squeezed->fits;

@@ -1,4 +1,4 @@
-/* footprint.h: the memory of a device that a program takes, with what the driver and the libraries need, and whether it fits. */
+/* footprint.h: device memory of a program, with driver and libraries, and whether it fits. */
 #ifndef SOOTH_PREDICT_FOOTPRINT_H
 #define SOOTH_PREDICT_FOOTPRINT_H
 
@@ -10,10 +10,10 @@
 /* MiB. The parts sum to the value. */
 typedef struct footprint {
     double value_mib, low_mib, high_mib; /* 90 % interval */
-    double capacity_mib;                 /* of the device, for programs; NAN: not known */
-    bool fits;                           /* the value; false where the capacity is not known */
+    double capacity_mib;                 /* of the device; NAN: unknown */
+    bool fits;                           /* of the value; false if the capacity is unknown */
     double parts_mib[MEMORY_PART_COUNT];
-    double cache_mib;   /* taken of the device by the allocator, and not in use at the peak */
+    double cache_mib;   /* held by the allocator, unused at the peak */
     double context_mib; /* driver, code of kernels, handles of libraries */
     double live_mib;    /* tensors and context alone: the value is never less */
     const char *limit;  /* what stops it besides memory; NULL: nothing */
@@ -49,8 +49,8 @@ typedef struct kept_uses {
     int32_t count;
 } kept_uses;
 
-/* `workspaces` are those of workspaces_of() or NULL. The answer is in `a`, which also gets what is needed on the way. `kept` may be NULL;
- * what is added to it is in `kept_arena`. */
+/* `workspaces` are those of workspaces_of() or NULL. The answer is in `a`, which also gets what is needed on the way.
+ * `kept` may be NULL; what is added to it is in `kept_arena`. */
 footprint footprint_of(const footprint_basis *basis, const setting *where, const kernel_workspace *workspaces,
                        kept_uses *kept, arena *kept_arena, arena *a);
 

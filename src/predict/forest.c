@@ -1,4 +1,4 @@
-/* forest.c: walking the trees. */
+/* forest.c: evaluates the trees. */
 #include "predict/forest.h"
 
 void forest_input(const float features[FEATURE_COUNT], int stack, int op, float input[FOREST_WIDTH])

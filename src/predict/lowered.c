@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Operators without a rule are named where the file has their names. */
+/* Names operators without a rule as the file does. */
 static void keep_names(arena *a, program *p)
 {
     for (int32_t i = 0; i < p->kernels.count && p->unknown_count; i++) {
@@ -20,7 +20,7 @@ static bool is_on_device(const program *p, tensor_id t)
     return t != NO_TENSOR && !p->tensors.items[t].is_number;
 }
 
-/* The list itself where all are on the device. */
+/* Returns the list itself if all tensors are on the device. */
 static const tensor_id *on_device(arena *a, const program *p, const tensor_id *from, int32_t count, int32_t *kept)
 {
     int32_t n = 0;
@@ -66,7 +66,7 @@ static void add_up(sooth_model *model, const kernel *k, int64_t once, int64_t *s
         too_large(model, k, what);
 }
 
-/* Sums over all kernels fit into their types. A pass of more launches takes months on any device: no program means that. */
+/* Checks that sums over all kernels fit their types. A pass with more launches would take months on any device. */
 static void check_counts(sooth_model *model, const program *p)
 {
     const int64_t most_launches = (int64_t)1 << 40;
@@ -119,14 +119,14 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         atomic_init(&l->holders, 1); /* the model, which frees it if lowering fails */
         l->options = *options;
         arena_init(&l->arena, &model->fail, lowered_memory_cap(model));
-        /* Larger than most programs: malloc learns from it how much to keep for the next network instead of giving it back. */
+        /* Larger than most programs, so that malloc keeps the memory for the next network. */
         l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);
         check_counts(model, p);
         keep_names(&l->arena, p);
         l->works = work_of_program(p, &l->arena);
         l->tensors = list_tensors(&l->arena, p);
-        l->arena.fail = NULL; /* the model may go first, and nothing more is allocated */
+        l->arena.fail = NULL; /* the model may be freed first, and nothing more is allocated */
         l->program = p;
     }
     atomic_fetch_add(&l->holders, 1);

@@ -1,6 +1,6 @@
-/* lowered.h: a program that several predictions share. Lowering takes as long as predicting and seldom depends on the GPU (a compiler
- * splits reductions by its multiprocessors), so the model keeps the program of its last prediction for the next one. Predictions outlive the model: whoever lets go of the program
- * last frees it. */
+/* lowered.h: a program that several predictions share. Lowering takes as long as predicting and seldom depends on
+ * the GPU (a compiler splits reductions by its multiprocessors), so the model keeps the program of its last
+ * prediction for the next one. Predictions outlive the model: whoever lets go of the program last frees it. */
 #ifndef SOOTH_PREDICT_LOWERED_H
 #define SOOTH_PREDICT_LOWERED_H
 
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* What a kernel reads and writes without the numbers of the program text, which are no tensors for the device. */
+/* Tensors that a kernel reads and writes on the device, without scalars of the program text. */
 typedef struct device_tensors {
     const tensor_id *inputs, *outputs;
     int32_t input_count, output_count;
@@ -25,28 +25,29 @@ typedef struct lowered {
     atomic_int holders;
     lower_options options;
     arena arena;
-    const program *program;        /* nothing in it lies in the model */
-    work_list works;               /* what its kernels do */
+    const program *program;        /* owns all of its data */
+    work_list works;               /* description of its kernels */
     const layer_names *names;      /* by layer; NULL: not asked for yet */
     const device_tensors *tensors; /* by kernel */
     struct {
         footprint_key key;
         const footprint_basis *basis;
         kept_uses uses;
-    } bases[KEPT_BASES]; /* of the first keys that were asked for; NULL: none yet */
+    } bases[KEPT_BASES]; /* of the first keys that were requested; NULL: none yet */
 } lowered;
 
-/* What the arenas of a prediction may take: in proportion to the nodes of the file, so that large graphs are predicted and small files
- * that ask for much are not. */
+/* Cap of a prediction's arenas, proportional to the nodes of the file: large graphs are predicted, and small files that
+ * ask for much are refused. */
 size_t lowered_memory_cap(const sooth_model *model);
-/* The bound model's program under these options, held once more; lowered now unless it is the model's last one. Fails through
- * the model. */
+/* The program of the bound model under these options, with one more reference; lowered now unless it is the model's
+ * last one. Fails through the model. */
 lowered *lowered_get(sooth_model *model, const lower_options *options);
-/* Its memory, from what is kept of earlier ones; what is not kept is in `own`, which also gets what is needed on the way. `trial` may be
- * NULL; else it is kept in `trial_arena`. Fails through the model. */
+/* Its memory, from what is kept of earlier ones; what is not kept is in `own`, which also gets what is needed on
+ * the way. `trial` may be NULL; else it is kept in `trial_arena`. Fails through the model. */
 footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where, arena *own, memory_trial *trial,
                             arena *trial_arena);
-/* Names of its layers, and behind them of what belongs to none, by phase. They outlive the model. Fails through the model. */
+/* Names of its layers, and behind them of what belongs to none, by phase. They outlive the model. Fails through the
+ * model. */
 enum { OUTSIDE_COUNT = 3 };
 const layer_names *lowered_names(lowered *l, sooth_model *model, int32_t *count);
 void lowered_release(lowered *l); /* NULL is allowed */

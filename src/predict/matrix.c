@@ -1,12 +1,12 @@
-/* matrix.c: one kernel of 6 rows by two vectors kept in registers, compiled for three widths of vectors; the processor says
- * which. */
+/* matrix.c: one matrix kernel of 6 rows by two vectors in registers, compiled for three vector widths and chosen at run
+ * time. */
 #include "predict/matrix.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { TILE_ROWS = 6, SUMS = 16 };
-/* Sums stay in registers only if the loops over them are gone. */
+/* Unrolled, so that sums stay in registers. */
 #define UNROLL _Pragma("GCC unroll 6")
 
 #define WIDE 4
@@ -34,7 +34,7 @@ static void dots(const float *a, size_t rows, size_t row, const float *b, float 
     dots_by_4(a, rows, row, b, out, out_step);
 }
 
-/* ---- one copy for each kind of processor --------------------------------------------------------------------------- */
+/* ---- one copy for each kind of processor ------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define WIDE 8

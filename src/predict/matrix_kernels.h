@@ -1,11 +1,11 @@
-/* matrix_kernels.h: the inner loops of matrix.c, written once for vectors of any width. It is included once for each width, with WIDE (floats in
- * a vector), WIDES (vectors of a tile beside one another) and NAME() set: so a vector is one register there. Compilers take a vector that
- * is wider than a register apart again, and keep what is left in memory. */
+/* matrix_kernels.h: the inner loops of matrix.c for any vector width. It is included once per width, with WIDE (floats
+ * of a vector), WIDES (vectors side by side in a tile) and NAME() set, so that a vector is one register. Compilers
+ * split wider vectors and spill them to memory. */
 typedef float NAME(wide) __attribute__((vector_size(4 * WIDE), aligned(4)));
 typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
 
-/* A tile of so many rows and `wides` vectors, constants where it is called. The callers are compiled for different processors and each
- * gets a copy of its own. */
+/* A tile of this many rows and `wides` vectors; both are constants at the call. Each caller is compiled for another
+ * processor and gets its own copy. */
 static inline __attribute__((always_inline)) void NAME(tile)(const matrix_product *m, size_t row, size_t column,
                                                              int rows, int wides, bool picked, const uint16_t *picks)
 {
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_p
     }
 }
 
-/* The rows that fill no tile. With few of them sums would wait for one another: they take twice as many columns at once. */
+/* The remaining rows. With few rows sums would wait for each other, so a tile takes twice as many columns. */
 static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns,
                                                                   bool picked, const uint16_t *picks)
 {
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_p
         NAME(last_tile)(m, row, column, picked, picks);
 }
 
-/* Columns that fill no tile: layers of the networks have none. */
+/* The remaining columns; layers of the networks have none. */
 static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column,
                                                                      const uint16_t *picks)
 {
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) void NAME(activate_by)(const float 
     }
 }
 
-/* In sixteen sums beside one another, which the compiler may not choose by itself. */
+/* Sixteen independent sums, which the compiler may not introduce itself. */
 static inline __attribute__((always_inline)) void NAME(dots_by)(const float *a, size_t rows, size_t row, const float *b,
                                                                 float *out, size_t out_step)
 {

@@ -1,10 +1,10 @@
-/* net.c: the layout of the parameters and the way forward. */
+/* net.c: layout of the parameters, and the forward pass. */
 #include "predict/net.h"
 #include "predict/matrix.h"
 
 #include <math.h>
 
-/* Products and convolutions are the irregular ones; what only moves memory needs less. */
+/* Products and convolutions are irregular; kernels that only move memory need fewer units. */
 group_shape net_group_shape(work_group g)
 {
     switch (g) {
@@ -62,7 +62,7 @@ net_layout net_layout_of(int op_count, int stack_count, int gpu_count)
 
 /* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
-/* "pt2.4-cu124": what stands before the first digit, and the number there. */
+/* Splits "pt2.4-cu124" into the text before the first digit and the version. */
 static double version_of(str name, size_t *kind_length)
 {
     size_t i = 0;
@@ -88,7 +88,7 @@ static bool runs_in(const net *n, int stack, int runtime)
 int net_stack_find(const net *n, str name, int otherwise, int runtime)
 {
     int best = otherwise;
-    double least = 0.5; /* versions of another major number are no help */
+    double least = 0.5; /* another major version does not help */
     size_t kind, other_kind;
     double version = version_of(name, &kind);
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
@@ -213,7 +213,7 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units, bias});
 }
 
-/* Of what a feature tells, most groups need a part: where the rest is zero it is not multiplied. */
+/* Most groups use only some features; columns that are zero are skipped. */
 static void first_layer(const net_pass *p, const float *weights, size_t units)
 {
     matrix_multiply_picked(&(matrix_product){p->count, units, p->pick_count, p->input, p->width, 1, weights, units,
@@ -252,9 +252,9 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
 head_bounds net_bounds(work_group g)
 {
     static const float FREE =
-        8; /* 3,000 times: unfit shapes and types slow convolutions and attention down by hundreds */
+        8; /* 3,000 times: unsuitable shapes and types slow convolutions and attention down by hundreds */
     switch (g) {
-    case WORK_PRODUCT: /* bytes are those of whole matrices: experts that get few tokens read a part */
+    case WORK_PRODUCT: /* bytes are those of whole matrices: experts with few tokens read a part */
         return (head_bounds){logf(50), logf(8), 16};
     case WORK_ATTENTION:
         return (head_bounds){FREE, FREE, 16};
@@ -262,7 +262,7 @@ head_bounds net_bounds(work_group g)
     case WORK_REDUCE:
     case WORK_MOVE:
     case WORK_WINDOW:
-    case WORK_FUSED: /* of those with much work, none is ten times slower than its bytes */
+    case WORK_FUSED: /* large ones are never ten times slower than their bytes */
         return (head_bounds){logf(16), logf(16), 6};
     case WORK_POINTWISE:
     case WORK_UPDATE: /* five times */

@@ -1,5 +1,5 @@
-/* predict.c: from a program to its time: the distinct kernels group by group through their networks, then the host, then the
- * interval. */
+/* predict.c: predicts the time of a program: distinct kernels group by group through their networks, then the host,
+ * then the interval. */
 #include "base/nearest.h"
 #include "predict/slice.h"
 #include "predict/weights.h"
@@ -8,7 +8,7 @@
 
 /* ---- physics alone ----------------------------------------------------------------------------------------------- */
 
-/* What a kernel takes at least, and what the host takes to launch it, where nothing was learned. */
+/* Least time of a kernel, and host time of a launch, without weights. */
 static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 
 typedef struct work_time {
@@ -38,28 +38,32 @@ static void scale_time(work_time *t, double factor)
 
 /* ---- what was learned -------------------------------------------------------------------------------------------- */
 
-/* `room` of time_group() for so many kernels. */
+/* Size of `room` in time_group(). */
 static size_t group_floats(work_group g, size_t count)
 {
     return net_pass_floats(g, count) + net_group_shape(g).first;
 }
 
-/* What no kernel is faster than, whatever was learned where nothing like it was measured: clocks are seldom a quarter above those of the
- * data sheet, and to start and end takes its time. Bytes may be in the cache, and the compute time of what has no products is a guess, so these bound nothing. */
+/* Lower bound on kernel time, for kernels unlike any that were measured: clocks rarely exceed the data sheet by a
+ * quarter, and a launch takes time. Bytes may come from the cache, and the compute time of kernels without products is
+ * a guess, so neither counts. */
 static double least_us(const work *w, const ideal_time *ideal, const device_view *view, double pass_bytes)
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    /* A pass that touches far more than the cache holds finds no weight of the pass before in it. Of experts, which are one batch, some may not be read. */
+    /* A pass that touches far more than the cache holds must read its weights from memory, except experts, which are
+     * one batch. */
     if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
         least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
-    /* And much more than the cache holds; attention may look at a window of its keys alone. */
+    /* Bytes far above the cache must be read; attention may read only a window of its keys. */
     bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_CONV;
     return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
 }
 
-/* Nor is a convolution or attention slower than so many times what it takes on the ideal machine, and some microseconds, where nothing like it was measured: on a GPU that ran none of its kind, and of kinds
- * that were hardly ever so slow anywhere. (Of measured ones depthwise convolutions in 16 bits with large windows are 440 times slower, gradients of short ones 1,200 times.) The other kinds have net_bounds(). */
+/* Upper bound for convolutions and attention unlike any that were measured, as a multiple of the roofline plus some
+ * microseconds: on GPUs that ran none of their kind, and for kinds that were rarely so slow anywhere. (Measured
+ * extremes: depthwise convolutions in 16 bits with large windows 440 times, gradients of short ones 1,200 times.) Other
+ * kinds have net_bounds(). */
 static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
 {
     double ideal_us = ideal->compute_us + ideal->memory_us;
@@ -67,7 +71,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     case WORK_ATTENTION:
         return 40 * ideal_us + 60;
     case WORK_DEPTHWISE:
-        if (w->product_dtype == DT_FLOAT32) /* the longer, the nearer */
+        if (w->product_dtype == DT_FLOAT32) /* the longer, the closer to the roofline */
             return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
         return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
     case WORK_CONV:
@@ -82,18 +86,18 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     }
 }
 
-/* Who it is that runs the kernels: numbers of the net. */
+/* Indices of the stack and the GPU in the network's embeddings. */
 typedef struct runner {
     int stack, unknown_stack, gpu;
 } runner;
 
-/* New GPUs have parameters of their own, for major versions alone. */
+/* New GPUs have parameters of their own, by major version only. */
 static int stack_on(const weights_view *v, int stack, int gpu)
 {
     return gpu == UNKNOWN ? net_stack_major(v->net.stacks, v->net.stack_count, stack) : stack;
 }
 
-/* Columns that are not zero in all rows; returns how many. */
+/* Lists the columns that are not zero in all rows; returns their number. */
 static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNEL_WIDTH])
 {
     uint32_t bits[KERNEL_WIDTH] = {0};
@@ -111,7 +115,7 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
     return picked;
 }
 
-/* The kernels of one group, which follow one another in `order`; `places` gets by work where in it each stands. */
+/* Predicts the kernels of one group, which are contiguous in `order`; `places` gets the position of each work in it. */
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
                        const device_view *view, double pass_bytes, work_time *times, int32_t *places, float *room)
 {
@@ -129,7 +133,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const work *w = &list->items[order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
         places[order[i]] = (int32_t)i;
-        if (w->like != order[i]) { /* it stands before this one */
+        if (w->like != order[i]) { /* its position precedes this one */
             memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, view, input);
             net_clamp(n, g, input);
@@ -180,7 +184,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
     int32_t *places = arena_room(a, (size_t)list->count + 1, sizeof *places);
     for (int32_t i = 0; i < list->count; i++)
         order[next[list->items[i].group]++] = i;
-    size_t most = 0; /* one room for all: what one group left in the caches serves the next */
+    size_t most = 0; /* one room for all groups, which keeps it in the cache */
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         size_t floats = group_floats((work_group)g, (size_t)(first[g + 1] - first[g]));
         most = floats > most ? floats : most;
@@ -197,10 +201,10 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-/* A program's time by what its kernels and its launches take. */
+/* Time of a program from kernels and launches. */
 typedef struct joint_time {
     double device_ms, host_ms, fixed_ms;
-    double waiting_ms; /* of the device for the host */
+    double waiting_ms; /* GPU waiting for the host */
     double latency_ms;
 } joint_time;
 
@@ -251,7 +255,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
     return f;
 }
 
-/* Kernels of one work are launched alike, wherever they find their inputs: the first one says how. */
+/* Kernels of one work launch alike, whatever their cache reuse: the first one decides. */
 static void choose_algorithms(const program *p, const work_list *list, const device_view *view, work_time *times)
 {
     for (int32_t i = 0; i < p->kernels.count; i++) {
@@ -265,7 +269,7 @@ static void choose_algorithms(const program *p, const work_list *list, const dev
 
 /* ---- slices ------------------------------------------------------------------------------------------------------ */
 
-/* By distinct kernel; algorithms are chosen. */
+/* By distinct kernel; chooses algorithms. */
 static slice_term *slice_terms(const program *p, const work_list *list, const device_view *view, const work_time *times,
                                arena *a)
 {
@@ -293,8 +297,8 @@ slice_program slice_program_of(const program *p, const setting *where, arena *a)
     return (slice_program){slice_terms(p, &list, &view, times, a), list.count, slice_launches_of(p, &list)};
 }
 
-/* What the networks say of the whole GPU, carried over to the slice: a long kernel takes as many times longer as the constants say, a short
- * one so many microseconds. */
+/* Scales the networks' time for the whole GPU to a slice: a long kernel by the ratio that the constants give, a short
+ * one by the difference in microseconds. */
 static double carried_us(double whole_us, double expected_whole_us, double expected_us)
 {
     static const double SHORT_US = 20;
@@ -346,7 +350,7 @@ static str nearest_stacks(const net *n, str asked, int runtime, arena *a)
     struct {
         int stack;
         unsigned steps;
-    } near[MOST + 1]; /* sorted; the last place is for the one that drops out */
+    } near[MOST + 1]; /* sorted; the last place holds the one that drops out */
     int count = 0;
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
         if (net_stack_find(n, n->stacks[i], UNKNOWN, runtime) != i)
@@ -447,9 +451,9 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             new_ideal_us += ideal_us;
         }
     }
-    if (launches == 0) /* nothing is sent to the device, so no pass begins */
+    if (launches == 0) /* nothing reaches the device, so no pass begins */
         j.fixed_ms = 0;
-    if (!isnan(slice.launch_us) && launches > 0) { /* the same for all launches: only their sum was measured */
+    if (!isnan(slice.launch_us) && launches > 0) { /* equal for all launches: only their sum was measured */
         slice_launches launched = slice_launches_of(p, &list);
         double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
@@ -462,13 +466,12 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
-        /* What it runs for, and its part of the waiting by what its launch takes. Kernels of a loop that never runs are there, but
-         * take nothing. */
+        /* Its run time, and its share of the waiting by launch time. Kernels of a loop that never runs take nothing. */
         times[i].share_ms = times[i].device_us / 1e3 +
                             (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);
     }
-    /* Of views. Learned launches have the views before them in. */
+    /* Views launch nothing; learned launch times already include preceding views. */
     figures[list.count] = (kernel_figures){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
     r->figures = figures;
     r->figures_count = list.count + 1;

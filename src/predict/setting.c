@@ -1,7 +1,7 @@
 #include "predict/setting.h"
 #include "memory/backend.h"
 
-/* The first name of a value is what it is called; others are understood too. */
+/* The first name of a value is the canonical one; others are accepted too. */
 typedef struct choice {
     const char *name;
     int value;
@@ -29,7 +29,7 @@ static const choice OPTIMIZERS[] = {
     {NULL, 0},
 };
 
-/* What other programs call them. Understood, but not in lists of names. */
+/* Names of other programs: accepted, but not listed. */
 static const struct {
     const char *name;
     setting_part part;
@@ -123,7 +123,7 @@ void setting_set_stack(setting *s, str stack)
     s->lower.contiguous_norms = version < 215;
 }
 
-/* PyTorch before 1.12 computes products and convolutions of fp32 in TF32; later versions do it for convolutions alone. */
+/* PyTorch before 1.12 computes fp32 products and convolutions in TF32; later versions only convolutions. */
 static bool allows_tf32(str stack)
 {
     static const char *const VERSIONS[] = {"pt1.7", "pt1.8", "pt1.9", "pt1.10", "pt1.11"};
@@ -145,7 +145,7 @@ void setting_settle(setting *s)
         s->lower.precision = PRECISION_TF32;
 }
 
-/* ---- what the device can do ------------------------------------------------------------------------------------------ */
+/* ---- what the device can do -------------------------------------------------------------------------------------- */
 
 static bool is_half(lower_precision p)
 {
@@ -157,7 +157,7 @@ static bool is_bfloat(lower_precision p)
     return p == PRECISION_BF16 || p == PRECISION_AMP_BF16;
 }
 
-/* Known not to be there: a GPU file may leave it open. */
+/* True if the unit is known to be missing; a GPU file may leave it open. */
 static bool lacks(const device *d, const char *precision)
 {
     return device_peak_flops(d, str_of(precision)) == 0;
@@ -168,22 +168,22 @@ arithmetic setting_arithmetic(const setting *s)
     const device *d = s->device;
     lower_precision p = s->lower.precision;
     if (p == PRECISION_TF32)
-        return lacks(d, "tf32") ? (arithmetic){"fp32", "This GPU has no units for tf32: products run in fp32, and the "
-                                                       "setting changes nothing."}
+        return lacks(d, "tf32") ? (arithmetic){"fp32", "This GPU has no tf32 units: products run in fp32."}
                                 : (arithmetic){"tf32", NULL};
     if (is_bfloat(p))
-        return lacks(d, "bf16") ? (arithmetic){"fp32", "This GPU has no units for bf16: its tensors are stored so, but "
-                                                       "products are converted and run in fp32."}
-                                : (arithmetic){"bf16", NULL};
+        return lacks(d, "bf16")
+                   ? (arithmetic){"fp32", "This GPU has no bf16 units: tensors are stored in bf16, but products "
+                                          "run in fp32."}
+                   : (arithmetic){"bf16", NULL};
     if (is_half(p))
         return device_peak_flops(d, STR("fp16")) < device_peak_flops(d, STR("fp32"))
                    ? (arithmetic){"fp32",
-                                  "This GPU computes fp16 more slowly than fp32: its tensors are stored so, but "
-                                  "products are converted and run in fp32."}
+                                  "This GPU computes fp16 more slowly than fp32: tensors are stored in fp16, but "
+                                  "products run in fp32."}
                    : (arithmetic){"fp16", NULL};
     if (p == PRECISION_INT8)
         return (arithmetic){"int8", d->numbers[DEVICE_TENSOR_INT8] == 0
-                                        ? "This GPU has no tensor cores for int8: products run on its ordinary units."
+                                        ? "This GPU has no int8 tensor cores: products run on its vector units."
                                         : NULL};
     return (arithmetic){p == PRECISION_FP8 ? "fp8" : "fp32", NULL};
 }
@@ -193,15 +193,15 @@ const char *setting_refusal(const setting *s)
     const device *d = s->device;
     lower_precision p = s->lower.precision;
     if (p == PRECISION_FP8 && !(device_peak_flops(d, STR("fp8")) > 0))
-        return lacks(d, "bf16") ? "this GPU has no units for fp8: take fp16 or int8"
-                                : "this GPU has no units for fp8: take fp16, bf16 or int8";
+        return lacks(d, "bf16") ? "this GPU has no fp8 units: use fp16 or int8"
+                                : "this GPU has no fp8 units: use fp16, bf16 or int8";
     if (p == PRECISION_INT8 && lacks(d, "int8"))
-        return "this GPU has no units for int8: take fp16 or fp32";
+        return "this GPU has no int8 units: use fp16 or fp32";
     if (is_bfloat(p) && lacks(d, "bf16") && s->lower.runtime == RUNTIME_ENGINE)
-        return "this GPU has no units for bf16, and engines refuse it there: take fp16 or fp32";
+        return "this GPU has no bf16 units, and engines refuse bf16 on it: use fp16 or fp32";
     if (is_bfloat(p) && lacks(d, "bf16") && s->lower.runtime == RUNTIME_INDUCTOR)
-        return "this GPU has no units for bf16, and torch.compile leaves it to eager PyTorch there: take --runtime "
-               "eager, or fp16";
+        return "this GPU has no bf16 units, and torch.compile falls back to eager PyTorch: use --runtime eager, or "
+               "fp16";
     return NULL;
 }
 

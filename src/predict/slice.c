@@ -1,11 +1,11 @@
-/* slice.c: kernels on a slice of a GPU: the constants' file, and the times that follow from them. */
+/* slice.c: kernels on a MIG slice: reader of the constants, and predicted times. */
 #include "predict/slice.h"
 #include "base/lines.h"
 #include "base/nearest.h"
 
 #include <math.h>
 
-/* data/slices.txt; a NUL ends it. */
+/* data/slices.txt, NUL-terminated. */
 extern const char slice_shipped_text[];
 
 static const struct {
@@ -195,7 +195,7 @@ slice_term slice_term_of(const work *w, const ideal_time *ideal, double rounds, 
                         .rounds = rounds};
 }
 
-/* A kernel's last rounds are not full, and its first waits for its operands: that costs as much as so many full rounds. */
+/* The last waves are not full, and the first waits for its operands: this costs as much as this many full waves. */
 static double lost_rounds(const slice_term *t, const slice_constants *c)
 {
     if (t->compute == SLICE_OTHER || !(t->rounds > 0))

@@ -20,7 +20,7 @@ void memory_trial_keep(memory_trial *t, const footprint *f, const footprint_basi
     t->workspaces = arena_copy(a, workspaces, (size_t)r->kernel_count, sizeof *workspaces);
 }
 
-/* ---- a batch beside two others ----------------------------------------------------------------------------------------- */
+/* ---- a batch beside two others ----------------------------------------------------------------------------------- */
 
 typedef struct line {
     double share; /* of the way from the first to the second; beyond them below 0 or above 1 */

@@ -1,4 +1,4 @@
-/* weights.c: reading the file of weights, which may be anybody's. */
+/* weights.c: reads and validates a file of weights. */
 #include "predict/weights_order.h"
 
 #include <stdalign.h>
@@ -75,14 +75,14 @@ void weights_open(const predictor *p, weights_view *view)
     f->trees = (const forest_tree *)(const void *)(f->edges + FOREST_FLOATS);
 }
 
-/* ---- are the numbers sound? --------------------------------------------------------------------------------------- */
+/* ---- are the numbers sound? -------------------------------------------------------------------------------------- */
 
-/* Far beyond what training makes of any table, and small enough that no layer overflows. */
+/* Far above what training produces, and small enough that no layer overflows. */
 static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F, MOST_INTERVAL = 30;
-/* Of logarithms of microseconds: nine seconds for one launch. */
+/* Logarithm of microseconds: nine seconds for one launch. */
 static const float MOST_LOG_US = 16;
 
-/* Written so that what is no number is outside. */
+/* Written so that NAN is outside. */
 static bool all_within(const float *x, size_t count, float most)
 {
     for (size_t i = 0; i < count; i++)
@@ -109,7 +109,7 @@ static bool ranges_are_sound(const net *n)
     return true;
 }
 
-/* Not negative; 0 where too few rows were kept apart. */
+/* Not negative; 0: too few hold-out rows. */
 static bool intervals_are_sound(const weights_view *v)
 {
     size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
@@ -127,7 +127,7 @@ static bool seen_are_sorted(const weights_view *v)
     return true;
 }
 
-/* Do all trees lie where they are said to, and do they ask for features that there are? Edges ascend; the last ones may be infinite. */
+/* Checks that trees are inside the file and use existing features. Edges ascend; the last ones may be infinite. */
 static bool forests_are_sound(const forest_set *set)
 {
     for (uint32_t i = 0; i < set->count; i++)
@@ -147,32 +147,32 @@ static bool forests_are_sound(const forest_set *set)
 const char *weights_wrong(const weights_view *v)
 {
     if (!params_are_sound(&v->net) || !params_are_sound(&v->new_gpu))
-        return "weights with parameters that are no numbers or absurd";
+        return "parameters of the weights are absurd or not finite";
     if (!ranges_are_sound(&v->net))
-        return "weights whose ranges of features cannot be";
+        return "feature ranges of the weights are impossible";
     if (!intervals_are_sound(v))
-        return "weights whose intervals cannot be";
+        return "intervals of the weights are impossible";
     if (!seen_are_sorted(v))
-        return "weights whose list of kernels is not in order";
-    return forests_are_sound(&v->forests) ? NULL : "weights whose trees do not fit together";
+        return "the kernel list of the weights is not sorted";
+    return forests_are_sound(&v->forests) ? NULL : "trees of the weights are inconsistent";
 }
 
 const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f)
 {
-    const char *learn = "make them anew with 'sooth learn'";
+    const char *learn = "train them again with `sooth learn`";
     weights_header h;
     if (bytes.len < sizeof h || memcmp(bytes.ptr, MAGIC, sizeof MAGIC) != 0)
-        fail_with(f, SOOTH_ERROR_INPUT, "%sthis is no file of weights: %s", prefix, learn);
+        fail_with(f, SOOTH_ERROR_INPUT, "%snot a file of weights: %s", prefix, learn);
     memcpy(&h, bytes.ptr, sizeof h);
     weights_turn_header(&h);
     if (h.version != WEIGHTS_VERSION)
-        fail_with(f, SOOTH_ERROR_INPUT, "%sweights of version %u, and this program reads version %d: %s", prefix,
-                  h.version, WEIGHTS_VERSION, learn);
+        fail_with(f, SOOTH_ERROR_INPUT, "%sweights of version %u; this program reads version %d: %s", prefix, h.version,
+                  WEIGHTS_VERSION, learn);
     size_t size = weights_size(&h);
     if (size == 0)
-        fail_with(f, SOOTH_ERROR_INPUT, "%sweights for another set of features or operators: %s", prefix, learn);
+        fail_with(f, SOOTH_ERROR_INPUT, "%sweights for other features or operators: %s", prefix, learn);
     if (size != bytes.len || size != h.bytes)
-        fail_with(f, SOOTH_ERROR_INPUT, "%s%zu bytes of weights, and %zu are needed: the file is cut or damaged",
+        fail_with(f, SOOTH_ERROR_INPUT, "%s%zu bytes of weights instead of %zu: the file is truncated or damaged",
                   prefix, bytes.len, size);
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
     if (weights_checksum(bytes.ptr + after, size - after) != h.checksum)
@@ -192,10 +192,10 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     return p;
 }
 
-/* They were checked when they were made, and a test checks them again. */
+/* Not validated again: training and a test did that. */
 const predictor *predictor_shipped(fail *f)
 {
-    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* built without any */
+    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* built without weights */
         return NULL;
     const predictor *shipped = weights_shipped();
     if (!shipped)
@@ -203,8 +203,7 @@ const predictor *predictor_shipped(fail *f)
     const weights_header *h = &shipped->header;
     if (h->version != WEIGHTS_VERSION || weights_size(h) != h->bytes)
         fail_with(f, SOOTH_ERROR_SYSTEM,
-                  "the weights inside this program are of another version than the program: make them anew with "
-                  "tools/train.sh");
+                  "the embedded weights have another version than the program: train them again with tools/train.sh");
     return shipped;
 }
 
@@ -232,14 +231,14 @@ bool weights_seen(const weights_view *v, uint32_t kin)
     size_t count = v->seen_count;
     if (count == 0)
         return false;
-    /* Hashes are spread evenly: one of so many lies within some square root of them from where it should. */
+    /* Hashes are uniform: each is within a few square roots of the count from its expected place. */
     size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)kin * count >> 32);
     size_t least = guess > reach ? guess - reach : 0, end = guess + reach < count ? guess + reach : count;
     if ((least == 0 || from[least - 1] < kin) && (end == count || from[end - 1] >= kin)) {
         from += least;
         count = end - least;
     }
-    /* Halves without a branch: which half is chance, and processors guess wrong half of the time. */
+    /* Branchless halving: the outcome is random, and a branch would be mispredicted half of the time. */
     while (count > 1) {
         size_t half = count / 2;
         from = from[half - 1] < kin ? from + half : from;

@@ -1,16 +1,17 @@
-/* weights.h: the file that `sooth learn` writes and the predictor reads: what was learned, and how far off it was on rows that were
- * kept apart.
+/* weights.h: the file of weights that `sooth learn` writes and the predictor reads: parameters and calibrated
+ * intervals.
  *
  * Little endian, in this order, each part at a multiple of 4 bytes:
- *   weights_header
- *   names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first ones are the unknown (net.h)
- *   what training saw: uint32 [stack], [gpu], [op], as in net.h
- *   parameters: float [2][param_count], in the layout of net.h, for what training saw of a GPU and for new GPUs; first layers take features as they are, not
- *   standardized
- *   ranges: float [2][group][feature]: the least and the greatest that training saw of each feature
- *   intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not calibrated
- *   seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks
- *   forests: forest [forest_count], their edges, forest_tree [tree_count], as in forest.h */
+ *    weights_header
+ *    names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first ones are 'unknown' (net.h)
+ *    groups that training saw: uint32 [stack], [gpu], [op], as in net.h
+ *    parameters: float [2][param_count], in the layout of net.h, for known and for new GPUs; first layers take raw
+ *      features
+ *    ranges: float [2][group][feature]: minimum and maximum of each feature in training
+ *    intervals: float [INTERVAL_KINDS][stack]: half the width of the 90 % interval, as a logarithm; 0: not
+ *      calibrated
+ *    seen: uint32 [seen_count], ascending: kernels (work.kin) that training saw in networks
+ *    forests: forest [forest_count], their edges, forest_tree [tree_count], as in forest.h */
 #ifndef SOOTH_PREDICT_WEIGHTS_H
 #define SOOTH_PREDICT_WEIGHTS_H
 
@@ -20,23 +21,23 @@
 enum {
     WEIGHTS_VERSION = 7,
     WEIGHTS_NAME = 32,
-    /* By the share of the time in kernels that training has not seen. */
+    /* Bins of the share of time in unfamiliar kernels. */
     NOVELTY_BINS = 4,
 };
 
-/* What is asked for: some are predicted far better than others. */
+/* Classes with intervals of their own. */
 typedef enum interval_class {
     INTERVAL_EAGER, /* inference of networks, in the order of lower_runtime */
     INTERVAL_COMPILED,
     INTERVAL_ENGINE,
     INTERVAL_TRAINING,
-    INTERVAL_OPERATOR, /* one by itself */
+    INTERVAL_OPERATOR, /* a single operator */
     INTERVAL_CONVOLUTION,
     INTERVAL_CLASSES,
 } interval_class;
 interval_class interval_class_of(const setting *where, uint32_t groups);
 
-/* A class on a known or a new GPU with a bin of novelty. */
+/* A class on a known or new GPU, and a bin of novelty. */
 enum { INTERVAL_KINDS = INTERVAL_CLASSES * 2 * NOVELTY_BINS };
 static inline int interval_kind(interval_class c, bool gpu_known, int bin)
 {
@@ -58,7 +59,7 @@ typedef struct weights_header {
         tree_count;
 } weights_header;
 
-/* What a predictor is: the file's own bytes, nothing else. */
+/* A predictor is the bytes of its file. */
 struct predictor {
     weights_header header;
     /* the rest follows */
@@ -66,27 +67,27 @@ struct predictor {
 
 typedef struct weights_view {
     net net;
-    net new_gpu; /* the same but for its parameters: for kernels of kinds that training did not see on the GPU */
+    net new_gpu; /* the same with the parameters for new GPUs: for groups that training did not see on the GPU */
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;
     forest_set forests;
 } weights_view;
 
-/* Bytes of a file with these counts; 0 if that cannot be. */
+/* Bytes of a file with these counts; 0 if the counts are impossible. */
 size_t weights_size(const weights_header *h);
 void weights_open(const predictor *p, weights_view *view);
-/* What is wrong with the numbers, which are anybody's: not finite, absurd, out of order. NULL if they are sound. */
+/* What is wrong with the numbers (not finite, absurd, out of order); NULL if nothing is. */
 const char *weights_wrong(const weights_view *v);
 uint32_t weights_checksum(const void *bytes, size_t size);
 
-/* The share of a program that is new: of its time on the ideal machine or of the time that is predicted, whichever is larger. What is predicted
- * for a kernel that nobody measured may be anything, and the ideal machine knows no slow kernels. */
+/* Share of a program in unfamiliar kernels: by roofline time or by predicted time, whichever is larger. The predicted
+ * time of an unfamiliar kernel may be far off, and the roofline knows no slow kernels. */
 double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us);
-/* The bin of a share, 0 to 1, of time in kernels that are new. */
+/* The bin of a share, 0 to 1. */
 int novelty_bin(double share);
 bool weights_seen(const weights_view *v, uint32_t kin);
-/* Half of the interval's width as a logarithm, for a kind and a stack; and what it was calibrated on. */
+/* Half the width of the interval as a logarithm, for a kind and a stack; and the name of its calibration rows. */
 double weights_interval(const weights_view *v, interval_class c, bool gpu_known, double novelty, int stack);
 const char *interval_kind_name(bool gpu_known, double novelty);
 

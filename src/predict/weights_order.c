@@ -31,7 +31,7 @@ void weights_turn_rest(void *bytes, const weights_header *counts)
 {
     if (!WEIGHTS_TURNED)
         return;
-    /* Names are bytes; trees are last, and all between them has 32 bits. */
+    /* Names are bytes; trees are last; everything between has 32 bits. */
     char *words = (char *)bytes + sizeof *counts + ((size_t)counts->stack_count + counts->gpu_count) * WEIGHTS_NAME;
     forest_tree *trees =
         (forest_tree *)(void *)((char *)bytes + weights_size(counts) - counts->tree_count * sizeof(forest_tree));
@@ -48,7 +48,7 @@ static const predictor *turn_shipped(void)
     char *copy = malloc(size > sizeof h ? size : sizeof h);
     if (!copy)
         return NULL;
-    if (size > 0) { /* else they are of another version, which the caller sees */
+    if (size > 0) { /* else another version, which the caller reports */
         memcpy(copy, &shipped_weights, size);
         weights_turn_rest(copy, &h);
     }

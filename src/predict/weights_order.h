@@ -1,4 +1,4 @@
-/* weights_order.h: files of weights are little endian; on other machines their numbers are turned around in memory. */
+/* weights_order.h: files of weights are little endian; big-endian machines swap their numbers in memory. */
 #ifndef SOOTH_PREDICT_WEIGHTS_ORDER_H
 #define SOOTH_PREDICT_WEIGHTS_ORDER_H
 
@@ -10,14 +10,14 @@ enum { WEIGHTS_TURNED = true };
 enum { WEIGHTS_TURNED = false };
 #endif
 
-/* From the order of the file to that of memory, or back; nothing where they are the same. */
+/* Converts between file order and memory order; does nothing if they are equal. */
 void weights_turn_header(weights_header *h);
-/* All that follows the header of a file with these counts, which weights_size has found to be sound. */
+/* Converts everything after the header; weights_size has validated the counts. */
 void weights_turn_rest(void *bytes, const weights_header *counts);
 
-/* The weights that ship, as data/weights.bin has them: taken in by shipped.S. */
+/* The weights that ship (data/weights.bin), embedded by shipped.S. */
 extern const predictor shipped_weights;
-/* The same in the order of memory, which a big endian machine makes once, on first use. NULL: no memory. */
+/* The same in memory order, which a big-endian machine makes once, on first use. NULL: out of memory. */
 const predictor *weights_shipped(void);
 
 #endif

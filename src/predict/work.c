@@ -1,22 +1,22 @@
-/* work.c: from a kernel and its tensors to the numbers that its time depends on. */
+/* work.c: describes a kernel and its tensors by the numbers that its time depends on. */
 #include "predict/work.h"
 #include "lower/hash.h"
 
 #include <math.h>
 
-/* Inputs that were last touched so long ago, or before the pass began, are in no cache. */
+/* Inputs last touched this long ago, or before the pass, are in no cache. */
 static const float FAR_LOG2 = 40;
 
 /* ---- small pieces ------------------------------------------------------------------------------------------------ */
 
-/* Trailing zero bits of a size, at most 7: which vector width and tile it allows. */
+/* Trailing zero bits of a size, at most 7: they limit vector width and tile. */
 static float alignment(double size)
 {
     uint64_t n = size > 0 && size < 9e18 ? (uint64_t)size : 0;
     return n ? (float)__builtin_ctzll(n | 128) : 7;
 }
 
-/* How much of the last tile is used. */
+/* Share of the last tile that is used. */
 static float filling(double size, double tile)
 {
     return size > 0 ? (float)(size / (round_up(size / tile) * tile)) : 1;
@@ -30,12 +30,12 @@ static double elements_of(const placed_tensor *t)
     return n;
 }
 
-/* How a tensor lies in memory. */
+/* Memory layout of a tensor. */
 typedef enum lie { LIE_CONTIGUOUS, LIE_CHANNELS_LAST, LIE_STRIDED, LIE_BROADCAST } lie;
 
 typedef struct lay {
     lie lie;
-    double inner; /* elements that lie one after the other */
+    double inner; /* contiguous elements */
 } lay;
 
 static lay lay_of(const placed_tensor *t)
@@ -55,7 +55,7 @@ static lay lay_of(const placed_tensor *t)
         l.inner = (double)expected;
         return l;
     }
-    /* Not contiguous: the run of elements along the dimension whose stride is one, and what follows on it. */
+    /* Strided: the contiguous run along the dimension of stride one, extended by the dimensions that continue it. */
     int64_t run = 1;
     for (bool grew = true; grew;) {
         grew = false;
@@ -74,20 +74,20 @@ static lay lay_of(const placed_tensor *t)
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */
 
-/* An input as several features look at it. */
+/* An input, as several features use it. */
 typedef struct operand {
     const placed_tensor *tensor;
     double elements;
     lay lay;
 } operand;
 
-/* Logarithms of sizes, to base 2. Most sizes are powers of two, and of the others many come again. */
+/* Cached base-2 logarithms of sizes: most sizes are powers of two or repeat. */
 enum { LOG_MEMO = 64 };
 typedef struct log_memo {
-    float of[LOG_MEMO], log2[LOG_MEMO]; /* of 0: not used yet */
+    float of[LOG_MEMO], log2[LOG_MEMO]; /* of 0: empty */
 } log_memo;
 
-enum { OPERANDS = 8 /* that are looked at once; few kernels have more */ };
+enum { OPERANDS = 8 /* inputs examined at once; few kernels have more */ };
 typedef struct writer {
     const program *p;
     const kernel *k;
@@ -95,7 +95,7 @@ typedef struct writer {
     log_memo *logs;
     float *next;
     operand operands[OPERANDS];
-    operand main; /* the input whose size is that of the work: the largest that is no weight; tensor NULL: no inputs */
+    operand main; /* the largest input that is no weight; its size is that of the work; tensor NULL: no inputs */
 } writer;
 
 static float lg(const writer *o, double x)
@@ -125,7 +125,7 @@ static operand operand_at(const writer *o, int32_t i)
     return i < OPERANDS ? o->operands[i] : operand_of(&o->p->tensors.items[o->k->inputs[i]]);
 }
 
-/* A convolution that writes channels last has copied what it reads into that layout before (a hidden kernel). */
+/* A convolution that writes channels last has copied its input into that layout before (a hidden kernel). */
 static bool runs_channels_last(const writer *o)
 {
     return kernel_is_convolution(o->k) && o->k->output_count > 0 &&
@@ -196,7 +196,7 @@ static void put_general(writer *o)
         put_lay(o, out, lay_of(out));
     else
         o->next += 5;
-    /* Operands of another kind than the main one: broadcast, smaller, of another type. */
+    /* Operands unlike the main one: broadcast, smaller, of another type. */
     int broadcast = 0, mixed = 0, smaller = 0, strided = 0;
     for (int32_t i = 0; i < k->input_count; i++) {
         operand x = operand_at(o, i);
@@ -236,7 +236,7 @@ static void put_product(writer *o, bool first_turned, bool second_turned)
     put(o, second_turned);
 }
 
-/* Is the matrix of the last two dimensions stored by columns? */
+/* True if the matrix of the last two dimensions is column-major. */
 static bool is_turned(const placed_tensor *t)
 {
     return t->rank >= 2 && t->dims[t->rank - 1] > 1 && t->strides[t->rank - 1] != 1;
@@ -245,7 +245,7 @@ static bool is_turned(const placed_tensor *t)
 static void work_product(writer *o)
 {
     const kernel *k = o->k;
-    int32_t first = k->input_count >= 3 ? 1 : 0; /* addmm and baddbmm have what is added in front */
+    int32_t first = k->input_count >= 3 ? 1 : 0; /* addmm and baddbmm have the addend first */
     const placed_tensor *a = placed(o->p, k->inputs, k->input_count, first);
     const placed_tensor *b = placed(o->p, k->inputs, k->input_count, first + 1);
     if (!a || !b || a->rank < 2 || b->rank < 2)
@@ -272,7 +272,7 @@ static double window_at(const int64_t *values, int rank, int from_end)
     return rank - 1 - from_end >= 0 ? (double)values[rank - 1 - from_end] : 1;
 }
 
-/* A convolution as the product that it is: pixels of the output by filters, over the window of all channels. */
+/* A convolution as a product: output pixels by filters, over the window of all channels. */
 static void work_convolution(writer *o)
 {
     const kernel *k = o->k;
@@ -334,7 +334,7 @@ static void work_convolution(writer *o)
 static void work_attention(writer *o)
 {
     const kernel *k = o->k;
-    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* the gradient stands in front */
+    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* the gradient comes first */
     const placed_tensor *q = placed(o->p, k->inputs, k->input_count, first);
     const placed_tensor *s = placed(o->p, k->inputs, k->input_count, first + 1);
     if (!q || !s || q->rank < 3 || s->rank < 3)
@@ -367,7 +367,7 @@ static void work_attention(writer *o)
     put(o, lg(o, queries * heads));
 }
 
-/* Norms, softmax and sums: rows of values that become one, or are divided by what they become. */
+/* Norms, softmax and sums: rows of values that are reduced or normalized. */
 static void work_reduction(writer *o)
 {
     const kernel *k = o->k;
@@ -392,7 +392,7 @@ static void work_reduction(writer *o)
         inner *= (double)in->dims[i];
     put(o, lg(o, inner));
     put(o, (float)in->rank);
-    /* Is what is summed the part that lies together? */
+    /* True if the reduced dimension is contiguous. */
     put_flag(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
     put(o, (float)k->output_count);
 }
@@ -414,12 +414,12 @@ static void work_window(writer *o)
     put(o, v ? (float)window_at(v->padding, v->rank, 0) : 0);
     put(o, in->rank > 1 ? alignment((double)in->dims[1]) : 0);
     put(o, lg(o, o->main.elements / fmax(elements_of(out), 1)));
-    /* PyTorch has a kernel over all elements for channels last only. */
+    /* PyTorch has a kernel over all elements only for channels last. */
     if (o->w->group == WORK_RESIZE && out->rank == 4 && o->main.lay.lie != LIE_CHANNELS_LAST)
         o->w->threads = (double)out->dims[2] * (double)out->dims[3];
 }
 
-/* Elements along the dimension that lies together in memory: of a map with channels last, its channels. */
+/* Elements along the contiguous dimension: channels of a channels-last map. */
 static double innermost(const placed_tensor *t)
 {
     int at = -1;
@@ -429,8 +429,8 @@ static double innermost(const placed_tensor *t)
     return at < 0 ? 1 : (double)t->dims[at];
 }
 
-/* Up to so many bytes a thread can load and store at once: as many as divide what lies together in the output, and in each large input.
- * Compilers see no further than that where they divide an index by a size. */
+/* Bytes that a thread can load and store at once: the power of two that divides the contiguous run of the output and of
+ * each large input. Compilers see no further if an index is divided by a size. */
 static void put_vectors(writer *o, const placed_tensor *out)
 {
     float least = 7;
@@ -443,7 +443,7 @@ static void put_vectors(writer *o, const placed_tensor *out)
     put(o, least);
 }
 
-/* Pointwise work, copies and everything else: sizes along the dimensions, of the output and of the operands. */
+/* Pointwise kernels, copies and the rest: sizes of the output and of the operands by dimension. */
 static void work_plain(writer *o)
 {
     const kernel *k = o->k;
@@ -479,7 +479,7 @@ static void work_plain(writer *o)
     put(o, lg(o, (double)k->loops.reduced));
 }
 
-/* Sizes without the first dimension, which is the batch in most tensors; of products those of the weight. */
+/* Sizes without the first dimension, usually the batch; of products those of the weight. */
 static uint32_t kin_of(const writer *o)
 {
     const kernel *k = o->k;
@@ -501,7 +501,7 @@ static uint32_t kin_of(const writer *o)
 
 static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 {
-    writer o; /* not zeroed: operands are there up to the kernel's count */
+    writer o; /* not zeroed: operands exist up to the kernel's count */
     o.p = p;
     o.k = k;
     o.w = w;
@@ -525,7 +525,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
             w->weight_bytes += x.tensor->packed_bytes > 0 ? (double)x.tensor->packed_bytes
                                                           : x.elements * dtype_bits(x.tensor->dtype) / 8;
     }
-    w->operands = fmin(w->operands, w->bytes); /* what picks from a table does not go through it */
+    w->operands = fmin(w->operands, w->bytes); /* a lookup does not read the whole table */
     put_general(&o);
     o.next = w->features + WORK_GENERAL;
     switch (w->group) {
@@ -556,7 +556,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 
 /* ---- which kernels do the same ----------------------------------------------------------------------------------- */
 
-/* Equal for kernels that do the same but for what they find in the caches. */
+/* Equal for kernels that differ only in cache reuse. */
 static uint64_t signature(const program *p, const kernel *k)
 {
     uint64_t hash = hash_mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
@@ -581,15 +581,15 @@ static uint64_t with_reuse(uint64_t signature, const float *reuse)
     return hash_mix(signature, (uint64_t)(reuse[0] * 16) << 16 | (uint64_t)(reuse[1] * 16) | (uint64_t)1 << 32);
 }
 
-/* Works by hash. 0 marks a free slot. */
+/* Works by hash; 0 marks a free slot. */
 typedef struct work_table {
     uint64_t *hashes;
     int32_t *works;
-    size_t slots; /* a power of two */
+    size_t slots; /* power of two */
     size_t used;  /* at most half of them */
 } work_table;
 
-/* Where the hash is, or a free slot for it. */
+/* The slot of the hash, or a free one. */
 static size_t slot_of(const work_table *t, uint64_t hash)
 {
     size_t slot = hash & (t->slots - 1);
@@ -605,7 +605,7 @@ static void keep_slot(work_table *t, size_t slot, uint64_t hash, int32_t index)
     t->used++;
 }
 
-/* Room for two more. Most kernels are like one before, so a table for all of them would be large for nothing. */
+/* Makes room for two more. Most kernels repeat, so the table starts small. */
 static void widen(work_table *t, arena *a)
 {
     if (t->slots && 2 * (t->used + 2) <= t->slots)
@@ -619,7 +619,8 @@ static void widen(work_table *t, arena *a)
     *t = wider;
 }
 
-/* The whole part of the logarithm to base 2, 0 up to 1. Just below a power of two the logarithm itself rounds up to it, so it is asked there. */
+/* Integer part of the base-2 logarithm; 0 up to 1. Just below a power of two the logarithm rounds up, so it is
+ * checked. */
 static float whole_lg(double x)
 {
     float single = (float)x;
@@ -632,7 +633,7 @@ static float whole_lg(double x)
     return (float)((int)(bits >> 23) - 127);
 }
 
-/* Names are literals, so most kernels bring an address that was seen before. */
+/* Names are literals, so most addresses were seen before. */
 enum { OP_CACHE = 64 };
 typedef struct op_cache {
     const char *names[OP_CACHE];
@@ -649,10 +650,10 @@ static int16_t op_of(op_cache *cache, const char *name)
     return cache->ops[slot];
 }
 
-/* Most kernels are like one before, so items are zeroed when they are needed, some at once; there is room for so many more. */
+/* Most kernels repeat, so items are zeroed on demand, in chunks. */
 enum { ZEROED_AT_ONCE = 32 };
 
-/* A new work at the end of the list: described, or like another one that finds its inputs elsewhere. */
+/* Appends a work: described anew, or copied from one that differs only in cache reuse. */
 static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
                      op_cache *cache, log_memo *logs)
 {
@@ -675,8 +676,8 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     }
 }
 
-/* Bytes that one pass touches, log2. Programs run again and again, and the timers of single operators go around them: what a pass has not touched yet was touched
- * by the one before. */
+/* Bytes that one pass touches, log2. Programs and timed operators run repeatedly, so data that this pass has not
+ * touched was touched by the pass before. */
 static float pass_log2(const program *p)
 {
     double bytes = 1;
@@ -686,7 +687,8 @@ static float pass_log2(const program *p)
     return fminf(log2f((float)bytes), FAR_LOG2);
 }
 
-/* Products of engines were measured bare, as serving frameworks call them. What an engine fuses into them takes them next to no time, and nobody measured it, so that networks and trees would guess. */
+/* Products of engines were measured bare, as serving frameworks call them. Fused epilogues take almost no time and were
+ * never measured, so they are removed. */
 static const kernel *as_measured(const program *p, const kernel *k, kernel *bare)
 {
     if (!p->is_engine || k->input_count < 3 || strcmp(k->op, "addmm") != 0)
@@ -718,12 +720,12 @@ work_list work_of_program(const program *p, arena *a)
         list.of_kernel[i] = -1;
         if (k->flags & KERNEL_VIEW)
             continue;
-        /* Reuse within a pass is kept in whole powers of two: finer steps would tell equal kernels apart for nothing. */
+        /* Reuse within a pass is rounded to powers of two, so that equal kernels stay equal. */
         float reuse[2] = {FAR_LOG2, FAR_LOG2};
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
             const placed_tensor *input = &p->tensors.items[k->inputs[j]];
             double last = touched[input->storage];
-            /* A weight that two layers of a file have in common is one by chance of how the file was written. */
+            /* Layers share a weight in some files only because the exporter merged equal weights. */
             bool is_first = last == 0 || (input->is_weight && k->phase == PHASE_FORWARD);
             reuse[j] = is_first ? pass : whole_lg(clock - last);
         }

@@ -1,5 +1,5 @@
-/* work_ops.c: the operators that weights know by number, with their groups. Depthwise and grouped convolutions are told from the
- * kernel itself. */
+/* work_ops.c: operators by their number in the weights, with their groups. Depthwise and grouped convolutions are
+ * recognised from the kernel. */
 #include "predict/work.h"
 
 /* The order is part of the weights' format: append only. */
@@ -245,7 +245,7 @@ work_group work_op_group(int op)
 int work_op_find(const char *name)
 {
     for (int i = 1; i < OP_COUNT; i++)
-        if (OPS[i].name[0] == name[0] && strcmp(OPS[i].name, name) == 0) /* most names end at the first letter */
+        if (OPS[i].name[0] == name[0] && strcmp(OPS[i].name, name) == 0) /* most names differ in the first letter */
             return i;
     return 0;
 }

@@ -16,7 +16,7 @@ const char CHART_STYLE[] =
     ".chart rect{fill:var(--c)}.legend i{display:inline-block;width:11px;height:11px;border-radius:3px;"
     "margin:0 5px 0 14px;background:var(--c)}.legend{color:var(--ink)}\n";
 
-/* ---- axes ------------------------------------------------------------------------------------------------------------ */
+/* ---- axes -------------------------------------------------------------------------------------------------------- */
 
 void chart_widen(chart_axis *axis, double value)
 {
@@ -137,7 +137,7 @@ static void grid_y(chart *c)
     }
 }
 
-/* ---- the picture ----------------------------------------------------------------------------------------------------- */
+/* ---- the picture ------------------------------------------------------------------------------------------------- */
 
 void chart_open(chart *c, text *out, chart_axis x, chart_axis y, const char *label)
 {

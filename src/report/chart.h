@@ -25,7 +25,8 @@ extern const char CHART_STYLE[];
 void chart_open(chart *c, text *out, chart_axis x, chart_axis y, const char *label);
 void chart_close(chart *c);
 
-/* Widens an axis so that the value is on it; what is not finite, or not positive on a logarithmic one, is passed over. */
+/* Widens an axis to include the value; values that are not finite, or not positive on a logarithmic axis, are
+ * ignored. */
 void chart_widen(chart_axis *axis, double value);
 
 typedef struct chart_point {

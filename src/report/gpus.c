@@ -1,4 +1,4 @@
-/* gpus.c: what `sooth gpus` prints: the GPUs that are known, or one of them with the origin of every number. */
+/* gpus.c: `sooth gpus`: all known GPUs, or one with the origin of every number. */
 #include "report/json.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ typedef struct gpu_report {
     text *out;
 } gpu_report;
 
-/* The GPUs that are to be shown, one after the other; NULL after the last. */
+/* The GPUs to show, in order; NULL after the last. */
 static const sooth_gpu *shown(const gpu_report *r, size_t index)
 {
     if (r->one)
@@ -66,7 +66,7 @@ static void fill_cell(char room[CELL_ROOM], const sooth_gpu *gpu, size_t column)
     case 1:
         snprintf(room, CELL_ROOM, "%.*s", CELL_ROOM - 1, sooth_gpu_text(gpu, column ? "architecture" : "name"));
         break;
-    case 4: /* fp32 is what vendors publish under that name: not of tensor cores */
+    case 4: /* fp32 without tensor cores, as vendors publish it */
         figure(room, teraflops(sooth_gpu_vector_flops(gpu, "fp32")));
         break;
     case 5:
@@ -136,7 +136,7 @@ static const char *value_text(char room[NUMBER_ROOM], const sooth_gpu *gpu, cons
     return isnan(x) ? "" : x == 0 ? "none" : number_real(room, x);
 }
 
-/* The places that a slice may begin at: "0 2 4 6". */
+/* Slots at which a slice may start: "0 2 4 6". */
 static const char *starts_text(char room[CELL_ROOM], uint32_t starts)
 {
     size_t used = 0;
@@ -181,7 +181,7 @@ static void table_of_one(gpu_report *r)
     text_puts(r->out, "  ");
     text_name(r->out, sooth_gpu_file(r->one), SIZE_MAX, r->options.ascii);
     text_puts(r->out, "\n\n");
-    for (size_t i = 1; (field = sooth_gpu_field(i)); i++) { /* the name was first */
+    for (size_t i = 1; (field = sooth_gpu_field(i)); i++) { /* the name came first */
         char room[NUMBER_ROOM];
         const char *value = value_text(room, r->one, field), *origin = sooth_gpu_origin(r->one, field);
         if (!*value && !*origin)
@@ -307,7 +307,7 @@ static void csv_value(text *out, const sooth_gpu *gpu, const char *field)
     text_csv(out, as_text ? as_text : isnan(x) ? "" : number_real(room, x));
 }
 
-/* All: a row for each GPU; one: a row for each field. */
+/* All: one row per GPU; one: one row per field. */
 static void as_csv(gpu_report *r)
 {
     const char *field;

@@ -5,7 +5,7 @@
 
 enum { NAME_COLUMNS = 40 };
 
-/* In a quoted string of DOT only the quote ends it, but labels give backslashes a meaning of their own. */
+/* Only a quote ends a string in DOT, but labels interpret backslashes. */
 static void escaped(text *t, const char *s)
 {
     for (; *s; s++) {

@@ -1,5 +1,5 @@
-/* graph_svg.c: `sooth inspect --format svg`: the graph as a picture, laid out here (layout.h), so that no other program is
- * needed. Boxes tell operator, name, output shape and MACs; a bar shows the layer's part of the most expensive one. */
+/* graph_svg.c: `sooth inspect --format svg`: the graph as a picture, laid out here (layout.h) without other programs.
+ * Boxes show operator, name, output shape and MACs; a bar compares the layer with the most expensive one. */
 #include "report/layout.h"
 #include "report/picture.h"
 
@@ -30,7 +30,7 @@ typedef struct drawing {
     double top, left; /* of the graph: below title and legend, in the middle of a narrow picture */
 } drawing;
 
-/* ---- title and legend ----------------------------------------------------------------------------------------------- */
+/* ---- title and legend -------------------------------------------------------------------------------------------- */
 
 static int kinds_in_use(drawing *d, int64_t *counts)
 {
@@ -83,7 +83,7 @@ static void head(drawing *d, double width)
     }
 }
 
-/* Every rule is for this picture alone: it may be put into a page with others. */
+/* Every rule is scoped to this picture, which may be embedded in a page. */
 static void style(drawing *d)
 {
     static const struct {
@@ -101,7 +101,7 @@ static void style(drawing *d)
         {".s", "font-size:10px;text-anchor:end"},               /* shape */
         {".m", "font-size:9.5px;fill:#5d656f;text-anchor:end"}, /* MACs */
         {".b", "stroke:none;opacity:.75"},                      /* bar */
-        {".u rect", "stroke-dasharray:4 3"},                    /* operator not known */
+        {".u rect", "stroke-dasharray:4 3"},                    /* unknown operator */
         {".e rect", "fill:#33373d;stroke:#33373d"},             /* input, output */
         {".e text", "fill:#fff"},
         {".e .n", "fill:#c9ced6"},
@@ -123,9 +123,9 @@ static void style(drawing *d)
            "</defs>\n");
 }
 
-/* ---- boxes ---------------------------------------------------------------------------------------------------------- */
+/* ---- boxes ------------------------------------------------------------------------------------------------------- */
 
-/* Room left of the shape, in characters of the bold type. */
+/* Room left of the shape, in bold characters. */
 static size_t op_columns(const char *shape)
 {
     size_t used = name_width(shape) * 7 / 9;
@@ -187,9 +187,9 @@ static void end_box(drawing *d, size_t value, const char *role, double x, double
     text_puts(d->out, "</g>\n");
 }
 
-/* ---- edges ---------------------------------------------------------------------------------------------------------- */
+/* ---- edges ------------------------------------------------------------------------------------------------------- */
 
-/* Ways through the gutters, so that different values do not run on top of each other. */
+/* Tracks in the gutters, so that edges of different values do not overlap. */
 typedef struct wrap_lanes {
     int32_t *of_owner; /* + 1 */
     int32_t *count;    /* by strip */
@@ -200,7 +200,7 @@ static bool is_box(const drawing *d, int32_t node)
     return node < d->l.box_count;
 }
 
-/* An edge meets a box where that leaves it straightest, not always in the middle. */
+/* An edge meets a box where it is straightest, not always in the middle. */
 static double port(const drawing *d, int32_t node, double towards)
 {
     const layout_node *n = &d->l.nodes.items[node];
@@ -238,12 +238,12 @@ static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
         text_printf(d->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0, x0, y0 + bend, x1, y1 - bend,
                     x1, y1);
     }
-    if (!is_box(d, step->to)) /* through the row of the lane */
+    if (!is_box(d, step->to)) /* through the lane's row */
         text_printf(d->out, "V%.1f", y1 + BOX_HEIGHT);
     text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#sooth-arrow)\"/>\n" : "\"/>\n");
 }
 
-/* Links too long to be drawn: a tag at the reader with the name of the first and how many more there are. */
+/* A link too long to draw becomes a tag at the reader, with the name of the first source and the number of others. */
 static void references(drawing *d)
 {
     report *r = d->r;
@@ -270,7 +270,7 @@ static void references(drawing *d)
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------ */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static void lay_out(drawing *d)
 {
@@ -300,7 +300,8 @@ void graph_svg(report *r)
         int64_t macs = sooth_layer_at(r->model, i).macs;
         d.most_macs = macs > d.most_macs ? macs : d.most_macs;
     }
-    /* The legend's height depends on the picture's width, which only the layout tells: the least width is assumed. */
+    /* The legend's height depends on the picture's width, which is known only after layout: the least width is
+     * assumed. */
     int64_t counts[32] = {0};
     int per_line = (LEAST_WIDTH - 2 * MARGIN) / LEGEND_ITEM, kinds = kinds_in_use(&d, counts);
     int legend_lines = (kinds + per_line - 1) / per_line;

@@ -4,7 +4,7 @@
 
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
-/* Array of numbers; an unknown dimension is its symbol or null. Null where not even the rank is known. */
+/* Array of numbers; an unknown dimension is its symbol or null. Null if the rank is unknown. */
 static void shape(report *r, json *j, size_t index)
 {
     if (index == SIZE_MAX) {
@@ -68,7 +68,7 @@ static void costs(json *j, const figures *f)
     json_pair_number(j, "flops", f->flops);
 }
 
-/* Names of the tensors that a layer reads or makes. */
+/* Names of the tensors that a layer reads or writes. */
 static void tensor_names(report *r, json *j, const char *key, size_t layer, size_t count,
                          size_t (*at)(const sooth_model *, size_t, size_t))
 {

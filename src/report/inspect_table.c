@@ -1,5 +1,5 @@
-/* inspect_table.c: `sooth inspect` for people: a header, one line for each layer, sums by operator, totals, notes. Fits
- * the terminal: names are shortened in the middle, and on a narrow one the least needed columns go. */
+/* inspect_table.c: `sooth inspect` for people: header, one line per layer, sums by operator, totals, notes. It fits the
+ * terminal: names are shortened in the middle, and a narrow one drops the least important columns. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -20,12 +20,12 @@ enum { KEPT_BITS = 8 };
 
 typedef struct table {
     report *r;
-    size_t width[COLUMN_COUNT];   /* 0: left out */
+    size_t width[COLUMN_COUNT];   /* 0: dropped */
     const char *times;            /* between dimensions */
     kept kept[2][1 << KEPT_BITS]; /* plain numbers, bytes */
 } table;
 
-/* ---- style --------------------------------------------------------------------------------------------------------- */
+/* ---- style ------------------------------------------------------------------------------------------------------- */
 
 static void style(report *r, const char *code)
 {
@@ -74,14 +74,14 @@ static void heading(report *r, const char *s)
     text_puts(r->out, "\n");
 }
 
-/* A name in running text, at most as wide as what is left of the line. */
+/* A name in running text, at most as wide as the rest of the line. */
 static void inline_name(report *r, const char *s, size_t used)
 {
     size_t columns = r->options.columns;
     text_name(r->out, s, columns == 0 ? WIDEST_NAME : columns > used + 8 ? columns - used : 8, r->options.ascii);
 }
 
-/* ---- header -------------------------------------------------------------------------------------------------------- */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 static size_t widest_name(report *r, size_t count, size_t (*at)(const sooth_model *, size_t))
 {
@@ -144,7 +144,7 @@ static void header(table *t)
     text_puts(r->out, "\n");
 }
 
-/* ---- layers -------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static const char *row_op(table *t, const report_row *row)
 {
@@ -162,7 +162,7 @@ static const char *row_shape(table *t, const report_row *row)
     return report_shape(t->r, value, t->times);
 }
 
-/* Layers repeat each other's numbers: a text is kept for each of those met last. */
+/* Layers repeat each other's numbers, so the latest texts are cached. */
 static const char *kept_number(table *t, bool is_bytes, int64_t n)
 {
     kept *k = &t->kept[is_bytes][((uint64_t)n * 0x9E3779B97F4A7C15u) >> (64 - KEPT_BITS)];
@@ -213,7 +213,7 @@ static size_t table_width(const table *t)
     return width - GAP;
 }
 
-/* Takes what is too much from a column, down to its least width. */
+/* Shrinks a column by the excess, down to its least width. */
 static void narrow(table *t, column c, size_t least, size_t room)
 {
     size_t width = table_width(t);
@@ -307,7 +307,7 @@ static void layers(table *t)
     text_puts(r->out, hidden ? " (use a wider terminal or --format csv)\n\n" : "\n");
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------ */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static void operators(table *t)
 {
@@ -349,9 +349,9 @@ static void operators(table *t)
     text_puts(r->out, "\n");
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* Where the sum depends on unbound dimensions, it is told as an expression. */
+/* A sum that depends on unbound dimensions is an expression. */
 static void total_line(report *r, const char *title, const char *expression, const char *number, const char *brief)
 {
     text_printf(r->out, "  %-12s ", title);

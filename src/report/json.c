@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-/* What stands between the item before and this one. */
+/* Writes the separator before an item. */
 static void begin_item(json *j)
 {
     if (j->after_key) {
@@ -68,8 +68,7 @@ static void quoted(json *j, const char *s)
         else if (c == '\t')
             text_puts(j->out, "\\t");
         else if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029)
-            text_printf(j->out, "\\u%04x",
-                        (unsigned)c); /* beyond what JSON asks for: safe on terminals and in scripts */
+            text_printf(j->out, "\\u%04x", (unsigned)c); /* stricter than JSON: safe on terminals and in scripts */
         else
             text_character(j->out, c);
     }

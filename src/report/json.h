@@ -1,7 +1,7 @@
-/* json.h: writes JSON, one call for each token; commas, line ends and indentation come by themselves.
+/* json.h: writes JSON, one call per token; commas, line ends and indentation are automatic.
  *
- * No library: the writer is a page long, needs no tree in memory before the first byte, and has to turn the arbitrary bytes of
- * names into valid UTF-8, which the usual libraries refuse or pass through. */
+ * No library: the writer is a page long, builds no tree, and turns the arbitrary bytes of names into valid UTF-8, which
+ * common libraries refuse or pass through. */
 #ifndef SOOTH_REPORT_JSON_H
 #define SOOTH_REPORT_JSON_H
 
@@ -17,17 +17,17 @@ typedef struct json {
     bool after_key;
 } json;
 
-/* Objects and arrays; a flat one, and all within it, stays on one line. */
+/* Objects and arrays; a flat one stays on one line with all of its contents. */
 void json_open(json *j, char bracket, bool flat); /* '{' or '[' */
 void json_close(json *j, char bracket);           /* '}' or ']' */
 void json_key(json *j, const char *key);
 void json_string(json *j, const char *s);
-void json_number(json *j, int64_t n); /* null if negative: not known */
-void json_real(json *j, double x);    /* null if it is not a number, or 1e12 or more, which has no meaning */
+void json_number(json *j, int64_t n); /* null if negative: unknown */
+void json_real(json *j, double x);    /* null if not finite, or 1e12 or more, which has no meaning */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 
-/* "sooth": {"version", "schema", "weights"}: program and weights behind an answer, and the version of its fields
+/* "sooth": {"version", "schema", "weights"}: program and weights of an answer, and the version of its fields
  * (doc/json.md). `weights` is NULL or "" for an answer that needs no predictor. */
 void json_identity(json *j, int schema, const char *weights);
 

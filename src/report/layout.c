@@ -6,7 +6,7 @@
 enum { SWEEPS = 8, LONGEST_LANE = 64, SHORTEST_LANE = 3 };
 static const double ASPECT = 1.5; /* of the whole picture, width to height */
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void assign_rows(layout *l)
 {
@@ -23,8 +23,8 @@ static void assign_rows(layout *l)
         has_source[k.to] = true;
         from_input[k.to] = from_input[k.to] || from_input[k.from];
     }
-    /* Inputs, and whatever is computed from constants alone, stand right above their readers, not at the top of the picture.
-     * From the last box to the first, so that readers have their final rows. */
+    /* Puts inputs, and results of constants alone, right above their readers instead of at the top. From the last box
+     * to the first, so that readers have their final rows. */
     int32_t last = 0, link = l->link_count;
     for (int32_t i = l->box_count - 1; i >= 0; i--) {
         if (lowest[i] && (!has_source[i] || !from_input[i]))
@@ -40,10 +40,10 @@ static void assign_rows(layout *l)
     l->rows = ARENA_ARRAY(l->arena, layout_row, (size_t)l->row_count);
 }
 
-/* ---- strips --------------------------------------------------------------------------------------------------------- */
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
 
-/* How costly it is to cut between a row and the next: two for each value that passes, one for each of its links. Links too
- * long to be drawn do not count. */
+/* Cost of a cut between a row and the next: two per value that crosses it, one per link of it. Links too long to draw
+ * do not count. */
 static int32_t *count_passing(layout *l)
 {
     int32_t *passing = ARENA_ARRAY(l->arena, int32_t, (size_t)l->row_count + 1);
@@ -75,7 +75,7 @@ static void cut_strips(layout *l)
     int32_t widest = 1;
     for (int32_t r = 0; r < l->row_count; r++)
         widest = in_row[r] > widest ? in_row[r] : widest;
-    /* A strip is about as wide as between its mean and its widest row; one row of very many boxes must not decide. */
+    /* A strip is about as wide as the middle between its mean and its widest row: one very wide row must not decide. */
     double boxes = ((widest < 6 ? widest : 6) + (double)l->box_count / l->row_count) / 2;
     double strip_width = boxes * (l->box_width + l->gap_x) + l->gutter, row_height = l->box_height + l->gap_y;
     double wanted = floor(sqrt(ASPECT * l->row_count * row_height / strip_width) + 0.3);
@@ -91,7 +91,7 @@ static void cut_strips(layout *l)
         if (s + 1 < count) {
             int32_t slack = l->row_count / count / 5;
             end = (int32_t)((int64_t)l->row_count * (s + 1) / count);
-            /* The cheapest cut, the nearest to the middle of the slack among equals. */
+            /* The cheapest cut; of equal ones, the nearest to the middle of the slack. */
             for (int32_t d = 1, middle = end; d <= slack; d++) {
                 if (passing[middle - d - 1] < passing[end - 1])
                     end = middle - d;
@@ -106,14 +106,14 @@ static void cut_strips(layout *l)
     }
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------------------------------- */
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 static int32_t span(const layout *l, int32_t link)
 {
     return l->nodes.items[l->links[link].to].row - l->nodes.items[l->links[link].from].row;
 }
 
-/* The longest links that are drawn, so that lanes stay a small multiple of the boxes. */
+/* The longest link that is drawn, so that lanes stay a small multiple of the boxes. */
 static int32_t longest_drawn(layout *l)
 {
     int32_t *reach = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count);
@@ -139,7 +139,7 @@ static void add_step(layout *l, int32_t from, int32_t to)
     *step = (layout_link){from, to};
 }
 
-/* One chain of lanes for each box serves all its readers. */
+/* One chain of lanes per box serves all of its readers. */
 static void add_lanes(layout *l)
 {
     l->is_reference = ARENA_ARRAY(l->arena, bool, (size_t)l->link_count);
@@ -183,7 +183,7 @@ static void fill_rows(layout *l)
     }
 }
 
-/* ---- order ---------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 typedef struct ranked {
     double rank;
@@ -198,7 +198,7 @@ static int compare_ranked(const void *a, const void *b)
     return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* Neighbours in the order of the steps, not yet sorted by position: enough for means. */
+/* Neighbours in step order, not yet sorted by position: enough for means. */
 static layout_neighbours unsorted_neighbours(layout *l, bool above, bool across_strips)
 {
     layout_neighbours result = {.start = ARENA_ARRAY(l->arena, int32_t, (size_t)l->nodes.count + 1),
@@ -233,7 +233,7 @@ static void sweep_row(layout *l, layout_row *row, const layout_neighbours *n, ra
         double sum = 0;
         for (int32_t k = start; k < end; k++) {
             const layout_node *other = &l->nodes.items[n->nodes[k]];
-            /* In parts of the row's length, so that rows of different lengths compare. */
+            /* Relative to the row's length, so that rows of different lengths compare. */
             sum += (other->position + 0.5) / l->rows[other->row].count;
         }
         double own = (i + 0.5) / row->count;
@@ -266,7 +266,7 @@ layout_neighbours layout_find_neighbours(layout *l, bool above)
     layout_neighbours n = unsorted_neighbours(l, above, false);
     int32_t *fill = ARENA_ARRAY(l->arena, int32_t, (size_t)l->nodes.count);
     layout_neighbours other = unsorted_neighbours(l, !above, false);
-    /* Walking all rows from left to right meets each node's neighbours in their order. */
+    /* Walking all rows from left to right visits each node's neighbours in order. */
     for (int32_t r = 0; r < l->row_count; r++) {
         for (int32_t i = 0; i < l->rows[r].count; i++) {
             int32_t node = l->rows[r].nodes[i];
@@ -279,7 +279,7 @@ layout_neighbours layout_find_neighbours(layout *l, bool above)
     return n;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------ */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static void place_strips(layout *l)
 {

@@ -1,13 +1,14 @@
-/* layout.h: where the boxes and edges of a graph go on paper. Geometry only: what is in a box is graph_svg.c's concern.
+/* layout.h: coordinates of the boxes and edges of a graph. Geometry only: graph_svg.c fills the boxes.
  *
- * The layered drawing of Sugiyama and others ("Methods for Visual Understanding of Hierarchical System Structures", 1981):
+ * The layered drawing of Sugiyama and others ("Methods for Visual Understanding of Hierarchical System Structures",
+ * 1981):
  *   1. rows      every box below those it reads from (longest path)
- *   2. strips    a network is a hundred times as long as wide, so the rows are cut into strips that stand side by side
- *                as the columns of a newspaper do, where few edges are cut
- *   3. lanes     an edge that passes rows gets a narrow placeholder in each; very long ones become a named reference
+ *   2. strips    a network is a hundred times as long as wide, so rows are cut into strips side by side, where few
+ *                edges cross
+ *   3. lanes     an edge that crosses rows gets a narrow placeholder in each; very long ones become a named reference
  *   4. order     fewer crossings by the barycenter heuristic
  *   5. places    Brandes and Köpf, "Fast and Simple Horizontal Coordinate Assignment", 2001 (layout_place.c)
- * Every step is linear in boxes and lanes but for sorting; the number of lanes is bounded. */
+ * Every step but sorting is linear in boxes and lanes; the number of lanes is bounded. */
 #ifndef SOOTH_REPORT_LAYOUT_H
 #define SOOTH_REPORT_LAYOUT_H
 
@@ -17,7 +18,7 @@ typedef struct layout_link {
     int32_t from, to;
 } layout_link;
 
-/* A box, or the place where an edge passes a row (a lane). Boxes come first, under their own numbers. */
+/* A box, or a lane: the place where an edge crosses a row. Boxes come first, under their own numbers. */
 typedef struct layout_node {
     int32_t row;
     int32_t position; /* in its row */
@@ -71,7 +72,7 @@ typedef struct layout_neighbours {
     int32_t *start; /* by node; start[n + 1] ends its range */
     int32_t *nodes; /* sorted by position */
 } layout_neighbours;
-/* Neighbours in the row above or below that stand in the same strip. */
+/* Neighbours in the row above or below that are in the same strip. */
 layout_neighbours layout_find_neighbours(layout *l, bool above);
 
 #endif

@@ -1,9 +1,9 @@
-/* layout_place.c: horizontal places of the nodes of a strip: Brandes and Köpf.
+/* layout_place.c: horizontal coordinates of the nodes of a strip, by Brandes and Köpf.
  *
- * Each node is aligned with the median of its neighbours above (or below), which makes blocks of nodes that stand exactly
- * above each other: chains and lanes become straight. Blocks are pushed together as closely as their order allows. Four
- * times, leaning up or down and left or right; each node gets the mean of the two middle results. The compaction is by
- * longest paths over the graph of blocks, not the recursive one of the paper, which can run deep. */
+ * Each node is aligned with the median of its neighbours above (or below), which forms vertical blocks: chains and
+ * lanes become straight. Blocks are packed as closely as their order allows. This is done four times, leaning up or
+ * down and left or right; each node gets the mean of the two middle results. Compaction uses longest paths over the
+ * graph of blocks instead of the paper's recursion, which can run deep. */
 #include "report/layout.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 typedef struct placement {
     layout *l;
     const layout_strip *strip;
-    bool *clashes; /* of each step up: must not be straightened, others have a better right; by index into up->nodes */
+    bool *clashes; /* of each step up, by index into up->nodes: must not be straightened */
     const layout_neighbours *up, *down;
     int32_t *up_index;     /* of each step down: its index among the steps up */
     int32_t *root, *align; /* blocks: the first node, and a ring through its nodes */
@@ -27,7 +27,7 @@ static bool is_lane(const layout *l, int32_t node)
     return node >= l->box_count;
 }
 
-/* A step between lanes is straight at all costs; marks the other steps that cross one. */
+/* Steps between lanes are always straight; marks the other steps that cross one. */
 static void mark_clashes(placement *p)
 {
     layout *l = p->l;
@@ -60,7 +60,7 @@ static void mark_clashes(placement *p)
     }
 }
 
-/* Longest way through boxes from a node to an end of its strip. */
+/* Longest path through boxes from a node to an end of its strip. */
 static void measure_depth(placement *p, const layout_neighbours *n, bool from_below, int32_t *depth)
 {
     layout *l = p->l;
@@ -76,8 +76,8 @@ static void measure_depth(placement *p, const layout_neighbours *n, bool from_be
     }
 }
 
-/* The trunk of a network stays straight: of the steps that leave or reach a box, those of the longest branch go before the
- * others, and branches of one length share the right. */
+/* Keeps the trunk of a network straight: of the steps at a box, those of the longest branch have priority, and equal
+ * branches share it. */
 static void mark_side_branches(placement *p)
 {
     layout *l = p->l;
@@ -135,7 +135,7 @@ static void align_blocks(placement *p, bool upward, bool leftward)
         align_row(p, &p->l->rows[upward ? r : first + end - 1 - r], upward, leftward);
 }
 
-/* The node beside it, on the side that `leftward` packs towards if `before`, else on the other; -1 at the end. */
+/* The adjacent node: on the side that `leftward` packs towards if `before`, else on the other; -1 at the end. */
 static int32_t beside(const layout *l, int32_t node, bool leftward, bool before)
 {
     const layout_node *n = &l->nodes.items[node];
@@ -149,7 +149,7 @@ static double distance(const layout *l, int32_t a, int32_t b)
     return (l->nodes.items[a].width + l->nodes.items[b].width) / 2 + l->gap_x;
 }
 
-/* Each block as near to the side as the blocks before it allow, then each pulled towards those behind it. */
+/* Packs each block as far to the side as the blocks before it allow, then pulls each towards those after it. */
 static void pack_blocks(placement *p, bool leftward, double *x)
 {
     layout *l = p->l;
@@ -213,7 +213,7 @@ static void extent(const placement *p, const double *x, double *least, double *m
     }
 }
 
-/* The four results on top of each other: flush with the narrowest, on the side that each leans to. */
+/* Aligns the four results with the narrowest, on the side that each leans to. */
 static void combine(placement *p)
 {
     double least[4], most[4];
@@ -239,7 +239,7 @@ static void combine(placement *p)
     }
 }
 
-/* For each step down the index of the same step among those up. Both lists are walked from left to right. */
+/* For each step down, the index of the same step among those up. Both lists are walked from left to right. */
 static void match_steps(placement *p)
 {
     layout *l = p->l;
@@ -258,7 +258,7 @@ static void match_steps(placement *p)
 
 void layout_place(layout *l)
 {
-    /* Nodes keep their numbers, so the arrays are as long as all nodes: allocated once for all strips. */
+    /* Nodes keep their numbers, so arrays have room for all nodes: allocated once for all strips. */
     size_t count = (size_t)l->nodes.count, steps = (size_t)l->steps.count;
     layout_neighbours up = layout_find_neighbours(l, true), down = layout_find_neighbours(l, false);
     placement p = {.l = l, .up = &up, .down = &down};

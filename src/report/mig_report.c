@@ -1,5 +1,5 @@
-/* mig_report.c: `sooth mig` for other programs: CSV of the candidates, JSON, and the configuration that mig-parted reads; and the public function
- * that chooses the writer. */
+/* mig_report.c: `sooth mig` for programs: CSV of the candidates, JSON, and the configuration for mig-parted; and the
+ * public function that chooses the writer. */
 #include "report/mig_report.h"
 #include "report/json.h"
 
@@ -20,7 +20,7 @@ const char *mig_letter(mig_report *r, size_t workload)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* Nothing where it is not known: a null would look like an answer. */
+/* Omitted if unknown: a null would look like an answer. */
 static void known_interval(json *j, const char *key, sooth_interval x)
 {
     if (!isnan(x.value))
@@ -150,7 +150,7 @@ static void mig_write_csv(mig_report *r)
 
 /* ---- mig-parted -------------------------------------------------------------------------------------------------- */
 
-/* Profiles of a GPU and how often, as one text: equal for GPUs that are to be cut alike. */
+/* Profiles of a GPU and their numbers as one text: equal for GPUs with equal slices. */
 static const char *devices_of(mig_report *r, size_t gpu)
 {
     str all = {"", 0};
@@ -169,7 +169,7 @@ static const char *devices_of(mig_report *r, size_t gpu)
     return all.ptr;
 }
 
-/* mig-parted chooses the places itself; it tries orders until one goes. */
+/* mig-parted chooses the slots itself; it tries orders until one works. */
 static void mig_write_parted(mig_report *r)
 {
     text *out = r->out;
@@ -217,7 +217,7 @@ static writer writer_of(sooth_format format)
     }
 }
 
-/* Apart from the public function, because what setjmp's own function changes is lost at a jump. */
+/* Separate from the public function, because setjmp loses what its own function changes. */
 static bool write_report(mig_report *r, writer write)
 {
     if (setjmp(r->out->fail->jump))

@@ -1,4 +1,4 @@
-/* mig_report.h: what the writers of `sooth mig` share. They see a plan through sooth.h only. */
+/* mig_report.h: shared by the writers of `sooth mig`, which see a plan only through sooth.h. */
 #ifndef SOOTH_REPORT_MIG_REPORT_H
 #define SOOTH_REPORT_MIG_REPORT_H
 
@@ -13,7 +13,7 @@ typedef struct mig_report {
     arena *scratch;
 } mig_report;
 
-/* "A", "B" … "Z", "27": what a workload is called in pictures. */
+/* "A", "B" … "Z", "27": label of a workload in pictures. */
 const char *mig_letter(mig_report *r, size_t workload);
 
 /* The writers that have a file of their own. */

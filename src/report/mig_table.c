@@ -1,5 +1,5 @@
-/* mig_table.c: `sooth mig` for people: what each profile means for a model, which one to take and why no smaller one; for several models the
- * layout as a table and as a picture in text. */
+/* mig_table.c: `sooth mig` for people: each profile for a model, the choice, and why smaller ones fail; for several
+ * models the layout as a table and as a picture in text. */
 #include "report/grid.h"
 #include "report/mig_report.h"
 
@@ -145,7 +145,7 @@ typedef struct frame {
 static const frame LINES = {"─", "│", "·", {"┌", "┬", "┐"}, {"└", "┴", "┘"}};
 static const frame ASCII_LINES = {"-", "|", ".", {"+", "+", "+"}, {"+", "+", "+"}};
 
-/* From place `at` on: how many places the next box takes, and which slice it is; SIZE_MAX: none. */
+/* The number of slots of the box at slot `at`, and its slice; SIZE_MAX: none. */
 static int next_box(mig_report *r, size_t gpu, int at, size_t *slice)
 {
     for (size_t i = 0; i < sooth_mig_placed_count(r->plan, gpu); i++) {
@@ -185,7 +185,7 @@ static void boxes(mig_report *r, size_t gpu, const frame *f)
             sooth_mig_placed s = sooth_mig_placed_at(r->plan, gpu, slice);
             const char *letter = mig_letter(r, s.workload);
             int used = (int)(strlen(s.profile) + strlen(letter)) + 1;
-            if (used > room) { /* too narrow for both: the model counts */
+            if (used > room) { /* too narrow for both: show the model */
                 used = (int)strlen(letter);
                 text_printf(r->out, "%*s%s%*s", (room - used) / 2, "", letter, room - used - (room - used) / 2, "");
             } else {
@@ -234,7 +234,7 @@ static bool has_note(mig_report *r, size_t workload, const char *wanted)
     return false;
 }
 
-/* Words of a file may be in it. A note that all workloads have stands by itself, others after their letters. */
+/* Text of a file may be in it. A note of all workloads appears alone, others after the letters of their workloads. */
 static void note_line(mig_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};

@@ -29,7 +29,7 @@ static const char STYLE[] =
     "td{border-bottom:1px solid var(--line);padding:3px 8px}td.n,th.n{text-align:right;white-space:nowrap;"
     "font-variant-numeric:tabular-nums}\n";
 
-/* A click on a heading sorts by its column, a second one the other way round. No character here has a meaning in XML. */
+/* A click on a heading sorts by its column, a second one reverses the order. No character here is special in XML. */
 static const char SCRIPT[] =
     "document.querySelectorAll('th').forEach(function (th) {\n"
     "  th.addEventListener('click', function () {\n"

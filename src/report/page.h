@@ -1,5 +1,5 @@
-/* page.h: what all HTML pages share: style, light and dark; tables that sort; cards; the numbers of SVG. Pages need
- * nothing from elsewhere and are well-formed XML. */
+/* page.h: shared by all HTML pages: style, light and dark; sortable tables; cards; numbers of SVG. Pages are
+ * self-contained and well-formed XML. */
 #ifndef SOOTH_REPORT_PAGE_H
 #define SOOTH_REPORT_PAGE_H
 
@@ -15,7 +15,7 @@ void page_close(text *t);
 /* name="12.34", with a decimal point in any locale. */
 void page_coordinate(text *t, const char *name, double x);
 void page_cell(text *t, const char *s);
-/* A number as people read it (`shown`), and the value it is sorted by. */
+/* A number for people (`shown`), and its sort key. */
 void page_number_cell(text *t, double x, const char *shown);
 void page_card(text *t, const char *name, const char *value, const char *note);
 const char *page_percent(char room[NUMBER_ROOM], double x); /* "12.3 %"; "?" if it is not finite */

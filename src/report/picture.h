@@ -1,11 +1,12 @@
-/* picture.h: the graph as pictures show it: inputs, layers and outputs as boxes, values as edges between them, constants
- * hidden. Shared by the writers of Graphviz and SVG. */
+/* picture.h: the graph as pictures show it: inputs, layers and outputs as boxes, values as edges, constants hidden.
+ * Shared by the writers of Graphviz and SVG. */
 #ifndef SOOTH_REPORT_PICTURE_H
 #define SOOTH_REPORT_PICTURE_H
 
 #include "report/report.h"
 
-/* Boxes in topological order: the network's inputs, its layers, its outputs. Every edge goes from a lower to a higher one. */
+/* Boxes in topological order: the network's inputs, its layers, its outputs. Every edge goes from a lower to a higher
+ * one. */
 typedef struct picture_edge {
     int32_t from, to;
     size_t value;
@@ -23,10 +24,10 @@ typedef struct picture {
 void picture_make(picture *p, report *r);
 
 typedef enum box_role { BOX_INPUT, BOX_LAYER, BOX_OUTPUT } box_role;
-/* What a box is, and the index of its layer or value. */
+/* Kind of a box, and the index of its layer or value. */
 box_role picture_box(const picture *p, int32_t box, size_t *index);
 
-/* How each kind of operator is painted; the last one is for inputs and outputs. */
+/* Colours by kind of operator; the last one is for inputs and outputs. */
 typedef struct picture_paint {
     const char *kind;  /* as in sooth_layer */
     const char *title; /* in the legend */
@@ -35,7 +36,7 @@ typedef struct picture_paint {
 const picture_paint *picture_paints(size_t *count);
 const picture_paint *picture_paint_of(const char *kind);
 
-/* The name as pictures show it, at most `width` columns, in the report's scratch memory. */
+/* The name shortened to `width` columns, in the report's scratch memory. */
 const char *picture_name(report *r, const char *name, size_t width);
 
 #endif

@@ -1,5 +1,5 @@
-/* predict_csv.c: `sooth predict --format csv`: one row for each prediction; with --layers for each layer, with --kernels for each
- * kernel. An empty field is not known. */
+/* predict_csv.c: `sooth predict --format csv`: one row per prediction, per layer with --layers, per kernel with
+ * --kernels. An empty field is unknown. */
 #include "report/predict_report.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* predict_html.c: `sooth predict --format html`: one page that needs nothing else: figures, a timeline of the layers, the roofline with
- * every layer in it, and a table that can be sorted. It is well-formed XML too. Light or dark as the reader's system is. */
+/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, a timeline of the layers, the
+ * roofline of every layer, and a sortable table. It is well-formed XML, and light or dark as the reader's system. */
 #include "report/page.h"
 #include "report/predict_memory.h"
 
@@ -14,7 +14,7 @@ typedef struct page {
     sooth_prediction_totals t;
 } page;
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static void keys(text *t)
 {
@@ -22,7 +22,7 @@ static void keys(text *t)
                  "<i class=\"key launch\"></i>launch</p>\n");
 }
 
-/* ---- sections -------------------------------------------------------------------------------------------------------- */
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 static void note_line(text *o, const char *note)
 {
@@ -167,7 +167,7 @@ static void timeline(page *g)
 
 /* The roofline: decades of FLOP per byte across, decades of FLOP/s up. */
 typedef struct roofline {
-    double left, right, bottom, top; /* logarithms of what lies at the edges */
+    double left, right, bottom, top; /* logarithms at the edges */
 } roofline;
 
 enum { ROOF_WIDTH = 1000, ROOF_HEIGHT = 420, ROOF_LEFT = 70, ROOF_RIGHT = 24, ROOF_BOTTOM = 40 };
@@ -353,7 +353,7 @@ static void basis(page *g)
     text_puts(o, ".</p>\n");
 }
 
-/* Peak memory by its parts, its course, and the layers whose tensors are alive at the peak. */
+/* Peak memory by part, memory over time, and the layers with tensors alive at the peak. */
 static void memory_section(page *g)
 {
     enum { MOST = 10 };

@@ -1,5 +1,5 @@
-/* predict_json.c: `sooth predict --format json`. Scripts read it: fields may be added, never renamed. What cannot be computed has
- * no field. */
+/* predict_json.c: `sooth predict --format json`. Scripts read it: fields may be added, never renamed. A figure that
+ * cannot be computed has no field. */
 #include "report/json.h"
 #include "report/predict_memory.h"
 
@@ -7,7 +7,7 @@
 
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
-/* Null where it is not known. */
+/* Null if unknown. */
 static void pair_bool_if(json *j, const char *key, bool is_known, bool value)
 {
     json_key(j, key);
@@ -78,7 +78,7 @@ static void totals(json *j, const sooth_prediction *p, const sooth_prediction_to
     json_close(j, '}');
 }
 
-/* Below this share of the peak a layer does not set it. */
+/* Layers below this share of the peak are omitted. */
 static const double LEAST_SHARE = 0.005;
 
 static void memory_peak(predict_report *r, json *j, const sooth_prediction *p, const sooth_memory *m)

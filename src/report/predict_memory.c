@@ -30,7 +30,7 @@ const char *memory_verdict(const sooth_memory *m)
                          : "does not fit";
 }
 
-/* ---- layers ---------------------------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------------------------------ */
 
 static double peak_bytes(sooth_predicted_layer layer)
 {
@@ -42,7 +42,7 @@ size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size
     return predict_rank(r, p, peak_bytes, count);
 }
 
-/* ---- time ------------------------------------------------------------------------------------------------------------ */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, size_t most, size_t *count)
 {
@@ -66,7 +66,7 @@ memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, siz
     return points;
 }
 
-/* ---- picture --------------------------------------------------------------------------------------------------------- */
+/* ---- picture ----------------------------------------------------------------------------------------------------- */
 
 enum { WIDTH = 900, HEIGHT = 300, LEFT = 80, RIGHT = 20, TOP = 30, BOTTOM = 40, MOST_POINTS = 2000 };
 
@@ -85,14 +85,14 @@ static double y_of(const canvas *c, double mib)
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * mib / c->all_mib;
 }
 
-/* The decimal point whatever the locale. */
+/* With a decimal point in any locale. */
 static void place(text *out, const char *command, double x, double y)
 {
     char a[NUMBER_ROOM], b[NUMBER_ROOM];
     text_printf(out, "%s%s %s", command, number_real(a, round(x * 10) / 10), number_real(b, round(y * 10) / 10));
 }
 
-/* A step for each point; closed down to `floor_mib` where it is an area. */
+/* One step per point; closed down to `floor_mib` for an area. */
 static void steps(const canvas *c, const char *class, const memory_point *points, size_t count, double base_mib,
                   bool is_reserved)
 {

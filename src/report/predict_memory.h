@@ -1,10 +1,10 @@
-/* predict_memory.h: the memory of a prediction: its parts, its course over the pass, the layers that set the peak. */
+/* predict_memory.h: memory of a prediction: its parts, its course over time, and the layers at the peak. */
 #ifndef SOOTH_REPORT_PREDICT_MEMORY_H
 #define SOOTH_REPORT_PREDICT_MEMORY_H
 
 #include "report/predict_report.h"
 
-/* Parts in the order in which they are shown; NULL after the last. */
+/* Parts in display order; NULL after the last. */
 typedef struct memory_share {
     const char *name; /* as in JSON */
     double mib;
@@ -13,13 +13,13 @@ typedef struct memory_share {
 enum { MEMORY_SHARES = 8 };
 void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES]);
 
-/* "fits", "does not fit", or that only the estimate does; NULL where the GPU's memory is not known. */
+/* "fits", "does not fit", or that only the estimate fits; NULL if the GPU's memory is unknown. */
 const char *memory_verdict(const sooth_memory *m);
 
 /* Indices of the layers whose tensors are alive at the peak, the largest first. */
 size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count);
 
-/* A point in time: one for each kernel, fewer where `most` says so (each then stands for the kernel with most of some). */
+/* A point in time: one per kernel, or at most `most`, each for the kernel with the most memory of its group. */
 typedef struct memory_point {
     double begin_ms, end_ms;
     double allocated_mib, reserved_mib; /* without the context */
@@ -27,7 +27,7 @@ typedef struct memory_point {
 } memory_point;
 memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, size_t most, size_t *count);
 
-/* The picture, as part of a page or by itself. */
+/* The picture, for a page or alone. */
 void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside);
 
 #endif

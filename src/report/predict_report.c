@@ -97,7 +97,7 @@ static const char *misuse(const sooth_report_options *o, size_t count)
     return NULL;
 }
 
-/* Apart from the public function, because what setjmp's own function changes is lost at a jump. */
+/* Separate from the public function, because setjmp loses what its own function changes. */
 static bool write_report(predict_report *r)
 {
     static void (*const writers[])(predict_report *) = {

@@ -1,5 +1,5 @@
-/* predict_table.c: `sooth predict` for people: of one prediction the figures, where the time goes, the costliest layers and what it
- * rests on; of several a comparison. */
+/* predict_table.c: `sooth predict` for people: for one prediction the figures, the latency by limiting resource, the
+ * slowest layers and the calibration of the intervals; for several a comparison. */
 #include "report/grid.h"
 #include "report/predict_memory.h"
 
@@ -30,7 +30,7 @@ static const char *share_text(char room[NUMBER_ROOM], double share)
     return room;
 }
 
-/* ---- one ------------------------------------------------------------------------------------------------------------- */
+/* ---- one --------------------------------------------------------------------------------------------------------- */
 
 static void model_line(predict_report *r, const sooth_prediction_totals *t)
 {
@@ -67,8 +67,7 @@ static void figure(predict_report *r, const char *name, const char *value, const
     text_printf(r->out, "  %-16s  ", name);
     style(r, "1");
     size_t width = strlen(value);
-    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT,
-              r->options.ascii); /* of a number no part is left out */
+    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT, r->options.ascii); /* a number is never shortened */
     style(r, "0");
     text_printf(r->out, "  %s\n", note);
 }
@@ -151,7 +150,7 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
     split_line(r, "launch", t->ideal_launch_ms, ideal, "waiting for the host");
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void memory_figure(predict_report *r, const sooth_memory *m)
 {
@@ -302,7 +301,7 @@ static void kernels(predict_report *r, const sooth_prediction *p)
     grid_write(&g);
 }
 
-/* Words of a file may be in it. */
+/* Text of a file may be in it. */
 static void note_line(predict_report *r, const char *whose, const char *note)
 {
     text_puts(r->out, "  ");
@@ -323,7 +322,7 @@ static void basis(predict_report *r, const sooth_prediction *p, const sooth_pred
         note_line(r, "", note);
 }
 
-/* ---- several --------------------------------------------------------------------------------------------------------- */
+/* ---- several ----------------------------------------------------------------------------------------------------- */
 
 static bool has_note(const sooth_prediction *p, const char *wanted)
 {
@@ -334,7 +333,7 @@ static bool has_note(const sooth_prediction *p, const char *wanted)
     return false;
 }
 
-/* A note that all predictions have stands by itself, others after the names of their GPUs. */
+/* A note of all predictions appears alone, others after the names of their GPUs. */
 static void compared_note(predict_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};
@@ -352,7 +351,7 @@ static void compared_note(predict_report *r, size_t first, const char *note)
     note_line(r, all ? "" : whose.ptr, note);
 }
 
-/* Why rows are empty; once for a GPU that has the same reason with every batch. */
+/* Reasons of empty rows; once per GPU if all batches have the same. */
 static void refusals(predict_report *r)
 {
     const sooth_refusal *all = r->options.refusals;

@@ -1,6 +1,6 @@
-/* predict_trace.c: `sooth predict --format trace`: the pass as a timeline in Chrome's trace format (JSON), which Perfetto and
- * chrome://tracing load. One process for each prediction, with a track for the host's launches, one for the layers and one for
- * the kernels. Kernels follow one another; where the device waits for the host, there is a gap before the kernel. */
+/* predict_trace.c: `sooth predict --format trace`: a timeline in Chrome's trace format (JSON), for Perfetto and
+ * chrome://tracing. One process per prediction, with tracks for the host's launches, the layers and the kernels. A gap
+ * before a kernel is the device waiting for the host. */
 #include "report/json.h"
 #include "report/predict_report.h"
 
@@ -24,7 +24,7 @@ static void name_track(json *j, const char *what, int64_t process, int64_t track
     json_close(j, '}');
 }
 
-/* Left open for the arguments. */
+/* The object stays open for the arguments. */
 static void begin_event(json *j, int64_t process, int64_t track, const char *name, const char *category,
                         double start_us, double length_us)
 {
@@ -82,7 +82,7 @@ static void timeline(predict_report *r, json *j, int64_t process, const sooth_pr
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
         double whole_us = k.latency_ms * 1e3, busy_us = fmin(k.device_us, whole_us); /* rounding */
         double start_us = now_us + whole_us - busy_us;
-        /* The host runs ahead of the device; a launch ends at the latest when its kernel begins. */
+        /* The host runs ahead of the device; a launch ends before its kernel begins. */
         double launch_us = fmin(k.host_us, fmax(start_us - host_us, 0));
         begin_event(j, process, HOST_TRACK, k.op, "launch", host_us, launch_us);
         end_event(j);

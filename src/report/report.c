@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sums --------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 static void add_known(int64_t *sum, int64_t more)
 {
@@ -46,7 +46,7 @@ const char *report_sum(report *r, const figures *f, figure_bit which, int64_t kn
     return known <= 0 ? "?" : arena_printf(r->scratch, "%s %s", r->options.ascii ? ">=" : "≥", text).ptr;
 }
 
-/* ---- slots by name: a small hash table ----------------------------------------------------------------------------- */
+/* ---- slots by name: a small hash table --------------------------------------------------------------------------- */
 
 typedef struct slots {
     size_t *items; /* index + 1; 0 is free */
@@ -81,7 +81,7 @@ static slots slots_new(arena *a)
     return s;
 }
 
-/* The index of the key; a key not seen before gets the next one. */
+/* The index of the key; a new key gets the next one. */
 static size_t slots_index(slots *s, str key)
 {
     size_t *slot = slot_of(s, key);
@@ -95,7 +95,7 @@ static size_t slots_index(slots *s, str key)
     return *slot - 1;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* "/layer1/layer1.0/conv1/Conv" at depth 2 is "layer1/layer1". */
 static str scope_of(const char *name, size_t depth)
@@ -110,7 +110,7 @@ static str scope_of(const char *name, size_t depth)
     return (str){name, (size_t)(end - name)};
 }
 
-/* What is not known may be much: it stands before nothing and behind everything that is known to be something. */
+/* Unknown values may be large: they sort before nothing and after every known value. */
 static int larger_first(int64_t a, int64_t b)
 {
     bool a_known = a > 0, b_known = b > 0;
@@ -251,7 +251,7 @@ void report_operators(report *r)
         qsort(r->operators, r->operator_count, sizeof *r->operators, compare_operators);
 }
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 size_t report_first_output(const sooth_model *model, size_t layer)
 {
@@ -294,10 +294,10 @@ const char *report_shape(report *r, size_t index, const char *separator)
     return joined;
 }
 
-/* Shapes as text are most of it; a hostile file can make them long. */
+/* Mostly shapes as text, which a hostile file can make long. */
 static const size_t SCRATCH_CAP = (size_t)1 << 30;
 
-/* ---- the public function ------------------------------------------------------------------------------------------- */
+/* ---- the public function ----------------------------------------------------------------------------------------- */
 
 static const char *misuse(const sooth_report_options *o)
 {
@@ -311,7 +311,7 @@ static const char *misuse(const sooth_report_options *o)
     return NULL;
 }
 
-/* Apart from sooth_report, because what setjmp's own function changes is lost at a jump. */
+/* Separate from sooth_report, because setjmp loses what its own function changes. */
 static bool write_report(report *r)
 {
     static void (*const writers[])(report *) = {inspect_table, inspect_json, inspect_csv, graph_dot, graph_svg};

@@ -1,17 +1,17 @@
-/* report.h: what the writers of `sooth inspect` share: the rows to show, totals by operator, shapes as text.
+/* report.h: shared by the writers of `sooth inspect`: rows, totals by operator, shapes as text.
  *
- * The writers see a model through sooth.h only. Rows are made once, the same for every format, so that they sum to the
- * totals in all of them. */
+ * The writers see a model only through sooth.h. Rows are made once for every format, so they sum to the totals in all
+ * of them. */
 #ifndef SOOTH_REPORT_REPORT_H
 #define SOOTH_REPORT_REPORT_H
 
 #include "base/arena.h"
 #include "report/text.h"
 
-/* Sums skip what is not known; a sum of which nothing is known is not known either. */
+/* Sums skip unknown values; a sum without any known value is unknown. */
 typedef struct figures {
     int64_t params, macs, flops, weight_bytes, activation_bytes;
-    uint8_t partial; /* bits of figure_bit: something that is not known would have to be in the sum */
+    uint8_t partial; /* bits of figure_bit: an unknown value is missing in the sum */
 } figures;
 
 typedef enum figure_bit {
@@ -25,8 +25,8 @@ typedef enum figure_bit {
 typedef struct report_row {
     const char *name;
     const char *op;      /* NULL: several layers */
-    size_t last_layer;   /* whose output is the row's shape; SIZE_MAX: the row has none */
-    int64_t layer_count; /* that the row stands for */
+    size_t last_layer;   /* its output is the row's shape; SIZE_MAX: none */
+    int64_t layer_count; /* layers of the row */
     int64_t repeat, fused_count;
     bool op_known;
     figures sums;
@@ -45,7 +45,7 @@ typedef struct report {
     sooth_report_options options;
     text *out;
     arena *scratch;
-    report_row *rows; /* NULL: one for each layer, made when asked for */
+    report_row *rows; /* NULL: one per layer, made on demand */
     size_t row_count;
     operator_row *operators; /* most MACs first, then most FLOPs, then most often */
     size_t operator_count;
@@ -53,19 +53,20 @@ typedef struct report {
     figures sums; /* over all layers, as the totals */
 } report;
 
-/* The text of a number in a sum: as it is; with a sign for "at least" if the sum is partial; "?" if nothing of it is known. */
+/* A number of a sum as text: plain; with a sign for "at least" if the sum is partial; "?" if it is unknown. */
 const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text);
 
 void report_rows(report *r);
 report_row report_row_at(const report *r, size_t index);
 void report_operators(report *r);
 
-/* In the scratch arena; whoever asks for many rewinds it. "1×3×224×224": dims joined by `separator`, symbols by name, "?" for what is not known; "scalar"; "" if there is no shape. */
+/* In the scratch arena, which the caller may rewind. "1×3×224×224": dims joined by `separator`, symbols by name, "?"
+ * for an unknown one; "scalar"; "" without a shape. */
 const char *report_shape(report *r, size_t value, const char *separator);
-/* First output of a layer that is there; SIZE_MAX if it has none. */
+/* First existing output of a layer; SIZE_MAX if it has none. */
 size_t report_first_output(const sooth_model *model, size_t layer);
 
-/* One writer for each format. */
+/* One writer per format. */
 void inspect_table(report *r);
 void inspect_json(report *r);
 void inspect_csv(report *r);

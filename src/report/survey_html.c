@@ -1,5 +1,5 @@
-/* survey_html.c: `sooth survey --format html`: one page with the distributions, utilization over batch, against MACs and
- * accuracy, where the peak goes, and every row in a table that sorts. */
+/* survey_html.c: `sooth survey --format html`: one page with the distributions, utilization over batch, against MACs
+ * and accuracy, where the peak goes, and every row in a table that sorts. */
 #include "report/chart.h"
 #include "report/page.h"
 #include "report/survey_report.h"
@@ -89,7 +89,7 @@ static void cards(survey_report *r, shown_columns s)
     text_puts(r->out, "</div>\n");
 }
 
-/* ---- charts ---------------------------------------------------------------------------------------------------------- */
+/* ---- charts ------------------------------------------------------------------------------------------------------ */
 
 static void distribution(survey_report *r, shown_columns s)
 {
@@ -257,7 +257,7 @@ static void scatters(survey_report *r, shown_columns s)
             (chart_axis){"accuracy", NAN, NAN, false}, true, "Accuracy against throughput");
 }
 
-/* ---- where the peak goes --------------------------------------------------------------------------------------------- */
+/* ---- where the peak goes ----------------------------------------------------------------------------------------- */
 
 enum { BAR_LEFT = 230, BAR_WIDTH = 660, BAR_HEIGHT = 20, BAR_STEP = 27 };
 
@@ -304,7 +304,7 @@ static void losses(survey_report *r)
     text_puts(o, "</svg></div>\n");
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void row_figures(text *o, const sooth_survey_row *row, bool has_accuracy)
 {

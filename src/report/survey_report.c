@@ -1,4 +1,4 @@
-/* survey_report.c: `sooth survey` for other programs (CSV, JSON), and the public function that chooses the writer. */
+/* survey_report.c: `sooth survey` for programs (CSV, JSON), and the public function that chooses the writer. */
 #include "report/survey_report.h"
 #include "report/json.h"
 
@@ -7,7 +7,7 @@
 static const size_t SCRATCH_CAP = (size_t)1 << 30;
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
-/* ---- CSV ------------------------------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
 static void csv_figures(text *out, const sooth_survey_row *row)
 {
@@ -56,7 +56,7 @@ void survey_csv(survey_report *r)
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void json_figures(json *j, const sooth_survey_row *row)
 {
@@ -169,7 +169,7 @@ void survey_json(survey_report *r)
     text_puts(r->out, "\n");
 }
 
-/* ---- the writer ------------------------------------------------------------------------------------------------------ */
+/* ---- the writer -------------------------------------------------------------------------------------------------- */
 
 static bool write_report(survey_report *r, fail *f)
 {

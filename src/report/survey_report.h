@@ -1,4 +1,4 @@
-/* survey_report.h: what the writers of `sooth survey` share: rows by network and column, and the summary. */
+/* survey_report.h: shared by the writers of `sooth survey`: rows by network and column, and the summary. */
 #ifndef SOOTH_REPORT_SURVEY_REPORT_H
 #define SOOTH_REPORT_SURVEY_REPORT_H
 

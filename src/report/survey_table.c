@@ -39,7 +39,7 @@ static const char *runtime_of(const sooth_survey_row *row)
     return row->runtime;
 }
 
-/* Whether columns differ in more than GPU and batch, so that a column must name its setting. */
+/* True if columns differ in more than GPU and batch, so that a column must name its setting. */
 static bool has_settings(const survey_report *r)
 {
     return differs(r, precision_of) || differs(r, layout_of) || differs(r, runtime_of);

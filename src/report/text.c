@@ -113,12 +113,12 @@ const char *number_whole(char room[NUMBER_ROOM], int64_t n)
     return at;
 }
 
-/* n in the largest unit that leaves something before the point. */
+/* n in the largest unit with a digit before the point. */
 static const char *scaled(char *room, int64_t n, double step, const char *const *units, int unit_count)
 {
     double x = (double)n;
     int unit = 0;
-    /* 999.995 would be printed as "1000.00": it belongs to the next unit. */
+    /* 999.995 would print as "1000.00": it belongs to the next unit. */
     while (unit + 1 < unit_count && (unit ? x >= step - 0.005 : n >= (int64_t)step)) {
         x /= step;
         unit++;
@@ -162,7 +162,7 @@ const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
     return at;
 }
 
-/* Not "%g": its decimal point is that of the locale of whatever program uses the library. */
+/* Not "%g", whose decimal point follows the locale of the calling program. */
 /* Decimal digits, at least `least` of them, without a NUL; returns their end. */
 static char *put_digits(char *at, uint64_t n, int least)
 {
@@ -179,7 +179,7 @@ const char *number_real(char room[NUMBER_ROOM], double x)
 {
     if (!(x > -1e12 && x < 1e12))
         return "?";
-    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would leave three digits, or none */
+    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would leave three digits or none */
     int decimals = is_small ? 12 : 6;
     int64_t scale = is_small ? 1000000000000 : 1000000;
     int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
@@ -248,7 +248,7 @@ void text_character(text *t, uint32_t c)
 
 int character_width(uint32_t c)
 {
-    /* The ranges that names of networks meet, not the whole of Unicode: a wrong width shifts a column, nothing more. */
+    /* The ranges that occur in names of networks, not all of Unicode: a wrong width only shifts a column. */
     if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x20D0 && c <= 0x20FF) ||
         (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF)
         return 0;
@@ -260,7 +260,7 @@ int character_width(uint32_t c)
     return 1;
 }
 
-/* The next character as it may be shown: control characters, and those that reverse the direction of a line, are not. */
+/* The next character as it may be shown: control characters and bidirectional marks are replaced. */
 static uint32_t shown_next(const char **s)
 {
     uint32_t c = utf8_next(s);
@@ -268,7 +268,7 @@ static uint32_t shown_next(const char **s)
     return steers ? REPLACEMENT : c;
 }
 
-/* Most names are plain: the first byte of s that is not a printing character of ASCII. */
+/* The first byte of s that is not printable ASCII; most names have none. */
 static const char *plain_end(const char *s)
 {
     while (*s >= 0x20 && *s < 0x7F)
@@ -317,7 +317,7 @@ void text_name(text *t, const char *s, size_t width, bool ascii)
         add_shown(t, s, end, width);
         return;
     }
-    /* Far more of the tail stays than of the head: scopes are alike at the beginning. */
+    /* More of the tail is kept than of the head: scopes begin alike. */
     size_t head = (width - dots_width) / 6, tail = width - dots_width - head;
     add_shown(t, s, end, head);
     text_puts(t, dots);

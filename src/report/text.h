@@ -1,7 +1,7 @@
-/* text.h: the growing text that every report is written into, and how numbers and names look in it.
+/* text.h: the growing text of a report, and the format of numbers and names.
  *
- * A text fails through its `fail` when memory runs out, so nothing here returns an error. What names contain is whatever a
- * file said: they are read as UTF-8 here, and what is not UTF-8, or would steer a terminal, becomes U+FFFD. */
+ * A text fails through its `fail` when memory runs out, so no function returns an error. Names come from files: they
+ * are read as UTF-8, and invalid bytes or control characters become U+FFFD. */
 #ifndef SOOTH_REPORT_TEXT_H
 #define SOOTH_REPORT_TEXT_H
 
@@ -20,8 +20,8 @@ typedef struct text {
     const text_sink *sink; /* NULL: the text is kept as a whole */
 } text;
 
-/* The end of a public function that makes a text: hands it out if it is done (size may be NULL), or gives it up for the error that its
- * `fail` has. */
+/* Ends a public function that makes a text: hands it out if `done` (size may be NULL), or frees it and returns the
+ * error of its `fail`. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
 
 /* Between rows: hands what is there to the sink if there is one and it is much, so that memory does not grow with the report. A report of usual size is
@@ -49,27 +49,27 @@ void text_number(text *t, int64_t n); /* as number_whole */
 
 /* ---- characters ------------------------------------------------------------------------------------------------- */
 
-/* Takes one character off *s (which is not at its end); U+FFFD for a byte that does not belong to valid UTF-8. */
+/* Reads one character of *s (which is not at its end); U+FFFD for invalid UTF-8. */
 uint32_t utf8_next(const char **s);
 /* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
 int character_width(uint32_t character);
-/* Columns of a name as text_cell writes it. */
+/* Columns of a name as text_cell shows it. */
 size_t name_width(const char *s);
 
 typedef enum cell_align { CELL_LEFT, CELL_RIGHT } cell_align;
-/* A name in a column of `width`: control characters replaced, the middle taken out where it is too long, padded with spaces. */
+/* A name in a column of `width`: control characters replaced, shortened in the middle, padded with spaces. */
 void text_cell(text *t, const char *s, size_t width, cell_align align, bool ascii);
 /* Without padding; a width of SIZE_MAX shortens nothing. */
 void text_name(text *t, const char *s, size_t width, bool ascii);
 
-/* A share of 0 to 1 as a bar of at most TEXT_BAR columns; returns how many it took. */
+/* A share of 0 to 1 as a bar of at most TEXT_BAR columns; returns its width. */
 enum { TEXT_BAR = 24 };
 size_t text_bar(text *t, double share, bool ascii);
 
-/* A field of CSV, in quotes where it needs them. */
+/* A field of CSV, quoted if necessary. */
 void text_csv(text *t, const char *s);
-/* The next field of a row: a comma, and what it is; a number that is not known is nothing. */
-void text_csv_text(text *t, const char *s); /* NULL is nothing */
+/* The next field of a row, after a comma; an unknown number is empty. */
+void text_csv_text(text *t, const char *s); /* NULL: empty */
 void text_csv_number(text *t, int64_t n);
 void text_csv_real(text *t, double x);
 /* Text between the tags of XML and HTML, or in quotes within one. */

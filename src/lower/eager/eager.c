@@ -1,8 +1,8 @@
-/* eager.c: lowering to eager PyTorch: one rule per operator of the network, and how kernels are appended.
+/* eager.c: lowering to eager PyTorch: one rule per operator, and how kernels are appended.
  *
- * The network says what is computed; PyTorch's own rules say the rest: autocast's lists, type promotion, the strides
- * that each operator gives its output, when a reshape must copy. They are followed here tensor by tensor, as PyTorch
- * follows them at run time, so that casts and copies appear because they must, not because a pattern was recognised. */
+ * The network says what is computed. PyTorch's rules say the rest: autocast's lists, type promotion, the strides of
+ * each output, when a reshape must copy. They are followed tensor by tensor, as at run time, so casts and copies appear
+ * because they must, not because a pattern was recognised. */
 #include "lower/eager/eager.h"
 #include "graph/infer.h"
 
@@ -105,19 +105,19 @@ int eager_node_axis(eager *e, int64_t axis, int rank)
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* Does the rule, in inference, look at the tensors of its inputs and at its attributes alone? */
+/* True if the rule depends, in inference, only on the tensors of its inputs and its attributes. */
 typedef enum locality {
     NOT_LOCAL,
     LOCAL,
-    LOCAL_IF_COMPUTED, /* if no input is a constant, whose name and maker tell more; numbers behind the first input tell nothing */
+    LOCAL_IF_COMPUTED, /* only if no input is a constant, whose name and maker matter; scalars after the first input do not */
     LOCAL_IF_NOT_PADDED,
 } locality;
 
 static const struct lowering {
     const char *op;
     lower_rule rule;
-    const char *aten;    /* the operator of ATen, where it is always the same one */
-    find_pattern *finds; /* looks whether the node ends a pattern; NULL: none ends so */
+    const char *aten;    /* the ATen operator, if it is always the same */
+    find_pattern *finds; /* checks whether the node ends a pattern; NULL: none ends so */
     locality local;
 } RULES[] = {
     {"Relu", lower_unary, "relu", NULL, LOCAL},
@@ -332,7 +332,7 @@ static const struct lowering {
     {"MultiHeadAttention", lower_contrib_attention, NULL, NULL, NOT_LOCAL},
 };
 
-/* A network has few operators and many nodes: each operator is looked for once. */
+/* A network has few operators and many nodes, so each operator is looked up once. */
 static const struct lowering *lowering_of(const eager *e, const node *n)
 {
     static const struct lowering NONE = {"", lower_unknown, NULL, NULL, NOT_LOCAL};
@@ -346,7 +346,7 @@ static const struct lowering *lowering_of(const eager *e, const node *n)
     return *known;
 }
 
-/* Finds what PyTorch dispatches otherwise than node by node, where the node is the last of it; fills e->instead. */
+/* Finds groups of nodes that PyTorch dispatches together and that end at this node; fills e->instead. */
 static void find_patterns_at(eager *e, const node *n)
 {
     if (!n->op || n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < n->op->min_inputs)
@@ -362,7 +362,7 @@ const char *eager_aten_name(const eager *e)
     return l->aten ? l->aten : e->node->type.ptr;
 }
 
-/* No rule: one kernel under the file's name, or none where the operator only looks at memory in another way. */
+/* Without a rule: one kernel under the file's name, or none if the operator is a view. */
 void lower_unknown(eager *e)
 {
     const node *n = e->node;
@@ -392,7 +392,7 @@ static dtype weight_dtype(lower_precision p)
     return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
-/* Who reads each value, and which are computed from constants alone: one look at every node. */
+/* Counts readers of each value and marks constant expressions, in one walk over the nodes. */
 static void find_readers(eager *e)
 {
     const network *net = e->net;
@@ -427,7 +427,7 @@ static void find_readers(eager *e)
     e->is_static = is_static;
 }
 
-/* Tables of positions that the file computes from constants: made when the network is, not in every pass. */
+/* Tables of positions that the file computes from constants are made with the network, not in every pass. */
 static bool is_fixed_index(const eager *e)
 {
     for (int i = 0; i < e->node->output_count; i++) {
@@ -446,9 +446,10 @@ static bool is_blur(const eager *e, const node *conv, const value *weight)
            str_is(node_attr_string(pad, "mode", ""), "reflect");
 }
 
-/* Files do not tell parameters from buffers; what reads them does. A parameter goes into a product, a norm, a sum; these do not:
- * filters that blur, the bias of keys between those of queries and values (which softmax takes out again), masks of windows that
- * are the same for all heads, lookups beside the table that they pick from, tables of positions, and what norms of weights divide by. */
+/* Files do not tell parameters from buffers; what reads them does. A parameter goes into a product, a norm, a sum;
+ * these do not: filters that blur, the bias of keys between those of queries and values (which softmax takes out
+ * again), masks of windows that are the same for all heads, lookups beside the table that they pick from, tables of
+ * positions, and what norms of weights divide by. */
 bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
@@ -473,7 +474,7 @@ bool eager_is_learned(const eager *e, value_id v)
     return !node_is(reader, "Slice") && !node_is(reader, "Div") && !node_is(reader, "Tile");
 }
 
-/* Can the node be one that repeats another? */
+/* True if the node may repeat another. */
 static bool is_local(const eager *e, locality local)
 {
     const node *n = e->node;
@@ -498,8 +499,8 @@ static bool is_local(const eager *e, locality local)
     return true;
 }
 
-/* Rotary embeddings compute in fp32. Code casts each operand back at once (type_as), not when attention reads it, which matters for what is
- * alive meanwhile. */
+/* Rotary embeddings compute in fp32. Code casts each operand back at once (type_as), not when attention reads it, which
+ * matters for memory. */
 static void cast_back(eager *e)
 {
     value_id made = e->node->outputs[0];
@@ -547,7 +548,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     size_t op_count;
     e.ops = ops_all(&op_count);
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
-    /* With the casts and copies of most networks; room that is not needed costs nothing, moving costs. */
+    /* Room for the casts and copies of most networks: unused room costs nothing, moving does. */
     ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->like, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);

@@ -1,5 +1,5 @@
-/* patterns.c: groups of nodes that PyTorch dispatches otherwise than node by node, and that no recovery pass joins,
- * because they are no layers: only a runtime's way to run some. */
+/* patterns.c: groups of nodes that PyTorch dispatches together and that no recovery pass merges, because they are no
+ * layers. */
 #include "lower/eager/eager.h"
 
 bool eager_is_whole(const node *n)
@@ -40,7 +40,7 @@ str eager_node_scope(const node *n)
     return name;
 }
 
-/* A later node of the pattern does it all. */
+/* A later node of the pattern launches everything. */
 static void lower_nothing(eager *e)
 {
     (void)e;
@@ -56,7 +56,7 @@ void eager_replace_rule(eager *e, const node *n, lower_rule rule)
     e->instead[n - e->net->nodes.items] = rule;
 }
 
-/* Its result is what it is given. */
+/* The result is the input. */
 static void lower_to_input(eager *e)
 {
     eager_set_result(e, 0, eager_input_of(e, 0));
@@ -69,7 +69,7 @@ static const node *next_of(const eager *e, const node *n, const char *op)
     return next && node_is(next, op) ? next : NULL;
 }
 
-/* With a parameter that the code casts to the type of what it meets. */
+/* With a parameter that the code casts to the type of the other operand. */
 static void lower_with_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -86,7 +86,7 @@ static const node *unit_product(const eager *e, const node *add, int side)
     return unit && eager_value_is_number((eager *)e, unit->inputs[1], &x) && x == 1 ? unit : NULL;
 }
 
-/* On autocast's list of what takes the widest type: the others are cast to it. */
+/* On autocast's list of widest type: the others are cast to it. */
 static void lower_addcmul(eager *e)
 {
     const node *add = e->node;
@@ -142,7 +142,7 @@ static const node *square_of(const eager *e, const node *inverse)
     return mean ? eager_own_maker_of(e, mean->inputs[0], "Pow") : NULL;
 }
 
-/* What was squared, times the inverse root: the map is cast once for both. */
+/* The squared value times the inverse root: the map is cast once for both. */
 static void lower_low_quotient(eager *e)
 {
     const node *square = square_of(e, eager_maker_of(e, e->node->inputs[1], NULL));
@@ -157,8 +157,7 @@ static void lower_low_quotient(eager *e)
     eager_set_result(e, 0, eager_binary(e, "mul", x, eager_input_of(e, 1)));
 }
 
-/* timm's norm by the root mean square of a map's channels is made of these very steps; with fast norms they run in 16 bits, the weight
- * too. */
+/* timm's RMS norm over the channels of a map has these steps; with fast norms they run in 16 bits, the weight too. */
 static bool find_low_norm(eager *e, const node *inverse)
 {
     const node *square = square_of(e, inverse), *quotient = next_of(e, inverse, "Mul");
@@ -191,12 +190,12 @@ static void find_rsqrt(eager *e, const node *n)
 
 /* ---- var --------------------------------------------------------------------------------------------------------- */
 
-/* mean((x - mean(x))^2), and with a correction times n by n - 1. */
+/* mean((x - mean(x))^2), and with a correction n / (n - 1). */
 typedef struct variance {
     const node *mean, *sub, *square, *outer, *times, *last;
 } variance;
 
-/* The mean of a map's places is a pool to a recovery pass. */
+/* A recovery pass turns the mean over a map into a pool. */
 static const node *mean_of(const eager *e, value_id v)
 {
     const node *mean = eager_maker_of(e, v, "ReduceMean");
@@ -243,7 +242,7 @@ static void lower_variance(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* The deviation of the batch, which the file has the running one of. (The update of that one is a few numbers: left out.) */
+/* The deviation of the batch, where the file has the running one. (Its update is a few numbers and omitted.) */
 static tensor_id batch_deviation(eager *e, tensor_id x)
 {
     extent kept = {.rank = 4, .dims = {1, tensor_at(e, x)->dims[1], 1, 1}};
@@ -270,8 +269,8 @@ static void replace_if(eager *e, const node *n, lower_rule rule)
         eager_replace_rule(e, n, rule);
 }
 
-/* std = x.float().var() … .to(x.dtype), and x goes on: x.float() is x itself where an fp32 export is traced, so that all behind it read
- * the cast in the file. EvoNorm B0: x / max(left, x * v + std) * weight + bias, with parameters in the type of x. */
+/* std = x.float().var() … .to(x.dtype): in an fp32 trace x.float() is x, so everything after it reads the cast in the
+ * file. EvoNorm B0: x / max(left, x * v + std) * weight + bias, with parameters in the type of x. */
 static void find_instance_deviation(eager *e, const variance *v)
 {
     const node *cast = eager_maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
@@ -336,7 +335,7 @@ static void find_zero_bias(eager *e, const node *add)
 
 /* ---- sums that begin with zero ----------------------------------------------------------------------------------- */
 
-/* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched, and left out of the file. */
+/* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched but missing in the file. */
 static void lower_sum_from_zero(eager *e)
 {
     tensor_id first = eager_unary(e, "add", eager_input_of(e, 0));
@@ -360,7 +359,7 @@ static void find_sum_from_zero(eager *e, const node *add)
 
 /* ---- im2col and col2im ------------------------------------------------------------------------------------------- */
 
-/* F.unfold: rows and columns of the padded map looked up by tables of positions, put in order, flattened. */
+/* F.unfold: rows and columns of the padded map, gathered by tables of positions, permuted and flattened. */
 static void lower_im2col(eager *e)
 {
     const node *turn = eager_maker_of(e, e->node->inputs[0], "Transpose"),
@@ -440,7 +439,7 @@ static void lower_unfold(eager *e)
     extent from = tensor_extent(e, eager_tensor_of(e, e->node->inputs[0])), x = eager_output_extent(e, 0),
            whole = tensor_extent(e, t);
     memcpy(x.strides, from.strides, sizeof x.strides);
-    /* The axis that was sliced is the one whose length differs; its stride is the step between windows. */
+    /* The sliced axis is the one whose length differs; its stride is the step between windows. */
     int64_t stride = 1;
     const extent cut = eager_value_extent(e, first->outputs[0]);
     for (int i = 0; i < whole.rank && i < cut.rank; i++)
@@ -468,7 +467,7 @@ void eager_find_unfold(eager *e, const node *concat)
 
 /* ---- x[..., a:b, c:d] = y ---------------------------------------------------------------------------------------- */
 
-/* Does the value run along one axis, the given one, and through a range or constants there? */
+/* True if the value varies along the given axis only, by a range or constants. */
 static bool is_range_along(const eager *e, value_id v, int axis, int rank)
 {
     const value *x = v == NO_VALUE ? NULL : &e->net->values.items[v];
@@ -481,7 +480,8 @@ static bool is_range_along(const eager *e, value_id v, int axis, int rank)
     return e->is_static[v] || eager_maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
 }
 
-/* An index for each axis and element, as exporters write a slice that is assigned to: from ranges, or constants where that is little. */
+/* An index per axis and element, as exporters write an assignment to a slice: from ranges, or constants if they are
+ * small. */
 static bool writes_slice(const eager *e, const node *scatter)
 {
     value_id index = scatter->inputs[1];
@@ -502,7 +502,7 @@ static bool writes_slice(const eager *e, const node *scatter)
     return true;
 }
 
-/* The copy converts on the way. It is told as if it wrote all of x: what a slice leaves out is little. */
+/* The copy also converts. It is counted as writing all of x: slices leave little out. */
 static void lower_slice_write(eager *e)
 {
     const node *cast = eager_own_maker_of(e, e->node->inputs[2], "Cast");

@@ -1,4 +1,4 @@
-/* patterns_attention.c: attention that PyTorch runs otherwise than by the fused operator on four dimensions. */
+/* patterns_attention.c: attention that PyTorch does not run as the fused operator on four dimensions. */
 #include "graph/infer.h"
 #include "lower/eager/eager.h"
 
@@ -32,7 +32,7 @@ static void lower_attention_steps(eager *e)
     extent_contiguous(&x);
     tensor_id weights = eager_launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
     if (tensor_dtype(e, weights) != type)
-        eager_cast(e, weights, type); /* an output of the operator that nobody asks for */
+        eager_cast(e, weights, type); /* an unused output of the operator */
     tensor_id y = eager_matmul(e, weights, v, false);
     eager_set_result(e, 0, eager_cast(e, y, type));
 }
@@ -54,8 +54,9 @@ void eager_find_attention_steps(eager *e, const node *last)
 
 /* ---- differential attention -------------------------------------------------------------------------------------- */
 
-/* (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v, as libraries write the stand-in for the fused operator: both maps come from one
- * product over twice the heads, neighbours are a pair. PyTorch calls the fused operator for each and subtracts what they give. */
+/* (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v, as libraries write the replacement of the fused operator: both maps
+ * come from one product over twice the heads, neighbours are a pair. PyTorch calls the fused operator for each and
+ * subtracts the results. */
 typedef struct differential {
     const node *scale, *scores, *softmax, *pairs, *half[2], *times, *minus;
     value_id lambda;
@@ -86,7 +87,7 @@ static bool has_rank(const value *v, int rank)
     return v->rank == rank && value_shape_known(v);
 }
 
-/* The index that the lookup takes of the pairs' axis; -1 if it is none. */
+/* The index of the lookup in the pairs' axis; -1 if there is none. */
 static int64_t picked(const eager *e, const node *lookup)
 {
     int32_t count;
@@ -103,7 +104,7 @@ static bool is_one_element(const value *v)
     return is_one;
 }
 
-/* Are the halves the two maps of each pair of heads, and lambda one number for all of them? */
+/* True if the halves are the two maps of each pair of heads, and lambda is one number for all. */
 static bool takes_pairs_apart(const eager *e, const node *last, const differential *d)
 {
     const value *items = e->net->values.items, *pairs = &items[d->pairs->outputs[0]];
@@ -149,7 +150,8 @@ static tensor_id exp_of_product(eager *e, int64_t width)
     return eager_unary(e, "exp", eager_cast(e, sum, DT_FLOAT32));
 }
 
-/* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, so the file has the sum alone. */
+/* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, so the file
+ * has the sum alone. */
 static tensor_id lambda_of(eager *e, value_id v, int64_t width)
 {
     const value *val = &e->net->values.items[v];
@@ -175,7 +177,7 @@ static void lower_differential(eager *e)
     eager_set_result(e, 0, eager_binary(e, "sub", first, eager_binary(e, "mul", lambda, second)));
 }
 
-/* An engine is given the file, and runs what is written there. */
+/* An engine runs the file as it is written. */
 void eager_find_differential(eager *e, const node *last)
 {
     differential d;
@@ -190,11 +192,11 @@ void eager_find_differential(eager *e, const node *last)
 
 /* ---- nn.MultiheadAttention --------------------------------------------------------------------------------------- */
 
-/* Sequence first: (L,N,C) → (L,N,3C), cut in three, each (L,N·heads,E) turned to (N·heads,L,E), attention, the way
+/* Sequence first: (L,N,C) → (L,N,3C), split in three, each (L,N·heads,E) transposed to (N·heads,L,E), attention, and
  * back. */
 typedef struct multihead {
     const node *packed, *cut[3], *split[3], *turn[3];
-    /* With the batch first: turned before and after; all of it is one operator where nothing is cast. */
+    /* Batch first: transposed before and after; one operator if nothing is cast. */
     const node *enter, *leave, *flatten, *project, *unflatten, *back;
     int64_t length, batch, heads, width;
 } multihead;
@@ -250,7 +252,7 @@ static bool is_batch_first(const eager *e, const node *attention, multihead *m)
     return m->enter && m->back && m->packed->input_count == 3 && m->project->input_count == 3;
 }
 
-/* The packed product is copied so that queries, keys and values lie one behind the other. */
+/* The packed product is copied so that queries, keys and values are contiguous. */
 static void lower_multihead(eager *e)
 {
     multihead m;

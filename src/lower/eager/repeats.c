@@ -1,11 +1,11 @@
-/* repeats.c: layers that are lowered as one before them was. Networks repeat a few layers many times: where operator, attributes and what
- * is known of the inputs are the same, the rule would launch the same kernels on other tensors, so those are copied instead.
+/* repeats.c: layers lowered like an earlier one. Networks repeat a few layers many times: if operator, attributes and
+ * inputs are equal, the rule would launch the same kernels on other tensors, so they are copied.
  *
- * Only for operators whose rules look at nothing else (RULES in eager.c says which), and not in training. */
+ * Only for operators whose rules depend on nothing else (RULES in eager.c), and not in training. */
 #include "lower/eager/eager.h"
 #include "lower/hash.h"
 
-/* A layer that was lowered by its rule, and what that appended. */
+/* A layer that its rule lowered, and what that appended. */
 typedef struct layer_record {
     uint64_t hash;
     const node *node;
@@ -34,7 +34,7 @@ static uint64_t hash_text(str s)
     return hash_mix(hash, s.len < 8 ? str_short(s) : str_eight(s.ptr + s.len - 8));
 }
 
-/* False where it cannot be told. */
+/* False if it is unknown. */
 static bool hash_attr(const attr *a, uint64_t *hash)
 {
     uint64_t content;
@@ -58,7 +58,7 @@ static bool hash_attr(const attr *a, uint64_t *hash)
     return true;
 }
 
-/* All that a rule can see of a value: of one that has a tensor that, else what the tensor will be made of. */
+/* Everything that a rule can see of a value: its tensor, else what the tensor will be made of. */
 static bool hash_value(const eager *e, value_id v, uint64_t *hash)
 {
     if (v == NO_VALUE) {
@@ -80,7 +80,7 @@ static bool hash_value(const eager *e, value_id v, uint64_t *hash)
     return true;
 }
 
-/* 0 if the layer is not one that can be like another. */
+/* 0 if the layer cannot repeat another. */
 static uint64_t hash_layer(const eager *e)
 {
     const node *n = e->node;
@@ -94,14 +94,14 @@ static uint64_t hash_layer(const eager *e)
     for (int i = 0; i < n->input_count; i++) {
         for (int other = 0; other < i; other++)
             if (n->inputs[other] == n->inputs[i] && n->inputs[i] != NO_VALUE)
-                return 0; /* which of the two a kernel reads could not be told */
+                return 0; /* a kernel's operand would be ambiguous */
         if (!hash_value(e, n->inputs[i], &hash))
             return 0;
     }
     return hash | 1;
 }
 
-/* The tensor of this layer that stands where `t` stands in the other one. */
+/* The tensor of this layer that corresponds to `t` in the other one. */
 static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id base, tensor_id t)
 {
     if (t >= r->first_tensor && t < r->end_tensor)
@@ -112,7 +112,7 @@ static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id ba
     return t;
 }
 
-/* The value of this layer that stands where `v` stands in the other one. */
+/* The value of this layer that corresponds to `v` in the other one. */
 static value_id counterpart_value(const eager *e, const layer_record *r, value_id v)
 {
     if (v == NO_VALUE || v == r->node->outputs[0])

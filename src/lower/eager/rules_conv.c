@@ -11,7 +11,7 @@ static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t
         to[i] = ints && i < count ? ints[i] : otherwise;
 }
 
-/* Where more is padded behind than in front, the larger half counts; likewise where the file says but how large the result is. */
+/* Uneven padding counts as the larger half; likewise if the file only gives the size of the result. */
 static void read_padding(eager *e, kernel_window *w)
 {
     int64_t pads[2 * MAX_WINDOW];
@@ -60,7 +60,7 @@ int64_t eager_convolution_macs(const extent *wide, const extent *weight)
     return __builtin_mul_overflow(extent_elements(wide), taps, &macs) ? INT64_MAX : macs;
 }
 
-/* Channels last if the input or the weight is. Copies into that layout, and the sum with the bias, are launched
+/* Channels last if the input or the weight is. Copies into that layout and the sum with the bias are launched
  * inside. */
 tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
 {
@@ -92,7 +92,7 @@ tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, 
     return made;
 }
 
-/* What ONNX Runtime has a convolution do beside: the sum with another tensor, and an activation. */
+/* What ONNX Runtime fuses into a convolution: the sum with another tensor, and an activation. */
 static tensor_id finish_fused(eager *e, tensor_id y)
 {
     static const struct {
@@ -111,7 +111,7 @@ static tensor_id finish_fused(eager *e, tensor_id y)
 
 void lower_conv(eager *e)
 {
-    bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points stand in between */
+    bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points are in between */
     int at = is_quantized ? 3 : 1;
     tensor_id x = eager_input_of(e, 0), w = eager_input_of(e, at), bias = NO_TENSOR;
     if (!node_is(e->node, "ConvInteger"))
@@ -142,8 +142,8 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     return eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
-/* AdaptiveAvgPool2d(n) where n divides the map: an average pool whose windows touch. Exporters write a Pad before
- * the pools that count the border, and a mode before those that do not; this has neither. */
+/* AdaptiveAvgPool2d(n) where n divides the map: an average pool of adjacent windows. Exporters write a Pad before pools
+ * that count the border and a mode for those that do not; this has neither. */
 static bool is_adaptive(eager *e, const kernel_window *w)
 {
     const node *n = e->node;
@@ -196,7 +196,7 @@ void lower_pool(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* AdaptiveAvgPool2d(1) is a mean; what was written as one was not restrided. */
+/* AdaptiveAvgPool2d(1) is a mean; a mean in the file was not restrided. */
 void lower_global_pool(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -215,7 +215,7 @@ void lower_global_pool(eager *e)
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
-/* Weights of norms have one dimension; exporters give them those of the channels they meet. */
+/* Weights of norms have one dimension; exporters reshape them to broadcast over the channels. */
 static tensor_id row_of(eager *e, tensor_id t)
 {
     if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
@@ -240,7 +240,7 @@ static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *
     return eager_normalised(e, op, inputs, 5, y);
 }
 
-/* What the way back reads again: mean and deviation, of each channel or of each row. */
+/* Saved for the backward pass: mean and deviation, per channel or per row. */
 static void keep_statistics(eager *e, const extent *x)
 {
     eager_add_output(e, DT_FLOAT32, x);
@@ -256,7 +256,7 @@ static void count_batch(eager *e)
     eager_launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
 }
 
-/* cuDNN's where it takes it: maps, and float32 statistics. */
+/* cuDNN's if it applies: maps, and float32 statistics. */
 void lower_batch_norm(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -281,8 +281,8 @@ void lower_batch_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* Exporters let a permutation and its inverse cancel. Where a norm over the last dimension reads what has already been
- * turned to a map, it was turned back for that: gradients meet in the map. */
+/* Exporters cancel a permutation with its inverse. If a norm over the last dimension reads something that is already a
+ * map, it was transposed back for that: gradients meet in the map. */
 static tensor_id through_map(eager *e)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
@@ -296,7 +296,7 @@ static tensor_id through_map(eager *e)
     return eager_permute(e, e->of_value[turn->outputs[0]], BACK);
 }
 
-/* What a norm reads under autocast. */
+/* Input of a norm under autocast. */
 static tensor_id for_norm(eager *e, tensor_id t)
 {
     lower_norms norms = e->options->norms;
@@ -338,7 +338,7 @@ void lower_group_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* The weight as a batch of one row for each output channel, through a batch norm. */
+/* The weight as a batch with one row per output channel, through a batch norm. */
 void lower_weight_standardization(eager *e)
 {
     tensor_id w = eager_input_of(e, 0);

@@ -21,7 +21,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* How many dimensions "..." stands for in each term, at most ten: what the letters leave of the operands' ranks. */
+/* Dimensions that "..." stands for in each term, at most ten: the operands' ranks minus the letters. */
 static void count_dots(str equation, const int operand_ranks[2], int dots[3])
 {
     int letters[3] = {0}, at = LEFT;
@@ -37,7 +37,7 @@ static void count_dots(str equation, const int operand_ranks[2], int dots[3])
     }
 }
 
-/* "ab,bc->ac", "...ab,bc->...ac": the three terms; false if it is of another form. */
+/* Parses "ab,bc->ac" or "...ab,bc->...ac"; false for other forms. */
 static bool read_terms(str equation, const int operand_ranks[2], char terms[3][MAX_PLACED_RANK], int ranks[3])
 {
     int at = LEFT, dots[3];
@@ -66,7 +66,7 @@ static bool read_terms(str equation, const int operand_ranks[2], char terms[3][M
     return at == RESULT;
 }
 
-/* A view with one dimension for each label, those that the operand has not of size 1. */
+/* A view with one dimension per label; labels that the operand lacks have size 1. */
 static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, const labels *all)
 {
     extent from = tensor_extent(e, t), x = {.rank = all->count};
@@ -84,7 +84,7 @@ static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, cons
     return made;
 }
 
-/* Dimensions by who has them: both, left alone, right alone; those that are summed. */
+/* Dimensions by operand: both, left only, right only; and summed ones. */
 typedef struct partition {
     int64_t both[MAX_PLACED_RANK], left[MAX_PLACED_RANK], right[MAX_PLACED_RANK], summed[MAX_PLACED_RANK];
     int both_count, left_count, right_count, summed_count;

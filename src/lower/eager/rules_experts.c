@@ -1,11 +1,10 @@
-/* rules_experts.c: layers of which each token goes through a few experts, as Transformers run them: the tokens are
- * sorted by expert, products run for every expert that has some, and each token gets back the weighted sum of what
- * its experts made. */
+/* rules_experts.c: mixture-of-experts layers as Transformers runs them: tokens are sorted by expert, products run for
+ * every expert with tokens, and each token gets the weighted sum of its experts' results. */
 #include "lower/eager/eager.h"
 
-/* Rows that an expert gets: data decide, so all get the same. */
+/* Rows per expert: data decide, so they are assumed equal. */
 typedef struct routing {
-    int64_t tokens, chosen, active, rows; /* active: experts that get any */
+    int64_t tokens, chosen, active, rows; /* active: experts with tokens */
 } routing;
 
 /* The first `active` experts of a weight (experts, out, in), as (active, in, out). */
@@ -16,7 +15,7 @@ static tensor_id active_weights(eager *e, tensor_id w, int64_t active)
     return eager_transpose_last(e, eager_to_low(e, eager_view_as(e, "slice", w, &x)));
 }
 
-/* (active, rows, in) through each expert's weight, and its bias. */
+/* (active, rows, in) through each expert's weight and bias. */
 static tensor_id product(eager *e, tensor_id x, int weight, const routing *r)
 {
     tensor_id y = eager_batched_product(e, eager_to_low(e, x), active_weights(e, eager_input_of(e, weight), r->active));
@@ -58,7 +57,7 @@ static bool read_routing(eager *e, routing *r)
     return true;
 }
 
-/* The best experts of each token and their weights. */
+/* The top experts of each token, and their weights. */
 static tensor_id choose(eager *e, const routing *r)
 {
     extent x = {.rank = 2, .dims = {r->tokens, r->chosen}};

@@ -1,5 +1,4 @@
-/* rules_matmul.c: matrix products: linear layers, batched products, einsum, attention. All are on autocast's list of
- * what runs in 16 bits. */
+/* rules_matmul.c: matrix products: linear layers, batched products, attention. All are on autocast's 16-bit list. */
 #include "lower/eager/eager.h"
 
 static int64_t times(int64_t a, int64_t b)
@@ -36,7 +35,7 @@ static int64_t product(const int64_t *dims, int count)
     return n;
 }
 
-/* Can the leading dimensions be taken together without a copy? Then it is one product of matrices. */
+/* True if the leading dimensions fold without a copy: then it is one matrix product. */
 static bool folds(const extent *x)
 {
     for (int i = 0; i + 2 < x->rank; i++)
@@ -77,7 +76,7 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     return eager_reshape(e, eager_batched_product(e, a, b), x.rank, x.dims);
 }
 
-/* Where the gradient of the matrix is needed, folding spares its many copies: always done. */
+/* If the gradient of the matrix is needed, folding avoids its many copies and is always done. */
 tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
@@ -112,7 +111,7 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* The parameter (out, in) that the exporter stored the other way round. */
+/* The parameter (out, in) that the exporter stored transposed. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
     tensor_id t = eager_tensor_of(e, v);
@@ -143,7 +142,7 @@ static bool are_matrices(eager *e, int a, int b)
            eager_input_rank(e, b) >= 2;
 }
 
-/* A weight that the file has in more dimensions, (in, heads, size) or (heads, size, out): seen as a matrix. */
+/* A weight with more dimensions in the file, (in, heads, size) or (heads, size, out), viewed as a matrix. */
 static bool is_split_weight(eager *e)
 {
     const placed_tensor *x = tensor_at(e, eager_input_of(e, 0)), *w = tensor_at(e, eager_input_of(e, 1));
@@ -165,8 +164,8 @@ static void lower_split_linear(eager *e)
     eager_set_result(e, 0, bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias));
 }
 
-/* Queries by the embeddings of relative positions, (positions, size) turned by the network itself: what becomes of the product, rows that are
- * padded and sheared into absolute positions, tells it from a layer. */
+/* Queries by the embeddings of relative positions, (positions, size) turned by the network itself: what becomes of
+ * the product, rows that are padded and sheared into absolute positions, tells it from a layer. */
 static bool is_relative_product(const eager *e)
 {
     const node *rows = eager_reader_of(e, e->node->outputs[0]);
@@ -222,7 +221,7 @@ void lower_gemm(eager *e)
 
 void lower_matmul(eager *e)
 {
-    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* behind scale and zero point */
+    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* after scale and zero point */
     bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
     bool has_both = eager_input_of(e, 0) != NO_TENSOR && eager_input_of(e, at) != NO_TENSOR;
     bool has_vector =
@@ -232,7 +231,7 @@ void lower_matmul(eager *e)
         return;
     }
     tensor_id a = eager_input_of(e, 0), b = eager_input_of(e, at);
-    if (has_vector) { /* a row in front, a column behind: views */
+    if (has_vector) { /* a row before, a column after: views */
         if (eager_input_rank(e, 0) == 1)
             a = eager_reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
         if (eager_input_rank(e, at) == 1)
@@ -256,8 +255,8 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* The memory-efficient kernel wants all steps of the bias but the last to be multiples of eight elements: others are
- * padded. */
+/* The memory-efficient kernel requires all strides of the bias but the last to be multiples of eight elements: others
+ * are padded. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
     bias = eager_to_low(e, bias);
@@ -276,7 +275,7 @@ static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
     return x.rank <= scores->rank ? eager_expand(e, bias, scores->rank, scores->dims) : bias;
 }
 
-/* Flash attention wants heads of a multiple of eight elements. */
+/* Flash attention requires heads of a multiple of eight elements. */
 static tensor_id aligned_heads(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
@@ -305,7 +304,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     k = eager_to_low(e, k);
     v = eager_to_low(e, v);
     int64_t width = tensor_at(e, v)->dims[3];
-    /* Flash attention takes no values that are wider or narrower than the keys. */
+    /* Flash attention requires values as wide as the keys. */
     bool is_flash = bias == NO_TENSOR && eager_is_low(tensor_dtype(e, q)) && tensor_at(e, q)->dims[3] == width;
     if (is_flash) {
         q = aligned_heads(e, q);
@@ -317,7 +316,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     if (bias != NO_TENSOR)
         bias = aligned_bias(e, bias, &scores);
     x.dims[3] = xv.dims[3];
-    if (is_flash) { /* the result lies as the queries do */
+    if (is_flash) { /* the result has the layout of the queries */
         extent_pointwise(&x, &xq, 1);
     } else { /* as (N, L, heads, E) */
         extent_heads_last(&x);
@@ -328,7 +327,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
     made->flops = times(2, made->macs);
-    if (e->trains) { /* the sums of the softmax, in logarithms */
+    if (e->trains) { /* log-sum-exp of the softmax */
         extent sums = {.rank = 3, .dims = {xq.dims[0], xq.dims[1], xq.dims[2]}};
         extent_contiguous(&sums);
         eager_add_output(e, DT_FLOAT32, &sums);
@@ -374,7 +373,7 @@ tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *
     return eager_matmul(e, q, k, false);
 }
 
-/* Three dimensions with a bias, up to PyTorch 2.9; since 2.5 rows of which nothing is left are set to zero. */
+/* Three dimensions with a bias, up to PyTorch 2.9; since 2.5 fully masked rows are set to zero. */
 static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     dtype type;
@@ -392,7 +391,7 @@ static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id
     return eager_cast(e, eager_matmul(e, weights, v, false), type);
 }
 
-/* Are keys and values parts of one tensor? Queries may have been pooled. */
+/* True if keys and values are parts of one tensor; queries may have been pooled. */
 static bool is_packed(eager *e)
 {
     const node *from = NULL;
@@ -439,7 +438,7 @@ void lower_attention(eager *e)
         k = eager_transpose_last(e, k);
     }
     if (e->has_steps && bias == NO_TENSOR && is_packed(e)) {
-        /* Networks that attend within windows and, later, over the whole: the operands of the latter are copied. */
+        /* Networks that attend within windows first and globally later: operands of the latter are copied. */
         q = eager_contiguous(e, q);
         k = eager_contiguous(e, k);
         v = eager_contiguous(e, v);
@@ -451,7 +450,7 @@ void lower_attention(eager *e)
     eager_set_result(e, 0, heads_behind ? eager_permute(e, y, SWAP) : y);
 }
 
-/* ---- ONNX's attention: with a cache, heads of keys that queries share ---------------------------------------------- */
+/* ---- ONNX's attention: with a cache, heads of keys that queries share -------------------------------------------- */
 
 /* (N, L, heads · E) → (N, heads, L, E), without a copy. */
 static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
@@ -463,7 +462,7 @@ static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
     return eager_permute(e, t, (const int64_t[]){0, 2, 1, 3});
 }
 
-/* What is in the cache, and the new behind it: the whole is copied in every pass. */
+/* The cache and the new keys or values: the whole is copied in every pass. */
 static tensor_id append(eager *e, tensor_id past, tensor_id t)
 {
     if (past == NO_TENSOR)
@@ -474,7 +473,7 @@ static tensor_id append(eager *e, tensor_id past, tensor_id t)
     return eager_launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
 }
 
-/* Each head of keys as often as queries share it, in memory of its own. */
+/* Repeats each head of keys for the queries that share it, in its own memory. */
 static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
 {
     extent x = tensor_extent(e, t);
@@ -512,7 +511,7 @@ void lower_onnx_attention(eager *e)
     }
     bool in_steps = e->options->explicit_attention;
     bool is_wide = e->low == DT_UNKNOWN && !eager_is_low(tensor_dtype(e, q));
-    if (bias != NO_TENSOR || in_steps || is_wide) { /* flash attention alone lets heads share */
+    if (bias != NO_TENSOR || in_steps || is_wide) { /* only flash attention lets heads share */
         k = repeat_heads(e, k, heads);
         v = repeat_heads(e, v, heads);
     }

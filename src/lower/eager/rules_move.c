@@ -1,4 +1,4 @@
-/* rules_move.c: views, and what moves data: reshape, transpose, slices, concatenation, padding, lookups. */
+/* rules_move.c: views and data movement: reshape, transpose, slices, concatenation, padding, lookups. */
 #include "graph/infer.h"
 #include "lower/eager/eager.h"
 
@@ -7,8 +7,7 @@ void lower_identity(eager *e)
     eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
-/* The bias of relative positions, looked up as (positions, heads) and turned: made contiguous for the sum that
- * follows. */
+/* The bias of relative positions, gathered as (positions, heads) and transposed: made contiguous for the next sum. */
 static bool is_table_of_positions(eager *e)
 {
     const node *n = e->node;
@@ -23,7 +22,7 @@ static bool is_table_of_positions(eager *e)
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
 
-/* Is what follows in another module? Then the table's module adds an axis before it makes it contiguous. */
+/* True if the next node is in another module: then the table's module adds an axis before making it contiguous. */
 static bool is_in_module_of_its_own(eager *e)
 {
     const node *axis = eager_reader_of(e, e->node->outputs[0]);
@@ -35,7 +34,7 @@ static bool is_in_module_of_its_own(eager *e)
     return !str_eq(eager_node_scope(axis), eager_node_scope(user));
 }
 
-/* Unsqueeze by its axes: a new dimension has the stride of the whole of what it stands before. */
+/* Unsqueeze by axes: a new dimension has the stride of everything after it. */
 static bool unsqueeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
@@ -138,13 +137,13 @@ void lower_expand(eager *e)
         lower_unknown(e);
         return;
     }
-    /* A number in a new shape, as exporters write a bias that is zero: a constant like any other. */
+    /* A scalar in a new shape, as exporters write a zero bias: a constant. */
     if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
         return;
     eager_set_result(e, 0, eager_expand(e, eager_input_of(e, 0), x.rank, x.dims));
 }
 
-/* The last of the slices that cut off what windows were padded with: made contiguous. */
+/* The last of the slices that remove window padding: made contiguous. */
 static bool crops_windows(eager *e)
 {
     const node *after = eager_reader_of(e, e->node->outputs[0]), *before = e->node;
@@ -200,7 +199,7 @@ void lower_split(eager *e)
     }
 }
 
-/* A single index is a view; a list of them looks rows up. */
+/* A single index is a view; a list of indices gathers rows. */
 void lower_gather(eager *e)
 {
     tensor_id t = eager_input_of(e, 0), index = eager_input_of(e, 1);
@@ -227,7 +226,7 @@ void lower_gather(eager *e)
     eager_set_result(e, 0, eager_launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
-/* x[index] = y on a copy of x. Where several parts are written one after the other, there is one copy. */
+/* x[index] = y on a copy of x. Consecutive writes of several parts share one copy. */
 void lower_scatter(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -261,8 +260,7 @@ static bool is_stack(eager *e, int axis)
     return n->input_count > 1;
 }
 
-/* Half of the channels passes a stage by, and meets what the stage made of the others, which is made contiguous for
- * that. */
+/* Half of the channels bypasses a stage and meets the stage's result, which is made contiguous for that. */
 static bool is_cross_stage(eager *e)
 {
     const node *n = e->node;
@@ -271,7 +269,7 @@ static bool is_cross_stage(eager *e)
            split->outputs[1] != n->inputs[1] && eager_input_rank(e, 0) == 4;
 }
 
-/* A stack is a concatenation along the axis behind the new one, seen with one dimension more. */
+/* A stack is a concatenation along the axis after the new one, viewed with one more dimension. */
 static void stack_channels_last(extent *x, int axis)
 {
     extent joined = {.rank = x->rank - 1};

@@ -1,9 +1,9 @@
-/* rules_other.c: operators that PyTorch has no module of, or that files seldom have: as the one kernel that does the work, under the name of ATen's nearest;
- * and the operators of ONNX Runtime's own domain, as what they are made of. */
+/* rules_other.c: operators without a PyTorch module, or rare in files, as one kernel under the name of ATen's nearest;
+ * and ONNX Runtime's own operators, as their parts. */
 #include "graph/attention.h"
 #include "lower/eager/eager.h"
 
-/* The element type of output i: floating point runs in the precision of the first input that has it. */
+/* Element type of output i: floating point runs in the precision of the first floating-point input. */
 static dtype output_dtype(eager *e, int i)
 {
     dtype type = e->net->values.items[e->node->outputs[i]].dtype;
@@ -17,13 +17,14 @@ static dtype output_dtype(eager *e, int i)
     return e->weight_dtype;
 }
 
-/* Does anybody read output i? Shapes of others may not be known. */
+/* True if output i has a reader; shapes of others may be unknown. */
 static bool has_output(const eager *e, int i)
 {
     return i < e->node->output_count && e->node->outputs[i] != NO_VALUE && e->readers[e->node->outputs[i]] > 0;
 }
 
-/* One kernel that reads all inputs and writes all outputs; what has the shape of the first input lies as that does. */
+/* One kernel that reads all inputs and writes all outputs; outputs with the shape of the first input have its
+ * layout. */
 void lower_as_one(eager *e)
 {
     const node *n = e->node;
@@ -53,7 +54,7 @@ void lower_as_one(eager *e)
             eager_set_result(e, i, others[i]);
 }
 
-/* A sum, or a mean, of several: one behind the other. */
+/* A sum or mean of several operands, one after the other. */
 void lower_variadic(eager *e)
 {
     tensor_id sum = eager_input_of(e, 0);
@@ -94,7 +95,7 @@ void lower_instance_norm(eager *e)
     eager_set_result(e, 0, eager_normalised(e, "native_group_norm", inputs, 3, &y));
 }
 
-/* Without weights: over the last axes a layer norm, else (over what lies behind the channels) a norm of each channel. */
+/* Without weights: a layer norm over the last axes, else a norm of each channel. */
 void lower_mean_variance_norm(eager *e)
 {
     tensor_id t = eager_to_float(e, eager_input_of(e, 0));
@@ -118,7 +119,7 @@ void lower_mean_variance_norm(eager *e)
                      eager_normalised(e, is_last && !is_map ? "native_layer_norm" : "native_group_norm", &t, 1, &y));
 }
 
-/* F.fold: windows that lie side by side (N, C * kernel, windows) summed into the map. */
+/* F.fold: windows (N, C * kernel, windows) summed into the map. */
 void lower_fold(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -127,7 +128,7 @@ void lower_fold(eager *e)
     eager_set_result(e, 0, eager_launch_new(e, "col2im", &t, 1, tensor_dtype(e, t), &y));
 }
 
-/* ---- ONNX Runtime's own ------------------------------------------------------------------------------------------- */
+/* ---- ONNX Runtime's own ------------------------------------------------------------------------------------------ */
 
 /* The sum with a residual, and a bias of it, then a norm. Outputs: the result, nothing, nothing, the sum. */
 void lower_skip_norm(eager *e)
@@ -151,7 +152,7 @@ void lower_skip_norm(eager *e)
         }
 }
 
-/* Weights of a few bits (N, blocks, bytes) with scales: a product that reads them as they are. */
+/* Quantized weights (N, blocks, bytes) with scales: a product that reads them as stored. */
 void lower_packed_product(eager *e)
 {
     const node *n = e->node;
@@ -170,7 +171,7 @@ void lower_packed_product(eager *e)
     eager_set_result(e, 0, eager_matmul(e, x, eager_transpose_last(e, w), true));
 }
 
-/* (N, L, heads · E) as (N, heads, L, E). Which columns of a packed row they are does not matter: their number and strides do. */
+/* (N, L, heads · E) as (N, heads, L, E). Only the number and strides of the columns of a packed row matter. */
 static tensor_id heads_of(eager *e, tensor_id t, int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
     const placed_tensor *p = tensor_at(e, t);
@@ -181,7 +182,7 @@ static tensor_id heads_of(eager *e, tensor_id t, int64_t batch, int64_t heads, i
     return eager_view_as(e, "slice", t, &x);
 }
 
-/* Keys or values: what this call brings, behind what is in the cache, where there is one. */
+/* Keys or values of this call, after those in the cache, if there is one. */
 static tensor_id with_past(eager *e, tensor_id t, int past, const extent *whole)
 {
     tensor_id before = past < e->node->input_count ? eager_input_of(e, past) : NO_TENSOR;

@@ -1,6 +1,6 @@
-/* rules_pointwise.c: operators that work element by element, and reductions.
+/* rules_pointwise.c: pointwise operators and reductions.
  *
- * In place or not is not in the file: activations and sums are launched under one name, without the underscore. */
+ * Files do not record in-place operators: activations and sums are launched under one name, without the underscore. */
 #include "lower/eager/eager.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -54,15 +54,15 @@ static str outer_scope(str scope)
     return scope;
 }
 
-/* Do a norm or a sum and the activation behind it belong together: one inside of the other, or both in one module? */
+/* True if a norm or sum and the activation after it belong together: one inside the other, or both in one module. */
 static bool is_same_layer(const node *before, const node *activation)
 {
     str inner = eager_node_scope(before), outer = outer_scope(eager_node_scope(activation));
     return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
 }
 
-/* Activations in place lose the input that their gradient needs: it is copied. The file does not say which are; by
- * custom those are that follow a norm, a sum, or the squeezing convolution of a gate. */
+/* An in-place activation overwrites the input of its gradient, so it is copied. The file does not say which are in
+ * place; usually those after a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
@@ -74,7 +74,7 @@ static bool copies_input(eager *e)
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
         return false;
-    if (node_is(before, "Conv") && e->standardises) { /* scaled behind it where it begins a block */
+    if (node_is(before, "Conv") && e->standardises) { /* scaled after it at the start of a block */
         const node *after = eager_reader_of(e, n->outputs[0]);
         return is_gate || (after && !node_is(after, "Mul"));
     }
@@ -137,7 +137,7 @@ void lower_pow(eager *e)
     eager_set_result(e, 0, eager_unary(e, "pow", x));
 }
 
-/* x.square().float(): autocast squares in fp32 already, and all that is left of the cast is that exact code begins. */
+/* x.square().float(): autocast squares in fp32 already; of the cast only the start of exact code remains. */
 static bool casts_square(eager *e)
 {
     const node *square = eager_own_maker_of(e, e->node->inputs[0], "Mul");
@@ -153,8 +153,7 @@ void lower_cast(eager *e)
         eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
-    /* In an fp32 export a cast from float to float is what is left of x.float() around exact code, and of the way
-     * back. */
+    /* In an fp32 export a float-to-float cast is what remains of x.float() around exact code, and of the cast back. */
     if (e->low != DT_UNKNOWN && eager_is_low(from)) {
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
@@ -166,7 +165,7 @@ void lower_cast(eager *e)
     eager_set_result(e, 0, x);
 }
 
-/* In training it gives the elements that it kept, as booleans, beside the result. */
+/* In training it also returns the mask of kept elements, as booleans. */
 void lower_dropout(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -182,7 +181,7 @@ void lower_dropout(eager *e)
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
-/* A single learned number behind what it scales: multiplied in place, so it does not widen the type. */
+/* A single learned scale after its operand: multiplied in place, so it does not widen the type. */
 static bool is_gain(const placed_tensor *t)
 {
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
@@ -199,8 +198,8 @@ static bool has_map_parameter(const eager *e, const node *n, const char *op)
     return n && node_is(n, op) && n->input_count == 2 && is_map_parameter(e, n->inputs[1]);
 }
 
-/* Is the node part of a norm that the network writes out: does it scale before a shift, shift what was scaled, bound that, or scale
- * the argument of the norm's gate? (EvoNorm, filter response norm.) */
+/* Is the node part of a norm that the network writes out: does it scale before a shift, shift what was scaled,
+ * bound that, or scale the argument of the norm's gate? (EvoNorm, filter response norm.) */
 static bool is_in_own_norm(const eager *e, const node *n)
 {
     const node *before = eager_maker_of(e, n->inputs[0], NULL), *after = eager_reader_of(e, n->outputs[0]);
@@ -211,7 +210,8 @@ static bool is_in_own_norm(const eager *e, const node *n)
     return has_map_parameter(e, n, "Mul") && after && (node_is(after, "Sigmoid") || has_map_parameter(e, after, "Add"));
 }
 
-/* A parameter that the network casts to the type of what it meets: by a node of its own, or, where exporters fold that, by custom of norms. */
+/* A parameter that the network casts to the type of what it meets: by a node of its own, or, where exporters fold
+ * that, by custom of norms. */
 static bool is_cast_parameter(eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
@@ -308,7 +308,7 @@ void lower_softmax(eager *e)
     eager_set_result(e, 0, eager_softmax(e, eager_aten_name(e), eager_input_of(e, 0)));
 }
 
-/* F.normalize: the norm, its least value, the quotient. */
+/* F.normalize: norm, clamp, quotient. */
 void lower_lp_norm(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);

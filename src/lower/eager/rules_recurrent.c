@@ -1,10 +1,11 @@
-/* rules_recurrent.c: LSTM, GRU and plain recurrent layers, as cuDNN's standard algorithm runs them: for each direction one product of the
- * inputs of all steps; then, step by step, a product with the last state and a kernel that combines the gates. On the way back the
- * steps in reverse, and the gradients of the weights in one product for all steps.
+/* rules_recurrent.c: LSTM, GRU and plain recurrent layers by cuDNN's standard algorithm: per direction one product
+ * of the inputs of all steps; then, per step, a product with the last state and a kernel that combines the gates.
+ * The backward pass runs the steps in reverse, and computes the gradients of the weights in one product for all
+ * steps.
  *
- * PyTorch dispatches one operator for it, `_cudnn_rnn`: it stands in front, costs no time of the device, owns what the layer
- * returns, and is what gradients are computed of. (The persistent algorithm, which keeps the weights of small layers of 16 bits in the
- * registers of some GPUs, is not looked for: the file does not tell the GPU.) */
+ * PyTorch dispatches one operator, `_cudnn_rnn`: it comes first, takes no device time, owns the layer's results,
+ * and has the gradient rule. (The persistent algorithm, which keeps small 16-bit weights in registers on some GPUs,
+ * is not modelled: a program does not know the GPU.) */
 #include "lower/train/backward.h"
 
 static kernel *last_kernel(eager *e)
@@ -12,7 +13,7 @@ static kernel *last_kernel(eager *e)
     return &e->out->kernels.items[e->out->kernels.count - 1];
 }
 
-/* Gates by FLOPs of a unit: two additions and an activation for each gate; 4 combine those of a GRU, 5 those of an LSTM. */
+/* FLOPs per unit: two additions and an activation per gate, plus 4 to combine those of a GRU, 5 for an LSTM. */
 static const recurrent CELLS[] = {
     {"LSTM", "_thnn_fused_lstm_cell", "_thnn_fused_lstm_cell_backward", 4, 17, true, 0, 0, 0},
     {"GRU", "_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward", 3, 13, false, 0, 0, 0},
@@ -27,7 +28,7 @@ const recurrent *eager_recurrent_named(str op)
     return NULL;
 }
 
-/* The kernel launched last runs so many times. */
+/* The last kernel runs this many times. */
 static void run_times(eager *e, int64_t times)
 {
     kernel *k = last_kernel(e);
@@ -49,7 +50,7 @@ static tensor_id one_step(eager *e, const recurrent *r, tensor_id all)
     return eager_view_as(e, "select", all, &x);
 }
 
-/* The first step reads the weights from memory, the others find them where that left them. */
+/* The first step reads the weights from memory, the others from the cache. */
 static int64_t next_steps(const recurrent *r, int64_t done)
 {
     return done == 0 ? 1 : r->steps - done;
@@ -94,7 +95,7 @@ void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gate
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* The layer's sizes; false if it is none that is known, or a damaged file has other shapes. */
+/* The layer's sizes; false if it is of an unknown kind, or a damaged file has other shapes. */
 static bool read_layer(eager *e, const node *n, recurrent *r, int64_t *directions, int64_t *features)
 {
     const recurrent *cell = eager_recurrent_named(n->type);
@@ -124,7 +125,7 @@ static tensor_id of_direction(eager *e, tensor_id t, int64_t rows, int64_t colum
     return eager_view_as(e, "select", t, &x);
 }
 
-/* As many of them as the cell has gates: those of the input. Those of the state are added in the cell. */
+/* As many as the cell has gates: those of the input. Those of the state are added in the cell. */
 static tensor_id bias_of(eager *e, tensor_id bias, int64_t rows)
 {
     if (bias == NO_TENSOR || tensor_at(e, bias)->rank != 2 || tensor_at(e, bias)->dims[1] < rows)
@@ -143,7 +144,7 @@ static tensor_id initial_states(eager *e, int input, dtype type, const extent *x
     return eager_to_low(e, given);
 }
 
-/* What the layer returns lies as (steps, batch, directions, hidden). */
+/* The layer's result is (steps, batch, directions, hidden). */
 static void set_results(eager *e, const recurrent *r, const tensor_id *outputs)
 {
     bool batch_first = node_attr_int(e->node, "layout", 0) == 1;

@@ -12,7 +12,7 @@ static _Noreturn void fail_too_large(eager *e)
               STR_ARG(e->node ? e->node->name : STR("")), STR_ARG(e->node ? e->node->type : STR("")));
 }
 
-/* `elements` by one more dimension, which the tensor must have room for. */
+/* `elements` by one more dimension; fails on overflow. */
 static inline int64_t checked_times(eager *e, int64_t elements, int64_t dim)
 {
     if (dim < 0 || __builtin_mul_overflow(elements, dim > 0 ? dim : 1, &elements) || elements > MAX_ELEMENTS)
@@ -20,7 +20,7 @@ static inline int64_t checked_times(eager *e, int64_t elements, int64_t dim)
     return elements;
 }
 
-/* Appends a tensor whose dimensions and strides, one after the other, are in `numbers`; `stored` elements have memory. */
+/* Appends a tensor with the dimensions and strides in `numbers`, in that order; `stored` elements have memory. */
 static tensor_id push_tensor(eager *e, dtype type, int rank, const int64_t *numbers, int64_t stored, int32_t storage)
 {
     placed_tensor *t = ARENA_PUSH_ROOM(e->arena, &e->out->tensors);
@@ -54,7 +54,7 @@ tensor_id eager_tensor_new(eager *e, dtype type, const extent *x)
     return add_tensor(e, type, x, e->out->storage_count++);
 }
 
-/* The dimensions of a value into `dims`, and contiguous strides; both have room. Fails where the value has none. Returns its rank. */
+/* Dimensions of a value into `dims`, with contiguous strides. Fails if the value has none. Returns its rank. */
 static int read_shape(eager *e, const value *val, int64_t *dims, int64_t *strides)
 {
     bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
@@ -175,7 +175,7 @@ extent eager_output_extent(eager *e, int i)
     return x;
 }
 
-/* Constants of one element without dimensions are numbers in the program's text. */
+/* Constants of one element without dimensions are scalars of the program text. */
 static bool is_number(const value *v)
 {
     return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
@@ -195,7 +195,7 @@ tensor_id eager_tensor_of(eager *e, value_id v)
     tensor_id t;
     if (e->options->layout == LAYOUT_NHWC && val->rank == 4 && !(val->is_input && e->is_turned)) {
         extent x = eager_value_extent(e, v);
-        extent_channels_last(&x); /* else it is so as it stands */
+        extent_channels_last(&x); /* else it is contiguous already */
         t = eager_tensor_new(e, type, &x);
     } else { /* most are weights: not by way of an extent */
         int rank = val->rank > 0 ? val->rank : 0;
@@ -248,7 +248,7 @@ void eager_set_result(eager *e, int i, tensor_id t)
     value_id v = e->node->outputs[i];
     const value *want = &e->net->values.items[v];
     if (e->is_turned && i == 0 && want->rank >= 3 && tensor_at(e, t)->rank == want->rank) {
-        e->of_turned[v] = t; /* turned back when somebody asks for it as it is */
+        e->of_turned[v] = t; /* transposed back on request */
         if (e->out->tensors.items[t].value == NO_VALUE)
             e->out->tensors.items[t].value = v;
         return;
@@ -291,7 +291,7 @@ dtype eager_promote(const eager *e, const tensor_id *inputs, int count)
     }
     if (widest == DT_UNKNOWN)
         return of_numbers;
-    /* A number changes the kind (integer to floating point), never the width. */
+    /* A scalar changes the kind (integer to floating point), never the width. */
     bool lifts = of_numbers != DT_UNKNOWN && dtype_is_float(of_numbers) && !dtype_is_float(widest);
     return lifts ? e->weight_dtype : widest;
 }

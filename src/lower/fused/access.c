@@ -1,4 +1,4 @@
-/* access.c: rows of loops over a buffer: merging, composing, comparing. */
+/* access.c: accesses to a buffer as loops: merging, composing, comparing. */
 #include "lower/fused/access.h"
 
 static void push(piece *to, int *count, int64_t size, int64_t stride)
@@ -50,17 +50,18 @@ static int64_t elements_of(const access *x)
     return n;
 }
 
-/* One loop over addresses as loops over what lies there, innermost first. Returns how many, -1 if it cannot be told. */
+/* Splits one loop over addresses into loops over the elements, innermost first. Returns their number, -1 if it is
+ * unknown. */
 static int compose_loop(piece loop, const access *of, piece *made, int room)
 {
     int count = 0, at = of->count - 1;
     if (at == 0 && of->pieces[0].stride == 1 && loop.size > 1 && loop.stride < of->pieces[0].size &&
         loop.size - 1 < INT32_MAX && loop.stride < INT32_MAX &&
-        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* addresses are what lies there */
+        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* addresses are the elements */
         made[0] = loop;
         return 1;
     }
-    int64_t unit = 1; /* addresses that one step of piece `at` passes */
+    int64_t unit = 1; /* addresses per step of piece `at` */
     while (at >= 0 && loop.stride >= mul_wrapping(unit, of->pieces[at].size))
         unit = mul_wrapping(unit, of->pieces[at--].size);
     while (loop.size > 1) {
@@ -148,7 +149,7 @@ access access_join(arena *a, const access *outer, const access *inner)
     return x;
 }
 
-/* Both cut into loops of equal sizes. Returns how many; 0 if that is not possible. */
+/* Splits both into loops of equal sizes. Returns their number; 0 if that is impossible. */
 static int cut_alike(const access *x, const access *y, piece *xs, piece *ys)
 {
     int i = x->count - 1, j = y->count - 1, n = 0;
@@ -206,7 +207,7 @@ int64_t access_repeated(const access *x)
     return n;
 }
 
-/* The loops that move, fastest last, merged. */
+/* The moving loops, fastest last, merged. */
 static int moving(const access *x, piece *to)
 {
     piece sorted[MAX_PIECES];

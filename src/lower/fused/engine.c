@@ -1,11 +1,11 @@
-/* engine.c: lowering to an inference engine that compiles the network ahead (as TensorRT does): weights are prepared
- * once, batch norms are folded into the convolutions before them, bias, activation and residual sum run inside the
- * product that makes their input, chains of elementwise work are one kernel, attention is one kernel, parts of a
- * concatenation are written where they belong.
+/* engine.c: lowering to an inference engine that compiles the network ahead of time, as TensorRT does: weights are
+ * prepared once, batch norms are folded into convolutions, bias, activation and residual sum run in the epilogue of the
+ * product before them, chains of pointwise operators are one kernel, attention is one kernel, and parts of a
+ * concatenation are written in place.
  *
- * Kernels keep ATen's names for their main operator; the rest is in `fused`. In int8 and fp8 products of activations
- * and weights read 8 bits, which the kernels before them write; everything else runs in fp16. Which of several
- * implementations an engine picks by timing is not here. */
+ * Kernels keep ATen's name of their main operator; `fused` has the rest. In int8 and fp8, products of activations and
+ * weights read 8 bits, which the kernels before them write; everything else runs in fp16. Choices that an engine makes
+ * by timing are not modelled. */
 #include "lower/fused/engine.h"
 
 #include "graph/infer.h"
@@ -36,7 +36,7 @@ static bool same_dims(const engine *e, tensor_id a, tensor_id b)
     return x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
 }
 
-/* Each element from the same place of every operand, or from a broadcast one. */
+/* Each element from the same place of every operand, or broadcast. */
 static bool is_elementwise(const engine *e, const kernel *k)
 {
     static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
@@ -53,7 +53,7 @@ static bool is_elementwise(const engine *e, const kernel *k)
 
 /* ---- grouping ---------------------------------------------------------------------------------------------------- */
 
-/* The group that makes this input whole, if nobody else reads it. */
+/* The group that makes all of this input, if it has no other reader. */
 static int32_t own_maker(const engine *e, tensor_id t)
 {
     int32_t s = storage_of(e, t), g = e->maker[s];
@@ -78,7 +78,7 @@ static void new_group(engine *e, group_kind kind, int32_t kernel_number)
     add_to_group(e, e->groups.count - 1, kernel_number);
 }
 
-/* The kernels of group `from` run inside `to`. */
+/* Merges group `from` into `to`. */
 static void absorb(engine *e, int32_t to, int32_t from)
 {
     group *x = &e->groups.items[to], *y = &e->groups.items[from];
@@ -88,8 +88,8 @@ static void absorb(engine *e, int32_t to, int32_t from)
     y->kind = GROUP_GONE;
 }
 
-/* Elementwise work that only this kernel reads is done by it, if need be anew for each element that its result is broadcast to: masks are
- * made so. */
+/* Fuses pointwise work that only this kernel reads, recomputed for each element that it is broadcast to: masks are made
+ * so. */
 static void take_operands(engine *e, int32_t g, const kernel *k)
 {
     for (int i = 0; i < k->input_count; i++) {
@@ -111,8 +111,8 @@ static bool does_less(const engine *e, int32_t g, int32_t than)
     return own < other || (own == other && g <= than);
 }
 
-/* Elementwise work goes into the group that makes one of its operands for it alone: if several do, into that which does most, so that it
- * does not matter in which order the file has them; of equal ones into the last. */
+/* Pointwise work joins the group that makes one of its operands for it alone; of several, the one with most work, so
+ * that the order of the file does not matter; of equal ones, the last. */
 static void place_elementwise(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -149,7 +149,7 @@ static void place_elementwise(engine *e, int32_t number)
     add_to_group(e, best, number);
 }
 
-/* Norms and sums take the elementwise work before them. Softmax behind a product is half of an attention. */
+/* Norms and sums absorb the pointwise work before them. A softmax after a product is half of an attention. */
 static void place_rows(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -168,7 +168,7 @@ static void place_rows(engine *e, int32_t number)
     }
 }
 
-/* An attention reads queries, keys and values however they lie: copies made for it alone are part of it. */
+/* Attention reads queries, keys and values in any layout: copies made for it alone are part of it. */
 static void take_copies(engine *e, int32_t g)
 {
     int32_t count = e->groups.items[g].kernels.count, *own = e->groups.items[g].kernels.items;
@@ -187,7 +187,7 @@ static void take_copies(engine *e, int32_t g)
         *(int32_t *)ARENA_PUSH(e->arena, &e->groups.items[g].kernels) = own[i];
 }
 
-/* Does the pad add what the window of its reader adds: zeros before a convolution; nothing that wins before a maximum? */
+/* True if the pad has no effect on its reader: zeros before a convolution, nothing that wins before a maximum. */
 static bool pads_with_nothing(const engine *e, const kernel *pad, const kernel *reader, const group *before)
 {
     const node *n = pad->layer == NO_NODE ? NULL : &e->net->nodes.items[pad->layer];
@@ -239,7 +239,7 @@ static void place_product(engine *e, int32_t number)
     take_pad(e, e->groups.count - 1);
 }
 
-/* Are all parts made by kernels that can write them where they belong? */
+/* True if all parts are made by kernels that can write them in place. */
 static bool joins_in_place(const engine *e, const kernel *k)
 {
     for (int i = 0; i < k->input_count; i++)
@@ -248,7 +248,8 @@ static bool joins_in_place(const engine *e, const kernel *k)
     return true;
 }
 
-/* Keys or values of attention behind those of the tokens before: servers keep room for more, and the new ones are written into it. */
+/* Keys or values of attention after those of earlier tokens: servers reserve room, and the new ones are written into
+ * it. */
 static bool appends_to_cache(const engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -277,7 +278,7 @@ static void place(engine *e, int32_t number)
         e->is_constant[storage_of(e, k->outputs[0])] = true;
         return;
     }
-    if (is_op(k, "_cudnn_rnn")) { /* the kernels behind it do the work; it makes what the layer returns */
+    if (is_op(k, "_cudnn_rnn")) { /* the kernels after it do the work; it owns what the layer returns */
         new_group(e, GROUP_CALL, number);
         return;
     }
@@ -314,7 +315,7 @@ static void count_readers(engine *e)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* The precision in which everything but the products runs: an engine has no autocast. */
+/* The precision of everything but the products: an engine has no autocast. */
 static lower_precision plain_precision(lower_precision p)
 {
     switch (p) {
@@ -334,7 +335,7 @@ static dtype narrow_dtype(lower_precision p)
     return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
 }
 
-/* Weights that the file has in blocks of a few bits stay so, whatever the precision is: kernels read them as they are. */
+/* Block-quantized weights stay packed in any precision: kernels read them as stored. */
 static void keep_packed(engine *e)
 {
     for (tensor_id t = 0; t < e->out->tensors.count; t++) {

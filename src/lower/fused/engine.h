@@ -1,4 +1,5 @@
-/* engine.h: groups of operators that an inference engine runs as one kernel: what engine.c makes and engine_emit.c writes out. */
+/* engine.h: groups of operators that an inference engine runs as one kernel: made by engine.c, written by
+ * engine_emit.c. */
 #ifndef SOOTH_LOWER_FUSED_ENGINE_H
 #define SOOTH_LOWER_FUSED_ENGINE_H
 
@@ -8,10 +9,10 @@ enum { NO_GROUP = -1, MAX_FULL_INPUTS = 3, MAX_GROUP_KERNELS = 64 };
 
 typedef enum group_kind {
     GROUP_POINTWISE,
-    GROUP_PRODUCT, /* takes elementwise work on what it makes */
-    GROUP_ROWS,    /* norms, softmax, sums: the same, and elementwise work on what they read */
-    GROUP_CALL,    /* takes nothing */
-    GROUP_GONE,    /* became part of another */
+    GROUP_PRODUCT, /* fuses pointwise work on its result */
+    GROUP_ROWS,    /* norms, softmax, sums: the same, and pointwise work on their inputs */
+    GROUP_CALL,    /* fuses nothing */
+    GROUP_GONE,    /* merged into another */
 } group_kind;
 
 typedef struct group {
@@ -35,10 +36,10 @@ typedef struct engine {
     program *out;
     dtype narrow;           /* of products; DT_UNKNOWN: as everything else */
     int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: there before the pass */
-    int32_t *readers;       /* by storage: kernels that read it, views looked through */
+    int32_t *readers;       /* by storage: kernels that read it, through views */
     int32_t *wide_readers;  /* those of them that are not narrow products */
     bool *is_output;        /* by storage */
-    bool *is_constant;      /* by storage: weights, and what is computed from them alone when the engine is built */
+    bool *is_constant;      /* by storage: weights, and what the engine precomputes from them */
     bool *is_read;          /* by storage of a small weight: some kernel reads it already */
     double *packed;         /* by storage of a weight: bytes of an element, where they are the file's own; else 0 */
     tensor_id *narrow_copy; /* by tensor: the same in 8 bits, plus one */
@@ -75,7 +76,7 @@ static inline bool is_batch_norm(const kernel *k)
     return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
 }
 
-/* Runs on weights and activations in 8 bits, if the precision says so. */
+/* Runs on 8-bit weights and activations if the precision says so. */
 static inline bool is_narrow(const engine *e, const kernel *k)
 {
     return e->narrow != DT_UNKNOWN && (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm"));
@@ -97,7 +98,7 @@ static inline int32_t storage_of(const engine *e, tensor_id t)
     return tensor_at(e, t)->storage;
 }
 
-/* The kernels of all groups, each behind all that it reads. */
+/* The kernels of all groups, each after everything it reads. */
 void engine_emit(engine *e);
 
 #endif

@@ -1,6 +1,6 @@
-/* engine_emit.c: the kernels of an inference engine, from the groups that engine.c made: what they read and write, in the form that all files of a
- * network share. Exporters fold, merge and leave out what costs nothing to an engine: a bias that is zero, equal constants, the layout of
- * weights; kernels do not tell of it. */
+/* engine_emit.c: writes the kernels of an inference engine from the groups of engine.c, in one form for all files of a
+ * network. What exporters fold, merge or omit costs an engine nothing (a zero bias, equal constants, the layout of
+ * weights), so kernels do not show it. */
 #include "lower/fused/engine.h"
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -29,14 +29,15 @@ static tensor_id narrowed(engine *e, tensor_id t)
     return e->out->tensors.count - 1;
 }
 
-/* Folded into weight and bias: the numbers of a batch norm behind a convolution. One vector is left if it had no bias. */
+/* Folded into weight and bias: the numbers of a batch norm after a convolution. One vector is left if it had no
+ * bias. */
 static bool is_folded(const group *x, const kernel *k, int input)
 {
     return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) &&
            input > (x->main->input_count > 2 ? 0 : 1);
 }
 
-/* The same memory with two neighbouring dimensions the other way round. */
+/* The same memory with two adjacent dimensions swapped. */
 static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
 {
     placed_tensor t = *tensor_at(e, id);
@@ -68,7 +69,7 @@ static tensor_id add_seen(engine *e, const placed_tensor *t, const extent *x)
     return e->out->tensors.count - 1;
 }
 
-/* What a storage is a copy of inside the group; itself if it is none. */
+/* The storage that this one is a copy of inside the group; itself if it is none. */
 static int32_t copied_from(const engine *e, const group *x, int32_t storage)
 {
     for (int32_t i = 0; i < x->kernels.count; i++) {
@@ -79,8 +80,8 @@ static int32_t copied_from(const engine *e, const group *x, int32_t storage)
     return storage;
 }
 
-/* The operands of an attention that was written as products, in the order of one that was not: queries, keys, values, bias. The keys come as
- * (…, E, L); as the others, they are (…, L, E). */
+/* Operands of an attention written as products, in the order of the fused one: queries, keys, values, bias. Keys come
+ * as (…, E, L) and become (…, L, E). */
 static void order_operands(engine *e, const group *x, tensor_id *held, int count)
 {
     const kernel *last = x->main;
@@ -103,8 +104,8 @@ static void order_operands(engine *e, const group *x, tensor_id *held, int count
         held[1] = with_axes_swapped(e, held[1], tensor_at(e, held[1])->rank - 2);
 }
 
-/* What a window reads whose pad is its own: the tensor before the pad, seen as the padded one was; and the window with the larger half of
- * the pad. */
+/* The input of a window that includes its pad: the tensor before the pad, viewed as the padded one; and the window with
+ * the larger half of the pad. */
 static tensor_id before_pad(engine *e, const group *x, kernel *k)
 {
     const placed_tensor *from = tensor_at(e, x->pad->inputs[0]), *padded = tensor_at(e, x->pad->outputs[0]);
@@ -151,7 +152,7 @@ static tensor_id expanded_bias(engine *e, const tensor_id *held)
     return e->out->tensors.count - 1;
 }
 
-/* Exporters merge small weights that are equal. An engine has those of each layer beside the layer's others: each has its own. */
+/* Exporters merge equal small weights. An engine stores those of each layer together, so each layer has its own. */
 static tensor_id own_weight(engine *e, tensor_id t)
 {
     enum { LARGEST_MERGED = 4096 };
@@ -167,7 +168,7 @@ static tensor_id own_weight(engine *e, tensor_id t)
     return add_seen(e, &own, &seen);
 }
 
-/* A weight that the file has in blocks, or a part of it. To a product it is one of 4 or 8 bits, whichever is nearer. */
+/* A block-quantized weight, or a part of it. A product treats it as 4 or 8 bits, whichever is nearer. */
 static tensor_id packed_weight(engine *e, const kernel *part, tensor_id t)
 {
     enum { NEARER_TO_4 = 6, NEARER_TO_8 = 12 };
@@ -190,7 +191,7 @@ static void move_to(tensor_id *held, int from, int to)
     held[to] = moved;
 }
 
-/* A bias of so many elements: zeros, where a file has none. */
+/* A bias of this size: zeros, if the file has none. */
 static tensor_id zero_bias(engine *e, kernel *k, dtype type, int64_t elements)
 {
     placed_tensor t = {.dtype = type, .is_weight = true, .storage = e->out->storage_count++, .value = NO_VALUE};
@@ -200,7 +201,7 @@ static tensor_id zero_bias(engine *e, kernel *k, dtype type, int64_t elements)
     return made;
 }
 
-/* Is it a weight of one number for each column that is added right behind the product? */
+/* True for a weight with one number per column that is added right after the product. */
 static bool is_added_bias(const engine *e, const group *x, int32_t part_number, tensor_id t)
 {
     const kernel *part = &e->in->kernels.items[x->kernels.items[part_number]];
@@ -208,7 +209,7 @@ static bool is_added_bias(const engine *e, const group *x, int32_t part_number, 
            elements_of(e, t) == tensor_at(e, x->main->outputs[0])->dims[1];
 }
 
-/* An engine lays weights out as it wants them: always as (out, in), here seen as (in, out); a bias is a row. */
+/* An engine chooses the layout of weights: always (out, in), here viewed as (in, out); a bias is a row. */
 static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id *held)
 {
     int at = is_op(main, "addmm") ? 2 : 1;
@@ -228,8 +229,8 @@ static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id
     held[at] = add_seen(e, &w, &x);
 }
 
-/* An engine's products with weights have a bias, whatever the file says: exporters leave out those that are zero, and write those of others as a
- * sum (`bias`: where it is held; -1: nowhere). What else is added to a product stands in front of it, as for ATen's operators. */
+/* Products with weights always have a bias: exporters omit zero ones and write others as a sum (`bias`: its storage;
+ * -1: none). Other addends come first, as for ATen's operators. */
 static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, const char **ops, int bias)
 {
     const kernel *main = x->main;
@@ -267,7 +268,7 @@ static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, con
     k->op = ops[0] = is_mm ? "addmm" : "baddbmm";
 }
 
-/* Is it the same for all heads? An engine reads such a mask as it goes, and has no other kernel for it. */
+/* True if it is the same for all heads: an engine then needs no other kernel for the mask. */
 static bool is_mask(const engine *e, tensor_id bias, tensor_id queries)
 {
     const placed_tensor *b = tensor_at(e, bias), *q = tensor_at(e, queries);
@@ -320,7 +321,7 @@ static void emit_group(engine *e, const group *x)
         k.macs = add_saturated(k.macs, part->macs);
         is_free |= x->is_attention && !is_product(part); /* as it is counted for attention that comes as one operator */
         k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
-        /* Beside a bias, a batch norm that was folded is nothing that runs. */
+        /* Beside a bias, a folded batch norm launches nothing. */
         if (!is_batch_norm(part) || !is_free || x->main->input_count < 3)
             ops[k.fused_count++] = kernel_name(part);
     }
@@ -344,7 +345,7 @@ static void emit_group(engine *e, const group *x)
         held[k.input_count + k.output_count++] = x->output;
     if (writes_narrow)
         held[k.input_count + k.output_count++] = narrowed(e, x->output);
-    /* (N, L, heads, E) behind the copy: as attention itself has it. */
+    /* (N, L, heads, E) after the copy, as attention writes it. */
     const kernel *last = &e->in->kernels.items[x->kernels.items[x->kernels.count - 1]];
     if (x->is_attention && is_op(last, "clone") && tensor_at(e, x->output)->rank == 4 && k.output_count == 1 &&
         !writes_narrow)
@@ -381,7 +382,7 @@ static void emit_quantization(engine *e)
     }
 }
 
-/* By the last operator in each: others read what that one makes, and all it reads is there by then. */
+/* Ordered by the last operator of each group: its result is what others read, and all inputs exist by then. */
 static void emit_all(engine *e)
 {
     int32_t *ends = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->kernels.count + 1); /* group plus one */
@@ -399,7 +400,7 @@ static void emit_all(engine *e)
 
 enum { NEAR = 8 /* kernels before an attention that its operands are looked for in */ };
 
-/* The kernel that makes the tensor, from `first` up to `end`; -1: none. */
+/* The kernel in `first` … `end` that makes the tensor; -1: none. */
 static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
 {
     for (int32_t i = end - 1; i >= first; i--) {
@@ -411,7 +412,8 @@ static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
     return -1;
 }
 
-/* Files have the products that make queries, keys and values in any order. They read the same, so an engine may choose: this one. */
+/* Files have the products for queries, keys and values in any order. They read the same tensor, so one order is
+ * chosen. */
 static void order_projections(engine *e, int32_t attention)
 {
     const kernel *k = &e->out->kernels.items[attention];
@@ -439,7 +441,7 @@ static void order_projections(engine *e, int32_t attention)
             if (made_at(e, products[i].inputs[n], places[0], attention) >= 0)
                 return;
     }
-    for (int32_t i = places[0]; i < attention; i++) /* nor may anybody in between read them */
+    for (int32_t i = places[0]; i < attention; i++) /* and nothing in between reads them */
         for (int n = 0; n < e->out->kernels.items[i].input_count; n++)
             if (made_at(e, e->out->kernels.items[i].inputs[n], places[0], attention) >= 0 && i != makers[0] &&
                 i != makers[1] && i != makers[2])

@@ -1,20 +1,20 @@
-/* fusion.c: which loops become one kernel, and the kernels that come of it.
+/* fusion.c: fuses loops into kernels and writes the kernels.
  *
- * Rounds of: collect pairs of groups that touch a common buffer, best first (same kind, most bytes saved, nearest),
- * join those that may be joined; until nothing changes. */
+ * In rounds: collect pairs of groups that share a buffer, best first (same kind, most bytes saved, nearest), fuse those
+ * that may be fused; until nothing changes. */
 #include "lower/fused/fusion.h"
 
 #include <stdlib.h>
 
 enum {
     MAX_GROUP_NODES = 64,
-    MAX_PARTNERS = 64, /* tried for each reader of a buffer */
+    MAX_PARTNERS = 64, /* tried per reader of a buffer */
     MAX_DISTANCE = 64, /* of siblings, in nodes */
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
-    MAX_SEARCH = 4096,  /* groups that are looked at for a way from one to the other */
-    MAX_LOADS = 64,     /* different ones of a buffer that are told apart */
-    MEMORY_FACTOR = 32, /* elements kept for each byte saved */
+    MAX_SEARCH = 4096,  /* groups visited in a search for a path */
+    MAX_LOADS = 64,     /* distinct accesses of a buffer */
+    MEMORY_FACTOR = 32, /* elements kept per byte saved */
     NO_ITEM = -1,
 };
 
@@ -37,12 +37,12 @@ typedef struct joiner {
     group *groups;         /* by the number of one of its nodes */
     int32_t *reader_start; /* by buffer: where its readers are in `readers` */
     int32_t *readers;
-    int32_t *chain;    /* by node: its chain; each node of a chain reads what the one before it writes */
-    int32_t *in_chain; /* by node: its place there */
+    int32_t *chain;    /* by node: its chain; each node of a chain reads what its predecessor writes */
+    int32_t *in_chain; /* by node: its position there */
     struct {
-        int32_t stamp, first; /* when a search noted it; place of the first node of the group that is searched for */
+        int32_t stamp, first; /* mark of a search; position of the first node of the searched group */
     } * noted;                /* by chain */
-    int32_t *seen;            /* by group: when it was looked at last */
+    int32_t *seen;            /* by group: mark of its last visit */
     int32_t stamp;
     int32_t *collected, *paired; /* by group: the same while pairs are collected */
     int32_t collect_stamp;
@@ -80,7 +80,7 @@ static bool sizes_match(const group *a, const group *b)
     return flat->elements == mul_wrapping(deep->elements, deep->reduced) || flat->elements == deep->elements;
 }
 
-/* May `reader` read inside the kernel what `writer` makes there? */
+/* True if `reader` can read inside the kernel what `writer` makes there. */
 static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r,
                          bool may_turn)
 {
@@ -90,13 +90,13 @@ static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fu
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
         return loops == writer->elements && (may_turn || reader->reduced != 1 || r->is_in_order);
-    /* Outputs of a reduction come in their order, and stay where they are until the next. */
+    /* Outputs of a reduction come in order, and stay until the next. */
     if (!access_is_row(&r->at))
         return false;
     return reader->reduced == 1 || repeated == reader->reduced;
 }
 
-/* Do all reads in `b` of what `a` writes match? Tells whether there are any. */
+/* True if all reads in `b` of what `a` writes match; also reports whether there are any. */
 static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
 {
     for (int32_t n = j->groups[b].first; n != NO_ITEM; n = j->next[n]) {
@@ -113,7 +113,7 @@ static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
     return true;
 }
 
-/* Notes where the group begins in each chain. */
+/* Marks where the group begins in each chain. */
 static void note_chains(joiner *j, int32_t g)
 {
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n]) {
@@ -125,13 +125,13 @@ static void note_chains(joiner *j, int32_t g)
     }
 }
 
-/* Does a chain lead from the noted group to node `n`? */
+/* True if a chain leads from the marked group to node `n`. */
 static bool is_chained(const joiner *j, int32_t n)
 {
     return j->noted[j->chain[n]].stamp == j->stamp && j->noted[j->chain[n]].first < j->in_chain[n];
 }
 
-/* Is there a way from group `from` to group `to` through a third? Chains shorten the search along long ways. */
+/* True if there is a path from group `from` to group `to` through a third. Chains shorten the search. */
 static bool has_detour(joiner *j, int32_t from, int32_t to)
 {
     int32_t depth = 0, looked = 0, least = j->groups[from].least;
@@ -174,7 +174,7 @@ static bool is_read_once(const joiner *j, int32_t buffer)
            j->readers[first] == j->readers[end - 1]; /* they are in order */
 }
 
-/* Bytes that both read in the same way, or that one makes and the other reads. */
+/* Bytes that both read alike, or that one writes and the other reads. */
 static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sum = 0;
@@ -193,8 +193,8 @@ static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
     return sum;
 }
 
-/* Would two buffers of the same size, each read by one of the groups alone, have to live at once that else could share
- * their memory? In elements; each size once. */
+/* Elements of equally large buffers, each read by one of the groups only, that would have to live at once and otherwise
+ * could share memory; each size once. */
 static int64_t memory_kept(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sizes[MAX_LOADS], sum = 0;
@@ -304,7 +304,7 @@ static bool is_loop(const joiner *j, int32_t n)
     return n != NO_FUSE_NODE && node_at(j, n)->kind == FUSE_LOOP;
 }
 
-/* Pairs of groups that touch the buffer, each once. */
+/* Pairs of groups that share the buffer, each once. */
 static void collect_pairs_at(joiner *j, int32_t b)
 {
     int32_t writer = j->f->buffers.items[b].writer, end = j->reader_start[b + 1], at_buffer = ++j->collect_stamp;
@@ -361,7 +361,7 @@ static bool join_round(joiner *j)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The tensor with the strides that it has in the memory of its buffer. */
+/* The tensor with its strides in the memory of its buffer. */
 static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
 {
     extent x = extent_of(&f->out->tensors.items[seen]);
@@ -380,7 +380,7 @@ static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
     return f->out->tensors.count - 1;
 }
 
-/* The tensor of a buffer; turned once. */
+/* The tensor of a buffer, converted once. */
 static tensor_id whole(fusion *f, int32_t buffer)
 {
     fuse_buffer *b = &f->buffers.items[buffer];
@@ -389,7 +389,7 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
-/* What a library call reads: of a buffer that is a part of a joined one, the part. */
+/* Operand of a library call: of a buffer inside a concatenation, its part. */
 static tensor_id seen_by_call(fusion *f, const fuse_read *r)
 {
     tensor_id all = whole(f, r->buffer), seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
@@ -404,8 +404,7 @@ static tensor_id seen_by_call(fusion *f, const fuse_read *r)
     return f->out->tensors.count - 1;
 }
 
-/* A library's convolution takes maps without holes alone, and copies others itself: slices of channels that the compiler
- * passes as they lie. */
+/* A library's convolution takes dense maps only and copies others itself: slices of channels. */
 static void emit_hidden_copy(fusion *f, tensor_id seen, const kernel *call)
 {
     extent x = extent_of(&f->out->tensors.items[seen]);
@@ -467,8 +466,8 @@ static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
     return false;
 }
 
-/* A buffer that the loops are long enough to walk through counts once; of a larger one, each load of the loop body
- * counts for itself: slices, and the taps of a window. So the compiler counts. */
+/* A buffer no larger than the loops counts once; of a larger one each load counts separately: slices, and the taps of a
+ * window. This is how the compiler counts. */
 static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
 {
     const fuse_buffer *b = &j->f->buffers.items[buffer];
@@ -498,7 +497,7 @@ static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
     return elements;
 }
 
-/* What a group reads from outside: each buffer once. */
+/* Buffers that a group reads from outside, each once. */
 static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k)
 {
     fusion *f = j->f;
@@ -521,7 +520,7 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     return count;
 }
 
-/* What a group writes for others, in as many elements as its loops have; its first buffer if there is no such. */
+/* A buffer that a group writes for others with as many elements as its loops; its first buffer if there is none. */
 static int32_t written_by(const joiner *j, int32_t g)
 {
     int64_t loops = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
@@ -535,7 +534,7 @@ static int32_t written_by(const joiner *j, int32_t g)
     return found;
 }
 
-/* Two maps of which one has its channels last: whoever makes one of the other goes against its order. */
+/* One map is NCHW and the other NHWC, so fusing would read against memory order. */
 static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
 {
     tensor_id x = whole(f, read), y = whole(f, written);
@@ -544,7 +543,7 @@ static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
     return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
 }
 
-/* Does the group load the same before its node n's read i? */
+/* True if the group has the same load before read i of its node n. */
 static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
 {
     const fuse_read *r = &node_at(j, n)->reads[i];
@@ -556,7 +555,7 @@ static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
     return false;
 }
 
-/* A buffer much smaller than the loops is loaded by each of them from a cache, in whatever order. */
+/* A buffer much smaller than the loops comes from a cache, in any order. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
     kernel_loops loops = {.reduced = j->groups[g].reduced};
@@ -626,7 +625,7 @@ static void emit_group(const joiner *j, int32_t g)
         *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
 }
 
-/* Differs in one dimension; what is stacked, or was joined under a view, does not tell which one. */
+/* Differs in one dimension; a stack, or a concatenation under a view, does not show which. */
 static bool is_part(const placed_tensor *part, const placed_tensor *all)
 {
     int differ = 0;
@@ -635,7 +634,7 @@ static bool is_part(const placed_tensor *part, const placed_tensor *all)
     return part->rank == all->rank && differ == 1;
 }
 
-/* The parts of a joined buffer lie in its memory, with the other parts in between. */
+/* Parts of a concatenation are strided in its memory. */
 static void place_parts(fusion *f)
 {
     for (int32_t i = 0; i < f->nodes.count; i++) {
@@ -657,7 +656,7 @@ static void place_parts(fusion *f)
     }
 }
 
-/* Groups after all that they read from. */
+/* Orders groups after everything they read. */
 static void emit_all(joiner *j)
 {
     fusion *f = j->f;
@@ -712,7 +711,7 @@ static void index_readers(joiner *j)
             j->readers[at[f->nodes.items[n].reads[i].buffer]++] = n;
 }
 
-/* Divides the nodes into chains: a node continues a chain whose last node it reads from, the nearest one. */
+/* Splits the nodes into chains: a node continues the nearest chain whose last node it reads. */
 static void make_chains(joiner *j)
 {
     const fusion *f = j->f;
@@ -735,7 +734,7 @@ static void make_chains(joiner *j)
     }
 }
 
-/* Reads of a loop in the order in which it writes. */
+/* Reads of a loop in the order of its writes. */
 static void order_reads(fusion *f)
 {
     for (int32_t i = 0; i < f->nodes.count; i++) {

@@ -1,8 +1,8 @@
-/* fusion.h: loops and library calls before they are kernels, and how a compiler joins loops into kernels.
+/* fusion.h: loops and library calls, and how a compiler fuses loops into kernels.
  *
- * A buffer is memory that some node writes and others read. A node is a loop nest (pointwise, or with a reduction) or a
- * library call. Which nodes become one kernel follows TorchInductor's scheduler: producer and consumer where each
- * element is read by the loop that makes it, siblings where they read the same elements. */
+ * A buffer is memory that one node writes and others read. A node is a loop nest (pointwise, or with a reduction) or a
+ * library call. Fusion follows TorchInductor's scheduler: producer and consumer if the loop that makes an element reads
+ * it, siblings if they read the same elements. */
 #ifndef SOOTH_LOWER_FUSED_FUSION_H
 #define SOOTH_LOWER_FUSED_FUSION_H
 
@@ -16,9 +16,9 @@ typedef struct fuse_buffer {
     int64_t elements;
     int64_t bytes;
     access layout;  /* memory, over the elements in the order of the tensor's strides */
-    bool is_fixed;  /* a library call or the caller has seen the layout */
+    bool is_fixed;  /* a library call or the caller has fixed the layout */
     bool is_output; /* of the network */
-    int32_t writer; /* node; NO_FUSE_NODE: there before the pass */
+    int32_t writer; /* node that writes it; NO_FUSE_NODE: exists before the pass */
 } fuse_buffer;
 
 typedef struct fuse_read {
@@ -33,12 +33,12 @@ typedef struct fuse_read {
 typedef enum fuse_kind {
     FUSE_LOOP,
     FUSE_CALL, /* a library's kernel */
-    FUSE_JOIN, /* buffers that together are one: no kernel */
+    FUSE_JOIN, /* a concatenation of buffers: no kernel */
 } fuse_kind;
 
 typedef struct fuse_node {
     fuse_kind kind;
-    bool is_apart;    /* a reduction whose readers cannot join it */
+    bool is_apart;    /* a reduction that cannot fuse with its readers */
     int64_t elements; /* of the loops outside of the reduction */
     int64_t reduced;  /* of those inside; 1 if it is pointwise */
     int32_t read_count, write_count, op_count;
@@ -63,7 +63,7 @@ typedef struct fusion {
     } nodes;
 } fusion;
 
-/* Joins the nodes and appends the kernels. */
+/* Fuses the nodes and appends the kernels. */
 void fusion_emit(fusion *f);
 
 #endif

@@ -1,15 +1,13 @@
-/* inductor.c: lowering to a compiling runtime, as TorchInductor lowers: the operators of eager PyTorch become formulas
- * that their readers compute anew, until many readers or many loads make a buffer worth its memory; library calls
- * always read and write buffers. fusion.c joins the loops that are left.
- *
- * The rules of what becomes a buffer, when convolutions turn channels last, and how reductions are split are those of
- * PyTorch 2.15's inductor backend. What it finds out by timing candidates is not here. */
+/* inductor.c: lowering to a compiling runtime, following TorchInductor of PyTorch 2.15: operators of eager PyTorch
+ * become formulas that their readers recompute, until many readers or loads justify a buffer. Library calls always
+ * read and write buffers. fusion.c fuses the remaining loops. Decisions that the compiler makes by timing are not
+ * modelled. */
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
 
 enum {
-    MAX_READS_SHARED = 4, /* loads of a formula with several readers; more make it a buffer */
+    MAX_READS_SHARED = 4, /* most loads of a formula with several readers; beyond that it becomes a buffer */
     MAX_OPS = 30,
     MAX_OPS_ALONE = 100, /* of a formula that loads once */
 };
@@ -129,7 +127,7 @@ void inductor_add_read(read_list *l, fuse_read r)
         l->items[l->count++] = r;
 }
 
-/* What the operand reads, each read turned by `at`: the loops over the operand's elements, and those of a reduction. */
+/* The reads of the operand, each composed with `at`: loops over its elements, and those of a reduction. */
 void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
                            int times)
 {
@@ -174,7 +172,7 @@ void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const cha
     *count = n;
 }
 
-/* Is it, in memory, a map with channels last? */
+/* True if it is a channels-last map in memory. */
 static bool lies_last(inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -278,7 +276,7 @@ fuse_node *inductor_add_node(inductor *c, fuse_kind kind)
     return n;
 }
 
-/* Memory in channels last, over the elements in the order of `x`. */
+/* Channels-last memory, over the elements in the order of `x`. */
 static access last_layout(inductor *c, const extent *x)
 {
     operand real = {.at = *x};
@@ -308,7 +306,7 @@ void inductor_realize(inductor *c, int32_t number)
     b->reads_all = b->op_total = 1;
 }
 
-/* With channels last where a convolution is near, whatever the four dimensions are; the layout is settled then. */
+/* Channels last near a convolution, for any four dimensions; this fixes the layout. */
 static void realize_near(inductor *c, int32_t number)
 {
     box *b = &c->boxes.items[number];
@@ -360,11 +358,12 @@ static operand copied(inductor *c, const operand *x)
     extent_contiguous(&made.at);
     made.box = inductor_make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
     const box *from = &c->boxes.items[x->box];
-    c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* those of the call stay with it */
+    c->boxes.items[made.box].flops =
+        from->buffer == NO_BOX ? from->flops : 0; /* FLOPs of a library call stay with it */
     return made;
 }
 
-/* A buffer with this tensor in it, in the layout that a convolution asks for if `last`. */
+/* A buffer with this tensor, in the layout that a convolution requires if `last`. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
     operand x = inductor_operand_of(c, t);
@@ -372,10 +371,10 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
     if (b->buffer == NO_BOX && !last && !extent_is_contiguous(&x.at) && !is_repeated(&x.at)) {
-        x = copied(c, &x); /* a formula seen in another order is computed in that order */
+        x = copied(c, &x); /* a formula viewed in another order is computed in that order */
         b = &c->boxes.items[x.box];
     } else if (b->buffer == NO_BOX) {
-        b->is_last = is_own && (last || b->is_last); /* under a view, it is laid out as the view expects */
+        b->is_last = is_own && (last || b->is_last); /* under a view, its layout is what the view expects */
         inductor_realize(c, x.box);
         b = &c->boxes.items[x.box];
     } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
@@ -395,7 +394,7 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         .buffer = b->buffer, .times = 1, .tensor = seen, .at = inductor_walk_operand(c, &x, order, x.at.rank)};
 }
 
-/* A node that is no loop; what it makes has its layout from the start. */
+/* A node that is no loop; the layout of its result is fixed. */
 static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
 {
     tensor_id t = c->k->outputs[0];
@@ -419,7 +418,7 @@ void inductor_call_library(inductor *c)
     bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
     int32_t count = k->input_count;
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
-    if (is_conv && count > 2) { /* the bias goes into the loop behind it */
+    if (is_conv && count > 2) { /* the bias moves into the loop after it */
         if (!c->is_last)
             inductor_realize(c, inductor_operand_of(c, k->inputs[2]).box);
         count = 2;
@@ -436,7 +435,7 @@ void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_las
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* How many nodes the compiler's graph has: it takes operators apart. */
+/* Number of nodes in the compiler's graph, which decomposes operators. */
 static int32_t graph_nodes(const kernel *k)
 {
     static const struct {
@@ -456,8 +455,9 @@ static int32_t graph_nodes(const kernel *k)
     return 1;
 }
 
-/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. The four factors and the limit of 300
- * nodes for each convolution are those of decide_layout_opt() in PyTorch's torch/_inductor/graph.py (2.1 to 2.9). */
+/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. The four factors and
+ * the limit of 300 nodes for each convolution are those of decide_layout_opt() in PyTorch's torch/_inductor/graph.py
+ * (2.1 to 2.9). */
 static bool chooses_last(const inductor *c)
 {
     double nodes = 0, convolutions = 0, all = 0, weighted = 0;
@@ -488,8 +488,8 @@ static bool is_plain_view(const kernel *k)
            strcmp(k->op, "select") != 0 && strcmp(k->op, "unfold") != 0;
 }
 
-/* Equal casts, copies and views of what the network computes are made once. Weights stay apart: exporters merge those
- * that only have equal values. */
+/* Merges equal casts, copies and views of computed tensors. Weights stay separate: exporters merge those with equal
+ * values. */
 static void find_equal(inductor *c)
 {
     const program *p = c->in;
@@ -512,7 +512,7 @@ static void find_equal(inductor *c)
         if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
             continue;
         const placed_tensor *made = &p->tensors.items[out];
-        int tried = 0; /* a tensor with very many readers is not searched to its end */
+        int tried = 0; /* the search of a tensor with very many readers stops early */
         for (tensor_id t = first[in]; t != NO_TENSOR && c->same[out] == out && tried++ < 32; t = next[t]) {
             const placed_tensor *other = &p->tensors.items[t];
             if (strcmp(maker[t]->op, k->op) == 0 && other->dtype == made->dtype && other->rank == made->rank &&
@@ -527,7 +527,7 @@ static void find_equal(inductor *c)
     }
 }
 
-/* A split in two, or of rows, is one reader; one of channels into more parts becomes slices, which read one by one. */
+/* A split in two, or of rows, is one reader; one of channels into more parts becomes slices with a reader each. */
 static bool is_other_half(const inductor *c, int32_t i)
 {
     const kernel *all = c->in->kernels.items, *k = &all[i];
@@ -544,7 +544,7 @@ static bool is_other_half(const inductor *c, int32_t i)
     return i > first && (is_of_rows || last - first == 1);
 }
 
-/* A view that nobody looks at. */
+/* True for a view without readers. */
 static void drop_idle_views(inductor *c)
 {
     const program *p = c->in;
@@ -579,7 +579,7 @@ static void index_users(inductor *c)
             c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
 }
 
-/* What flows into convolutions, and from there or from them on, up to the last of them. Batched products end it. */
+/* Kernels that flow into convolutions or from them, up to the last one. Batched products end it. */
 static void find_near(inductor *c)
 {
     int32_t last = NO_BOX;
@@ -608,8 +608,7 @@ static void find_outputs(inductor *c)
     }
 }
 
-/* A buffer whose layout is still open is laid out as the network's own strides say when somebody looks at it through a
- * view. */
+/* A buffer with an open layout gets the network's own strides when something views it. */
 static void settle_under_view(inductor *c, tensor_id t)
 {
     int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
@@ -621,7 +620,7 @@ static void settle_under_view(inductor *c, tensor_id t)
     buffer->is_fixed = true;
 }
 
-/* After a kernel: is what it made worth a buffer? */
+/* After a kernel: decides whether its result becomes a buffer. */
 static void settle(inductor *c, tensor_id t)
 {
     int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
@@ -631,12 +630,12 @@ static void settle(inductor *c, tensor_id t)
     if (!is_own_tensor(&c->boxes.items[b], tensor_at(c, t))) {
         c->prefers_last = false;
         if (users > 1)
-            c->boxes.items[b].is_last = false; /* under a view, it is laid out as the view expects */
+            c->boxes.items[b].is_last = false; /* under a view, its layout is what the view expects */
     }
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
-            inductor_realize(c, b); /* these want it in the layout that they know */
+            inductor_realize(c, b); /* these require the layout that they know */
         else if (inductor_needs_buffers(user))
             realize_hint(c, b);
     }

@@ -1,4 +1,4 @@
-/* inductor.h: formulas and buffers of a compiling runtime: what inductor.c keeps and inductor_ops.c lowers to. */
+/* inductor.h: formulas and buffers of a compiling runtime, for inductor.c and inductor_ops.c. */
 #ifndef SOOTH_LOWER_FUSED_INDUCTOR_H
 #define SOOTH_LOWER_FUSED_INDUCTOR_H
 
@@ -11,13 +11,13 @@ enum {
     MAX_READS = 8, /* of a formula that is not yet a buffer */
 };
 
-/* A tensor of the eager program: a buffer, or a formula over buffers that each reader computes anew. */
+/* A tensor of the eager program: a buffer, or a formula over buffers that each reader recomputes. */
 typedef struct box {
     int32_t buffer; /* NO_BOX while it is a formula */
     extent own;     /* strides: the order of its elements */
     dtype dtype;
-    bool is_last;      /* rather channels last than as in the eager program */
-    bool is_computed;  /* by a loop: not given, not made by a library */
+    bool is_last;      /* prefers channels last */
+    bool is_computed;  /* written by a loop: not an input, not a library's result */
     int32_t reads_all; /* loads per element */
     int32_t op_total;  /* operations per element */
     int32_t read_count, op_count;
@@ -27,7 +27,7 @@ typedef struct box {
     tensor_id tensor;
 } box;
 
-/* A box as an operator sees it. */
+/* A box as an operator views it. */
 typedef struct operand {
     int32_t box;
     int32_t part;
@@ -42,8 +42,8 @@ typedef struct inductor {
     arena *arena;
     bool is_last;            /* convolutions run channels last */
     const kernel *k;         /* that is being lowered */
-    bool prefers_last;       /* what it makes is near a convolution */
-    int32_t *box_of_storage; /* what lies there now */
+    bool prefers_last;       /* its result is near a convolution */
+    int32_t *box_of_storage; /* current contents */
     tensor_id *first;        /* by storage: the tensor that it was made for */
     tensor_id *same;         /* by tensor: the first that is equal to it */
     int32_t *part;           /* by tensor: which slice of its memory */
@@ -58,7 +58,7 @@ typedef struct inductor {
     } boxes;
 } inductor;
 
-/* What a formula or a reduction loads; equal loads once. */
+/* Loads of a formula or a reduction; equal loads once. */
 typedef struct read_list {
     fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
     int count;
@@ -84,39 +84,39 @@ fuse_node *inductor_add_node(inductor *c, fuse_kind kind);
 /* The operand's dimensions in this order, as loops. */
 access inductor_walk_operand(inductor *c, const operand *x, const int *order, int count);
 void inductor_add_read(read_list *l, fuse_read r);
-/* What the operand loads in the loops `outer`, and `inner` of a reduction if not NULL. */
+/* Loads of the operand in the loops `outer`, and `inner` of a reduction if not NULL. */
 void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
                            int times);
-/* The names of what is computed: of the operands that are formulas, and op. */
+/* Names of the computation: those of the operands that are formulas, and op. */
 void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const char *op, const operand *in, int operands);
 
 /* ---- what operators are lowered with ----------------------------------------------------------------------------- */
 
 operand inductor_operand_of(inductor *c, tensor_id t);
 operand inductor_operand_broadcast(const operand *x, const extent *to,
-                                   int first_dim); /* its dimensions meet those from first_dim on */
+                                   int first_dim); /* its dimensions align from first_dim on */
 /* A formula over operands that broadcast to `out`. */
 int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int op_total);
-/* A formula that reads its operands otherwise than element by element, `times` loads for each; gathered: neighbours may
- * come from anywhere. */
+/* A formula that does not read its operands element by element, with `times` loads each; gathered: neighbours may come
+ * from anywhere. */
 int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int times, bool is_gathered);
-/* A loop over all of `full`, summed up over the dimensions that are told; outputs of the type, in the shape `out`. The
- * boxes of the outputs are numbered on from the result. */
+/* A loop over all of `full`, summed over the given dimensions; outputs of the type, in the shape `out`. Output boxes
+ * are numbered consecutively. */
 int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced,
                                 const extent *out, dtype type, const operand *in, int count, int output_count);
 void inductor_realize(inductor *c, int32_t b);
 void inductor_mark_reuse(inductor *c, int32_t b, int users);
 void inductor_set_tensor(inductor *c, tensor_id t, int32_t b);
 void inductor_call_library(inductor *c);
-/* Buffers that together are the output of c->k: nothing is launched. */
+/* Buffers that together are the output of c->k; nothing is launched. */
 void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_last);
 /* Products of rows that eager PyTorch copies first become batched ones (inductor_products.c). */
 void inductor_batch_turned_products(program *p, arena *a);
 /* Lowers c->k. */
 void lower_kernel(inductor *c);
-bool inductor_needs_buffers(const kernel *k); /* does it read memory, not formulas? */
+bool inductor_needs_buffers(const kernel *k); /* true if it reads memory, not formulas */
 bool inductor_is_elementwise(const kernel *k);
 
 #endif

@@ -1,5 +1,5 @@
-/* inductor_ops.c: what each operator of eager PyTorch becomes in a compiling runtime: a formula, a reduction with
- * formulas around it, or a library call. */
+/* inductor_ops.c: each operator of eager PyTorch in a compiling runtime: a formula, a reduction with formulas around
+ * it, or a library call. */
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
@@ -32,7 +32,7 @@ static const char *const REDUCTIONS[] = {
 /* Element by element, yet from elsewhere. */
 static const char *const MOVES[] = {"constant_pad_nd", "reflection_pad2d",   "roll", "index", "embedding", "gather",
                                     "index_select",    "upsample_nearest2d", "flip", "repeat"};
-/* Formulas that look at their input twice. */
+/* Formulas that read their input twice. */
 static const char *const TWICE[] = {"silu", "gelu", "hardswish", "leaky_relu", "elu", "mish"};
 
 bool inductor_needs_buffers(const kernel *k)
@@ -121,7 +121,7 @@ static void lower_elementwise(inductor *c)
     extent out = output_extent(c);
     int count = gather_operands(c, in);
     if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
-        /* Computed in float32: what is looked at twice is the wide number. */
+        /* Computed in float32: the value that is read twice is the wide one. */
         in[0].box = inductor_make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
         in[0].at = out;
         in[0].part = 0;
@@ -146,7 +146,7 @@ static void lower_scattered(inductor *c, int times)
     operand in[MAX_OPERANDS];
     extent out = output_extent(c);
     int count = gather_operands(c, in);
-    for (int i = 0; i < count; i++) /* each tap is a lookup of its own */
+    for (int i = 0; i < count; i++) /* each tap is a separate lookup */
         inductor_mark_reuse(c, in[i].box, times);
     finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times,
                                       !is_op(c->k, "constant_pad_nd")));
@@ -172,7 +172,7 @@ static void lower_pool(inductor *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Which dimensions of x are not in y any more. */
+/* The dimensions of x that y no longer has. */
 static void find_reduced(const extent *x, const extent *y, bool *is_reduced)
 {
     int at = 0;
@@ -204,8 +204,8 @@ static void lower_reduction(inductor *c)
         finish(c, inductor_make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
 
-/* Is it a map, not yet in memory, whose dimensions are seen in another order? A buffer made of it for the statistics has
- * loops in its own order, and those that look at both have other loops than the reduction. */
+/* True for a map that is not in memory and is viewed in another order: a buffer for the statistics has loops in its own
+ * order, and readers of both have other loops than the reduction. */
 static bool is_turned_formula(const inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -213,8 +213,7 @@ static bool is_turned_formula(const inductor *c, const operand *x)
            memcmp(b->own.dims, x->at.dims, 4 * sizeof *x->at.dims) != 0;
 }
 
-/* Statistics over the dimensions that are told, then a formula of them. `weights` meet the dimensions from
- * first_dim on. */
+/* Statistics over the given dimensions, then a formula of them. `weights` align from first_dim on. */
 static void normalise(inductor *c, const extent *full, const operand *x, const bool *is_reduced, int statistics,
                       int first_dim)
 {
@@ -238,7 +237,7 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
         in[count++] =
             inductor_operand_broadcast(&weight, full, first_dim < 0 ? full->rank - weight.at.rank : first_dim);
     }
-    /* The formula in the shape of `full`, which lies as the output does. */
+    /* The formula in the shape of `full`, with the layout of the output. */
     extent walked = *full;
     if (full->rank == out.rank)
         walked = out;
@@ -281,7 +280,7 @@ static void lower_group_norm(inductor *c)
     operand grouped = {.box = x.box, .part = x.part, .at = full};
     inductor_mark_reuse(c, x.box, 2);
     int32_t first = inductor_make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
-    /* The formula on (N,C,…): each channel looks at the statistics of its group. */
+    /* The formula on (N,C,…): each channel reads the statistics of its group. */
     extent out = output_extent(c);
     operand in[MAX_OPERANDS];
     in[0] = x;
@@ -314,7 +313,7 @@ static void lower_softmax(inductor *c)
     }
     is_reduced[axis] = true;
     if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
-        /* Written out: each element looks at all of its row. */
+        /* Written out: each element reads all of its row. */
         extent out = output_extent(c);
         finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
         return;
@@ -322,7 +321,7 @@ static void lower_softmax(inductor *c)
     normalise(c, &x.at, &x, is_reduced, 2, -1);
 }
 
-/* The batch norm that standardises a weight: over all but its first dimension. */
+/* The batch norm that standardizes a weight: over all but its first dimension. */
 static void lower_weight_norm(inductor *c)
 {
     operand x = inductor_operand_of(c, c->k->inputs[0]);
@@ -334,7 +333,7 @@ static void lower_weight_norm(inductor *c)
 
 /* ---- concatenation ----------------------------------------------------------------------------------------------- */
 
-/* Is all that reads this tensor computed element by element, views looked through? */
+/* True if all readers of this tensor, through views, are pointwise. */
 static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
 {
     if (c->is_output[t] || depth == 0)
@@ -348,7 +347,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     return true;
 }
 
-/* Does another formula than this concatenation read it? */
+/* True if another formula than this concatenation reads it. */
 static bool has_other_readers(const inductor *c, tensor_id t)
 {
     t = c->same[t];
@@ -365,7 +364,7 @@ static bool has_other_readers(const inductor *c, tensor_id t)
     return others > 0 && b->buffer == NO_BOX;
 }
 
-/* A part of the joined buffer that its maker writes there at once. */
+/* A part of the concatenation that its maker writes in place. */
 static bool can_write_in_place(const inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];

@@ -1,6 +1,6 @@
-/* inductor_products.c: linear layers on rows that do not lie one after the other. Eager PyTorch copies the rows and takes one
- * product; a compiling runtime, whose rule of folding looks at strides alone, takes a batched product of the rows as they
- * lie with the weight repeated. */
+/* inductor_products.c: linear layers on strided rows. Eager PyTorch copies the rows and runs one product; a compiling
+ * runtime, whose folding rule looks only at strides, runs a batched product on the strided rows with a repeated
+ * weight. */
 #include "lower/fused/inductor.h"
 
 enum { NO_KERNEL = -1, SEVERAL = -2 };
@@ -26,7 +26,7 @@ static chain_index index_chains(const program *p, arena *a)
     return x;
 }
 
-/* The view that alone reads the tensor; NO_KERNEL if there is none. */
+/* The only reader of the tensor, if it is a view; else NO_KERNEL. */
 static int32_t only_view(const program *p, const chain_index *x, tensor_id t)
 {
     int32_t i = x->reader[t];
@@ -48,7 +48,7 @@ static tensor_id repeated(program *p, arena *a, tensor_id matrix, int64_t batch)
     return p->tensors.count - 1;
 }
 
-/* Makes a batched product of clone, view, product and view, where the kernel is that product. */
+/* Turns clone, view, product and view into a batched product, if the kernel is that product. */
 static void batch_product(program *p, arena *a, const chain_index *x, kernel *k, bool *is_gone)
 {
     int32_t before = x->maker[k->inputs[0]], after = only_view(p, x, k->outputs[0]);

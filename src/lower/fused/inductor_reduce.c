@@ -1,10 +1,10 @@
-/* inductor_reduce.c: reductions of a compiling runtime: loops over two groups of dimensions, in several passes where
- * there are too few outputs to fill the device. */
+/* inductor_reduce.c: reductions of a compiling runtime: loops over two groups of dimensions, in several passes if there
+ * are too few outputs to fill the device. */
 #include "lower/fused/inductor.h"
 
 enum { MAX_PASSES = 4 };
 
-/* The divisor of n nearest to `to`, if one is nearer than `reach`; 0 if none is. */
+/* The divisor of n nearest to `to` within `reach`; 0 if there is none. */
 static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
 {
     for (int64_t gap = 0; gap < reach; gap++) {
@@ -28,9 +28,10 @@ static bool is_at_least(inductor *c, int64_t number, int64_t times_multiprocesso
     return edge >= own;
 }
 
-/* Into how many parts a reduction with few outputs is split, that the device is filled. Numbers are those of reduction_split_factor() in
- * PyTorch's torch/_inductor/choices.py: 256 threads a block, 2,048 on a multiprocessor, 32 to 512 elements a thread, and how far from
- * the best size a divisor of the reduced elements may be to be taken instead (30, 20, 50). */
+/* Into how many parts a reduction with few outputs is split, that the device is filled. Numbers are those of
+ * reduction_split_factor() in PyTorch's torch/_inductor/choices.py: 256 threads a block, 2,048 on a multiprocessor, 32
+ * to 512 elements a thread, and how far from the best size a divisor of the reduced elements may be to be taken
+ * instead (30, 20, 50). */
 static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool is_inner)
 {
     const int64_t threads = 256, per_block = is_inner ? threads : 4, resident = 2048;
@@ -54,8 +55,8 @@ static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool 
     return (reduced + per_block * size - 1) / (per_block * size);
 }
 
-/* Do most of the full-size reads of a reduction step through memory one by one? In a part of a reduction, whose loops
- * are one by then, the last of them decides. */
+/* True if most full-size reads of a reduction are contiguous. In a part of a reduction, whose loops are merged, the
+ * last loop decides. */
 static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
 {
     int inner = 0, outer = 0;
@@ -99,8 +100,8 @@ static void add_reduction(inductor *c, const fuse_node *shape, const read_list *
     memcpy(n->writes, writes, (size_t)count * sizeof *writes);
 }
 
-/* With few outputs, parts are reduced first, and these again in parts if they still are few. Changes the list to what
- * the last pass reads, the shape to that pass. */
+/* With few outputs, reduces parts first, and these again if they are still few. Changes the list and the shape to those
+ * of the last pass. */
 static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
 {
     int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);

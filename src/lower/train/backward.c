@@ -1,5 +1,5 @@
-/* backward.c: gradients: walks the kernels of the forward pass backwards with one rule for each operator. Casts, sums
- * over what was broadcast and sums of several gradients are launched where autograd's own checks launch them. */
+/* backward.c: gradients: walks the forward kernels backwards with one rule per operator. Casts, sums over broadcast
+ * dimensions and sums of several gradients appear where autograd launches them. */
 #include "lower/train/backward.h"
 
 static const struct {
@@ -159,7 +159,7 @@ tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? eager_reshape(e, t, x->rank, x->dims) : t;
 }
 
-/* Exporters store equal weights once: small ones that are read in several places are many, not one. */
+/* Exporters store equal weights once: a small one with several readers stands for several. */
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     enum { LARGEST_MERGED = 4096 };
@@ -215,7 +215,7 @@ tensor_id back_add_output_like(eager *e, dtype type, tensor_id like)
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* A parameter: a weight of floating point that is learned. Statistics of norms and tables of the exporter are not. */
+/* True for a parameter: a trainable floating-point weight. Statistics of norms and tables of the exporter are not. */
 static bool is_parameter(const eager *e, const placed_tensor *t)
 {
     return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
@@ -238,7 +238,7 @@ static void find_needs(backward *b, int32_t end)
     }
 }
 
-/* An operator without a rule: one kernel for all of its gradients. */
+/* Without a rule: one kernel for all gradients of the operator. */
 static void back_unknown(backward *b)
 {
     eager *e = b->e;

@@ -1,11 +1,11 @@
-/* backward.h: the vocabulary of the rules by which gradients are computed. The kernels of the forward pass, views
- * included, are the tape; each operator of ATen has one rule, as in autograd. */
+/* backward.h: the vocabulary of gradient rules. The forward kernels, views included, are the tape; each ATen operator
+ * has one rule, as in autograd. */
 #ifndef SOOTH_LOWER_TRAIN_BACKWARD_H
 #define SOOTH_LOWER_TRAIN_BACKWARD_H
 
 #include "lower/eager/eager.h"
 
-/* Kernels one behind the other that take parts of one tensor, and whether they are one operator. */
+/* Consecutive kernels that take parts of one tensor, and whether they are one operator. */
 typedef struct part_run {
     int32_t first, last;
     bool is_one, is_joined;
@@ -14,10 +14,10 @@ typedef struct part_run {
 typedef struct backward {
     eager *e;
     tensor_id *gradients; /* by tensor of the forward pass; NO_TENSOR until one arrives */
-    bool *needs;          /* by tensor of the forward pass: does a parameter lead to it? */
+    bool *needs;          /* by tensor of the forward pass: true if it depends on a parameter */
     int32_t tensor_count; /* of the forward pass */
     int32_t at;           /* the kernel that is being differentiated */
-    kernel k;             /* a copy of it: the list moves while kernels are appended */
+    kernel k;             /* a copy of it, because the list moves while kernels are appended */
     tensor_id dy;         /* the gradient of its first output */
     int64_t *from;        /* by tensor of the forward pass: the input of a kernel that its gradient came from */
     struct {
@@ -25,31 +25,31 @@ typedef struct backward {
             tensor_id parameter, gradient;
         } * items;
         int32_t count, capacity;
-    } twins;      /* more parameters that the exporter merged with another of equal content */
+    } twins;      /* further parameters that the exporter merged with an equal one */
     part_run run; /* the one met last */
 } backward;
 
 typedef void (*backward_rule)(backward *b);
 
-/* Does input i exist and lead to a parameter? */
+/* True if input i exists and depends on a parameter. */
 bool back_wants(const backward *b, int i);
-/* Hands the gradient of input i on: summed to its shape and cast to its type as autograd checks them, and added to what
- * has already come. */
+/* Passes on the gradient of input i: summed to its shape and cast to its type, as autograd does, and added to earlier
+ * ones. */
 void back_give(backward *b, int i, tensor_id gradient);
 
-/* Sums over what was broadcast from the shape x; itself if nothing was. */
+/* Sums over dimensions that were broadcast from the shape x; t itself if none were. */
 tensor_id back_sum_to(eager *e, tensor_id t, const extent *x);
 tensor_id back_sum_over(eager *e, tensor_id t, const extent *x); /* sum with keepdim: x has the rank of t */
-/* A pointwise operator of some FLOPs per element. */
+/* A pointwise operator with this many FLOPs per element. */
 tensor_id back_work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
-/* A product of matrices, in 16 bits where autocast is on. */
+/* A matrix product, in 16 bits under autocast. */
 tensor_id back_product_of(eager *e, tensor_id a, tensor_id b);
-/* Like t: dense, in the order of its strides. */
+/* Like t: dense, with its stride order. */
 tensor_id back_launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like);
-/* One more output of the kernel launched last. */
+/* Adds an output to the last kernel. */
 tensor_id back_add_output_like(eager *e, dtype type, tensor_id like);
 
-/* Is the operator this one, or its form that works in place? Both have the same rules. */
+/* True if the operator is this one or its in-place form; both have the same rules. */
 bool back_is_op_or_in_place(const char *op, const char *name);
 
 /* All kernels before `end` are the tape. */

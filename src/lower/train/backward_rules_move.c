@@ -1,4 +1,4 @@
-/* backward_rules_move.c: gradients of views and of what moves data. */
+/* backward_rules_move.c: gradients of views and data movement. */
 #include "lower/train/backward.h"
 
 /* A kernel that writes a tensor like input 0. */
@@ -46,7 +46,7 @@ void back_expand(backward *b)
     back_give(b, 0, b->dy); /* summed there */
 }
 
-/* Is the run of slices one chunk(): parts of one axis that make up the whole, equal but for the last? */
+/* True if the slices are one chunk(): parts of one axis that make up the whole, equal except the last. */
 static bool is_chunk(const backward *b, int32_t first, int32_t last)
 {
     const eager *e = b->e;
@@ -71,7 +71,7 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
     return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
-/* Looked for once for all of its parts: networks may have very many. */
+/* Searched once for all parts: networks may have very many. */
 static void find_run(backward *b)
 {
     part_run *run = &b->run;
@@ -88,7 +88,7 @@ static void find_run(backward *b)
         strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
-/* Zeros, with the gradient in its place. */
+/* Zeros with the gradient in its place. */
 void back_part(backward *b)
 {
     bool is_slice = strcmp(b->k.op, "slice") == 0;
@@ -99,7 +99,7 @@ void back_part(backward *b)
         back_give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
 }
 
-/* Are all parts of size 1 and freed of that dimension at once (unbind)? */
+/* True if all parts have size 1 and drop that dimension at once (unbind). */
 static bool is_unbind(const backward *b, int32_t first, int32_t last)
 {
     const eager *e = b->e;
@@ -113,7 +113,7 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
     return true;
 }
 
-/* The gradients of all parts are there when the last of them is reached: nobody reads a part before all are made. */
+/* The gradients of all parts exist when the last is reached: no part is read before all are made. */
 void back_split(backward *b)
 {
     eager *e = b->e;
@@ -181,7 +181,7 @@ void back_index(backward *b)
     back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
-/* What was written gets its part; the rest goes on by the view that was written into. */
+/* The written part gets its gradient; the rest continues through the view that was written into. */
 void back_index_put(backward *b)
 {
     if (!back_wants(b, 2))
@@ -192,7 +192,7 @@ void back_index_put(backward *b)
     back_give(b, 2, eager_launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
-/* The same of a slice, which is a view of the gradient; zeros stand where it was cut out of the rest. */
+/* The same for a slice, which is a view of the gradient; the rest gets zeros in its place. */
 void back_copy(backward *b)
 {
     if (!back_wants(b, 0))
@@ -210,7 +210,7 @@ void back_copy(backward *b)
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
-/* Each input gets its part: a view. */
+/* Each input gets its part, a view. */
 void back_cat(backward *b)
 {
     eager *e = b->e;
@@ -251,7 +251,7 @@ void back_pad(backward *b)
     back_give(b, 0, eager_launch_new(e, "constant_pad_nd", &b->dy, 1, tensor_dtype(e, b->dy), &x));
 }
 
-/* The copies lie in dimensions of their own, and are summed. */
+/* Copies have dimensions of their own, which are summed. */
 void back_repeat(backward *b)
 {
     eager *e = b->e;

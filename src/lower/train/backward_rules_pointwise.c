@@ -1,4 +1,4 @@
-/* backward_rules_pointwise.c: gradients of operators that work element by element, and of reductions. */
+/* backward_rules_pointwise.c: gradients of pointwise operators and reductions. */
 #include "lower/train/backward.h"
 
 static tensor_id two(eager *e, const char *op, tensor_id a, tensor_id c)
@@ -25,7 +25,7 @@ void back_unary(backward *b)
 {
     static const struct {
         const char *op, *gradient;
-        bool reads_output, saved_first; /* which operand the strides of the result are taken from */
+        bool reads_output, saved_first; /* operand that gives the result its strides */
         double flops;
     } NAMES[] = {
         {"relu", "threshold_backward", true, true, 1},
@@ -57,7 +57,7 @@ void back_dropout(backward *b)
     back_give(b, 0, back_work(b->e, "native_dropout_backward", inputs, 2, tensor_dtype(b->e, b->dy), 2));
 }
 
-/* A product with what can be had in one more step. */
+/* A product with a value that takes one more step. */
 void back_scaled(backward *b)
 {
     tensor_id slope = one(b->e, "mul", b->k.inputs[0]);
@@ -228,7 +228,7 @@ void back_select_larger(backward *b)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* The gradient with dimensions of size 1 where the operator summed. */
+/* The gradient with dimensions of size 1 where the operator reduced. */
 static tensor_id with_kept_dims(backward *b, tensor_id t)
 {
     eager *e = b->e;
@@ -237,7 +237,7 @@ static tensor_id with_kept_dims(backward *b, tensor_id t)
         return t;
     int at = y.rank - 1;
     for (int i = x.rank - 1; i >= 0; i--) {
-        /* Dimensions that are left keep their order; of equal ones the last are taken. */
+        /* Remaining dimensions keep their order; of equal ones the last are taken. */
         bool is_kept = at >= 0 && i >= at && x.dims[i] == y.dims[at];
         at -= is_kept;
         x.dims[i] = is_kept ? x.dims[i] : 1;
@@ -295,7 +295,7 @@ void back_vector_norm(backward *b)
     back_give(b, 0, two(e, "mul", unit, dy));
 }
 
-/* The gradient comes in the type of the input, however wide the output was. */
+/* The gradient has the type of the input, however wide the output was. */
 void back_softmax(backward *b)
 {
     eager *e = b->e;

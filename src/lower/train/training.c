@@ -1,5 +1,4 @@
-/* training.c: what a step of training adds to the forward pass: the loss, the gradients, the update of the
- * parameters. */
+/* training.c: loss, gradients and update of a training step. */
 #include "lower/train/backward.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -9,8 +8,8 @@ typedef struct parameter_list {
     int count;
 } parameter_list;
 
-/* A gradient is kept as it came if it lies as its parameter does, and copied otherwise. Before PyTorch 2 gradients were
- * not let go between steps: they are added to zeros. */
+/* A gradient is kept if it has the layout of its parameter, and copied otherwise. Before PyTorch 2 gradients persisted
+ * between steps and are added to zeros. */
 static tensor_id settle_gradient(eager *e, tensor_id parameter, tensor_id gradient)
 {
     extent want = tensor_extent(e, parameter), got = tensor_extent(e, gradient);
@@ -57,7 +56,7 @@ static parameter_list settle_gradients(backward *b)
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* One step of an optimizer over all parameters: the lists that it reads, the first of which it writes. */
+/* One step of an optimizer over all parameters: the lists that it reads; it writes the first. */
 enum { MAX_LISTS = 3 };
 
 typedef struct update {
