@@ -31,8 +31,8 @@ int cli_open_gpus(sooth_gpus **gpus);
 /* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written
  * under another name and renamed. Returns the exit code: a full disk is reported, a closed pipe (`| head`) is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
-/* The same in pieces: set path and leave the rest zero. Nothing is opened before the first piece; cli_end gives up what was written unless it is
- * done. */
+/* The same in pieces: set path and leave the rest zero. Nothing is opened before the first piece; cli_end gives up
+ * what was written unless it is done. */
 typedef struct cli_output {
     const char *path;
     int file; /* + 1; 0: not open */
@@ -41,7 +41,7 @@ typedef struct cli_output {
 } cli_output;
 bool cli_put(void *output, const char *bytes, size_t size);
 int cli_end(cli_output *o, bool done);
-/* The same for what was printed on stdout. */
+/* The same for output through stdio. */
 int cli_flush(void);
 
 #endif

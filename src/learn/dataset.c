@@ -65,8 +65,8 @@ static sample_program *make_program(const work_list *list, kernel_store *kernels
 
 typedef struct builder {
     dataset *data;
-    sooth_error *troubles;           /* by worker: of the system, not of a row */
-    measured_row **rows;             /* usable ones, sorted by graph, batch and how they are lowered */
+    sooth_error *troubles;           /* by worker: system errors */
+    measured_row **rows;             /* usable rows, sorted by graph, batch and lowering */
     const sample_program **programs; /* of the same index; NULL where the row could not be lowered */
     size_t *jobs;                    /* index of the first row of each job */
     size_t job_count, row_count;
@@ -187,8 +187,9 @@ static void note_trouble(const builder *b, size_t worker, const sooth_error *e)
         b->troubles[worker] = *e;
 }
 
-/* What a network is lowered in goes back to the system at once, or the largest ones would stay beside all the training: malloc maps blocks of
- * more than 32 MiB one by one, whatever was freed before. Pages that are not touched cost nothing. */
+/* What a network is lowered in goes back to the system at once, or the largest ones would stay beside all the
+ * training: malloc maps blocks of more than 32 MiB one by one, whatever was freed before. Pages that are not
+ * touched cost nothing. */
 enum { MAPPED_BYTES = 33 << 20 };
 
 static void build_network(const builder *b, size_t from, size_t end, size_t worker)
@@ -469,7 +470,7 @@ static void weigh(dataset *d)
     }
 }
 
-/* The view of the row's device; those of a precision that allows TF32 are others. */
+/* The view of the row's device; TF32 precisions have others. */
 static const device_view *view_of(builder *b, const setting *where, arena *a)
 {
     bool allows_tf32 = where->lower.precision != PRECISION_FP32;
@@ -498,7 +499,7 @@ static void fill_example(builder *b, example *e, const measured_row *r, const sa
     e->architecture = architecture_hash(r, a);
 }
 
-/* Both are made of the same kernels in the same order. */
+/* Both have the same kernels in the same order. */
 static bool is_pair(const dataset *d, const sample_program *a, const sample_program *b)
 {
     if (!a || !b || a->sample_count != b->sample_count)
@@ -528,13 +529,14 @@ static void add_pairs(builder *b, arena *a)
     }
 }
 
-/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
+/* The graph does not show what ran: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in
+ * channels last. */
 static bool is_of_another_program(const measured_row *r)
 {
     return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
 }
 
-/* The rows that can be used, and what is asked beside them. */
+/* The usable rows, and their settings. */
 static void collect_rows(builder *b, measured_rows *const *tables, int table_count, arena *a)
 {
     size_t all = 0, pairs = 0;

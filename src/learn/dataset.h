@@ -30,9 +30,9 @@ typedef struct example {
     const device_view *view; /* of the row's device */
     uint64_t architecture;   /* hash of row_architecture() */
     int stack, gpu;          /* in dataset.stacks and dataset.gpus */
-    int unknown_stack;       /* the one that stands for its own where that is not told */
+    int unknown_stack;       /* the unknown stack that replaces a hidden one */
     float latency_us;
-    float timer_us; /* of it, what the row's timer adds by its source's account */
+    float timer_us; /* part of it that the row's timer adds, by its source */
     float weight;
     bool is_unmeasured; /* member of a pair */
 } example;
@@ -51,8 +51,8 @@ typedef struct dataset {
     int gpu_count;
     uint64_t identity;   /* hash of everything: other data have another one */
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
-    float *low, *high;   /* the same, of those last given to dataset_seen() */
-    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, of those too */
+    float *low, *high;   /* the same for the examples last given to dataset_seen() */
+    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, for the same examples */
     sample_program **made; /* what threads made, which is not in the arena */
     size_t made_count;
 } dataset;

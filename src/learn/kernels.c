@@ -295,8 +295,8 @@ void kernels_get(const kernel_store *s, kernel_number number, work *w)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* The table of works is the largest of those that are gone when the training begins. malloc maps blocks of more than 32 MiB one by one, so that it
- * goes back to the system then; pages that are not touched cost nothing. */
+/* The table of works is the largest of those that are gone when the training begins. malloc maps blocks of more
+ * than 32 MiB one by one, so that it goes back to the system then; pages that are not touched cost nothing. */
 enum { MAPPED_SLOTS = (33 << 20) / sizeof(uint32_t) };
 
 static bool grow_works(kernel_store *s)

@@ -232,7 +232,8 @@ static void read_labels(table_reader *t)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* For as many rows as there are lines, or the share of them that is kept, and a little more: pages that no row reaches are never touched. */
+/* For as many rows as there are lines, or the share of them that is kept, and a little more: pages that no row
+ * reaches are never touched. */
 static void reserve_rows(table_reader *t, str bytes)
 {
     double lines = 1;
@@ -242,7 +243,7 @@ static void reserve_rows(table_reader *t, str bytes)
     ARENA_RESERVE(t->arena, &t->out->rows, (size_t)(keeps_part ? lines * t->options.keep + lines / 64 : lines));
 }
 
-/* Not inlined: its variables would be those of a function with setjmp. */
+/* Not inlined: its variables would belong to a function with setjmp. */
 __attribute__((noinline)) static void read_table(table_reader *t, str bytes)
 {
     reserve_rows(t, bytes);

@@ -148,7 +148,7 @@ static int gpu_in(const shard *s, int32_t i, int g)
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
     int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
-    if (e->is_unmeasured) /* both of a pair are the same kernels */
+    if (e->is_unmeasured) /* both of a pair have the same kernels */
         return op;
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
     h = (h ^ (h >> 16)) * 0x7feb352du;
@@ -166,11 +166,12 @@ static size_t group_samples(const shard *s, int g)
     return n;
 }
 
-/* Kernels of a group that go through its network at once: whole tiles of matrix.c. What is kept of the others until the way back is what went into
- * the activations; the rest is computed again. */
+/* Kernels of a group that go through its network at once: whole tiles of matrix.c. What is kept of the others until
+ * the way back is what went into the activations; the rest is computed again. */
 enum { CHUNK = 252 };
 
-/* The kernels of an example that are in a chunk of its group; the chunk begins with the kernel `from`, the example with `first`. */
+/* The kernels of an example that are in a chunk of its group; the chunk begins with the kernel `from`, the example
+ * with `first`. */
 typedef struct range {
     int32_t from, end;
 } range;
@@ -334,7 +335,7 @@ static void slope_pair(const shard *s, int g, int32_t i, const sample_time *time
     }
 }
 
-/* heads becomes the slope by the three numbers. */
+/* heads becomes the slope by the three outputs. */
 static void slope_heads(const shard *s, int g, float *heads)
 {
     const sample_time *t = s->times[g];

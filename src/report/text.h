@@ -24,8 +24,8 @@ typedef struct text {
  * error of its `fail`. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
 
-/* Between rows: hands what is there to the sink if there is one and it is much, so that memory does not grow with the report. A report of usual size is
- * handed over by text_end alone: an error leaves nothing of it behind. */
+/* Between rows: hands what is there to the sink if there is one and it is much, so that memory does not grow with
+ * the report. A report of usual size is handed over by text_end alone: an error leaves nothing of it behind. */
 void text_pass_on(text *t);
 void text_end(text *t);
 
