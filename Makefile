@@ -25,6 +25,11 @@ SANITIZE ?=
 ALL_CFLAGS := -std=c17 -pthread -D_DEFAULT_SOURCE -Iinclude -Isrc $(WARNINGS) -fPIC -fvisibility=hidden -MMD -MP \
     $(shell $(PKG_CONFIG) --cflags zlib 2>/dev/null) $(CPPFLAGS) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs zlib 2>/dev/null || echo -lz) -lm -pthread
+# The program keeps results in SQLite files where the library is there; libsooth itself does not need it.
+SQLITE_LIBS := $(shell $(PKG_CONFIG) --libs sqlite3 2>/dev/null)
+ifneq ($(SQLITE_LIBS),)
+ALL_CFLAGS += -DSOOTH_SQLITE $(shell $(PKG_CONFIG) --cflags sqlite3)
+endif
 # Structs of some hundred bytes are copied and zeroed often. GCC for x86 does that in one instruction of microcode, which takes longer than
 # vectors in a loop; other compilers do not know these options.
 COPY_CFLAGS := -mmemcpy-strategy=vector_loop:512:noalign,libcall:-1:noalign \
@@ -114,7 +119,7 @@ $(LIB_SO): $(LIB_OBJECTS) $(BUILD)/objects src/sooth.map
 
 # The program uses the report writers, which are no part of the public interface, so it takes the objects.
 $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
-	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(LIBS)
 
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
 Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\

@@ -716,6 +716,120 @@ SOOTH_API const char *sooth_survey_weights(const sooth_survey *survey);
 SOOTH_API sooth_status sooth_survey_report(const sooth_survey *survey, const sooth_report_options *options, char **text,
                                            size_t *size, sooth_error *error);
 
+/* ---- architecture search -------------------------------------------------------------------------------------- */
+
+/* Searches a space of architectures: predicts candidates on one GPU, keeps those within the limits, and finds the most
+ * accurate ones with few evaluations. Everything is deterministic for a seed. */
+
+typedef enum sooth_nas_method {
+    SOOTH_NAS_ALL,       /* every candidate is predicted and evaluated; for spaces of at most two million */
+    SOOTH_NAS_RANDOM,    /* candidates at random, none twice */
+    SOOTH_NAS_EVOLUTION, /* regularised evolution: the oldest dies */
+    SOOTH_NAS_LOCAL,     /* hill climbing over all changes of one choice, with restarts */
+} sooth_nas_method;
+
+/* What a table of the caller may say of an architecture. */
+typedef enum sooth_nas_column {
+    SOOTH_NAS_ACCURACY,   /* higher is better */
+    SOOTH_NAS_LATENCY_MS, /* measured latency, in place of the predicted one */
+    SOOTH_NAS_METRIC,     /* to prune by; higher is better */
+} sooth_nas_column;
+
+typedef struct sooth_nas_options {
+    const char *space;       /* name (sooth_nas_space_name), or path of a space file; doc/nas.md has the format */
+    const sooth_gpu *device; /* NULL: settings.gpu */
+    int64_t batch;           /* 0: 1 */
+    sooth_predict_options settings;
+    double latency_ms, memory_mib, energy_j; /* limits on the predictions; 0: none */
+    sooth_nas_method method;
+    /* Keep only this share of the candidates within the limits, the best by a metric: "utilization", "macs", "params",
+     * "latency" (largest first), "energy" (smallest first), or "table" for SOOTH_NAS_METRIC. 0: all. */
+    const char *prune_by;
+    double prune_share;
+    size_t trials; /* evaluations; 0: 100 (all candidates with SOOTH_NAS_ALL) */
+    uint64_t seed;
+    /* Looks an architecture up. Called by several threads at once. False: it has no such value. May be NULL. */
+    bool (*lookup)(void *context, sooth_nas_column column, const char *architecture, double *value);
+    bool has_column[3]; /* by sooth_nas_column: lookup knows it */
+    /* Evaluates architectures that lookup does not know; fills values (NAN: failed). Returns false to stop. May be
+     * NULL. Called by one thread at a time, with up to `jobs` architectures. */
+    bool (*evaluate)(void *context, const char *const *architectures, size_t count, double *values);
+    size_t jobs;    /* 0: 1 */
+    size_t repeats; /* searches with seeds from `seed` on, for statistics; 0: one search. Needs a lookup of accuracy */
+    double within[4]; /* with repeats: count the evaluations until this close to the best candidate within the limits */
+    size_t within_count;
+    size_t threads; /* 0: one for each core */
+    bool (*progress)(void *context, size_t done, size_t count, double seconds); /* false stops; may be NULL */
+    void *context;
+} sooth_nas_options;
+
+typedef struct sooth_nas_candidate {
+    sooth_interval latency_ms;
+    double utilization, dram_utilization; /* in percent */
+    int64_t macs, params;
+    double memory_mib, energy_j; /* memory: NAN unless it has a limit or the candidate is in the answer */
+    double accuracy;             /* NAN: not evaluated, or unknown */
+    bool is_feasible;            /* within the limits */
+    bool is_kept;                /* and not pruned */
+    const char *error;           /* why it has no prediction; "" if it has one */
+} sooth_nas_candidate;
+
+typedef struct sooth_nas_totals {
+    const char *space, *gpu, *precision, *layout, *runtime, *mode, *weights, *method;
+    int64_t batch;
+    double candidates;                            /* of the space; may be larger than any integer type */
+    size_t predicted, failed, feasible, kept, evaluated;
+    double utilization_p10, utilization_median, utilization_p90, utilization_max; /* of the feasible ones */
+    /* Spearman's rank correlations over the feasible candidates that were predicted; NAN: unknown. */
+    double utilization_with_latency, utilization_with_accuracy, macs_with_accuracy;
+    double best_accuracy; /* of all feasible candidates that lookup knows; NAN: unknown */
+} sooth_nas_totals;
+
+/* Statistics of repeated searches. */
+typedef struct sooth_nas_repeat {
+    double within;           /* points of accuracy */
+    double mean, low, high;  /* evaluations; 95 % confidence interval of the mean. A search that failed counts its trials */
+    double median;
+    size_t reached, repeats; /* searches that came this close, of all */
+} sooth_nas_repeat;
+
+/* Mean utilization and accuracy of the feasible candidates that have this value of a choice. */
+typedef struct sooth_nas_effect {
+    const char *choice, *value; /* choice is NULL after the last */
+    size_t count;
+    double utilization, latency_ms, accuracy;
+} sooth_nas_effect;
+
+typedef struct sooth_nas sooth_nas;
+/* SOOTH_ANSWER_NO: no candidate is within the limits; the search then has the totals. On other failures it is NULL. */
+SOOTH_API sooth_status sooth_nas_search(const sooth_nas_options *options, sooth_nas **nas, sooth_error *error);
+SOOTH_API void sooth_nas_free(sooth_nas *nas); /* NULL is allowed */
+SOOTH_API sooth_nas_totals sooth_nas_totals_of(const sooth_nas *nas);
+/* All predicted candidates. */
+SOOTH_API size_t sooth_nas_candidate_count(const sooth_nas *nas);
+SOOTH_API sooth_nas_candidate sooth_nas_candidate_at(const sooth_nas *nas, size_t index);
+/* How tables call it, and the model that it is; each into a room of at least SOOTH_NAS_NAME_ROOM bytes; either may be
+ * NULL. */
+enum { SOOTH_NAS_NAME_ROOM = 2048 };
+SOOTH_API sooth_status sooth_nas_name(const sooth_nas *nas, size_t index, char *architecture, char *graph, size_t room);
+/* Indices of candidates: the best by accuracy (without accuracies: by utilization), best first; and the Pareto front
+ * of latency against accuracy (without: against MACs), fastest first. SIZE_MAX after the last. */
+SOOTH_API size_t sooth_nas_best(const sooth_nas *nas, size_t rank);
+SOOTH_API size_t sooth_nas_pareto(const sooth_nas *nas, size_t index);
+/* Index of the candidate that was evaluated as number `trial` of the search; SIZE_MAX after the last. */
+SOOTH_API size_t sooth_nas_trial(const sooth_nas *nas, size_t trial);
+SOOTH_API sooth_nas_repeat sooth_nas_repeat_at(const sooth_nas *nas, size_t index); /* repeats is 0 after the last */
+SOOTH_API sooth_nas_effect sooth_nas_effect_at(const sooth_nas *nas, size_t index);
+
+/* Spaces that ship; NULL after the last. */
+SOOTH_API const char *sooth_nas_space_name(size_t index);
+SOOTH_API const char *sooth_nas_space_summary(size_t index);
+
+/* Writes what `sooth nas` prints: table, JSON, CSV (all predicted candidates) or HTML. The caller frees *text with
+ * free(). options may be NULL; `top` is how many of the best to list (0: 10). */
+SOOTH_API sooth_status sooth_nas_report(const sooth_nas *nas, const sooth_report_options *options, char **text,
+                                        size_t *size, sooth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@ build   libc6-dev     test -e /usr/include/stdio.h
 build   binutils      command -v objcopy
 build   pkg-config    command -v pkg-config
 build   zlib1g-dev    pkg-config --exists zlib
+build   libsqlite3-dev pkg-config --exists sqlite3
 test    libcmocka-dev pkg-config --exists cmocka
 test    python3       command -v python3
 test    graphviz      command -v dot

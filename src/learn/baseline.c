@@ -1,5 +1,6 @@
 /* baseline.c: the simple models that a prediction must beat. */
 #include "learn/baseline.h"
+#include "base/statistics.h"
 #include "learn/score.h"
 
 #include <math.h>
@@ -62,8 +63,8 @@ static double median_rate(const regression_row *rows, size_t count, uint32_t fol
     for (size_t i = 0; i < count; i++)
         if (is_sound(&rows[i]) && rows[i].fold % REGRESSION_FOLDS != fold)
             room[n++] = rows[i].measured / fmax(rows[i].work[0], 1);
-    sort_reals(room, n);
-    return quantile(room, n, 0.5);
+    qsort(room, n, sizeof *room, statistics_ascending);
+    return statistics_quantile(room, n, 0.5);
 }
 
 static void fit(const regression_row *rows, size_t count, uint32_t fold, int terms, double coefficients[MOST_TERMS])
@@ -191,8 +192,8 @@ static void scale_gpu(constant_row *rows, size_t count, const gpu_span *spans, s
     if (best == gpu_count)
         return;
     size_t n = shared_keys(&spans[gpu], &spans[best], room);
-    sort_reals(room, n);
-    double constant = quantile(room, n, 0.5);
+    qsort(room, n, sizeof *room, statistics_ascending);
+    double constant = statistics_quantile(room, n, 0.5);
     for (size_t i = 0; i < count; i++) {
         const keyed *other = rows[i].gpu == spans[gpu].items->gpu ? find_key(&spans[best], rows[i].key) : NULL;
         if (other)

@@ -23,8 +23,4 @@ typedef struct score {
 /* Rows without a positive measurement or prediction are skipped. */
 score score_of(const scored *rows, size_t count, arena *scratch);
 
-void sort_reals(double *numbers, size_t count); /* ascending */
-/* The quantile `at` (0 to 1) of the sorted numbers, interpolated. */
-double quantile(const double *sorted, size_t count, double at);
-
 #endif

@@ -2,6 +2,8 @@
  *
  *   NAS-Bench-201  Dong and Yang, "NAS-Bench-201: Extending the Scope of Reproducible Neural Architecture Search",
  *                  arXiv:2001.00326: three stages of five cells, 16 channels in the first
+ *   NAS-Bench-Macro  Su and others, "Prioritized Architecture Sampling with Monto-Carlo Tree Search", arXiv:2103.11922:
+ *                  eight layers of 64, 128 and 256 channels for images of CIFAR-10
  *   FBNet          Wu and others, arXiv:1812.03443, in HW-NAS-Bench's version for CIFAR (Li and others,
  *                  arXiv:2103.10584): a choice for each of 22 blocks, ReLU, channel shuffle in grouped blocks, 1504
  *                  channels before the classifier
@@ -155,7 +157,75 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
     finish(b, net_gemm(b, STR("classifier"), x, channels, a->numbers[NB_CLASSES]), a->numbers[NB_CLASSES]);
 }
 
-/* ---- FBNet ------------------------------------------------------------------------------------------------------- */
+/* ---- NAS-Bench-Macro ------------------------------------------------------------------------------------------------ */
+
+enum { MACRO_LAYERS, MACRO_CLASSES, MACRO_IMAGE };
+const zoo_parameter ZOO_NASBENCH_MACRO[] = {
+    [MACRO_LAYERS] = {.name = "layers",
+                      .otherwise = "11111111",
+                      .summary = "8 digits: 0 identity, 1 kernel 3 and expansion 3, 2 kernel 5 and expansion 6"},
+    [MACRO_CLASSES] =
+        {.name = "classes", .otherwise = "10", .least = 1, .most = 1000000, .summary = "classes of the output"},
+    [MACRO_IMAGE] =
+        {.name = "image", .otherwise = "32", .least = 8, .most = 4096, .summary = "height and width of the image"},
+    {0},
+};
+
+/* An identity that changes the shape is a 1 x 1 convolution with batch norm. */
+static value_id macro_layer(builder *b, str scope, value_id x, char kind, net_conv_shape s, value_id low, value_id high)
+{
+    if (kind == '0') {
+        if (s.stride == 1 && s.in == s.out)
+            return x;
+        x = net_conv(b, net_join(b, scope, "downsample.0"), x, (net_conv_shape){s.in, s.out, 1, s.stride, 0, 1, false});
+        return net_batch_norm(b, net_join(b, scope, "downsample.1"), x, s.out);
+    }
+    int64_t kernel = kind == '1' ? 3 : 5, wide = s.in * (kind == '1' ? 3 : 6);
+    node *n;
+    value_id y = net_conv(b, net_join(b, scope, "conv.0"), x, (net_conv_shape){s.in, wide, 1, 1, 0, 1, false});
+    y = net_batch_norm(b, net_join(b, scope, "conv.1"), y, wide);
+    y = net_node(b, "Clip", net_join(b, scope, "conv.2"), (value_id[]){y, low, high}, 3, 0, &n);
+    y = net_conv(b, net_join(b, scope, "conv.3"), y,
+                 (net_conv_shape){wide, wide, kernel, s.stride, kernel / 2, wide, false});
+    y = net_batch_norm(b, net_join(b, scope, "conv.4"), y, wide);
+    y = net_node(b, "Clip", net_join(b, scope, "conv.5"), (value_id[]){y, low, high}, 3, 0, &n);
+    y = net_conv(b, net_join(b, scope, "conv.6"), y, (net_conv_shape){wide, s.out, 1, 1, 0, 1, false});
+    y = net_batch_norm(b, net_join(b, scope, "conv.7"), y, s.out);
+    return s.stride == 1 && s.in == s.out ? net_binary(b, "Add", net_join(b, scope, "add"), y, x) : y;
+}
+
+void zoo_nasbench_macro(builder *b, const zoo_arguments *a)
+{
+    enum { LAYERS = 8, STEM = 32, HEADER = 1280 };
+    static const int64_t CHANNELS[LAYERS] = {64, 64, 128, 128, 128, 256, 256, 256};
+    str kinds = a->texts[MACRO_LAYERS];
+    if (kinds.len != LAYERS)
+        zoo_refuse(b, a, MACRO_LAYERS, "it has %zu layers, not 8", kinds.len);
+    for (size_t i = 0; i < LAYERS; i++)
+        if (kinds.ptr[i] < '0' || kinds.ptr[i] > '2')
+            zoo_refuse(b, a, MACRO_LAYERS, "layer %zu is '%c', not 0, 1 or 2", i + 1, kinds.ptr[i]);
+    node *n;
+    int64_t channels = STEM;
+    value_id x = image(b, a->numbers[MACRO_IMAGE]);
+    value_id low = net_real(b, "zero", 0), high = net_real(b, "six", 6);
+    x = net_conv(b, STR("stem.0"), x, (net_conv_shape){3, STEM, 3, 1, 1, 1, false});
+    x = net_batch_norm(b, STR("stem.1"), x, STEM);
+    x = net_node(b, "Clip", STR("stem.2"), (value_id[]){x, low, high}, 3, 0, &n);
+    for (int i = 0; i < LAYERS; i++) {
+        bool halves = CHANNELS[i] != channels; /* the first layer of a stage */
+        net_conv_shape s = {.in = channels, .out = CHANNELS[i], .stride = halves ? 2 : 1};
+        x = macro_layer(b, NAME("features.%d.", i), x, kinds.ptr[i], s, low, high);
+        channels = CHANNELS[i];
+    }
+    x = net_conv(b, STR("header.0"), x, (net_conv_shape){channels, HEADER, 1, 1, 0, 1, false});
+    x = net_batch_norm(b, STR("header.1"), x, HEADER);
+    x = net_node(b, "Clip", STR("header.2"), (value_id[]){x, low, high}, 3, 0, &n);
+    x = net_unary(b, "GlobalAveragePool", STR("avgpool"), x);
+    x = net_unary(b, "Flatten", STR("flatten"), x);
+    finish(b, net_gemm(b, STR("classifier"), x, HEADER, a->numbers[MACRO_CLASSES]), a->numbers[MACRO_CLASSES]);
+}
+
+/* ---- FBNet ---------------------------------------------------------------------------------------------------------- */
 
 enum { FB_BLOCKS, FB_CLASSES, FB_IMAGE };
 const zoo_parameter ZOO_FBNET[] = {

@@ -33,6 +33,7 @@ const zoo_entry *zoo_families(size_t *count)
         {"opt", "OPT, as Transformers runs it", zoo_opt, ZOO_OPT},
         {"switch", "Switch Transformer", zoo_switch, ZOO_SWITCH},
         {"nasbench201", "networks of NAS-Bench-201", zoo_nasbench201, ZOO_NASBENCH201},
+        {"nasbench_macro", "networks of NAS-Bench-Macro", zoo_nasbench_macro, ZOO_NASBENCH_MACRO},
         {"fbnet", "FBNet for small images, as HW-NAS-Bench builds it", zoo_fbnet, ZOO_FBNET},
         {"ofa", "sub-networks of Once-for-All MobileNetV3", zoo_ofa, ZOO_OFA},
     };

@@ -134,10 +134,11 @@ extern const zoo_parameter ZOO_UNET[], ZOO_YOLOV5[];
 
 void zoo_bert_base(builder *b, const zoo_arguments *a); /* transformer.c */
 
-void zoo_nasbench201(builder *b, const zoo_arguments *a); /* spaces.c */
+void zoo_nasbench201(builder *b, const zoo_arguments *a);
+void zoo_nasbench_macro(builder *b, const zoo_arguments *a); /* spaces.c */
 void zoo_fbnet(builder *b, const zoo_arguments *a);
 void zoo_ofa(builder *b, const zoo_arguments *a);
-extern const zoo_parameter ZOO_NASBENCH201[], ZOO_FBNET[], ZOO_OFA[];
+extern const zoo_parameter ZOO_NASBENCH201[], ZOO_NASBENCH_MACRO[], ZOO_FBNET[], ZOO_OFA[];
 
 void zoo_bert(builder *b, const zoo_arguments *a); /* language.c */
 void zoo_gpt2(builder *b, const zoo_arguments *a);

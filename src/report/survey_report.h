@@ -20,7 +20,7 @@ typedef struct survey_column {
 typedef struct survey_correlation {
     size_t a, b;  /* columns */
     size_t count; /* networks with a prediction on both */
-    double rho;   /* NAN: fewer than three networks, or all equal */
+    double rho;   /* NAN: all equal, or fewer than two networks */
 } survey_correlation;
 
 typedef struct survey_report {

@@ -1,0 +1,51 @@
+/* space.h: a search space: choices, and the graph that each combination of their values stands for.
+ *
+ * A space is a text, one that ships or a file of the user:
+ *
+ *   1. `#` starts a comment; empty lines are skipped. Every other line is `key = value`.
+ *   2. `graph = TEXT` is the path of a model or a zoo name, with {NAME} where the value of a choice goes.
+ *   3. `architecture = TEXT`, in the same way, is how a candidate is called in tables; graph may contain {architecture}.
+ *      Without it, an architecture is the values of the choices with commas between them.
+ *   4. Any other key is a choice, or several with spaces between them that have the same values:
+ *      `NAME NAME = VALUE, VALUE`. FIRST:LAST:STEP stands for numbers. A choice called `batch` sets the batch, one
+ *      called `dim.NAME` binds a symbolic dimension. Paths are relative to the file. */
+#ifndef SOOTH_PLAN_SPACE_H
+#define SOOTH_PLAN_SPACE_H
+
+#include "base/arena.h"
+
+enum { SPACE_MAX_CHOICES = 64, SPACE_MAX_VALUES = 255, SPACE_GRAPH_ROOM = 2048 };
+
+typedef struct space_choice {
+    str name;
+    str *values;
+    int32_t count;
+} space_choice;
+
+typedef struct space {
+    str name;         /* as it was asked for */
+    str architecture; /* templates */
+    str graph;
+    space_choice choices[SPACE_MAX_CHOICES];
+    int32_t choice_count;
+    double candidates; /* number of combinations; may be far beyond 2^64 */
+} space;
+
+/* One candidate: the index of the value for each choice. */
+typedef struct genes {
+    uint8_t of[SPACE_MAX_CHOICES];
+} genes;
+
+/* The space that ships under this name, or that of the file at this path. Everything is in `a`. */
+const space *space_open(const char *name, arena *a, fail *f);
+/* Names and summaries of the spaces that ship; NULL after the last. */
+const char *space_name(size_t index);
+const char *space_summary(size_t index);
+
+/* The candidate with this number in the order of enumeration: the first choice changes slowest. */
+genes space_candidate(const space *s, uint64_t number);
+/* Both fail if the text does not fit into the room. */
+void space_architecture(const space *s, const genes *g, char room[SPACE_GRAPH_ROOM], fail *f);
+void space_graph(const space *s, const genes *g, char room[SPACE_GRAPH_ROOM], fail *f);
+
+#endif
