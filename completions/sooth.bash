@@ -16,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict survey mig eval learn convert gpus zoo --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict survey nas mig eval learn convert gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -39,7 +39,7 @@ _sooth() {
         [ "$command" != predict ] || formats="table json csv trace html memory-svg"
         [[ $command != eval && $command != zoo ]] || formats="table json"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
-        [ "$command" != survey ] || formats="table json csv html"
+        [[ $command != survey && $command != nas ]] || formats="table json csv html"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
         return
         ;;
@@ -92,6 +92,10 @@ _sooth() {
     predict)
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels --memory --fits --largest-batch --by-estimate"
         options+=" --format --queries --weights --output --help"
+        ;;
+    nas)
+        options="--gpu --batch --precision --layout --runtime --mode --stack --latency-ms --memory-mib --energy-j --accuracy --measured"
+        options+=" --evaluate --results --jobs --search --prune --trials --seed --repeat --within --top --format --weights --output --help"
         ;;
     survey) options="--gpu --batch --precision --layout --runtime --mode --optimizer --stack --memory --accuracy --format --weights --output --help" ;;
     mig)
