@@ -830,6 +830,61 @@ SOOTH_API const char *sooth_nas_space_summary(size_t index);
 SOOTH_API sooth_status sooth_nas_report(const sooth_nas *nas, const sooth_report_options *options, char **text,
                                         size_t *size, sooth_error *error);
 
+/* ---- which GPU, batch, slice and setting -------------------------------------------------------------------------- */
+
+/* Finds for each GPU, and each MIG slice of it, the largest batch and the best setting that meet a target, and ranks
+ * them: by cost if prices are given, else by throughput. Intervals count by their worse end. */
+typedef struct sooth_choose_options {
+    const sooth_options *dims; /* dimensions other than the batch; NULL: as in the file */
+    const sooth_gpu *const *gpus;
+    size_t gpu_count;
+    const double *prices_usd_h; /* by GPU; NAN or 0: unknown. NULL: none */
+    /* Names as in sooth_predict_options; NULL: the one of `settings`. */
+    const char *const *precisions, *const *layouts, *const *runtimes;
+    size_t precision_count, layout_count, runtime_count;
+    sooth_predict_options settings; /* everything else */
+    double latency_ms;              /* target for the upper end of the latency; 0: none */
+    double throughput_per_s;        /* target for the throughput at the upper end of the latency; 0: none */
+    int64_t most_batch;             /* 0: 65536 */
+    bool with_slices;               /* MIG slices too */
+} sooth_choose_options;
+
+typedef struct sooth_choice {
+    const char *gpu, *mig; /* mig is "" for the whole GPU */
+    const char *precision, *layout, *runtime;
+    int64_t batch; /* the largest that meets the target; if none does, 1 */
+    sooth_interval latency_ms, memory_mib, energy_j;
+    double capacity_mib;
+    double throughput_per_s, throughput_per_s_low; /* low: at the upper end of the latency */
+    double utilization;                            /* in percent */
+    double usd_h;                                  /* of the GPU, or the share of it that the slice has; NAN: unknown */
+    double usd_per_million;                        /* samples; NAN: unknown */
+    bool meets;
+    const char *reason; /* why it fails; "" if it does not */
+    double miss;        /* how far from the target, as a factor above 1; 1 if it meets it */
+} sooth_choice;
+
+typedef struct sooth_choices sooth_choices;
+/* SOOTH_ANSWER_NO: nothing meets the target; the choices are there, the nearest first. On other failures *choices is
+ * NULL. On return the model is bound to a batch of the search. */
+SOOTH_API sooth_status sooth_choose(sooth_model *model, const sooth_choose_options *options, sooth_choices **choices,
+                                    sooth_error *error);
+SOOTH_API void sooth_choices_free(sooth_choices *choices); /* NULL is allowed */
+/* Ranked: first those that meet the target, best first; one for each GPU and slice. */
+SOOTH_API size_t sooth_choice_count(const sooth_choices *choices);
+SOOTH_API sooth_choice sooth_choice_at(const sooth_choices *choices, size_t rank);
+
+typedef struct sooth_choose_totals {
+    const char *file, *mode, *weights;   /* as in sooth_prediction_totals */
+    double latency_ms, throughput_per_s; /* targets; 0: none */
+    bool has_prices;
+} sooth_choose_totals;
+SOOTH_API sooth_choose_totals sooth_choose_totals_of(const sooth_choices *choices);
+
+/* Writes what `sooth choose` prints: table, JSON or CSV. The caller frees *text with free(). options may be NULL. */
+SOOTH_API sooth_status sooth_choose_report(const sooth_choices *choices, const sooth_report_options *options,
+                                           char **text, size_t *size, sooth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,8 @@
 /* survey.c: `sooth survey`: how well GPUs are used by many networks. Reads which networks, GPUs, batches and settings;
  * the survey itself is the library's. */
+#include "cli/inputs.h"
 #include "cli/lock.h"
 #include "cli/predict_args.h"
-#include "cli/survey_inputs.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
@@ -109,24 +109,26 @@ static int make_survey(const survey_args *args, sooth_survey_options *options)
 static int run(const survey_args *args, int operand_count, char **operands, sooth_gpus *gpus,
                const sooth_predictor *predictor)
 {
-    survey_inputs inputs;
-    int code = survey_inputs_read(&inputs, operands, operand_count, args->accuracy);
+    inputs in;
+    inputs_open(&in, "survey");
+    int code = inputs_read_networks(&in, operands, operand_count, args->accuracy);
     if (code == SOOTH_OK)
-        code = survey_lists_read(&inputs, gpus, args->gpus ? args->gpus : DEFAULT_GPUS,
-                                 args->batches ? args->batches : DEFAULT_BATCHES);
+        code = inputs_read_gpus(&in, gpus, args->gpus ? args->gpus : DEFAULT_GPUS);
+    if (code == SOOTH_OK)
+        code = inputs_read_batches(&in, args->batches ? args->batches : DEFAULT_BATCHES);
     if (code == SOOTH_OK) {
-        sooth_survey_options options = inputs.options;
+        sooth_survey_options options = in.options;
         options.settings = args->settings;
         options.settings.predictor = predictor;
-        code = survey_names_read(&inputs, args->precisions, &options.precisions, &options.precision_count);
+        code = inputs_read_names(&in, args->precisions, &options.precisions, &options.precision_count);
         if (code == SOOTH_OK)
-            code = survey_names_read(&inputs, args->layouts, &options.layouts, &options.layout_count);
+            code = inputs_read_names(&in, args->layouts, &options.layouts, &options.layout_count);
         if (code == SOOTH_OK)
-            code = survey_names_read(&inputs, args->runtimes, &options.runtimes, &options.runtime_count);
+            code = inputs_read_names(&in, args->runtimes, &options.runtimes, &options.runtime_count);
         if (code == SOOTH_OK)
             code = make_survey(args, &options);
     }
-    survey_inputs_free(&inputs);
+    inputs_free(&in);
     return code;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/survey_inputs.h"
+#include "cli/inputs.h"
 #include "base/csv.h"
 #include "cli/options.h"
 
@@ -17,7 +17,7 @@ static const char *const ENDINGS[] = {".onnx",   ".pt",      ".pth",       ".pt2
                                       ".param",  ".mlir",    ".stablehlo", ".hlo",     ".gguf", ".safetensors",
                                       ".json",   ".pdmodel", ".xml",       NULL};
 
-static void add_network(survey_inputs *in, const char *graph)
+static void add_network(inputs *in, const char *graph)
 {
     sooth_survey_network *n = ARENA_PUSH(&in->arena, &in->networks);
     n->graph = arena_str(&in->arena, str_of(graph)).ptr;
@@ -35,7 +35,7 @@ static bool is_file(const char *path)
     return stat(path, &found) == 0 && S_ISREG(found.st_mode);
 }
 
-static const char *joined(survey_inputs *in, const char *folder, str name)
+static const char *joined(inputs *in, const char *folder, str name)
 {
     size_t length = strlen(folder);
     bool has_slash = length && folder[length - 1] == '/';
@@ -62,7 +62,7 @@ static bool is_model_name(const char *name)
 }
 
 /* A directory that is itself one model: a SavedModel, a CoreML package. */
-static bool is_model_directory(survey_inputs *in, const char *path)
+static bool is_model_directory(inputs *in, const char *path)
 {
     return is_file(joined(in, path, STR("saved_model.pb"))) || is_file(joined(in, path, STR("Manifest.json")));
 }
@@ -72,7 +72,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_directory(survey_inputs *in, const char *path, int depth)
+static void add_directory(inputs *in, const char *path, int depth)
 {
     DIR *folder = opendir(path);
     if (!folder)
@@ -104,7 +104,7 @@ static void add_directory(survey_inputs *in, const char *path, int depth)
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 /* Maps the table and reads its header. */
-static void open_table(survey_inputs *in, csv *t, const char *path)
+static void open_table(inputs *in, csv *t, const char *path)
 {
     file_close(&in->table);
     file_open(&in->table, path, &in->fail);
@@ -114,7 +114,7 @@ static void open_table(survey_inputs *in, csv *t, const char *path)
         fail_with(&in->fail, SOOTH_ERROR_INPUT, "%s: the table is empty: a header is needed", path);
 }
 
-static bool accuracy_of(survey_inputs *in, const csv *t, int column, const char *path, double *accuracy)
+static bool accuracy_of(inputs *in, const csv *t, int column, const char *path, double *accuracy)
 {
     str s = csv_at(t, column);
     if (!s.len)
@@ -125,7 +125,7 @@ static bool accuracy_of(survey_inputs *in, const csv *t, int column, const char 
     return true;
 }
 
-static void add_list(survey_inputs *in, const char *path)
+static void add_list(inputs *in, const char *path)
 {
     csv t;
     open_table(in, &t, path);
@@ -186,7 +186,7 @@ static bool is_named(const sooth_survey_network *n, str name)
     return str_eq(plain, name) || str_eq(without_resolution(plain), name) || str_is(name, n->graph);
 }
 
-static void join_accuracies(survey_inputs *in, const char *path)
+static void join_accuracies(inputs *in, const char *path)
 {
     csv t;
     open_table(in, &t, path);
@@ -218,8 +218,8 @@ static void join_accuracies(survey_inputs *in, const char *path)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Named networks of the zoo, not the families. */
-static void add_zoo(survey_inputs *in)
+/* Networks of the zoo with a name of their own; families stand for many. */
+static void add_zoo(inputs *in)
 {
     const char *name;
     for (size_t i = 0; (name = sooth_zoo_name(i)); i++)
@@ -227,7 +227,7 @@ static void add_zoo(survey_inputs *in)
             add_network(in, arena_printf(&in->arena, "zoo:%s", name).ptr);
 }
 
-static void read_operands(survey_inputs *in, char **operands, int count, const char *accuracy)
+static void read_operands(inputs *in, char **operands, int count, const char *accuracy)
 {
     for (int i = 0; i < count; i++) {
         const char *path = operands[i];
@@ -250,17 +250,21 @@ static void read_operands(survey_inputs *in, char **operands, int count, const c
     in->options.network_count = (size_t)in->networks.count;
 }
 
-int survey_inputs_read(survey_inputs *in, char **operands, int count, const char *accuracy)
+void inputs_open(inputs *in, const char *command)
 {
-    *in = (survey_inputs){.fail = {.error = &in->error}, .table = {.descriptor = -1}};
+    *in = (inputs){.command = command, .fail = {.error = &in->error}, .table = {.descriptor = -1}};
     arena_init(&in->arena, &in->fail, ARENA_GIB(4));
+}
+
+int inputs_read_networks(inputs *in, char **operands, int count, const char *accuracy)
+{
     if (setjmp(in->fail.jump))
-        return cli_fail(in->error.code, "survey", "%s", in->error.message);
+        return cli_fail(in->error.code, in->command, "%s", in->error.message);
     read_operands(in, operands, count, accuracy);
     return SOOTH_OK;
 }
 
-static size_t split(survey_inputs *in, const char *list, const char ***parts)
+static size_t split(inputs *in, const char *list, const char ***parts)
 {
     size_t count = 1;
     for (const char *c = list; *c; c++)
@@ -274,40 +278,58 @@ static size_t split(survey_inputs *in, const char *list, const char ***parts)
     return count;
 }
 
-static int read_lists(survey_inputs *in, sooth_gpus *gpus, const char *gpu_names, const char *batches)
+static int read_gpus(inputs *in, sooth_gpus *gpus, const char *names)
 {
     const char **parts;
     sooth_error error;
-    size_t count = split(in, gpu_names, &parts);
+    bool is_all = strcmp(names, "all") == 0;
+    size_t count = is_all ? sooth_gpus_count(gpus) : split(in, names, &parts);
     const sooth_gpu **found = ARENA_ARRAY(&in->arena, const sooth_gpu *, count);
-    for (size_t i = 0; i < count; i++)
-        if (sooth_gpus_find(gpus, parts[i], &found[i], &error) != SOOTH_OK)
-            return error.code == SOOTH_ERROR_USAGE ? cli_usage("survey", "%s", error.message)
-                                                   : cli_fail(error.code, "survey", "%s", error.message);
+    for (size_t i = 0; i < count; i++) {
+        if (is_all)
+            found[i] = sooth_gpus_at(gpus, i);
+        else if (sooth_gpus_find(gpus, parts[i], &found[i], &error) != SOOTH_OK)
+            return error.code == SOOTH_ERROR_USAGE ? cli_usage(in->command, "%s", error.message)
+                                                   : cli_fail(error.code, in->command, "%s", error.message);
+    }
     in->options.gpus = found;
     in->options.gpu_count = count;
-    count = split(in, batches, &parts);
+    return SOOTH_OK;
+}
+
+int inputs_read_gpus(inputs *in, sooth_gpus *gpus, const char *names)
+{
+    if (setjmp(in->fail.jump))
+        return cli_fail(in->error.code, in->command, "%s", in->error.message);
+    return read_gpus(in, gpus, names);
+}
+
+static int read_batches(inputs *in, const char *batches)
+{
+    const char **parts;
+    size_t count = split(in, batches, &parts);
     int64_t *numbers = ARENA_ARRAY(&in->arena, int64_t, count);
     for (size_t i = 0; i < count; i++)
         if (!options_number(parts[i], strlen(parts[i]), &numbers[i]) || numbers[i] < 1 || numbers[i] > INT32_MAX)
-            return cli_usage("survey", "--batch takes whole numbers from 1 to %d with commas between them, not '%.60s'",
+            return cli_usage(in->command,
+                             "--batch takes whole numbers from 1 to %d with commas between them, not '%.60s'",
                              INT32_MAX, batches);
     in->options.batches = numbers;
     in->options.batch_count = count;
     return SOOTH_OK;
 }
 
-int survey_lists_read(survey_inputs *in, sooth_gpus *gpus, const char *gpu_names, const char *batches)
+int inputs_read_batches(inputs *in, const char *batches)
 {
     if (setjmp(in->fail.jump))
-        return cli_fail(in->error.code, "survey", "%s", in->error.message);
-    return read_lists(in, gpus, gpu_names, batches);
+        return cli_fail(in->error.code, in->command, "%s", in->error.message);
+    return read_batches(in, batches);
 }
 
-int survey_names_read(survey_inputs *in, const char *list, const char *const **names, size_t *count)
+int inputs_read_names(inputs *in, const char *list, const char *const **names, size_t *count)
 {
     if (setjmp(in->fail.jump))
-        return cli_fail(in->error.code, "survey", "%s", in->error.message);
+        return cli_fail(in->error.code, in->command, "%s", in->error.message);
     if (list) {
         const char **parts;
         *count = split(in, list, &parts);
@@ -316,7 +338,7 @@ int survey_names_read(survey_inputs *in, const char *list, const char *const **n
     return SOOTH_OK;
 }
 
-void survey_inputs_free(survey_inputs *in)
+void inputs_free(inputs *in)
 {
     file_close(&in->table);
     arena_free(&in->arena);
