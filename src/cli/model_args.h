@@ -33,8 +33,8 @@ typedef struct model_args {
          .help = "bind a symbolic dimension; may be repeated"},                                                        \
     {                                                                                                                  \
         .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
-        .help =                                                                                                        \
-            "set the shape of an input ('?': as in the file); --batch\nreplaces its first dimension; may be repeated"  \
+        .help = "set the shape of an input ('?': as in the file); the batch\nreplaces its first dimension; may be "    \
+                "repeated"                                                                                             \
     }
 #define MODEL_OPTIONS(args)                                                                                            \
     {.name = "batch",                                                                                                  \
