@@ -85,7 +85,7 @@ $(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
 $(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt data/mig.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -c -o $@ $<
-$(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/slices.txt data/energy.txt \
+$(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/slices.txt data/energy.txt data/benchmarks.txt \
     $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<

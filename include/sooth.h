@@ -375,7 +375,6 @@ typedef struct sooth_predict_options {
     const char *optimizer; /* in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none" */
     const char *stack;     /* software version ("pt2.4-cu124"); default: unknown */
     const char *source;    /* benchmark whose options apply: "timm", "nvidia-dle"; default: none */
-    const char *name;      /* the network's name in that benchmark; default: unknown */
     const char *mig;       /* MIG profile ("2g.10gb", see sooth_mig_at); default: the whole GPU */
     double power_limit_w;  /* as set by nvidia-smi -pl; default: the board's own. A lower one slows kernels down */
     double co2_g_per_kwh;  /* CO2 of the electricity, for co2_g; default: unknown */

@@ -70,7 +70,6 @@ class PredictOptions(ctypes.Structure):
         ("optimizer", ctypes.c_char_p),
         ("stack", ctypes.c_char_p),
         ("source", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
         ("mig", ctypes.c_char_p),
         ("power_limit_w", ctypes.c_double),
         ("co2_g_per_kwh", ctypes.c_double),

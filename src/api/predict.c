@@ -112,7 +112,7 @@ static void read_options(setting *where, const sooth_predict_options *o, fail *f
         setting_set_stack(where, str_of(o->stack));
     setting_settle(where);
     if (o->source)
-        source_follow(where, str_of(o->source), o->name ? str_of(o->name) : STR(""));
+        source_follow(where, str_of(o->source), f);
 }
 
 const char *sooth_predict_choice(const char *part, size_t index)

@@ -205,7 +205,6 @@ static const char *read_query(queries *q, query *x)
         x->options.optimizer = given->optimizer;
     x->options.stack = text_or(q, STACK, given->stack);
     x->options.source = text_or(q, SOURCE, NULL);
-    x->options.name = text_or(q, NAME, NULL);
     x->options.mig = text_or(q, MIG, given->mig);
     if (x->field_count > q->header_count)
         return "the row has more fields than the header";

@@ -36,18 +36,9 @@ typedef enum op_kind {
 
 /* Memory of the first output. */
 typedef enum op_memory {
-    MEM_NEW,      /* new memory */
-    MEM_VIEW,     /* shares the bytes of input 0 */
-    MEM_IN_PLACE, /* new memory, but a runtime may overwrite input 0 */
+    MEM_NEW,  /* new memory */
+    MEM_VIEW, /* shares the bytes of input 0 */
 } op_memory;
-
-/* Forward tensors that the backward pass needs. */
-typedef enum op_saved {
-    SAVE_NOTHING = 0,
-    SAVE_INPUTS = 1,   /* the activations among the inputs */
-    SAVE_OUTPUT = 2,   /* the first output */
-    SAVE_BYTE_MASK = 4 /* one byte per output element (dropout; pooling indices take 8) */
-} op_saved;
 
 enum { ANY = 127 }; /* no maximum number of inputs or outputs */
 
@@ -57,7 +48,6 @@ struct op_info {
     int8_t min_inputs, max_inputs, min_outputs, max_outputs;
     op_kind kind;
     op_memory memory;
-    uint8_t saved;   /* bits of op_saved */
     uint16_t params; /* bit i: input i is trainable if it is a constant (bit 15: inputs 15 and up) */
     shape_rule shape;
     fold_rule fold;          /* NULL: results are never folded */

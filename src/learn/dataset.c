@@ -2,6 +2,7 @@
 #include "learn/dataset.h"
 #include "base/threads.h"
 #include "graph/infer.h"
+#include "memory/lifetime.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,9 +156,18 @@ static bool same_graph(const measured_row *a, const measured_row *b)
     return a->graph.len && str_eq(a->graph, b->graph);
 }
 
+/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
+static bool is_of_another_program(const measured_row *r, const network *net)
+{
+    return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC && lifetime_has_abn(net);
+}
+
 /* Lowers for the row and fills its example; fails into the model. */
 static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a)
 {
+    if (is_of_another_program(b->rows[row], &model->net))
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "its norms ran in an extension that its graph does not tell of");
     program p = *lower(model, &b->rows[row]->where.lower, a);
     /* Networks of engines are few, with assumed prompts: their products are learned as fused ones, so that bare
      * products stay as the operator tables have them. */
@@ -215,6 +225,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
     for (size_t i = from; i < end;) {
         size_t same = i; /* rows up to here could not be lowered unless this changes */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
+               b->rows[same]->where.norms_in_place == b->rows[i]->where.norms_in_place &&
                lower_program_key(&b->rows[same]->where.lower) == lower_program_key(&b->rows[i]->where.lower))
             same++;
         sooth_options binding = {.batch = b->rows[i]->batch};
@@ -225,7 +236,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
             if (worked) /* rows that are lowered alike differ in their device alone */
                 b->programs[k] = b->programs[i];
             else
-                refuse(b->rows[k], "its graph cannot be lowered");
+                refuse(b->rows[k], "its graph cannot be lowered, or is not what ran");
         arena_free(&a);
         i = same;
     }
@@ -529,13 +540,6 @@ static void add_pairs(builder *b, arena *a)
     }
 }
 
-/* The graph does not show what ran: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in
- * channels last. */
-static bool is_of_another_program(const measured_row *r)
-{
-    return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC;
-}
-
 /* The usable rows, and their settings. */
 static void collect_rows(builder *b, measured_rows *const *tables, int table_count, arena *a)
 {
@@ -543,8 +547,6 @@ static void collect_rows(builder *b, measured_rows *const *tables, int table_cou
     for (int t = 0; t < table_count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++) {
             measured_row *r = &tables[t]->rows.items[i];
-            if (!r->reason && is_of_another_program(r))
-                refuse(r, "its norms ran in an extension that its graph does not tell of");
             bool is_usable = !r->reason && r->where.device && r->latency_ms > 0;
             all += is_usable;
             pairs += is_usable && gives_pair(r);

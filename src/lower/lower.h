@@ -52,7 +52,7 @@ typedef enum lower_optimizer {
 /* Layer and group norms under autocast. */
 typedef enum lower_norms {
     NORMS_FLOAT,    /* in fp32, as PyTorch has it */
-    NORMS_LOW_MAPS, /* those of maps in 16 bits: timm's set_fast_norm() before its transformers used it */
+    NORMS_LOW_MAPS, /* those of maps in 16 bits, as with timm's set_fast_norm() */
     NORMS_LOW,      /* all in 16 bits */
 } lower_norms;
 

@@ -1,29 +1,28 @@
 #include "memory/lifetime.h"
+#include "graph/ops.h"
 #include "memory/modules.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* Properties of a kernel's operator for the rules below. */
 typedef enum op_traits {
-    OP_ARITHMETIC = 1 << 0,
-    OP_RECTIFIER = 1 << 1,
-    OP_GATED = 1 << 2, /* silu, hardswish */
-    OP_ADD = 1 << 3,
-    OP_NORM = 1 << 4, /* any norm */
-    OP_BATCH_NORM = 1 << 5,
-    OP_FUSED = 1 << 6, /* by a compiler */
-    OP_CAT = 1 << 7,
-    OP_SOFTMAX = 1 << 8,
-    OP_BMM = 1 << 9,
-    OP_ATTENTION = 1 << 10,
-    OP_CLONE = 1 << 11,
-    OP_CAST = 1 << 12,
-    OP_ROLL = 1 << 13,
-    OP_PAD = 1 << 14,
-    OP_GELU = 1 << 15,
-    OP_CONVOLUTION = 1 << 16,
-    OP_WHERE = 1 << 17,
-    OP_LEAKY_BACKWARD = 1 << 18,
+    TRAIT_ARITHMETIC = 1 << 0,
+    TRAIT_RECTIFIER = 1 << 1,
+    TRAIT_GATED = 1 << 2, /* silu, hardswish */
+    TRAIT_ADD = 1 << 3,
+    TRAIT_NORM = 1 << 4, /* any norm */
+    TRAIT_BATCH_NORM = 1 << 5,
+    TRAIT_FUSED = 1 << 6, /* by a compiler */
+    TRAIT_CAT = 1 << 7,
+    TRAIT_SOFTMAX = 1 << 8,
+    TRAIT_BMM = 1 << 9,
+    TRAIT_ATTENTION = 1 << 10,
+    TRAIT_CLONE = 1 << 11,
+    TRAIT_CAST = 1 << 12,
+    TRAIT_ROLL = 1 << 13,
+    TRAIT_PAD = 1 << 14,
+    TRAIT_WHERE = 1 << 15,
+    TRAIT_LEAKY_BACKWARD = 1 << 16,
 } op_traits;
 
 static uint32_t traits_of(const kernel *k)
@@ -33,36 +32,34 @@ static uint32_t traits_of(const kernel *k)
         const char *op;
         uint32_t traits;
     } OPS[] = {
-        {"add", OP_ARITHMETIC | OP_ADD},
-        {"sub", OP_ARITHMETIC},
-        {"mul", OP_ARITHMETIC},
-        {"div", OP_ARITHMETIC},
-        {"pow", OP_ARITHMETIC},
-        {"sigmoid", OP_ARITHMETIC},
-        {"_to_copy", OP_ARITHMETIC | OP_CAST},
-        {"relu", OP_RECTIFIER},
-        {"hardtanh", OP_RECTIFIER},
-        {"leaky_relu", OP_RECTIFIER},
-        {"silu", OP_GATED},
-        {"hardswish", OP_GATED},
-        {"cudnn_batch_norm", OP_BATCH_NORM},
-        {"native_batch_norm", OP_BATCH_NORM},
-        {"cat", OP_CAT},
-        {"_softmax", OP_SOFTMAX},
-        {"bmm", OP_BMM},
-        {"clone", OP_CLONE},
-        {"roll", OP_ROLL},
-        {"constant_pad_nd", OP_PAD},
-        {"gelu", OP_GELU},
-        {"convolution", OP_CONVOLUTION},
-        {"where", OP_WHERE},
-        {"leaky_relu_backward", OP_LEAKY_BACKWARD},
+        {"add", TRAIT_ARITHMETIC | TRAIT_ADD},
+        {"sub", TRAIT_ARITHMETIC},
+        {"mul", TRAIT_ARITHMETIC},
+        {"div", TRAIT_ARITHMETIC},
+        {"pow", TRAIT_ARITHMETIC},
+        {"sigmoid", TRAIT_ARITHMETIC},
+        {"_to_copy", TRAIT_ARITHMETIC | TRAIT_CAST},
+        {"relu", TRAIT_RECTIFIER},
+        {"hardtanh", TRAIT_RECTIFIER},
+        {"leaky_relu", TRAIT_RECTIFIER},
+        {"silu", TRAIT_GATED},
+        {"hardswish", TRAIT_GATED},
+        {"cudnn_batch_norm", TRAIT_BATCH_NORM},
+        {"native_batch_norm", TRAIT_BATCH_NORM},
+        {"cat", TRAIT_CAT},
+        {"_softmax", TRAIT_SOFTMAX},
+        {"bmm", TRAIT_BMM},
+        {"clone", TRAIT_CLONE},
+        {"roll", TRAIT_ROLL},
+        {"constant_pad_nd", TRAIT_PAD},
+        {"where", TRAIT_WHERE},
+        {"leaky_relu_backward", TRAIT_LEAKY_BACKWARD},
     };
-    uint32_t traits = strstr(k->op, "norm") ? OP_NORM : 0;
+    uint32_t traits = strstr(k->op, "norm") ? TRAIT_NORM : 0;
     if (kernel_is_compiled(k))
-        traits |= OP_FUSED;
+        traits |= TRAIT_FUSED;
     if (kernel_is_attention(k))
-        traits |= OP_ATTENTION;
+        traits |= TRAIT_ATTENTION;
     for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
         if (kernel_is(k, OPS[i].op))
             return traits | OPS[i].traits;
@@ -107,7 +104,7 @@ static bool is_same_statement(const calls *c, const uint32_t *traits, int32_t x,
 {
     const kernel *kernels = c->program->kernels.items;
     return (kernels[x].layer >= 0 && kernels[x].layer == kernels[y].layer) ||
-           (traits[x] & traits[y] & OP_ARITHMETIC && is_same_code(c, x, y));
+           (traits[x] & traits[y] & TRAIT_ARITHMETIC && is_same_code(c, x, y));
 }
 
 /* By kernel of the forward pass. */
@@ -141,7 +138,7 @@ typedef struct builder {
 /* torch.cat([x, a * cos + b * sin]): intermediate results have no name. */
 static bool is_same_formula(const builder *b, int32_t maker, int32_t reader)
 {
-    return maker >= 0 && reader < b->calls.count && b->traits[maker] & OP_ARITHMETIC &&
+    return maker >= 0 && reader < b->calls.count && b->traits[maker] & TRAIT_ARITHMETIC &&
            is_same_code(&b->calls, maker, reader);
 }
 
@@ -151,7 +148,7 @@ static bool is_cast_at_once(const builder *b, int32_t kernel_index)
     if (kernel_index + 1 >= b->calls.count)
         return false;
     const kernel *k = &b->program->kernels.items[kernel_index], *next = k + 1;
-    return b->traits[kernel_index + 1] & OP_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
+    return b->traits[kernel_index + 1] & TRAIT_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
 }
 
 /* The statement of `reader` holds operands that it did not make until it ends: `out = out * 0.2 + shortcut` has
@@ -162,8 +159,8 @@ static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
     enum { TO_RESULT = 2 };
     if (reader >= b->calls.count)
         return reader;
-    if (b->traits[reader] & OP_SOFTMAX && reader + TO_RESULT < b->calls.count &&
-        b->traits[reader + TO_RESULT] & OP_WHERE)
+    if (b->traits[reader] & TRAIT_SOFTMAX && reader + TO_RESULT < b->calls.count &&
+        b->traits[reader + TO_RESULT] & TRAIT_WHERE)
         return reader + TO_RESULT;
     return maker < b->statements[reader].first ? b->statements[reader].last : reader;
 }
@@ -174,7 +171,7 @@ static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 static bool follows_norm(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
-    return index > 0 && b->traits[index - 1] & OP_NORM && k[-1].outputs[0] == k->inputs[0];
+    return index > 0 && b->traits[index - 1] & TRAIT_NORM && k[-1].outputs[0] == k->inputs[0];
 }
 
 /* Programs give each result memory of its own, because files do not record in-place operators. Convolutional networks
@@ -185,14 +182,14 @@ static bool writes_over_input(const builder *b, int32_t index, bool is_training)
 {
     const program *p = b->program;
     const kernel *k = &p->kernels.items[index];
-    if (b->traits[index] & OP_RECTIFIER)
+    if (b->traits[index] & TRAIT_RECTIFIER)
         return true;
-    if (b->traits[index] & OP_GATED)
+    if (b->traits[index] & TRAIT_GATED)
         return !is_training && p->tensors.items[k->outputs[0]].rank == 4 && follows_norm(b, index);
-    if (!(b->traits[index] & OP_ADD) || index + 1 >= p->kernels.count)
+    if (!(b->traits[index] & TRAIT_ADD) || index + 1 >= p->kernels.count)
         return false;
     const kernel *next = k + 1;
-    return b->traits[index + 1] & OP_RECTIFIER && next->input_count == 1 && next->inputs[0] == k->outputs[0] &&
+    return b->traits[index + 1] & TRAIT_RECTIFIER && next->input_count == 1 && next->inputs[0] == k->outputs[0] &&
            is_within(&b->calls, index, index + 1);
 }
 
@@ -239,7 +236,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
         /* leaky_relu_backward reads the result of one that worked in place */
-        for (int32_t j = 0; j < k->input_count && !(b->traits[i] & OP_LEAKY_BACKWARD); j++)
+        for (int32_t j = 0; j < k->input_count && !(b->traits[i] & TRAIT_LEAKY_BACKWARD); j++)
             last_use[p->tensors.items[k->inputs[j]].storage] = i;
         for (int32_t j = 0; j < k->output_count; j++) {
             const placed_tensor *t = &p->tensors.items[k->outputs[j]];
@@ -251,14 +248,14 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
     }
     for (int32_t i = 0; options->runtime != RUNTIME_ENGINE && i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        bool is_norm = rules.norms_in_place && k->phase == PHASE_FORWARD && b->traits[i] & OP_BATCH_NORM &&
+        bool is_norm = rules.norms_in_place && k->phase == PHASE_FORWARD && b->traits[i] & TRAIT_BATCH_NORM &&
                        k->input_count > 0 && is_ours[p->tensors.items[k->inputs[0]].storage];
         /* A compiler overwrites an input that it no longer needs if both have the same layout. */
         if (options->runtime == RUNTIME_INDUCTOR
-                ? !(b->traits[i] & OP_FUSED && k->output_count > 0)
+                ? !(b->traits[i] & TRAIT_FUSED && k->output_count > 0)
                 : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        if (rules.norms_in_place && b->traits[i] & OP_ADD) /* a norm needs its own output: sums leave it alone */
+        if (rules.norms_in_place && b->traits[i] & TRAIT_ADD) /* a norm needs its own output: sums leave it alone */
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
@@ -275,6 +272,37 @@ static memory_part part_of(const placed_tensor *t, kernel_phase first_met, bool 
     if (is_made)
         return MEMORY_ACTIVATIONS;
     return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* the former persist between steps */
+}
+
+static lifetime *lifetime_of(const builder *b, tensor_id id)
+{
+    return &b->items[b->shares[b->program->tensors.items[id].storage]];
+}
+
+/* A product of two values, attention. */
+static bool is_between_values(const builder *b, int32_t index)
+{
+    const kernel *k = &b->program->kernels.items[index];
+    if (k->input_count < 2 || !(b->traits[index] & TRAIT_BMM))
+        return b->traits[index] & TRAIT_ATTENTION;
+    const placed_tensor *tensors = b->program->tensors.items;
+    return b->weights[tensors[k->inputs[0]].storage] == NO_TENSOR &&
+           b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
+}
+
+/* Code names what it goes back to. Two cases show in the program: a map behind a batch norm that more than one call reads (split attention), and
+ * parts of one product (queries, keys and values). A sum ends the name of what it adds to. */
+static bool is_variable(const builder *b, const lifetime *l, const placed_tensor *read, int32_t reader)
+{
+    if (l->birth < 0 || reader >= b->calls.count || b->traits[reader] & TRAIT_ADD)
+        return false;
+    const kernel *maker = &b->program->kernels.items[l->birth];
+    const kernel *last = l->read >= 0 ? &b->program->kernels.items[l->read] : NULL;
+    if (last && last->output_count > 0 && lifetime_of(b, last->outputs[0]) == l) /* written over: no second reader */
+        return false;
+    if (b->traits[l->birth] & TRAIT_BATCH_NORM)
+        return true;
+    return maker->macs > 0 && dense_bytes(read) < l->bytes;
 }
 
 static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
@@ -299,16 +327,20 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
         l->part = part_of(t, (kernel_phase)k->phase, is_made);
         l->death = l->birth == BEFORE_ALL ? INT32_MAX : kernel_index;
     }
-    l->read = kernel_index;
     int32_t until = held_until(&b->calls, l->birth, kernel_index);
-    if (!is_made && l->birth >= 0) {
-        int32_t kept = kept_until(&b->calls, l->birth, kernel_index), end = statement_end(b, l->birth, kernel_index);
-        until = until > kept ? until : kept;
+    if (!is_made && is_variable(b, l, t, kernel_index)) {
+        int32_t end = named_until(&b->calls, l->birth, l->read, kernel_index);
         until = until > end ? until : end;
     }
-    if (!is_made && l->birth >= 0 && b->traits[kernel_index] & OP_CAT && !is_same_formula(b, l->birth, kernel_index) &&
-        !is_cast_at_once(b, kernel_index)) { /* the list of parts is a variable */
-        int32_t returned = list_ends_at(&b->calls, kernel_index);
+    l->read = kernel_index;
+    if (!is_made && l->birth >= 0) {
+        int32_t end = statement_end(b, l->birth, kernel_index);
+        until = until > end ? until : end;
+    }
+    if (!is_made && l->birth >= 0 && b->traits[kernel_index] & TRAIT_CAT &&
+        !is_same_formula(b, l->birth, kernel_index) &&
+        !is_cast_at_once(b, kernel_index)) { /* the list of what is put together is a variable */
+        int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
     if (until > l->death)
@@ -319,31 +351,15 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
 }
 
-static lifetime *lifetime_of(const builder *b, tensor_id id)
-{
-    return &b->items[b->shares[b->program->tensors.items[id].storage]];
-}
-
 static void keep(lifetime *l, int32_t until)
 {
     if (l->birth >= 0 && l->death < until)
         l->death = until;
 }
 
-/* True for a product of two values, and for attention. */
-static bool is_between_values(const builder *b, int32_t index)
-{
-    const kernel *k = &b->program->kernels.items[index];
-    if (k->input_count < 2 || !(b->traits[index] & OP_BMM))
-        return b->traits[index] & OP_ATTENTION;
-    const placed_tensor *tensors = b->program->tensors.items;
-    return b->weights[tensors[k->inputs[0]].storage] == NO_TENSOR &&
-           b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
-}
-
 static bool is_copy(const builder *b, int32_t index)
 {
-    return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (OP_CLONE | OP_CAST);
+    return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (TRAIT_CLONE | TRAIT_CAST);
 }
 
 /* Operands of such products are variables (q, k, v) until the function returns. Casts and copies that the operator
@@ -379,30 +395,14 @@ static void keep_shifted(builder *b)
     const kernel *kernels = b->program->kernels.items;
     bool has_rolls = false;
     for (int32_t i = 0; i < b->calls.count && !has_rolls; i++)
-        has_rolls = b->traits[i] & OP_ROLL;
+        has_rolls = b->traits[i] & TRAIT_ROLL;
     for (int32_t i = 0; has_rolls && i < b->calls.count; i++) {
-        int32_t padded = b->traits[i] & OP_CLONE ? maker_of(b, i, OP_PAD) : -1;
+        int32_t padded = b->traits[i] & TRAIT_CLONE ? maker_of(b, i, TRAIT_PAD) : -1;
         if (padded < 0)
             continue;
-        int32_t rolled = maker_of(b, padded, OP_ROLL), end = next_call_end(&b->calls, i);
+        int32_t rolled = maker_of(b, padded, TRAIT_ROLL), end = next_call_end(&b->calls, i);
         keep(lifetime_of(b, kernels[padded].outputs[0]), end);
         keep(lifetime_of(b, kernels[rolled >= 0 ? rolled : padded].inputs[0]), end);
-    }
-}
-
-/* nfnet.py, out = conv2(act2(out)): the name stays with what the first convolution made until the second returns. */
-static void keep_activated(builder *b)
-{
-    const kernel *kernels = b->program->kernels.items;
-    for (int32_t i = 0; i < b->calls.count; i++) {
-        int32_t maker = b->traits[i] & OP_GELU ? maker_of(b, i, OP_CONVOLUTION) : -1;
-        if (maker < 0)
-            continue;
-        const scope *own = scope_at(&b->calls, i);
-        int shared = shared_depth(scope_at(&b->calls, maker), own);
-        str name = part_at(&b->calls, own, shared);
-        if (str_is(name, "act2") || str_is(name, "act2b") || str_is(name, "act3"))
-            keep(lifetime_of(b, kernels[i].inputs[0]), next_call_at(&b->calls, i, shared));
     }
 }
 
@@ -419,7 +419,7 @@ static void keep_casts(builder *b, const lower_options *options)
         end--;
     for (int32_t i = 0; casts && i <= end && p->kernels.items[i].phase == PHASE_FORWARD; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (k->input_count != 1 || !(b->traits[i] & OP_CAST) || !p->tensors.items[k->inputs[0]].is_weight)
+        if (k->input_count != 1 || !(b->traits[i] & TRAIT_CAST) || !p->tensors.items[k->inputs[0]].is_weight)
             continue;
         lifetime *l = &b->items[b->shares[p->tensors.items[k->outputs[0]].storage]];
         l->death = l->death > end ? l->death : end;
@@ -431,7 +431,7 @@ static void keep_scores(builder *b)
     const program *p = b->program;
     for (int32_t i = 0; i < p->kernels.count && p->kernels.items[i].phase == PHASE_FORWARD; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (!(b->traits[i] & OP_SOFTMAX) || k->input_count < 1 || k->output_count < 1)
+        if (!(b->traits[i] & TRAIT_SOFTMAX) || k->input_count < 1 || k->output_count < 1)
             continue;
         lifetime *read = &b->items[b->shares[p->tensors.items[k->inputs[0]].storage]];
         const lifetime *made = &b->items[b->shares[p->tensors.items[k->outputs[0]].storage]];
@@ -482,6 +482,22 @@ static uint8_t *find_bits(const program *p, arena *a)
     return bits;
 }
 
+bool lifetime_has_abn(const network *net)
+{
+    const double slope = 0.001, most = 0.0011;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        if (!node_is(n, "LeakyRelu") || n->input_count < 1 || n->inputs[0] == NO_VALUE)
+            continue;
+        node_id before = net->values.items[n->inputs[0]].producer;
+        double alpha = node_attr_real(n, "alpha", 0.01);
+        if (before != NO_NODE && node_is(&net->nodes.items[before], "BatchNormalization") && alpha >= 0.9 * slope &&
+            alpha <= most)
+            return true;
+    }
+    return false;
+}
+
 lifetime_rules lifetime_rules_of(int version, bool norms_in_place)
 {
     return (lifetime_rules){.keeps_scores = version < 111, .norms_in_place = norms_in_place};
@@ -515,7 +531,6 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     }
     keep_operands(&b);
     keep_shifted(&b);
-    keep_activated(&b);
     keep_casts(&b, options);
     if (rules.keeps_scores)
         keep_scores(&b);

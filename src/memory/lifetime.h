@@ -40,6 +40,8 @@ typedef struct lifetime_rules {
 } lifetime_rules;
 
 /* For a version of PyTorch: torch_version(). */
+/* Are batch norms followed by the rectifiers that InPlace-ABN comes with, leaky by 0.001? Where that is installed they work in place. */
+bool lifetime_has_abn(const network *net);
 lifetime_rules lifetime_rules_of(int version, bool norms_in_place);
 
 /* One per storage of the program, in `a`. Names of the nodes of `net` give the modules; NULL: nothing is held beyond

@@ -2,47 +2,6 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Results of modules that the code of the module around them keeps under a name of their own until it returns, though
- * it needs them no more. Files do not say so; these are classes of timm, by the names of the modules that make and
- * read the value ("*": a name that begins so, or any). */
-static const struct {
-    const char *made_in, *read_in;
-    bool is_own; /* made by the module itself: of what modules within compute alike, exporters keep one */
-} KEPT[] = {
-    {"norm1", "conv1", false},   /* resnetv2.py, PreActBasic and PreActBottleneck: x_preact */
-    {"qkv", "*", false},         /* attention.py: one variable for all three, which may be normed and rotated */
-    {"act0", "", false},         /* split_attn.py: x, which is summed twice */
-    {"bn0", "", false},          /* the same, where the activation wrote over it */
-    {"fc1_g", "*", false},       /* mlp.py, SwiGLU: x_gate */
-    {"comb_iter_*", "*", false}, /* nasnet.py, pnasnet.py: branches of a cell */
-    {"*", "comb_iter_*", false}, /* and what they read */
-    {"cell_*", "*", true},       /* the same: every cell */
-    {"reduction_cell_*", "*", true},
-};
-enum { KEPT_COUNT = sizeof KEPT / sizeof *KEPT, KEPT_TO_END = KEPT_COUNT };
-
-static inline bool is_like(str name, const char *pattern)
-{
-    if (pattern[0] != (name.len ? name.ptr[0] : '\0')) /* most are told apart here */
-        return pattern[0] == '*';
-    size_t length = strlen(pattern);
-    return length && pattern[length - 1] == '*' ? name.len >= length - 1 && memcmp(name.ptr, pattern, length - 1) == 0
-                                                : str_is(name, pattern);
-}
-
-static module_kind kind_of(str name)
-{
-    module_kind kind = {0};
-    for (int i = 0; i < KEPT_COUNT; i++) {
-        kind.made_in |= (uint16_t)(is_like(name, KEPT[i].made_in) << i);
-        kind.read_in |= (uint16_t)(is_like(name, KEPT[i].read_in) << i);
-    }
-    /* xcit.py: pos_encoding, which the network's own code reads */
-    kind.made_in |= (uint16_t)(str_is(name, "pos_embed") << KEPT_TO_END);
-    kind.read_in |= (uint16_t)((name.len == 0) << KEPT_TO_END);
-    return kind;
-}
-
 /* Modules by the one around them and their names. */
 typedef struct module_table {
     calls *calls;
@@ -78,7 +37,6 @@ static int32_t add_module(module_table *t, int32_t parent, str name)
 {
     int32_t number = t->calls->names.count;
     *(str *)ARENA_PUSH_ROOM(t->arena, &t->calls->names) = name;
-    *(module_kind *)ARENA_PUSH_ROOM(t->arena, &t->calls->kinds) = kind_of(name);
     t->parents[number] = parent;
     return number;
 }
@@ -217,34 +175,17 @@ int32_t returns_at(const calls *c, int32_t kernel_index)
     return depth > 0 ? c->ends[kernel_index][depth - 1] : kernel_index;
 }
 
-/* vovnet.py has its list in the module around. */
-int32_t list_ends_at(const calls *c, int32_t kernel_index)
+int32_t named_until(const calls *c, int32_t maker, int32_t first, int32_t second)
 {
-    if (kernel_index >= c->count)
-        return kernel_index;
-    const scope *s = scope_at(c, kernel_index);
-    int depth = depth_of(s);
-    return depth > 1 && str_is(part_at(c, s, depth - 1), "conv_mid") ? c->ends[kernel_index][depth - 2]
-                                                                     : returns_at(c, kernel_index);
-}
-
-int32_t kept_until(const calls *c, int32_t maker, int32_t reader)
-{
-    if (reader >= c->count)
-        return reader;
-    const scope *from = scope_at(c, maker), *to = scope_at(c, reader);
-    int shared = shared_depth(from, to);
-    if (shared >= MAX_DEPTH)
-        return reader;
-    unsigned rules = c->kinds.items[from->modules[shared]].made_in & c->kinds.items[to->modules[shared]].read_in;
-    if (!rules)
-        return reader;
-    if (shared == 0 && rules & 1u << KEPT_TO_END)
-        return c->count - 1;
-    for (int i = 0; i < KEPT_COUNT; i++)
-        if (rules & 1u << i && (!KEPT[i].is_own || !from->modules[shared + 1]))
-            return shared > 0 ? c->ends[reader][shared - 1] : c->count - 1;
-    return reader;
+    if (maker < 0 || first <= maker || second >= c->count)
+        return second;
+    const scope *from = scope_at(c, maker), *a = scope_at(c, first), *b = scope_at(c, second);
+    int depth = shared_depth(from, b);
+    bool is_one_call =
+        shared_depth(a, b) > depth || c->program->kernels.items[first].layer == c->program->kernels.items[second].layer;
+    if (depth == 0 || depth >= MAX_DEPTH || shared_depth(from, a) != depth || is_one_call)
+        return second;
+    return c->ends[second][depth - 1];
 }
 
 bool is_within(const calls *c, int32_t first, int32_t second)
@@ -269,16 +210,6 @@ int32_t next_call_end(const calls *c, int32_t kernel_index)
     int depth = depth_of(own);
     int32_t next = c->last_alike[kernel_index] + 1;
     if (depth == MAX_DEPTH || next >= c->count || shared_depth(own, scope_at(c, next)) < depth)
-        return kernel_index;
-    return c->ends[next][depth];
-}
-
-int32_t next_call_at(const calls *c, int32_t kernel_index, int depth)
-{
-    if (depth >= MAX_DEPTH)
-        return kernel_index;
-    int32_t next = c->ends[kernel_index][depth] + 1;
-    if (next >= c->count || shared_depth(scope_at(c, kernel_index), scope_at(c, next)) < depth)
         return kernel_index;
     return c->ends[next][depth];
 }

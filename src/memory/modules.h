@@ -18,11 +18,6 @@ typedef struct scope {
     int32_t modules[MAX_PARTS]; /* numbers from 1; 0 after the last */
 } scope;
 
-/* What the rules about variables ask of a module's own name; bit i belongs to the rule i. */
-typedef struct module_kind {
-    uint16_t made_in, read_in;
-} module_kind;
-
 typedef struct calls {
     const program *program;
     int32_t count;              /* kernels of the forward pass; 0 if modules are not known */
@@ -37,10 +32,6 @@ typedef struct calls {
         str *items;
         int32_t count, capacity;
     } names; /* by module: its own name; the first is empty */
-    struct {
-        module_kind *items;
-        int32_t count, capacity;
-    } kinds; /* by module */
 } calls;
 
 /* `net` may be NULL: modules are not known. Everything is in `a`. */
@@ -65,29 +56,18 @@ static inline int depth_of(const scope *s)
     return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
 }
 
-/* The module at this depth; empty: the node belongs to the enclosing one. */
-static inline str part_at(const calls *c, const scope *s, int depth)
-{
-    return c->names.items[depth < MAX_PARTS ? s->modules[depth] : 0];
-}
-
 /* The module that got the result of `maker` as an argument, and in which `reader` reads it, returns after this
  * kernel. */
 int32_t held_until(const calls *c, int32_t maker, int32_t reader);
 /* The innermost module around the kernel returns after this kernel. */
 int32_t returns_at(const calls *c, int32_t kernel_index);
-/* The same for a list of parts. */
-int32_t list_ends_at(const calls *c, int32_t kernel_index);
-/* If the result of `maker` is a variable of the function that calls `reader` or its module: the last kernel of that
- * function. */
-int32_t kept_until(const calls *c, int32_t maker, int32_t reader);
+/* If two kernels that read the result of `maker` are called from the code of one module, the result is a variable there: the last kernel of
+ * that module. */
+int32_t named_until(const calls *c, int32_t maker, int32_t first, int32_t second);
 /* True if the second kernel is in the module whose code calls the first. */
 bool is_within(const calls *c, int32_t first, int32_t second);
 /* An activation may overwrite what the enclosing code made, not what that code was given. */
 bool is_made_beside(const calls *c, int32_t maker, int32_t index);
 /* The module that the enclosing code calls next returns after this kernel. */
 int32_t next_call_end(const calls *c, int32_t kernel_index);
-/* The module after the one at this depth around the kernel, in the same code, returns after this kernel. */
-int32_t next_call_at(const calls *c, int32_t kernel_index, int depth);
-
 #endif

@@ -54,7 +54,7 @@ const footprint_basis *footprint_basis_of(const program *p, const network *net, 
                                           footprint_key key, arena *a, arena *scratch)
 {
     footprint_basis *basis = ARENA_NEW(a, footprint_basis);
-    lifetime_rules rules = lifetime_rules_of(key.version, key.norms_in_place);
+    lifetime_rules rules = lifetime_rules_of(key.version, key.norms_in_place && lifetime_has_abn(net));
     requests_question q = {.program = p,
                            .lifetimes = lifetimes_of(p, net, options, rules, a, scratch),
                            .options = options,

@@ -15,7 +15,7 @@ typedef struct setting {
     lower_options lower;
     bool autotunes;      /* cuDNN autotunes (torch.backends.cudnn.benchmark) */
     bool returns;        /* a pass is a function that releases its outputs, as in timm's benchmark; memory only */
-    bool norms_in_place; /* batch norms work in place (InPlace-ABN); memory only */
+    bool norms_in_place; /* batch norms work in place if lifetime_has_abn() (InPlace-ABN); memory only */
     bool is_operator;    /* a single operator: its timer does not wait for the launch */
     str stack;           /* software stack ("pt2.4-cu124"); empty or not known: 'unknown' */
 } setting;

@@ -1,76 +1,99 @@
-/* source.c: what timm's benchmark does to the networks that it runs, and which software NVIDIA's tables are of. */
+/* source.c: the facts of data/benchmarks.txt, lines of `source.key = value`, applied to a setting. */
 #include "predict/source.h"
+#include "base/lines.h"
 #include "memory/backend.h"
 
-/* Do its transformer blocks have PyTorch's own layer norms, not timm's, which the option --fast-norm is for? By the
- * modules of timm 1.0.22. */
-static bool has_torch_norms(str name)
+extern const char source_shipped_text[];
+
+/* What a benchmark's lines say. */
+typedef struct facts {
+    bool autocast_backward, autotunes, returns_outputs, allows_tf32;
+    str stack; /* of rows that name none */
+    int fast_norms,
+        fast_token_norms;   /* versions since which norms run in 16 bits, as torch_version() has them; 0: never */
+    int in_place_norms_end; /* the first version without InPlace-ABN; 0: none has it */
+    str fast_norms_except;  /* a GPU whose table was made without */
+} facts;
+
+static int version_of(str value)
 {
-    static const char *const NAMES[] = {
-        "cait_",      "crossvit_",  "edgenext_", "efficientformer_", "efficientvit_", "gmixer_",  "gmlp_", "inception_",
-        "mixer_",     "mobilevit_", "pit_",      "samvit_",          "swin_",         "tiny_vit", "tnt_",  "twins_",
-        "vit_relpos", "volo_",      "xcit_"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (str_starts(name, NAMES[i]))
-            return true;
-    return false;
+    char stack[16] = "pt";
+    if (value.len > sizeof stack - 3)
+        return 0;
+    memcpy(stack + 2, value.ptr, value.len);
+    return torch_version(str_of(stack));
 }
 
-/* All norms of these are PyTorch's own, those of maps too (timm 1.0.22: swin_transformer.py, volo.py,
- * vision_transformer_sam.py but its neck). */
-static bool has_torch_norms_only(str name)
+/* False: there is no such key, or no such value of it. */
+static bool set_fact(facts *to, str key, str value)
 {
-    return str_starts(name, "swin_") || str_starts(name, "volo_") || str_starts(name, "samvit_");
+    const struct {
+        const char *key;
+        bool *flag;
+    } FLAGS[] = {{"autocast_backward", &to->autocast_backward},
+                 {"autotunes", &to->autotunes},
+                 {"returns_outputs", &to->returns_outputs},
+                 {"allows_tf32", &to->allows_tf32}};
+    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+        if (str_is(key, FLAGS[i].key))
+            return *FLAGS[i].flag = str_is(value, "yes");
+    if (str_is(key, "stack"))
+        return (to->stack = value).len > 0;
+    if (str_is(key, "fast_norms_except"))
+        return (to->fast_norms_except = value).len > 0;
+    if (str_is(key, "fast_norms_since"))
+        return (to->fast_norms = version_of(value)) > 0;
+    if (str_is(key, "norms_in_place_before"))
+        return (to->in_place_norms_end = version_of(value)) > 0;
+    return str_is(key, "fast_token_norms_since") && (to->fast_token_norms = version_of(value)) > 0;
 }
 
-/* The first version of PyTorch that transformer blocks were measured with that have timm's own layer norms. EVA and
- * MViTv2 had them from the start, BEiT became faster with 2.4 (1.14 times; DeiT 1.01), the others with 2.9 (ViT 1.07
- * times, DeiT 1.06; EVA-02 1.00). */
-static int first_with_own_norms(str name)
+static facts read_facts(str source, fail *f)
 {
-    if (str_starts(name, "eva") || str_starts(name, "mvitv2"))
-        return 113;
-    return str_starts(name, "beit") ? 204 : 209;
+    const char *prefix = "data/benchmarks.txt: ";
+    facts found = {0};
+    str text = str_of(source_shipped_text);
+    for (int number = 1; text.len; number++) {
+        str line = line_taken(&text, '\n');
+        line_check(line, number, prefix, f);
+        str statement = line_taken(&line, '#');
+        str key = line_trimmed(line_taken(&statement, '=')), name = line_taken(&key, '.');
+        if (!name.len || source.len < name.len || !str_eq((str){source.ptr, name.len}, name))
+            continue;
+        if (!set_fact(&found, key, line_trimmed(statement)))
+            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: '%.*s' is no fact, or has no such value", prefix, number,
+                      STR_ARG(key));
+    }
+    return found;
 }
 
-/* Eager inference with PyTorch 1.13 and later had --fast-norm, except on the RTX 5090: with it a network of group
- * norms takes half the time (efficientnet_b3_gn: 1.51 ms an image with 1.12, 0.74 with 1.13; 0.53 on the RTX 4090,
- * 0.78 on the faster 5090), and networks with layer norms of timm's own are slower on the RTX 5090 than on the PRO
- * 6000 Max-Q (vit 1.11 times, beit 1.16), others faster (swin 0.94, cait 0.89). Norms of maps have been timm's own all
- * the time, those of most transformers since the time of 2.9. */
-static lower_norms timm_norms(const setting *s, str name)
+static bool is_on(const setting *s, str gpu)
+{
+    return gpu.len && s->device && str_eq(s->device->texts[DEVICE_NAME], gpu);
+}
+
+static lower_norms norms_of(const setting *s, const facts *of)
 {
     int version = torch_version(s->stack);
-    if (!s->stack.len || s->lower.mode != MODE_INFER || s->lower.runtime != RUNTIME_EAGER || version < 113 ||
-        has_torch_norms_only(name) || (s->device && str_is(s->device->texts[DEVICE_NAME], "rtx-5090")))
+    if (!of->fast_norms || !s->stack.len || s->lower.mode != MODE_INFER || s->lower.runtime != RUNTIME_EAGER ||
+        version < of->fast_norms || is_on(s, of->fast_norms_except))
         return NORMS_FLOAT;
-    return version >= first_with_own_norms(name) && !has_torch_norms(name) ? NORMS_LOW : NORMS_LOW_MAPS;
+    return version >= of->fast_token_norms ? NORMS_LOW : NORMS_LOW_MAPS;
 }
 
-/* The tables of DeepLearningExamples do not tell their versions; all are of NVIDIA's own containers, which are no
- * user's PyTorch by default. */
-static void follow_nvidia(setting *s)
+void source_follow(setting *s, str source, fail *f)
 {
+    if (!source.len)
+        return;
+    facts of = read_facts(source, f);
     if (!s->stack.len)
-        s->stack = STR("ngc-pt1.x");
-}
-
-/* TF32 is allowed in every version, algorithms of convolutions are tried out, the backward pass runs inside autocast,
- * outputs end with the step. */
-static void follow_timm(setting *s, str name)
-{
-    s->lower.autocast_backward = s->autotunes = s->returns = true;
-    s->lower.norms = timm_norms(s, name);
-    s->norms_in_place = torch_version(s->stack) < 113 && str_starts(name, "tresnet_"); /* timm 0.6: InplaceAbn */
-    s->lower.explicit_attention |= torch_version(s->stack) < 204 && str_starts(name, "volo_");
-    if (s->lower.precision == PRECISION_FP32 && s->device && s->device->numbers[DEVICE_TENSOR_TF32] > 0)
+        s->stack = of.stack;
+    s->lower.autocast_backward |= of.autocast_backward;
+    s->autotunes |= of.autotunes;
+    s->returns |= of.returns_outputs;
+    s->norms_in_place = torch_version(s->stack) < of.in_place_norms_end;
+    s->lower.norms = norms_of(s, &of);
+    if (of.allows_tf32 && s->lower.precision == PRECISION_FP32 && s->device &&
+        s->device->numbers[DEVICE_TENSOR_TF32] > 0)
         s->lower.precision = PRECISION_TF32;
-}
-
-void source_follow(setting *s, str source, str name)
-{
-    if (str_starts(source, "timm"))
-        follow_timm(s, name);
-    else if (str_is(source, "nvidia-dle"))
-        follow_nvidia(s);
 }

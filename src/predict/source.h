@@ -1,11 +1,11 @@
-/* source.h: how the public benchmarks ran their networks, where it differs from PyTorch's defaults. */
+/* source.h: how the public benchmarks ran their networks, where that is not what PyTorch does by itself (data/benchmarks.txt). */
 #ifndef SOOTH_PREDICT_SOURCE_H
 #define SOOTH_PREDICT_SOURCE_H
 
+#include "base/fail.h"
 #include "predict/predict.h"
 
-/* Changes the setting to that of the source's rows; other sources change nothing. `name` is the network's name in the
- * source's table. Call it once device, precision and stack are set. */
-void source_follow(setting *s, str source, str name);
+/* The setting as rows of a source were measured; other sources change nothing. Call it once device, precision and stack are set. */
+void source_follow(setting *s, str source, fail *f);
 
 #endif

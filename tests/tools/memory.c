@@ -108,9 +108,8 @@ int main(int argc, char **argv)
         where.device = &resized;
         setting_set_stack(&where, strcmp(words[5], "-") == 0 ? STR("") : str_of(words[5]));
         setting_settle(&where);
-        const char *file = strrchr(path, '/');
         if (is_timm)
-            source_follow(&where, STR("timm"), str_of(file ? file + 1 : path));
+            source_follow(&where, STR("timm"), &w.gpus.fail);
         sooth_status status = load(&w, path, batch, &error);
         if (status == SOOTH_OK)
             status = answer(&w, &where, &error);

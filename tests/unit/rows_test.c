@@ -111,21 +111,15 @@ static void norms_of_timm(void **state)
                    "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,timm,inductor\n"
                    "rtx-3090,zoo:vit,vit_base_patch16_224,1,amp,pt2.4-cu124,train,1,timm,eager\n"
                    "rtx-5090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu130,infer,1,timm,eager\n"
-                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,mine,eager\n"
-                   "rtx-4090,zoo:vit,xcit_nano_12_p16_224,1,amp,pt2.9.1-cu128,infer,1,timm,eager\n"
-                   "rtx-3090,zoo:vit,eva02_base_patch14_448,1,amp,pt2.1-cu121,infer,1,timm,eager\n"
-                   "rtx-3090,zoo:vit,beit_base_patch16_224,1,amp,pt2.1-cu121,infer,1,timm,eager\n"
-                   "rtx-3090,zoo:vit,beit_base_patch16_224,1,amp,pt2.4-cu124,infer,1,timm,eager\n"
-                   "rtx-3090,zoo:vit,volo_d1_224,1,amp,pt2.1-cu121,infer,1,timm,eager\n",
+                   "rtx-4090,zoo:vit,vit_base_patch16_224,1,amp,pt2.9.1-cu128,infer,1,mine,eager\n",
                    NULL);
-    static const lower_norms EXPECTED[] = {NORMS_LOW,      NORMS_FLOAT, NORMS_LOW_MAPS, NORMS_FLOAT,    NORMS_FLOAT,
-                                           NORMS_FLOAT,    NORMS_FLOAT, NORMS_FLOAT,    NORMS_LOW_MAPS, NORMS_LOW,
-                                           NORMS_LOW_MAPS, NORMS_LOW,   NORMS_FLOAT};
-    enum { VOLO = sizeof EXPECTED / sizeof *EXPECTED - 1 };
-    assert_int_equal(r->rows.count, VOLO + 1);
+    static const lower_norms EXPECTED[] = {NORMS_LOW,   NORMS_LOW,   NORMS_LOW_MAPS, NORMS_FLOAT,
+                                           NORMS_FLOAT, NORMS_FLOAT, NORMS_FLOAT,    NORMS_FLOAT};
+    assert_int_equal(r->rows.count, sizeof EXPECTED / sizeof *EXPECTED);
     for (int32_t i = 0; i < r->rows.count; i++) {
         assert_int_equal(r->rows.items[i].where.lower.norms, EXPECTED[i]);
-        assert_int_equal(r->rows.items[i].where.lower.explicit_attention, i == 3 || i == VOLO); /* PyTorch 1.12 */
+        assert_int_equal(r->rows.items[i].where.lower.explicit_attention, i == 3); /* PyTorch 1.12 */
+        assert_int_equal(r->rows.items[i].where.norms_in_place, i == 3);
     }
 }
 

@@ -454,8 +454,8 @@ bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
     const node *reader = eager_reader_of(e, v);
-    if (!val->is_initializer || !reader)
-        return val->is_initializer;
+    if (!reader)
+        return true;
     bool is_first = reader->inputs[0] == v;
     int rank = val->rank;
     bool is_square = rank >= 2 && val->dims[rank - 1] == val->dims[rank - 2];
@@ -471,7 +471,11 @@ bool eager_is_learned(const eager *e, value_id v)
         return is_first || !e->is_static[reader->inputs[0]];
     if (node_is(reader, "WeightStandardization"))
         return rank != 1;
-    return !node_is(reader, "Slice") && !node_is(reader, "Div") && !node_is(reader, "Tile");
+    if (node_is(reader, "Slice")) { /* sines and cosines of rotary embeddings; weights are sliced for products */
+        const node *after = eager_reader_of(e, reader->outputs[0]);
+        return !after || !node_is(after, "Mul");
+    }
+    return !node_is(reader, "Div") && !node_is(reader, "Tile");
 }
 
 /* True if the node may repeat another. */
