@@ -152,6 +152,7 @@ void sooth_free(sooth_model *model)
     if (model->beside)
         file_close(model->beside);
     lowered_release(model->lowered);
+    free(model->power);
     arena_free(&model->scratch_arena);
     arena_free(&model->bound_arena);
     arena_free(&model->source_arena);

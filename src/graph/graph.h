@@ -259,7 +259,8 @@ struct sooth_model {
     struct file_map *beside;       /* mapping of a second file with weights; NULL: none */
     const struct binding *binding; /* set while infer_network runs */
     bool is_bound;
-    struct lowered *lowered; /* inputs of the last prediction (predict/lowered.h); NULL: none since binding */
+    struct power_shipped *power; /* coefficients of energy (predict/energy.h); NULL: not read yet */
+    struct lowered *lowered;     /* inputs of the last prediction (predict/lowered.h); NULL: none since binding */
 };
 
 /* Metadata of the file; missing texts are "". */

@@ -33,7 +33,9 @@ bool kernel_is_attention(const kernel *k)
         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward",
         "_scaled_dot_product_cudnn_attention",     "_scaled_dot_product_cudnn_attention_backward",
     };
-    return k->op[0] == '_' && is_one_of(k->op, NAMES, sizeof NAMES / sizeof *NAMES);
+    static const char BEGIN[] = "_scaled";
+    return k->op[0] == '_' && strncmp(k->op, BEGIN, sizeof BEGIN - 1) == 0 &&
+           is_one_of(k->op, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
 bool kernel_is_compiled(const kernel *k)

@@ -192,8 +192,9 @@ typedef struct program {
         int32_t count, capacity;
     } like; /* by kernel, possibly not up to the last: the number, from 1, of an equal earlier one; 0: unknown */
     int32_t storage_count;
-    int32_t unknown_count; /* kernels without a rule */
-    bool is_engine;        /* its kernels are those of an inference engine */
+    int32_t unknown_count;   /* kernels without a rule */
+    bool has_packed_weights; /* in the file: blocks of a few bits */
+    bool is_engine;          /* its kernels are those of an inference engine */
     /* A device whose multiprocessors are within these bounds, both included, runs the same program. */
     uint16_t least_multiprocessors, most_multiprocessors;
 } program;

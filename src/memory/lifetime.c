@@ -1,5 +1,6 @@
 #include "memory/lifetime.h"
 #include "graph/ops.h"
+#include "lower/op_memo.h"
 #include "memory/modules.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -66,23 +67,17 @@ static uint32_t traits_of(const kernel *k)
     return traits;
 }
 
-/* By kernel. A program has few operators, and most kernels of one share its text. */
+/* By kernel. */
 static uint32_t *find_traits(const program *p, arena *a)
 {
-    enum { KNOWN = 64 };
-    struct {
-        const char *op;
-        uint32_t traits;
-    } known[KNOWN] = {0};
+    op_memo memo = {0};
     uint32_t *traits = arena_room(a, (size_t)p->kernels.count + 1, sizeof *traits);
     for (int32_t i = 0; i < p->kernels.count; i++) {
-        const char *op = p->kernels.items[i].op;
-        size_t at = ((uintptr_t)op >> 2 ^ (uintptr_t)op >> 8) % KNOWN;
-        if (known[at].op != op) {
-            known[at].op = op;
-            known[at].traits = traits_of(&p->kernels.items[i]);
-        }
-        traits[i] = known[at].traits;
+        bool is_new;
+        uint32_t *known = op_memo_at(&memo, p->kernels.items[i].op, &is_new);
+        if (is_new)
+            *known = traits_of(&p->kernels.items[i]);
+        traits[i] = *known;
     }
     return traits;
 }

@@ -33,7 +33,12 @@ typedef enum limited_op {
     LIMITED_CONVOLUTION
 } limited_op;
 
-static limited_op limited_op_of(const kernel *k)
+static bool is_limited_depthwise(const program *p, const kernel *k, int version)
+{
+    return is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, version);
+}
+
+static limited_op limited_op_of(const program *p, const kernel *k, int version)
 {
     switch (k->op[0]) {
     case 'a':
@@ -43,9 +48,9 @@ static limited_op limited_op_of(const kernel *k)
     case 'r':
         return strcmp(k->op, "reflection_pad2d") == 0 ? LIMITED_REFLECTION : NOT_LIMITED;
     case 'c':
-        return strcmp(k->op, "cudnn_batch_norm") == 0 ? LIMITED_NORM
-               : kernel_is_convolution(k)             ? LIMITED_CONVOLUTION
-                                                      : NOT_LIMITED;
+        if (kernel_is_convolution(k))
+            return version < 113 || is_limited_depthwise(p, k, version) ? LIMITED_CONVOLUTION : NOT_LIMITED;
+        return version < 113 && kernel_is(k, "cudnn_batch_norm") ? LIMITED_NORM : NOT_LIMITED;
     default:
         return NOT_LIMITED;
     }
@@ -55,7 +60,7 @@ static limited_op limited_op_of(const kernel *k)
  * 2.9 does). */
 static bool is_attention(const kernel *k, int version)
 {
-    return strcmp(k->op, "_scaled_dot_product_flash_attention") == 0 || (kernel_is_attention(k) && version < 209);
+    return kernel_is_attention(k) && (version < 209 || kernel_is(k, "_scaled_dot_product_flash_attention"));
 }
 
 /* Counts a limit if it is reached; the first one is the reason. */
@@ -65,14 +70,6 @@ static void meet(limit_distance *d, double share, const char *reason)
         return;
     d->share = share > d->share ? share : d->share;
     d->reached = d->reached ? d->reached : reason;
-}
-
-static void meet_convolution(limit_distance *d, const program *p, const kernel *k, double share, int version)
-{
-    if (version < 113)
-        meet(d, share, "convolutions of 2^31 or more elements do not run before PyTorch 1.13");
-    else if (is_depthwise(p, k) && !depthwise_uses_cudnn(p, k, version))
-        meet(d, share, "depthwise convolutions of 2^31 or more elements do not run in this version of PyTorch");
 }
 
 limit_distance limit_of(const program *p, int version)
@@ -85,7 +82,7 @@ limit_distance limit_of(const program *p, int version)
         if (is_attention(k, version) && k->input_count > 0)
             meet(&d, (double)p->tensors.items[k->inputs[0]].dims[0] / (MOST_BLOCKS + 1),
                  "attention over more than 65,535 sequences or windows does not fit into a grid of thread blocks");
-        limited_op op = limited_op_of(k);
+        limited_op op = limited_op_of(p, k, version);
         if (op == NOT_LIMITED)
             continue;
         double reads = largest_of(p, k->inputs, k->input_count) / MOST_ELEMENTS;
@@ -94,10 +91,13 @@ limit_distance limit_of(const program *p, int version)
             meet(&d, writes, "poolings to 2^31 or more elements do not run in PyTorch");
         if (op == LIMITED_REFLECTION)
             meet(&d, reads, "reflections of 2^31 or more elements do not run in PyTorch");
-        if (op == LIMITED_NORM && version < 113)
+        if (op == LIMITED_NORM)
             meet(&d, reads, "batch norms of 2^31 or more elements do not run before PyTorch 1.13");
         if (op == LIMITED_CONVOLUTION)
-            meet_convolution(&d, p, k, reads > writes ? reads : writes, version);
+            meet(&d, reads > writes ? reads : writes,
+                 version < 113
+                     ? "convolutions of 2^31 or more elements do not run before PyTorch 1.13"
+                     : "depthwise convolutions of 2^31 or more elements do not run in this version of PyTorch");
     }
     return d;
 }

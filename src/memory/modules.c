@@ -146,11 +146,15 @@ calls find_calls(const program *p, const network *net, arena *a)
             c.scope_of[i] = find_scope(&table, path, is_dotted);
         }
     }
+    memset(c.ends[c.count], 0, sizeof c.ends[c.count]);
     for (int32_t i = c.count - 1; i >= 0; i--) {
         const scope *own = scope_at(&c, i), *after = i + 1 < c.count ? scope_at(&c, i + 1) : own;
-        int shared = i + 1 == c.count ? 0 : own == after ? depth_of(own) : shared_depth(own, after);
-        for (int d = 0; d < MAX_DEPTH; d++)
-            c.ends[i][d] = d < shared ? c.ends[i + 1][d] : i;
+        int32_t shared = i + 1 == c.count ? 0 : shared_depth(own, after);
+        const int32_t *ends_after = c.ends[i + 1];
+        for (int32_t d = 0; d < MAX_DEPTH; d++) {
+            int32_t end = ends_after[d]; /* read in any case, so that it is vectorized */
+            c.ends[i][d] = d < shared ? end : i;
+        }
         c.last_alike[i] = i + 1 < c.count && has_same_modules(own, after) ? c.last_alike[i + 1] : i;
     }
     return c;

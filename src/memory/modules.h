@@ -42,18 +42,20 @@ static inline const scope *scope_at(const calls *c, int32_t kernel_index)
     return &c->scopes.items[c->scope_of[kernel_index]];
 }
 
+static inline int depth_of(const scope *s)
+{
+    return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
+}
+
 /* Number of leading modules that two scopes share, at most MAX_DEPTH. */
 static inline int shared_depth(const scope *a, const scope *b)
 {
     int depth = 0;
+    if (a == b)
+        return depth_of(a);
     while (depth < MAX_DEPTH && a->modules[depth] && a->modules[depth] == b->modules[depth])
         depth++;
     return depth;
-}
-
-static inline int depth_of(const scope *s)
-{
-    return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
 }
 
 /* The module that got the result of `maker` as an argument, and in which `reader` reads it, returns after this

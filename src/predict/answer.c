@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 const char *bound_name(kernel_bound bound)
 {
@@ -56,11 +57,9 @@ static const char *name_of(arena *a, const kernel *k)
 static void name_layers(sooth_prediction *answer, sooth_model *model)
 {
     const layer_names *names = lowered_names(answer->lowered, model, &answer->layer_count);
-    answer->layers = ARENA_ARRAY(&answer->arena, sooth_predicted_layer, (size_t)answer->layer_count);
-    for (int32_t i = 0; i < answer->layer_count; i++) {
-        answer->layers[i].name = names[i].name;
-        answer->layers[i].op = names[i].op;
-    }
+    answer->layers = arena_room(&answer->arena, (size_t)answer->layer_count, sizeof *answer->layers);
+    for (int32_t i = 0; i < answer->layer_count; i++)
+        answer->layers[i] = (sooth_predicted_layer){.name = names[i].name, .op = names[i].op};
 }
 
 static int64_t add(int64_t sum, int64_t each, int64_t times)
@@ -108,7 +107,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
                         busy_means *busy)
 {
     int32_t outside = answer->layer_count - OUTSIDE_COUNT;
-    answer->kernels = ARENA_ARRAY(&answer->arena, launched_kernel, (size_t)p->kernels.count);
+    answer->kernels = arena_room(&answer->arena, (size_t)p->kernels.count, sizeof *answer->kernels);
     double(*by_bound)[BOUND_NOTHING + 1] = arena_alloc(&answer->arena, (size_t)answer->layer_count, sizeof *by_bound);
     double waiting_ms = 0;
     names unknown_places = {0};
@@ -313,24 +312,16 @@ static void note_utilization(sooth_prediction *answer)
             .ptr;
 }
 
-/* True if the file has block-quantized weights. */
-static bool has_packed_weights(const network *net)
-{
-    for (int32_t i = 0; i < net->values.count; i++)
-        if (net->values.items[i].tensor && net->values.items[i].tensor->packed_bytes > 0)
-            return true;
-    return false;
-}
-
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory)
 {
     answer->lowered = lowered_get(model, &where->lower);
     const program *p = answer->lowered->program;
     prediction *times = predict_program(with, p, &answer->lowered->works, where, &answer->arena);
-    power_model power;
-    power_model_shipped_for(&power, where->device->texts[DEVICE_NAME], &model->fail);
-    energy drawn = energy_of_program(&power, p, times, where->device, power_limit_w, &answer->arena);
+    if (!model->power && !(model->power = calloc(1, sizeof *model->power)))
+        fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
+    const power_model *power = power_shipped_for(model->power, where->device->texts[DEVICE_NAME], &model->fail);
+    energy drawn = energy_of_program(power, p, times, where->device, power_limit_w, &answer->arena);
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);
@@ -352,7 +343,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     note_utilization(answer);
     if (times->stack_note)
         add_note(answer, times->stack_note);
-    if (where->lower.runtime != RUNTIME_ENGINE && has_packed_weights(&model->net))
+    if (where->lower.runtime != RUNTIME_ENGINE && p->has_packed_weights)
         add_note(answer, "The file's weights are packed; PyTorch unpacks them to the precision. --runtime engine keeps "
                          "them as they are.");
     if (answer->unknown.count)

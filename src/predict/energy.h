@@ -70,8 +70,21 @@ typedef struct power_model {
 void power_model_read(power_model *m, str text, const char *prefix, fail *f);
 /* The model that ships. */
 void power_model_shipped(power_model *m, fail *f);
-/* The same with only the GPU of this name: enough for one prediction. */
-void power_model_shipped_for(power_model *m, str gpu, fail *f);
+
+typedef struct power_gpu_line {
+    str name, numbers; /* as in the text */
+    int line;
+} power_gpu_line;
+
+/* The shipped model, read once for many GPUs. All zero at first. */
+typedef struct power_shipped {
+    bool is_read;
+    power_model model; /* `gpus` has only the GPU of the last question */
+    power_gpu_line gpus[POWER_MAX_GPUS];
+    int gpu_count;
+} power_shipped;
+/* The shipped model with only the GPU of this name; valid until the next call. */
+const power_model *power_shipped_for(power_shipped *s, str gpu, fail *f);
 
 /* ---- one device -------------------------------------------------------------------------------------------------- */
 

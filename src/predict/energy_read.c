@@ -38,7 +38,7 @@ const char *power_work_kind_name(power_work_kind kind)
 
 typedef struct reader {
     power_model *m;
-    str only_gpu; /* empty: all */
+    power_shipped *later; /* gets the lines of GPUs, unread; NULL: they are read now */
     const char *prefix;
     fail *fail;
     int line;
@@ -48,6 +48,8 @@ typedef struct reader {
 
 #define WRONG(r, format, ...)                                                                                          \
     fail_with((r)->fail, SOOTH_ERROR_INPUT, "%sline %d: " format, (r)->prefix, (r)->line, __VA_ARGS__)
+
+static const char *const BEHIND_VALUE = "more follows the value; a comment begins with '#'";
 
 /* The next word of the line; empty at its end. */
 static str word(str *line)
@@ -79,21 +81,27 @@ static void equals(reader *r, str *line)
         WRONG(r, "%s", "there is no ' = ' after the name");
 }
 
-static void read_gpu(reader *r, str *line)
+static void read_gpu_numbers(reader *r, str name, str *line)
 {
-    if (r->m->gpu_count == POWER_MAX_GPUS)
-        WRONG(r, "more than %d GPUs", POWER_MAX_GPUS);
-    str name = word(line);
-    if (r->only_gpu.len && !str_eq(name, r->only_gpu)) {
-        line->len = 0;
-        return;
-    }
     power_gpu *g = &r->m->gpus[r->m->gpu_count++];
     g->name = name;
     equals(r, line);
     g->base = number(r, line, 0.01, 0.8);
     g->scale = number(r, line, 0.1, 10);
     g->cap = number(r, line, power_coefficients()[POWER_CAP].least, power_coefficients()[POWER_CAP].most);
+}
+
+static void read_gpu(reader *r, str *line)
+{
+    if (r->m->gpu_count == POWER_MAX_GPUS || (r->later && r->later->gpu_count == POWER_MAX_GPUS))
+        WRONG(r, "more than %d GPUs", POWER_MAX_GPUS);
+    str name = word(line);
+    if (r->later) {
+        r->later->gpus[r->later->gpu_count++] = (power_gpu_line){name, *line, r->line};
+        line->len = 0;
+        return;
+    }
+    read_gpu_numbers(r, name, line);
 }
 
 static void read_interval(reader *r, str *line)
@@ -136,7 +144,7 @@ static void read_line(reader *r, str line)
         r->has[i] = true;
     }
     if (word(&line).len)
-        WRONG(r, "%s", "more follows the value; a comment begins with '#'");
+        WRONG(r, "%s", BEHIND_VALUE);
 }
 
 static void read_text(reader r, str text)
@@ -175,7 +183,22 @@ void power_model_shipped(power_model *m, fail *f)
     power_model_read(m, str_of(shipped_energy), SHIPPED_PREFIX, f);
 }
 
-void power_model_shipped_for(power_model *m, str gpu, fail *f)
+const power_model *power_shipped_for(power_shipped *s, str gpu, fail *f)
 {
-    read_text((reader){.m = m, .only_gpu = gpu, .prefix = SHIPPED_PREFIX, .fail = f}, str_of(shipped_energy));
+    reader r = {.m = &s->model, .later = s, .prefix = SHIPPED_PREFIX, .fail = f};
+    if (!s->is_read) {
+        s->gpu_count = 0;
+        read_text(r, str_of(shipped_energy));
+        s->is_read = true;
+    }
+    s->model.gpu_count = 0;
+    for (int i = 0; i < s->gpu_count && s->model.gpu_count == 0; i++) {
+        str numbers = s->gpus[i].numbers;
+        r.line = s->gpus[i].line;
+        if (str_eq(s->gpus[i].name, gpu))
+            read_gpu_numbers(&r, s->gpus[i].name, &numbers);
+        if (s->model.gpu_count && word(&numbers).len)
+            WRONG(&r, "%s", BEHIND_VALUE);
+    }
+    return &s->model;
 }

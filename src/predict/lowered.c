@@ -42,6 +42,10 @@ static const device_tensors *list_tensors(arena *a, const program *p)
     device_tensors *all = arena_room(a, (size_t)p->kernels.count, sizeof *all);
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
+        if (k->flags & KERNEL_VIEW) { /* nothing is launched, and nobody asks */
+            all[i] = (device_tensors){0};
+            continue;
+        }
         all[i].inputs = on_device(a, p, k->inputs, k->input_count, &all[i].input_count);
         all[i].outputs = on_device(a, p, k->outputs, k->output_count, &all[i].output_count);
     }

@@ -28,7 +28,7 @@ typedef struct lowered {
     const program *program;        /* owns all of its data */
     work_list works;               /* description of its kernels */
     const layer_names *names;      /* by layer; NULL: not asked for yet */
-    const device_tensors *tensors; /* by kernel */
+    const device_tensors *tensors; /* by kernel; none of views */
     struct {
         footprint_key key;
         const footprint_basis *basis;

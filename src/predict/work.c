@@ -1,6 +1,7 @@
 /* work.c: describes a kernel and its tensors by the numbers that its time depends on. */
 #include "predict/work.h"
 #include "lower/hash.h"
+#include "lower/op_memo.h"
 
 #include <math.h>
 
@@ -633,21 +634,13 @@ static float whole_lg(double x)
     return (float)((int)(bits >> 23) - 127);
 }
 
-/* Names are literals, so most addresses were seen before. */
-enum { OP_CACHE = 64 };
-typedef struct op_cache {
-    const char *names[OP_CACHE];
-    int16_t ops[OP_CACHE];
-} op_cache;
-
-static int16_t op_of(op_cache *cache, const char *name)
+static int16_t op_of(op_memo *memo, const char *name)
 {
-    size_t slot = ((uintptr_t)name * 0x9e3779b1u >> 7) % OP_CACHE;
-    if (cache->names[slot] != name) {
-        cache->names[slot] = name;
-        cache->ops[slot] = (int16_t)work_op_find(name);
-    }
-    return cache->ops[slot];
+    bool is_new;
+    uint32_t *known = op_memo_at(memo, name, &is_new);
+    if (is_new)
+        *known = (uint16_t)work_op_find(name);
+    return (int16_t)*known;
 }
 
 /* Most kernels repeat, so items are zeroed on demand, in chunks. */
@@ -655,7 +648,7 @@ enum { ZEROED_AT_ONCE = 32 };
 
 /* Appends a work: described anew, or copied from one that differs only in cache reuse. */
 static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
-                     op_cache *cache, log_memo *logs)
+                     op_memo *ops, log_memo *logs)
 {
     work *w = &list->items[list->count];
     if (list->count % ZEROED_AT_ONCE == 0)
@@ -670,7 +663,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     w->reuse[0] = reuse[0];
     w->reuse[1] = reuse[1];
     if (!like) {
-        w->op = op_of(cache, k->op);
+        w->op = op_of(ops, k->op);
         w->like = list->count - 1;
         describe(p, k, w, logs);
     }
@@ -710,7 +703,7 @@ work_list work_of_program(const program *p, arena *a)
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
     uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* signatures by kernel */
-    op_cache cache = {.names = {NULL}};
+    op_memo ops = {0};
     log_memo logs = {.of = {0}};
     double clock = 1;
     const float pass = pass_log2(p);
@@ -737,7 +730,7 @@ work_list work_of_program(const program *p, arena *a)
         if (!table.hashes[slot]) {
             keep_slot(&table, slot, hash, list.count);
             size_t other = slot_of(&table, alike);
-            add_work(&list, p, k, reuse, table.hashes[other] ? &list.items[table.works[other]] : NULL, &cache, &logs);
+            add_work(&list, p, k, reuse, table.hashes[other] ? &list.items[table.works[other]] : NULL, &ops, &logs);
             if (!table.hashes[other])
                 keep_slot(&table, other, alike, list.count - 1);
         }

@@ -392,18 +392,16 @@ static dtype weight_dtype(lower_precision p)
     return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
-/* Counts readers of each value and marks constant expressions, in one walk over the nodes. */
+/* Counts readers of each value and marks constant expressions, in one walk over the nodes. Values that no node reads
+ * or makes are not looked at: files have many, left over from folding. */
 static void find_readers(eager *e)
 {
     const network *net = e->net;
     size_t count = (size_t)net->values.count + 1;
     int32_t *readers = ARENA_ARRAY(e->arena, int32_t, count);
     node_id *first = arena_room(e->arena, count, sizeof *first);
-    bool *is_static = arena_room(e->arena, count, sizeof *is_static);
-    for (int32_t i = 0; i < net->values.count; i++) {
-        first[i] = NO_NODE;
-        is_static[i] = net->values.items[i].producer == NO_NODE && !net->values.items[i].is_input;
-    }
+    bool *is_static = ARENA_ARRAY(e->arena, bool, count);
+    memset(first, 0xff, count * sizeof *first); /* NO_NODE */
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         bool all = n->op != NULL;
@@ -411,10 +409,14 @@ static void find_readers(eager *e)
             value_id v = n->inputs[k];
             if (v == NO_VALUE)
                 continue;
+            if (first[v] == NO_NODE) {
+                const value *val = &net->values.items[v];
+                first[v] = i;
+                is_static[v] |= val->producer == NO_NODE && !val->is_input;
+                e->out->has_packed_weights |= val->tensor && val->tensor->packed_bytes > 0;
+            }
             all &= is_static[v];
             readers[v]++;
-            if (first[v] == NO_NODE)
-                first[v] = i;
         }
         for (int32_t k = 0; k < n->output_count; k++)
             if (n->outputs[k] != NO_VALUE)
@@ -558,8 +560,8 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);
     ARENA_RESERVE(a, &e.bytes, 2 * (size_t)net->values.count + 16);
     find_readers(&e);
-    for (int32_t i = 0; i < net->values.count; i++)
-        e.of_value[i] = e.of_turned[i] = NO_TENSOR;
+    memset(e.of_value, 0xff, (size_t)net->values.count * sizeof *e.of_value); /* NO_TENSOR */
+    memset(e.of_turned, 0xff, (size_t)net->values.count * sizeof *e.of_turned);
     repeats_begin(&e);
     e.instead = ARENA_ARRAY(a, lower_rule, (size_t)net->nodes.count + 1);
     for (int32_t i = 0; i < net->nodes.count; i++)

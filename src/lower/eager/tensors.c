@@ -300,8 +300,12 @@ tensor_id eager_cast(eager *e, tensor_id t, dtype to)
 {
     if (tensor_dtype(e, t) == to)
         return t;
-    extent from = tensor_extent(e, t), x = tensor_extent(e, t);
-    extent_preserve(&x, &from);
+    extent x;
+    extent_read(&x, tensor_at(e, t));
+    if (!extent_is_dense(&x)) {
+        extent from = x;
+        extent_preserve(&x, &from);
+    }
     return eager_launch_new(e, "_to_copy", &t, 1, to, &x);
 }
 
@@ -332,17 +336,20 @@ tensor_id eager_view_as(eager *e, const char *op, tensor_id t, const extent *x)
 
 tensor_id eager_permute(eager *e, tensor_id t, const int64_t *perm)
 {
-    extent from = tensor_extent(e, t), x = {.rank = from.rank};
-    for (int i = 0; i < from.rank; i++) {
-        x.dims[i] = from.dims[perm[i]];
-        x.strides[i] = from.strides[perm[i]];
+    const placed_tensor *from = tensor_at(e, t);
+    int rank = from->rank;
+    extent x;
+    x.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        x.dims[i] = from->dims[perm[i]];
+        x.strides[i] = from->strides[perm[i]];
     }
     tensor_id made = eager_view_as(e, "permute", t, &x);
     if (e->trains) {
         int8_t places[MAX_PLACED_RANK] = {0};
-        for (int i = 0; i < from.rank; i++)
+        for (int i = 0; i < rank; i++)
             places[perm[i]] = (int8_t)i;
-        eager_note_turn(e, places, from.rank);
+        eager_note_turn(e, places, rank);
     }
     return made;
 }
@@ -356,7 +363,8 @@ void eager_note_turn(eager *e, const int8_t *places, int rank)
 
 tensor_id eager_transpose_last(eager *e, tensor_id t)
 {
-    extent x = tensor_extent(e, t);
+    extent x;
+    extent_read(&x, tensor_at(e, t));
     int64_t dim = x.dims[x.rank - 1], stride = x.strides[x.rank - 1];
     x.dims[x.rank - 1] = x.dims[x.rank - 2];
     x.strides[x.rank - 1] = x.strides[x.rank - 2];
@@ -367,31 +375,37 @@ tensor_id eager_transpose_last(eager *e, tensor_id t)
 
 tensor_id eager_expand(eager *e, tensor_id t, int rank, const int64_t *dims)
 {
-    extent from = tensor_extent(e, t), x = {.rank = rank};
+    const placed_tensor *from = tensor_at(e, t);
+    extent x;
+    x.rank = rank;
     for (int i = 0; i < rank; i++) {
-        int own = i - (rank - from.rank);
+        int own = i - (rank - from->rank);
         x.dims[i] = dims[i];
-        x.strides[i] = own < 0 || (from.dims[own] == 1 && dims[i] != 1) ? 0 : from.strides[own];
+        x.strides[i] = own < 0 || (from->dims[own] == 1 && dims[i] != 1) ? 0 : from->strides[own];
     }
     return eager_view_as(e, "expand", t, &x);
 }
 
 tensor_id eager_clone(eager *e, tensor_id t)
 {
-    extent x = tensor_extent(e, t);
+    extent x;
+    extent_read(&x, tensor_at(e, t));
     extent_contiguous(&x);
     return eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
 }
 
 tensor_id eager_contiguous(eager *e, tensor_id t)
 {
-    extent x = tensor_extent(e, t);
+    extent x;
+    extent_read(&x, tensor_at(e, t));
     return extent_is_contiguous(&x) ? t : eager_clone(e, t);
 }
 
 tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
 {
-    extent from = tensor_extent(e, t), x = {.rank = rank};
+    extent from, x;
+    extent_read(&from, tensor_at(e, t));
+    x.rank = rank;
     memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
     if (extent_elements(&from) != extent_elements(&x)) /* the rules of a damaged network may disagree */
         return eager_launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));

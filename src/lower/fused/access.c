@@ -76,7 +76,7 @@ static int compose_loop(piece loop, const access *of, piece *made, int room)
             made[count++] = (piece){loop.size, mul_wrapping(step, own.stride)};
             return count;
         }
-        if (own.size % step != 0 || loop.size % fits != 0)
+        if ((!is_step && own.size % step != 0) || loop.size % fits != 0)
             return -1;
         made[count++] = (piece){fits, mul_wrapping(step, own.stride)};
         loop.size /= fits;
@@ -116,15 +116,23 @@ int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_s
 {
     piece inner[MAX_PIECES], made[MAX_PIECES];
     int count = 0;
-    if (of->is_scattered || stride < 0 || of->count + 1 > MAX_PIECES)
-        return size == 1 && !of->is_scattered ? 0 : -1;
-    if (size != 1 && stride == 0) {
+    if (of->is_scattered)
+        return -1;
+    if (size == 1)
+        return 0;
+    if (stride < 0 || of->count + 1 > MAX_PIECES)
+        return -1;
+    if (stride == 0) {
         *made_stride = 0;
         return 1;
     }
     int n = compose_loop((piece){size, stride}, of, inner, of->count);
     if (n < 0)
         return -1;
+    if (n == 1 && inner[0].size != 1) { /* most often */
+        *made_stride = inner[0].stride;
+        return 1;
+    }
     while (n-- > 0)
         push(made, &count, inner[n].size, inner[n].stride);
     if (count)
@@ -156,17 +164,19 @@ static int cut_alike(const access *x, const access *y, piece *xs, piece *ys)
     piece p = i >= 0 ? x->pieces[i] : (piece){1, 0}, q = j >= 0 ? y->pieces[j] : (piece){1, 0};
     while (i >= 0 && j >= 0) {
         int64_t size = p.size < q.size ? p.size : q.size;
-        if (n == MAX_PIECES || size < 2 || p.size % size != 0 || q.size % size != 0)
+        /* Most often one is used up, or both are: divisions take long. */
+        bool is_all_p = p.size == size, is_all_q = q.size == size;
+        if (n == MAX_PIECES || size < 2 || (!is_all_p && p.size % size != 0) || (!is_all_q && q.size % size != 0))
             return 0;
         xs[n] = (piece){size, p.stride};
         ys[n++] = (piece){size, q.stride};
-        p.size /= size;
-        p.stride = mul_wrapping(p.stride, size);
-        q.size /= size;
-        q.stride = mul_wrapping(q.stride, size);
-        if (p.size == 1 && --i >= 0)
+        if (!is_all_p)
+            p = (piece){p.size / size, mul_wrapping(p.stride, size)};
+        else if (--i >= 0)
             p = x->pieces[i];
-        if (q.size == 1 && --j >= 0)
+        if (!is_all_q)
+            q = (piece){q.size / size, mul_wrapping(q.stride, size)};
+        else if (--j >= 0)
             q = y->pieces[j];
     }
     return i < 0 && j < 0 ? n : 0;

@@ -364,18 +364,17 @@ static bool join_round(joiner *j)
 /* The tensor with its strides in the memory of its buffer. */
 static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
 {
-    extent x = extent_of(&f->out->tensors.items[seen]);
-    int64_t strides[MAX_PLACED_RANK + 1] = {0};
+    placed_tensor made = f->out->tensors.items[seen];
+    int64_t strides[MAX_PLACED_RANK + 1];
     bool same = true;
-    for (int i = 0; i < x.rank; i++) {
-        if (access_along(layout, x.dims[i], x.strides[i], &strides[i]) != 1)
-            strides[i] = x.strides[i];
-        same &= strides[i] == x.strides[i];
+    for (int i = 0; i < made.rank; i++) {
+        if (access_along(layout, made.dims[i], made.strides[i], &strides[i]) != 1)
+            strides[i] = made.strides[i];
+        same &= strides[i] == made.strides[i];
     }
     if (same)
         return seen;
-    placed_tensor made = f->out->tensors.items[seen];
-    made.strides = arena_copy(f->arena, strides, (size_t)x.rank + 1, sizeof *strides);
+    made.strides = arena_copy(f->arena, strides, (size_t)made.rank, sizeof *strides);
     *(placed_tensor *)ARENA_PUSH(f->arena, &f->out->tensors) = made;
     return f->out->tensors.count - 1;
 }
@@ -392,7 +391,10 @@ static tensor_id whole(fusion *f, int32_t buffer)
 /* Operand of a library call: of a buffer inside a concatenation, its part. */
 static tensor_id seen_by_call(fusion *f, const fuse_read *r)
 {
-    tensor_id all = whole(f, r->buffer), seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
+    tensor_id all = whole(f, r->buffer);
+    if (r->tensor == f->buffers.items[r->buffer].tensor)
+        return all;
+    tensor_id seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
     const placed_tensor *x = &f->out->tensors.items[seen], *y = &f->out->tensors.items[all];
     if (x->storage == y->storage)
         return seen;
@@ -746,7 +748,9 @@ static void order_reads(fusion *f)
             fuse_read *r = &n->reads[k];
             if (n->reduced == 1)
                 r->at = access_sorted(f->arena, &r->at, order);
-            access all = r->at.is_scattered ? r->at : access_of(f->arena, r->at.pieces, r->at.count);
+            /* The loops of a reduction may go on where those before them end. */
+            bool is_one_row = r->at.is_scattered || r->at.outer_count == r->at.count;
+            access all = is_one_row ? r->at : access_of(f->arena, r->at.pieces, r->at.count);
             access there = access_compose(f->arena, &all, &f->buffers.items[r->buffer].layout);
             there.part = r->at.part;
             r->is_in_order = access_is_row(&there);

@@ -22,13 +22,15 @@ static access identity(inductor *c, int64_t elements)
 int32_t inductor_add_buffer(inductor *c, tensor_id t, int32_t writer)
 {
     fuse_buffer *b = ARENA_PUSH(c->arena, &c->f.buffers);
-    extent x = extent_of(tensor_at(c, t));
+    const placed_tensor *x = tensor_at(c, t);
     b->tensor = t;
-    b->elements = extent_elements(&x);
-    for (int i = 0; i < x.rank; i++) /* broadcast dimensions have no memory */
-        if (x.strides[i] == 0 && x.dims[i] > 1)
-            b->elements /= x.dims[i];
-    b->bytes = b->elements * dtype_bits(tensor_at(c, t)->dtype) / 8;
+    b->elements = 1;
+    for (int i = 0; i < x->rank; i++)
+        b->elements = mul_wrapping(b->elements, x->dims[i]);
+    for (int i = 0; i < x->rank; i++) /* broadcast dimensions have no memory */
+        if (x->strides[i] == 0 && x->dims[i] > 1)
+            b->elements /= x->dims[i];
+    b->bytes = b->elements * dtype_bits(x->dtype) / 8;
     b->layout = identity(c, b->elements);
     b->writer = writer;
     return c->f.buffers.count - 1;
@@ -59,37 +61,43 @@ tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type)
     return c->f.out->tensors.count - 1;
 }
 
-operand inductor_operand_of(inductor *c, tensor_id t)
+/* Of a tensor, which must be the first that is equal to it. */
+static int32_t box_of_first(inductor *c, tensor_id t)
 {
-    t = c->same[t];
-    const placed_tensor *p = tensor_at(c, t);
-    int32_t *b = &c->box_of_storage[p->storage];
+    int32_t *b = &c->box_of_storage[tensor_at(c, t)->storage];
     if (*b == NO_BOX) { /* a weight, or an input of the network */
-        tensor_id whole = c->first[p->storage];
+        tensor_id whole = c->first[tensor_at(c, t)->storage];
         *b = inductor_add_box(c, whole);
         c->boxes.items[*b].buffer = inductor_add_buffer(c, whole, NO_FUSE_NODE);
         c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
     }
-    operand made;
-    made.box = *b;
-    made.part = c->part[t];
-    extent_read(&made.at, p);
-    return made;
+    return *b;
 }
 
-operand inductor_operand_broadcast(const operand *x, const extent *to, int first_dim)
+static int32_t box_of(inductor *c, tensor_id t)
 {
-    operand made;
-    made.box = x->box;
-    made.part = x->part;
-    made.at.rank = to->rank;
+    return box_of_first(c, c->same[t]);
+}
+
+void inductor_operand_of(inductor *c, tensor_id t, operand *made)
+{
+    t = c->same[t];
+    made->box = box_of_first(c, t);
+    made->part = c->part[t];
+    extent_read(&made->at, tensor_at(c, t));
+}
+
+void inductor_operand_broadcast(operand *made, const operand *x, const extent *to, int first_dim)
+{
+    made->box = x->box;
+    made->part = x->part;
+    made->at.rank = to->rank;
     for (int i = 0; i < to->rank; i++) {
         int own = i - first_dim;
-        made.at.dims[i] = to->dims[i];
-        made.at.strides[i] =
+        made->at.dims[i] = to->dims[i];
+        made->at.strides[i] =
             own < 0 || own >= x->at.rank || (x->at.dims[own] == 1 && to->dims[i] != 1) ? 0 : x->at.strides[own];
     }
-    return made;
 }
 
 /* Dimensions by stride, slowest first. */
@@ -181,10 +189,12 @@ static bool lies_last(inductor *c, const operand *x)
     if (b->buffer == NO_BOX)
         return b->is_last ? memcmp(x->at.strides, b->own.strides, 4 * sizeof(int64_t)) == 0
                           : extent_suggests_channels_last(&x->at);
-    extent real = x->at;
+    const access *layout = &c->f.buffers.items[b->buffer].layout;
+    extent real;
+    real.rank = 4;
     for (int i = 0; i < 4; i++) {
-        const access *layout = &c->f.buffers.items[b->buffer].layout;
         int64_t stride;
+        real.dims[i] = x->at.dims[i];
         int loops = access_along(layout, x->at.dims[i], x->at.strides[i], &stride);
         if (loops < 0 || loops > 1)
             return false;
@@ -241,7 +251,7 @@ int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, 
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     walk_order(out, order);
     for (int i = 0; i < count; i++) {
-        wide[i] = inductor_operand_broadcast(&in[i], out, out->rank - in[i].at.rank);
+        inductor_operand_broadcast(&wide[i], &in[i], out, out->rank - in[i].at.rank);
         access at = inductor_walk_operand(c, &wide[i], order, out->rank);
         inductor_read_operand(c, &l, &wide[i], &at, NULL, 1);
     }
@@ -279,9 +289,12 @@ fuse_node *inductor_add_node(inductor *c, fuse_kind kind)
 /* Channels-last memory, over the elements in the order of `x`. */
 static access last_layout(inductor *c, const extent *x)
 {
-    operand real = {.at = *x};
+    operand real;
     int order[MAX_PLACED_RANK] = {0};
     walk_order(x, order);
+    real.part = 0;
+    real.at.rank = x->rank;
+    memcpy(real.at.dims, x->dims, (size_t)x->rank * sizeof *x->dims);
     extent_channels_last(&real.at);
     return inductor_walk_operand(c, &real, order, x->rank);
 }
@@ -366,7 +379,8 @@ static operand copied(inductor *c, const operand *x)
 /* A buffer with this tensor, in the layout that a convolution requires if `last`. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
-    operand x = inductor_operand_of(c, t);
+    operand x;
+    inductor_operand_of(c, t, &x);
     box *b = &c->boxes.items[x.box];
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
@@ -389,7 +403,7 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     c->f.buffers.items[b->buffer].is_fixed = true;
     int order[MAX_PLACED_RANK] = {0};
     walk_order(&x.at, order);
-    tensor_id seen = x.box == inductor_operand_of(c, t).box ? t : b->tensor;
+    tensor_id seen = x.box == box_of(c, t) ? t : b->tensor;
     return (fuse_read){
         .buffer = b->buffer, .times = 1, .tensor = seen, .at = inductor_walk_operand(c, &x, order, x.at.rank)};
 }
@@ -420,7 +434,7 @@ void inductor_call_library(inductor *c)
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
     if (is_conv && count > 2) { /* the bias moves into the loop after it */
         if (!c->is_last)
-            inductor_realize(c, inductor_operand_of(c, k->inputs[2]).box);
+            inductor_realize(c, box_of(c, k->inputs[2]));
         count = 2;
     }
     for (int i = 0; i < count; i++)
@@ -654,6 +668,7 @@ program *lower_inductor(sooth_model *model, const lower_options *options, arena 
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;
     out->unknown_count = in->unknown_count;
+    out->has_packed_weights = in->has_packed_weights;
     out->most_multiprocessors = UINT16_MAX;
     size_t tensors = (size_t)in->tensors.count + 2;
     inductor c = {.f = {.arena = a, .out = out},

@@ -92,9 +92,9 @@ void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const cha
 
 /* ---- what operators are lowered with ----------------------------------------------------------------------------- */
 
-operand inductor_operand_of(inductor *c, tensor_id t);
-operand inductor_operand_broadcast(const operand *x, const extent *to,
-                                   int first_dim); /* its dimensions align from first_dim on */
+void inductor_operand_of(inductor *c, tensor_id t, operand *made);
+/* Its dimensions align from first_dim on. `made` must not be `x`. */
+void inductor_operand_broadcast(operand *made, const operand *x, const extent *to, int first_dim);
 /* A formula over operands that broadcast to `out`. */
 int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int op_total);

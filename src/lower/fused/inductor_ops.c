@@ -104,7 +104,7 @@ static int gather_operands(inductor *c, operand *in)
 {
     int count = c->k->input_count < MAX_OPERANDS ? c->k->input_count : MAX_OPERANDS;
     for (int i = 0; i < count; i++)
-        in[i] = inductor_operand_of(c, c->k->inputs[i]);
+        inductor_operand_of(c, c->k->inputs[i], &in[i]);
     return count;
 }
 
@@ -133,11 +133,14 @@ static void lower_elementwise(inductor *c)
 /* Inputs of one dimension are of the channels: the bias of a convolution, the numbers of a batch norm. */
 static void lower_by_channel(inductor *c)
 {
-    operand in[MAX_OPERANDS];
+    operand in[MAX_OPERANDS], one;
     extent out = output_extent(c);
-    int count = gather_operands(c, in);
-    for (int i = 1; i < count; i++)
-        in[i] = inductor_operand_broadcast(&in[i], &out, 1);
+    int count = c->k->input_count < MAX_OPERANDS ? c->k->input_count : MAX_OPERANDS;
+    for (int i = 0; i < count; i++) {
+        inductor_operand_of(c, c->k->inputs[i], i ? &one : &in[0]);
+        if (i)
+            inductor_operand_broadcast(&in[i], &one, &out, 1);
+    }
     finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
 }
 
@@ -158,7 +161,8 @@ static void lower_pool(inductor *c)
     int64_t taps = 1;
     for (int i = 0; w && i < w->rank; i++)
         taps = mul_wrapping(taps, w->size[i] > 0 ? w->size[i] : 1);
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     if (c->boxes.items[x.box].reads_all > 1)
         inductor_realize(c, x.box);
     if (taps > 25) {
@@ -166,7 +170,7 @@ static void lower_pool(inductor *c)
         return;
     }
     extent out = output_extent(c);
-    x = inductor_operand_of(c, c->k->inputs[0]);
+    inductor_operand_of(c, c->k->inputs[0], &x);
     finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)taps, false));
 }
 
@@ -193,7 +197,8 @@ static int64_t count_reduced(const extent *x, const bool *is_reduced)
 
 static void lower_reduction(inductor *c)
 {
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     extent out = output_extent(c);
     bool is_reduced[MAX_PLACED_RANK];
     find_reduced(&x.at, &out, is_reduced);
@@ -230,12 +235,13 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
     int count = 1;
     for (int i = 0; i < statistics; i++) {
         operand row = {.box = first + i, .at = rows};
-        in[count++] = inductor_operand_broadcast(&row, full, 0);
+        inductor_operand_broadcast(&in[count++], &row, full, 0);
     }
     for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
-        operand weight = inductor_operand_of(c, c->k->inputs[i]);
-        in[count++] =
-            inductor_operand_broadcast(&weight, full, first_dim < 0 ? full->rank - weight.at.rank : first_dim);
+        operand weight;
+        inductor_operand_of(c, c->k->inputs[i], &weight);
+        inductor_operand_broadcast(&in[count++], &weight, full,
+                                   first_dim < 0 ? full->rank - weight.at.rank : first_dim);
     }
     /* The formula in the shape of `full`, with the layout of the output. */
     extent walked = *full;
@@ -248,7 +254,8 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
 
 static void lower_layer_norm(inductor *c)
 {
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     int rank = c->k->input_count > 1 ? c->f.out->tensors.items[c->k->inputs[1]].rank : 1;
     for (int i = 0; i < x.at.rank; i++)
@@ -259,7 +266,8 @@ static void lower_layer_norm(inductor *c)
 /* (N,C,…) as (N,groups,C/groups,…). */
 static void lower_group_norm(inductor *c)
 {
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     int64_t groups = node_of(c) ? node_attr_int(node_of(c), "num_groups", 1) : 1;
     extent full = {.rank = x.at.rank + 1};
     if (x.at.rank < 2 || x.at.rank + 1 > MAX_PLACED_RANK || groups < 1 || x.at.dims[1] % groups != 0) {
@@ -294,15 +302,17 @@ static void lower_group_norm(inductor *c)
         in[count++] = row;
     }
     for (int i = 1; i < c->k->input_count && count < MAX_OPERANDS; i++) {
-        operand weight = inductor_operand_of(c, c->k->inputs[i]);
-        in[count++] = inductor_operand_broadcast(&weight, &out, 1);
+        operand weight;
+        inductor_operand_of(c, c->k->inputs[i], &weight);
+        inductor_operand_broadcast(&in[count++], &weight, &out, 1);
     }
     finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, 8));
 }
 
 static void lower_softmax(inductor *c)
 {
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     const node *n = node_of(c);
     int64_t axis = n && node_is(n, "Softmax") ? node_attr_int(n, "axis", -1) : -1;
@@ -324,7 +334,8 @@ static void lower_softmax(inductor *c)
 /* The batch norm that standardizes a weight: over all but its first dimension. */
 static void lower_weight_norm(inductor *c)
 {
-    operand x = inductor_operand_of(c, c->k->inputs[0]);
+    operand x;
+    inductor_operand_of(c, c->k->inputs[0], &x);
     bool is_reduced[MAX_PLACED_RANK] = {false};
     for (int i = 0; i < x.at.rank; i++)
         is_reduced[i] = i != 1;

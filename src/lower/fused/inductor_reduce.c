@@ -150,7 +150,7 @@ int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full,
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     shape.flops = c->k->flops;
     for (int i = 0; i < count; i++) {
-        wide[i] = inductor_operand_broadcast(&in[i], full, full->rank - in[i].at.rank);
+        inductor_operand_broadcast(&wide[i], &in[i], full, full->rank - in[i].at.rank);
         access outer = inductor_walk_operand(c, &wide[i], outer_dims, outer_count),
                inner = inductor_walk_operand(c, &wide[i], inner_dims, inner_count);
         inductor_read_operand(c, &l, &wide[i], &outer, &inner, 1);
