@@ -760,6 +760,9 @@ typedef struct sooth_nas_options {
     size_t threads; /* 0: one for each core */
     bool (*progress)(void *context, size_t done, size_t count, double seconds); /* false stops; may be NULL */
     void *context;
+    /* An earlier search of the same space, GPU, batch and settings, without measured latencies. Its predictions are
+     * used again, so that many searches predict a space once. NULL: none. */
+    const struct sooth_nas *like;
 } sooth_nas_options;
 
 typedef struct sooth_nas_candidate {

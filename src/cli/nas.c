@@ -1,8 +1,6 @@
 /* nas.c: `sooth nas`: a search over architectures: reads limits, tables and the method; the search is the library's. */
 #include "base/threads.h"
-#include "cli/nas_evaluate.h"
-#include "cli/nas_tables.h"
-#include "cli/predict_args.h"
+#include "cli/nas_args.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
@@ -11,7 +9,7 @@
 
 static const char *const FORMATS[] = {"table", "json", "csv", "html", NULL};
 static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_HTML};
-static const char *const METHODS[] = {"all", "random", "evolution", "local", NULL};
+const char *const NAS_METHODS[] = {"all", "random", "evolution", "local", NULL};
 
 static void help(const option *options, size_t count)
 {
@@ -28,24 +26,6 @@ static void help(const option *options, size_t count)
          "  sooth nas nasbench201 --accuracy table.csv:cifar10_test --search evolution --prune utilization:25%\n"
          "  sooth nas space.txt --evaluate ./train.sh --results results.db --search local --trials 50");
 }
-
-typedef struct nas_args {
-    const char *gpu, *latency_ms, *memory_mib, *energy_j, *accuracy, *measured, *prune, *evaluate, *results, *within;
-    const char *output, *weights;
-    int64_t batch, trials, seed, repeat, jobs, top;
-    int method, format;
-    sooth_predict_options settings;
-} nas_args;
-
-/* Everything that the search asks for. */
-typedef struct nas_context {
-    fail fail;
-    sooth_error error;
-    arena arena;
-    file_map maps[3];
-    nas_column_table columns[3]; /* by sooth_nas_column */
-    nas_evaluator *evaluator;
-} nas_context;
 
 static bool look_up(void *context, sooth_nas_column column, const char *architecture, double *value)
 {
@@ -76,6 +56,18 @@ static int read_limit(const char *name, const char *text, double *limit)
     return cli_usage("nas", "--%s takes a number above 0, not '%.60s'", name, text);
 }
 
+/* The table that an argument names. It is read once, however many queries name it. */
+static nas_column_table table_of(nas_context *c, const char *argument, const char *otherwise)
+{
+    for (int32_t i = 0; i < c->tables.count; i++)
+        if (strcmp(c->tables.items[i].argument, argument) == 0)
+            return c->tables.items[i].column;
+    nas_open_table *t = ARENA_PUSH(&c->arena, &c->tables);
+    *t = (nas_open_table){.argument = argument, .map = {.descriptor = -1}};
+    nas_table_read(&t->column, argument, otherwise, &t->map, &c->arena, &c->fail);
+    return t->column;
+}
+
 /* "utilization:25%", "table.csv:column:10%". */
 static int read_prune(nas_context *c, const char *text, sooth_nas_options *o)
 {
@@ -95,8 +87,7 @@ static int read_prune(nas_context *c, const char *text, sooth_nas_options *o)
     o->prune_share = percent / 100;
     o->prune_by = arena_str(&c->arena, (str){text, (size_t)(colon - text)}).ptr;
     if (strchr(o->prune_by, '.')) { /* a file */
-        nas_table_read(&c->columns[SOOTH_NAS_METRIC], o->prune_by, "metric", &c->maps[SOOTH_NAS_METRIC], &c->arena,
-                       &c->fail);
+        c->columns[SOOTH_NAS_METRIC] = table_of(c, o->prune_by, "metric");
         o->has_column[SOOTH_NAS_METRIC] = true;
         o->prune_by = "table";
     }
@@ -132,14 +123,13 @@ static int read_tables(nas_context *c, const nas_args *args, sooth_nas_options *
         if (!tables[i].argument)
             continue;
         sooth_nas_column column = tables[i].column;
-        nas_table_read(&c->columns[column], tables[i].argument, tables[i].otherwise, &c->maps[column], &c->arena,
-                       &c->fail);
+        c->columns[column] = table_of(c, tables[i].argument, tables[i].otherwise);
         o->has_column[column] = true;
     }
     return read_prune(c, args->prune, o);
 }
 
-static int read_options(nas_context *c, const nas_args *args, sooth_nas_options *o)
+int nas_read_options(nas_context *c, const nas_args *args, sooth_nas_options *o)
 {
     int code = read_limit("latency-ms", args->latency_ms, &o->latency_ms);
     if (code == SOOTH_OK)
@@ -218,8 +208,6 @@ static int search(nas_context *c, const nas_args *args, const sooth_nas_options 
 static int run(const nas_args *args, const char *space, const sooth_gpu *device, const sooth_predictor *predictor)
 {
     nas_context c = {.fail = {.error = &c.error}};
-    for (size_t i = 0; i < sizeof c.maps / sizeof *c.maps; i++)
-        c.maps[i] = (file_map){.descriptor = -1};
     arena_init(&c.arena, &c.fail, ARENA_GIB(4));
     sooth_nas_options o = {.space = space,
                            .device = device,
@@ -234,14 +222,16 @@ static int run(const nas_args *args, const char *space, const sooth_gpu *device,
                            .progress = isatty(STDERR_FILENO) ? show_progress : NULL,
                            .context = &c};
     o.settings.predictor = predictor;
-    int code = read_options(&c, args, &o);
+    int code = args->queries ? SOOTH_OK : nas_read_options(&c, args, &o);
     if (c.evaluator)
         o.evaluate = evaluate;
-    if (code == SOOTH_OK)
+    if (args->queries)
+        code = nas_queries_run(&c, args, &o);
+    else if (code == SOOTH_OK)
         code = search(&c, args, &o);
     nas_evaluator_close(c.evaluator);
-    for (size_t i = 0; i < sizeof c.maps / sizeof *c.maps; i++)
-        file_close(&c.maps[i]);
+    for (int32_t i = 0; i < c.tables.count; i++)
+        file_close(&c.tables.items[i].map);
     arena_free(&c.arena);
     return code;
 }
@@ -353,7 +343,7 @@ int nas_main(int argc, char **argv)
          .kind = OPTION_CHOICE,
          .target = &args.method,
          .argument = "all|random|evolution|local",
-         .choices = METHODS,
+         .choices = NAS_METHODS,
          .help = "method; all by default"},
         {.name = "prune",
          .kind = OPTION_TEXT,
@@ -400,6 +390,12 @@ int nas_main(int argc, char **argv)
          .argument = "table|json|csv|html",
          .choices = FORMATS,
          .help = "output format; csv has all candidates, html is a page with charts"},
+        {.name = "queries",
+         .kind = OPTION_TEXT,
+         .target = &args.queries,
+         .argument = "IN.csv",
+         .help = "a search for every row of a table, with one prediction of the space; columns\n"
+                 "accuracy, measured, latency_ms, search, prune, trials, seed; options apply to\nempty fields"},
         WEIGHTS_OPTION(&args.weights),
         OUTPUT_OPTION(&args.output),
     };
@@ -409,5 +405,7 @@ int nas_main(int argc, char **argv)
     if (argc != 2)
         return cli_usage("nas", argc < 2 ? "which SPACE?" : "one SPACE at a time; '%.100s' is one too many",
                          argv[argc - 1]);
+    if (args.queries && args.evaluate)
+        return cli_usage("nas", "--queries takes accuracies from tables; leave --evaluate out");
     return with_resources(&args, argv[1]);
 }

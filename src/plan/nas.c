@@ -47,6 +47,15 @@ static void name_settings(sooth_nas *n)
     t->gpu = arena_str(&n->arena, str_of(sooth_gpu_text(n->device, "name"))).ptr;
     t->method = METHODS[n->options->method];
     t->precision = t->layout = t->runtime = t->mode = t->weights = "";
+    const sooth_nas *like = n->options->like;
+    if (like) {
+        t->precision = arena_str(&n->arena, str_of(like->totals.precision)).ptr;
+        t->layout = arena_str(&n->arena, str_of(like->totals.layout)).ptr;
+        t->runtime = arena_str(&n->arena, str_of(like->totals.runtime)).ptr;
+        t->mode = arena_str(&n->arena, str_of(like->totals.mode)).ptr;
+        t->weights = arena_str(&n->arena, str_of(like->totals.weights)).ptr;
+        return;
+    }
     for (int32_t i = 0; i < n->candidates.count; i++) {
         if (n->candidates.items[i].error)
             continue;
@@ -87,7 +96,7 @@ static void run_search(sooth_nas *n)
 {
     const sooth_nas_options *o = n->options;
     size_t trials = o->trials ? o->trials : o->method == SOOTH_NAS_ALL ? (size_t)n->kept_count : DEFAULT_TRIALS;
-    nas_run run = {.nas = n, .seed = o->seed, .most = (int32_t)trials};
+    nas_run run = {.nas = n, .seed = o->seed, .most = (int32_t)trials, .enough = INFINITY};
     run.trials = ARENA_ARRAY(&n->arena, int32_t, trials + 1);
     if (n->is_enumerated)
         run.seen = ARENA_ARRAY(&n->arena, uint8_t, (size_t)n->candidates.count + 1);

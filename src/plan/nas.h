@@ -28,6 +28,7 @@ struct sooth_nas {
     const sooth_gpu *device;
     sooth_gpus *gpus; /* opened here; NULL: the caller's */
     sooth_nas_totals totals;
+    bool is_measured;   /* latencies are not the predicted ones */
     bool is_enumerated; /* all candidates are in the table, in the order of their numbers */
     struct {
         nas_candidate *items;
@@ -66,6 +67,8 @@ typedef struct nas_run {
     uint64_t seed;
     int32_t *trials;
     int32_t most, count;
+    double enough; /* the search ends at this accuracy */
+    bool is_done;
     uint8_t *seen; /* enumerated: by candidate */
 } nas_run;
 void nas_search_once(nas_run *run);

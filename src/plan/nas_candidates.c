@@ -53,9 +53,23 @@ static void fill(nas_candidate *c, const sooth_model *model, const sooth_predict
     c->params = network.params;
 }
 
+/* The prediction that an earlier search of the space has. */
+static sooth_status copy_prediction(nas_candidate *c, const nas_candidate *known, sooth_error *error)
+{
+    if (known->error)
+        return error_say(error, SOOTH_ERROR_INPUT, known->error);
+    *c = *known;
+    c->is_feasible = c->is_kept = c->is_looked_up = false;
+    c->accuracy = c->metric = NAN;
+    return SOOTH_OK;
+}
+
 /* Returns SOOTH_OK, or the reason that the candidate has no prediction. */
 static sooth_status predict(const sooth_nas *n, nas_candidate *c, bool with_memory, sooth_error *error)
 {
+    const sooth_nas *like = n->options->like;
+    if (like && !with_memory)
+        return copy_prediction(c, &like->candidates.items[c - n->candidates.items], error);
     char graph[SPACE_GRAPH_ROOM];
     fail f = {.error = error};
     sooth_model *model = NULL;
@@ -216,6 +230,17 @@ static void decide(const sooth_nas *n, nas_candidate *c)
     c->is_kept = c->is_feasible && (n->metric_least == -INFINITY || c->metric >= n->metric_least);
 }
 
+static void check_like(sooth_nas *n)
+{
+    const sooth_nas *like = n->options->like;
+    n->is_measured = n->options->has_column[SOOTH_NAS_LATENCY_MS];
+    if (like && (!like->is_enumerated || like->is_measured || like->candidates.count != n->candidates.count ||
+                 strcmp(like->totals.space, n->space->name.ptr) != 0))
+        fail_with(&n->fail, SOOTH_ERROR_USAGE,
+                  "predictions are used again only of the same space, of at most two million candidates, "
+                  "without measured latencies");
+}
+
 void nas_predict_space(sooth_nas *n)
 {
     const space *s = n->space;
@@ -241,6 +266,7 @@ void nas_predict_space(sooth_nas *n)
             }
         }
     }
+    check_like(n);
     predict_table(n);
     prune(n);
     n->kept = ARENA_ARRAY(&n->arena, int32_t, (size_t)n->candidates.count + 1);

@@ -1,5 +1,6 @@
 /* nas_results.c: what a search found: the best, the Pareto front, and utilization over the space. */
 #include "base/statistics.h"
+#include "base/threads.h"
 #include "plan/nas.h"
 
 #include <math.h>
@@ -179,6 +180,25 @@ static void find_effects(sooth_nas *n)
     }
 }
 
+typedef struct listed {
+    sooth_nas *nas;
+    const int32_t *indices;
+} listed;
+
+static void fill_listed(void *context, size_t item, size_t worker)
+{
+    const listed *l = context;
+    (void)worker;
+    nas_fill_memory(l->nas, l->indices[item]);
+}
+
+/* Each index is in the list once. */
+static void fill_memory(sooth_nas *n, const int32_t *indices, int32_t count)
+{
+    listed l = {n, indices};
+    parallel_for((size_t)count, n->options->threads ? n->options->threads : threads_available(), fill_listed, &l);
+}
+
 void nas_conclude(sooth_nas *n)
 {
     keyed *list = ARENA_ARRAY(&n->arena, keyed, (size_t)n->candidates.count + (size_t)n->trial_count + 1);
@@ -188,8 +208,8 @@ void nas_conclude(sooth_nas *n)
     find_best(n, list, count);
     count = answer_candidates(n, list);
     find_pareto(n, list, count);
-    for (int32_t i = 0; i < n->best_count; i++)
-        nas_fill_memory(n, n->best[i]);
-    for (int32_t i = 0; i < n->pareto_count && i < NAS_BEST; i++)
-        nas_fill_memory(n, n->pareto[i]);
+    if (n->options->repeats) /* the answer is the statistics */
+        return;
+    fill_memory(n, n->best, n->best_count); /* first, for the front may have the same candidates */
+    fill_memory(n, n->pareto, n->pareto_count < NAS_BEST ? n->pareto_count : NAS_BEST);
 }

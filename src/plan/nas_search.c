@@ -77,12 +77,13 @@ static bool spend(nas_run *run, int32_t index)
 {
     if (!is_new(run, index))
         return true;
-    if (run->count == run->most)
+    if (run->count == run->most || run->is_done)
         return false;
     run->trials[run->count++] = index;
     if (run->seen)
         run->seen[index] = 1;
     evaluate(run->nas, &index, 1);
+    run->is_done = accuracy_of(run->nas, index) >= run->enough;
     return true;
 }
 
@@ -145,7 +146,8 @@ static void search_random(nas_run *run, uint64_t *state)
         int32_t k = i + (int32_t)random_below(state, (uint64_t)(n->kept_count - i));
         int32_t index = order[k];
         order[k] = order[i];
-        spend(run, index);
+        if (!spend(run, index))
+            break;
     }
     free(order);
 }
@@ -161,7 +163,7 @@ static void search_evolution(nas_run *run, uint64_t *state)
             return;
         population[count++] = index;
     }
-    for (int idle = 0; count == POPULATION && run->count < run->most && idle < MOST_TRIES;) {
+    for (int idle = 0; count == POPULATION && run->count < run->most && idle < MOST_TRIES && !run->is_done;) {
         int32_t parent = population[random_below(state, POPULATION)], before = run->count;
         for (int i = 1; i < TOURNAMENT; i++) {
             int32_t other = population[random_below(state, POPULATION)];
@@ -184,7 +186,7 @@ static void search_local(nas_run *run, uint64_t *state)
 {
     sooth_nas *n = run->nas;
     int idle = 0;
-    while (run->count < run->most && idle < MOST_TRIES) {
+    while (run->count < run->most && idle < MOST_TRIES && !run->is_done) {
         int32_t before = run->count, at = random_kept(run, state);
         if (at < 0 || !spend(run, at))
             return;
@@ -251,6 +253,7 @@ void nas_search_once(nas_run *run)
 typedef struct repeating {
     sooth_nas *nas;
     int32_t most;
+    double enough; /* accuracy after which nothing that is counted can change */
     float *needed; /* evaluations, by repeat and distance; NAN: not reached */
     atomic_bool failed;
 } repeating;
@@ -261,7 +264,7 @@ static void repeat_once(void *context, size_t item, size_t worker)
     sooth_nas *n = r->nas;
     size_t distances = n->options->within_count;
     (void)worker;
-    nas_run run = {.nas = n, .seed = n->options->seed + item, .most = r->most};
+    nas_run run = {.nas = n, .seed = n->options->seed + item, .most = r->most, .enough = r->enough};
     run.trials = malloc(((size_t)r->most + 1) * sizeof *run.trials);
     run.seen = calloc((size_t)n->candidates.count + 1, 1);
     if (run.trials && run.seen)
@@ -309,6 +312,17 @@ static sooth_nas_repeat statistics(const repeating *r, size_t distance, float *r
     return s;
 }
 
+/* The smallest distance was reached, or the best candidate that is kept was found. */
+static double enough_for(const sooth_nas *n)
+{
+    double best_kept = -INFINITY, least_within = INFINITY;
+    for (int32_t i = 0; i < n->kept_count; i++)
+        best_kept = fmax(best_kept, accuracy_of(n, n->kept[i]));
+    for (size_t d = 0; d < n->options->within_count; d++)
+        least_within = fmin(least_within, n->options->within[d]);
+    return fmin(best_kept, n->totals.best_accuracy - least_within);
+}
+
 void nas_search_repeated(sooth_nas *n)
 {
     const sooth_nas_options *o = n->options;
@@ -318,6 +332,7 @@ void nas_search_repeated(sooth_nas *n)
         fail_with(&n->fail, SOOTH_ERROR_USAGE, "repeated searches need a table of accuracies");
     repeating r = {.nas = n, .most = (int32_t)(o->trials ? o->trials : DEFAULT_TRIALS)};
     r.needed = ARENA_ARRAY(&n->arena, float, o->repeats *(o->within_count + 1));
+    r.enough = enough_for(n);
     parallel_for(o->repeats, o->threads ? o->threads : threads_available(), repeat_once, &r);
     if (atomic_load(&r.failed))
         fail_with(&n->fail, SOOTH_ERROR_SYSTEM, "out of memory");
