@@ -99,7 +99,7 @@ _sooth() {
         ;;
     nas)
         options="--gpu --batch --precision --layout --runtime --mode --stack --latency-ms --memory-mib --energy-j --accuracy --measured"
-        options+=" --evaluate --results --jobs --search --prune --trials --seed --repeat --within --top --format --weights --output --help"
+        options+=" --evaluate --results --jobs --search --prune --trials --seed --repeat --within --top --format --queries --weights --output --help"
         ;;
     survey) options="--gpu --batch --precision --layout --runtime --mode --optimizer --stack --memory --accuracy --format --weights --output --help" ;;
     mig)

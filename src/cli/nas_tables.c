@@ -1,6 +1,7 @@
 #include "cli/nas_tables.h"
 #include "base/csv.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 static const char *const NAMES[] = {"architecture", "arch_str", "arch", "name", "graph", NULL};
@@ -46,6 +47,8 @@ static const char *split_argument(const char *argument, const char *otherwise, c
 void nas_table_read(nas_column_table *t, const char *argument, const char *otherwise, file_map *map, arena *a, fail *f)
 {
     const char *column, *path = split_argument(argument, otherwise, &column, a);
+    if (access(path, R_OK) != 0)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "%s: cannot be opened: %s", path, strerror(errno));
     file_open(map, path, f);
     file_inflate(map, f);
     csv table;
