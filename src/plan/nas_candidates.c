@@ -201,28 +201,39 @@ static void predict_table(sooth_nas *n)
         n->options->progress(n->options->context, count, count, now_s() - p.began_s);
 }
 
-static int descending(const void *a, const void *b)
+typedef struct ranked {
+    double metric;
+    uint64_t lot; /* decides between equal metrics, so that the order of the candidates does not */
+    int32_t index;
+} ranked;
+
+static int best_first(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x > y ? -1 : x < y;
+    const ranked *x = a, *y = b;
+    if (x->metric != y->metric)
+        return x->metric > y->metric ? -1 : 1;
+    return x->lot < y->lot ? -1 : x->lot > y->lot;
 }
 
-/* The metric of the last candidate that is kept. NAN counts as worst. */
+/* Finds the metric of the last candidate that is kept; candidates without a metric are not. In a space that is enumerated exactly the
+ * share is kept: where a metric has few values, such as MACs, equal candidates would be many times as many. */
 static void prune(sooth_nas *n)
 {
     n->metric_least = -INFINITY;
     if (!(n->options->prune_share > 0) || n->options->prune_share >= 1)
         return;
-    double *metrics = ARENA_ARRAY(&n->arena, double, (size_t)n->candidates.count + 1);
+    ranked *list = ARENA_ARRAY(&n->arena, ranked, (size_t)n->candidates.count + 1);
     size_t count = 0;
     for (int32_t i = 0; i < n->candidates.count; i++)
         if (n->candidates.items[i].is_feasible && !isnan(n->candidates.items[i].metric))
-            metrics[count++] = n->candidates.items[i].metric;
+            list[count++] = (ranked){n->candidates.items[i].metric, (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u, i};
     if (!count)
         return;
-    qsort(metrics, count, sizeof *metrics, descending);
+    qsort(list, count, sizeof *list, best_first);
     size_t keep = (size_t)ceil(n->options->prune_share * (double)count);
-    n->metric_least = metrics[keep - 1];
+    n->metric_least = list[keep - 1].metric;
+    for (size_t i = keep; i < count && n->is_enumerated; i++)
+        n->candidates.items[list[i].index].metric = NAN;
 }
 
 static void decide(const sooth_nas *n, nas_candidate *c)

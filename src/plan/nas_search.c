@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { POPULATION = 20, TOURNAMENT = 5, MOST_TRIES = 1000, DEFAULT_TRIALS = 100 };
+enum { POPULATION = 20, TOURNAMENT = 5, MOST_TRIES = 1000, IDLE_TRIES = 50, DEFAULT_TRIALS = 100 };
 
 /* ---- random numbers: splitmix64 ------------------------------------------------------------------------------------ */
 
@@ -170,7 +170,8 @@ static void search_evolution(nas_run *run, uint64_t *state)
             if (accuracy_of(run->nas, other) > accuracy_of(run->nas, parent))
                 parent = other;
         }
-        int32_t child = mutated(run, parent, state);
+        /* A population whose children were all evaluated before is among candidates that one change does not leave. */
+        int32_t child = idle % IDLE_TRIES == IDLE_TRIES - 1 ? -1 : mutated(run, parent, state);
         if (child < 0)
             child = random_kept(run, state);
         if (child < 0 || !spend(run, child))

@@ -26,7 +26,7 @@ from accuracy import spearman  # noqa: E402
 PAGE = corpus.TOP / "doc/survey.md"
 # What is reached, with some slack. The goals are rank 0.99, 1.5 points, quantiles within 1 point, on networks not trained on.
 LEAST_RANK, MOST_POINTS, MOST_QUANTILE_POINTS = 0.985, 0.7, 1.5
-LEAST_COVERAGE_RANK, MOST_COVERAGE_POINTS, LEAST_BOUND_RANK = 0.5, 30, 0.3
+LEAST_COVERAGE_RANK, MOST_COVERAGE_POINTS, LEAST_BOUND_RANK = 0.55, 19, 0.8
 DEVICES = {"rtx-3090": "rtx3090", "rtx-4090": "rtx4090", "rtx-5090": "rtx5090", "rtx-pro-6000-maxq": "rtxpro6000maxq"}
 V100 = "v100-sxm2-16gb"
 # Others have the zoo's name. The size of BERT is not published: its operators, times and FLOP/s fit BERT-large with 384 tokens.
@@ -123,7 +123,7 @@ def predicted_profile(model, batch, mode):
 def profiles(report):
     lines = ["| network, batch, mode | SM coverage measured, % | predicted | compute-bound measured, % | predicted |",
              "| --- | ---: | ---: | ---: | ---: |"]
-    pairs, failed = collections.defaultdict(list), []
+    pairs, failed, summary = collections.defaultdict(list), [], [""]
     with open(corpus.SHARED / "measured/v100_kernel_profile/networks.csv", newline="") as file:
         for r in csv.DictReader(file):
             name = NETWORKS.get(r["network"], r["network"])
@@ -142,14 +142,14 @@ def profiles(report):
         for key, rows in ((what, "all"), ((what, "infer"), "inference"), ((what, "train"), "training")):
             off = statistics.mean(abs(a - b) for a, b in pairs[key])
             lean = statistics.mean(b - a for a, b in pairs[key])
-            lines.append(f"{'' if lines[-1].startswith('- ') else chr(10)}- {title}, {rows} ({len(pairs[key])} runs): rank correlation {spearman(pairs[key]):.2f}, "
-                         f"mean difference {off:.0f} points, on average {lean:+.0f}")
-            report.say(lines[-1].strip())
+            summary.append(f"- {title}, {rows} ({len(pairs[key])} runs): rank correlation {spearman(pairs[key]):.2f}, mean difference {off:.0f} points, "
+                           f"on average {lean:+.0f}")
+            report.say(summary[-1])
     report.check(spearman(pairs["coverage"]) >= LEAST_COVERAGE_RANK, f"V100: rank correlation of SM coverage at least {LEAST_COVERAGE_RANK}")
     off = statistics.mean(abs(a - b) for a, b in pairs["coverage"])
     report.check(off <= MOST_COVERAGE_POINTS, f"V100: SM coverage {MOST_COVERAGE_POINTS} points off at most", [f"{off:.1f}"])
     report.check(spearman(pairs["compute"]) >= LEAST_BOUND_RANK, f"V100: rank correlation of compute-bound time at least {LEAST_BOUND_RANK}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + summary) + "\n"
 
 
 def pattern(name):
