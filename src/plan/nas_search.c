@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { POPULATION = 20, TOURNAMENT = 5, MOST_TRIES = 1000, IDLE_TRIES = 50, DEFAULT_TRIALS = 100 };
+enum { POPULATION = 20, TOURNAMENT = 5, MOST_TRIES = 1000, IDLE_TRIES = 10, DEFAULT_TRIALS = 100 };
 
 /* ---- random numbers: splitmix64 ------------------------------------------------------------------------------------ */
 
