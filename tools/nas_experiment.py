@@ -155,7 +155,7 @@ def timm_networks(folder):
     for r in rows_of(SHARED / "measured/nas_accuracy/timm_imagenet_accuracy.csv.gz"):
         key = f"{r['architecture']}@{r['img_size']}"
         best[key] = max(best[key], float(r["top1"]))
-        params[key] = float(r["params_m"])
+        params[key] = float(r["params_m"].replace(",", ""))
     found = {gpu: [] for gpu in TIMM_GPUS}
     for r in rows_of(path):
         key = r["graph"].rpartition("/")[2].removesuffix(".onnx.gz")
