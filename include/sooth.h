@@ -749,7 +749,7 @@ typedef struct sooth_nas_options {
     uint64_t seed;
     /* Looks an architecture up. Called by several threads at once. False: it has no such value. May be NULL. */
     bool (*lookup)(void *context, sooth_nas_column column, const char *architecture, double *value);
-    bool has_column[3]; /* by sooth_nas_column: lookup knows it */
+    bool has_column[3]; /* by sooth_nas_column: true if lookup provides the column */
     /* Evaluates architectures that lookup does not know; fills values (NAN: failed). Returns false to stop. May be
      * NULL. Called by one thread at a time, with up to `jobs` architectures. */
     bool (*evaluate)(void *context, const char *const *architectures, size_t count, double *values);
@@ -757,7 +757,7 @@ typedef struct sooth_nas_options {
     size_t repeats; /* searches with seeds from `seed` on, for statistics; 0: one search. Needs a lookup of accuracy */
     double within[4]; /* with repeats: count the evaluations until this close to the best candidate within the limits */
     size_t within_count;
-    size_t threads; /* 0: one for each core */
+    size_t threads;                                                             /* 0: one for each core */
     bool (*progress)(void *context, size_t done, size_t count, double seconds); /* false stops; may be NULL */
     void *context;
     /* An earlier search of the same space, GPU, batch and settings, without measured latencies. Its predictions are
@@ -779,7 +779,7 @@ typedef struct sooth_nas_candidate {
 typedef struct sooth_nas_totals {
     const char *space, *gpu, *precision, *layout, *runtime, *mode, *weights, *method;
     int64_t batch;
-    double candidates;                            /* of the space; may be larger than any integer type */
+    double candidates; /* of the space; may be larger than any integer type */
     size_t predicted, failed, feasible, kept, evaluated;
     double utilization_p10, utilization_median, utilization_p90, utilization_max; /* of the feasible ones */
     /* Spearman's rank correlations over the feasible candidates that were predicted; NAN: unknown. */
@@ -789,8 +789,9 @@ typedef struct sooth_nas_totals {
 
 /* Statistics of repeated searches. */
 typedef struct sooth_nas_repeat {
-    double within;           /* points of accuracy */
-    double mean, low, high;  /* evaluations; 95 % confidence interval of the mean. A search that failed counts its trials */
+    double within; /* points of accuracy */
+    /* Evaluations: mean and its 95 % confidence interval. A search that failed counts all its trials. */
+    double mean, low, high;
     double median;
     size_t reached, repeats; /* searches that came this close, of all */
 } sooth_nas_repeat;

@@ -223,7 +223,7 @@ sooth_status predict_trial(sooth_model *model, const sooth_predict_options *opti
     return status;
 }
 
-/* Apart from its caller for the same reason as make(). */
+/* A function of its own because it calls setjmp, as make() does. */
 static sooth_status interpolate(fail *f, const memory_trial *one, const memory_trial *other, int64_t batch,
                                 footprint *result, bool *is_known, arena *scratch)
 {

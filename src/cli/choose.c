@@ -43,7 +43,7 @@ typedef struct choose_args {
 
 /* ---- prices ---------------------------------------------------------------------------------------------------------- */
 
-/* The price of a GPU that is not asked about is a mistake only if nobody knows that GPU. */
+/* A price for a GPU that is not a candidate is ignored; a price for an unknown GPU is an error. */
 static int set_price(inputs *in, sooth_gpus *gpus, double *prices, str name, str price, const char *where)
 {
     sooth_error error;

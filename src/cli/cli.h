@@ -39,7 +39,7 @@ typedef struct cli_output {
     const char *path;
     int file; /* + 1; 0: not open */
     int error;
-    char name[4096]; /* of the file until it is complete; "": it is the path itself */
+    char name[4096]; /* temporary file, renamed when complete; "": written to the path directly */
 } cli_output;
 bool cli_put(void *output, const char *bytes, size_t size);
 int cli_end(cli_output *o, bool done);

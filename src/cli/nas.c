@@ -189,7 +189,7 @@ static int search(nas_context *c, const nas_args *args, const sooth_nas_options 
     if (status == SOOTH_ERROR_USAGE)
         code = cli_usage("nas", "%s", error.message);
     else if (nas_evaluator_failure(c->evaluator))
-        code = nas_evaluator_failure(c->evaluator); /* told already */
+        code = nas_evaluator_failure(c->evaluator); /* already reported */
     else if (status != SOOTH_OK && !nas)
         code = cli_fail(status, "nas", "%s", error.message);
     if (nas && code != SOOTH_ERROR_SYSTEM) {

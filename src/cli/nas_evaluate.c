@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUTPUT_ROOM = 4096 }; /* of what a command prints: only its last line counts */
+enum { OUTPUT_ROOM = 4096 }; /* bytes kept of a command's output, whose last line is the result */
 
 struct nas_evaluator {
     sqlite3 *file;

@@ -1,4 +1,4 @@
-/* nas_tables.h: tables that say something of architectures: accuracies, measured latencies, a metric to prune by. */
+/* nas_tables.h: tables of architectures with their accuracy, measured latency, or a metric for pruning. */
 #ifndef SOOTH_CLI_NAS_TABLES_H
 #define SOOTH_CLI_NAS_TABLES_H
 

@@ -199,7 +199,7 @@ void cost_einsum(network *net, node *n)
     if (n->input_count > 1)
         set_cost(net, n, times(net, e.all_labels, n->input_count - 1), 0);
     else if (e.all_labels != num_product(&net->nums, e.dims, e.rank))
-        node_cost_of(net, n)->flops = e.all_labels; /* a sum; otherwise Einsum only moves data */
+        node_cost_of(net, n)->flops = e.all_labels; /* a sum; without one, Einsum only moves data */
 }
 
 /* Gaussian elimination: n^3/3 multiplications and as many additions for each matrix. */

@@ -233,7 +233,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
         if (!worked)
             note_trouble(b, worker, &error);
         for (size_t k = i; k < same; k++)
-            if (worked) /* rows that are lowered alike differ in their device alone */
+            if (worked) /* rows with the same program differ only in their device */
                 b->programs[k] = b->programs[i];
             else
                 refuse(b->rows[k], "its graph cannot be lowered, or is not what ran");

@@ -76,7 +76,7 @@ static void totals(eval_report *r)
         "  by the median of the ratios.\n");
 }
 
-/* Scores of memory, where it was measured. */
+/* Prints the memory errors over the rows that have a memory measurement. */
 static void memory_totals(eval_report *r)
 {
     score s = eval_metric_score(r->evaluation, EVAL_MEMORY, BY_GPU, NULL, r->scratch);

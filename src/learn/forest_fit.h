@@ -4,7 +4,8 @@
 
 #include "predict/forest.h"
 
-/* Rows to fit: `bins` [FOREST_WIDTH][count], by feature; target logarithm of the factor, and weight. */
+/* Rows to fit: `bins` [FOREST_WIDTH][count] holds the binned features, `target` the logarithm of the factor, and
+ * `weight` the weight of each row. */
 typedef struct forest_rows {
     size_t count;
     const uint8_t *bins;

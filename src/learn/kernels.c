@@ -38,7 +38,7 @@ struct kernel_store {
     pthread_mutex_t lock;
     uint8_t *blocks[MAX_BLOCKS];
     uint32_t block_count, used; /* units of the last block */
-    uint32_t *slots;            /* numbers of works + 1, by hash; at most half full */
+    uint32_t *slots;            /* hash table of 1 + the index of a work; 0: free; at most half full */
     size_t room, count;
     values columns[COLUMNS]; /* uint32_t */
     values forms, places;

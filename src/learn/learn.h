@@ -12,7 +12,7 @@
 
 typedef enum learn_stage {
     STAGE_GPUS,     /* GPUs held out */
-    STAGE_NEW_GPU,  /* every row, for new GPUs */
+    STAGE_NEW_GPU,  /* trains on all rows, for predictions on new GPUs */
     STAGE_FAMILIES, /* families held out */
     STAGE_NETWORKS, /* architectures and operator shapes held out */
     STAGE_ALL,

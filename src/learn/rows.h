@@ -10,7 +10,7 @@ typedef struct measured_row {
     int32_t line; /* of the file, from 1 */
     str name;     /* network, or operator */
     str graph;    /* path that can be opened, or "zoo:…"; empty for an operator */
-    str family;   /* of architectures (row_family), or the operator */
+    str family;   /* family of the architecture (row_family); for an operator row, the operator */
     str gpu;
     str source;
     int64_t batch;
@@ -46,8 +46,8 @@ measured_rows *rows_read(const char *path, const device_list *devices, const row
 measured_rows *rows_of_bytes(str bytes, const char *path, const device_list *devices, const rows_options *options,
                              arena *a, fail *f);
 
-/* Why the row's graph cannot be opened, as errno; 0 if it can or is in the zoo, so that a system error is not the
- * row's. */
+/* The errno of opening the row's graph; 0 if it can be opened or is in the zoo. Distinguishes system errors from bad
+ * rows. */
 int row_graph_error(const measured_row *row);
 
 /* Time that the copy of an input of this size adds to the row's latency; 0 if it is not included. */

@@ -92,7 +92,7 @@ static inline uint64_t lower_options_key(const lower_options *o)
            (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45 |
            (uint64_t)o->contiguous_norms << 47;
 }
-/* The same with the device: what is lowered alike has equal keys. */
+/* The same including the device; options with equal keys lower to equal programs. */
 static inline uint64_t lower_program_key(const lower_options *o)
 {
     return lower_options_key(o) | (uint64_t)o->multiprocessors << 48;

@@ -21,7 +21,7 @@ enum { NO_ALLOCATION = -1 };
 
 /* Takes at most `limit_bytes` of the device. Everything is in `a`. */
 allocator *allocator_new(arena *a, int64_t limit_bytes);
-/* The same blocks in use and free, under another limit, which what is taken already may exceed. */
+/* Copies the allocator with all its blocks and sets another limit. The memory in use may already exceed it. */
 allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes);
 
 /* NO_ALLOCATION: it fails even after all unused segments were returned. Negative sizes count as 0. */

@@ -121,9 +121,9 @@ typedef struct builder {
     const program *program;
     lifetime *items;
     int32_t *shares;        /* by storage: the one it is written into; itself if it has its own memory */
-    tensor_id *weights;     /* by storage: the weight stored there, of which kernels may read views; NO_TENSOR: none */
+    tensor_id *weights;     /* by storage: the weight stored there; kernels may read views of it; NO_TENSOR: none */
     int32_t *made_at;       /* by storage: the first kernel that writes it; -1: none */
-    const bool *is_given;   /* by storage: an input of the network; NULL: what no kernel writes is */
+    const bool *is_given;   /* by storage: true for inputs of the network; NULL: all storages that no kernel writes */
     const uint8_t *bits;    /* by storage: widest form that kernels read; NULL: as in the file */
     const uint32_t *traits; /* by kernel: of its operator */
     const statement *statements; /* by kernel of the forward pass */
@@ -266,7 +266,7 @@ static memory_part part_of(const placed_tensor *t, kernel_phase first_met, bool 
         return MEMORY_OPTIMIZER;
     if (is_made)
         return MEMORY_ACTIVATIONS;
-    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* the former persist between steps */
+    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* gradients persist between steps */
 }
 
 static lifetime *lifetime_of(const builder *b, tensor_id id)
@@ -309,7 +309,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     const kernel *k = &b->program->kernels.items[kernel_index];
     if (t->is_number)
         return;
-    if (l->read < 0) { /* met for the first time */
+    if (l->read < 0) { /* first access */
         l->bytes = dense_bytes(t);
         if (b->bits && t->is_weight && !t->packed_bytes && dtype_bits(t->dtype) > 0) /* texts have none */
             l->bytes = l->bytes * b->bits[t->storage] / dtype_bits(t->dtype);
@@ -375,7 +375,7 @@ static void keep_operands(builder *b)
     }
 }
 
-/* The kernel that made the first input, if it is such an operator; -1: none. */
+/* The kernel that made the first input, if its operator has the trait `op`; else -1. */
 static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
 {
     const kernel *k = &b->program->kernels.items[kernel_index];
@@ -383,8 +383,8 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
     return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
-/* Attention in windows, every second time shifted ones (Swin): a function is given norm1(x), rolls, pads, cuts it into
- * windows and gives these to a module. Then what was shifted and padded is still there, and the argument too. */
+/* Window attention, shifted in every second block (Swin): a function receives norm1(x), rolls and pads it, cuts it into
+ * windows and passes them to a module. The argument and the rolled and padded tensors stay alive during that call. */
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;

@@ -2,12 +2,12 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Modules by the one around them and their names. */
+/* Hash table of modules by parent and name. */
 typedef struct module_table {
     calls *calls;
     arena *arena;
     int32_t *slots;   /* 0: free */
-    int32_t *parents; /* by module */
+    int32_t *parents; /* by module: the enclosing module */
     uint32_t capacity, parents_capacity;
     size_t part_ends[MAX_PARTS]; /* of the newest scope, in its path */
 } module_table;
@@ -90,7 +90,7 @@ static size_t common_prefix(str a, str b)
     return i;
 }
 
-/* The scope of a path, which often is that of the kernel before or begins as that one does. */
+/* Returns the scope of a path. It often equals the previous kernel's scope or shares a prefix with it. */
 static int32_t find_scope(module_table *t, str path, bool is_dotted)
 {
     calls *c = t->calls;

@@ -12,16 +12,16 @@ enum { MAX_DEPTH = 12, MAX_PARTS = MAX_DEPTH + 1 };
  * without slashes, "layer1.0.conv1", all parts. Two scopes have equal modules at a depth if all parts up to there are
  * equal. */
 typedef struct scope {
-    str path;                   /* as the node's name has it */
+    str path;                   /* taken from the node's name */
     bool is_dotted;             /* the kernel's own name is the last part */
-    int8_t count;               /* of the parts, MAX_PARTS at most */
-    int32_t modules[MAX_PARTS]; /* numbers from 1; 0 after the last */
+    int8_t count;               /* number of parts, at most MAX_PARTS */
+    int32_t modules[MAX_PARTS]; /* module numbers, from 1; 0 after the last */
 } scope;
 
 typedef struct calls {
     const program *program;
     int32_t count;              /* kernels of the forward pass; 0 if modules are not known */
-    int32_t *scope_of;          /* by kernel */
+    int32_t *scope_of;          /* by kernel: index of its scope */
     int32_t *last_alike;        /* by kernel: the last of consecutive kernels in the same modules */
     int32_t (*ends)[MAX_DEPTH]; /* by kernel: the last kernel of the call of the module at each depth */
     struct {

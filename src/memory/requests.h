@@ -1,8 +1,8 @@
 /* requests.h: a pass or a step of training as a sequence of requests to the allocator, from before the first step to
  * the end of the last.
  *
- * No device goes in: how much libraries ask for while a kernel runs, and how much memory there is, are told when
- * requests are played (memory.h). So one sequence serves all devices. */
+ * The sequence does not depend on the device. Library workspaces and the size of the memory are given when the
+ * requests are replayed (memory.h), so one sequence serves all devices. */
 #ifndef SOOTH_MEMORY_REQUESTS_H
 #define SOOTH_MEMORY_REQUESTS_H
 
@@ -10,10 +10,10 @@
 #include "memory/lifetime.h"
 
 typedef enum request_kind {
-    REQUEST_TAKE,        /* of a storage */
-    REQUEST_RENEW,       /* of a storage: the last step's block is freed after the new one was taken */
-    REQUEST_GIVE,        /* of a storage */
-    REQUEST_TAKE_BESIDE, /* temporary of the next kernel: an index of `beside_bytes` */
+    REQUEST_TAKE,        /* allocates a storage */
+    REQUEST_RENEW,       /* allocates a storage, then frees its block of the previous step */
+    REQUEST_GIVE,        /* frees a storage */
+    REQUEST_TAKE_BESIDE, /* allocates a temporary of the next kernel, an index of `beside_bytes` */
     REQUEST_GIVE_BESIDE,
     REQUEST_PRODUCTS,  /* workspace for matrix products: 0 of the forward pass, 1 of the backward thread */
     REQUEST_RUN,       /* a kernel runs, with its workspaces */
@@ -28,7 +28,7 @@ typedef struct request {
 
 /* Bytes of a storage from the kernel that makes it to the last that needs it. */
 typedef struct held_storage {
-    int64_t bytes; /* rounded */
+    int64_t bytes; /* rounded up as the allocator does */
     int32_t birth, death;
     memory_part part;
 } held_storage;
@@ -37,7 +37,7 @@ typedef struct requests_question {
     const program *program;
     const lifetime *lifetimes; /* of the program */
     const lower_options *options;
-    int version;    /* of PyTorch: torch_version() */
+    int version;    /* version of PyTorch, by torch_version() */
     bool autotunes; /* cuDNN autotunes in the first pass; then the allocator empties its cache */
     bool returns;   /* the step is a function that releases its outputs; else they stay until the next ones */
 } requests_question;

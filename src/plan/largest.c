@@ -17,7 +17,7 @@ typedef struct search {
     sooth_options dims;
     sooth_predict_options where;
     sooth_error *error;
-    int64_t end;     /* more than this is not asked for */
+    int64_t end;     /* largest batch to consider */
     int64_t bound;   /* current batch of the model; 0: unknown */
     bool is_limited; /* a trial was too large to be lowered */
     arena arena;     /* of the trials */
@@ -116,7 +116,7 @@ static bool is_beyond_limits(const search *s, int64_t batch)
 /* Whether the batch fits, by the trials nearest to it; `is_known` becomes false if these do not tell. */
 static sooth_status guess(const search *s, int64_t batch, bool *fits, bool *is_known)
 {
-    static const double TAKEN_MOST = 3; /* by the allocator, of what is live */
+    static const double TAKEN_MOST = 3; /* largest ratio of allocated bytes to live bytes */
     const memory_trial *pair[2], *t = trial_at(s, batch);
     *is_known = t || find_pair(s, batch, pair);
     *fits = t && is_fitting(s, &t->footprint);

@@ -222,8 +222,8 @@ static mig_layout lay_out(planning *p, const mig_demand *demands, double time_li
     return mig_search(&p->plan->table, demands, (int32_t)p->count, &options, &p->plan->arena);
 }
 
-/* Drops instances one at a time until the rest fits: of the workload whose removal suffices, else of the one with the
- * largest slices. */
+/* Explains which instances to drop. Drops one at a time until the rest fits: an instance whose removal suffices if
+ * there is one, else an instance with the largest slice. */
 static void explain_gpus(planning *p, mig_demand *demands)
 {
     sooth_mig_plan *plan = p->plan;

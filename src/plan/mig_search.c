@@ -343,7 +343,7 @@ static bool is_over(search *s)
     return s->stopped;
 }
 
-/* True if, of what is left, pattern a covers all that b covers. */
+/* True if pattern a covers at least as many of the remaining instances of every class as pattern b. */
 static bool takes_more(const search *s, const pattern *a, const pattern *b, const int32_t *left)
 {
     for (int32_t c = 0; c < s->class_count; c++) {

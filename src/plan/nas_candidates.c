@@ -286,7 +286,7 @@ void nas_predict_space(sooth_nas *n)
         if (n->candidates.items[i].is_kept)
             n->kept[n->kept_count++] = i;
     }
-    if (!n->is_enumerated) { /* the sample decided the threshold and is in the report; searches find it by its genes */
+    if (!n->is_enumerated) { /* index the sampled candidates by their genes, so that searches find them */
         int32_t sampled = n->candidates.count;
         n->candidates.count = 0;
         for (int32_t i = 0; i < sampled; i++) {

@@ -236,7 +236,7 @@ static void read_text(space_reader *r, str rest)
     check_space(r);
 }
 
-/* The model of a space file lies relative to the file. */
+/* The model's path in a space file is relative to that file. */
 static void place_graph(space *s, const char *path, arena *a)
 {
     const char *slash = strrchr(path, '/');

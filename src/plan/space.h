@@ -1,10 +1,10 @@
 /* space.h: a search space: choices, and the graph that each combination of their values stands for.
  *
- * A space is a text, one that ships or a file of the user:
+ * A space is a text, either built in or a user's file:
  *
  *   1. `#` starts a comment; empty lines are skipped. Every other line is `key = value`.
  *   2. `graph = TEXT` is the path of a model or a zoo name, with {NAME} where the value of a choice goes.
- *   3. `architecture = TEXT`, in the same way, is how a candidate is called in tables; graph may contain {architecture}.
+ *   3. `architecture = TEXT`, in the same way, names a candidate in tables; graph may contain {architecture}.
  *      Without it, an architecture is the values of the choices with commas between them.
  *   4. Any other key is a choice, or several with spaces between them that have the same values:
  *      `NAME NAME = VALUE, VALUE`. FIRST:LAST:STEP stands for numbers. A choice called `batch` sets the batch, one
@@ -23,7 +23,7 @@ typedef struct space_choice {
 } space_choice;
 
 typedef struct space {
-    str name;         /* as it was asked for */
+    str name;         /* name or path that the caller gave */
     str architecture; /* templates */
     str graph;
     space_choice choices[SPACE_MAX_CHOICES];
@@ -36,9 +36,9 @@ typedef struct genes {
     uint8_t of[SPACE_MAX_CHOICES];
 } genes;
 
-/* The space that ships under this name, or that of the file at this path. Everything is in `a`. */
+/* Returns the built-in space of this name, or reads the file at this path. Everything is in `a`. */
 const space *space_open(const char *name, arena *a, fail *f);
-/* Names and summaries of the spaces that ship; NULL after the last. */
+/* Names and summaries of the built-in spaces; NULL after the last. */
 const char *space_name(size_t index);
 const char *space_summary(size_t index);
 

@@ -204,7 +204,7 @@ static void fail_to_use(survey_journal *j, fail *f, int error)
     fail_with(f, SOOTH_ERROR_SYSTEM, "%s: %s", j->path, strerror(error));
 }
 
-/* Reads what is there and leaves the file at the end of its last sound line. */
+/* Reads the existing rows and positions the file after its last valid line. */
 static void read_journal(survey_journal *j, FILE *in, const char *head, const sooth_survey_options *o, sooth_survey *s,
                          bool *is_done)
 {

@@ -19,15 +19,15 @@
 #include "predict/predict.h"
 
 typedef enum power_coefficient {
-    POWER_BASE_HBM,    /* share of the limit: clocks up, nothing runs; HBM up to HBM2e */
+    POWER_BASE_HBM,    /* idle power at full clocks, as a share of the power limit; HBM up to HBM2e */
     POWER_BASE_HBM3,   /* the same, HBM3 and later */
     POWER_BASE_GDDR,   /* the same, memory on the board (GDDR) */
-    POWER_BUSY,        /* share of the limit: a block on every multiprocessor */
+    POWER_BUSY,        /* power of occupied multiprocessors, as a share of the limit */
     POWER_HALF_BUSY,   /* share of the peaks at which multiprocessors of a short kernel draw half of that */
     POWER_SMALL,       /* microseconds of work at the peaks with the same effect: a slow kernel is busy, not waiting */
-    POWER_VECTOR,      /* share of the limit: FLOPs of units that are not tensor cores, at their peak */
-    POWER_TENSOR,      /* share of the limit: tensor cores in 16 or 32 bits, at their peak */
-    POWER_TENSOR_8,    /* share of the limit: tensor cores in 8 bits */
+    POWER_VECTOR,      /* power of the vector units at peak FLOP/s, as a share of the limit */
+    POWER_TENSOR,      /* power of tensor cores at peak FLOP/s in 16 or 32 bits, as a share of the limit */
+    POWER_TENSOR_8,    /* the same in 8 bits */
     POWER_HBM,         /* pJ per byte read or written, HBM */
     POWER_GDDR,        /* the same, memory on the board (GDDR) */
     POWER_L2,          /* pJ per byte of the cache, beyond what the memory delivers */

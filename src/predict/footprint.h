@@ -24,7 +24,7 @@ typedef struct footprint {
 typedef struct footprint_basis {
     const memory_requests *requests;
     bool convolves;
-    limit_distance limit; /* of what stops a program besides memory */
+    limit_distance limit; /* distance to limits other than memory that stop a program */
 } footprint_basis;
 
 /* Which of the settings go into a basis: those of equal keys have the same. `lower` aside. */
@@ -34,7 +34,7 @@ typedef struct footprint_key {
 } footprint_key;
 footprint_key footprint_key_of(const setting *where);
 
-/* In `a`. `net` is that of the program; `scratch` gets what is needed on the way. */
+/* In `a`. `net` is that of the program; `scratch` holds temporary data. */
 const footprint_basis *footprint_basis_of(const program *p, const network *net, const lower_options *options,
                                           footprint_key key, arena *a, arena *scratch);
 

@@ -10,7 +10,7 @@ static double rounded_up(double size, double step)
     return ceil(size / step) * step;
 }
 
-/* Work of a product with its tiles padded ÷ work that was asked for; 1 if the kernel is no tiled product. */
+/* Work of a matrix product with padded tiles ÷ its work without padding; 1 if the kernel is not a tiled product. */
 static double padded_work(const kernel_figures *f)
 {
     double m = (double)f->gemm[1], n = (double)f->gemm[2], k = (double)f->gemm[3];
@@ -21,7 +21,7 @@ static double padded_work(const kernel_figures *f)
     return tiles * depth / (m * n * k);
 }
 
-/* Moves up to `amount` of what is left into a loss. */
+/* Moves up to `amount` of the unassigned rest into a loss. */
 static void take(double *left_us, double *loss_us, double amount)
 {
     double taken = fmin(fmax(amount, 0), *left_us);

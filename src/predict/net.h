@@ -20,8 +20,7 @@ enum {
     MAX_GPUS = 96,
     UNKNOWN = 0, /* index of an unknown GPU or operator, and of the unknown stack of a single operator */
     UNKNOWN_STACKS =
-        1 +
-        LOWER_RUNTIMES, /* the first stacks are unknown: one for single operators, and one per runtime for networks */
+        1 + LOWER_RUNTIMES, /* embeddings for unknown stacks come first: one for single operators, one per runtime */
 };
 
 /* The unknown stack of a network: host time differs more by runtime than by anything else. */
@@ -40,9 +39,9 @@ typedef struct net_layout {
     size_t ops;          /* [op][OP_WIDTH] */
     size_t stacks;       /* [stack][STACK_WIDTH] */
     size_t gpus;         /* [gpu][GPU_WIDTH] */
-    size_t stack_fixed;  /* [stack]: log of microseconds per pass, beside its kernels */
+    size_t stack_fixed;  /* [stack]: log of the microseconds per pass outside kernels */
     size_t stack_host;   /* [stack]: log of the host's microseconds per kernel */
-    size_t group_host;   /* [group]: log of a factor on it */
+    size_t group_host;   /* [group]: log of a factor on stack_host */
     size_t gpu_host;     /* [gpu]: the same for the hosts of its measurements, added */
     size_t machine_host; /* [stack][gpu]: the same for the host of both */
     size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
@@ -106,7 +105,7 @@ typedef struct net_pass {
     float *second_sum, *second;
     float *heads; /* [count][HEADS] */
 } net_pass;
-/* Floats that a pass needs for `count` kernels, and the pass laid out in them. */
+/* Number of floats that a pass over `count` kernels needs, and a function that lays out the pass in them. */
 size_t net_pass_floats(work_group g, size_t count);
 net_pass net_pass_at(const net *n, work_group g, size_t count, float *room);
 void net_forward(const net *n, work_group g, const net_pass *pass);

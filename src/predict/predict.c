@@ -499,7 +499,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             r->interval_kind = "slices of the same chip, networks not seen";
         } else if (slice.where) {
             half = hypot(half, slice.constants.values[SLICE_INTERVAL]);
-            r->interval_kind = "the whole GPU, scaled as slices of the A100";
+            r->interval_kind = "the whole GPU, scaled by ratios measured on A100 slices";
         }
         half += r->unknown_share;
         r->novelty = novelty;

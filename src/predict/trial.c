@@ -79,6 +79,6 @@ bool memory_trial_between(const memory_trial *one, const memory_trial *other, in
         workspaces[i] = (kernel_workspace){on_line(l, one->workspaces[i].first, other->workspaces[i].first),
                                            on_line(l, one->workspaces[i].second, other->workspaces[i].second)};
     *f = footprint_of(&basis, &one->where, workspaces, NULL, NULL, scratch);
-    f->use = NULL; /* refers to the requests here */
+    f->use = NULL; /* would point to the local `r` */
     return true;
 }

@@ -135,7 +135,8 @@ static void align_blocks(placement *p, bool upward, bool leftward)
         align_row(p, &p->l->rows[upward ? r : first + end - 1 - r], upward, leftward);
 }
 
-/* The adjacent node: on the side that `leftward` packs towards if `before`, else on the other; -1 at the end. */
+/* The neighbour in the row, -1 if there is none: `before` selects the previous one in packing order, which is the left
+ * one if nodes are packed leftward. */
 static int32_t beside(const layout *l, int32_t node, bool leftward, bool before)
 {
     const layout_node *n = &l->nodes.items[node];

@@ -59,7 +59,7 @@ static void cards(nas_report *r)
     text_puts(r->out, "</div>\n");
 }
 
-/* Every so many candidates, so that at most MOST_POINTS are drawn. */
+/* Draws every n-th candidate, so that at most MOST_POINTS are drawn. */
 static size_t stride_of(const nas_report *r)
 {
     size_t count = r->totals.feasible;

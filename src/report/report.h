@@ -53,7 +53,7 @@ typedef struct report {
     figures sums; /* over all layers, as the totals */
 } report;
 
-/* A number of a sum as text: plain; with a sign for "at least" if the sum is partial; "?" if it is unknown. */
+/* Formats a sum: `text` itself, with a sign for "at least" if some terms are unknown, or "?" if all are. */
 const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text);
 
 void report_rows(report *r);

@@ -279,12 +279,12 @@ static void write_layer_norm(emitter *e, const coreml_layer *l)
     emit_real(n, "epsilon", layer_real(l->params, 2, 1e-5));
 }
 
-/* One operand is the weight (1 first dimension, 2 second). */
 static bool has_rank(emitter *e, value_id v)
 {
     return v != NO_VALUE && build_at(e->b, v)->rank >= 0;
 }
 
+/* Product of two inputs, or of one input and the layer's weight matrix. */
 static void write_matmul(emitter *e, const coreml_layer *l)
 {
     const int64_t dims[2] = {layer_int(l->params, 5, 0), layer_int(l->params, 6, 0)};

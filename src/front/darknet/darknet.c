@@ -475,7 +475,7 @@ static void map_upsample(writer *w)
     grow_upsample(w->g, "nearest", w->x, stride, stride, w->out);
 }
 
-/* Over all elements, or over each group. */
+/* Softmax over the channels (spatial), over all elements, or over each group of elements. */
 static void map_softmax(writer *w)
 {
     emitter *e = &w->g->e;

@@ -238,7 +238,7 @@ value_id hlo_kept(hlo_writer *w, hlo_value v)
     return r->made;
 }
 
-/* A reduction whose dimensions nobody needs drops them. */
+/* Removes the reduced dimensions that a reduction kept but that no reader needs. */
 static value_id write_squeezed(hlo_writer *w, hlo_value v, const hlo_bound *b)
 {
     hlo_reduced *r = b->reduced;

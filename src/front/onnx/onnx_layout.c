@@ -365,7 +365,7 @@ static void demand(onnx_writer *o, const graph *g)
     }
 }
 
-/* Transpositions around a node whose input has another number of dimensions would make a network of what is none. */
+/* Transposing around a node whose input has another rank would make an invalid network look valid. */
 static int checked_rank(const onnx_writer *o, const node *n)
 {
     int rank = turned_rank(o, n), known = rank_of(o, n->inputs[0]);

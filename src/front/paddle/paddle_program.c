@@ -16,7 +16,7 @@ enum { MAX_BLOCKS_WRITTEN = 2000, MAX_LOOK = 512 };
 typedef struct scope {
     struct scope *outer;
     names current; /* variable → current value */
-    bool *is_done; /* by operator of the block: merged into an If */
+    bool *is_done; /* by operator of the block: true if an If already contains it */
 } scope;
 
 typedef struct program {
@@ -238,7 +238,7 @@ static void give(program *p, str name)
     build_output(p->e->b, v);
 }
 
-/* One side of an If: the variables after the block, or before it if there is no block. */
+/* Writes one branch of an If. It returns the variables after the block, or unchanged if there is no block. */
 static graph *write_side(program *p, const paddle_block *block, const str *results, int32_t count)
 {
     graph *g = ARENA_NEW(p->e->b->arena, graph);

@@ -46,7 +46,7 @@ void lite_activate(lite *l, const lite_op *o, int64_t activation, value_id x);
 typedef struct lite_body {
     const value_id *captured;
     int captured_count;
-    bool is_loop; /* adds two inputs in front, round and condition; the condition is also the first output */
+    bool is_loop; /* the body of a Loop: iteration and condition are its first inputs, the condition its first output */
 } lite_body;
 void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body);
 

@@ -104,7 +104,7 @@ static value_id gathered_nd(torch *t, value_id x, const torch_list *list, const 
     return torch_emit2(t, "GatherND", x, torch_concat(t, parts, (int)list->count, -1));
 }
 
-/* x[a, :, b]. One index is a Gather; a mask selects a data-dependent number. */
+/* x[a, :, b]. A single index is a Gather; a mask selects a number of elements that depends on the data. */
 static void rule_index(torch_call *c)
 {
     torch *t = c->torch;

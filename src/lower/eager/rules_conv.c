@@ -379,7 +379,7 @@ void lower_weight_standardization(eager *e)
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
-/* On autocast's list of what runs in float32. */
+/* Autocast runs this operator in float32. */
 void lower_resize(eager *e)
 {
     tensor_id t = eager_to_float(e, eager_input_of(e, 0));

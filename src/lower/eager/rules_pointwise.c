@@ -107,7 +107,7 @@ void lower_unary(eager *e)
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), t));
 }
 
-/* On autocast's list of what runs in float32. */
+/* Autocast runs this operator in float32. */
 void lower_float_unary(eager *e)
 {
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), eager_to_float(e, eager_input_of(e, 0))));

@@ -5,7 +5,7 @@
 
 #include "lower/eager/eager.h"
 
-/* What an `eager` otherwise gets from a network. One serves many programs in turn. */
+/* Stands in for the network that an `eager` lowers. One instance serves many programs, one after another. */
 typedef struct single {
     sooth_model model; /* nothing but its `fail` and a name for messages */
     node node;
@@ -19,11 +19,11 @@ single *single_new(arena *a, fail *f);
  * `a`. */
 eager *single_begin(single *s, const char *op, const lower_options *options, arena *a);
 
-/* A contiguous tensor, and one that exists before: a parameter. */
+/* Add a contiguous tensor; single_weight adds a parameter, which exists before the program runs. */
 tensor_id single_tensor(eager *e, dtype type, int rank, const int64_t *dims);
 tensor_id single_weight(eager *e, dtype type, int rank, const int64_t *dims);
-/* Gradients of a convolution: of its input, of its weight, or both in one kernel. y has the dimensions of its
- * result. */
+/* Gradients of a convolution with respect to its input, its weight, or both in one kernel. y has the dimensions of the
+ * convolution's output. */
 void single_convolution_backward(eager *e, tensor_id x, tensor_id w, const kernel_window *window, extent y,
                                  bool of_input, bool of_weight);
 /* The gradients of a norm of inputs[0] with its weights (at most seven inputs). */

@@ -16,8 +16,8 @@ typedef struct access {
     int16_t count;
     int16_t outer_count; /* loops before those of a reduction; all if there is none */
     bool is_scattered;   /* windows, borders, lookups: strides do not describe the elements */
-    bool is_gathered;    /* of those: neighbours in the loop may not be neighbours in memory */
-    bool is_narrow;      /* of those: elements are read repeatedly, such as the numbers of a norm */
+    bool is_gathered;    /* scattered, and adjacent iterations may read distant memory */
+    bool is_narrow;      /* scattered, and elements are read repeatedly, such as the statistics of a norm */
     int32_t part;        /* distinguishes reads of different slices with equal strides */
 } access;
 
@@ -27,20 +27,20 @@ enum { MAX_PIECES = 48 };
 access access_of(arena *a, const piece *pieces, int count);
 /* Composes: the elements at the addresses `at` of something that reads `of` in the order of its addresses. */
 access access_compose(arena *a, const access *at, const access *of);
-/* The same for one loop, without storing it: the number of loops, -1 if strides do not describe it. `made_stride` is
- * that of the first. */
+/* Composes `of` with a single loop and stores nothing. Returns the number of resulting loops, -1 if strides cannot
+ * describe them. `*made_stride` is set to the stride of the first one. */
 int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_stride);
 access access_scattered(arena *a, int64_t elements);
-/* Loops of a, then loops of b, which are those of a reduction. */
+/* Concatenates the outer loops and the loops of a reduction inside them. */
 access access_join(arena *a, const access *outer, const access *inner);
-/* The loops of `x` in the order that `order`, over the same elements, has; itself if loops cannot be matched. */
+/* Reorders the loops of `x` to match `order`, which covers the same elements. Returns `x` if they cannot be matched. */
 access access_sorted(arena *a, const access *x, const access *order);
 
-int64_t access_touched(const access *x);  /* elements; each once */
+int64_t access_touched(const access *x);  /* number of distinct elements */
 int64_t access_repeated(const access *x); /* reads per element */
-/* Every element of a dense buffer, in any order. */
+/* True if the access reads every element of a dense buffer, in any order. */
 bool access_covers(const access *x, int64_t elements);
-/* Elements in order, each as often as needed. */
+/* True if the elements are read in memory order; each may be read several times. */
 bool access_is_row(const access *x);
 /* Equal for accesses of the same elements. */
 uint64_t access_hash(const access *x);

@@ -22,11 +22,11 @@ typedef struct group {
         int32_t *items;
         int32_t count, capacity;
     } kernels;        /* in order */
-    tensor_id output; /* what it makes last */
-    int full_inputs;  /* besides the first, as large as the output */
+    tensor_id output; /* result of its last kernel */
+    int full_inputs;  /* number of inputs after the first that are as large as the output */
     bool has_scores;  /* a product whose softmax is in it: half of an attention */
     bool is_attention;
-    const kernel *pad; /* of what it reads first, done by its window; NULL: none */
+    const kernel *pad; /* padding of its first input, merged into its window; NULL: none */
 } group;
 
 typedef struct engine {
@@ -34,15 +34,15 @@ typedef struct engine {
     network *net;
     const program *in;
     program *out;
-    dtype narrow;           /* of products; DT_UNKNOWN: as everything else */
-    int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: there before the pass */
+    dtype narrow;           /* type of matrix products; DT_UNKNOWN: the program's type */
+    int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: it exists before the pass */
     int32_t *readers;       /* by storage: kernels that read it, through views */
     int32_t *wide_readers;  /* those of them that are not narrow products */
     bool *is_output;        /* by storage */
     bool *is_constant;      /* by storage: weights, and what the engine precomputes from them */
     bool *is_read;          /* by storage of a small weight: some kernel reads it already */
-    double *packed;         /* by storage of a weight: bytes of an element, where they are the file's own; else 0 */
-    tensor_id *narrow_copy; /* by tensor: the same in 8 bits, plus one */
+    double *packed;         /* by storage of a weight: bytes per element if packed in the file; else 0 */
+    tensor_id *narrow_copy; /* by tensor: 1 + the tensor of its 8-bit copy; 0: none */
     struct {
         group *items;
         int32_t count, capacity;

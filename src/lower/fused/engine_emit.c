@@ -329,7 +329,7 @@ static void emit_group(engine *e, const group *x)
         order_operands(e, x, held, k.input_count);
         if (k.input_count == 4)
             held[3] = expanded_bias(e, held);
-        k.fused_count = 0; /* the name says it all, and it is the name of what comes as one operator too */
+        k.fused_count = 0; /* not listed: the kernel has the name of the single attention operator */
     } else if (x->kind == GROUP_PRODUCT) {
         give_bias(e, x, &k, held, ops, bias);
     } else if (is_op(x->main, "native_layer_norm") && x->main->input_count == 2) {

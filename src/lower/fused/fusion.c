@@ -32,8 +32,8 @@ typedef struct pair {
 
 typedef struct joiner {
     fusion *f;
-    int32_t *parent;       /* of node: towards the number of its group */
-    int32_t *next;         /* node in the same group */
+    int32_t *parent;       /* by node: union-find parent; the root is the number of the group */
+    int32_t *next;         /* by node: the next node in the same group */
     group *groups;         /* by the number of one of its nodes */
     int32_t *reader_start; /* by buffer: where its readers are in `readers` */
     int32_t *readers;
@@ -46,7 +46,7 @@ typedef struct joiner {
     int32_t stamp;
     int32_t *collected, *paired; /* by group: the same while pairs are collected */
     int32_t collect_stamp;
-    bool may_turn; /* the order of a loop to that of another */
+    bool may_turn; /* loops may be reordered to match each other */
     int32_t *stack;
     struct {
         pair *items;
@@ -90,7 +90,7 @@ static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fu
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
         return loops == writer->elements && (may_turn || reader->reduced != 1 || r->is_in_order);
-    /* Outputs of a reduction come in order, and stay until the next. */
+    /* A reduction makes its outputs in order; each stays available until the next. */
     if (!access_is_row(&r->at))
         return false;
     return reader->reduced == 1 || repeated == reader->reduced;
@@ -166,7 +166,7 @@ static int64_t touched_bytes(const fusion *f, const fuse_read *r)
     return touched < b->elements ? touched * (b->bytes / b->elements) : b->bytes;
 }
 
-/* By one node. */
+/* True if a single node reads the buffer. */
 static bool is_read_once(const joiner *j, int32_t buffer)
 {
     int32_t first = j->reader_start[buffer], end = j->reader_start[buffer + 1];
@@ -174,7 +174,7 @@ static bool is_read_once(const joiner *j, int32_t buffer)
            j->readers[first] == j->readers[end - 1]; /* they are in order */
 }
 
-/* Bytes that both read alike, or that one writes and the other reads. */
+/* Bytes that both groups read in the same order, or that one group writes and the other reads. */
 static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sum = 0;

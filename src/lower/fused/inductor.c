@@ -364,7 +364,7 @@ static bool is_repeated(const extent *x)
     return false;
 }
 
-/* A contiguous copy of what the operand is. */
+/* Makes a contiguous copy of the operand. */
 static operand copied(inductor *c, const operand *x)
 {
     operand made = {.at = x->at};

@@ -8,7 +8,7 @@
 enum {
     NO_BOX = -1,
     MAX_OPERANDS = 64,
-    MAX_READS = 8, /* of a formula that is not yet a buffer */
+    MAX_READS = 8, /* largest number of reads of a formula before it becomes a buffer */
 };
 
 /* A tensor of the eager program: a buffer, or a formula over buffers that each reader recomputes. */
@@ -41,16 +41,16 @@ typedef struct inductor {
     const lower_options *options;
     arena *arena;
     bool is_last;            /* convolutions run channels last */
-    const kernel *k;         /* that is being lowered */
+    const kernel *k;         /* the kernel being lowered */
     bool prefers_last;       /* its result is near a convolution */
     int32_t *box_of_storage; /* current contents */
-    tensor_id *first;        /* by storage: the tensor that it was made for */
+    tensor_id *first;        /* by storage: the first tensor stored in it */
     tensor_id *same;         /* by tensor: the first that is equal to it */
     int32_t *part;           /* by tensor: which slice of its memory */
     int32_t *user_start;     /* by tensor: where its readers are in `users` */
     int32_t *users;          /* kernels */
     bool *is_dropped;        /* by kernel: equal to an earlier one */
-    bool *is_near;           /* by kernel: what it makes flows into or out of a convolution */
+    bool *is_near;           /* by kernel: its result is connected to a convolution */
     bool *is_output;         /* by tensor */
     struct {
         box *items;
@@ -58,7 +58,7 @@ typedef struct inductor {
     } boxes;
 } inductor;
 
-/* Loads of a formula or a reduction; equal loads once. */
+/* Loads of a formula or a reduction, without duplicates. */
 typedef struct read_list {
     fuse_read items[MAX_OPERANDS * (MAX_READS + 1)];
     int count;
@@ -98,12 +98,12 @@ void inductor_operand_broadcast(operand *made, const operand *x, const extent *t
 /* A formula over operands that broadcast to `out`. */
 int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int op_total);
-/* A formula that does not read its operands element by element, with `times` loads each; gathered: neighbours may come
- * from anywhere. */
+/* Adds a formula that reads its operands at irregular positions, `times` loads from each. `is_gathered`: adjacent
+ * elements may come from distant memory. */
 int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int times, bool is_gathered);
-/* A loop over all of `full`, summed over the given dimensions; outputs of the type, in the shape `out`. Output boxes
- * are numbered consecutively. */
+/* Adds a reduction: loops over `full` and reduces the dimensions marked in `is_reduced`. The outputs have the given
+ * type and the shape `out`; their boxes are numbered consecutively. */
 int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full, const bool *is_reduced,
                                 const extent *out, dtype type, const operand *in, int count, int output_count);
 void inductor_realize(inductor *c, int32_t b);

@@ -358,7 +358,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     return true;
 }
 
-/* True if another formula than this concatenation reads it. */
+/* True if a formula other than this concatenation reads the tensor. */
 static bool has_other_readers(const inductor *c, tensor_id t)
 {
     t = c->same[t];
@@ -375,7 +375,7 @@ static bool has_other_readers(const inductor *c, tensor_id t)
     return others > 0 && b->buffer == NO_BOX;
 }
 
-/* A part of the concatenation that its maker writes in place. */
+/* True if the kernel that computes this part can write it directly into the concatenation. */
 static bool can_write_in_place(const inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -434,7 +434,7 @@ static bool keeps_shape(const inductor *c)
 void lower_kernel(inductor *c)
 {
     const kernel *k = c->k;
-    if (is_op(k, "_cudnn_rnn")) { /* what follows is launched by the library; this makes what the layer returns */
+    if (is_op(k, "_cudnn_rnn")) { /* makes the layer's outputs; the library launches the kernels after it */
         inductor_call_library(c);
         return;
     }

@@ -159,7 +159,7 @@ tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? eager_reshape(e, t, x->rank, x->dims) : t;
 }
 
-/* Exporters store equal weights once: a small one with several readers stands for several. */
+/* True if the weight stands for several parameters: exporters store small weights with equal values once. */
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     enum { LARGEST_MERGED = 4096 };

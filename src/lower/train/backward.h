@@ -15,18 +15,18 @@ typedef struct backward {
     eager *e;
     tensor_id *gradients; /* by tensor of the forward pass; NO_TENSOR until one arrives */
     bool *needs;          /* by tensor of the forward pass: true if it depends on a parameter */
-    int32_t tensor_count; /* of the forward pass */
+    int32_t tensor_count; /* number of tensors in the forward pass */
     int32_t at;           /* the kernel that is being differentiated */
     kernel k;             /* a copy of it, because the list moves while kernels are appended */
     tensor_id dy;         /* the gradient of its first output */
-    int64_t *from;        /* by tensor of the forward pass: the input of a kernel that its gradient came from */
+    int64_t *from;        /* by tensor of the forward pass: the kernel input that produced its gradient */
     struct {
         struct twin {
             tensor_id parameter, gradient;
         } * items;
         int32_t count, capacity;
     } twins;      /* further parameters that the exporter merged with an equal one */
-    part_run run; /* the one met last */
+    part_run run; /* the most recent run */
 } backward;
 
 typedef void (*backward_rule)(backward *b);

@@ -144,7 +144,7 @@ void back_split(backward *b)
     back_give(b, 0, eager_launch_new(e, unbinds ? "stack" : "cat", parts, count, eager_promote(e, parts, count), &x));
 }
 
-/* as_strided_: the memory of the input in zeros, and the gradient copied into it. */
+/* Gradient of as_strided: allocates zeros in the input's layout and copies the gradient into them. */
 void back_restride(backward *b)
 {
     eager *e = b->e;

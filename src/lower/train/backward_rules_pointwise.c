@@ -12,7 +12,7 @@ static tensor_id one(eager *e, const char *op, tensor_id t)
     return back_work(e, op, &t, 1, tensor_dtype(e, t), 1);
 }
 
-/* On autocast's list of what runs in float32. */
+/* Casts to float32 for operators that autocast runs in float32. */
 static tensor_id exact(eager *e, tensor_id t)
 {
     return e->autocasts ? eager_to_float(e, t) : t;
