@@ -154,11 +154,14 @@ static void mark_weights(network *net)
     }
 }
 
-/* A file of weights and no network lists them as its outputs. */
+/* A file of weights and no network lists them as its outputs. In the formats of graphs, constants as outputs are no
+ * layers' parameters. */
 static void count_listed(sooth_model *model)
 {
     network *net = &model->net;
     sooth_totals *t = &net->totals;
+    if (str_is(model->source.format, "onnx") || str_is(model->source.format, "openvino"))
+        return;
     for (int32_t i = 0; i < net->outputs.count; i++) {
         const value *v = &net->values.items[net->outputs.items[i]];
         if (!v->is_weight)

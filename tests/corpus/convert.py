@@ -23,7 +23,6 @@ SETTING = ("--gpu", "a100-sxm4-40gb", "--precision", "fp16", "--layout", "nhwc",
 LATENCY, SHARE = 0.05, 0.9  # relative difference allowed, and the share of files
 # Files whose figures differ, and why.
 EXPLAINED = {
-    "cond_net.": "both branches of a condition are computed and one is chosen; that the other costs nothing is not in ONNX",
     "greedy_decoder.": "the rank of its input is open, and what follows from the program's own arithmetic is not in ONNX",
     ".grad.": "a weight that is read in two orders is two weights in ONNX",
 }

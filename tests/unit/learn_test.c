@@ -589,12 +589,12 @@ static void absurd_numbers(void **state)
         size_t first = (size_t)((const char *)params[set] - from);
         const size_t any[] = {0, at->stack_host, at->first[0], at->count - 1};
         for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
-            with_number(&m, bytes, size, first + any[i] * 4, bits_of(NAN), "no numbers or absurd");
-            with_number(&m, bytes, size, first + any[i] * 4, bits_of(-INFINITY), "no numbers or absurd");
-            with_number(&m, bytes, size, first + any[i] * 4, bits_of(3e4F), "no numbers or absurd");
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(NAN), "absurd or not finite");
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(-INFINITY), "absurd or not finite");
+            with_number(&m, bytes, size, first + any[i] * 4, bits_of(3e4F), "absurd or not finite");
         }
         for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
-            with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "no numbers or absurd");
+            with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "absurd or not finite");
     }
     size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals - from);
     with_number(&m, bytes, size, low, bits_of(NAN), "ranges of features");
@@ -615,8 +615,8 @@ static void bad_weights(void **state)
     size_t size;
     const void *bytes = learn_small(&m, NULL, NULL, &size);
     char *copy = arena_copy(&m.arena, bytes, size, 1);
-    refuse(&m, copy, 7, "no file of weights");
-    refuse(&m, "not weights at all, but long enough to be a header of some", 58, "no file of weights");
+    refuse(&m, copy, 7, "not a file of weights");
+    refuse(&m, "not weights at all, but long enough to be a header of some", 58, "not a file of weights");
     refuse(&m, copy, size - 4, "cut or damaged");
     copy[size / 2] ^= 1;
     refuse(&m, copy, size, "checksum");

@@ -197,6 +197,9 @@ void lower_linear(eager *e)
     tensor_id bias = eager_input_of(e, 2);
     if (is_out_in) {
         eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), eager_tensor_of(e, w), bias));
+    } else if (bias == NO_TENSOR && !e->net->has_turned_weights) {
+        tensor_id x = eager_to_low(e, eager_input_of(e, 0)), weight = eager_to_low(e, eager_tensor_of(e, w));
+        eager_set_result(e, 0, eager_matmul(e, x, weight, e->net->values.items[w].is_initializer));
     } else if (bias == NO_TENSOR && (!tensor_at(e, eager_tensor_of(e, w))->is_weight || is_relative_product(e))) {
         lower_own_product(e, w);
     } else {
