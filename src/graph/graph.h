@@ -230,7 +230,7 @@ typedef struct network {
     const file_shape *file_shapes;
     int32_t file_shape_count;
     int64_t folded_elements; /* elements folded so far (fold.h) */
-    /* The format stores the weight (out, in) of a linear layer the other way round, as PyTorch's ONNX exporter does. */
+    /* The exporter stores the weight (out, in) of a linear layer the other way round, as PyTorch's for ONNX does. */
     bool has_turned_weights;
     /* Cached size of the last shape, because most nodes share their input's. Used only while costs are computed, when
      * dimensions no longer change. */
