@@ -431,7 +431,7 @@ static void refuse_to_go_on(made *m, learn_options options, const char *path)
     refuse_checkpoint(m, &options, "no checkpoint of a training on these rows");
     m->data.identity ^= 1;
     flip(path, 100);
-    refuse_checkpoint(m, &options, "cut or damaged");
+    refuse_checkpoint(m, &options, "or damaged");
     flip(path, 100);
 }
 
@@ -440,9 +440,9 @@ static void refuse_cut(made *m, const learn_options *options, const char *path)
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(truncate(path, status.st_size - 8), 0);
-    refuse_checkpoint(m, options, "cut or damaged");
+    refuse_checkpoint(m, options, "or damaged");
     assert_int_equal(truncate(path, 50), 0);
-    refuse_checkpoint(m, options, "cut or damaged");
+    refuse_checkpoint(m, options, "or damaged");
     assert_int_equal(truncate(path, 10), 0);
     refuse_checkpoint(m, options, "no checkpoint of a training");
 }
@@ -597,12 +597,12 @@ static void absurd_numbers(void **state)
             with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "absurd or not finite");
     }
     size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals - from);
-    with_number(&m, bytes, size, low, bits_of(NAN), "ranges of features");
-    with_number(&m, bytes, size, low, bits_of(1e5F), "ranges of features"); /* above the maximum */
+    with_number(&m, bytes, size, low, bits_of(NAN), "feature ranges");
+    with_number(&m, bytes, size, low, bits_of(1e5F), "feature ranges"); /* above the maximum */
     with_number(&m, bytes, size, intervals, bits_of(-1), "intervals");
     with_number(&m, bytes, size, intervals, bits_of(INFINITY), "intervals");
     assert_true(v.seen_count > 1);
-    with_number(&m, bytes, size, (size_t)((const char *)v.seen - from), v.seen[1], "not in order");
+    with_number(&m, bytes, size, (size_t)((const char *)v.seen - from), v.seen[1], "not sorted");
     with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - from), bits_of(NAN), "trees");
     unmake(&m);
 }
@@ -617,7 +617,7 @@ static void bad_weights(void **state)
     char *copy = arena_copy(&m.arena, bytes, size, 1);
     refuse(&m, copy, 7, "not a file of weights");
     refuse(&m, "not weights at all, but long enough to be a header of some", 58, "not a file of weights");
-    refuse(&m, copy, size - 4, "cut or damaged");
+    refuse(&m, copy, size - 4, "or damaged");
     copy[size / 2] ^= 1;
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
@@ -625,11 +625,11 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "this program reads version 7");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
-    refuse(&m, copy, size, "another set of features");
+    refuse(&m, copy, size, "other features");
     with_tree(&m, bytes, size, FOREST_WIDTH - 1, (forest){.count = 1}, NULL);
-    with_tree(&m, bytes, size, FOREST_WIDTH, (forest){.count = 1}, "trees do not fit together");
-    with_tree(&m, bytes, size, 0, (forest){.first = 1, .count = 1}, "trees do not fit together");
-    with_tree(&m, bytes, size, 0, (forest){.kind = FOREST_GROUPS, .count = 1}, "trees do not fit together");
+    with_tree(&m, bytes, size, FOREST_WIDTH, (forest){.count = 1}, "trees");
+    with_tree(&m, bytes, size, 0, (forest){.first = 1, .count = 1}, "trees");
+    with_tree(&m, bytes, size, 0, (forest){.kind = FOREST_GROUPS, .count = 1}, "trees");
     unmake(&m);
 }
 
