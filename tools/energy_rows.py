@@ -91,7 +91,7 @@ class Text:
         return self.reshape(x, steps, -1, width)
 
     def done(self, inputs, output):
-        return "\n".join([f"input {i}" for i in inputs] + self.lines + [f"output {output}"]) + "\n"
+        return "\n".join(["producer energy_rows 1"] + [f"input {i}" for i in inputs] + self.lines + [f"output {output}"]) + "\n"
 
 
 def shufflenet_v2():

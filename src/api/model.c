@@ -178,7 +178,8 @@ sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_
     pass_run_all(model, options ? options->skip_passes : NULL, options ? options->extra_passes : NULL);
     cost_network(model);
     model->net.has_turned_weights =
-        str_is(model->source.format, "onnx") && str_starts(model->source.producer, "pytorch");
+        str_is(model->source.format, "onnx") &&
+        (!model->source.producer.len || str_starts(model->source.producer, "pytorch"));
     arena_free(&model->scratch_arena);
     model->is_bound = true;
     model->fail.error = NULL;
