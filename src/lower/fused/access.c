@@ -1,4 +1,4 @@
-/* access.c: accesses to a buffer as loops: merging, composing, comparing. */
+/* access.c: merges, composes and compares accesses to a buffer. An access is a nest of loops with strides. */
 #include "lower/fused/access.h"
 
 static void push(piece *to, int *count, int64_t size, int64_t stride)
@@ -50,22 +50,22 @@ static int64_t elements_of(const access *x)
     return n;
 }
 
-/* Splits one loop over addresses into loops over the elements, innermost first. Returns their number, -1 if it is
- * unknown. */
+/* Splits one loop over addresses into loops over elements, innermost first. Returns the number of loops, or -1 if
+ * strides cannot describe them. */
 static int compose_loop(piece loop, const access *of, piece *made, int room)
 {
     int count = 0, at = of->count - 1;
     if (at == 0 && of->pieces[0].stride == 1 && loop.size > 1 && loop.stride < of->pieces[0].size &&
         loop.size - 1 < INT32_MAX && loop.stride < INT32_MAX &&
-        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* addresses are the elements */
+        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* Each address is one element. */
         made[0] = loop;
         return 1;
     }
-    int64_t unit = 1; /* addresses per step of piece `at` */
+    int64_t unit = 1; /* Number of addresses per step of piece `at`. */
     while (at >= 0 && loop.stride >= mul_wrapping(unit, of->pieces[at].size))
         unit = mul_wrapping(unit, of->pieces[at--].size);
     while (loop.size > 1) {
-        bool is_step = loop.stride == unit; /* the most common by far, and divisions take long */
+        bool is_step = loop.stride == unit; /* The usual case; it avoids a slow division. */
         if (at < 0 || count == room || unit <= 0 || (!is_step && loop.stride % unit != 0))
             return -1;
         piece own = of->pieces[at];
@@ -129,7 +129,7 @@ int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_s
     int n = compose_loop((piece){size, stride}, of, inner, of->count);
     if (n < 0)
         return -1;
-    if (n == 1 && inner[0].size != 1) { /* most often */
+    if (n == 1 && inner[0].size != 1) { /* The usual case. */
         *made_stride = inner[0].stride;
         return 1;
     }
@@ -157,14 +157,14 @@ access access_join(arena *a, const access *outer, const access *inner)
     return x;
 }
 
-/* Splits both into loops of equal sizes. Returns their number; 0 if that is impossible. */
+/* Splits both accesses into loops of equal sizes. Returns the number of loops, or 0 if the sizes do not divide. */
 static int cut_alike(const access *x, const access *y, piece *xs, piece *ys)
 {
     int i = x->count - 1, j = y->count - 1, n = 0;
     piece p = i >= 0 ? x->pieces[i] : (piece){1, 0}, q = j >= 0 ? y->pieces[j] : (piece){1, 0};
     while (i >= 0 && j >= 0) {
         int64_t size = p.size < q.size ? p.size : q.size;
-        /* Most often one is used up, or both are: divisions take long. */
+        /* The usual case; it avoids slow divisions. */
         bool is_all_p = p.size == size, is_all_q = q.size == size;
         if (n == MAX_PIECES || size < 2 || (!is_all_p && p.size % size != 0) || (!is_all_q && q.size % size != 0))
             return 0;
@@ -188,7 +188,7 @@ access access_sorted(arena *a, const access *x, const access *order)
     int n = x->is_scattered || order->is_scattered ? 0 : cut_alike(x, order, xs, ys);
     if (n == 0)
         return *x;
-    for (int i = 1; i < n; i++) /* insertion by the stride of `order`, slowest first */
+    for (int i = 1; i < n; i++) /* Insertion sort by the stride of `order`, largest first. */
         for (int k = i; k > 0 && ys[k].stride > ys[k - 1].stride; k--) {
             piece px = xs[k], py = ys[k];
             xs[k] = xs[k - 1];
@@ -217,7 +217,7 @@ int64_t access_repeated(const access *x)
     return n;
 }
 
-/* The moving loops, fastest last, merged. */
+/* Collects the loops with a stride other than 0, sorted by stride (smallest last) and merged. Returns their number. */
 static int moving(const access *x, piece *to)
 {
     piece sorted[MAX_PIECES];

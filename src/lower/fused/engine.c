@@ -1,11 +1,8 @@
-/* engine.c: lowering to an inference engine that compiles the network ahead of time, as TensorRT does: weights are
- * prepared once, batch norms are folded into convolutions, bias, activation and residual sum run in the epilogue of the
- * product before them, chains of pointwise operators are one kernel, attention is one kernel, and parts of a
- * concatenation are written in place.
- *
- * Kernels keep ATen's name of their main operator; `fused` has the rest. In int8 and fp8, products of activations and
- * weights read 8 bits, which the kernels before them write; everything else runs in fp16. Choices that an engine makes
- * by timing are not modelled. */
+/* engine.c: lowers a network to the kernels of an ahead-of-time inference engine such as TensorRT. Batch norms are
+ * folded into convolutions. Bias, activation and residual sum run in the epilogue of the preceding product. Chains of
+ * pointwise operators become one kernel, and so does attention. Concatenations are written in place. In int8 and fp8,
+ * products of activations and weights read 8-bit operands; everything else runs in fp16. Choices that an engine makes
+ * by timing kernels are not modelled. */
 #include "lower/fused/engine.h"
 
 #include "graph/infer.h"
@@ -36,7 +33,7 @@ static bool same_dims(const engine *e, tensor_id a, tensor_id b)
     return x->rank == y->rank && memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0;
 }
 
-/* Each element from the same place of every operand, or broadcast. */
+/* True if each output element depends on the same position of every operand, up to broadcasting. */
 static bool is_elementwise(const engine *e, const kernel *k)
 {
     static const char *const OTHERS[] = {"cat", "stack", "index", "roll", "embedding", "gather", "repeat"};
@@ -45,7 +42,7 @@ static bool is_elementwise(const engine *e, const kernel *k)
     for (int i = 0; i < k->input_count; i++)
         if (same_dims(e, k->inputs[i], k->outputs[0]))
             return true;
-    /* Each operand may be broadcast along another dimension. */
+    /* The operands of these operators may be broadcast along different dimensions. */
     static const char *const PAIRS[] = {"add",         "sub", "mul", "div", "maximum", "minimum", "logical_and",
                                         "bitwise_and", "eq",  "gt",  "ge",  "lt",      "le"};
     return IS_IN(k, PAIRS);
@@ -53,11 +50,12 @@ static bool is_elementwise(const engine *e, const kernel *k)
 
 /* ---- grouping ---------------------------------------------------------------------------------------------------- */
 
-/* The group that makes all of this input, if it has no other reader. */
+/* Returns the group that writes the whole storage of this tensor, or NO_GROUP if the storage has other readers. */
 static int32_t own_maker(const engine *e, tensor_id t)
 {
     int32_t s = storage_of(e, t), g = e->maker[s];
-    bool is_own = g != NO_GROUP && storage_of(e, e->groups.items[g].output) == s; /* not just a part of it */
+    /* The group writes the whole storage. */
+    bool is_own = g != NO_GROUP && storage_of(e, e->groups.items[g].output) == s;
     return is_own && e->readers[s] == 1 && !e->is_output[s] ? g : NO_GROUP;
 }
 
@@ -78,7 +76,7 @@ static void new_group(engine *e, group_kind kind, int32_t kernel_number)
     add_to_group(e, e->groups.count - 1, kernel_number);
 }
 
-/* Merges group `from` into `to`. */
+/* Merges group `from` into group `to`. */
 static void absorb(engine *e, int32_t to, int32_t from)
 {
     group *x = &e->groups.items[to], *y = &e->groups.items[from];
@@ -88,8 +86,8 @@ static void absorb(engine *e, int32_t to, int32_t from)
     y->kind = GROUP_GONE;
 }
 
-/* Fuses pointwise work that only this kernel reads, recomputed for each element that it is broadcast to: masks are made
- * so. */
+/* Fuses the pointwise groups that only this kernel reads. They are recomputed for each broadcast element, as for
+ * masks. */
 static void take_operands(engine *e, int32_t g, const kernel *k)
 {
     for (int i = 0; i < k->input_count; i++) {
@@ -111,8 +109,8 @@ static bool does_less(const engine *e, int32_t g, int32_t than)
     return own < other || (own == other && g <= than);
 }
 
-/* Pointwise work joins the group that makes one of its operands for it alone; of several, the one with most work, so
- * that the order of the file does not matter; of equal ones, the last. */
+/* Adds a pointwise kernel to the group that computes one of its operands and has no other reader. Among several, the
+ * group with the most MACs wins, so that the order of the file does not matter; among equals, the last. */
 static void place_elementwise(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -125,7 +123,7 @@ static void place_elementwise(engine *e, int32_t number)
         int32_t g = is_full ? own_maker(e, t) : NO_GROUP;
         if (g == NO_GROUP || does_less(e, g, best) || e->groups.items[g].kind == GROUP_CALL)
             continue;
-        if (e->groups.items[g].is_attention) { /* it writes its result as it is wanted, but takes nothing else */
+        if (e->groups.items[g].is_attention) { /* Attention writes its result in any layout, but fuses nothing else. */
             best = is_op(k, "clone") ? g : best;
             continue;
         }
@@ -149,7 +147,7 @@ static void place_elementwise(engine *e, int32_t number)
     add_to_group(e, best, number);
 }
 
-/* Norms and sums absorb the pointwise work before them. A softmax after a product is half of an attention. */
+/* Norms and sums fuse the preceding pointwise kernels. A softmax after a product is the first half of attention. */
 static void place_rows(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -168,7 +166,7 @@ static void place_rows(engine *e, int32_t number)
     }
 }
 
-/* Attention reads queries, keys and values in any layout: copies made for it alone are part of it. */
+/* Attention reads queries, keys and values in any layout, so it fuses copies that only it reads. */
 static void take_copies(engine *e, int32_t g)
 {
     int32_t count = e->groups.items[g].kernels.count, *own = e->groups.items[g].kernels.items;
@@ -187,7 +185,8 @@ static void take_copies(engine *e, int32_t g)
         *(int32_t *)ARENA_PUSH(e->arena, &e->groups.items[g].kernels) = own[i];
 }
 
-/* True if the pad has no effect on its reader: zeros before a convolution, nothing that wins before a maximum. */
+/* True if the padding value does not change the reader's result: zero before a convolution, a very small value before
+ * max pooling. */
 static bool pads_with_nothing(const engine *e, const kernel *pad, const kernel *reader, const group *before)
 {
     const node *n = pad->layer == NO_NODE ? NULL : &e->net->nodes.items[pad->layer];
@@ -208,7 +207,7 @@ static bool pads_with_nothing(const engine *e, const kernel *pad, const kernel *
              IS_IN(&e->in->kernels.items[before->kernels.items[before->kernels.count - 1]], RECTIFIERS)));
 }
 
-/* A pad that only this kernel reads becomes part of its window. */
+/* Merges a pad into the window of its only reader. */
 static void take_pad(engine *e, int32_t g)
 {
     const kernel *k = e->groups.items[g].main;
@@ -239,7 +238,7 @@ static void place_product(engine *e, int32_t number)
     take_pad(e, e->groups.count - 1);
 }
 
-/* True if all parts are made by kernels that can write them in place. */
+/* True if each part of the concatenation can be written in place. */
 static bool joins_in_place(const engine *e, const kernel *k)
 {
     for (int i = 0; i < k->input_count; i++)
@@ -248,8 +247,7 @@ static bool joins_in_place(const engine *e, const kernel *k)
     return true;
 }
 
-/* Keys or values of attention after those of earlier tokens: servers reserve room, and the new ones are written into
- * it. */
+/* True if the kernel appends keys or values to a cache. Servers reserve memory for the cache and write into it. */
 static bool appends_to_cache(const engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -278,7 +276,7 @@ static void place(engine *e, int32_t number)
         e->is_constant[storage_of(e, k->outputs[0])] = true;
         return;
     }
-    if (is_op(k, "_cudnn_rnn")) { /* the kernels after it do the work; it owns what the layer returns */
+    if (is_op(k, "_cudnn_rnn")) { /* The following kernels do the work; this one owns the outputs of the layer. */
         new_group(e, GROUP_CALL, number);
         return;
     }
@@ -315,7 +313,7 @@ static void count_readers(engine *e)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* The precision of everything but the products: an engine has no autocast. */
+/* Returns the precision of everything except matrix products. Engines have no autocast. */
 static lower_precision plain_precision(lower_precision p)
 {
     switch (p) {
@@ -335,7 +333,7 @@ static dtype narrow_dtype(lower_precision p)
     return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
 }
 
-/* Block-quantized weights stay packed in any precision: kernels read them as stored. */
+/* Marks block-quantized weights. They stay packed in any precision, and kernels read the packed bytes. */
 static void keep_packed(engine *e)
 {
     for (tensor_id t = 0; t < e->out->tensors.count; t++) {
@@ -359,7 +357,7 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
     out->storage_count = in->storage_count;
     out->unknown_count = in->unknown_count;
     out->is_engine = true;
-    for (tensor_id t = 0; t < out->tensors.count; t++) /* engines count in 32 bits */
+    for (tensor_id t = 0; t < out->tensors.count; t++) /* Engines use 32-bit integers. */
         if (out->tensors.items[t].dtype == DT_INT64)
             out->tensors.items[t].dtype = DT_INT32;
     size_t storages = (size_t)in->storage_count + 1;

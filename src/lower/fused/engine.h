@@ -1,5 +1,5 @@
-/* engine.h: groups of operators that an inference engine runs as one kernel: made by engine.c, written by
- * engine_emit.c. */
+/* engine.h: groups of operators that an inference engine runs as one kernel. engine.c forms the groups; engine_emit.c
+ * writes their kernels. */
 #ifndef SOOTH_LOWER_FUSED_ENGINE_H
 #define SOOTH_LOWER_FUSED_ENGINE_H
 
@@ -9,10 +9,10 @@ enum { NO_GROUP = -1, MAX_FULL_INPUTS = 3, MAX_GROUP_KERNELS = 64 };
 
 typedef enum group_kind {
     GROUP_POINTWISE,
-    GROUP_PRODUCT, /* fuses pointwise work on its result */
-    GROUP_ROWS,    /* norms, softmax, sums: the same, and pointwise work on their inputs */
-    GROUP_CALL,    /* fuses nothing */
-    GROUP_GONE,    /* merged into another */
+    GROUP_PRODUCT, /* Fuses pointwise operators on its result. */
+    GROUP_ROWS,    /* Norms, softmax, sums. Fuses pointwise operators on inputs and result. */
+    GROUP_CALL,    /* Fuses nothing. */
+    GROUP_GONE,    /* Merged into another group. */
 } group_kind;
 
 typedef struct group {
@@ -21,12 +21,12 @@ typedef struct group {
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } kernels;        /* in order */
-    tensor_id output; /* result of its last kernel */
-    int full_inputs;  /* number of inputs after the first that are as large as the output */
-    bool has_scores;  /* a product whose softmax is in it: half of an attention */
+    } kernels;        /* In program order. */
+    tensor_id output; /* Result of the last kernel. */
+    int full_inputs;  /* Number of additional inputs of the output's size. */
+    bool has_scores;  /* Contains a product and its softmax: the first half of attention. */
     bool is_attention;
-    const kernel *pad; /* padding of its first input, merged into its window; NULL: none */
+    const kernel *pad; /* Pad of the first input, merged into the window; NULL if there is none. */
 } group;
 
 typedef struct engine {
@@ -34,15 +34,15 @@ typedef struct engine {
     network *net;
     const program *in;
     program *out;
-    dtype narrow;           /* type of matrix products; DT_UNKNOWN: the program's type */
-    int32_t *maker;         /* by storage: the group that wrote it last; NO_GROUP: it exists before the pass */
-    int32_t *readers;       /* by storage: kernels that read it, through views */
-    int32_t *wide_readers;  /* those of them that are not narrow products */
-    bool *is_output;        /* by storage */
-    bool *is_constant;      /* by storage: weights, and what the engine precomputes from them */
-    bool *is_read;          /* by storage of a small weight: some kernel reads it already */
-    double *packed;         /* by storage of a weight: bytes per element if packed in the file; else 0 */
-    tensor_id *narrow_copy; /* by tensor: 1 + the tensor of its 8-bit copy; 0: none */
+    dtype narrow;           /* Type of 8-bit products; DT_UNKNOWN if products use the program's type. */
+    int32_t *maker;         /* Indexed by storage: the last group that writes it; NO_GROUP for inputs and weights. */
+    int32_t *readers;       /* Indexed by storage: number of kernels that read it, also through views. */
+    int32_t *wide_readers;  /* Indexed by storage: number of these kernels that do not read 8 bits. */
+    bool *is_output;        /* Indexed by storage: true for outputs of the network. */
+    bool *is_constant;      /* Indexed by storage: true for weights and values computed from weights alone. */
+    bool *is_read;          /* Indexed by storage: true if a kernel already reads this small weight. */
+    double *packed;         /* Indexed by storage: bytes per element of a packed weight; 0 for other storages. */
+    tensor_id *narrow_copy; /* Indexed by tensor: 1 + the tensor of its 8-bit copy; 0 if there is none. */
     struct {
         group *items;
         int32_t count, capacity;
@@ -76,7 +76,7 @@ static inline bool is_batch_norm(const kernel *k)
     return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
 }
 
-/* Runs on 8-bit weights and activations if the precision says so. */
+/* True if the kernel runs on 8-bit weights and activations. */
 static inline bool is_narrow(const engine *e, const kernel *k)
 {
     return e->narrow != DT_UNKNOWN && (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm"));
@@ -98,7 +98,7 @@ static inline int32_t storage_of(const engine *e, tensor_id t)
     return tensor_at(e, t)->storage;
 }
 
-/* The kernels of all groups, each after everything it reads. */
+/* Writes the kernels of all groups, each after the kernels that it reads from. */
 void engine_emit(engine *e);
 
 #endif

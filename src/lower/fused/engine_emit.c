@@ -1,6 +1,6 @@
-/* engine_emit.c: writes the kernels of an inference engine from the groups of engine.c, in one form for all files of a
- * network. What exporters fold, merge or omit costs an engine nothing (a zero bias, equal constants, the layout of
- * weights), so kernels do not show it. */
+/* engine_emit.c: writes the kernels of an inference engine from the groups of engine.c. Exporters differ in zero
+ * biases, shared constants and weight layouts, which cost an engine nothing. All files of a network therefore result in
+ * the same kernels. */
 #include "lower/fused/engine.h"
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -10,7 +10,7 @@ static int64_t tensor_bytes(const engine *e, tensor_id t)
     const placed_tensor *p = tensor_at(e, t);
     if (p->packed_bytes)
         return p->packed_bytes;
-    int64_t stored = 1; /* broadcast dimensions have no memory */
+    int64_t stored = 1; /* Broadcast dimensions take no memory. */
     for (int i = 0; i < p->rank; i++)
         stored = mul_wrapping(stored, p->strides[i] || p->dims[i] == 0 ? p->dims[i] : 1);
     return stored * dtype_bits(p->dtype) / 8;
@@ -29,15 +29,15 @@ static tensor_id narrowed(engine *e, tensor_id t)
     return e->out->tensors.count - 1;
 }
 
-/* Folded into weight and bias: the numbers of a batch norm after a convolution. One vector is left if it had no
- * bias. */
+/* True for parameters of a batch norm that fold into the weight and bias of the preceding convolution. A convolution
+ * without bias keeps one parameter, which becomes its bias. */
 static bool is_folded(const group *x, const kernel *k, int input)
 {
     return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) &&
            input > (x->main->input_count > 2 ? 0 : 1);
 }
 
-/* The same memory with two adjacent dimensions swapped. */
+/* Returns a view of the tensor with dimensions `first` and `first + 1` swapped. */
 static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
 {
     placed_tensor t = *tensor_at(e, id);
@@ -55,7 +55,7 @@ static tensor_id with_axes_swapped(engine *e, tensor_id id, int first)
     return e->out->tensors.count - 1;
 }
 
-/* A tensor like t with these dimensions and strides. */
+/* Adds a tensor like `t` with the dimensions and strides of `x`. */
 static tensor_id add_seen(engine *e, const placed_tensor *t, const extent *x)
 {
     placed_tensor made = *t;
@@ -69,7 +69,7 @@ static tensor_id add_seen(engine *e, const placed_tensor *t, const extent *x)
     return e->out->tensors.count - 1;
 }
 
-/* The storage that this one is a copy of inside the group; itself if it is none. */
+/* Returns the source of a copy made inside the group, or the storage itself if it is no such copy. */
 static int32_t copied_from(const engine *e, const group *x, int32_t storage)
 {
     for (int32_t i = 0; i < x->kernels.count; i++) {
@@ -80,8 +80,8 @@ static int32_t copied_from(const engine *e, const group *x, int32_t storage)
     return storage;
 }
 
-/* Operands of an attention written as products, in the order of the fused one: queries, keys, values, bias. Keys come
- * as (…, E, L) and become (…, L, E). */
+/* Sorts the operands of an attention written as two products: queries, keys, values, bias. Changes keys from (…, E, L)
+ * to (…, L, E). */
 static void order_operands(engine *e, const group *x, tensor_id *held, int count)
 {
     const kernel *last = x->main;
@@ -104,13 +104,13 @@ static void order_operands(engine *e, const group *x, tensor_id *held, int count
         held[1] = with_axes_swapped(e, held[1], tensor_at(e, held[1])->rank - 2);
 }
 
-/* The input of a window that includes its pad: the tensor before the pad, viewed as the padded one; and the window with
- * the larger half of the pad. */
+/* Returns the input of a window that absorbed a pad: the unpadded tensor in the reader's layout. Adds the larger half
+ * of the pad to the window's padding. */
 static tensor_id before_pad(engine *e, const group *x, kernel *k)
 {
     const placed_tensor *from = tensor_at(e, x->pad->inputs[0]), *padded = tensor_at(e, x->pad->outputs[0]);
     placed_tensor t = *tensor_at(e, x->main->inputs[0]);
-    bool is_turned = padded->dims[1] != t.dims[1] || padded->dims[2] != t.dims[2]; /* the file has its channels last */
+    bool is_turned = padded->dims[1] != t.dims[1] || padded->dims[2] != t.dims[2]; /* The file stores channels last. */
     extent seen = extent_of(&t), y = extent_of(tensor_at(e, x->main->outputs[0]));
     bool is_last = extent_is_channels_last(&seen) || extent_is_channels_last(&y);
     kernel_window *window = ARENA_NEW(e->arena, kernel_window);
@@ -130,7 +130,7 @@ static tensor_id before_pad(engine *e, const group *x, kernel *k)
     return add_seen(e, &t, &seen);
 }
 
-/* The bias of queries, keys and values as every score sees it. */
+/* Broadcasts the attention bias to the shape of the scores. */
 static tensor_id expanded_bias(engine *e, const tensor_id *held)
 {
     const placed_tensor *q = tensor_at(e, held[0]), *keys = tensor_at(e, held[1]);
@@ -152,7 +152,8 @@ static tensor_id expanded_bias(engine *e, const tensor_id *held)
     return e->out->tensors.count - 1;
 }
 
-/* Exporters merge equal small weights. An engine stores those of each layer together, so each layer has its own. */
+/* Gives each layer its own copy of a small weight. Exporters merge equal small weights, but an engine stores the
+ * weights of each layer together. */
 static tensor_id own_weight(engine *e, tensor_id t)
 {
     enum { LARGEST_MERGED = 4096 };
@@ -168,7 +169,8 @@ static tensor_id own_weight(engine *e, tensor_id t)
     return add_seen(e, &own, &seen);
 }
 
-/* A block-quantized weight, or a part of it. A product treats it as 4 or 8 bits, whichever is nearer. */
+/* Returns a block-quantized weight, or a part of one, with its packed bytes. A product reads it as 4 or 8 bits,
+ * whichever is nearer. */
 static tensor_id packed_weight(engine *e, const kernel *part, tensor_id t)
 {
     enum { NEARER_TO_4 = 6, NEARER_TO_8 = 12 };
@@ -191,7 +193,7 @@ static void move_to(tensor_id *held, int from, int to)
     held[to] = moved;
 }
 
-/* A bias of this size: zeros, if the file has none. */
+/* Adds a zero bias of this size. */
 static tensor_id zero_bias(engine *e, kernel *k, dtype type, int64_t elements)
 {
     placed_tensor t = {.dtype = type, .is_weight = true, .storage = e->out->storage_count++, .value = NO_VALUE};
@@ -201,7 +203,7 @@ static tensor_id zero_bias(engine *e, kernel *k, dtype type, int64_t elements)
     return made;
 }
 
-/* True for a weight with one number per column that is added right after the product. */
+/* True for a weight with one element per column that is added directly after the product. */
 static bool is_added_bias(const engine *e, const group *x, int32_t part_number, tensor_id t)
 {
     const kernel *part = &e->in->kernels.items[x->kernels.items[part_number]];
@@ -209,7 +211,7 @@ static bool is_added_bias(const engine *e, const group *x, int32_t part_number, 
            elements_of(e, t) == tensor_at(e, x->main->outputs[0])->dims[1];
 }
 
-/* An engine chooses the layout of weights: always (out, in), here viewed as (in, out); a bias is a row. */
+/* Sets the weight layout that an engine prefers: stored as (out, in), viewed as (in, out). A bias becomes a row. */
 static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id *held)
 {
     int at = is_op(main, "addmm") ? 2 : 1;
@@ -225,12 +227,12 @@ static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id
         extent row = {.rank = 1, .dims = {x.dims[1]}, .strides = {1}};
         held[0] = add_seen(e, &bias, &row);
     }
-    w.is_weight = false; /* as the views of weights that products elsewhere read */
+    w.is_weight = false; /* Elsewhere, products also read views of weights, which are not marked as weights. */
     held[at] = add_seen(e, &w, &x);
 }
 
-/* Products with weights always have a bias: exporters omit zero ones and write others as a sum (`bias`: its storage;
- * -1: none). Other addends come first, as for ATen's operators. */
+/* Gives every product with a weight a bias. Exporters omit zero biases and write others as a sum; `bias` is the index
+ * of that operand, or -1. Other addends come first, as in ATen. */
 static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, const char **ops, int bias)
 {
     const kernel *main = x->main;
@@ -268,7 +270,7 @@ static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, con
     k->op = ops[0] = is_mm ? "addmm" : "baddbmm";
 }
 
-/* True if it is the same for all heads: an engine then needs no other kernel for the mask. */
+/* True if all heads share the bias. An engine then applies it as a mask without another kernel. */
 static bool is_mask(const engine *e, tensor_id bias, tensor_id queries)
 {
     const placed_tensor *b = tensor_at(e, bias), *q = tensor_at(e, queries);
@@ -294,7 +296,7 @@ static void emit_group(engine *e, const group *x)
     for (int32_t i = 0; i < x->kernels.count; i++) {
         const kernel *part = &e->in->kernels.items[x->kernels.items[i]];
         int operands =
-            part->flags & KERNEL_HIDDEN ? 0 : part->input_count; /* a bias is an operand of the product already */
+            part->flags & KERNEL_HIDDEN ? 0 : part->input_count; /* A bias is already an operand of the product. */
         for (int n = 0; n < operands; n++) {
             tensor_id t = part->inputs[n];
             bool is_made_here = false, is_held = false;
@@ -319,9 +321,10 @@ static void emit_group(engine *e, const group *x)
         }
         bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
         k.macs = add_saturated(k.macs, part->macs);
-        is_free |= x->is_attention && !is_product(part); /* as it is counted for attention that comes as one operator */
+        /* Attention in one operator counts no FLOPs for its softmax either. */
+        is_free |= x->is_attention && !is_product(part);
         k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
-        /* Beside a bias, a folded batch norm launches nothing. */
+        /* A batch norm folded into an existing bias launches nothing. */
         if (!is_batch_norm(part) || !is_free || x->main->input_count < 3)
             ops[k.fused_count++] = kernel_name(part);
     }
@@ -329,7 +332,7 @@ static void emit_group(engine *e, const group *x)
         order_operands(e, x, held, k.input_count);
         if (k.input_count == 4)
             held[3] = expanded_bias(e, held);
-        k.fused_count = 0; /* not listed: the kernel has the name of the single attention operator */
+        k.fused_count = 0; /* The kernel has the name of the single attention operator and lists no parts. */
     } else if (x->kind == GROUP_PRODUCT) {
         give_bias(e, x, &k, held, ops, bias);
     } else if (is_op(x->main, "native_layer_norm") && x->main->input_count == 2) {
@@ -345,7 +348,7 @@ static void emit_group(engine *e, const group *x)
         held[k.input_count + k.output_count++] = x->output;
     if (writes_narrow)
         held[k.input_count + k.output_count++] = narrowed(e, x->output);
-    /* (N, L, heads, E) after the copy, as attention writes it. */
+    /* Attention writes (N, L, heads, E), which is the layout after the copy. */
     const kernel *last = &e->in->kernels.items[x->kernels.items[x->kernels.count - 1]];
     if (x->is_attention && is_op(last, "clone") && tensor_at(e, x->output)->rank == 4 && k.output_count == 1 &&
         !writes_narrow)
@@ -357,7 +360,7 @@ static void emit_group(engine *e, const group *x)
     *(kernel *)ARENA_PUSH(e->arena, &e->out->kernels) = k;
 }
 
-/* Inputs of the network that products read in 8 bits. */
+/* Adds kernels that quantize network inputs to 8 bits for the products that read them. */
 static void emit_quantization(engine *e)
 {
     for (tensor_id t = 0; t < e->in->tensors.count; t++) {
@@ -382,10 +385,10 @@ static void emit_quantization(engine *e)
     }
 }
 
-/* Ordered by the last operator of each group: its result is what others read, and all inputs exist by then. */
+/* Emits each group at the position of its last operator. All inputs exist at that point. */
 static void emit_all(engine *e)
 {
-    int32_t *ends = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->kernels.count + 1); /* group plus one */
+    int32_t *ends = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->kernels.count + 1); /* Index of the group + 1. */
     for (int32_t g = 0; g < e->groups.count; g++) {
         const group *x = &e->groups.items[g];
         if (x->kind != GROUP_GONE)
@@ -398,9 +401,9 @@ static void emit_all(engine *e)
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-enum { NEAR = 8 /* kernels before an attention that its operands are looked for in */ };
+enum { NEAR = 8 /* Number of kernels before an attention that are searched for its operands. */ };
 
-/* The kernel in `first` … `end` that makes the tensor; -1: none. */
+/* Returns the kernel in [first, end) that writes the tensor, or -1. */
 static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
 {
     for (int32_t i = end - 1; i >= first; i--) {
@@ -412,8 +415,8 @@ static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
     return -1;
 }
 
-/* Files have the products for queries, keys and values in any order. They read the same tensor, so one order is
- * chosen. */
+/* Sorts the three products that compute queries, keys and values. Files list them in any order, and all three read the
+ * same tensor. */
 static void order_projections(engine *e, int32_t attention)
 {
     const kernel *k = &e->out->kernels.items[attention];
@@ -441,7 +444,7 @@ static void order_projections(engine *e, int32_t attention)
             if (made_at(e, products[i].inputs[n], places[0], attention) >= 0)
                 return;
     }
-    for (int32_t i = places[0]; i < attention; i++) /* and nothing in between reads them */
+    for (int32_t i = places[0]; i < attention; i++) /* Checks that no kernel in between reads them. */
         for (int n = 0; n < e->out->kernels.items[i].input_count; n++)
             if (made_at(e, e->out->kernels.items[i].inputs[n], places[0], attention) >= 0 && i != makers[0] &&
                 i != makers[1] && i != makers[2])

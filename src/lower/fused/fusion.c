@@ -1,26 +1,25 @@
-/* fusion.c: fuses loops into kernels and writes the kernels.
- *
- * In rounds: collect pairs of groups that share a buffer, best first (same kind, most bytes saved, nearest), fuse those
- * that may be fused; until nothing changes. */
+/* fusion.c: fuses loops into kernels and writes the kernels. Each round collects pairs of groups that share a buffer
+ * and sorts them by gain: same kind first, then bytes saved, then distance. It fuses every allowed pair. Rounds end
+ * when nothing changes. */
 #include "lower/fused/fusion.h"
 
 #include <stdlib.h>
 
 enum {
     MAX_GROUP_NODES = 64,
-    MAX_PARTNERS = 64, /* tried per reader of a buffer */
-    MAX_DISTANCE = 64, /* of siblings, in nodes */
+    MAX_PARTNERS = 64, /* Partners tried per reader of a buffer. */
+    MAX_DISTANCE = 64, /* Largest distance between siblings, in nodes. */
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
-    MAX_SEARCH = 4096,  /* groups visited in a search for a path */
-    MAX_LOADS = 64,     /* distinct accesses of a buffer */
-    MEMORY_FACTOR = 32, /* elements kept per byte saved */
+    MAX_SEARCH = 4096,  /* Largest number of groups visited in a path search. */
+    MAX_LOADS = 64,     /* Largest number of distinct accesses per buffer. */
+    MEMORY_FACTOR = 32, /* Elements that fusion may keep in memory per byte saved. */
     NO_ITEM = -1,
 };
 
 typedef struct group {
-    int32_t first, last, node_count; /* chain of nodes, in their order */
-    int32_t least, most;             /* of their numbers */
+    int32_t first, last, node_count; /* Linked list of nodes, in order. */
+    int32_t least, most;             /* Smallest and largest index of its nodes. */
     int64_t elements, reduced;
 } group;
 
@@ -32,21 +31,22 @@ typedef struct pair {
 
 typedef struct joiner {
     fusion *f;
-    int32_t *parent;       /* by node: union-find parent; the root is the number of the group */
-    int32_t *next;         /* by node: the next node in the same group */
-    group *groups;         /* by the number of one of its nodes */
-    int32_t *reader_start; /* by buffer: where its readers are in `readers` */
+    int32_t *parent;       /* Indexed by node: union-find parent; the root identifies the group. */
+    int32_t *next;         /* Indexed by node: next node of the same group. */
+    group *groups;         /* Indexed by root node. */
+    int32_t *reader_start; /* Indexed by buffer: start of its readers in `readers`. */
     int32_t *readers;
-    int32_t *chain;    /* by node: its chain; each node of a chain reads what its predecessor writes */
-    int32_t *in_chain; /* by node: its position there */
+    int32_t *chain;    /* Indexed by node: its chain. Each node of a chain reads the output of its predecessor. */
+    int32_t *in_chain; /* Indexed by node: position in its chain. */
     struct {
-        int32_t stamp, first; /* mark of a search; position of the first node of the searched group */
-    } * noted;                /* by chain */
-    int32_t *seen;            /* by group: mark of its last visit */
+        /* `stamp` identifies a search; `first` is the first position of the searched group in the chain. */
+        int32_t stamp, first;
+    } * noted;     /* Indexed by chain. */
+    int32_t *seen; /* Indexed by group: stamp of the last visit. */
     int32_t stamp;
-    int32_t *collected, *paired; /* by group: the same while pairs are collected */
+    int32_t *collected, *paired; /* Indexed by group: stamps of the last visit while pairs are collected. */
     int32_t collect_stamp;
-    bool may_turn; /* loops may be reordered to match each other */
+    bool may_turn; /* Loops may be reordered to match each other. */
     int32_t *stack;
     struct {
         pair *items;
@@ -80,7 +80,7 @@ static bool sizes_match(const group *a, const group *b)
     return flat->elements == mul_wrapping(deep->elements, deep->reduced) || flat->elements == deep->elements;
 }
 
-/* True if `reader` can read inside the kernel what `writer` makes there. */
+/* True if `reader` can use the values of `writer` inside the same kernel. */
 static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r,
                          bool may_turn)
 {
@@ -90,13 +90,13 @@ static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fu
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
         return loops == writer->elements && (may_turn || reader->reduced != 1 || r->is_in_order);
-    /* A reduction makes its outputs in order; each stays available until the next. */
+    /* A reduction produces outputs in order and holds each until the next one. */
     if (!access_is_row(&r->at))
         return false;
     return reader->reduced == 1 || repeated == reader->reduced;
 }
 
-/* True if all reads in `b` of what `a` writes match; also reports whether there are any. */
+/* True if group `b` can read all results of group `a` inside one kernel. Sets `*depends` if `b` reads any. */
 static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
 {
     for (int32_t n = j->groups[b].first; n != NO_ITEM; n = j->next[n]) {
@@ -113,7 +113,7 @@ static bool reads_match(const joiner *j, int32_t a, int32_t b, bool *depends)
     return true;
 }
 
-/* Marks where the group begins in each chain. */
+/* Records the first position of the group in each chain. */
 static void note_chains(joiner *j, int32_t g)
 {
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n]) {
@@ -131,7 +131,7 @@ static bool is_chained(const joiner *j, int32_t n)
     return j->noted[j->chain[n]].stamp == j->stamp && j->noted[j->chain[n]].first < j->in_chain[n];
 }
 
-/* True if there is a path from group `from` to group `to` through a third. Chains shorten the search. */
+/* True if a path leads from group `from` to group `to` through another group. Chains shorten the search. */
 static bool has_detour(joiner *j, int32_t from, int32_t to)
 {
     int32_t depth = 0, looked = 0, least = j->groups[from].least;
@@ -166,15 +166,15 @@ static int64_t touched_bytes(const fusion *f, const fuse_read *r)
     return touched < b->elements ? touched * (b->bytes / b->elements) : b->bytes;
 }
 
-/* True if a single node reads the buffer. */
+/* True if exactly one node reads the buffer. */
 static bool is_read_once(const joiner *j, int32_t buffer)
 {
     int32_t first = j->reader_start[buffer], end = j->reader_start[buffer + 1];
     return j->f->buffers.items[buffer].writer != NO_FUSE_NODE && end > first &&
-           j->readers[first] == j->readers[end - 1]; /* they are in order */
+           j->readers[first] == j->readers[end - 1]; /* Readers are sorted. */
 }
 
-/* Bytes that both groups read in the same order, or that one group writes and the other reads. */
+/* Returns the bytes that both groups read in the same order, plus the bytes that `a` reads from `b`. */
 static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sum = 0;
@@ -193,8 +193,8 @@ static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
     return sum;
 }
 
-/* Elements of equally large buffers, each read by one of the groups only, that would have to live at once and otherwise
- * could share memory; each size once. */
+/* Returns the elements of buffers that could share memory without fusion but not with it. Such buffers have equal size
+ * and one reader, each in a different group. Each size counts once. */
 static int64_t memory_kept(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sizes[MAX_LOADS], sum = 0;
@@ -221,7 +221,7 @@ static int64_t memory_kept(const joiner *j, int32_t a, int32_t b)
     return sum;
 }
 
-/* `a` begins before `b`. */
+/* Decides whether two groups may be fused and fills `*found`. Group `a` begins before group `b`. */
 static bool may_join(joiner *j, int32_t a, int32_t b, pair *found)
 {
     const group *x = &j->groups[a], *y = &j->groups[b];
@@ -260,7 +260,7 @@ static int by_gain(const void *x, const void *y)
 static void join(joiner *j, int32_t a, int32_t b)
 {
     group *x = &j->groups[a], *y = &j->groups[b];
-    /* Both chains are in order: merge them. */
+    /* Merges the two sorted lists. */
     int32_t p = x->first, q = y->first, first = NO_ITEM, last = NO_ITEM;
     while (p != NO_ITEM || q != NO_ITEM) {
         int32_t *from = q == NO_ITEM || (p != NO_ITEM && p < q) ? &p : &q;
@@ -304,7 +304,7 @@ static bool is_loop(const joiner *j, int32_t n)
     return n != NO_FUSE_NODE && node_at(j, n)->kind == FUSE_LOOP;
 }
 
-/* Pairs of groups that share the buffer, each once. */
+/* Collects each pair of groups that share the buffer once. */
 static void collect_pairs_at(joiner *j, int32_t b)
 {
     int32_t writer = j->f->buffers.items[b].writer, end = j->reader_start[b + 1], at_buffer = ++j->collect_stamp;
@@ -361,7 +361,7 @@ static bool join_round(joiner *j)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* The tensor with its strides in the memory of its buffer. */
+/* Returns the tensor with its strides in the buffer's memory layout. */
 static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
 {
     placed_tensor made = f->out->tensors.items[seen];
@@ -379,7 +379,7 @@ static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
     return f->out->tensors.count - 1;
 }
 
-/* The tensor of a buffer, converted once. */
+/* Returns the tensor of a whole buffer and caches it. */
 static tensor_id whole(fusion *f, int32_t buffer)
 {
     fuse_buffer *b = &f->buffers.items[buffer];
@@ -388,7 +388,7 @@ static tensor_id whole(fusion *f, int32_t buffer)
     return b->placed - 1;
 }
 
-/* Operand of a library call: of a buffer inside a concatenation, its part. */
+/* Returns the operand of a library call. A buffer inside a concatenation is a part of the larger buffer. */
 static tensor_id seen_by_call(fusion *f, const fuse_read *r)
 {
     tensor_id all = whole(f, r->buffer);
@@ -406,7 +406,7 @@ static tensor_id seen_by_call(fusion *f, const fuse_read *r)
     return f->out->tensors.count - 1;
 }
 
-/* A library's convolution takes dense maps only and copies others itself: slices of channels. */
+/* Emits the copy that a library convolution makes of a non-dense map, such as a slice of channels. */
 static void emit_hidden_copy(fusion *f, tensor_id seen, const kernel *call)
 {
     extent x = extent_of(&f->out->tensors.items[seen]);
@@ -468,8 +468,8 @@ static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
     return false;
 }
 
-/* A buffer no larger than the loops counts once; of a larger one each load counts separately: slices, and the taps of a
- * window. This is how the compiler counts. */
+/* Returns the bytes that a group reads from a buffer. Like the compiler, it counts a buffer no larger than the loops
+ * once, and each load of a larger one separately (slices, window taps). */
 static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
 {
     const fuse_buffer *b = &j->f->buffers.items[buffer];
@@ -499,11 +499,11 @@ static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
     return elements;
 }
 
-/* Buffers that a group reads from outside, each once. */
+/* Collects the tensors that a group reads from outside, without duplicates. Returns their number. */
 static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k)
 {
     fusion *f = j->f;
-    int32_t *buffers = (int32_t *)held; /* first the buffers, then their tensors in place */
+    int32_t *buffers = (int32_t *)held; /* Holds buffer indices first; tensor ids replace them in place. */
     int count = 0;
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
@@ -522,7 +522,7 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     return count;
 }
 
-/* A buffer that a group writes for others with as many elements as its loops; its first buffer if there is none. */
+/* Returns a buffer of the loops' size that the group writes for others, or its first buffer if there is none. */
 static int32_t written_by(const joiner *j, int32_t g)
 {
     int64_t loops = mul_wrapping(j->groups[g].elements, j->groups[g].reduced);
@@ -545,7 +545,7 @@ static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
     return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
 }
 
-/* True if the group has the same load before read i of its node n. */
+/* True if the group contains the same load before read `i` of node `n`. */
 static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
 {
     const fuse_read *r = &node_at(j, n)->reads[i];
@@ -557,7 +557,8 @@ static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
     return false;
 }
 
-/* A buffer much smaller than the loops comes from a cache, in any order. */
+/* Counts the loads of a group by kind. Buffers much smaller than the loops come from the cache, so their order does not
+ * matter. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
     kernel_loops loops = {.reduced = j->groups[g].reduced};
@@ -627,7 +628,8 @@ static void emit_group(const joiner *j, int32_t g)
         *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
 }
 
-/* Differs in one dimension; a stack, or a concatenation under a view, does not show which. */
+/* True if the shapes differ in exactly one dimension. For a stack, or a concatenation under a view, that dimension is
+ * unknown. */
 static bool is_part(const placed_tensor *part, const placed_tensor *all)
 {
     int differ = 0;
@@ -636,14 +638,14 @@ static bool is_part(const placed_tensor *part, const placed_tensor *all)
     return part->rank == all->rank && differ == 1;
 }
 
-/* Parts of a concatenation are strided in its memory. */
+/* Places the parts of each concatenation in its memory, with its strides. */
 static void place_parts(fusion *f)
 {
     for (int32_t i = 0; i < f->nodes.count; i++) {
         const fuse_node *n = &f->nodes.items[i];
         if (n->kind != FUSE_JOIN)
             continue;
-        tensor_id joined = whole(f, n->writes[0]); /* may move the tensors, once */
+        tensor_id joined = whole(f, n->writes[0]); /* May reallocate the tensors. */
         for (int k = 0; k < n->read_count; k++) {
             fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
             placed_tensor made = f->out->tensors.items[part->tensor];
@@ -658,12 +660,12 @@ static void place_parts(fusion *f)
     }
 }
 
-/* Orders groups after everything they read. */
+/* Emits the kernels of all groups, each after the kernels that it reads from. */
 static void emit_all(joiner *j)
 {
     fusion *f = j->f;
     int32_t *cursor =
-        ARENA_ARRAY(f->arena, int32_t, (size_t)f->nodes.count + 1); /* by group: 1 + next node to look at */
+        ARENA_ARRAY(f->arena, int32_t, (size_t)f->nodes.count + 1); /* Indexed by group: 1 + the next node to visit. */
     bool *is_done = ARENA_ARRAY(f->arena, bool, (size_t)f->nodes.count + 1);
     for (int32_t start = 0; start < f->nodes.count; start++) {
         int32_t depth = 0, g = group_of(j, start);
@@ -713,7 +715,7 @@ static void index_readers(joiner *j)
             j->readers[at[f->nodes.items[n].reads[i].buffer]++] = n;
 }
 
-/* Splits the nodes into chains: a node continues the nearest chain whose last node it reads. */
+/* Splits the nodes into chains. A node continues the nearest chain whose last node it reads. */
 static void make_chains(joiner *j)
 {
     const fusion *f = j->f;
@@ -736,7 +738,7 @@ static void make_chains(joiner *j)
     }
 }
 
-/* Reads of a loop in the order of its writes. */
+/* Sorts the reads of each loop by the order of its writes. */
 static void order_reads(fusion *f)
 {
     for (int32_t i = 0; i < f->nodes.count; i++) {
@@ -748,7 +750,7 @@ static void order_reads(fusion *f)
             fuse_read *r = &n->reads[k];
             if (n->reduced == 1)
                 r->at = access_sorted(f->arena, &r->at, order);
-            /* The loops of a reduction may go on where those before them end. */
+            /* The loops of a reduction may continue the loops around it. */
             bool is_one_row = r->at.is_scattered || r->at.outer_count == r->at.count;
             access all = is_one_row ? r->at : access_of(f->arena, r->at.pieces, r->at.count);
             access there = access_compose(f->arena, &all, &f->buffers.items[r->buffer].layout);

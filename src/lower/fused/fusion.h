@@ -1,8 +1,6 @@
-/* fusion.h: loops and library calls, and how a compiler fuses loops into kernels.
- *
- * A buffer is memory that one node writes and others read. A node is a loop nest (pointwise, or with a reduction) or a
- * library call. Fusion follows TorchInductor's scheduler: producer and consumer if the loop that makes an element reads
- * it, siblings if they read the same elements. */
+/* fusion.h: fuses loops into kernels, as TorchInductor's scheduler does. A node is a loop nest (pointwise or with a
+ * reduction) or a library call. A buffer is memory that one node writes and others read. Producer and consumer fuse if
+ * the loop that writes an element also reads it; siblings fuse if they read the same elements. */
 #ifndef SOOTH_LOWER_FUSED_FUSION_H
 #define SOOTH_LOWER_FUSED_FUSION_H
 
@@ -11,48 +9,48 @@
 enum { NO_FUSE_NODE = -1, MAX_NODE_WRITES = 3 };
 
 typedef struct fuse_buffer {
-    tensor_id tensor; /* shape, type, strides as of the eager program */
-    tensor_id placed; /* the same with the strides of its memory, plus one; 0: not made yet */
+    tensor_id tensor; /* Shape, type and strides in the eager program. */
+    tensor_id placed; /* 1 + the tensor with the strides of its memory; 0 until it exists. */
     int64_t elements;
     int64_t bytes;
-    access layout;  /* memory, over the elements in the order of the tensor's strides */
-    bool is_fixed;  /* a library call or the caller has fixed the layout */
-    bool is_output; /* of the network */
-    int32_t writer; /* node that writes it; NO_FUSE_NODE: exists before the pass */
+    access layout;  /* Memory layout: position of each element, in the order of the tensor's strides. */
+    bool is_fixed;  /* A library call or the caller fixes the layout. */
+    bool is_output; /* Output of the network. */
+    int32_t writer; /* Node that writes it; NO_FUSE_NODE for inputs and weights. */
 } fuse_buffer;
 
 typedef struct fuse_read {
     int32_t buffer;
-    int32_t times;    /* loads per element: taps of a window */
-    tensor_id tensor; /* what a library call sees of it */
+    int32_t times;    /* Loads per element, such as the taps of a window. */
+    tensor_id tensor; /* View that a library call reads. */
     access at;
-    bool is_in_order;    /* one element of memory after the other */
-    uint64_t order_hash; /* equal for reads of the same memory in the same order */
+    bool is_in_order;    /* Reads consecutive elements of memory. */
+    uint64_t order_hash; /* Reads of the same memory in the same order have equal hashes. */
 } fuse_read;
 
 typedef enum fuse_kind {
     FUSE_LOOP,
-    FUSE_CALL, /* a library's kernel */
-    FUSE_JOIN, /* a concatenation of buffers: no kernel */
+    FUSE_CALL, /* Kernel of a library. */
+    FUSE_JOIN, /* Concatenation of buffers; launches no kernel. */
 } fuse_kind;
 
 typedef struct fuse_node {
     fuse_kind kind;
-    bool is_apart;    /* a reduction that cannot fuse with its readers */
-    int64_t elements; /* of the loops outside of the reduction */
-    int64_t reduced;  /* of those inside; 1 if it is pointwise */
+    bool is_apart;    /* Reduction that cannot fuse with its readers. */
+    int64_t elements; /* Iterations of the loops outside the reduction. */
+    int64_t reduced;  /* Iterations of the loops inside the reduction; 1 for a pointwise node. */
     int32_t read_count, write_count, op_count;
     fuse_read *reads;
     int32_t writes[MAX_NODE_WRITES];
     const char **ops;
-    const kernel *call; /* the eager kernel of a library call */
+    const kernel *call; /* Eager kernel of a library call. */
     node_id layer;
     int64_t flops, repeat;
 } fuse_node;
 
 typedef struct fusion {
     arena *arena;
-    program *out; /* gets the kernels; has all tensors of the eager program */
+    program *out; /* Receives the kernels; contains all tensors of the eager program. */
     struct {
         fuse_buffer *items;
         int32_t count, capacity;
@@ -63,7 +61,7 @@ typedef struct fusion {
     } nodes;
 } fusion;
 
-/* Fuses the nodes and appends the kernels. */
+/* Fuses the nodes and appends their kernels to `out`. */
 void fusion_emit(fusion *f);
 
 #endif

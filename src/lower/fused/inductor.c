@@ -1,15 +1,15 @@
-/* inductor.c: lowering to a compiling runtime, following TorchInductor of PyTorch 2.15: operators of eager PyTorch
- * become formulas that their readers recompute, until many readers or loads justify a buffer. Library calls always
- * read and write buffers. fusion.c fuses the remaining loops. Decisions that the compiler makes by timing are not
- * modelled. */
+/* inductor.c: lowers a network to the kernels of a compiling runtime, as TorchInductor of PyTorch 2.15 does. Pointwise
+ * operators become formulas, which each reader recomputes. A formula with many readers or loads is stored in a buffer
+ * instead. Library calls always read and write buffers; fusion.c fuses the remaining loops. Choices that the compiler
+ * makes by timing kernels are not modelled. */
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
 
 enum {
-    MAX_READS_SHARED = 4, /* most loads of a formula with several readers; beyond that it becomes a buffer */
+    MAX_READS_SHARED = 4, /* A shared formula with more loads is stored in a buffer. */
     MAX_OPS = 30,
-    MAX_OPS_ALONE = 100, /* of a formula that loads once */
+    MAX_OPS_ALONE = 100, /* Largest operation count of a formula with one load. */
 };
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ int32_t inductor_add_buffer(inductor *c, tensor_id t, int32_t writer)
     b->elements = 1;
     for (int i = 0; i < x->rank; i++)
         b->elements = mul_wrapping(b->elements, x->dims[i]);
-    for (int i = 0; i < x->rank; i++) /* broadcast dimensions have no memory */
+    for (int i = 0; i < x->rank; i++) /* Broadcast dimensions take no memory. */
         if (x->strides[i] == 0 && x->dims[i] > 1)
             b->elements /= x->dims[i];
     b->bytes = b->elements * dtype_bits(x->dtype) / 8;
@@ -61,11 +61,11 @@ tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type)
     return c->f.out->tensors.count - 1;
 }
 
-/* Of a tensor, which must be the first that is equal to it. */
+/* Returns the box of a tensor that is the first of its equals (`same`). */
 static int32_t box_of_first(inductor *c, tensor_id t)
 {
     int32_t *b = &c->box_of_storage[tensor_at(c, t)->storage];
-    if (*b == NO_BOX) { /* a weight, or an input of the network */
+    if (*b == NO_BOX) { /* A weight or an input of the network. */
         tensor_id whole = c->first[tensor_at(c, t)->storage];
         *b = inductor_add_box(c, whole);
         c->boxes.items[*b].buffer = inductor_add_buffer(c, whole, NO_FUSE_NODE);
@@ -100,7 +100,7 @@ void inductor_operand_broadcast(operand *made, const operand *x, const extent *t
     }
 }
 
-/* Dimensions by stride, slowest first. */
+/* Sorts the dimensions by stride, largest first. */
 static void walk_order(const extent *x, int *order)
 {
     for (int i = 0; i < x->rank; i++) {
@@ -135,7 +135,8 @@ void inductor_add_read(read_list *l, fuse_read r)
         l->items[l->count++] = r;
 }
 
-/* The reads of the operand, each composed with `at`: loops over its elements, and those of a reduction. */
+/* Adds the operand's reads to the list. Each read is composed with the loops `outer`, and with `inner` in a
+ * reduction. */
 void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
                            int times)
 {
@@ -180,7 +181,7 @@ void inductor_keep_ops(inductor *c, const char ***ops, int32_t *count, const cha
     *count = n;
 }
 
-/* True if it is a channels-last map in memory. */
+/* True if the operand is stored as a channels-last map. */
 static bool lies_last(inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -245,7 +246,7 @@ int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, 
                                 int count, int op_total)
 {
     int order[MAX_PLACED_RANK] = {0};
-    read_list l; /* large: only what is read is filled */
+    read_list l; /* Large; left uninitialized beyond `count`. */
     l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
@@ -261,7 +262,7 @@ int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, 
 int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int times, bool is_gathered)
 {
-    read_list l; /* large: only what is read is filled */
+    read_list l; /* Large; left uninitialized beyond `count`. */
     l.count = 0;
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     for (int i = 0; i < count; i++) {
@@ -286,7 +287,7 @@ fuse_node *inductor_add_node(inductor *c, fuse_kind kind)
     return n;
 }
 
-/* Channels-last memory, over the elements in the order of `x`. */
+/* Returns the channels-last layout of `x`. */
 static access last_layout(inductor *c, const extent *x)
 {
     operand real;
@@ -319,7 +320,8 @@ void inductor_realize(inductor *c, int32_t number)
     b->reads_all = b->op_total = 1;
 }
 
-/* Channels last near a convolution, for any four dimensions; this fixes the layout. */
+/* Stores a formula in a buffer. Near a convolution the buffer is channels last for any 4-D shape, and its layout is
+ * fixed. */
 static void realize_near(inductor *c, int32_t number)
 {
     box *b = &c->boxes.items[number];
@@ -364,19 +366,18 @@ static bool is_repeated(const extent *x)
     return false;
 }
 
-/* Makes a contiguous copy of the operand. */
+/* Returns a contiguous copy of the operand. */
 static operand copied(inductor *c, const operand *x)
 {
     operand made = {.at = x->at};
     extent_contiguous(&made.at);
     made.box = inductor_make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
     const box *from = &c->boxes.items[x->box];
-    c->boxes.items[made.box].flops =
-        from->buffer == NO_BOX ? from->flops : 0; /* FLOPs of a library call stay with it */
+    c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* A library call keeps its FLOPs. */
     return made;
 }
 
-/* A buffer with this tensor, in the layout that a convolution requires if `last`. */
+/* Stores the tensor in a buffer for a library call, channels last if `last`. Returns the read. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
     operand x;
@@ -385,10 +386,10 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
     if (b->buffer == NO_BOX && !last && !extent_is_contiguous(&x.at) && !is_repeated(&x.at)) {
-        x = copied(c, &x); /* a formula viewed in another order is computed in that order */
+        x = copied(c, &x); /* A formula under a transposing view is computed in the order of the view. */
         b = &c->boxes.items[x.box];
     } else if (b->buffer == NO_BOX) {
-        b->is_last = is_own && (last || b->is_last); /* under a view, its layout is what the view expects */
+        b->is_last = is_own && (last || b->is_last); /* A view expects the eager layout. */
         inductor_realize(c, x.box);
         b = &c->boxes.items[x.box];
     } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
@@ -408,7 +409,7 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         .buffer = b->buffer, .times = 1, .tensor = seen, .at = inductor_walk_operand(c, &x, order, x.at.rank)};
 }
 
-/* A node that is no loop; the layout of its result is fixed. */
+/* Adds a library call or a concatenation. The layout of its result is fixed. */
 static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
 {
     tensor_id t = c->k->outputs[0];
@@ -432,7 +433,7 @@ void inductor_call_library(inductor *c)
     bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
     int32_t count = k->input_count;
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
-    if (is_conv && count > 2) { /* the bias moves into the loop after it */
+    if (is_conv && count > 2) { /* The bias moves into the following loop. */
         if (!c->is_last)
             inductor_realize(c, box_of(c, k->inputs[2]));
         count = 2;
@@ -449,7 +450,7 @@ void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_las
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* Number of nodes in the compiler's graph, which decomposes operators. */
+/* Returns the number of nodes that the operator has in the compiler's graph after decomposition. */
 static int32_t graph_nodes(const kernel *k)
 {
     static const struct {
@@ -469,9 +470,8 @@ static int32_t graph_nodes(const kernel *k)
     return 1;
 }
 
-/* Convolutions run channels last where that is expected to be faster, by their FLOPs and kind. The four factors and
- * the limit of 300 nodes for each convolution are those of decide_layout_opt() in PyTorch's torch/_inductor/graph.py
- * (2.1 to 2.9). */
+/* True if the network's convolutions run channels last. Weights their FLOPs by kind. The four factors and the limit of
+ * 300 nodes per convolution come from decide_layout_opt() in PyTorch's torch/_inductor/graph.py (2.1 to 2.9). */
 static bool chooses_last(const inductor *c)
 {
     double nodes = 0, convolutions = 0, all = 0, weighted = 0;
@@ -502,13 +502,15 @@ static bool is_plain_view(const kernel *k)
            strcmp(k->op, "select") != 0 && strcmp(k->op, "unfold") != 0;
 }
 
-/* Merges equal casts, copies and views of computed tensors. Weights stay separate: exporters merge those with equal
- * values. */
+/* Merges equal casts, copies and views of activations. Weights stay separate, because exporters merge weights of equal
+ * value. */
 static void find_equal(inductor *c)
 {
     const program *p = c->in;
-    tensor_id *first = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1); /* by input: its first reader */
-    tensor_id *next = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1);  /* by output: the one after it */
+    /* Indexed by input: output of its last reader so far. */
+    tensor_id *first = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1);
+    /* Indexed by output: next output that reads the same input. */
+    tensor_id *next = ARENA_ARRAY(c->arena, tensor_id, (size_t)p->tensors.count + 1);
     const kernel **maker = ARENA_ARRAY(c->arena, const kernel *, (size_t)p->tensors.count + 1);
     for (tensor_id t = 0; t < p->tensors.count; t++) {
         first[t] = next[t] = NO_TENSOR;
@@ -526,7 +528,7 @@ static void find_equal(inductor *c)
         if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
             continue;
         const placed_tensor *made = &p->tensors.items[out];
-        int tried = 0; /* the search of a tensor with very many readers stops early */
+        int tried = 0; /* The search stops early for tensors with very many readers. */
         for (tensor_id t = first[in]; t != NO_TENSOR && c->same[out] == out && tried++ < 32; t = next[t]) {
             const placed_tensor *other = &p->tensors.items[t];
             if (strcmp(maker[t]->op, k->op) == 0 && other->dtype == made->dtype && other->rank == made->rank &&
@@ -541,7 +543,8 @@ static void find_equal(inductor *c)
     }
 }
 
-/* A split in two, or of rows, is one reader; one of channels into more parts becomes slices with a reader each. */
+/* True for a split that counts as the same reader as an earlier one. A split in two, or along the last dimension, is
+ * one reader; other splits become slices, each a reader. */
 static bool is_other_half(const inductor *c, int32_t i)
 {
     const kernel *all = c->in->kernels.items, *k = &all[i];
@@ -558,7 +561,7 @@ static bool is_other_half(const inductor *c, int32_t i)
     return i > first && (is_of_rows || last - first == 1);
 }
 
-/* True for a view without readers. */
+/* Drops views without readers. */
 static void drop_idle_views(inductor *c)
 {
     const program *p = c->in;
@@ -578,7 +581,7 @@ static void index_users(inductor *c)
 {
     const program *p = c->in;
     int32_t *start = c->user_start;
-    bool *is_counted = arena_room(c->arena, (size_t)p->kernels.count + 1, sizeof *is_counted); /* by kernel */
+    bool *is_counted = arena_room(c->arena, (size_t)p->kernels.count + 1, sizeof *is_counted); /* Indexed by kernel. */
     for (int32_t i = 0; i < p->kernels.count; i++)
         is_counted[i] = !c->is_dropped[i] && !(p->kernels.items[i].flags & KERNEL_HIDDEN) && !is_other_half(c, i);
     for (int32_t i = 0; i < p->kernels.count; i++)
@@ -593,7 +596,8 @@ static void index_users(inductor *c)
             c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
 }
 
-/* Kernels that flow into convolutions or from them, up to the last one. Batched products end it. */
+/* Marks the kernels that lead to a convolution or follow one, up to the last convolution. Batched products stop the
+ * search. */
 static void find_near(inductor *c)
 {
     int32_t last = NO_BOX;
@@ -622,7 +626,7 @@ static void find_outputs(inductor *c)
     }
 }
 
-/* A buffer with an open layout gets the network's own strides when something views it. */
+/* Gives a buffer the strides of the eager program once it is viewed, unless its layout is fixed already. */
 static void settle_under_view(inductor *c, tensor_id t)
 {
     int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
@@ -634,7 +638,7 @@ static void settle_under_view(inductor *c, tensor_id t)
     buffer->is_fixed = true;
 }
 
-/* After a kernel: decides whether its result becomes a buffer. */
+/* Decides whether the result of a kernel is stored in a buffer. */
 static void settle(inductor *c, tensor_id t)
 {
     int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
@@ -644,12 +648,12 @@ static void settle(inductor *c, tensor_id t)
     if (!is_own_tensor(&c->boxes.items[b], tensor_at(c, t))) {
         c->prefers_last = false;
         if (users > 1)
-            c->boxes.items[b].is_last = false; /* under a view, its layout is what the view expects */
+            c->boxes.items[b].is_last = false; /* A view expects the eager layout. */
     }
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
-            inductor_realize(c, b); /* these require the layout that they know */
+            inductor_realize(c, b); /* These operators require a layout known in advance. */
         else if (inductor_needs_buffers(user))
             realize_hint(c, b);
     }

@@ -1,5 +1,4 @@
-/* inductor_ops.c: each operator of eager PyTorch in a compiling runtime: a formula, a reduction with formulas around
- * it, or a library call. */
+/* inductor_ops.c: lowers each eager operator to a formula, a reduction with formulas around it, or a library call. */
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
@@ -29,10 +28,10 @@ static const char *const CALLS[] = {"convolution",
                                     "rnn_tanh_cell"};
 static const char *const REDUCTIONS[] = {
     "mean", "sum", "amax", "amin", "max", "min", "linalg_vector_norm", "var", "var_mean", "std", "adaptive_max_pool2d"};
-/* Element by element, yet from elsewhere. */
+/* Operators that copy elements from other positions. */
 static const char *const MOVES[] = {"constant_pad_nd", "reflection_pad2d",   "roll", "index", "embedding", "gather",
                                     "index_select",    "upsample_nearest2d", "flip", "repeat"};
-/* Formulas that read their input twice. */
+/* Activations whose formula reads the input twice. */
 static const char *const TWICE[] = {"silu", "gelu", "hardswish", "leaky_relu", "elu", "mish"};
 
 bool inductor_needs_buffers(const kernel *k)
@@ -121,7 +120,7 @@ static void lower_elementwise(inductor *c)
     extent out = output_extent(c);
     int count = gather_operands(c, in);
     if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
-        /* Computed in float32: the value that is read twice is the wide one. */
+        /* The formula reads the input twice, as float32. */
         in[0].box = inductor_make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
         in[0].at = out;
         in[0].part = 0;
@@ -130,7 +129,8 @@ static void lower_elementwise(inductor *c)
     finish(c, inductor_make_pointwise(c, c->k->op, &out, output_dtype(c), in, count, op_weight(c->k)));
 }
 
-/* Inputs of one dimension are of the channels: the bias of a convolution, the numbers of a batch norm. */
+/* Lowers an operator whose one-dimensional inputs belong to channels: a convolution's bias, a batch norm's
+ * parameters. */
 static void lower_by_channel(inductor *c)
 {
     operand in[MAX_OPERANDS], one;
@@ -149,7 +149,7 @@ static void lower_scattered(inductor *c, int times)
     operand in[MAX_OPERANDS];
     extent out = output_extent(c);
     int count = gather_operands(c, in);
-    for (int i = 0; i < count; i++) /* each tap is a separate lookup */
+    for (int i = 0; i < count; i++) /* Each tap is a separate lookup. */
         inductor_mark_reuse(c, in[i].box, times);
     finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), in, count, times,
                                       !is_op(c->k, "constant_pad_nd")));
@@ -176,7 +176,7 @@ static void lower_pool(inductor *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* The dimensions of x that y no longer has. */
+/* Marks the dimensions of `x` that are missing or of size 1 in `y`. */
 static void find_reduced(const extent *x, const extent *y, bool *is_reduced)
 {
     int at = 0;
@@ -209,8 +209,8 @@ static void lower_reduction(inductor *c)
         finish(c, inductor_make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
 
-/* True for a map that is not in memory and is viewed in another order: a buffer for the statistics has loops in its own
- * order, and readers of both have other loops than the reduction. */
+/* True for a 4-D formula under a reshaping view. Stored in a buffer, it has loops in another order than the reduction,
+ * so the reduction cannot fuse with its readers. */
 static bool is_turned_formula(const inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -218,7 +218,8 @@ static bool is_turned_formula(const inductor *c, const operand *x)
            memcmp(b->own.dims, x->at.dims, 4 * sizeof *x->at.dims) != 0;
 }
 
-/* Statistics over the given dimensions, then a formula of them. `weights` align from first_dim on. */
+/* Lowers a norm: a reduction to statistics, then a formula that reads them. Weights align with `first_dim`; a negative
+ * value aligns them with the last dimension. */
 static void normalise(inductor *c, const extent *full, const operand *x, const bool *is_reduced, int statistics,
                       int first_dim)
 {
@@ -243,7 +244,7 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
         inductor_operand_broadcast(&in[count++], &weight, full,
                                    first_dim < 0 ? full->rank - weight.at.rank : first_dim);
     }
-    /* The formula in the shape of `full`, with the layout of the output. */
+    /* The formula has the shape of `full` and, if the ranks agree, the layout of the output. */
     extent walked = *full;
     if (full->rank == out.rank)
         walked = out;
@@ -263,7 +264,7 @@ static void lower_layer_norm(inductor *c)
     normalise(c, &x.at, &x, is_reduced, is_op(c->k, "_fused_rms_norm") ? 1 : 2, -1);
 }
 
-/* (N,C,…) as (N,groups,C/groups,…). */
+/* Lowers a group norm: statistics over (N, groups, C/groups, …), then a formula over (N, C, …). */
 static void lower_group_norm(inductor *c)
 {
     operand x;
@@ -288,7 +289,7 @@ static void lower_group_norm(inductor *c)
     operand grouped = {.box = x.box, .part = x.part, .at = full};
     inductor_mark_reuse(c, x.box, 2);
     int32_t first = inductor_make_reduction(c, c->k->op, &full, is_reduced, &rows, DT_FLOAT32, &grouped, 1, 2);
-    /* The formula on (N,C,…): each channel reads the statistics of its group. */
+    /* Each channel reads the statistics of its group. */
     extent out = output_extent(c);
     operand in[MAX_OPERANDS];
     in[0] = x;
@@ -323,7 +324,7 @@ static void lower_softmax(inductor *c)
     }
     is_reduced[axis] = true;
     if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
-        /* Written out: each element reads all of its row. */
+        /* Short rows are unrolled: each element reads its whole row. */
         extent out = output_extent(c);
         finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
         return;
@@ -331,7 +332,7 @@ static void lower_softmax(inductor *c)
     normalise(c, &x.at, &x, is_reduced, 2, -1);
 }
 
-/* The batch norm that standardizes a weight: over all but its first dimension. */
+/* Lowers the batch norm that standardizes a convolution's weight, over all but dimension 1. */
 static void lower_weight_norm(inductor *c)
 {
     operand x;
@@ -344,7 +345,7 @@ static void lower_weight_norm(inductor *c)
 
 /* ---- concatenation ----------------------------------------------------------------------------------------------- */
 
-/* True if all readers of this tensor, through views, are pointwise. */
+/* True if all readers of the tensor, also through views, are pointwise, a concatenation or a pad. */
 static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
 {
     if (c->is_output[t] || depth == 0)
@@ -358,7 +359,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     return true;
 }
 
-/* True if a formula other than this concatenation reads the tensor. */
+/* True if another formula reads this part of the concatenation, so that it must be stored separately. */
 static bool has_other_readers(const inductor *c, tensor_id t)
 {
     t = c->same[t];
@@ -422,7 +423,7 @@ static void lower_join(inductor *c)
     inductor_join_buffers(c, reads, count, is_last && c->is_last);
 }
 
-/* A pad of nothing. */
+/* True if the output has the input's shape, as for a pad of zero width. */
 static bool keeps_shape(const inductor *c)
 {
     extent x = extent_of(&c->f.out->tensors.items[c->k->inputs[0]]), y = output_extent(c);
@@ -434,7 +435,7 @@ static bool keeps_shape(const inductor *c)
 void lower_kernel(inductor *c)
 {
     const kernel *k = c->k;
-    if (is_op(k, "_cudnn_rnn")) { /* makes the layer's outputs; the library launches the kernels after it */
+    if (is_op(k, "_cudnn_rnn")) { /* It returns the layer's outputs; the library launches the kernels that follow. */
         inductor_call_library(c);
         return;
     }

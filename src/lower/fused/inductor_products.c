@@ -1,13 +1,12 @@
-/* inductor_products.c: linear layers on strided rows. Eager PyTorch copies the rows and runs one product; a compiling
- * runtime, whose folding rule looks only at strides, runs a batched product on the strided rows with a repeated
- * weight. */
+/* inductor_products.c: linear layers on strided rows. Eager PyTorch copies the rows and runs one product. TorchInductor
+ * looks only at strides here: it runs a batched product on the strided rows and repeats the weight. */
 #include "lower/fused/inductor.h"
 
 enum { NO_KERNEL = -1, SEVERAL = -2 };
 
 typedef struct chain_index {
-    int32_t *maker;  /* by tensor: the kernel that makes it */
-    int32_t *reader; /* by tensor: the kernel that reads it; SEVERAL if it is not one */
+    int32_t *maker;  /* Indexed by tensor: the kernel that writes it. */
+    int32_t *reader; /* Indexed by tensor: the kernel that reads it; SEVERAL for more than one. */
 } chain_index;
 
 static chain_index index_chains(const program *p, arena *a)
@@ -26,14 +25,14 @@ static chain_index index_chains(const program *p, arena *a)
     return x;
 }
 
-/* The only reader of the tensor, if it is a view; else NO_KERNEL. */
+/* Returns the tensor's only reader if that is a view, else NO_KERNEL. */
 static int32_t only_view(const program *p, const chain_index *x, tensor_id t)
 {
     int32_t i = x->reader[t];
     return i >= 0 && p->kernels.items[i].flags & KERNEL_VIEW ? i : NO_KERNEL;
 }
 
-/* Of the matrix for each of `batch`. */
+/* Repeats the matrix `batch` times without copying it. */
 static tensor_id repeated(program *p, arena *a, tensor_id matrix, int64_t batch)
 {
     placed_tensor made = p->tensors.items[matrix];
@@ -48,7 +47,7 @@ static tensor_id repeated(program *p, arena *a, tensor_id matrix, int64_t batch)
     return p->tensors.count - 1;
 }
 
-/* Turns clone, view, product and view into a batched product, if the kernel is that product. */
+/* Replaces the sequence clone, view, product, view by one batched product. `k` is the product. */
 static void batch_product(program *p, arena *a, const chain_index *x, kernel *k, bool *is_gone)
 {
     int32_t before = x->maker[k->inputs[0]], after = only_view(p, x, k->outputs[0]);

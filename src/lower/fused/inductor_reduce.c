@@ -1,10 +1,10 @@
-/* inductor_reduce.c: reductions of a compiling runtime: loops over two groups of dimensions, in several passes if there
- * are too few outputs to fill the device. */
+/* inductor_reduce.c: reductions of a compiling runtime. A reduction with too few outputs to fill the device runs in
+ * several passes. */
 #include "lower/fused/inductor.h"
 
 enum { MAX_PASSES = 4 };
 
-/* The divisor of n nearest to `to` within `reach`; 0 if there is none. */
+/* Returns the divisor of `n` nearest to `to`, at a distance below `reach`; 0 if there is none. */
 static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
 {
     for (int64_t gap = 0; gap < reach; gap++) {
@@ -16,10 +16,12 @@ static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
     return 0;
 }
 
-/* Compares a number with the device's multiprocessors, and notes for which others the answer is the same. */
+/* True if `number` is at least `times_multiprocessors` per multiprocessor. Records the range of multiprocessor counts
+ * with the same answer. */
 static bool is_at_least(inductor *c, int64_t number, int64_t times_multiprocessors)
 {
-    int64_t own = c->options->multiprocessors, edge = number / times_multiprocessors; /* the most for which it holds */
+    /* Largest multiprocessor count for which the answer is true. */
+    int64_t own = c->options->multiprocessors, edge = number / times_multiprocessors;
     program *out = c->f.out;
     if (edge >= own && edge < out->most_multiprocessors)
         out->most_multiprocessors = (uint16_t)edge;
@@ -28,10 +30,10 @@ static bool is_at_least(inductor *c, int64_t number, int64_t times_multiprocesso
     return edge >= own;
 }
 
-/* Into how many parts a reduction with few outputs is split, that the device is filled. Numbers are those of
- * reduction_split_factor() in PyTorch's torch/_inductor/choices.py: 256 threads a block, 2,048 on a multiprocessor, 32
- * to 512 elements a thread, and how far from the best size a divisor of the reduced elements may be to be taken
- * instead (30, 20, 50). */
+/* Returns the number of parts into which a reduction with few outputs is split to fill the device. Follows
+ * reduction_split_factor() in PyTorch's torch/_inductor/choices.py: 256 threads per block, 2,048 threads per
+ * multiprocessor, 32 to 512 elements per thread. A divisor of the reduced size replaces the best size if it is close
+ * enough (30, 20 or 50). */
 static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool is_inner)
 {
     const int64_t threads = 256, per_block = is_inner ? threads : 4, resident = 2048;
@@ -55,8 +57,8 @@ static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool 
     return (reduced + per_block * size - 1) / (per_block * size);
 }
 
-/* True if most full-size reads of a reduction are contiguous. In a part of a reduction, whose loops are merged, the
- * last loop decides. */
+/* True if most full-size reads of a reduction are contiguous. In a later pass the loops are merged, so only the last
+ * loop counts. */
 static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
 {
     int inner = 0, outer = 0;
@@ -100,8 +102,8 @@ static void add_reduction(inductor *c, const fuse_node *shape, const read_list *
     memcpy(n->writes, writes, (size_t)count * sizeof *writes);
 }
 
-/* With few outputs, reduces parts first, and these again if they are still few. Changes the list and the shape to those
- * of the last pass. */
+/* Splits a reduction with few outputs into passes. Each pass reduces parts. Changes the reads and the shape to those of
+ * the last pass. */
 static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
 {
     int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);
@@ -111,7 +113,8 @@ static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int par
     first.elements = mul_wrapping(shape->elements, splits);
     first.reduced = (shape->reduced + splits - 1) / splits;
     bool is_last = !split_reduction(c, &first, l, parts, depth + 1);
-    for (int i = 0; is_last && i < l->count; i++) /* the parts are no loops that another kernel has */
+    /* No other kernel has the loops of these parts, so they cannot fuse. */
+    for (int i = 0; is_last && i < l->count; i++)
         l->items[i].at.is_scattered = true;
     extent x = {.rank = 2, .dims = {shape->elements, splits}};
     extent_contiguous(&x);
@@ -144,7 +147,7 @@ int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full,
             shape.elements = mul_wrapping(shape.elements, full->dims[i]);
         }
     }
-    read_list l; /* large: only what is read is filled */
+    read_list l; /* Large; left uninitialized beyond `count`. */
     l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
