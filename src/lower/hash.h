@@ -1,4 +1,4 @@
-/* hash.h: hashes for comparing kernels; collisions in 64 bits are accepted. */
+/* hash.h: 64-bit hashes that compare kernels. Collisions are accepted. */
 #ifndef SOOTH_LOWER_HASH_H
 #define SOOTH_LOWER_HASH_H
 
@@ -10,7 +10,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t x)
     return hash ^ (hash >> 29);
 }
 
-/* Numbers are multiplied by random odd constants and added, so no step waits for another. */
+/* Multiplies each number by a random odd constant and adds the products, so that the steps are independent. */
 static inline uint64_t hash_sizes(const int64_t *sizes, int count)
 {
     enum { AT_ONCE = 6 };

@@ -1,4 +1,4 @@
-/* layout.c: strides: contiguous, channels last, views, and outputs of pointwise operators. */
+/* layout.c: computes strides: contiguous, channels last, of views, and of outputs of pointwise operators. */
 #include "lower/layout.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@ int64_t extent_elements(const extent *x)
     return n;
 }
 
-/* Strides in the given order of dimensions, fastest first. */
+/* Sets dense strides; `order` lists the dimensions, fastest first. */
 static void order_strides(extent *x, const int *order)
 {
     int64_t step = 1;
@@ -80,7 +80,8 @@ bool extent_suggests_channels_last(const extent *x)
         int d = ORDER[i];
         if (x->dims[d] == 0 || x->strides[d] < least)
             return false;
-        if (d == 0 && least == x->strides[1]) /* such as (N,1,1,1): both; contiguous wins */
+        /* Shapes such as (N,1,1,1) are both contiguous and channels last; contiguous wins. */
+        if (d == 0 && least == x->strides[1])
             return false;
         least = x->strides[d];
         if (x->dims[d] > 1)
@@ -89,7 +90,7 @@ bool extent_suggests_channels_last(const extent *x)
     return true;
 }
 
-/* Dimensions by stride, fastest first; those of equal strides from the last to the first. */
+/* Sorts the dimensions by stride, smallest first. Among equal strides, later dimensions come first. */
 static void sort_by_stride(const extent *x, int *order)
 {
     for (int i = 0; i < x->rank; i++) {
@@ -106,7 +107,7 @@ bool extent_is_dense(const extent *x)
 {
     if (extent_is_contiguous(x) || extent_is_channels_last(x))
         return true;
-    extent real = {0}; /* without the dimensions of size 1 */
+    extent real = {0}; /* Ignores dimensions of size 1. */
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1) {
             real.dims[real.rank] = x->dims[i];
@@ -146,7 +147,7 @@ bool extent_view(const extent *x, extent *result)
             result->strides[i] = 1;
         return true;
     }
-    /* New dimensions must exactly fill runs of contiguous old dimensions. */
+    /* A view exists if the new dimensions exactly fill runs of contiguous old dimensions. */
     int to = result->rank - 1;
     int64_t base = x->strides[x->rank - 1], old_size = 1, new_size = 1;
     for (int from = x->rank - 1; from >= 0; from--) {
@@ -175,7 +176,8 @@ static int64_t broadcast_stride(const extent *operand, const extent *result, int
     return own < 0 || (operand->dims[own] == 1 && result->dims[d] != 1) ? 0 : operand->strides[own];
 }
 
-/* Order of dimensions a and b by the operands: a inside (-1), outside (1), undetermined (0). */
+/* Returns the order of dimensions a and b in the operands: -1 if a is inside b, 1 if it is outside, 0 if it is
+ * undetermined. */
 static int compare_dimensions(const extent *result, const extent *operands, int count, int a, int b)
 {
     for (int i = 0; i < count; i++) {
@@ -235,7 +237,7 @@ void extent_pointwise(extent *result, const extent *operands, int count)
     int order[MAX_PLACED_RANK];
     for (int i = 0; i < result->rank; i++)
         order[i] = result->rank - 1 - i;
-    /* Insertion sort that skips undetermined pairs. */
+    /* Insertion sort; skips undetermined pairs. */
     for (int i = 1; i < result->rank; i++) {
         int at = i;
         for (int before = i - 1; before >= 0; before--) {
@@ -256,7 +258,7 @@ void extent_pointwise(extent *result, const extent *operands, int count)
 int64_t layout_picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices)
 {
     static const char *const ROWS[] = {"index", "embedding", "gather"};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) /* most names end at the first letter */
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) /* Most names already differ in their first letter. */
         if (op[0] == ROWS[i][0] && strcmp(op, ROWS[i]) == 0)
             return all < output ? all : output;
     static const char *const LOSSES[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss_backward",

@@ -1,4 +1,4 @@
-/* lower.c: chooses the lowering of a runtime; kinds of kernels by operator. */
+/* lower.c: selects the lowering of a runtime and classifies kernels by operator. */
 #include "lower/lower.h"
 
 #include "graph/infer.h"

@@ -1,7 +1,6 @@
-/* lower.h: lowers the bound network to the kernels that a runtime launches.
- *
- * A program lists the operators in launch order, each with its tensors: shape, element type, strides, and shared
- * memory. Operators have PyTorch's names (ATen, without the overload). A program has no times. */
+/* lower.h: lowers the bound network to the kernels that a runtime launches. A program lists kernels in launch order,
+ * each with the shape, element type, strides and storage of its tensors. Kernels have ATen's operator names, without
+ * the overload. A program contains no times. */
 #ifndef SOOTH_LOWER_LOWER_H
 #define SOOTH_LOWER_LOWER_H
 
@@ -9,82 +8,84 @@
 
 typedef enum lower_precision {
     PRECISION_FP32,
-    PRECISION_TF32, /* the same program as fp32; products run on tensor cores */
-    PRECISION_FP16, /* the whole network converted (model.half()) */
+    PRECISION_TF32, /* Same program as fp32, but products run on tensor cores. */
+    PRECISION_FP16, /* The whole network is converted (model.half()). */
     PRECISION_BF16,
-    PRECISION_AMP_FP16, /* fp32 weights, autocast */
+    PRECISION_AMP_FP16, /* Weights in fp32, with autocast. */
     PRECISION_AMP_BF16,
-    PRECISION_INT8, /* engines only: products in 8 bits, the rest in fp16 */
+    PRECISION_INT8, /* Engines only: products in 8 bits, the rest in fp16. */
     PRECISION_FP8,
 } lower_precision;
 
 typedef enum lower_layout {
     LAYOUT_NCHW, /* contiguous */
-    LAYOUT_NHWC, /* input and weights of four dimensions in channels_last */
+    LAYOUT_NHWC, /* 4-D inputs and weights in channels_last. */
 } lower_layout;
 
-/* True if most convolutions of the file are channels last: they run so in either layout, and operators around them
- * too. */
+/* True if most convolutions of the file are channels last. They and the operators around them then run channels last
+ * with either option. */
 bool lower_keeps_channels_last(const network *net);
 
 typedef enum lower_runtime {
-    RUNTIME_EAGER,    /* PyTorch, operator by operator */
-    RUNTIME_INDUCTOR, /* torch.compile: pointwise operators and reductions are fused, products are library calls */
-    RUNTIME_ENGINE,   /* an inference engine (TensorRT-like): also fused into the products */
+    RUNTIME_EAGER,    /* PyTorch without compilation. */
+    RUNTIME_INDUCTOR, /* torch.compile: pointwise operators and reductions are fused; products are library calls. */
+    RUNTIME_ENGINE,   /* Inference engine such as TensorRT: pointwise operators are also fused into products. */
 } lower_runtime;
 enum { LOWER_RUNTIMES = 3 };
 
 typedef enum lower_mode {
     MODE_INFER,
-    MODE_TRAIN,   /* forward in training mode with the loss, backward, update */
-    MODE_FORWARD, /* only the forward pass of training, without the loss */
+    MODE_TRAIN,   /* Forward pass, loss, backward pass and update. */
+    MODE_FORWARD, /* Forward pass in training mode, without the loss. */
 } lower_mode;
 
 typedef enum lower_optimizer {
-    OPTIMIZER_MOMENTUM, /* SGD with momentum 0.9: the default */
-    OPTIMIZER_NONE,     /* no update at all */
+    OPTIMIZER_MOMENTUM, /* SGD with momentum 0.9, the default. */
+    OPTIMIZER_NONE,     /* No update. */
     OPTIMIZER_SGD,
     OPTIMIZER_NESTEROV,
     OPTIMIZER_ADAM,
     OPTIMIZER_ADAMW,
 } lower_optimizer;
 
-/* Layer and group norms under autocast. */
+/* Precision of layer and group norms under autocast. */
 typedef enum lower_norms {
-    NORMS_FLOAT,    /* in fp32, as PyTorch has it */
-    NORMS_LOW_MAPS, /* those of maps in 16 bits, as with timm's set_fast_norm() */
-    NORMS_LOW,      /* all in 16 bits */
+    NORMS_FLOAT,    /* fp32, PyTorch's default. */
+    NORMS_LOW_MAPS, /* 16 bits for norms of maps, as with timm's set_fast_norm(). */
+    NORMS_LOW,      /* 16 bits for all norms. */
 } lower_norms;
 
-/* Attention that no fused kernel takes: beyond four dimensions; and three with a bias up to PyTorch 2.9. */
+/* How PyTorch runs attention without a fused kernel: rank above 4, or up to PyTorch 2.9 rank 3 with a bias. */
 typedef enum lower_steps {
-    STEPS_NEWEST, /* in fp32; three dimensions have a kernel */
-    STEPS_HALF,   /* PyTorch 2.0 to 2.4 */
-    STEPS_FLOAT,  /* 2.5 to 2.9: in fp32 */
+    STEPS_NEWEST, /* In fp32; rank 3 has a fused kernel. */
+    STEPS_HALF,   /* PyTorch 2.0 to 2.4. */
+    STEPS_FLOAT,  /* PyTorch 2.5 to 2.9, in fp32. */
 } lower_steps;
 
-/* All zero: eager PyTorch 2, inference, fp32, nchw. */
+/* Zero-initialized options mean eager PyTorch 2, inference, fp32, NCHW. */
 typedef struct lower_options {
     lower_precision precision;
     lower_layout layout;
     lower_runtime runtime;
     lower_mode mode;
-    lower_optimizer optimizer; /* in training */
-    bool explicit_attention;   /* PyTorch 1.x: attention is product, softmax, product */
-    bool single_updates;       /* PyTorch 1.x: the optimizer updates one parameter after the other */
-    bool autocast_backward;    /* the backward pass also runs inside autocast, as in timm's benchmark */
+    lower_optimizer optimizer; /* Used in training. */
+    bool explicit_attention;   /* PyTorch 1.x: attention runs as product, softmax, product. */
+    bool single_updates;       /* PyTorch 1.x: the optimizer updates parameters one by one. */
+    bool autocast_backward;    /* The backward pass also runs under autocast, as in timm's benchmark. */
     lower_norms norms;
     lower_steps steps;
     uint16_t
-        multiprocessors; /* of the device, which a compiler asks for: it splits reductions to fill them; 0: never */
+        /* Multiprocessors of the device. A compiler splits reductions to fill them; 0: no splitting. */
+        multiprocessors;
     bool
-        contiguous_norms; /* PyTorch up to 2.14: group norm copies channels-last inputs and returns contiguous memory */
+        /* PyTorch up to 2.14: group norm copies channels-last inputs and returns a contiguous tensor. */
+        contiguous_norms;
 } lower_options;
 
 typedef int32_t tensor_id;
 enum { NO_TENSOR = -1 };
 
-/* Different for options that differ in more than the device. (Padding makes memcmp no comparison.) */
+/* Returns a key that differs for options that differ apart from the device. memcmp() would also compare padding. */
 static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
@@ -92,39 +93,40 @@ static inline uint64_t lower_options_key(const lower_options *o)
            (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45 |
            (uint64_t)o->contiguous_norms << 47;
 }
-/* The same including the device; options with equal keys lower to equal programs. */
+/* Returns a key that includes the device. Options with equal keys lower to equal programs. */
 static inline uint64_t lower_program_key(const lower_options *o)
 {
     return lower_options_key(o) | (uint64_t)o->multiprocessors << 48;
 }
 
-/* A tensor on the device. */
+/* A tensor in device memory. */
 typedef struct placed_tensor {
     dtype dtype;
     int8_t rank;
-    bool is_weight; /* exists before the pass: parameter or buffer */
-    bool is_state;  /* of those: the optimizer's */
-    bool is_number; /* a scalar of the program text, without memory; never widens the other operand's type */
+    bool is_weight; /* Parameter or buffer; exists before the pass. */
+    bool is_state;  /* Belongs to the optimizer's state. */
+    bool is_number; /* Scalar constant of the program: has no memory and never widens the other operand's type. */
     const int64_t *dims;
-    const int64_t *strides; /* in elements; 0 if broadcast */
-    int32_t storage;        /* tensors with the same number share their memory */
-    value_id value;         /* of the network; NO_VALUE if it has none there */
-    int64_t packed_bytes;   /* bytes of a block-quantized weight that stays packed; 0: as the type says */
-    bool is_turned;         /* a weight that the file has transposed */
-    bool keeps_float;       /* made by a cast of the network itself: autocast is off for what follows */
+    const int64_t *strides; /* In elements; 0 for a broadcast dimension. */
+    int32_t storage;        /* Tensors with equal numbers share memory. */
+    value_id value;         /* Value of the network; NO_VALUE if there is none. */
+    int64_t packed_bytes;   /* Bytes of a block-quantized weight that stays packed; 0 for other tensors. */
+    bool is_turned;         /* The file stores this weight transposed. */
+    bool keeps_float;       /* Result of a cast in the network itself. Autocast does not apply to its readers. */
 } placed_tensor;
 
 enum {
-    KERNEL_IN_PLACE = 1, /* the output is the first input */
-    KERNEL_VIEW = 2,     /* costs host time only */
-    KERNEL_HIDDEN = 4,   /* launched by the operator before: the bias of a convolution, a copy into another layout */
-    KERNEL_UNKNOWN = 8,  /* the operator has no rule */
+    KERNEL_IN_PLACE = 1, /* The output overwrites the first input. */
+    KERNEL_VIEW = 2,     /* Takes host time only. */
+    /* Launched by the preceding operator: the bias of a convolution, or a copy to another layout. */
+    KERNEL_HIDDEN = 4,
+    KERNEL_UNKNOWN = 8, /* The operator has no rule. */
 };
 
-/* Windows of convolutions and poolings, height before width. */
+/* Window of a convolution or pooling; height comes before width. */
 enum { MAX_WINDOW = 3 };
 typedef struct kernel_window {
-    int8_t rank; /* 0: none */
+    int8_t rank; /* Rank; 0 if there is no window. */
     bool transposed;
     int64_t size[MAX_WINDOW], stride[MAX_WINDOW], padding[MAX_WINDOW], dilation[MAX_WINDOW];
     int64_t groups;
@@ -132,36 +134,36 @@ typedef struct kernel_window {
 
 /* Loads per element in the loop body of a compiled kernel. */
 typedef struct kernel_loops {
-    int32_t loads;     /* all loads: a small vector counts as much as a map */
-    int32_t scattered; /* of those, loads that strides do not describe: windows, parts of a concatenation, gathers */
-    int32_t gathered;  /* of the scattered ones, those without adjacent neighbours: lookups */
-    int32_t turned;    /* loads in another memory order than the loops */
-    int64_t reduced;   /* elements per reduction; 1: pointwise */
+    int32_t loads;     /* All loads; a small vector counts as one load too. */
+    int32_t scattered; /* Loads that strides cannot describe: windows, concatenations, lookups. */
+    int32_t gathered;  /* Scattered loads whose neighbours are not adjacent in memory: lookups. */
+    int32_t turned;    /* Loads in another memory order than the loops. */
+    int64_t reduced;   /* Elements per reduction; 1 for a pointwise kernel. */
 } kernel_loops;
 
 typedef enum kernel_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE } kernel_phase;
 
 typedef struct kernel {
-    /* ATen's name; "triton_poi", "triton_red", "triton_per" for fused loops. "" for an unknown operator: rules match
-     * this name, so no name of a file may appear here. */
+    /* ATen's name, or "triton_poi", "triton_red" or "triton_per" for fused loops. Empty for an unknown operator: rules
+     * match on this field, so it never contains a name from a file. */
     const char *op;
-    const char *file_op; /* the file's name of an unknown operator; else NULL */
-    node_id layer;       /* its layer; NO_NODE: none (loss, update) */
+    const char *file_op; /* Name of an unknown operator in the file; NULL otherwise. */
+    node_id layer;       /* Layer of the network; NO_NODE for loss and update. */
     uint8_t flags;
     uint8_t phase; /* kernel_phase */
     int32_t fused_count;
-    const char *const *fused; /* fused ATen operators; NULL if it is a single one */
-    kernel_loops loops;       /* of compiled loops; 0 for others */
+    const char *const *fused; /* Fused ATen operators; NULL for a single operator. */
+    kernel_loops loops;       /* Loops of a compiled kernel; zero for other kernels. */
     int32_t input_count, output_count;
     const tensor_id *inputs;
     const tensor_id *outputs;
-    const kernel_window *window; /* NULL if it has none */
-    int64_t macs, flops;         /* per run; saturates at INT64_MAX */
+    const kernel_window *window; /* NULL if the operator has no window. */
+    int64_t macs, flops;         /* Counts per run; saturate at INT64_MAX. */
     int64_t bytes_read, bytes_written;
-    int64_t repeat; /* runs per pass */
+    int64_t repeat; /* Number of runs per pass. */
 } kernel;
 
-/* Name for people. */
+/* Returns the name to display. */
 static inline const char *kernel_name(const kernel *k)
 {
     return k->file_op ? k->file_op : k->op;
@@ -170,13 +172,13 @@ static inline bool kernel_is(const kernel *k, const char *op)
 {
     return strcmp(k->op, op) == 0;
 }
-/* Forward or backward. */
+/* True for attention, forward or backward. */
 static inline bool kernel_is_convolution(const kernel *k)
 {
     return k->window && (kernel_is(k, "convolution") || kernel_is(k, "convolution_backward"));
 }
-bool kernel_is_attention(const kernel *k); /* a fused operator, forward or backward */
-bool kernel_is_compiled(const kernel *k);  /* loops that a compiler wrote */
+bool kernel_is_attention(const kernel *k); /* True for fused attention, forward or backward. */
+bool kernel_is_compiled(const kernel *k);  /* True for loops generated by a compiler. */
 
 typedef struct program {
     struct {
@@ -186,27 +188,28 @@ typedef struct program {
     struct {
         kernel *items;
         int32_t count, capacity;
-    } kernels; /* in launch order */
+    } kernels; /* In launch order. */
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } like; /* by kernel, possibly not up to the last: the number, from 1, of an equal earlier one; 0: unknown */
+        /* Indexed by kernel; may be shorter than the list. 1 + the index of an equal earlier kernel; 0 if unknown. */
+    } like;
     int32_t storage_count;
-    int32_t unknown_count;   /* kernels without a rule */
-    bool has_packed_weights; /* in the file: blocks of a few bits */
-    bool is_engine;          /* its kernels are those of an inference engine */
-    /* A device whose multiprocessors are within these bounds, both included, runs the same program. */
+    int32_t unknown_count;   /* Number of kernels without a rule. */
+    bool has_packed_weights; /* The file contains block-quantized weights. */
+    bool is_engine;          /* The program is an inference engine's. */
+    /* Devices with a multiprocessor count in this inclusive range run the same program. */
     uint16_t least_multiprocessors, most_multiprocessors;
 } program;
 
-/* Lowers the bound network. Everything is in `a`. SOOTH_ERROR_UNSUPPORTED: a shape is unknown; SOOTH_ERROR_USAGE:
- * contradictory options. */
+/* Lowers the bound network and allocates everything in `a`. Fails with SOOTH_ERROR_UNSUPPORTED if a shape is unknown,
+ * and with SOOTH_ERROR_USAGE if options contradict each other. */
 program *lower(sooth_model *model, const lower_options *options, arena *a);
 
-/* By value: true for an output of the network, or a value that shares an output's memory under another name. */
+/* Returns an array indexed by value: true for outputs of the network and values that share an output's memory. */
 bool *lower_output_values(const network *net, arena *a);
 
-/* One per runtime, for lower(). */
+/* Lowerings of the three runtimes, called by lower(). */
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a);
 program *lower_inductor(sooth_model *model, const lower_options *options, arena *a);
 program *lower_engine(sooth_model *model, const lower_options *options, arena *a);

@@ -1,5 +1,5 @@
-/* op_memo.h: properties of operators by the address of their names. Names are literals and a program has few, so most
- * addresses were met before, and texts need not be compared. */
+/* op_memo.h: caches properties of operators by the address of their names. Names are string literals and a program uses
+ * few, so comparing addresses usually replaces comparing strings. */
 #ifndef SOOTH_LOWER_OP_MEMO_H
 #define SOOTH_LOWER_OP_MEMO_H
 
@@ -10,16 +10,16 @@ enum { OP_MEMO_BITS = 7, OP_MEMO_SLOTS = 1 << OP_MEMO_BITS, OP_MEMO_TRIED = 8 };
 
 typedef struct op_memo {
     struct {
-        const char *name; /* NULL: free */
+        const char *name; /* NULL if the slot is free. */
         uint32_t known;
     } slots[OP_MEMO_SLOTS];
-} op_memo; /* all zero at first */
+} op_memo; /* Must be zero-initialized. */
 
-/* The place of what is known of the operator. `is_new`: nothing is known yet, and the caller writes it there. */
+/* Returns the slot of the operator. If `*is_new`, the slot is empty and the caller fills it. */
 static inline uint32_t *op_memo_at(op_memo *m, const char *name, bool *is_new)
 {
     size_t at = (size_t)((uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u >> (64 - OP_MEMO_BITS));
-    /* If all slots that are tried are taken, the last one is given to this operator. */
+    /* If all probed slots are taken, this operator replaces the last one. */
     for (int tried = 1; m->slots[at].name && m->slots[at].name != name && tried < OP_MEMO_TRIED; tried++)
         at = (at + 1) % OP_MEMO_SLOTS;
     *is_new = m->slots[at].name != name;

@@ -1,8 +1,6 @@
-/* eager.c: lowering to eager PyTorch: one rule per operator, and how kernels are appended.
- *
- * The network says what is computed. PyTorch's rules say the rest: autocast's lists, type promotion, the strides of
- * each output, when a reshape must copy. They are followed tensor by tensor, as at run time, so casts and copies appear
- * because they must, not because a pattern was recognised. */
+/* eager.c: lowers a network to eager PyTorch kernels, with one rule per operator. The rules follow PyTorch at run time,
+ * tensor by tensor: autocast lists, type promotion, output strides, copies made by reshape. Casts and copies therefore
+ * appear without pattern matching. */
 #include "lower/eager/eager.h"
 #include "graph/infer.h"
 
@@ -105,19 +103,19 @@ int eager_node_axis(eager *e, int64_t axis, int rank)
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* True if the rule depends, in inference, only on the tensors of its inputs and its attributes. */
+/* States whether, in inference, the rule depends only on the tensors and attributes of its node. */
 typedef enum locality {
     NOT_LOCAL,
     LOCAL,
-    LOCAL_IF_COMPUTED, /* only if no input is a constant, whose name and maker matter; scalars after the first input do not */
+    LOCAL_IF_COMPUTED, /* Local if no input is a constant, except scalars after the first input. */
     LOCAL_IF_NOT_PADDED,
 } locality;
 
 static const struct lowering {
     const char *op;
     lower_rule rule;
-    const char *aten;    /* the ATen operator, if it is always the same */
-    find_pattern *finds; /* checks whether the node ends a pattern; NULL: none ends so */
+    const char *aten;    /* ATen operator, if it is always the same; else NULL. */
+    find_pattern *finds; /* Checks whether the node ends a pattern; NULL if no pattern ends with this operator. */
     locality local;
 } RULES[] = {
     {"Relu", lower_unary, "relu", NULL, LOCAL},
@@ -216,7 +214,7 @@ static const struct lowering {
     {"ChannelShuffle", lower_rearrange, NULL, NULL, NOT_LOCAL},
     {"Identity", lower_identity, NULL, NULL, NOT_LOCAL},
     {"Dropout", lower_dropout, NULL, NULL, NOT_LOCAL},
-    /* One kernel, under the name of ATen's nearest. */
+    /* Launches one kernel with the name of the nearest ATen operator. */
     {"PRelu", lower_as_one, "prelu", NULL, NOT_LOCAL},
     {"Selu", lower_as_one, "elu", NULL, NOT_LOCAL},
     {"Celu", lower_as_one, "elu", NULL, NOT_LOCAL},
@@ -332,7 +330,7 @@ static const struct lowering {
     {"MultiHeadAttention", lower_contrib_attention, NULL, NULL, NOT_LOCAL},
 };
 
-/* A network has few operators and many nodes, so each operator is looked up once. */
+/* Looks each operator up once: a network has many nodes but few operators. */
 static const struct lowering *lowering_of(const eager *e, const node *n)
 {
     static const struct lowering NONE = {"", lower_unknown, NULL, NULL, NOT_LOCAL};
@@ -346,7 +344,7 @@ static const struct lowering *lowering_of(const eager *e, const node *n)
     return *known;
 }
 
-/* Finds groups of nodes that PyTorch dispatches together and that end at this node; fills e->instead. */
+/* Finds patterns that end at this node and that PyTorch dispatches as one operator; fills e->instead. */
 static void find_patterns_at(eager *e, const node *n)
 {
     if (!n->op || n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < n->op->min_inputs)
@@ -362,7 +360,7 @@ const char *eager_aten_name(const eager *e)
     return l->aten ? l->aten : e->node->type.ptr;
 }
 
-/* Without a rule: one kernel under the file's name, or none if the operator is a view. */
+/* Lowers an operator without a rule: one kernel with the file's name, or none for a view. */
 void lower_unknown(eager *e)
 {
     const node *n = e->node;
@@ -392,8 +390,8 @@ static dtype weight_dtype(lower_precision p)
     return p == PRECISION_FP16 ? DT_FLOAT16 : p == PRECISION_BF16 ? DT_BFLOAT16 : DT_FLOAT32;
 }
 
-/* Counts readers of each value and marks constant expressions, in one walk over the nodes. Values that no node reads
- * or makes are not looked at: files have many, left over from folding. */
+/* Counts the readers of each value and marks constant expressions in one pass over the nodes. Skips unused values, of
+ * which folding leaves many. */
 static void find_readers(eager *e)
 {
     const network *net = e->net;
@@ -429,7 +427,7 @@ static void find_readers(eager *e)
     e->is_static = is_static;
 }
 
-/* Tables of positions that the file computes from constants are made with the network, not in every pass. */
+/* True for integer tables computed from constants. They are computed with the network, not in every pass. */
 static bool is_fixed_index(const eager *e)
 {
     for (int i = 0; i < e->node->output_count; i++) {
@@ -440,7 +438,7 @@ static bool is_fixed_index(const eager *e)
     return e->node->output_count > 0;
 }
 
-/* A filter for each channel over a map whose borders are mirrored: it blurs before every second element is left out. */
+/* True for a depthwise filter after reflection padding: an anti-aliasing blur before downsampling. */
 static bool is_blur(const eager *e, const node *conv, const value *weight)
 {
     const node *pad = eager_maker_of(e, conv->inputs[0], "Pad");
@@ -448,10 +446,9 @@ static bool is_blur(const eager *e, const node *conv, const value *weight)
            str_is(node_attr_string(pad, "mode", ""), "reflect");
 }
 
-/* Files do not tell parameters from buffers; what reads them does. A parameter goes into a product, a norm, a sum;
- * these do not: filters that blur, the bias of keys between those of queries and values (which softmax takes out
- * again), masks of windows that are the same for all heads, lookups beside the table that they pick from, tables of
- * positions, and what norms of weights divide by. */
+/* True if a weight is a parameter, false if it is a buffer. Files do not distinguish the two, so the first reader
+ * decides. Buffers are blur filters, the key part of a packed bias, window masks shared by all heads, position tables,
+ * and divisors in weight standardization. */
 bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
@@ -473,14 +470,14 @@ bool eager_is_learned(const eager *e, value_id v)
         return is_first || !e->is_static[reader->inputs[0]];
     if (node_is(reader, "WeightStandardization"))
         return rank != 1;
-    if (node_is(reader, "Slice")) { /* sines and cosines of rotary embeddings; weights are sliced for products */
+    if (node_is(reader, "Slice")) { /* Rotary embeddings slice their sine and cosine tables; products slice weights. */
         const node *after = eager_reader_of(e, reader->outputs[0]);
         return !after || !node_is(after, "Mul");
     }
     return !node_is(reader, "Div") && !node_is(reader, "Tile");
 }
 
-/* True if the node may repeat another. */
+/* True if the node's kernels can be copied from an equal node. */
 static bool is_local(const eager *e, locality local)
 {
     const node *n = e->node;
@@ -505,8 +502,7 @@ static bool is_local(const eager *e, locality local)
     return true;
 }
 
-/* Rotary embeddings compute in fp32. Code casts each operand back at once (type_as), not when attention reads it, which
- * matters for memory. */
+/* Casts a rotary embedding's fp32 result back immediately (type_as), as PyTorch code does. This matters for memory. */
 static void cast_back(eager *e)
 {
     value_id made = e->node->outputs[0];
@@ -554,7 +550,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     size_t op_count;
     e.ops = ops_all(&op_count);
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
-    /* Room for the casts and copies of most networks: unused room costs nothing, moving does. */
+    /* Reserves room for the casts and copies of most networks. Unused room is free, but moving arrays is not. */
     ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->like, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);

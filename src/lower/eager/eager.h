@@ -1,5 +1,5 @@
-/* eager.h: the vocabulary of the rules of eager PyTorch. A rule calls these as Python code calls tensors: each call
- * appends what PyTorch dispatches for it. */
+/* eager.h: interface of the rules for eager PyTorch. Each function corresponds to a PyTorch call and appends the
+ * kernels that PyTorch dispatches for it. */
 #ifndef SOOTH_LOWER_EAGER_EAGER_H
 #define SOOTH_LOWER_EAGER_EAGER_H
 
@@ -10,7 +10,7 @@ typedef struct eager eager;
 typedef void (*lower_rule)(eager *e);
 typedef struct repeats repeats;
 
-/* Where a view put the dimensions of its input, for the backward pass. */
+/* Positions to which a view moves the dimensions of its input; used in the backward pass. */
 typedef struct turn {
     int32_t kernel;
     int8_t places[MAX_PLACED_RANK];
@@ -25,33 +25,35 @@ struct eager {
     struct {
         int64_t *items;
         int32_t count, capacity;
-    } bytes;                     /* by tensor_id: see tensor_bytes() */
-    dtype low;                   /* type of autocast's products; DT_UNKNOWN without autocast */
-    dtype weight_dtype;          /* of floating-point weights and inputs */
-    tensor_id *of_value;         /* by value_id */
-    const int32_t *readers;      /* by value_id: number of readers; an output of the network counts as one more */
-    const bool *is_static;       /* by value_id: computed from constants only */
-    const node_id *first_reader; /* by value_id */
-    bool has_steps;              /* some attention beyond four dimensions runs in steps */
-    bool standardises;           /* some weights are */
-    bool has_gains;              /* some weight is standardized with a learned gain: then all are */
+    } bytes;                     /* Indexed by tensor_id; see tensor_bytes(). */
+    dtype low;                   /* Type of products under autocast; DT_UNKNOWN without autocast. */
+    dtype weight_dtype;          /* Type of floating-point weights and inputs. */
+    tensor_id *of_value;         /* Indexed by value_id: its tensor. */
+    const int32_t *readers;      /* Indexed by value_id: number of readers; a network output counts as one. */
+    const bool *is_static;       /* Indexed by value_id: computed from constants only. */
+    const node_id *first_reader; /* Indexed by value_id: its first reader. */
+    bool has_steps;              /* Some attention of rank above 4 runs without a fused kernel. */
+    bool standardises;           /* Some weights are standardized. */
+    bool has_gains;              /* Some standardized weight has a learned gain; then all have one. */
     bool trains;
-    bool autocasts; /* autocast is on for the current node */
+    bool autocasts; /* Autocast is on for the current node. */
     struct {
         turn *items;
         int32_t count, capacity;
-    } turns;                           /* in training, by kernel */
-    const op_info *ops;                /* the table of operators */
-    const struct lowering **lowerings; /* by its rows: the rule of an operator that occurred; NULL until then */
-    lower_rule *instead;               /* by node_id: the rule of a pattern; NULL: the operator's own */
-    const node *node;                  /* the current node */
-    /* TensorFlow's files are channels last (attribute channels_last): rules see such a node's first input and output as
-     * channels-first views, as PyTorch sees the same memory. */
+    } turns;            /* Indexed by kernel; used in training. */
+    const op_info *ops; /* The operator table. */
+    /* Indexed by row of the operator table: its rule; NULL until the operator occurs. */
+    const struct lowering **lowerings;
+    /* Indexed by node_id: the rule of a pattern; NULL for the operator's own rule. */
+    lower_rule *instead;
+    const node *node; /* The current node. */
+    /* The node has attribute channels_last (TensorFlow). Its rule sees the first input and the output as channels-first
+     * views of the same memory. */
     bool is_turned;
-    bool turns_all;       /* pointwise nodes on such views keep them: all inputs are transposed */
-    tensor_id *of_turned; /* by value_id: the channels-first view; NO_TENSOR until requested */
+    bool turns_all;       /* Pointwise node on channels-first views: all inputs and the output are such views. */
+    tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;
-    repeats *repeats; /* layers that later ones may repeat */
+    repeats *repeats; /* Layers whose kernels later layers may copy. */
 };
 
 bool eager_has_channels_last(const node *n);
@@ -60,7 +62,7 @@ bool eager_continues_turned(const eager *e);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-static inline const placed_tensor *tensor_at(const eager *e, tensor_id t) /* valid until the next tensor is made */
+static inline const placed_tensor *tensor_at(const eager *e, tensor_id t) /* Valid until the next tensor is added. */
 {
     return &e->out->tensors.items[t];
 }
@@ -76,30 +78,30 @@ static inline int64_t tensor_bytes(const eager *e, tensor_id t)
     return e->bytes.items[t];
 }
 
-/* A tensor with its own memory; fails if its size does not fit. */
+/* Adds a tensor with its own memory. Fails if its size overflows. */
 tensor_id eager_tensor_new(eager *e, dtype type, const extent *x);
-/* The tensor of a value: made by its layer, or a weight. */
+/* Returns the tensor of a value: the output of its layer, or a weight. */
 tensor_id eager_tensor_of(eager *e, value_id v);
-/* Input i of the layer; NO_TENSOR if absent. */
+/* Returns input i of the layer; NO_TENSOR if it is absent. */
 tensor_id eager_input_of(eager *e, int i);
 int eager_input_rank(eager *e, int i);
-/* Sets output i of the layer. Checks that the shape is the network's. */
+/* Sets output i of the layer. Checks its shape against the network. */
 void eager_set_result(eager *e, int i, tensor_id t);
-/* Dimensions of a value of the network, without strides; fails if they are unknown. */
+/* Returns the dimensions of a network value, without strides. Fails if they are unknown. */
 extent eager_value_extent(eager *e, value_id v);
 extent eager_output_extent(eager *e, int i);
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Appends a kernel. NO_TENSOR and scalars among the inputs are omitted. The result is valid until the next kernel. */
+/* Appends a kernel. Omits NO_TENSOR and scalars among the inputs. The result is valid until the next kernel. */
 kernel *eager_launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
-/* Adds an output to the last kernel, with its own memory. */
+/* Adds an output with its own memory to the last kernel. */
 tensor_id eager_add_output(eager *e, dtype type, const extent *x);
-/* All outputs of the last kernel. */
+/* Sets all outputs of the last kernel. */
 void eager_set_outputs(eager *e, const tensor_id *outputs, int count);
-/* With a new output of the given type, and the strides of x. */
+/* Appends a kernel with a new output of the given type and the strides of `x`. */
 tensor_id eager_launch_new(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, const extent *x);
-/* FLOPs of the last kernel, per element of its output. */
+/* Sets the FLOPs of the last kernel, per output element. */
 void eager_count_flops(eager *e, double per_element);
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -109,80 +111,82 @@ static inline dtype tensor_dtype(const eager *e, tensor_id t)
     return tensor_at(e, t)->dtype;
 }
 
-bool eager_is_low(dtype t); /* float16, bfloat16 */
-/* Result type of operands of these types; scalars do not count beside tensors. */
+bool eager_is_low(dtype t); /* True for float16 and bfloat16. */
+/* Returns the promoted type of the operands. Scalars do not count beside tensors. */
 dtype eager_promote(const eager *e, const tensor_id *inputs, int count);
-tensor_id eager_cast(eager *e, tensor_id t, dtype to); /* _to_copy; the tensor itself if it has that type */
-/* Autocast's two lists: products run in `low`, sensitive operators in float32. No-ops without autocast and for
- * integers. PyTorch casts a shared weight once per pass; but exporters merge equal weights of layers that share none,
- * which is more common, so each layer casts its own. */
+/* PyTorch's _to_copy(); returns `t` if it already has that type. */
+tensor_id eager_cast(eager *e, tensor_id t, dtype to);
+/* Casts by autocast's two lists: products run in `low`, sensitive operators in float32. Both return `t` unchanged
+ * without autocast and for integers. Each layer casts its own weight: PyTorch casts a shared weight once, but most
+ * shared weights in files are merely equal weights merged by an exporter. */
 tensor_id eager_to_low(eager *e, tensor_id t);
 tensor_id eager_to_float(eager *e, tensor_id t);
 
 /* ---- views and copies -------------------------------------------------------------------------------------------- */
 
 tensor_id eager_view_as(eager *e, const char *op, tensor_id t,
-                        const extent *x); /* dims and strides of x on the memory of t */
+                        const extent *x); /* A view of `t` with the dimensions and strides of `x`. */
 tensor_id eager_permute(eager *e, tensor_id t, const int64_t *perm);
-/* In training: the last view put dimension i at places[i]. */
+/* Records, in training, that the last view moved dimension i to places[i]. */
 void eager_note_turn(eager *e, const int8_t *places, int rank);
 tensor_id eager_transpose_last(eager *e, tensor_id t);
 tensor_id eager_expand(eager *e, tensor_id t, int rank, const int64_t *dims);
-/* A view if the strides allow it, else a clone and a view. */
+/* Returns a view if the strides allow it, else a view of a clone. */
 tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims);
 tensor_id eager_contiguous(eager *e, tensor_id t);
-tensor_id eager_clone(eager *e, tensor_id t); /* into contiguous memory in any case */
+tensor_id eager_clone(eager *e, tensor_id t); /* Always copies to contiguous memory. */
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
 tensor_id eager_unary(eager *e, const char *op, tensor_id t);
 tensor_id eager_binary(eager *e, const char *op, tensor_id a, tensor_id b);
-tensor_id eager_softmax(eager *e, const char *op, tensor_id t);                  /* in float32 under autocast */
-tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always);   /* operands as they are: no casts */
-tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b);             /* (B,m,k) by (B,k,n) */
-tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias); /* weight (out, in); casts */
+tensor_id eager_softmax(eager *e, const char *op, tensor_id t);                /* Runs in float32 under autocast. */
+tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* Casts no operand. */
+tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b);           /* (B,m,k) times (B,k,n). */
+/* The weight is (out, in). Casts operands. */
+tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias);
 
-/* A convolution and the kernels it launches inside: copies of x into the layout of the result, and the sum with the
- * bias. y has the dimensions of the result and gets its strides. No casts. */
+/* Appends a convolution and the kernels that it launches: copies of `x` to the result's layout, and the bias sum. `y`
+ * has the result's dimensions and receives its strides. Casts nothing. */
 tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
 /* `wide` has one element per window position: the result, or the input of a transposed convolution. */
 int64_t eager_convolution_macs(const extent *wide, const extent *weight);
-/* Layer, batch, group norm: inputs[0] by the others, each of which may be NO_TENSOR. */
+/* Appends a layer, batch or group norm of inputs[0]. The other inputs may be NO_TENSOR. */
 tensor_id eager_normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
 
-/* F.scaled_dot_product_attention on four dimensions: casts, pads and launches. bias may be NO_TENSOR. */
+/* F.scaled_dot_product_attention for rank 4: casts, pads and launches. `bias` may be NO_TENSOR. */
 tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
-/* PyTorch's steps if no fused kernel takes the operands (aten/src/ATen/native/transformers/attention.cpp), up to the
- * product of queries and keys, with half of the scale on either side; `v` becomes the operand of the next product,
- * `type` that of the result. */
+/* Unfused attention (aten/src/ATen/native/transformers/attention.cpp), up to the product of queries and keys, each
+ * scaled by the root of the scale. Sets `v` to the operand of the second product and `type` to the result's type. */
 tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
 
-/* A recurrent layer of one direction. */
+/* A recurrent layer in one direction. */
 typedef struct recurrent {
-    const char *op;                   /* LSTM, GRU, RNN */
-    const char *cell, *cell_backward; /* kernel that combines the gates, and its gradient */
+    const char *op;                   /* LSTM, GRU or RNN. */
+    const char *cell, *cell_backward; /* Kernel that combines the gates, and its gradient. */
     int gates;
-    double flops;  /* of the cell, per unit */
-    bool has_cell; /* a second state */
+    double flops;  /* FLOPs of the cell per hidden unit. */
+    bool has_cell; /* Has a second state (LSTM). */
     int64_t steps, batch, hidden;
 } recurrent;
-const recurrent *eager_recurrent_named(str op); /* sizes are 0; NULL: no such operator */
-/* All steps: gates (steps · batch, n) are the inputs' part, weight (gates · hidden, hidden), states (batch, hidden). */
+const recurrent *eager_recurrent_named(str op); /* Sizes are 0; the operator is NULL if there is none. */
+/* Appends all time steps. `gates` (steps · batch, n) is the input part; the weight is (gates · hidden, hidden), states
+ * are (batch, hidden). */
 void eager_recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
-/* The backward pass through them, with the saved gates. */
+/* Appends the backward pass of all time steps, with the saved gates. */
 void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
 
-/* True if the node has all required inputs and its first output; a damaged file may omit them. */
+/* True if the node has its first output and all required inputs. A damaged file may omit them. */
 bool eager_is_whole(const node *n);
-/* The node that makes a value; NULL if it is of another operator (NULL: any), or incomplete. */
+/* Returns the node that computes a value; NULL if it has another operator (op NULL: any) or is incomplete. */
 const node *eager_maker_of(const eager *e, value_id v, const char *op);
-/* Its operator, if the value has one reader. */
+/* Like eager_maker_of(), but only if the value has one reader. */
 const node *eager_own_maker_of(const eager *e, value_id v, const char *op);
-str eager_node_scope(const node *n); /* its name up to the last slash: its module */
-/* The first reader of the value; NULL if there is none, or it is incomplete. */
+str eager_node_scope(const node *n); /* Module of the node: its name up to the last slash. */
+/* Returns the first reader of the value; NULL if there is none or it is incomplete. */
 const node *eager_reader_of(const eager *e, value_id v);
-/* Finds groups of nodes that PyTorch dispatches together, at a node that may end one; fills e->instead. */
+/* Each finds one pattern that PyTorch dispatches as one operator and that ends at this node; fills e->instead. */
 typedef void find_pattern(eager *e, const node *n);
 find_pattern eager_find_at_sum, eager_find_at_product, eager_find_at_quotient, eager_find_variance, eager_find_im2col,
     eager_find_col2im, eager_find_unfold, eager_find_standardised, eager_find_slice_write;
@@ -192,26 +196,26 @@ void eager_find_attention_steps(eager *e, const node *last); /* patterns_attenti
 void eager_find_differential(eager *e, const node *last);
 void eager_find_multihead(eager *e, const node *core);
 
-/* Repeated layers (repeats.c). The second copies the kernels of an equal layer, if there is one; else, after the rule,
- * the third stores them. */
+/* Repeated layers (repeats.c). repeats_copied() copies the kernels of an equal layer if there is one; otherwise
+ * repeats_keep() stores the new ones. */
 void repeats_begin(eager *e);
 bool repeats_copied(eager *e);
 void repeats_keep(eager *e);
 
-/* True if training changes the weight. */
+/* True if training updates the weight. */
 bool eager_is_learned(const eager *e, value_id v);
-/* After the forward pass: loss, gradients, update (training.c). */
+/* Appends loss, gradients and update after the forward pass (training.c). */
 void lower_training(eager *e);
 
-/* The weight (out, in) of a Linear node. */
+/* Returns the weight (out, in) of a Linear node. */
 tensor_id eager_layer_weight(eager *e, const node *n);
 
-/* Integers of input i of the layer, or of the attribute; NULL if neither is known. */
+/* Returns the integers of input i or of the attribute; NULL if neither is known. */
 const int64_t *eager_node_ints(eager *e, const char *attribute, int input, int32_t *count);
-bool eager_value_is_number(eager *e, value_id v, double *x); /* a constant of one element */
-int eager_node_axis(eager *e, int64_t axis, int rank);       /* fails if out of range */
+bool eager_value_is_number(eager *e, value_id v, double *x); /* True for a constant with one element. */
+int eager_node_axis(eager *e, int64_t axis, int rank);       /* Fails if the axis is out of range. */
 
-/* The ATen operator of the node's row, or the node's own name. */
+/* Returns the ATen operator of the node's row, or the node's operator name. */
 const char *eager_aten_name(const eager *e);
 
 /* ---- rules: one per operator of the table, by file --------------------------------------------------------------- */

@@ -1,10 +1,10 @@
-/* patterns.c: groups of nodes that PyTorch dispatches together and that no recovery pass merges, because they are no
- * layers. */
+/* patterns.c: groups of nodes that PyTorch dispatches as one operator. Recovery passes do not merge them, because they
+ * are no layers. */
 #include "lower/eager/eager.h"
 
 bool eager_is_whole(const node *n)
 {
-    /* Passes make norms without weights. */
+    /* Recovery passes create norms without weights. */
     int needed = !n->op ? 0 : n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
     if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < needed)
         return false;
@@ -40,7 +40,7 @@ str eager_node_scope(const node *n)
     return name;
 }
 
-/* A later node of the pattern launches everything. */
+/* A later node of the pattern launches all kernels. */
 static void lower_nothing(eager *e)
 {
     (void)e;
@@ -56,20 +56,20 @@ void eager_replace_rule(eager *e, const node *n, lower_rule rule)
     e->instead[n - e->net->nodes.items] = rule;
 }
 
-/* The result is the input. */
+/* The result is the input itself. */
 static void lower_to_input(eager *e)
 {
     eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
-/* The only reader of a node's result, if it is that operator. */
+/* Returns the only reader of the node's result if it has operator `op`, else NULL. */
 static const node *next_of(const eager *e, const node *n, const char *op)
 {
     const node *next = n && e->readers[n->outputs[0]] == 1 ? eager_reader_of(e, n->outputs[0]) : NULL;
     return next && node_is(next, op) ? next : NULL;
 }
 
-/* With a parameter that the code casts to the type of the other operand. */
+/* Casts a parameter to the type of the other operand. */
 static void lower_with_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -86,7 +86,7 @@ static const node *unit_product(const eager *e, const node *add, int side)
     return unit && eager_value_is_number((eager *)e, unit->inputs[1], &x) && x == 1 ? unit : NULL;
 }
 
-/* On autocast's list of widest type: the others are cast to it. */
+/* addcmul is on autocast's widest-type list: all operands are cast to the widest type. */
 static void lower_addcmul(eager *e)
 {
     const node *add = e->node;
@@ -133,7 +133,7 @@ static void lower_low_pow(eager *e)
     eager_set_result(e, 0, eager_unary(e, "pow", eager_to_low(e, eager_input_of(e, 0))));
 }
 
-/* The square below the root. */
+/* Returns the square under the root of an RMS norm. */
 static const node *square_of(const eager *e, const node *inverse)
 {
     const node *root = eager_maker_of(e, inverse->inputs[inverse->input_count - 1], "Sqrt");
@@ -142,7 +142,7 @@ static const node *square_of(const eager *e, const node *inverse)
     return mean ? eager_own_maker_of(e, mean->inputs[0], "Pow") : NULL;
 }
 
-/* The squared value times the inverse root: the map is cast once for both. */
+/* Multiplies by the inverse root. Reuses the cast that the square has already made. */
 static void lower_low_quotient(eager *e)
 {
     const node *square = square_of(e, eager_maker_of(e, e->node->inputs[1], NULL));
@@ -157,7 +157,7 @@ static void lower_low_quotient(eager *e)
     eager_set_result(e, 0, eager_binary(e, "mul", x, eager_input_of(e, 1)));
 }
 
-/* timm's RMS norm over the channels of a map has these steps; with fast norms they run in 16 bits, the weight too. */
+/* Finds an RMS norm over the channels of a map, as in timm. With fast norms, it and its weight run in 16 bits. */
 static bool find_low_norm(eager *e, const node *inverse)
 {
     const node *square = square_of(e, inverse), *quotient = next_of(e, inverse, "Mul");
@@ -190,7 +190,7 @@ static void find_rsqrt(eager *e, const node *n)
 
 /* ---- var --------------------------------------------------------------------------------------------------------- */
 
-/* mean((x - mean(x))^2), and with a correction n / (n - 1). */
+/* mean((x - mean(x))^2), optionally corrected by n / (n - 1). */
 typedef struct variance {
     const node *mean, *sub, *square, *outer, *times, *last;
 } variance;
@@ -233,7 +233,7 @@ static void lower_variance(eager *e)
     read_variance(e, times ? mean_of(e, times->inputs[0]) : e->node, &v);
     tensor_id t = eager_tensor_of(e, v.sub->inputs[0]);
     if (e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) && eager_maker_of(e, v.sub->inputs[0], "Cast")) {
-        t = eager_cast(e, t, DT_FLOAT32); /* left to it by find_instance_deviation() */
+        t = eager_cast(e, t, DT_FLOAT32); /* find_instance_deviation() leaves this cast to the variance. */
         e->out->tensors.items[t].keeps_float = true;
     }
     extent x = eager_output_extent(e, 0);
@@ -242,7 +242,7 @@ static void lower_variance(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* The deviation of the batch, where the file has the running one. (Its update is a few numbers and omitted.) */
+/* Computes the batch deviation in training. The file contains the running deviation; its small update is omitted. */
 static tensor_id batch_deviation(eager *e, tensor_id x)
 {
     extent kept = {.rank = 4, .dims = {1, tensor_at(e, x)->dims[1], 1, 1}};
@@ -252,7 +252,7 @@ static tensor_id batch_deviation(eager *e, tensor_id x)
     return eager_cast(e, made, tensor_dtype(e, x));
 }
 
-/* The left one of EvoNorm B0's two deviations. */
+/* Lowers the batch deviation, the first operand of EvoNorm B0's maximum. */
 static void lower_left_deviation(eager *e)
 {
     extent y = eager_output_extent(e, 0);
@@ -269,8 +269,8 @@ static void replace_if(eager *e, const node *n, lower_rule rule)
         eager_replace_rule(e, n, rule);
 }
 
-/* std = x.float().var() … .to(x.dtype): in an fp32 trace x.float() is x, so everything after it reads the cast in the
- * file. EvoNorm B0: x / max(left, x * v + std) * weight + bias, with parameters in the type of x. */
+/* Finds EvoNorm B0: x / max(left, x * v + std) * weight + bias. The code computes std = x.float().var() … .to(x.dtype).
+ * An fp32 trace merges x.float() with x, so the file's cast belongs to std alone. */
 static void find_instance_deviation(eager *e, const variance *v)
 {
     const node *cast = eager_maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
@@ -306,7 +306,7 @@ void eager_find_variance(eager *e, const node *outer)
 
 /* ---- sums in place ----------------------------------------------------------------------------------------------- */
 
-/* y = conv(x); y += x: the result has the type of the convolution. */
+/* Lowers y = conv(x); y += x. The result has the convolution's type. */
 static void lower_sum_in_place(eager *e)
 {
     tensor_id inputs[2] = {eager_input_of(e, 0), eager_input_of(e, 1)};
@@ -320,7 +320,7 @@ static void find_sum_in_place(eager *e, const node *add)
         eager_replace_rule(e, add, lower_sum_in_place);
 }
 
-/* A group norm without bias: the export adds a zero. */
+/* A group norm without bias; the exporter adds a zero bias. */
 static void find_zero_bias(eager *e, const node *add)
 {
     const node *norm = eager_own_maker_of(e, add->inputs[0], "GroupNormalization");
@@ -335,7 +335,7 @@ static void find_zero_bias(eager *e, const node *add)
 
 /* ---- sums that begin with zero ----------------------------------------------------------------------------------- */
 
-/* s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …: the sum with zero is launched but missing in the file. */
+/* Lowers s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …. The file omits the first sum, with zero. */
 static void lower_sum_from_zero(eager *e)
 {
     tensor_id first = eager_unary(e, "add", eager_input_of(e, 0));
@@ -359,7 +359,7 @@ static void find_sum_from_zero(eager *e, const node *add)
 
 /* ---- im2col and col2im ------------------------------------------------------------------------------------------- */
 
-/* F.unfold: rows and columns of the padded map, gathered by tables of positions, permuted and flattened. */
+/* Finds F.unfold(): rows and columns of the padded map are gathered by index tables, permuted and flattened. */
 static void lower_im2col(eager *e)
 {
     const node *turn = eager_maker_of(e, e->node->inputs[0], "Transpose"),
@@ -388,7 +388,7 @@ void eager_find_im2col(eager *e, const node *reshape)
     eager_replace_rule(e, reshape, lower_im2col);
 }
 
-/* F.fold: a transposed convolution whose weight, the exporter's own, has a filter for each place of the window. */
+/* Finds F.fold(): a transposed convolution with a constant weight that has one filter per window position. */
 static void lower_col2im(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -408,7 +408,7 @@ void eager_find_col2im(eager *e, const node *n)
 
 /* ---- unfold ------------------------------------------------------------------------------------------------------ */
 
-/* x.unfold(): windows that overlap in memory, a view; the exporter slices and stacks them. */
+/* Finds x.unfold(): a view of overlapping windows. The exporter writes slices and a stack. */
 static bool window_start(eager *e, value_id v, const node **slice, int64_t *start)
 {
     const node *n = eager_own_maker_of(e, v, "Unsqueeze");
@@ -439,7 +439,7 @@ static void lower_unfold(eager *e)
     extent from = tensor_extent(e, eager_tensor_of(e, e->node->inputs[0])), x = eager_output_extent(e, 0),
            whole = tensor_extent(e, t);
     memcpy(x.strides, from.strides, sizeof x.strides);
-    /* The sliced axis is the one whose length differs; its stride is the step between windows. */
+    /* The sliced axis is the one with a different length; its stride is the step between windows. */
     int64_t stride = 1;
     const extent cut = eager_value_extent(e, first->outputs[0]);
     for (int i = 0; i < whole.rank && i < cut.rank; i++)
@@ -467,7 +467,7 @@ void eager_find_unfold(eager *e, const node *concat)
 
 /* ---- x[..., a:b, c:d] = y ---------------------------------------------------------------------------------------- */
 
-/* True if the value varies along the given axis only, by a range or constants. */
+/* True if the value is a range or a constant that varies only along the given axis. */
 static bool is_range_along(const eager *e, value_id v, int axis, int rank)
 {
     const value *x = v == NO_VALUE ? NULL : &e->net->values.items[v];
@@ -480,8 +480,8 @@ static bool is_range_along(const eager *e, value_id v, int axis, int rank)
     return e->is_static[v] || eager_maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
 }
 
-/* An index per axis and element, as exporters write an assignment to a slice: from ranges, or constants if they are
- * small. */
+/* True for an index with one entry per axis and element, which exporters write for an assignment to a slice. It
+ * consists of ranges, or of constants if small. */
 static bool writes_slice(const eager *e, const node *scatter)
 {
     value_id index = scatter->inputs[1];
@@ -502,7 +502,7 @@ static bool writes_slice(const eager *e, const node *scatter)
     return true;
 }
 
-/* The copy also converts. It is counted as writing all of x: slices leave little out. */
+/* The copy also converts types. It counts as a write of all of `x`, since slices omit little. */
 static void lower_slice_write(eager *e)
 {
     const node *cast = eager_own_maker_of(e, e->node->inputs[2], "Cast");

@@ -1,10 +1,10 @@
-/* patterns_attention.c: attention that PyTorch does not run as the fused operator on four dimensions. */
+/* patterns_attention.c: attention that PyTorch does not run as the fused operator on rank 4. */
 #include "graph/infer.h"
 #include "lower/eager/eager.h"
 
 /* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
-/* F.scaled_dot_product_attention on more than four dimensions: PyTorch falls back to steps. */
+/* F.scaled_dot_product_attention on rank above 4: PyTorch runs separate kernels. */
 typedef struct attention_steps {
     const node *scale, *turn, *scores, *softmax;
 } attention_steps;
@@ -32,7 +32,7 @@ static void lower_attention_steps(eager *e)
     extent_contiguous(&x);
     tensor_id weights = eager_launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
     if (tensor_dtype(e, weights) != type)
-        eager_cast(e, weights, type); /* an unused output of the operator */
+        eager_cast(e, weights, type); /* Unused output of the operator. */
     tensor_id y = eager_matmul(e, weights, v, false);
     eager_set_result(e, 0, eager_cast(e, y, type));
 }
@@ -40,7 +40,7 @@ static void lower_attention_steps(eager *e)
 void eager_find_attention_steps(eager *e, const node *last)
 {
     attention_steps s;
-    enum { MOST_DIMENSIONS = 4 }; /* of the fused kernels */
+    enum { MOST_DIMENSIONS = 4 }; /* Limit of the fused kernels. */
     if (e->options->explicit_attention || e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS ||
         !read_steps(e, last, &s))
         return;
@@ -54,9 +54,9 @@ void eager_find_attention_steps(eager *e, const node *last)
 
 /* ---- differential attention -------------------------------------------------------------------------------------- */
 
-/* (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v, as libraries write the replacement of the fused operator: both maps
- * come from one product over twice the heads, neighbours are a pair. PyTorch calls the fused operator for each and
- * subtracts the results. */
+/* Differential attention: (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v. Exporters compute both maps in one product
+ * over twice the heads, with the pair adjacent. PyTorch calls the fused operator for each map and subtracts the
+ * results. */
 typedef struct differential {
     const node *scale, *scores, *softmax, *pairs, *half[2], *times, *minus;
     value_id lambda;
@@ -87,7 +87,7 @@ static bool has_rank(const value *v, int rank)
     return v->rank == rank && value_shape_known(v);
 }
 
-/* The index of the lookup in the pairs' axis; -1 if there is none. */
+/* Returns the index of the lookup along the axis of pairs; -1 if there is none. */
 static int64_t picked(const eager *e, const node *lookup)
 {
     int32_t count;
@@ -104,7 +104,7 @@ static bool is_one_element(const value *v)
     return is_one;
 }
 
-/* True if the halves are the two maps of each pair of heads, and lambda is one number for all. */
+/* True if the halves are the two maps of each pair of heads, and lambda is a scalar. */
 static bool takes_pairs_apart(const eager *e, const node *last, const differential *d)
 {
     const value *items = e->net->values.items, *pairs = &items[d->pairs->outputs[0]];
@@ -121,7 +121,7 @@ static bool takes_pairs_apart(const eager *e, const node *last, const differenti
            is_one_element(&items[d->lambda]);
 }
 
-/* (N, 2 heads, L, E) → the first and the second of each pair, (N, heads, L, E): views. */
+/* Splits (N, 2 heads, L, E) into views of the first and second head of each pair, (N, heads, L, E). */
 static void unbind_pairs(eager *e, tensor_id t, tensor_id halves[2])
 {
     extent x = tensor_extent(e, t);
@@ -136,7 +136,7 @@ static void unbind_pairs(eager *e, tensor_id t, tensor_id halves[2])
         halves[i] = eager_reshape(e, halves[i], 4, x.dims);
 }
 
-/* exp(sum(a * b)) of two learned vectors. */
+/* Appends exp(sum(a * b)) of two parameter vectors. */
 static tensor_id exp_of_product(eager *e, int64_t width)
 {
     extent x = {.rank = 1, .dims = {width}, .strides = {1}}, one = {.rank = 0};
@@ -150,8 +150,8 @@ static tensor_id exp_of_product(eager *e, int64_t width)
     return eager_unary(e, "exp", eager_cast(e, sum, DT_FLOAT32));
 }
 
-/* Lambda is learned: exp(a b) - exp(c d) + a number, in every pass. Exporters compute it beforehand, so the file
- * has the sum alone. */
+/* Computes lambda = exp(a b) - exp(c d) + constant in every pass. Exporters compute it in advance, so the file contains
+ * only the result. */
 static tensor_id lambda_of(eager *e, value_id v, int64_t width)
 {
     const value *val = &e->net->values.items[v];
@@ -177,7 +177,7 @@ static void lower_differential(eager *e)
     eager_set_result(e, 0, eager_binary(e, "sub", first, eager_binary(e, "mul", lambda, second)));
 }
 
-/* An engine runs the file as it is written. */
+/* An engine runs the file as written. */
 void eager_find_differential(eager *e, const node *last)
 {
     differential d;
@@ -192,11 +192,11 @@ void eager_find_differential(eager *e, const node *last)
 
 /* ---- nn.MultiheadAttention --------------------------------------------------------------------------------------- */
 
-/* Sequence first: (L,N,C) → (L,N,3C), split in three, each (L,N·heads,E) transposed to (N·heads,L,E), attention, and
- * back. */
+/* Sequence-first attention: (L,N,C) → (L,N,3C), split in three; each part (L,N·heads,E) is transposed to
+ * (N·heads,L,E). */
 typedef struct multihead {
     const node *packed, *cut[3], *split[3], *turn[3];
-    /* Batch first: transposed before and after; one operator if nothing is cast. */
+    /* Batch-first attention: transposed before and after; a single operator if nothing is cast. */
     const node *enter, *leave, *flatten, *project, *unflatten, *back;
     int64_t length, batch, heads, width;
 } multihead;
@@ -252,7 +252,7 @@ static bool is_batch_first(const eager *e, const node *attention, multihead *m)
     return m->enter && m->back && m->packed->input_count == 3 && m->project->input_count == 3;
 }
 
-/* The packed product is copied so that queries, keys and values are contiguous. */
+/* Copies the packed product so that queries, keys and values are contiguous. */
 static void lower_multihead(eager *e)
 {
     multihead m;
@@ -279,7 +279,7 @@ static void lower_native_multihead(eager *e)
     const node *leave = eager_maker_of(e, flatten->inputs[0], "Transpose");
     const node *core = eager_maker_of(e, leave->inputs[0], "ScaledDotProductAttention");
     if (!core || !read_multihead(e, core, &m))
-        return; /* it was one when the pattern was found */
+        return; /* It matched when the pattern was found. */
     tensor_id from = eager_tensor_of(e, eager_maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]);
     tensor_id inputs[7] = {from, from, from, eager_layer_weight(e, m.packed), eager_tensor_of(e, m.packed->inputs[2])};
     inputs[5] = eager_layer_weight(e, project);

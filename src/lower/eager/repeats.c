@@ -1,11 +1,10 @@
-/* repeats.c: layers lowered like an earlier one. Networks repeat a few layers many times: if operator, attributes and
- * inputs are equal, the rule would launch the same kernels on other tensors, so they are copied.
- *
- * Only for operators whose rules depend on nothing else (RULES in eager.c), and not in training. */
+/* repeats.c: copies the kernels of an equal earlier layer. Networks repeat a few layers many times; with equal
+ * operator, attributes and inputs, a rule launches the same kernels on other tensors. Applies only to operators whose
+ * rules depend on nothing else (RULES in eager.c), and not in training. */
 #include "lower/eager/eager.h"
 #include "lower/hash.h"
 
-/* A layer that its rule lowered, and what that appended. */
+/* A lowered layer and the kernels that its rule appended. */
 typedef struct layer_record {
     uint64_t hash;
     const node *node;
@@ -20,10 +19,10 @@ struct repeats {
         layer_record *items;
         int32_t count, capacity;
     } records;
-    int32_t *slots;        /* by hash: number of a record, from 1; 0: free */
-    size_t slot_count;     /* a power of two, at least twice the layers */
-    layer_record open;     /* of the layer that is being lowered; hash 0: it is not one that is kept */
-    int32_t unknown_count; /* of the program before it */
+    int32_t *slots;        /* Indexed by hash: 1 + index of a record; 0 if free. */
+    size_t slot_count;     /* A power of two, at least twice the number of layers. */
+    layer_record open;     /* Record of the current layer; hash 0 if it is not stored. */
+    int32_t unknown_count; /* Size of the program before the current layer. */
 };
 
 static uint64_t hash_text(str s)
@@ -34,7 +33,7 @@ static uint64_t hash_text(str s)
     return hash_mix(hash, s.len < 8 ? str_short(s) : str_eight(s.ptr + s.len - 8));
 }
 
-/* False if it is unknown. */
+/* Returns false if a dimension is unknown. */
 static bool hash_attr(const attr *a, uint64_t *hash)
 {
     uint64_t content;
@@ -58,7 +57,7 @@ static bool hash_attr(const attr *a, uint64_t *hash)
     return true;
 }
 
-/* Everything that a rule can see of a value: its tensor, else what the tensor will be made of. */
+/* Hashes all properties of a value that a rule can read: its tensor, or the fields that determine the tensor. */
 static bool hash_value(const eager *e, value_id v, uint64_t *hash)
 {
     if (v == NO_VALUE) {
@@ -80,7 +79,7 @@ static bool hash_value(const eager *e, value_id v, uint64_t *hash)
     return true;
 }
 
-/* 0 if the layer cannot repeat another. */
+/* Returns the hash of the layer, or 0 if it cannot repeat another. */
 static uint64_t hash_layer(const eager *e)
 {
     const node *n = e->node;
@@ -94,14 +93,14 @@ static uint64_t hash_layer(const eager *e)
     for (int i = 0; i < n->input_count; i++) {
         for (int other = 0; other < i; other++)
             if (n->inputs[other] == n->inputs[i] && n->inputs[i] != NO_VALUE)
-                return 0; /* a kernel's operand would be ambiguous */
+                return 0; /* Two equal inputs make a kernel's operand ambiguous. */
         if (!hash_value(e, n->inputs[i], &hash))
             return 0;
     }
     return hash | 1;
 }
 
-/* The tensor of this layer that corresponds to `t` in the other one. */
+/* Returns the tensor of this layer that corresponds to `t` in the other layer. */
 static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id base, tensor_id t)
 {
     if (t >= r->first_tensor && t < r->end_tensor)
@@ -112,7 +111,7 @@ static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id ba
     return t;
 }
 
-/* The value of this layer that corresponds to `v` in the other one. */
+/* Returns the value of this layer that corresponds to `v` in the other layer. */
 static value_id counterpart_value(const eager *e, const layer_record *r, value_id v)
 {
     if (v == NO_VALUE || v == r->node->outputs[0])
@@ -163,7 +162,7 @@ static void copy_layer(eager *e, const layer_record *r)
     e->of_value[e->node->outputs[0]] = counterpart(e, r, base, r->result);
 }
 
-/* The slot of the hash, or a free one for it. */
+/* Returns the slot of the hash, or a free slot for it. */
 static int32_t *slot_of(const repeats *of, uint64_t hash)
 {
     size_t slot = hash >> 1 & (of->slot_count - 1);
@@ -214,7 +213,7 @@ void repeats_keep(eager *e)
     if (!r->hash || p->unknown_count != e->repeats->unknown_count || r->result < r->first_tensor)
         return;
     for (tensor_id t = r->first_tensor; t < r->end_tensor; t++)
-        if (p->tensors.items[t].storage < r->first_storage) /* looks at memory from before */
+        if (p->tensors.items[t].storage < r->first_storage) /* The rule reads memory from before the layer. */
             return;
     *(layer_record *)ARENA_PUSH_ROOM(e->arena, &e->repeats->records) = *r;
     *slot_of(e->repeats, r->hash) = e->repeats->records.count;

@@ -1,4 +1,4 @@
-/* rules_conv.c: convolutions, pooling, normalisation, resizing. */
+/* rules_conv.c: convolutions, pooling, normalization, resizing. */
 #include "lower/eager/eager.h"
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
@@ -11,7 +11,7 @@ static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t
         to[i] = ints && i < count ? ints[i] : otherwise;
 }
 
-/* Uneven padding counts as the larger half; likewise if the file only gives the size of the result. */
+/* Uses the larger half of uneven padding, also if the file only states the output size. */
 static void read_padding(eager *e, kernel_window *w)
 {
     int64_t pads[2 * MAX_WINDOW];
@@ -60,8 +60,8 @@ int64_t eager_convolution_macs(const extent *wide, const extent *weight)
     return __builtin_mul_overflow(extent_elements(wide), taps, &macs) ? INT64_MAX : macs;
 }
 
-/* Channels last if the input or the weight is. Copies into that layout and the sum with the bias are launched
- * inside. */
+/* Appends a convolution. It runs channels last if the input or the weight is. It also launches copies to that layout
+ * and the bias sum. */
 tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y)
 {
     extent xx = tensor_extent(e, x), xw = tensor_extent(e, w);
@@ -75,7 +75,7 @@ tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, 
     tensor_id made = eager_tensor_new(e, type, y);
     kernel *k = eager_launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
     k->window = window;
-    const extent *wide = window->transposed ? &xx : y; /* each of its elements meets the whole window */
+    const extent *wide = window->transposed ? &xx : y; /* Each of its elements meets the whole window. */
     k->macs = eager_convolution_macs(wide, &xw);
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     if (copies) {
@@ -92,7 +92,7 @@ tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, 
     return made;
 }
 
-/* What ONNX Runtime fuses into a convolution: the sum with another tensor, and an activation. */
+/* Operations that ONNX Runtime fuses into a convolution: the sum with another tensor, and an activation. */
 static tensor_id finish_fused(eager *e, tensor_id y)
 {
     static const struct {
@@ -111,7 +111,7 @@ static tensor_id finish_fused(eager *e, tensor_id y)
 
 void lower_conv(eager *e)
 {
-    bool is_quantized = node_is(e->node, "QLinearConv"); /* scales and zero points are in between */
+    bool is_quantized = node_is(e->node, "QLinearConv"); /* Scales and zero points come in between. */
     int at = is_quantized ? 3 : 1;
     tensor_id x = eager_input_of(e, 0), w = eager_input_of(e, at), bias = NO_TENSOR;
     if (!node_is(e->node, "ConvInteger"))
@@ -142,8 +142,8 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     return eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
-/* AdaptiveAvgPool2d(n) where n divides the map: an average pool of adjacent windows. Exporters write a Pad before pools
- * that count the border and a mode for those that do not; this has neither. */
+/* True for AdaptiveAvgPool2d(n) where n divides the map: an average pool of adjacent windows. Exporters write other
+ * average pools with a Pad or a count mode; this one has neither. */
 static bool is_adaptive(eager *e, const kernel_window *w)
 {
     const node *n = e->node;
@@ -172,7 +172,7 @@ void lower_pool(eager *e)
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
     if (rank == 2 && is_adaptive(e, window))
         op = "_adaptive_avg_pool2d";
-    if (rank == 1 && node_is(e->node, "AveragePool")) { /* runs on maps of height 1 */
+    if (rank == 1 && node_is(e->node, "AveragePool")) { /* Runs on maps of height 1. */
         extent flat = tensor_extent(e, t);
         flat.rank = 4;
         flat.dims[3] = flat.dims[2];
@@ -184,7 +184,7 @@ void lower_pool(eager *e)
         extent_contiguous(&y);
     }
     tensor_id made = like_input(e, op, t, &y);
-    if (e->trains && node_is(e->node, "MaxPool")) { /* positions of the maxima */
+    if (e->trains && node_is(e->node, "MaxPool")) { /* Positions of the maxima. */
         extent x = tensor_extent(e, made);
         eager_add_output(e, DT_INT64, &x);
     }
@@ -196,7 +196,7 @@ void lower_pool(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* AdaptiveAvgPool2d(1) is a mean; a mean in the file was not restrided. */
+/* AdaptiveAvgPool2d(1) runs as a mean and makes its result channels last; a mean written in the file does not. */
 void lower_global_pool(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -207,7 +207,7 @@ void lower_global_pool(eager *e)
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;
     if (extent_suggests_channels_last(&from) && y.rank == 4 && node_is(e->node, "GlobalAveragePool") &&
         !node_attr_int(e->node, "mean", 0)) {
-        extent_channels_last(&y); /* the module restrides what it got */
+        extent_channels_last(&y); /* The module sets the strides of its result. */
         made = eager_view_as(e, "as_strided_", made, &y);
     }
     eager_set_result(e, 0, made);
@@ -215,7 +215,7 @@ void lower_global_pool(eager *e)
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
-/* Weights of norms have one dimension; exporters reshape them to broadcast over the channels. */
+/* Returns the one-dimensional weight of a norm. Exporters reshape it to broadcast over channels. */
 static tensor_id row_of(eager *e, tensor_id t)
 {
     if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
@@ -240,14 +240,14 @@ static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *
     return eager_normalised(e, op, inputs, 5, y);
 }
 
-/* Saved for the backward pass: mean and deviation, per channel or per row. */
+/* Mean and deviation, saved for the backward pass per channel or row. */
 static void keep_statistics(eager *e, const extent *x)
 {
     eager_add_output(e, DT_FLOAT32, x);
     eager_add_output(e, DT_FLOAT32, x);
 }
 
-/* The number of batches that the running statistics have seen. */
+/* Counter of batches for the running statistics. */
 static void count_batch(eager *e)
 {
     extent number = {.rank = 0};
@@ -256,7 +256,7 @@ static void count_batch(eager *e)
     eager_launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
 }
 
-/* cuDNN's if it applies: maps, and float32 statistics. */
+/* True if cuDNN runs the batch norm: a map with float32 statistics. */
 void lower_batch_norm(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -281,8 +281,8 @@ void lower_batch_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* Exporters cancel a permutation with its inverse. If a norm over the last dimension reads something that is already a
- * map, it was transposed back for that: gradients meet in the map. */
+/* True if a norm over the last dimension reads a map that PyTorch transposes for it. Exporters cancel the transposition
+ * with its inverse, but gradients are summed in the map's layout. */
 static tensor_id through_map(eager *e)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
@@ -296,7 +296,7 @@ static tensor_id through_map(eager *e)
     return eager_permute(e, e->of_value[turn->outputs[0]], BACK);
 }
 
-/* Input of a norm under autocast. */
+/* Returns the input of a norm under autocast. */
 static tensor_id for_norm(eager *e, tensor_id t)
 {
     lower_norms norms = e->options->norms;
@@ -338,7 +338,7 @@ void lower_group_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* The weight as a batch with one row per output channel, through a batch norm. */
+/* Standardizes a weight: a batch norm of the weight viewed with one channel per output channel. */
 void lower_weight_standardization(eager *e)
 {
     tensor_id w = eager_input_of(e, 0);
@@ -354,7 +354,7 @@ void lower_weight_standardization(eager *e)
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);
     tensor_id gain = eager_input_of(e, 1);
-    if (gain == NO_TENSOR && e->has_gains) { /* folded by the exporter */
+    if (gain == NO_TENSOR && e->has_gains) { /* Folded by the exporter. */
         extent row = {.rank = x.rank, .dims = {x.dims[0]}};
         for (int i = 1; i < x.rank; i++)
             row.dims[i] = 1;
@@ -362,9 +362,9 @@ void lower_weight_standardization(eager *e)
         gain = eager_tensor_new(e, e->weight_dtype, &row);
         e->out->tensors.items[gain].is_weight = true;
     }
-    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* ones, for the export's sake */
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* Ones that the exporter inserted. */
         gain = NO_TENSOR;
-    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* scaled before use: gain * scale */
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* The gain is scaled first: gain * scale. */
         gain = eager_unary(e, "mul", gain);
     tensor_id inputs[2] = {w, row_of(e, gain)};
     w = eager_launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);

@@ -1,10 +1,10 @@
-/* rules_einsum.c: einsum of two operands: permuted to a common order of labels, multiplied as a batch of matrices. */
+/* rules_einsum.c: einsum of two operands: permutes both to a common label order and runs a batched matrix product. */
 #include "lower/eager/eager.h"
 
 enum { LEFT, RIGHT, RESULT };
 
 typedef struct labels {
-    char names[MAX_PLACED_RANK]; /* those of the result, then those that are summed */
+    char names[MAX_PLACED_RANK]; /* Labels of the result, then the summed labels. */
     int count, kept;
 } labels;
 
@@ -21,7 +21,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Dimensions that "..." stands for in each term, at most ten: the operands' ranks minus the letters. */
+/* Computes the number of dimensions of "..." in each term, at most ten: the operand's rank minus its letters. */
 static void count_dots(str equation, const int operand_ranks[2], int dots[3])
 {
     int letters[3] = {0}, at = LEFT;
@@ -37,7 +37,7 @@ static void count_dots(str equation, const int operand_ranks[2], int dots[3])
     }
 }
 
-/* Parses "ab,bc->ac" or "...ab,bc->...ac"; false for other forms. */
+/* Parses "ab,bc->ac" or "...ab,bc->...ac". Returns false for other forms. */
 static bool read_terms(str equation, const int operand_ranks[2], char terms[3][MAX_PLACED_RANK], int ranks[3])
 {
     int at = LEFT, dots[3];
@@ -56,7 +56,7 @@ static bool read_terms(str equation, const int operand_ranks[2], char terms[3][M
             terms[at][ranks[at]++] = c;
         } else if (c == '.' && i + 2 < equation.len && equation.ptr[i + 1] == '.' && equation.ptr[i + 2] == '.' &&
                    find_label(terms[at], ranks[at], '9') < 0 && ranks[at] + dots[at] <= MAX_PLACED_RANK) {
-            for (int k = 10 - dots[at]; k < 10; k++) /* the last ones belong together */
+            for (int k = 10 - dots[at]; k < 10; k++) /* The last dimensions correspond. */
                 terms[at][ranks[at]++] = (char)('0' + k);
             i += 2;
         } else {
@@ -66,7 +66,7 @@ static bool read_terms(str equation, const int operand_ranks[2], char terms[3][M
     return at == RESULT;
 }
 
-/* A view with one dimension per label; labels that the operand lacks have size 1. */
+/* Returns a view with one dimension per label; missing labels have size 1. */
 static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, const labels *all)
 {
     extent from = tensor_extent(e, t), x = {.rank = all->count};
@@ -84,7 +84,7 @@ static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, cons
     return made;
 }
 
-/* Dimensions by operand: both, left only, right only; and summed ones. */
+/* Counts dimensions that are in both operands, only left, only right, and summed. */
 typedef struct partition {
     int64_t both[MAX_PLACED_RANK], left[MAX_PLACED_RANK], right[MAX_PLACED_RANK], summed[MAX_PLACED_RANK];
     int both_count, left_count, right_count, summed_count;
@@ -129,7 +129,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
     n = append(order, n, p.summed, p.summed_count);
     append(order, n, p.right, p.right_count);
     a = eager_reshape(e, eager_permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
-    /* The product has its dimensions in the order of the left operand. */
+    /* The product has the dimension order of the left operand. */
     extent y = {.rank = xa.rank};
     int64_t back[MAX_PLACED_RANK] = {0};
     for (int i = 0; i < xa.rank; i++) {
@@ -166,7 +166,8 @@ void lower_einsum(eager *e)
         if (is_pair)
             all.names[all.count++] = terms[LEFT][i];
     }
-    for (int i = 0; is_pair && i < ranks[RIGHT]; i++) /* a label of the right operand alone must be in the result */
+    /* A label that only the right operand has must be in the result. */
+    for (int i = 0; is_pair && i < ranks[RIGHT]; i++)
         is_pair = find_label(all.names, all.count, terms[RIGHT][i]) >= 0;
     if (!is_pair) {
         lower_unknown(e);

@@ -1,13 +1,13 @@
-/* rules_experts.c: mixture-of-experts layers as Transformers runs them: tokens are sorted by expert, products run for
- * every expert with tokens, and each token gets the weighted sum of its experts' results. */
+/* rules_experts.c: mixture-of-experts layers as in Transformers. Tokens are sorted by expert, each expert with tokens
+ * runs its products, and each token receives the weighted sum of its experts' results. */
 #include "lower/eager/eager.h"
 
-/* Rows per expert: data decide, so they are assumed equal. */
+/* Rows per expert. They depend on data, so all experts are assumed to have equally many. */
 typedef struct routing {
-    int64_t tokens, chosen, active, rows; /* active: experts with tokens */
+    int64_t tokens, chosen, active, rows; /* active: number of experts with tokens. */
 } routing;
 
-/* The first `active` experts of a weight (experts, out, in), as (active, in, out). */
+/* Views the first `active` experts of a weight (experts, out, in) as (active, in, out). */
 static tensor_id active_weights(eager *e, tensor_id w, int64_t active)
 {
     extent x = tensor_extent(e, w);
@@ -15,7 +15,7 @@ static tensor_id active_weights(eager *e, tensor_id w, int64_t active)
     return eager_transpose_last(e, eager_to_low(e, eager_view_as(e, "slice", w, &x)));
 }
 
-/* (active, rows, in) through each expert's weight and bias. */
+/* Multiplies (active, rows, in) by each expert's weight and adds its bias. */
 static tensor_id product(eager *e, tensor_id x, int weight, const routing *r)
 {
     tensor_id y = eager_batched_product(e, eager_to_low(e, x), active_weights(e, eager_input_of(e, weight), r->active));
@@ -57,7 +57,7 @@ static bool read_routing(eager *e, routing *r)
     return true;
 }
 
-/* The top experts of each token, and their weights. */
+/* Selects the top experts of each token and their weights. */
 static tensor_id choose(eager *e, const routing *r)
 {
     extent x = {.rank = 2, .dims = {r->tokens, r->chosen}};

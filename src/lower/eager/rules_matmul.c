@@ -35,7 +35,7 @@ static int64_t product(const int64_t *dims, int count)
     return n;
 }
 
-/* True if the leading dimensions fold without a copy: then it is one matrix product. */
+/* True if the leading dimensions fold without a copy, so that one matrix product suffices. */
 static bool folds(const extent *x)
 {
     for (int i = 0; i + 2 < x->rank; i++)
@@ -76,7 +76,7 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     return eager_reshape(e, eager_batched_product(e, a, b), x.rank, x.dims);
 }
 
-/* If the gradient of the matrix is needed, folding avoids its many copies and is always done. */
+/* Training with a matrix gradient always folds, because folding avoids copies of the gradient. */
 tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
@@ -111,7 +111,7 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* The parameter (out, in) that the exporter stored transposed. */
+/* Returns the parameter (out, in) that the exporter stores transposed. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
     tensor_id t = eager_tensor_of(e, v);
@@ -142,7 +142,7 @@ static bool are_matrices(eager *e, int a, int b)
            eager_input_rank(e, b) >= 2;
 }
 
-/* A weight with more dimensions in the file, (in, heads, size) or (heads, size, out), viewed as a matrix. */
+/* Views a weight (in, heads, size) or (heads, size, out) as a matrix. */
 static bool is_split_weight(eager *e)
 {
     const placed_tensor *x = tensor_at(e, eager_input_of(e, 0)), *w = tensor_at(e, eager_input_of(e, 1));
@@ -164,8 +164,8 @@ static void lower_split_linear(eager *e)
     eager_set_result(e, 0, bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias));
 }
 
-/* Queries by the embeddings of relative positions, (positions, size) turned by the network itself: what becomes of
- * the product, rows that are padded and sheared into absolute positions, tells it from a layer. */
+/* True for queries times relative position embeddings (positions, size). The product is padded and sheared to absolute
+ * positions, which distinguishes it from a linear layer. */
 static bool is_relative_product(const eager *e)
 {
     const node *rows = eager_reader_of(e, e->node->outputs[0]);
@@ -173,7 +173,7 @@ static bool is_relative_product(const eager *e)
     return padded && node_is(padded, "Pad");
 }
 
-/* x @ weight by the network's own code, which casts and folds otherwise than a layer does. */
+/* Lowers x @ weight in the network's own code, where casts and folding differ from a linear layer. */
 static void lower_own_product(eager *e, value_id w)
 {
     bool is_weight = tensor_at(e, eager_tensor_of(e, w))->is_weight;
@@ -224,7 +224,7 @@ void lower_gemm(eager *e)
 
 void lower_matmul(eager *e)
 {
-    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* after scale and zero point */
+    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* Inputs after scale and zero point. */
     bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
     bool has_both = eager_input_of(e, 0) != NO_TENSOR && eager_input_of(e, at) != NO_TENSOR;
     bool has_vector =
@@ -234,7 +234,7 @@ void lower_matmul(eager *e)
         return;
     }
     tensor_id a = eager_input_of(e, 0), b = eager_input_of(e, at);
-    if (has_vector) { /* a row before, a column after: views */
+    if (has_vector) { /* A row before and a column after the product are views. */
         if (eager_input_rank(e, 0) == 1)
             a = eager_reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
         if (eager_input_rank(e, at) == 1)
@@ -258,8 +258,8 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* The memory-efficient kernel requires all strides of the bias but the last to be multiples of eight elements: others
- * are padded. */
+/* Pads the bias for the memory-efficient kernel, which requires all strides but the last to be multiples of eight
+ * elements. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
     bias = eager_to_low(e, bias);
@@ -278,7 +278,7 @@ static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
     return x.rank <= scores->rank ? eager_expand(e, bias, scores->rank, scores->dims) : bias;
 }
 
-/* Flash attention requires heads of a multiple of eight elements. */
+/* Flash attention requires a head size that is a multiple of eight. */
 static tensor_id aligned_heads(eager *e, tensor_id t)
 {
     extent x = tensor_extent(e, t);
@@ -307,7 +307,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     k = eager_to_low(e, k);
     v = eager_to_low(e, v);
     int64_t width = tensor_at(e, v)->dims[3];
-    /* Flash attention requires values as wide as the keys. */
+    /* Flash attention requires equal sizes of keys and values. */
     bool is_flash = bias == NO_TENSOR && eager_is_low(tensor_dtype(e, q)) && tensor_at(e, q)->dims[3] == width;
     if (is_flash) {
         q = aligned_heads(e, q);
@@ -319,9 +319,9 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     if (bias != NO_TENSOR)
         bias = aligned_bias(e, bias, &scores);
     x.dims[3] = xv.dims[3];
-    if (is_flash) { /* the result has the layout of the queries */
+    if (is_flash) { /* The result has the layout of the queries. */
         extent_pointwise(&x, &xq, 1);
-    } else { /* as (N, L, heads, E) */
+    } else { /* Stored as (N, L, heads, E). */
         extent_heads_last(&x);
     }
     const char *op = is_flash ? "_scaled_dot_product_flash_attention" : "_scaled_dot_product_efficient_attention";
@@ -330,7 +330,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
     made->flops = times(2, made->macs);
-    if (e->trains) { /* log-sum-exp of the softmax */
+    if (e->trains) { /* Log-sum-exp of the softmax. */
         extent sums = {.rank = 3, .dims = {xq.dims[0], xq.dims[1], xq.dims[2]}};
         extent_contiguous(&sums);
         eager_add_output(e, DT_FLOAT32, &sums);
@@ -342,8 +342,8 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     return y;
 }
 
-/* Before PyTorch had an operator for it: (q @ k^T) * scale, softmax, times v. Three dimensions are those of
- * nn.MultiheadAttention, which scales the queries instead. */
+/* Attention before PyTorch 2: (q @ k^T) * scale, softmax, times v. Rank 3 is nn.MultiheadAttention, which scales the
+ * queries instead. */
 static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     bool scales_queries = tensor_at(e, q)->rank == 3;
@@ -376,7 +376,7 @@ tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *
     return eager_matmul(e, q, k, false);
 }
 
-/* Three dimensions with a bias, up to PyTorch 2.9; since 2.5 fully masked rows are set to zero. */
+/* Rank 3 with a bias, up to PyTorch 2.9. Since 2.5, fully masked rows are set to zero. */
 static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     dtype type;
@@ -394,7 +394,7 @@ static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id
     return eager_cast(e, eager_matmul(e, weights, v, false), type);
 }
 
-/* True if keys and values are parts of one tensor; queries may have been pooled. */
+/* True if keys and values are parts of one tensor. Queries may be pooled. */
 static bool is_packed(eager *e)
 {
     const node *from = NULL;
@@ -441,7 +441,7 @@ void lower_attention(eager *e)
         k = eager_transpose_last(e, k);
     }
     if (e->has_steps && bias == NO_TENSOR && is_packed(e)) {
-        /* Networks that attend within windows first and globally later: operands of the latter are copied. */
+        /* True for global attention in a network that also attends within windows. Its operands are copied. */
         q = eager_contiguous(e, q);
         k = eager_contiguous(e, k);
         v = eager_contiguous(e, v);
@@ -455,7 +455,7 @@ void lower_attention(eager *e)
 
 /* ---- ONNX's attention: with a cache, heads of keys that queries share -------------------------------------------- */
 
-/* (N, L, heads · E) → (N, heads, L, E), without a copy. */
+/* Views (N, L, heads · E) as (N, heads, L, E). */
 static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
 {
     extent x = tensor_extent(e, t);
@@ -465,7 +465,7 @@ static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
     return eager_permute(e, t, (const int64_t[]){0, 2, 1, 3});
 }
 
-/* The cache and the new keys or values: the whole is copied in every pass. */
+/* Concatenates the cache and the new keys or values. Every pass copies the whole cache. */
 static tensor_id append(eager *e, tensor_id past, tensor_id t)
 {
     if (past == NO_TENSOR)
@@ -476,7 +476,7 @@ static tensor_id append(eager *e, tensor_id past, tensor_id t)
     return eager_launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
 }
 
-/* Repeats each head of keys for the queries that share it, in its own memory. */
+/* Copies each key head for all queries that share it. */
 static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
 {
     extent x = tensor_extent(e, t);
@@ -514,7 +514,7 @@ void lower_onnx_attention(eager *e)
     }
     bool in_steps = e->options->explicit_attention;
     bool is_wide = e->low == DT_UNKNOWN && !eager_is_low(tensor_dtype(e, q));
-    if (bias != NO_TENSOR || in_steps || is_wide) { /* only flash attention lets heads share */
+    if (bias != NO_TENSOR || in_steps || is_wide) { /* Only flash attention supports shared key heads. */
         k = repeat_heads(e, k, heads);
         v = repeat_heads(e, v, heads);
     }

@@ -7,7 +7,8 @@ void lower_identity(eager *e)
     eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
-/* The bias of relative positions, gathered as (positions, heads) and transposed: made contiguous for the next sum. */
+/* True for a relative position bias, gathered as (positions, heads) and transposed. It is made contiguous for the next
+ * sum. */
 static bool is_table_of_positions(eager *e)
 {
     const node *n = e->node;
@@ -15,14 +16,14 @@ static bool is_table_of_positions(eager *e)
         return false;
     const node *before = eager_maker_of(e, n->inputs[0], "Reshape");
     const node *after = eager_reader_of(e, n->outputs[0]);
-    if (after && node_is(after, "Pad")) /* for the tokens beside the map; pads into new memory */
+    if (after && node_is(after, "Pad")) /* Pads for extra tokens beside the map, into new memory. */
         return false;
     const node *lookup =
         before ? eager_maker_of(e, before->inputs[0], "Gather") : eager_maker_of(e, n->inputs[0], "Gather");
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
 
-/* True if the next node is in another module: then the table's module adds an axis before making it contiguous. */
+/* True if the next node is in another module. The module of the table then adds an axis before making it contiguous. */
 static bool is_in_module_of_its_own(eager *e)
 {
     const node *axis = eager_reader_of(e, e->node->outputs[0]);
@@ -34,7 +35,7 @@ static bool is_in_module_of_its_own(eager *e)
     return !str_eq(eager_node_scope(axis), eager_node_scope(user));
 }
 
-/* Unsqueeze by axes: a new dimension has the stride of everything after it. */
+/* Unsqueezes the given axes. A new dimension has the stride of all dimensions after it. */
 static bool unsqueeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
@@ -57,7 +58,7 @@ static bool unsqueeze(eager *e, const extent *from, extent *x)
     return axes && at == -1;
 }
 
-/* Squeeze by its axes: the others keep their strides. */
+/* Squeezes the given axes; the others keep their strides. */
 static bool squeeze(eager *e, const extent *from, extent *x)
 {
     int32_t count = 0;
@@ -97,7 +98,7 @@ void lower_reshape(eager *e)
     eager_set_result(e, 0, t);
 }
 
-/* Tokens (N,L,C) that become a map again are made contiguous, whatever the layout of the network. */
+/* Tokens (N,L,C) that become a map again are made contiguous in either memory format. */
 static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
@@ -137,13 +138,13 @@ void lower_expand(eager *e)
         lower_unknown(e);
         return;
     }
-    /* A scalar in a new shape, as exporters write a zero bias: a constant. */
+    /* True for a reshaped scalar constant, which exporters write for a zero bias. */
     if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
         return;
     eager_set_result(e, 0, eager_expand(e, eager_input_of(e, 0), x.rank, x.dims));
 }
 
-/* The last of the slices that remove window padding: made contiguous. */
+/* True for the last slice that removes window padding. Its result is made contiguous. */
 static bool crops_windows(eager *e)
 {
     const node *after = eager_reader_of(e, e->node->outputs[0]), *before = e->node;
@@ -154,7 +155,7 @@ static bool crops_windows(eager *e)
     return before && node_is(before, "WindowReverse");
 }
 
-/* The result has the strides of the input, times the steps. */
+/* The result has the strides of the input, multiplied by the steps. */
 void lower_slice(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -166,7 +167,7 @@ void lower_slice(eager *e)
         lower_unknown(e);
         return;
     }
-    if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:]: nothing is dispatched */
+    if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:] dispatches nothing. */
         eager_set_result(e, 0, t);
         return;
     }
@@ -199,7 +200,7 @@ void lower_split(eager *e)
     }
 }
 
-/* A single index is a view; a list of indices gathers rows. */
+/* A single index gives a view; a list of indices gathers rows. */
 void lower_gather(eager *e)
 {
     tensor_id t = eager_input_of(e, 0), index = eager_input_of(e, 1);
@@ -217,7 +218,7 @@ void lower_gather(eager *e)
     }
     if (!e->trains && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
         e->is_static[e->node->inputs[1]]) {
-        /* table[:, positions]: networks that write it so keep what they looked up between passes */
+        /* Networks that write table[:, positions] keep the result between passes. */
         tensor_id kept = eager_tensor_new(e, tensor_dtype(e, t), &x);
         eager_set_result(e, 0, kept);
         return;
@@ -226,7 +227,7 @@ void lower_gather(eager *e)
     eager_set_result(e, 0, eager_launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
-/* x[index] = y on a copy of x. Consecutive writes of several parts share one copy. */
+/* x[index] = y on a copy of x. Consecutive writes share one copy. */
 void lower_scatter(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -260,7 +261,7 @@ static bool is_stack(eager *e, int axis)
     return n->input_count > 1;
 }
 
-/* Half of the channels bypasses a stage and meets the stage's result, which is made contiguous for that. */
+/* True if half of the channels bypasses a stage. The stage's result is made contiguous before the concatenation. */
 static bool is_cross_stage(eager *e)
 {
     const node *n = e->node;
@@ -269,7 +270,7 @@ static bool is_cross_stage(eager *e)
            split->outputs[1] != n->inputs[1] && eager_input_rank(e, 0) == 4;
 }
 
-/* A stack is a concatenation along the axis after the new one, viewed with one more dimension. */
+/* A stack is a concatenation along the following axis, viewed with one more dimension. */
 static void stack_channels_last(extent *x, int axis)
 {
     extent joined = {.rank = x->rank - 1};
@@ -280,7 +281,7 @@ static void stack_channels_last(extent *x, int axis)
         extent_contiguous(x);
 }
 
-/* Channels last if all of them are. */
+/* The result is channels last if all inputs are. */
 void lower_concat(eager *e)
 {
     const node *n = e->node;
@@ -305,7 +306,7 @@ void lower_concat(eager *e)
     bool repeats = stacks;
     for (int i = 1; i < count; i++)
         repeats &= inputs[i] == inputs[0];
-    if (repeats) { /* repeat_interleave: broadcast, then copied */
+    if (repeats) { /* repeat_interleave(): a broadcast, then a copy. */
         tensor_id wide = eager_expand(e, eager_input_of(e, 0), x.rank, x.dims);
         eager_set_result(e, 0, eager_clone(e, wide));
         return;
@@ -325,7 +326,7 @@ void lower_pad(eager *e)
     str mode = node_attr_string(e->node, "mode", "constant");
     const node *reader = eager_reader_of(e, e->node->outputs[0]);
     if (reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
-        e->of_value[e->node->outputs[0]] = t; /* the exporter's way to count the border in the mean */
+        e->of_value[e->node->outputs[0]] = t; /* Exporters write this to count the border in the mean. */
         return;
     }
     const char *op = str_is(mode, "reflect") ? "reflection_pad2d"
@@ -352,7 +353,7 @@ void lower_roll(eager *e)
 
 /* ---- rearrangements that a pass has recognised ------------------------------------------------------------------- */
 
-/* A view of six dimensions, a permutation, and a reshape, which copies. */
+/* A view of rank 6, a permutation, and a reshape that copies. */
 static void rearrange(eager *e, const int64_t *split, int rank, const int64_t *perm)
 {
     extent x = eager_output_extent(e, 0);

@@ -1,9 +1,9 @@
-/* rules_other.c: operators without a PyTorch module, or rare in files, as one kernel under the name of ATen's nearest;
- * and ONNX Runtime's own operators, as their parts. */
+/* rules_other.c: rare operators and operators without a PyTorch module, each as one kernel with the nearest ATen name;
+ * and ONNX Runtime's fused operators, as their parts. */
 #include "graph/attention.h"
 #include "lower/eager/eager.h"
 
-/* Element type of output i: floating point runs in the precision of the first floating-point input. */
+/* Returns the element type of output i. Floating-point outputs have the precision of the first floating-point input. */
 static dtype output_dtype(eager *e, int i)
 {
     dtype type = e->net->values.items[e->node->outputs[i]].dtype;
@@ -17,13 +17,13 @@ static dtype output_dtype(eager *e, int i)
     return e->weight_dtype;
 }
 
-/* True if output i has a reader; shapes of others may be unknown. */
+/* True if output i has a reader. The shapes of other outputs may be unknown. */
 static bool has_output(const eager *e, int i)
 {
     return i < e->node->output_count && e->node->outputs[i] != NO_VALUE && e->readers[e->node->outputs[i]] > 0;
 }
 
-/* One kernel that reads all inputs and writes all outputs; outputs with the shape of the first input have its
+/* Launches one kernel that reads all inputs and writes all outputs. Outputs of the first input's shape have its
  * layout. */
 void lower_as_one(eager *e)
 {
@@ -54,7 +54,7 @@ void lower_as_one(eager *e)
             eager_set_result(e, i, others[i]);
 }
 
-/* A sum or mean of several operands, one after the other. */
+/* A sum or mean of several operands, added one by one. */
 void lower_variadic(eager *e)
 {
     tensor_id sum = eager_input_of(e, 0);
@@ -65,7 +65,7 @@ void lower_variadic(eager *e)
     eager_set_result(e, 0, sum);
 }
 
-/* x / (bias + alpha * mean of the squares of neighbouring channels) ^ beta, as F.local_response_norm has it. */
+/* x / (bias + alpha * mean of squares over neighbouring channels) ^ beta, as in F.local_response_norm. */
 void lower_response_norm(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -83,7 +83,7 @@ void lower_response_norm(eager *e)
     eager_set_result(e, 0, eager_binary(e, "div", x, mean));
 }
 
-/* A group for each channel. */
+/* One group per channel. */
 void lower_instance_norm(eager *e)
 {
     tensor_id inputs[3] = {eager_to_float(e, eager_input_of(e, 0)), eager_input_of(e, 1), eager_input_of(e, 2)};
@@ -95,7 +95,7 @@ void lower_instance_norm(eager *e)
     eager_set_result(e, 0, eager_normalised(e, "native_group_norm", inputs, 3, &y));
 }
 
-/* Without weights: a layer norm over the last axes, else a norm of each channel. */
+/* A norm without weights: a layer norm over the last axes, else a norm per channel. */
 void lower_mean_variance_norm(eager *e)
 {
     tensor_id t = eager_to_float(e, eager_input_of(e, 0));
@@ -119,7 +119,7 @@ void lower_mean_variance_norm(eager *e)
                      eager_normalised(e, is_last && !is_map ? "native_layer_norm" : "native_group_norm", &t, 1, &y));
 }
 
-/* F.fold: windows (N, C * kernel, windows) summed into the map. */
+/* F.fold(): sums windows (N, C * kernel, windows) into the map. */
 void lower_fold(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -130,7 +130,7 @@ void lower_fold(eager *e)
 
 /* ---- ONNX Runtime's own ------------------------------------------------------------------------------------------ */
 
-/* The sum with a residual, and a bias of it, then a norm. Outputs: the result, nothing, nothing, the sum. */
+/* Adds a residual and an optional bias, then normalizes. Outputs: the result, two unused ones, the sum. */
 void lower_skip_norm(eager *e)
 {
     bool is_rms = node_is(e->node, "SkipSimplifiedLayerNormalization");
@@ -145,14 +145,14 @@ void lower_skip_norm(eager *e)
     if (has_output(e, 3))
         eager_set_result(e, 3, sum);
     for (int i = 1; i < 3; i++)
-        if (has_output(e, i)) { /* mean and deviation, which no kernel writes at inference */
+        if (has_output(e, i)) { /* Mean and deviation, which no kernel writes at inference. */
             extent x = eager_output_extent(e, i);
             extent_contiguous(&x);
             eager_set_result(e, i, eager_tensor_new(e, DT_FLOAT32, &x));
         }
 }
 
-/* Quantized weights (N, blocks, bytes) with scales: a product that reads them as stored. */
+/* A product with quantized weights (N, blocks, bytes) and scales, which reads the packed bytes. */
 void lower_packed_product(eager *e)
 {
     const node *n = e->node;
@@ -171,18 +171,18 @@ void lower_packed_product(eager *e)
     eager_set_result(e, 0, eager_matmul(e, x, eager_transpose_last(e, w), true));
 }
 
-/* (N, L, heads · E) as (N, heads, L, E). Only the number and strides of the columns of a packed row matter. */
+/* Views (N, L, heads · E) as (N, heads, L, E). For a packed row only the number and strides of its columns matter. */
 static tensor_id heads_of(eager *e, tensor_id t, int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
     const placed_tensor *p = tensor_at(e, t);
     int64_t row = p->rank == 3 ? p->dims[2] : mul_wrapping(heads, size);
     extent x = {.rank = 4, .dims = {batch, heads, length, size}, .strides = {mul_wrapping(length, row), size, row, 1}};
-    if (p->rank == 4 && p->dims[1] == heads) /* is so already */
+    if (p->rank == 4 && p->dims[1] == heads) /* Already has this layout. */
         return t;
     return eager_view_as(e, "slice", t, &x);
 }
 
-/* Keys or values of this call, after those in the cache, if there is one. */
+/* Returns the keys or values of this call, appended to the cache if there is one. */
 static tensor_id with_past(eager *e, tensor_id t, int past, const extent *whole)
 {
     tensor_id before = past < e->node->input_count ? eager_input_of(e, past) : NO_TENSOR;
@@ -191,7 +191,7 @@ static tensor_id with_past(eager *e, tensor_id t, int past, const extent *whole)
     return eager_launch_new(e, "cat", (const tensor_id[]){before, t}, 2, tensor_dtype(e, t), whole);
 }
 
-/* GroupQueryAttention and MultiHeadAttention: queries, keys and values, or all three in one; a cache. */
+/* GroupQueryAttention and MultiHeadAttention: separate or packed queries, keys and values, optionally with a cache. */
 void lower_contrib_attention(eager *e)
 {
     const node *n = e->node;
@@ -219,7 +219,7 @@ void lower_contrib_attention(eager *e)
     tensor_id v =
         with_past(e, heads_of(e, values, g.batch, g.kv_heads, g.new_keys, g.v_head_size), past + 1, &all_values);
     for (int i = 1; i < n->output_count; i++)
-        if (has_output(e, i)) { /* the cache as it is handed on: the memory that was written */
+        if (has_output(e, i)) { /* The returned cache is the memory just written. */
             extent kept = eager_output_extent(e, i);
             extent_contiguous(&kept);
             eager_set_result(e, i, eager_view_as(e, "alias", i == 2 ? v : k, &kept));

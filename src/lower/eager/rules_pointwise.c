@@ -1,6 +1,5 @@
-/* rules_pointwise.c: pointwise operators and reductions.
- *
- * Files do not record in-place operators: activations and sums are launched under one name, without the underscore. */
+/* rules_pointwise.c: pointwise operators and reductions. Files do not record in-place operators, so kernels have one
+ * name, without the underscore. */
 #include "lower/eager/eager.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -9,14 +8,14 @@ enum { MAX_OPERANDS = 8 };
 
 tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type)
 {
-    extent operands[MAX_OPERANDS + 1], x; /* one more than kept: the last one read may be a number */
+    extent operands[MAX_OPERANDS + 1], x; /* One more than are kept, because the last operand may be a scalar. */
     int operand_count = 0;
     x.rank = 0;
     bool keeps_float = false;
     for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
         extent *own = &operands[operand_count];
         extent_read(own, tensor_at(e, inputs[i]));
-        for (int d = 1; d <= own->rank; d++) { /* broadcasting, from the last dimension */
+        for (int d = 1; d <= own->rank; d++) { /* Broadcasts from the last dimension. */
             int at = MAX_PLACED_RANK - d;
             if (d > x.rank || (x.dims[at] == 1 && own->dims[own->rank - d] != 1))
                 x.dims[at] = own->dims[own->rank - d];
@@ -54,15 +53,15 @@ static str outer_scope(str scope)
     return scope;
 }
 
-/* True if a norm or sum and the activation after it belong together: one inside the other, or both in one module. */
+/* True if a norm or sum and the following activation are in one module, or one's module contains the other's. */
 static bool is_same_layer(const node *before, const node *activation)
 {
     str inner = eager_node_scope(before), outer = outer_scope(eager_node_scope(activation));
     return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
 }
 
-/* An in-place activation overwrites the input of its gradient, so it is copied. The file does not say which are in
- * place; usually those after a norm, a sum, or the squeezing convolution of a gate. */
+/* Copies the input of an in-place activation, because its gradient needs the input. Files do not record in-place
+ * operators; they usually follow a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
@@ -74,7 +73,7 @@ static bool copies_input(eager *e)
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
         return false;
-    if (node_is(before, "Conv") && e->standardises) { /* scaled after it at the start of a block */
+    if (node_is(before, "Conv") && e->standardises) { /* Scaled afterwards, at the start of a block. */
         const node *after = eager_reader_of(e, n->outputs[0]);
         return is_gate || (after && !node_is(after, "Mul"));
     }
@@ -99,7 +98,7 @@ void lower_unary(eager *e)
         copy_input(e);
     tensor_id t = eager_input_of(e, 0);
     extent x = tensor_extent(e, t);
-    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* in place: strides stay as they are */
+    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* In place, so strides do not change. */
         eager_set_result(e, 0, eager_launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
         eager_count_flops(e, 1);
         return;
@@ -137,7 +136,7 @@ void lower_pow(eager *e)
     eager_set_result(e, 0, eager_unary(e, "pow", x));
 }
 
-/* x.square().float(): autocast squares in fp32 already; of the cast only the start of exact code remains. */
+/* x.square().float(): autocast already squares in fp32, so the cast launches nothing. */
 static bool casts_square(eager *e)
 {
     const node *square = eager_own_maker_of(e, e->node->inputs[0], "Mul");
@@ -153,7 +152,7 @@ void lower_cast(eager *e)
         eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
-    /* In an fp32 export a float-to-float cast is what remains of x.float() around exact code, and of the cast back. */
+    /* A float-to-float cast. In an fp32 export it marks x.float() around code that requires fp32, and the cast back. */
     if (e->low != DT_UNKNOWN && eager_is_low(from)) {
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
@@ -165,7 +164,7 @@ void lower_cast(eager *e)
     eager_set_result(e, 0, x);
 }
 
-/* In training it also returns the mask of kept elements, as booleans. */
+/* In training, dropout also returns the boolean mask of kept elements. */
 void lower_dropout(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -181,7 +180,7 @@ void lower_dropout(eager *e)
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
-/* A single learned scale after its operand: multiplied in place, so it does not widen the type. */
+/* True for a learned scalar applied in place, which does not widen the type. */
 static bool is_gain(const placed_tensor *t)
 {
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
@@ -198,8 +197,8 @@ static bool has_map_parameter(const eager *e, const node *n, const char *op)
     return n && node_is(n, op) && n->input_count == 2 && is_map_parameter(e, n->inputs[1]);
 }
 
-/* Is the node part of a norm that the network writes out: does it scale before a shift, shift what was scaled,
- * bound that, or scale the argument of the norm's gate? (EvoNorm, filter response norm.) */
+/* True if the node belongs to a norm written as single operators (EvoNorm, filter response norm): a scale before a
+ * shift, a shift after a scale, a bound on that, or the scale of the norm's gate. */
 static bool is_in_own_norm(const eager *e, const node *n)
 {
     const node *before = eager_maker_of(e, n->inputs[0], NULL), *after = eager_reader_of(e, n->outputs[0]);
@@ -210,8 +209,8 @@ static bool is_in_own_norm(const eager *e, const node *n)
     return has_map_parameter(e, n, "Mul") && after && (node_is(after, "Sigmoid") || has_map_parameter(e, after, "Add"));
 }
 
-/* A parameter that the network casts to the type of what it meets: by a node of its own, or, where exporters fold
- * that, by custom of norms. */
+/* True for a parameter that the network casts to the type of the other operand, by a node or, where exporters fold
+ * that, in a norm. */
 static bool is_cast_parameter(eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
@@ -274,7 +273,7 @@ static tensor_id reduce(eager *e, const char *op, tensor_id t, dtype type, const
     return made;
 }
 
-/* Sums and norms return float32 under autocast, without a cast before; means and maxima keep their type. */
+/* Under autocast, sums and norms return float32 without a preceding cast; means and maxima keep their type. */
 void lower_reduce(eager *e)
 {
     const node *n = e->node;
@@ -291,7 +290,7 @@ void lower_arg_reduce(eager *e)
     eager_set_result(e, 0, reduce(e, eager_aten_name(e), eager_input_of(e, 0), DT_INT64, &x));
 }
 
-enum { SOFTMAX_FLOPS = 12 }; /* maximum, difference, exponential, sum, quotient */
+enum { SOFTMAX_FLOPS = 12 }; /* Maximum, difference, exponential, sum, quotient. */
 
 tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
 {
@@ -308,7 +307,7 @@ void lower_softmax(eager *e)
     eager_set_result(e, 0, eager_softmax(e, eager_aten_name(e), eager_input_of(e, 0)));
 }
 
-/* F.normalize: norm, clamp, quotient. */
+/* F.normalize(): norm, clamp, quotient. */
 void lower_lp_norm(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);

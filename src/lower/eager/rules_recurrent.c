@@ -1,11 +1,7 @@
-/* rules_recurrent.c: LSTM, GRU and plain recurrent layers by cuDNN's standard algorithm: per direction one product
- * of the inputs of all steps; then, per step, a product with the last state and a kernel that combines the gates.
- * The backward pass runs the steps in reverse, and computes the gradients of the weights in one product for all
- * steps.
- *
- * PyTorch dispatches one operator, `_cudnn_rnn`: it comes first, takes no device time, owns the layer's results,
- * and has the gradient rule. (The persistent algorithm, which keeps small 16-bit weights in registers on some GPUs,
- * is not modelled: a program does not know the GPU.) */
+/* rules_recurrent.c: LSTM, GRU and plain recurrent layers by cuDNN's standard algorithm. Each direction runs one
+ * product for the inputs of all steps, then per step a product with the state and a kernel that combines the gates.
+ * `_cudnn_rnn`, the operator that PyTorch dispatches, comes first: it takes no device time, owns the results and has
+ * the gradient rule. cuDNN's persistent algorithm for small 16-bit weights depends on the GPU and is not modelled. */
 #include "lower/train/backward.h"
 
 static kernel *last_kernel(eager *e)
@@ -13,7 +9,7 @@ static kernel *last_kernel(eager *e)
     return &e->out->kernels.items[e->out->kernels.count - 1];
 }
 
-/* FLOPs per unit: two additions and an activation per gate, plus 4 to combine those of a GRU, 5 for an LSTM. */
+/* FLOPs per unit: two additions and an activation per gate, plus 4 (GRU) or 5 (LSTM) to combine gates. */
 static const recurrent CELLS[] = {
     {"LSTM", "_thnn_fused_lstm_cell", "_thnn_fused_lstm_cell_backward", 4, 17, true, 0, 0, 0},
     {"GRU", "_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward", 3, 13, false, 0, 0, 0},
@@ -28,7 +24,7 @@ const recurrent *eager_recurrent_named(str op)
     return NULL;
 }
 
-/* The last kernel runs this many times. */
+/* Sets the number of runs of the last kernel. */
 static void run_times(eager *e, int64_t times)
 {
     kernel *k = last_kernel(e);
@@ -43,14 +39,14 @@ static extent matrix_extent(int64_t rows, int64_t columns)
     return x;
 }
 
-/* The rows of one step, of a matrix that has those of all. */
+/* Returns the rows of one step from a matrix with the rows of all steps. */
 static tensor_id one_step(eager *e, const recurrent *r, tensor_id all)
 {
     extent x = matrix_extent(r->batch, tensor_at(e, all)->dims[1]);
     return eager_view_as(e, "select", all, &x);
 }
 
-/* The first step reads the weights from memory, the others from the cache. */
+/* The first step reads the weights from memory, later steps from the cache. */
 static int64_t next_steps(const recurrent *r, int64_t done)
 {
     return done == 0 ? 1 : r->steps - done;
@@ -95,7 +91,7 @@ void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gate
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* The layer's sizes; false if it is of an unknown kind, or a damaged file has other shapes. */
+/* Reads the sizes of the layer. Returns false for an unknown kind or inconsistent shapes. */
 static bool read_layer(eager *e, const node *n, recurrent *r, int64_t *directions, int64_t *features)
 {
     const recurrent *cell = eager_recurrent_named(n->type);
@@ -118,14 +114,14 @@ static bool read_layer(eager *e, const node *n, recurrent *r, int64_t *direction
            w->dims[2] == *features;
 }
 
-/* The weights, or the state, of one direction of (directions, …). */
+/* Returns the weights or state of one direction from (directions, …). */
 static tensor_id of_direction(eager *e, tensor_id t, int64_t rows, int64_t columns)
 {
     extent x = matrix_extent(rows, columns);
     return eager_view_as(e, "select", t, &x);
 }
 
-/* As many as the cell has gates: those of the input. Those of the state are added in the cell. */
+/* Returns the input biases, one per gate. The cell adds the state biases. */
 static tensor_id bias_of(eager *e, tensor_id bias, int64_t rows)
 {
     if (bias == NO_TENSOR || tensor_at(e, bias)->rank != 2 || tensor_at(e, bias)->dims[1] < rows)
@@ -135,7 +131,7 @@ static tensor_id bias_of(eager *e, tensor_id bias, int64_t rows)
     return eager_view_as(e, "select", bias, &x);
 }
 
-/* (directions, batch, hidden); zeros where the network has none. */
+/* Returns the state (directions, batch, hidden), zeros if the network has none. */
 static tensor_id initial_states(eager *e, int input, dtype type, const extent *x)
 {
     tensor_id given = eager_input_of(e, input);
@@ -144,7 +140,7 @@ static tensor_id initial_states(eager *e, int input, dtype type, const extent *x
     return eager_to_low(e, given);
 }
 
-/* The layer's result is (steps, batch, directions, hidden). */
+/* The layer's result has shape (steps, batch, directions, hidden). */
 static void set_results(eager *e, const recurrent *r, const tensor_id *outputs)
 {
     bool batch_first = node_attr_int(e->node, "layout", 0) == 1;
@@ -184,7 +180,7 @@ void lower_recurrent(eager *e)
     outputs[1] = eager_add_output(e, type, &last);
     if (r.has_cell)
         outputs[2] = eager_add_output(e, type, &last);
-    if (e->trains) { /* the gates of all steps are kept */
+    if (e->trains) { /* The gates of all steps are saved. */
         extent kept = matrix_extent(mul_wrapping(directions, all), rows);
         eager_add_output(e, type, &kept);
     }
@@ -201,7 +197,7 @@ void lower_recurrent(eager *e)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Gradients of the weights of both directions as the network has them: one tensor. */
+/* Returns the weight gradients of both directions in one tensor, as the network stores weights. */
 static tensor_id joined(eager *e, const tensor_id *parts, int64_t directions, tensor_id like)
 {
     extent x = tensor_extent(e, like);
@@ -211,7 +207,7 @@ static tensor_id joined(eager *e, const tensor_id *parts, int64_t directions, te
     return eager_launch_new(e, "stack", parts, 2, tensor_dtype(e, parts[0]), &x);
 }
 
-/* Of `_cudnn_rnn`: its inputs are the inputs of all steps, both weights and the biases. */
+/* Gradient rule of `_cudnn_rnn`, whose inputs are the inputs of all steps, both weights and the biases. */
 void back_recurrent(backward *b)
 {
     eager *e = b->e;

@@ -22,7 +22,7 @@ eager *single_begin(single *s, const char *op, const lower_options *options, are
                        .arena = a,
                        .node = &s->node,
                        .layer = NO_NODE};
-    /* Few rows need more; a table has a hundred thousand. */
+    /* Few rows need more, and a table may have 100,000 rows. */
     ARENA_RESERVE(a, &s->eager.out->tensors, 5);
     ARENA_RESERVE(a, &s->eager.out->kernels, 2);
     return &s->eager;
@@ -75,7 +75,7 @@ void single_norm_backward(eager *e, const char *op, const tensor_id *inputs, int
     kernel *k = eager_launch(e, op, all, count + 1, made, 0);
     k->phase = PHASE_BACKWARD;
     eager_count_flops(e, 2 * (double)e->node->op->flops_per_element);
-    for (int i = 1; i < count && i < 3; i++) { /* weight and bias */
+    for (int i = 1; i < count && i < 3; i++) { /* Weight and bias. */
         extent x = tensor_extent(e, inputs[i]);
         eager_add_output(e, tensor_dtype(e, inputs[i]), &x);
     }

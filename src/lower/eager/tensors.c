@@ -1,7 +1,7 @@
 /* tensors.c: tensors of a program, their types, views and copies. */
 #include "lower/eager/eager.h"
 
-/* Sizes stay below this, so that sums and products of a few of them cannot overflow. */
+/* Upper bound on sizes. Sums and products of a few of them cannot overflow. */
 static const int64_t MAX_ELEMENTS = (int64_t)1 << 48;
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -12,7 +12,7 @@ static _Noreturn void fail_too_large(eager *e)
               STR_ARG(e->node ? e->node->name : STR("")), STR_ARG(e->node ? e->node->type : STR("")));
 }
 
-/* `elements` by one more dimension; fails on overflow. */
+/* Multiplies `elements` by a dimension; fails on overflow. */
 static inline int64_t checked_times(eager *e, int64_t elements, int64_t dim)
 {
     if (dim < 0 || __builtin_mul_overflow(elements, dim > 0 ? dim : 1, &elements) || elements > MAX_ELEMENTS)
@@ -20,7 +20,7 @@ static inline int64_t checked_times(eager *e, int64_t elements, int64_t dim)
     return elements;
 }
 
-/* Appends a tensor with the dimensions and strides in `numbers`, in that order; `stored` elements have memory. */
+/* Appends a tensor; `numbers` holds its dimensions, then its strides. `stored` is the number of elements in memory. */
 static tensor_id push_tensor(eager *e, dtype type, int rank, const int64_t *numbers, int64_t stored, int32_t storage)
 {
     placed_tensor *t = ARENA_PUSH_ROOM(e->arena, &e->out->tensors);
@@ -54,7 +54,7 @@ tensor_id eager_tensor_new(eager *e, dtype type, const extent *x)
     return add_tensor(e, type, x, e->out->storage_count++);
 }
 
-/* Dimensions of a value into `dims`, with contiguous strides. Fails if the value has none. Returns its rank. */
+/* Writes the dimensions of a value to `dims`, with contiguous strides. Fails if they are unknown. Returns the rank. */
 static int read_shape(eager *e, const value *val, int64_t *dims, int64_t *strides)
 {
     bool known = val->kind == VALUE_TENSOR && val->rank >= 0;
@@ -150,7 +150,7 @@ bool eager_continues_turned(const eager *e)
     return is_turned && y->rank >= 3;
 }
 
-/* From (N, …, C) to (N, C, …), or back. */
+/* Permutes (N, …, C) to (N, C, …), or back. */
 static void turn_axes(int rank, bool to_first, int64_t *perm)
 {
     for (int i = 0; i < rank; i++)
@@ -175,7 +175,7 @@ extent eager_output_extent(eager *e, int i)
     return x;
 }
 
-/* Constants of one element without dimensions are scalars of the program text. */
+/* Rank-0 constants are scalars of the program. */
 static bool is_number(const value *v)
 {
     return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
@@ -195,9 +195,9 @@ tensor_id eager_tensor_of(eager *e, value_id v)
     tensor_id t;
     if (e->options->layout == LAYOUT_NHWC && val->rank == 4 && !(val->is_input && e->is_turned)) {
         extent x = eager_value_extent(e, v);
-        extent_channels_last(&x); /* else it is contiguous already */
+        extent_channels_last(&x); /* Otherwise it is already contiguous. */
         t = eager_tensor_new(e, type, &x);
-    } else { /* most are weights: not by way of an extent */
+    } else { /* Most are weights, which need no extent. */
         int rank = val->rank > 0 ? val->rank : 0;
         int64_t stored = 1, *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
         rank = read_shape(e, val, numbers, numbers + rank);
@@ -248,7 +248,7 @@ void eager_set_result(eager *e, int i, tensor_id t)
     value_id v = e->node->outputs[i];
     const value *want = &e->net->values.items[v];
     if (e->is_turned && i == 0 && want->rank >= 3 && tensor_at(e, t)->rank == want->rank) {
-        e->of_turned[v] = t; /* transposed back on request */
+        e->of_turned[v] = t; /* Transposed back on request. */
         if (e->out->tensors.items[t].value == NO_VALUE)
             e->out->tensors.items[t].value = v;
         return;
@@ -291,7 +291,7 @@ dtype eager_promote(const eager *e, const tensor_id *inputs, int count)
     }
     if (widest == DT_UNKNOWN)
         return of_numbers;
-    /* A scalar changes the kind (integer to floating point), never the width. */
+    /* A scalar changes the kind (integer to floating point), but never the width. */
     bool lifts = of_numbers != DT_UNKNOWN && dtype_is_float(of_numbers) && !dtype_is_float(widest);
     return lifts ? e->weight_dtype : widest;
 }
@@ -407,7 +407,7 @@ tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
     extent_read(&from, tensor_at(e, t));
     x.rank = rank;
     memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
-    if (extent_elements(&from) != extent_elements(&x)) /* the rules of a damaged network may disagree */
+    if (extent_elements(&from) != extent_elements(&x)) /* Rules may disagree on a damaged network. */
         return eager_launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));
     if (extent_view(&from, &x))
         return eager_view_as(e, "view", t, &x);

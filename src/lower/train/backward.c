@@ -1,5 +1,5 @@
-/* backward.c: gradients: walks the forward kernels backwards with one rule per operator. Casts, sums over broadcast
- * dimensions and sums of several gradients appear where autograd launches them. */
+/* backward.c: computes gradients: walks the forward kernels in reverse, with one rule per operator. Casts, reductions
+ * of broadcast dimensions and sums of gradients appear where autograd launches them. */
 #include "lower/train/backward.h"
 
 static const struct {
@@ -159,7 +159,7 @@ tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? eager_reshape(e, t, x->rank, x->dims) : t;
 }
 
-/* True if the weight stands for several parameters: exporters store small weights with equal values once. */
+/* True if the weight represents several parameters. Exporters store small weights of equal value once. */
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     enum { LARGEST_MERGED = 4096 };
@@ -215,7 +215,7 @@ tensor_id back_add_output_like(eager *e, dtype type, tensor_id like)
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* True for a parameter: a trainable floating-point weight. Statistics of norms and tables of the exporter are not. */
+/* True for a trainable floating-point weight, but not for running statistics of norms or tables of the exporter. */
 static bool is_parameter(const eager *e, const placed_tensor *t)
 {
     return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
@@ -238,7 +238,7 @@ static void find_needs(backward *b, int32_t end)
     }
 }
 
-/* Without a rule: one kernel for all gradients of the operator. */
+/* Operators without a rule get one kernel for all gradients. */
 static void back_unknown(backward *b)
 {
     eager *e = b->e;

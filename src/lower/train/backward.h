@@ -1,11 +1,11 @@
-/* backward.h: the vocabulary of gradient rules. The forward kernels, views included, are the tape; each ATen operator
+/* backward.h: interface of the gradient rules. The forward kernels, including views, form the tape; each ATen operator
  * has one rule, as in autograd. */
 #ifndef SOOTH_LOWER_TRAIN_BACKWARD_H
 #define SOOTH_LOWER_TRAIN_BACKWARD_H
 
 #include "lower/eager/eager.h"
 
-/* Consecutive kernels that take parts of one tensor, and whether they are one operator. */
+/* A run of consecutive kernels that read parts of one tensor, and whether they form one operator. */
 typedef struct part_run {
     int32_t first, last;
     bool is_one, is_joined;
@@ -13,46 +13,45 @@ typedef struct part_run {
 
 typedef struct backward {
     eager *e;
-    tensor_id *gradients; /* by tensor of the forward pass; NO_TENSOR until one arrives */
-    bool *needs;          /* by tensor of the forward pass: true if it depends on a parameter */
-    int32_t tensor_count; /* number of tensors in the forward pass */
-    int32_t at;           /* the kernel that is being differentiated */
-    kernel k;             /* a copy of it, because the list moves while kernels are appended */
-    tensor_id dy;         /* the gradient of its first output */
-    int64_t *from;        /* by tensor of the forward pass: the kernel input that produced its gradient */
+    tensor_id *gradients; /* Indexed by forward tensor: its gradient; NO_TENSOR until one exists. */
+    bool *needs;          /* Indexed by forward tensor: true if it depends on a parameter. */
+    int32_t tensor_count; /* Number of forward tensors. */
+    int32_t at;           /* Index of the kernel to differentiate. */
+    kernel k;             /* Copy of that kernel, because appending kernels may move the list. */
+    tensor_id dy;         /* Gradient of its first output. */
+    int64_t *from;        /* Indexed by forward tensor: the kernel input that produced its gradient. */
     struct {
         struct twin {
             tensor_id parameter, gradient;
         } * items;
         int32_t count, capacity;
-    } twins;      /* further parameters that the exporter merged with an equal one */
-    part_run run; /* the most recent run */
+    } twins;      /* Further parameters that the exporter merged with an equal one. */
+    part_run run; /* The most recent run. */
 } backward;
 
 typedef void (*backward_rule)(backward *b);
 
 /* True if input i exists and depends on a parameter. */
 bool back_wants(const backward *b, int i);
-/* Passes on the gradient of input i: summed to its shape and cast to its type, as autograd does, and added to earlier
- * ones. */
+/* Adds the gradient of input i, reduced to its shape and cast to its type as in autograd. */
 void back_give(backward *b, int i, tensor_id gradient);
 
-/* Sums over dimensions that were broadcast from the shape x; t itself if none were. */
+/* Sums over the dimensions that were broadcast from shape `x`. Returns `t` if there are none. */
 tensor_id back_sum_to(eager *e, tensor_id t, const extent *x);
-tensor_id back_sum_over(eager *e, tensor_id t, const extent *x); /* sum with keepdim: x has the rank of t */
-/* A pointwise operator with this many FLOPs per element. */
+tensor_id back_sum_over(eager *e, tensor_id t, const extent *x); /* Sum with keepdim; `x` has the rank of `t`. */
+/* Appends a pointwise kernel with this many FLOPs per element. */
 tensor_id back_work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
-/* A matrix product, in 16 bits under autocast. */
+/* Appends a matrix product, in 16 bits under autocast. */
 tensor_id back_product_of(eager *e, tensor_id a, tensor_id b);
-/* Like t: dense, with its stride order. */
+/* Returns a dense tensor with the stride order of `t`. */
 tensor_id back_launch_like(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, tensor_id like);
 /* Adds an output to the last kernel. */
 tensor_id back_add_output_like(eager *e, dtype type, tensor_id like);
 
-/* True if the operator is this one or its in-place form; both have the same rules. */
+/* True if the kernel is this operator or its in-place form. */
 bool back_is_op_or_in_place(const char *op, const char *name);
 
-/* All kernels before `end` are the tape. */
+/* Appends the backward pass. The kernels before `end` are the tape. */
 void back_differentiate(backward *b, int32_t end);
 
 /* ---- rules, by file ---------------------------------------------------------------------------------------------- */

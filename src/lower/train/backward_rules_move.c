@@ -1,7 +1,7 @@
 /* backward_rules_move.c: gradients of views and data movement. */
 #include "lower/train/backward.h"
 
-/* A kernel that writes a tensor like input 0. */
+/* Appends a kernel that writes a tensor like input 0. */
 static tensor_id like_input(backward *b, const char *op, tensor_id t)
 {
     extent x = tensor_extent(b->e, b->k.inputs[0]);
@@ -22,7 +22,7 @@ void back_view(backward *b)
     back_give(b, 0, eager_reshape(b->e, b->dy, x.rank, x.dims));
 }
 
-/* The way back: dimension i of the input is where the forward pass put it. */
+/* Inverts the permutation of the forward pass. */
 void back_permute(backward *b)
 {
     eager *e = b->e;
@@ -43,10 +43,10 @@ void back_permute(backward *b)
 
 void back_expand(backward *b)
 {
-    back_give(b, 0, b->dy); /* summed there */
+    back_give(b, 0, b->dy); /* Broadcast dimensions are summed. */
 }
 
-/* True if the slices are one chunk(): parts of one axis that make up the whole, equal except the last. */
+/* True if the slices come from one chunk(): they cover one axis, with equal sizes except the last. */
 static bool is_chunk(const backward *b, int32_t first, int32_t last)
 {
     const eager *e = b->e;
@@ -71,7 +71,7 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
     return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
-/* Searched once for all parts: networks may have very many. */
+/* Searches once for all parts, because some networks have very many. */
 static void find_run(backward *b)
 {
     part_run *run = &b->run;
@@ -88,7 +88,7 @@ static void find_run(backward *b)
         strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
-/* Zeros with the gradient in its place. */
+/* Writes the gradient into a tensor of zeros. */
 void back_part(backward *b)
 {
     bool is_slice = strcmp(b->k.op, "slice") == 0;
@@ -99,7 +99,7 @@ void back_part(backward *b)
         back_give(b, 0, like_input(b, is_slice ? "slice_backward" : "select_backward", b->dy));
 }
 
-/* True if all parts have size 1 and drop that dimension at once (unbind). */
+/* True if all parts have size 1 and drop that dimension (unbind). */
 static bool is_unbind(const backward *b, int32_t first, int32_t last)
 {
     const eager *e = b->e;
@@ -113,7 +113,7 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
     return true;
 }
 
-/* The gradients of all parts exist when the last is reached: no part is read before all are made. */
+/* Handles all parts at the first one in the tape, where all their gradients exist. */
 void back_split(backward *b)
 {
     eager *e = b->e;
@@ -181,7 +181,7 @@ void back_index(backward *b)
     back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
-/* The written part gets its gradient; the rest continues through the view that was written into. */
+/* The written part receives its gradient; the rest passes through the written view. */
 void back_index_put(backward *b)
 {
     if (!back_wants(b, 2))
@@ -192,7 +192,7 @@ void back_index_put(backward *b)
     back_give(b, 2, eager_launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
-/* The same for a slice, which is a view of the gradient; the rest gets zeros in its place. */
+/* Gradient of a write to a slice: a view of the gradient for the source; the target gets zeros in that slice. */
 void back_copy(backward *b)
 {
     if (!back_wants(b, 0))
@@ -210,7 +210,7 @@ void back_copy(backward *b)
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
-/* Each input gets its part, a view. */
+/* Each input receives a view of its part. */
 void back_cat(backward *b)
 {
     eager *e = b->e;
@@ -240,7 +240,7 @@ void back_stack(backward *b)
     }
 }
 
-/* The border is cut off: a copy. */
+/* Copies the gradient without the border. */
 void back_pad(backward *b)
 {
     eager *e = b->e;
@@ -251,7 +251,7 @@ void back_pad(backward *b)
     back_give(b, 0, eager_launch_new(e, "constant_pad_nd", &b->dy, 1, tensor_dtype(e, b->dy), &x));
 }
 
-/* Copies have dimensions of their own, which are summed. */
+/* Repeated dimensions are summed. */
 void back_repeat(backward *b)
 {
     eager *e = b->e;
@@ -268,7 +268,7 @@ void back_repeat(backward *b)
     back_give(b, 0, wide.rank == x.rank ? t : back_sum_over(e, t, &x));
 }
 
-/* Moves that are undone by one of the same kind. */
+/* Moves whose gradient is a move of the same kind. */
 void back_fold(backward *b)
 {
     const char *op = b->k.op;

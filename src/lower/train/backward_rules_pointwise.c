@@ -20,12 +20,12 @@ static tensor_id exact(eager *e, tensor_id t)
 
 /* ---- one operand ------------------------------------------------------------------------------------------------- */
 
-/* Activations: one kernel that reads the gradient and either the input or the output. */
+/* Gradients of activations: one kernel that reads the gradient and either the input or the output. */
 void back_unary(backward *b)
 {
     static const struct {
         const char *op, *gradient;
-        bool reads_output, saved_first; /* operand that gives the result its strides */
+        bool reads_output, saved_first; /* Operand that determines the strides of the result. */
         double flops;
     } NAMES[] = {
         {"relu", "threshold_backward", true, true, 1},
@@ -57,7 +57,7 @@ void back_dropout(backward *b)
     back_give(b, 0, back_work(b->e, "native_dropout_backward", inputs, 2, tensor_dtype(b->e, b->dy), 2));
 }
 
-/* A product with a value that takes one more step. */
+/* Multiplies the gradient by a derivative that takes one more kernel. */
 void back_scaled(backward *b)
 {
     tensor_id slope = one(b->e, "mul", b->k.inputs[0]);
@@ -166,7 +166,7 @@ void back_sub(backward *b)
 
 void back_mul(backward *b)
 {
-    if (b->k.input_count == 1) { /* by a number */
+    if (b->k.input_count == 1) { /* Division by a number. */
         back_give(b, 0, one(b->e, "mul", b->dy));
         return;
     }
@@ -212,7 +212,7 @@ void back_addcmul(backward *b)
             back_give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
 }
 
-/* maximum(a, c): half of the gradient where both are equal. */
+/* Gradient of maximum(a, c): equal elements share it in halves. */
 void back_select_larger(backward *b)
 {
     eager *e = b->e;
@@ -228,7 +228,7 @@ void back_select_larger(backward *b)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* The gradient with dimensions of size 1 where the operator reduced. */
+/* Returns the gradient with dimensions of size 1 in place of the reduced ones. */
 static tensor_id with_kept_dims(backward *b, tensor_id t)
 {
     eager *e = b->e;
@@ -237,7 +237,7 @@ static tensor_id with_kept_dims(backward *b, tensor_id t)
         return t;
     int at = y.rank - 1;
     for (int i = x.rank - 1; i >= 0; i--) {
-        /* Remaining dimensions keep their order; of equal ones the last are taken. */
+        /* Remaining dimensions keep their order. Among equal sizes, later ones match first. */
         bool is_kept = at >= 0 && i >= at && x.dims[i] == y.dims[at];
         at -= is_kept;
         x.dims[i] = is_kept ? x.dims[i] : 1;
@@ -261,7 +261,7 @@ void back_sum(backward *b)
     back_give(b, 0, as_wide_as_input(b, b->dy));
 }
 
-/* Shared evenly among those that are largest. */
+/* Elements equal to the maximum share the gradient evenly. */
 void back_amax(backward *b)
 {
     eager *e = b->e;
@@ -284,7 +284,7 @@ void back_var(backward *b)
     back_give(b, 0, two(e, "mul", dy, two(e, "sub", x, mean)));
 }
 
-/* dy · x / |x|, 0 where the norm is 0. */
+/* dy · x / |x|, or 0 where the norm is 0. */
 void back_vector_norm(backward *b)
 {
     eager *e = b->e;
@@ -295,7 +295,7 @@ void back_vector_norm(backward *b)
     back_give(b, 0, two(e, "mul", unit, dy));
 }
 
-/* The gradient has the type of the input, however wide the output was. */
+/* The gradient has the type of the input, even if the output is wider. */
 void back_softmax(backward *b)
 {
     eager *e = b->e;

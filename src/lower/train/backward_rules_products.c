@@ -1,4 +1,4 @@
-/* backward_rules_products.c: gradients of matrix products, attention, convolutions, pooling, normalization. */
+/* backward_rules_products.c: gradients of matrix products, attention, convolutions, pooling and normalization. */
 #include "lower/train/backward.h"
 
 static kernel *last_kernel(eager *e)
@@ -14,13 +14,13 @@ static int64_t scaled(int64_t n, double by)
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* True if it is column-major. */
+/* True if the matrix is column-major. */
 static bool is_turned(const extent *x)
 {
     return x->strides[0] == 1 && x->strides[1] == x->dims[0];
 }
 
-/* Autocast does not cast what was saved in float32. */
+/* Autocast does not cast tensors saved in float32. */
 static tensor_id lowered(eager *e, tensor_id t)
 {
     return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? eager_cast(e, t, e->low) : t;
@@ -33,11 +33,11 @@ tensor_id back_product_of(eager *e, tensor_id a, tensor_id c)
     return tensor_at(e, a)->rank == 3 ? eager_batched_product(e, a, c) : eager_matmul(e, a, c, false);
 }
 
-/* The gradient of a factor has its layout: computed transposed if the factor is. */
+/* Computes the gradient of a factor in the factor's layout: transposed if the factor is transposed. */
 void back_mm(backward *b)
 {
     eager *e = b->e;
-    int first = b->k.input_count - 2; /* after the bias */
+    int first = b->k.input_count - 2; /* The factors follow the bias. */
     tensor_id a = b->k.inputs[first], c = b->k.inputs[first + 1];
     extent xa = tensor_extent(e, a), xc = tensor_extent(e, c);
     tensor_id da = NO_TENSOR, dc = NO_TENSOR;
@@ -65,7 +65,7 @@ void back_bmm(backward *b)
     back_give(b, 1, dc);
 }
 
-/* Scores are recomputed: five products instead of the forward pass's two. */
+/* Recomputes the scores: five products instead of two in the forward pass. */
 void back_attention(backward *b)
 {
     eager *e = b->e;
@@ -169,7 +169,7 @@ void back_resample(backward *b)
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
-/* One kernel for the gradients of the input and of both weights. */
+/* One kernel computes the gradients of the input and of both weights. */
 static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id like)
 {
     eager *e = b->e;
@@ -188,7 +188,7 @@ static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id
         back_give(b, i, made[i]);
 }
 
-/* The gradient is converted to the layout of the input. */
+/* Converts the gradient to the layout of the input. */
 void back_batch_norm(backward *b)
 {
     eager *e = b->e;
@@ -204,8 +204,8 @@ void back_batch_norm(backward *b)
     back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
 }
 
-/* The gradient of a layer norm has the layout of its gradient. A group norm that takes only contiguous memory does so
- * for gradients too. */
+/* A layer norm's input gradient has the layout of the output gradient. A group norm limited to contiguous memory copies
+ * gradients too. */
 void back_norm(backward *b)
 {
     str op = arena_printf(b->e->arena, "%s_backward", b->k.op);

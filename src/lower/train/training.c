@@ -1,4 +1,4 @@
-/* training.c: loss, gradients and update of a training step. */
+/* training.c: loss, gradients and parameter update of a training step. */
 #include "lower/train/backward.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -8,8 +8,8 @@ typedef struct parameter_list {
     int count;
 } parameter_list;
 
-/* A gradient is kept if it has the layout of its parameter, and copied otherwise. Before PyTorch 2 gradients persisted
- * between steps and are added to zeros. */
+/* Stores the gradient of a parameter. It is copied only if its layout differs. Before PyTorch 2, gradients persisted
+ * between steps and new ones were added to zeros. */
 static tensor_id settle_gradient(eager *e, tensor_id parameter, tensor_id gradient)
 {
     extent want = tensor_extent(e, parameter), got = tensor_extent(e, gradient);
@@ -56,7 +56,7 @@ static parameter_list settle_gradients(backward *b)
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* One step of an optimizer over all parameters: the lists that it reads; it writes the first. */
+/* Appends one optimizer step over all parameters. Reads the given lists and writes the first. */
 enum { MAX_LISTS = 3 };
 
 typedef struct update {
@@ -160,7 +160,7 @@ static void update_parameters(eager *e, const parameter_list *parameters)
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
-/* Cross entropy of the first output over its classes: the second dimension of maps, else the last. */
+/* Cross entropy of the first output. Classes are the second dimension of a map, else the last dimension. */
 static tensor_id add_loss(eager *e)
 {
     tensor_id y = NO_TENSOR;
