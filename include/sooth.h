@@ -1,6 +1,6 @@
 /* sooth.h: the public interface of libsooth.
  *
- * Sooth reads a neural network's file and reports what it consists of and what it costs on a GPU, without running it.
+ * Sooth reads a neural network's file and reports its layers and its cost on a GPU, without running it.
  *
  * A worked example (tests/suites/interface.sh compiles and runs it):
  *
@@ -798,7 +798,7 @@ typedef struct sooth_nas_totals {
     int64_t batch;
     double candidates; /* Size of the space; may exceed any integer type. */
     size_t predicted, failed, feasible, kept, evaluated;
-    /* Share of the feasible candidates. */
+    /* Utilization over the feasible candidates, in percent. */
     double utilization_p10, utilization_median, utilization_p90, utilization_max;
     /* Spearman's rank correlations over the predicted feasible candidates; NAN if unknown. */
     double utilization_with_latency, utilization_with_accuracy, macs_with_accuracy;
