@@ -5,26 +5,26 @@
 
 static const int64_t ROUND = 512, SMALL_MOST = 1 * MIB, SMALL_SEGMENT = 2 * MIB, MIDDLE_MOST = 10 * MIB,
                      MIDDLE_SEGMENT = 20 * MIB, LARGE_ROUND = 2 * MIB, KEPT_WHOLE = 1 * MIB;
-/* Requests are smaller, so that sums of a few cannot overflow. */
+/* Upper bound on requests. Sums of a few of them cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 60;
 
 typedef struct block {
     int64_t bytes, address;
-    int32_t before, after; /* neighbours in the segment; -1: none */
+    int32_t before, after; /* Neighbours in the segment; -1 if there is none. */
     bool is_small, is_used;
 } block;
 
-/* Free blocks by size, then address. They are stored in chunks, so that a new one among a million moves few. */
+/* Free blocks, sorted by size and address. They are stored in chunks, so that an insertion moves few items. */
 enum { CHUNK_MOST = 128 };
 
 typedef struct free_block {
     int64_t bytes, address;
-    int32_t index; /* of the block */
+    int32_t index; /* Index of the block. */
 } free_block;
 
 typedef struct chunk {
     struct chunk *next_spare;
-    int32_t count; /* at least one */
+    int32_t count; /* There is always at least one chunk. */
     free_block items[CHUNK_MOST];
 } chunk;
 
@@ -44,7 +44,7 @@ struct allocator {
         block *items;
         int32_t count, capacity;
     } blocks;
-    int32_t unused; /* merged blocks, linked by `after` */
+    int32_t unused; /* Unused entries, linked by `after`. */
     free_list free[2];
     chunk *spare;
     int64_t limit, next_address;
@@ -105,13 +105,13 @@ allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------- */
 
-/* Without a branch, as is the search: which way it goes cannot be predicted. */
+/* Compares without branches, because the outcome is unpredictable. */
 static inline bool is_before(const free_block *f, int64_t bytes, int64_t address)
 {
     return (f->bytes < bytes) | ((f->bytes == bytes) & (f->address < address));
 }
 
-/* Index of the first item that does not sort before this size and address; `count` if all do. */
+/* Returns the first index that does not sort before this size and address, or `count`. */
 static inline int32_t find_in(const free_block *items, int32_t count, int64_t bytes, int64_t address)
 {
     const free_block *first = items;
@@ -125,7 +125,7 @@ static inline int32_t find_in(const free_block *items, int32_t count, int64_t by
     return (int32_t)(first - items) + is_before(first, bytes, address);
 }
 
-/* Place of a block with this size and address, or where it belongs; after the last chunk if all sort before it. */
+/* Finds a block by size and address, or its insertion point. The point may be after the last chunk. */
 static inline place find_place(const free_list *list, int64_t bytes, int64_t address)
 {
     int32_t low = 0, high = list->count;
@@ -159,7 +159,7 @@ static void split_chunk(allocator *m, free_list *list, int32_t index)
     insert_chunk(m, list, index + 1, upper);
 }
 
-/* Moves few elements, most often none: a call of memmove() takes longer. */
+/* Shifts items in a loop. There are usually none, and memmove() has a higher call cost. */
 static inline void move_up(free_block *items, int32_t from, int32_t end)
 {
     for (int32_t i = end; i > from; i--)
@@ -176,7 +176,7 @@ static void add_free(allocator *m, bool is_small, free_block f)
 {
     free_list *list = &m->free[is_small];
     place where = find_place(list, f.bytes, f.address);
-    if (where.chunk == list->count) { /* the last of all */
+    if (where.chunk == list->count) { /* Append after the last item. */
         if (list->count == 0)
             insert_chunk(m, list, 0, new_chunk(m));
         where.chunk = list->count - 1;
@@ -219,7 +219,7 @@ static place place_of(const allocator *m, int32_t index)
     return find_place(&m->free[b->is_small], b->bytes, b->address);
 }
 
-/* Puts a smaller block in the place of one. Its new place most often is in the same chunk. */
+/* Replaces a block by a smaller one, usually within the same chunk. */
 static void make_smaller(allocator *m, bool is_small, place where, free_block f)
 {
     free_list *list = &m->free[is_small];
@@ -234,7 +234,7 @@ static void make_smaller(allocator *m, bool is_small, place where, free_block f)
     c->items[to] = f;
 }
 
-/* The same with a larger one. */
+/* Replaces a block by a larger one. */
 static void make_larger(allocator *m, bool is_small, place where, free_block f)
 {
     free_list *list = &m->free[is_small];
@@ -271,7 +271,7 @@ static void drop_block(allocator *m, int32_t index)
     m->unused = index;
 }
 
-/* Frees unused segments. */
+/* Returns unused segments to the device. */
 static void release(allocator *m, free_list *list)
 {
     for (int32_t i = list->count - 1; i >= 0; i--) {
@@ -315,8 +315,7 @@ static int32_t new_segment(allocator *m, int64_t bytes, bool is_small)
         m, (block){.bytes = size, .address = m->next_address - size, .before = -1, .after = -1, .is_small = is_small});
 }
 
-/* Takes `bytes` off the front of a block; what is left is a block of its own, or NO_ALLOCATION if it stays with the
- * first. */
+/* Splits `bytes` off the front of a block. Returns the remaining block, or NO_ALLOCATION if it was not split. */
 static int32_t split(allocator *m, int32_t index, int64_t bytes)
 {
     const block *whole = &m->blocks.items[index];
@@ -368,7 +367,7 @@ allocation allocator_take(allocator *m, int64_t bytes)
     return index;
 }
 
-/* Takes the free neighbour after a block into it. */
+/* Merges a block with the free block after it. */
 static void join_next(allocator *m, int32_t index)
 {
     block *b = &m->blocks.items[index];
@@ -391,7 +390,8 @@ void allocator_give(allocator *m, allocation index)
     b->is_used = false;
     if (joins_after && joins_before)
         remove_at(m, &m->free[is_small], place_of(m, after));
-    int32_t listed = joins_before ? before : after; /* that is in the list and becomes part of the joined block */
+    /* The free block is in the list and becomes part of the merged one. */
+    int32_t listed = joins_before ? before : after;
     place where = joins_before || joins_after ? place_of(m, listed) : (place){0, 0};
     if (joins_after)
         join_next(m, index);

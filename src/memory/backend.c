@@ -13,7 +13,7 @@ int torch_version(str stack)
 
 static int weight_at(const kernel *k)
 {
-    return k->phase == PHASE_BACKWARD ? 2 : 1; /* after the gradient */
+    return k->phase == PHASE_BACKWARD ? 2 : 1; /* The first input is the gradient. */
 }
 
 bool is_depthwise(const program *p, const kernel *k)
@@ -24,7 +24,7 @@ bool is_depthwise(const program *p, const kernel *k)
     return w->rank > 1 && w->dims[1] == 1;
 }
 
-/* Follows PyTorch's test of sizes and strides (c10/core/MemoryFormat.h). */
+/* Applies PyTorch's test of sizes and strides (c10/core/MemoryFormat.h). */
 bool is_channels_last(const placed_tensor *t)
 {
     static const int ORDER[] = {1, 3, 2, 0};
@@ -40,8 +40,8 @@ bool is_channels_last(const placed_tensor *t)
     return true;
 }
 
-/* aten/src/ATen/native/Convolution.cpp, check_cudnn_depthwise_workload_with_filter(): when cuDNN runs a channels-first
- * depthwise convolution. */
+/* True if cuDNN runs this channels-first depthwise convolution: check_cudnn_depthwise_workload_with_filter() in
+ * aten/src/ATen/native/Convolution.cpp. */
 static bool is_for_cudnn(const placed_tensor *in, const placed_tensor *weight, const kernel_window *window)
 {
     int64_t filter = window->size[1], stride = window->stride[1], channels = in->dims[1], width = in->dims[3];
@@ -52,7 +52,7 @@ static bool is_for_cudnn(const placed_tensor *in, const placed_tensor *weight, c
     return stride == 1 || (stride == 2 && filter > 1 && (channels >= 512 || (channels >= 256 && width >= 28)));
 }
 
-static bool is_too_large(const placed_tensor *t) /* for 32 bits */
+static bool is_too_large(const placed_tensor *t) /* Limits of 32-bit indices. */
 {
     double n = 1;
     for (int i = 0; i < t->rank; i++)
@@ -67,7 +67,7 @@ bool depthwise_uses_cudnn(const program *p, const kernel *k, int version)
     if (in->rank != 4 || k->window->rank != 2)
         return true;
     bool is_last = is_channels_last(in) || is_channels_last(weight);
-    if (version >= 209 && is_too_large(in)) /* cuDNN 9.10.2: PyTorch avoids its 64-bit kernels for this layout */
+    if (version >= 209 && is_too_large(in)) /* cuDNN 9.10.2: PyTorch avoids its 64-bit kernels for this layout. */
         return !is_last;
     return is_last || is_for_cudnn(in, weight, k->window);
 }

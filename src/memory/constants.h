@@ -1,5 +1,5 @@
-/* constants.h: the numbers of data/memory.txt, which is embedded in the library: fitted, or read in the sources of the
- * software. */
+/* constants.h: the numbers of data/memory.txt, which is embedded in the library. They are fitted or come from the
+ * sources of the software. */
 #ifndef SOOTH_MEMORY_CONSTANTS_H
 #define SOOTH_MEMORY_CONSTANTS_H
 
@@ -8,9 +8,9 @@
 typedef enum memory_constant {
     CONTEXT_TRAIN_MIB,
     CONTEXT_INFER_MIB,
-    CONTEXT_UNLAZY_MIB,         /* before CUDA 11.7, which loads kernel code lazily */
-    CONTEXT_AUTOTUNED_MIB,      /* since then, if cuDNN autotunes, at most */
-    CONTEXT_AUTOTUNED_EACH_MIB, /* the same per kind of convolution */
+    CONTEXT_UNLAZY_MIB,         /* Before CUDA 11.7, which introduced lazy loading of kernel code. */
+    CONTEXT_AUTOTUNED_MIB,      /* Since CUDA 11.7, upper bound if cuDNN autotunes. */
+    CONTEXT_AUTOTUNED_EACH_MIB, /* The same, per kind of convolution. */
     CONTEXT_PER_SM_MIB,
     CONTEXT_CONVOLUTIONS_TRAIN_MIB,
     CONTEXT_CONVOLUTIONS_INFER_MIB,
@@ -25,12 +25,12 @@ typedef struct memory_constants {
     double of[MEMORY_CONSTANT_COUNT];
 } memory_constants;
 
-/* The constants of the device. Fails if the embedded file is damaged. */
+/* Returns the constants of the device. Fails if the embedded file is damaged. */
 memory_constants memory_constants_for(const device *d, fail *f);
-/* The same from another text. */
+/* Reads the constants from another text. */
 memory_constants memory_constants_in(str text, const device *d, fail *f);
 
-/* The same from a text; false if a line is malformed or a number is missing. */
+/* Reads the constants from a text. Returns false if a line is malformed or a number is missing. */
 bool memory_constants_read(memory_constants *c, str text, str compute_capability, str name);
 
 #endif

@@ -5,15 +5,15 @@
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* Properties of a kernel's operator for the rules below. */
+/* Traits of a kernel's operator that the rules below use. */
 typedef enum op_traits {
     TRAIT_ARITHMETIC = 1 << 0,
     TRAIT_RECTIFIER = 1 << 1,
-    TRAIT_GATED = 1 << 2, /* silu, hardswish */
+    TRAIT_GATED = 1 << 2, /* SiLU, hardswish. */
     TRAIT_ADD = 1 << 3,
-    TRAIT_NORM = 1 << 4, /* any norm */
+    TRAIT_NORM = 1 << 4, /* Any norm. */
     TRAIT_BATCH_NORM = 1 << 5,
-    TRAIT_FUSED = 1 << 6, /* by a compiler */
+    TRAIT_FUSED = 1 << 6, /* Fused by a compiler. */
     TRAIT_CAT = 1 << 7,
     TRAIT_SOFTMAX = 1 << 8,
     TRAIT_BMM = 1 << 9,
@@ -28,7 +28,7 @@ typedef enum op_traits {
 
 static uint32_t traits_of(const kernel *k)
 {
-    /* Arithmetic that code writes as one statement, and activations that networks run in place. */
+    /* Operators that code writes in one statement, and activations that networks run in place. */
     static const struct {
         const char *op;
         uint32_t traits;
@@ -67,7 +67,7 @@ static uint32_t traits_of(const kernel *k)
     return traits;
 }
 
-/* By kernel. */
+/* Indexed by kernel. */
 static uint32_t *find_traits(const program *p, arena *a)
 {
     op_memo memo = {0};
@@ -84,7 +84,7 @@ static uint32_t *find_traits(const program *p, arena *a)
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-/* The kernels of a statement, as far as the program shows: those of one operator, and sums and products in a row. */
+/* Finds the statement of each kernel: the kernels of one operator, and consecutive sums and products. */
 typedef struct statement {
     int32_t first, last;
 } statement;
@@ -102,7 +102,7 @@ static bool is_same_statement(const calls *c, const uint32_t *traits, int32_t x,
            (traits[x] & traits[y] & TRAIT_ARITHMETIC && is_same_code(c, x, y));
 }
 
-/* By kernel of the forward pass. */
+/* Indexed by kernel of the forward pass. */
 static statement *find_statements(const calls *c, const uint32_t *traits, arena *a)
 {
     statement *statements = arena_room(a, (size_t)c->count + 1, sizeof *statements);
@@ -120,24 +120,26 @@ static statement *find_statements(const calls *c, const uint32_t *traits, arena 
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares;        /* by storage: the one it is written into; itself if it has its own memory */
-    tensor_id *weights;     /* by storage: the weight stored there; kernels may read views of it; NO_TENSOR: none */
-    int32_t *made_at;       /* by storage: the first kernel that writes it; -1: none */
-    const bool *is_given;   /* by storage: true for inputs of the network; NULL: all storages that no kernel writes */
-    const uint8_t *bits;    /* by storage: widest form that kernels read; NULL: as in the file */
-    const uint32_t *traits; /* by kernel: of its operator */
-    const statement *statements; /* by kernel of the forward pass */
+    int32_t *shares; /* Indexed by storage: the storage that it is written into, or itself. */
+    /* Indexed by storage: its weight, which kernels may read through views; NO_TENSOR if there is none. */
+    tensor_id *weights;
+    int32_t *made_at; /* Indexed by storage: first kernel that writes it; -1 if there is none. */
+    /* Indexed by storage: true for inputs of the network. NULL: all storages that no kernel writes. */
+    const bool *is_given;
+    const uint8_t *bits;         /* Indexed by storage: widest type that kernels read. NULL: as in the file. */
+    const uint32_t *traits;      /* Indexed by kernel: traits of its operator. */
+    const statement *statements; /* Indexed by kernel of the forward pass. */
     calls calls;
 } builder;
 
-/* torch.cat([x, a * cos + b * sin]): intermediate results have no name. */
+/* torch.cat([x, a * cos + b * sin]): intermediate results are not variables. */
 static bool is_same_formula(const builder *b, int32_t maker, int32_t reader)
 {
     return maker >= 0 && reader < b->calls.count && b->traits[maker] & TRAIT_ARITHMETIC &&
            is_same_code(&b->calls, maker, reader);
 }
 
-/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the result takes over the name. */
+/* q = torch.cat([q[:, :1], rotated], 1).type_as(v): the result replaces the variable. */
 static bool is_cast_at_once(const builder *b, int32_t kernel_index)
 {
     if (kernel_index + 1 >= b->calls.count)
@@ -146,11 +148,10 @@ static bool is_cast_at_once(const builder *b, int32_t kernel_index)
     return b->traits[kernel_index + 1] & TRAIT_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
 }
 
-/* The statement of `reader` holds operands that it did not make until it ends: `out = out * 0.2 + shortcut` has
- * both. */
+/* True if the statement of `reader` holds this operand until it ends: `out = out * 0.2 + shortcut` holds both. */
 static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 {
-    /* _softmax, eq, where: fully masked rows become zero, then the function returns. */
+    /* The sequence _softmax, eq, where sets fully masked rows to zero before the function returns. */
     enum { TO_RESULT = 2 };
     if (reader >= b->calls.count)
         return reader;
@@ -162,17 +163,17 @@ static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* Layers of a norm and an activation work in place; networks without norms have activations of their own. */
+/* Modules that combine norm and activation work in place; networks without norms use separate activations. */
 static bool follows_norm(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
     return index > 0 && b->traits[index - 1] & TRAIT_NORM && k[-1].outputs[0] == k->inputs[0];
 }
 
-/* Programs give each result memory of its own, because files do not record in-place operators. Convolutional networks
- * run activations in place if their input has no other reader, and sums before an activation in place of the branch.
- * (PyTorch's traces of 625 networks in training: 22,369 of 24,473 relu, 851 of 882 hardswish, 5,393 of 6,305 silu,
- * which copies its input first; 4,826 of 6,672 sums before a relu.) */
+/* True if the kernel works in place. Files do not record in-place operators. Convolutional networks run activations in
+ * place if their input has no other reader, and add residuals into the branch. (PyTorch traces of 625 networks in
+ * training: 22,369 of 24,473 relu, 851 of 882 hardswish, 5,393 of 6,305 silu, which copies its input first; 4,826 of
+ * 6,672 sums before a relu.) */
 static bool writes_over_input(const builder *b, int32_t index, bool is_training)
 {
     const program *p = b->program;
@@ -188,21 +189,21 @@ static bool writes_over_input(const builder *b, int32_t index, bool is_training)
            is_within(&b->calls, index, index + 1);
 }
 
-/* More than any device has; sums over all storages cannot overflow. */
+/* Larger than any device. Sums over all storages cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 42;
 
 int64_t dense_bytes(const placed_tensor *t)
 {
     if (t->packed_bytes)
         return t->packed_bytes < MOST_BYTES ? t->packed_bytes : MOST_BYTES;
-    int64_t elements = 1; /* lowering has refused larger ones */
+    int64_t elements = 1; /* Lowering refuses larger sizes. */
     for (int i = 0; i < t->rank; i++)
         elements *= t->dims[i];
     int64_t bytes = (elements * dtype_bits(t->dtype) + 7) / 8;
     return bytes < MOST_BYTES ? bytes : MOST_BYTES;
 }
 
-/* The input that the kernel overwrites; -1: none. */
+/* Returns the input that the kernel overwrites; -1 if there is none. */
 static int32_t input_written_over(const builder *b, const int32_t *last_use, const bool *is_ours, int32_t index)
 {
     const program *p = b->program;
@@ -221,7 +222,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
 {
     const program *p = b->program;
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
-    bool *is_ours = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1); /* made by a kernel */
+    bool *is_ours = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1); /* A kernel writes it. */
     bool is_training = options->mode != MODE_INFER;
     b->made_at = arena_room(a, (size_t)p->storage_count + 1, sizeof *b->made_at);
     for (int32_t i = 0; i < p->storage_count; i++) {
@@ -230,7 +231,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
     }
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        /* leaky_relu_backward reads the result of one that worked in place */
+        /* leaky_relu_backward reads the result if the forward kernel works in place. */
         for (int32_t j = 0; j < k->input_count && !(b->traits[i] & TRAIT_LEAKY_BACKWARD); j++)
             last_use[p->tensors.items[k->inputs[j]].storage] = i;
         for (int32_t j = 0; j < k->output_count; j++) {
@@ -245,12 +246,13 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
         const kernel *k = &p->kernels.items[i];
         bool is_norm = rules.norms_in_place && k->phase == PHASE_FORWARD && b->traits[i] & TRAIT_BATCH_NORM &&
                        k->input_count > 0 && is_ours[p->tensors.items[k->inputs[0]].storage];
-        /* A compiler overwrites an input that it no longer needs if both have the same layout. */
+        /* A compiler overwrites an input after its last use if both have the same layout. */
         if (options->runtime == RUNTIME_INDUCTOR
                 ? !(b->traits[i] & TRAIT_FUSED && k->output_count > 0)
                 : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        if (rules.norms_in_place && b->traits[i] & TRAIT_ADD) /* a norm needs its own output: sums leave it alone */
+        /* A norm needs its own output, so sums do not overwrite it. */
+        if (rules.norms_in_place && b->traits[i] & TRAIT_ADD)
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
         if (over >= 0)
@@ -266,7 +268,7 @@ static memory_part part_of(const placed_tensor *t, kernel_phase first_met, bool 
         return MEMORY_OPTIMIZER;
     if (is_made)
         return MEMORY_ACTIVATIONS;
-    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* gradients persist between steps */
+    return first_met == PHASE_BACKWARD ? MEMORY_GRADIENTS : MEMORY_INPUTS; /* Gradients persist between steps. */
 }
 
 static lifetime *lifetime_of(const builder *b, tensor_id id)
@@ -274,7 +276,7 @@ static lifetime *lifetime_of(const builder *b, tensor_id id)
     return &b->items[b->shares[b->program->tensors.items[id].storage]];
 }
 
-/* A product of two values, attention. */
+/* True for a product of two activations, or attention. */
 static bool is_between_values(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
@@ -285,15 +287,17 @@ static bool is_between_values(const builder *b, int32_t index)
            b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
 }
 
-/* Code names what it goes back to. Two cases show in the program: a map behind a batch norm that more than one call reads (split attention), and
- * parts of one product (queries, keys and values). A sum ends the name of what it adds to. */
+/* True if the result is a variable that stays alive. Two cases show in the program: a map after a batch norm with
+ * several readers (split attention), and parts of one product (queries, keys, values). A sum ends the variable that it
+ * adds to. */
 static bool is_variable(const builder *b, const lifetime *l, const placed_tensor *read, int32_t reader)
 {
     if (l->birth < 0 || reader >= b->calls.count || b->traits[reader] & TRAIT_ADD)
         return false;
     const kernel *maker = &b->program->kernels.items[l->birth];
     const kernel *last = l->read >= 0 ? &b->program->kernels.items[l->read] : NULL;
-    if (last && last->output_count > 0 && lifetime_of(b, last->outputs[0]) == l) /* written over: no second reader */
+    /* Overwritten, so it has no second reader. */
+    if (last && last->output_count > 0 && lifetime_of(b, last->outputs[0]) == l)
         return false;
     if (b->traits[l->birth] & TRAIT_BATCH_NORM)
         return true;
@@ -309,13 +313,13 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     const kernel *k = &b->program->kernels.items[kernel_index];
     if (t->is_number)
         return;
-    if (l->read < 0) { /* first access */
+    if (l->read < 0) { /* First access. */
         l->bytes = dense_bytes(t);
-        if (b->bits && t->is_weight && !t->packed_bytes && dtype_bits(t->dtype) > 0) /* texts have none */
+        if (b->bits && t->is_weight && !t->packed_bytes && dtype_bits(t->dtype) > 0) /* Text inputs have no storage. */
             l->bytes = l->bytes * b->bits[t->storage] / dtype_bits(t->dtype);
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
         if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
-            l->birth = kernel_index; /* a compiler writes the parts of it in place */
+            l->birth = kernel_index; /* A compiler writes the parts in place. */
             is_made = true;
         }
         l->layer = k->layer;
@@ -334,7 +338,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
     if (!is_made && l->birth >= 0 && b->traits[kernel_index] & TRAIT_CAT &&
         !is_same_formula(b, l->birth, kernel_index) &&
-        !is_cast_at_once(b, kernel_index)) { /* the list of what is put together is a variable */
+        !is_cast_at_once(b, kernel_index)) { /* The list of concatenated parts is a variable. */
         int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -357,8 +361,8 @@ static bool is_copy(const builder *b, int32_t index)
     return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (TRAIT_CLONE | TRAIT_CAST);
 }
 
-/* Operands of such products are variables (q, k, v) until the function returns. Casts and copies that the operator
- * makes of them are not. */
+/* Holds the operands of such products (q, k, v) until the function returns, but not the casts and copies that the
+ * operator makes. */
 static void keep_operands(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -375,7 +379,7 @@ static void keep_operands(builder *b)
     }
 }
 
-/* The kernel that made the first input, if its operator has the trait `op`; else -1. */
+/* Returns the kernel that writes the first input if its operator has the trait, else -1. */
 static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
 {
     const kernel *k = &b->program->kernels.items[kernel_index];
@@ -383,8 +387,8 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
     return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
-/* Window attention, shifted in every second block (Swin): a function receives norm1(x), rolls and pads it, cuts it into
- * windows and passes them to a module. The argument and the rolled and padded tensors stay alive during that call. */
+/* Shifted-window attention (Swin): a function receives norm1(x), rolls, pads and partitions it, then calls a module.
+ * The argument and the rolled and padded tensors stay alive during that call. */
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -401,8 +405,8 @@ static void keep_shifted(builder *b)
     }
 }
 
-/* Autocast keeps the 16-bit copies of parameters until it ends: after the forward pass, or after the backward pass if
- * that runs inside it. */
+/* Autocast keeps 16-bit copies of parameters until it ends: after the forward pass, or after the backward pass if that
+ * also runs under autocast. */
 static void keep_casts(builder *b, const lower_options *options)
 {
     const program *p = b->program;
@@ -437,7 +441,7 @@ static void keep_scores(builder *b)
     }
 }
 
-/* The caller holds outputs until the next pass returns others, and a gradient that nothing reads. */
+/* Marks the storages that the caller holds: outputs until the next pass returns, and gradients without readers. */
 static void keep_outputs(builder *b, const network *net)
 {
     const program *p = b->program;
@@ -464,7 +468,7 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
-/* An engine keeps weights in 8 bits if products read them so, and in no other form. */
+/* An engine keeps weights that products read in 8 bits only in that form. */
 static uint8_t *find_bits(const program *p, arena *a)
 {
     uint8_t *bits = ARENA_ARRAY(a, uint8_t, (size_t)p->storage_count + 1);
@@ -506,7 +510,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     b.weights = arena_room(scratch, (size_t)p->storage_count + 1, sizeof *b.weights);
     for (int32_t i = 0; i < p->storage_count; i++)
         b.weights[i] = NO_TENSOR;
-    for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* the first of a storage is the whole */
+    for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* The first tensor of a storage covers all of it. */
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, scratch);

@@ -1,8 +1,7 @@
-/* lifetime.h: the lifetime of each storage of a program.
- *
- * A tensor lives from the kernel that writes it to the last that reads it, because PyTorch frees a tensor with its last
- * reference. Autograd keeps what the backward pass reads; its kernels are readers like others. Code holds more than
- * kernels read: the caller of a module holds its arguments until the module returns. */
+/* lifetime.h: computes the lifetime of each storage. A tensor lives from the kernel that writes it to the last that
+ * reads it, because PyTorch frees it with its last reference. Autograd keeps tensors for the backward pass, whose
+ * kernels are readers too. Code holds more than kernels read: the caller of a module holds its arguments until the
+ * module returns. */
 #ifndef SOOTH_MEMORY_LIFETIME_H
 #define SOOTH_MEMORY_LIFETIME_H
 
@@ -10,42 +9,42 @@
 
 typedef enum memory_part {
     MEMORY_WEIGHTS,
-    MEMORY_GRADIENTS,   /* of parameters */
-    MEMORY_OPTIMIZER,   /* state of the optimizer, and its temporaries */
-    MEMORY_INPUTS,      /* held by the caller, labels included */
-    MEMORY_ACTIVATIONS, /* written by kernels of either pass, casts of weights included */
+    MEMORY_GRADIENTS,   /* Gradients of parameters. */
+    MEMORY_OPTIMIZER,   /* State and temporaries of the optimizer. */
+    MEMORY_INPUTS,      /* Held by the caller, including labels. */
+    MEMORY_ACTIVATIONS, /* Written by kernels of either pass, including casts of weights. */
     MEMORY_WORKSPACE,
     MEMORY_PART_COUNT,
 } memory_part;
 
 enum { BEFORE_ALL = -1 };
 
-/* By storage. */
+/* Indexed by storage. */
 typedef struct lifetime {
-    int64_t bytes; /* 0: not allocated (scalars, storages that no kernel touches) */
-    int32_t birth; /* the kernel that makes it; BEFORE_ALL: exists before the pass */
-    int32_t death; /* the last kernel that needs it; INT32_MAX: never freed */
-    int32_t read;  /* the last kernel that reads or writes it */
+    int64_t bytes; /* 0 if it is not allocated (scalars, unused storages). */
+    int32_t birth; /* Kernel that writes it; BEFORE_ALL if it exists before the pass. */
+    int32_t death; /* Last kernel that needs it; INT32_MAX if it is never freed. */
+    int32_t read;  /* Last kernel that reads or writes it. */
     memory_part part;
-    node_id layer; /* layer that made it; NO_NODE: none */
+    node_id layer; /* Layer that writes it; NO_NODE if there is none. */
 } lifetime;
 
-/* Bytes of a dense tensor, at most 4 TiB. */
+/* Returns the bytes of a dense tensor, at most 4 TiB. */
 int64_t dense_bytes(const placed_tensor *t);
 
-/* Behaviour of the software that the program does not show. */
+/* Software behaviour that the program does not show. */
 typedef struct lifetime_rules {
-    bool keeps_scores;   /* autograd keeps the input of a softmax besides its output: PyTorch before 1.11 */
-    bool norms_in_place; /* batch norms work in place; their backward pass starts from their output */
+    bool keeps_scores;   /* Autograd also keeps the input of a softmax (PyTorch before 1.11). */
+    bool norms_in_place; /* Batch norms work in place; their backward pass starts from the output. */
 } lifetime_rules;
 
-/* For a version of PyTorch: torch_version(). */
-/* Are batch norms followed by the rectifiers that InPlace-ABN comes with, leaky by 0.001? Where that is installed they work in place. */
+/* Returns the behaviour of a PyTorch version (torch_version()). */
+/* True if batch norms are followed by leaky ReLUs with slope 0.001, as in InPlace-ABN. They then work in place. */
 bool lifetime_has_abn(const network *net);
 lifetime_rules lifetime_rules_of(int version, bool norms_in_place);
 
-/* One per storage of the program, in `a`. Names of the nodes of `net` give the modules; NULL: nothing is held beyond
- * its last reader. Independent of the device. `scratch` holds temporary data. */
+/* Returns one lifetime per storage, allocated in `a`. Node names of `net` give the modules; NULL: nothing is held
+ * beyond its last reader. Independent of the device. `scratch` holds temporary data. */
 lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, lifetime_rules rules,
                        arena *a, arena *scratch);
 

@@ -1,7 +1,7 @@
 #include "memory/limits.h"
 #include "memory/backend.h"
 
-/* Elements that 32 bits can count, and the limit of a grid's second and third dimension. */
+/* Limit of 32-bit element counts, and of a grid's second and third dimension. */
 static const double MOST_ELEMENTS = 2147483647.0, MOST_BLOCKS = 65535;
 
 static double elements_of(const program *p, tensor_id id)
@@ -13,7 +13,7 @@ static double elements_of(const program *p, tensor_id id)
     return n;
 }
 
-/* Elements of the largest of these tensors. */
+/* Returns the number of elements of the largest of these tensors. */
 static double largest_of(const program *p, const tensor_id *ids, int32_t count)
 {
     double most = 0;
@@ -24,7 +24,7 @@ static double largest_of(const program *p, const tensor_id *ids, int32_t count)
     return most;
 }
 
-/* Operators with limits of their own on tensor sizes. */
+/* Operators with their own limits on tensor sizes. */
 typedef enum limited_op {
     NOT_LIMITED,
     LIMITED_POOLING,
@@ -56,14 +56,13 @@ static limited_op limited_op_of(const program *p, const kernel *k, int version)
     }
 }
 
-/* Operators with one thread block per sequence. The kernel with a bias processes them in parts by now (2.4 does not,
- * 2.9 does). */
+/* Operators with one thread block per sequence. In PyTorch 2.9, unlike 2.4, the kernel with a bias splits them. */
 static bool is_attention(const kernel *k, int version)
 {
     return kernel_is_attention(k) && (version < 209 || kernel_is(k, "_scaled_dot_product_flash_attention"));
 }
 
-/* Counts a limit if it is reached; the first one is the reason. */
+/* Records the limit if it is reached. The first one becomes the reason. */
 static void meet(limit_distance *d, double share, const char *reason)
 {
     if (share < 1)

@@ -1,4 +1,4 @@
-/* memory.c: plays the requests of a program through the allocator. */
+/* memory.c: runs the requests of a program through the allocator. */
 #include "memory/memory.h"
 
 typedef struct player {
@@ -6,7 +6,7 @@ typedef struct player {
     const memory_requests *requests;
     memory_use *use;
     allocator *allocator;
-    allocation *blocks; /* by storage */
+    allocation *blocks; /* Indexed by storage. */
     bool is_last_step;
 } player;
 
@@ -34,7 +34,7 @@ static void note(player *p, int32_t kernel_index)
 
 static void work_in(player *p, int32_t kernel_index, int64_t bytes)
 {
-    /* Without room for its workspace, PyTorch falls back to an algorithm that needs less. */
+    /* If its workspace does not fit, PyTorch uses an algorithm with less workspace. */
     allocation room = bytes > 0 ? allocator_take(p->allocator, bytes) : NO_ALLOCATION;
     note(p, kernel_index);
     if (room != NO_ALLOCATION)
@@ -50,7 +50,7 @@ static void run(player *p, int32_t kernel_index)
         work_in(p, kernel_index, rooms->second);
 }
 
-/* Plays requests until all are done or one does not fit; returns the number played. */
+/* Runs requests until all are done or one fails. Returns the number of completed requests. */
 static int32_t play(player *p)
 {
     const memory_requests *of = p->requests;
@@ -76,7 +76,7 @@ static int32_t play(player *p)
         case REQUEST_GIVE_BESIDE:
             allocator_give(p->allocator, beside);
             break;
-        case REQUEST_PRODUCTS: /* is kept */
+        case REQUEST_PRODUCTS: /* Kept. */
             if (p->question->product_workspace_bytes > 0)
                 take(p, p->question->product_workspace_bytes);
             break;

@@ -1,29 +1,29 @@
-/* modules.h: the modules of the network's code around the kernels of the forward pass, from the names of the nodes, and
- * the extent of each call. Names are parsed once; then modules are compared by number. */
+/* modules.h: finds the modules around each kernel of the forward pass and the extent of each call, from node names.
+ * Names are parsed once; modules are then compared by number. */
 #ifndef SOOTH_MEMORY_MODULES_H
 #define SOOTH_MEMORY_MODULES_H
 
 #include "lower/lower.h"
 
-/* Deeper modules count as their caller's own code. */
+/* Modules beyond this depth count as code of their caller. */
 enum { MAX_DEPTH = 12, MAX_PARTS = MAX_DEPTH + 1 };
 
-/* The modules around a kernel, outermost first: of "/layer1/layer1.0/conv1/Conv" all parts but the last; of a name
- * without slashes, "layer1.0.conv1", all parts. Two scopes have equal modules at a depth if all parts up to there are
+/* The modules around a kernel, outermost first. For "/layer1/layer1.0/conv1/Conv" these are all parts but the last; for
+ * a name without slashes, "layer1.0.conv1", all parts. Two scopes share a module at a depth if all parts up to it are
  * equal. */
 typedef struct scope {
-    str path;                   /* taken from the node's name */
-    bool is_dotted;             /* the kernel's own name is the last part */
-    int8_t count;               /* number of parts, at most MAX_PARTS */
-    int32_t modules[MAX_PARTS]; /* module numbers, from 1; 0 after the last */
+    str path;                   /* From the node's name. */
+    bool is_dotted;             /* The last part is the kernel's own name. */
+    int8_t count;               /* Number of parts, at most MAX_PARTS. */
+    int32_t modules[MAX_PARTS]; /* Module numbers from 1 on; 0 after the last. */
 } scope;
 
 typedef struct calls {
     const program *program;
-    int32_t count;              /* kernels of the forward pass; 0 if modules are not known */
-    int32_t *scope_of;          /* by kernel: index of its scope */
-    int32_t *last_alike;        /* by kernel: the last of consecutive kernels in the same modules */
-    int32_t (*ends)[MAX_DEPTH]; /* by kernel: the last kernel of the call of the module at each depth */
+    int32_t count;              /* Kernels of the forward pass; 0 if modules are unknown. */
+    int32_t *scope_of;          /* Indexed by kernel: its scope. */
+    int32_t *last_alike;        /* Indexed by kernel: last of the consecutive kernels in the same modules. */
+    int32_t (*ends)[MAX_DEPTH]; /* Indexed by kernel: last kernel of the module call at each depth. */
     struct {
         scope *items;
         int32_t count, capacity;
@@ -31,10 +31,10 @@ typedef struct calls {
     struct {
         str *items;
         int32_t count, capacity;
-    } names; /* by module: its own name; the first is empty */
+    } names; /* Indexed by module: its own name; the first is empty. */
 } calls;
 
-/* `net` may be NULL: modules are not known. Everything is in `a`. */
+/* If `net` is NULL, modules are unknown. Allocates in `a`. */
 calls find_calls(const program *p, const network *net, arena *a);
 
 static inline const scope *scope_at(const calls *c, int32_t kernel_index)
@@ -47,7 +47,7 @@ static inline int depth_of(const scope *s)
     return s->count < MAX_DEPTH ? s->count : MAX_DEPTH;
 }
 
-/* Number of leading modules that two scopes share, at most MAX_DEPTH. */
+/* Returns the number of leading modules that two scopes share, at most MAX_DEPTH. */
 static inline int shared_depth(const scope *a, const scope *b)
 {
     int depth = 0;
@@ -58,13 +58,13 @@ static inline int shared_depth(const scope *a, const scope *b)
     return depth;
 }
 
-/* The module that got the result of `maker` as an argument, and in which `reader` reads it, returns after this
- * kernel. */
+/* Returns the last kernel of the module that receives the result of `maker` as an argument and in which `reader` reads
+ * it. */
 int32_t held_until(const calls *c, int32_t maker, int32_t reader);
-/* The innermost module around the kernel returns after this kernel. */
+/* Returns the last kernel of the innermost module around the kernel. */
 int32_t returns_at(const calls *c, int32_t kernel_index);
-/* If two kernels that read the result of `maker` are called from the code of one module, the result is a variable there: the last kernel of
- * that module. */
+/* Returns the last kernel of the module whose code holds the result of `maker` as a variable. That is the module from
+ * which both kernels are called. */
 int32_t named_until(const calls *c, int32_t maker, int32_t first, int32_t second);
 /* True if the second kernel is in the module whose code calls the first. */
 bool is_within(const calls *c, int32_t first, int32_t second);

@@ -260,7 +260,7 @@ typedef struct tile {
 enum { MAX_TILES = 6 };
 typedef struct tile_set {
     double from_capability;
-    double resident; /* resident thread blocks per multiprocessor */
+    double resident; /* Resident thread blocks per multiprocessor. */
     tile tiles[MAX_TILES];
 } tile_set;
 
@@ -326,7 +326,7 @@ static double limit_or(double limit, double otherwise)
     return has(limit) ? limit : otherwise;
 }
 
-/* Waves and occupancy of `blocks` with this many threads and registers per thread. */
+/* Computes waves and occupancy of `blocks` with this many threads and registers per thread. */
 static void launch(algorithm *a, const device_view *d, double blocks, double threads, double registers)
 {
     const double *n = d->device->numbers;
@@ -339,7 +339,7 @@ static void launch(algorithm *a, const device_view *d, double blocks, double thr
     a->occupancy = fmin(fmin(resident, round_up(a->blocks / d->sms)) * threads / most, 1);
 }
 
-/* Accumulators are in registers; as many again hold operands and addresses. */
+/* Accumulators are in registers; operands and addresses take as many again. */
 static const double OTHER_REGISTERS = 64, MOST_REGISTERS = 255;
 
 static void launch_tiles(algorithm *a, const device_view *d, const tile *t, double batch, double m, double n)
@@ -364,7 +364,7 @@ static double slices(const conv *c, double sms)
     return fmax(floor(fmin(sms / tiles, c->pixels / 256)), 1);
 }
 
-/* Kernels other than products use at most 64 registers per thread (launches; assumed elsewhere). */
+/* Other kernels use at most 64 registers per thread (measured launches; assumed elsewhere). */
 static const double PLAIN_REGISTERS = 32;
 
 /* launches: softmax gives each of four warps two rows of up to 128 numbers, or one longer row; sums give each of 16
@@ -381,7 +381,7 @@ static double launch_reduction(const work *w, const kernel *k, double rows, doub
 
 static void launch_plain(algorithm *a, const work *w, const kernel *k, const device_view *d)
 {
-    double rows = round(exp2((double)w->features[WORK_REDUCED_ROWS])); /* of norms and reductions */
+    double rows = round(exp2((double)w->features[WORK_REDUCED_ROWS])); /* Launches of norms and reductions. */
     double bytes = w->features[WORK_INPUT_BITS_32] * 4;
     bool irregular = w->features[WORK_BROADCAST_INPUTS] > 0 || w->features[WORK_STRIDED_INPUTS] > 0;
     double threads = 128,
@@ -462,7 +462,7 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
     return a;
 }
 
-/* Shows the gradient of the data if there is one, because it is the larger product. The workspace is the larger of
+/* Describes the data gradient if there is one, because it is the larger product. The workspace is the larger of
  * both. */
 static algorithm backward_of(const work *w, const kernel *k, const device_view *d)
 {

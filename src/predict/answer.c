@@ -22,7 +22,7 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-/* `places` has the number of each operator in the list: a file may have thousands of different ones. */
+/* `places` is the index of each operator in the list; a file may have thousands of operators. */
 static void count_unknown(sooth_prediction *answer, names *places, const char *op)
 {
     if (!places->arena)
@@ -37,7 +37,7 @@ static void count_unknown(sooth_prediction *answer, names *places, const char *o
     *u = (unknown_operator){.op = op, .count = 1};
 }
 
-/* "triton_poi_fused_add_relu"; an operator that is not fused keeps its name. */
+/* Returns "triton_poi_fused_add_relu". A single operator keeps its name. */
 static const char *name_of(arena *a, const kernel *k)
 {
     if (!k->fused_count)
@@ -102,7 +102,7 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
     busy->device_us += us;
 }
 
-/* Sums kernels into layers. The host's time for views goes to the next kernel. */
+/* Sums kernels into layers. Host time of views counts for the next kernel. */
 static void sum_kernels(sooth_prediction *answer, const program *p, const prediction *times, const energy *power,
                         busy_means *busy)
 {
@@ -129,7 +129,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->layers[layer].energy_j += power->kernels_j[i];
         waiting_ms = 0;
     }
-    if (waiting_ms > 0 && answer->kernel_count) { /* views at the end */
+    if (waiting_ms > 0 && answer->kernel_count) { /* Views at the end. */
         launched_kernel *last = &answer->kernels[answer->kernel_count - 1];
         last->latency_ms += waiting_ms;
         answer->layers[last->layer].latency_ms += waiting_ms;
@@ -152,7 +152,7 @@ static void add_note(sooth_prediction *answer, const char *note)
     *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) = note;
 }
 
-/* Names the operators without a rule, and warns that their time is a guess. */
+/* Lists the operators without a rule and warns that their time is a guess. */
 static void note_unknown(sooth_prediction *answer)
 {
     enum { MOST_NAMED = 8 };
@@ -176,7 +176,7 @@ static void note_unknown(sooth_prediction *answer)
 
 /* ---- totals ------------------------------------------------------------------------------------------------------ */
 
-/* 16-bit networks run at least as fast as fp32: GPUs with a lower fp16 rate convert to fp32. */
+/* 16-bit networks run at least as fast as fp32, because GPUs with a lower fp16 rate convert to fp32. */
 static double peak_of(const device *d, lower_precision precision)
 {
     static const char *const UNITS[] = {
@@ -187,7 +187,7 @@ static double peak_of(const device *d, lower_precision precision)
     return fmax(device_peak_flops(d, str_of(UNITS[precision])), device_peak_flops(d, STR("fp32")));
 }
 
-/* First dimension of the first input that has one. */
+/* Returns the first dimension of the first input with a shape. */
 static int64_t batch_of(const network *net)
 {
     for (int32_t i = 0; i < net->inputs.count; i++) {
@@ -284,7 +284,7 @@ void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setti
     lowered_footprint(answer->lowered, model, where, &answer->arena, trial, a);
 }
 
-/* Explains utilization above 100 %: counted FLOPs and executed FLOPs can differ. */
+/* Explains utilization above 100 %: counted and executed FLOPs may differ. */
 static void note_utilization(sooth_prediction *answer)
 {
     bool is_winograd = false, is_other_unit = false, is_clock = false;
@@ -333,7 +333,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
         fill_memory(answer, model, where);
-    for (int32_t i = 0; i < model->source.notes.count; i++) /* assumptions of the front end */
+    for (int32_t i = 0; i < model->source.notes.count; i++) /* Assumptions of the front end. */
         add_note(answer,
                  arena_printf(&answer->arena, "From the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
     arithmetic runs = setting_arithmetic(where);

@@ -1,4 +1,4 @@
-/* answer.h: a prediction as the public interface returns it: the program and its times, summed by layer and in total.
+/* answer.h: a prediction as returned by the public interface: the program and its times, summed by layer and in total.
  * It owns its data and outlives the model. */
 #ifndef SOOTH_PREDICT_ANSWER_H
 #define SOOTH_PREDICT_ANSWER_H
@@ -8,7 +8,7 @@
 #include "predict/lowered.h"
 #include "predict/setting.h"
 
-/* A launched kernel of the program, with its part of the latency and that of the views before it. */
+/* A launched kernel with its share of the latency, including preceding views. */
 typedef struct launched_kernel {
     int32_t index;
     int32_t layer;
@@ -24,10 +24,10 @@ typedef struct unknown_operator {
 
 struct sooth_prediction {
     arena arena;
-    lowered *lowered;       /* shared; NULL until it is made */
-    const program *program; /* of `lowered` */
+    lowered *lowered;       /* Shared; NULL until it is computed. */
+    const program *program; /* Program of `lowered`. */
     const prediction *times;
-    const footprint *memory; /* NULL: not requested */
+    const footprint *memory; /* NULL if not requested. */
     sooth_prediction_totals totals;
     sooth_predicted_layer *layers;
     int32_t layer_count;
@@ -41,26 +41,26 @@ struct sooth_prediction {
         const char **items;
         int32_t count, capacity;
     } notes;
-    const char *layers_note; /* note about the figures of single layers; NULL: none */
+    const char *layers_note; /* Note about the figures of single layers; NULL if there is none. */
 };
 
 /* Lowers, predicts and fills everything. The arena must exist. Fails through the model. */
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
-/* The memory alone, which times do not go into: the trial is in `a`, the prediction has nothing. */
+/* Computes only the memory. Allocates the trial in `a` and nothing in the prediction. */
 void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,
                        arena *a);
 
-/* As sooth_predict, for memory alone and on a device that is given (api/predict.c). The trial is in `a`; its batch
- * is not filled in. */
+/* Like sooth_predict, but for memory only and on the given device (api/predict.c). Allocates the trial in `a` and
+ * leaves its batch unset. */
 sooth_status predict_trial(sooth_model *model, const sooth_predict_options *options, memory_trial *trial, arena *a,
                            sooth_error *error);
-/* memory_trial_between() of the model's trials; `is_known` becomes what it returns. */
+/* Calls memory_trial_between() for the model's trials and sets `is_known` to its result. */
 sooth_status predict_between(sooth_model *model, const memory_trial *one, const memory_trial *other, int64_t batch,
                              footprint *f, bool *is_known, sooth_error *error);
-/* The device of the options: given, named or the default. `opened` owns it and belongs to the caller; NULL if it was
- * given. */
+/* Returns the device of the options: given, named or the default. `opened` owns it and belongs to the caller; NULL if
+ * the device was given. */
 sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
                             sooth_error *error);
 

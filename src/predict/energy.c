@@ -1,4 +1,4 @@
-/* energy.c: the power of kernels and the energy of a program. */
+/* energy.c: computes the power of kernels and the energy of a program. */
 #include "predict/energy.h"
 #include "predict/net.h"
 
@@ -89,7 +89,7 @@ double energy_joint_ms(double device_ms, double host_ms)
     return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
 }
 
-/* Latency if each kernel takes `more_us` longer: it grows unless the host is slower anyway. */
+/* Returns the latency if each kernel takes `more_us` longer. It grows unless the host is slower anyway. */
 static void slow_down(prediction *times, const program *p, const double *more_us)
 {
     int32_t count = p->kernels.count;
@@ -100,7 +100,7 @@ static void slow_down(prediction *times, const program *p, const double *more_us
         return;
     double grown =
         energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
-    /* Longer kernels leave less time to wait for the host. */
+    /* Longer kernels shorten the wait for the host. */
     double waiting_ms = times->latency_ms - times->device_ms;
     double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
     for (int32_t i = 0; i < count; i++) {
@@ -136,11 +136,11 @@ static const char *interval_name(bool is_known, power_work_kind kind)
     return NAMES[!is_known][kind];
 }
 
-/* While a kernel runs. */
+/* Power while a kernel runs. */
 typedef struct drawn_power {
     bool is_known;
-    double above_base_w, follows_time_w; /* part of above_base_w that grows with the kernel's time */
-    double stretch;                      /* under a limit below the device's own */
+    double above_base_w, follows_time_w; /* Part of above_base_w that is proportional to the kernel's time. */
+    double stretch;                      /* Slowdown under a limit below the device's own. */
 } drawn_power;
 
 static drawn_power drawn_power_of(const power_view *v, const kernel *k, const kernel_time *t, bool is_lowered)
@@ -158,7 +158,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
-    /* Some boards were measured a percent above their limit; predictions never exceed it. */
+    /* Some boards exceeded their limit by one percent in measurements; predictions do not. */
     v.cap_w = fmin(v.cap_w, v.limit_w);
     v.base_w = fmin(v.base_w, v.cap_w);
     int32_t count = p->kernels.count;
@@ -166,7 +166,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
                 .waiting_w = v.base_w,
                 .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
     double *more_us = is_lowered ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
-    /* Kernels with the same figures draw the same power. */
+    /* Caches results, because kernels with equal figures draw equal power. */
     drawn_power *known = ARENA_ARRAY(a, drawn_power, (size_t)times->figures_count);
     double by_kind_us[POWER_WORK_KINDS] = {0}, follows_time_j = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         e.energy_j += e.kernels_j[i];
     }
     power_work_kind kind = energy_main_kind(by_kind_us);
-    /* FLOPs and bytes cost the same energy however long they take, so only the rest follows the latency's error. */
+    /* FLOPs and bytes cost the same energy at any speed, so only the rest scales with the latency's error. */
     double seconds = times->latency_ms * 1e-3;
     double share = e.energy_j > 0 ? (v.base_w * seconds + follows_time_j) / e.energy_j : 1;
     double latency_half = times->low_ms > 0 ? log(times->high_ms / times->low_ms) / 2 : 0;
@@ -203,7 +203,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     double half_mean_w = hypot((1 - share) * latency_half, half_w);
     e.low_j = e.energy_j * exp(-half_j);
     e.high_j = e.energy_j * exp(half_j);
-    e.power_w = seconds > 0 ? fmin(e.energy_j / seconds, v.limit_w) : 0; /* only rounding would exceed it */
+    e.power_w = seconds > 0 ? fmin(e.energy_j / seconds, v.limit_w) : 0; /* Guards against rounding. */
     e.low_w = e.power_w * exp(-half_mean_w);
     e.high_w = fmin(e.power_w * exp(half_mean_w), v.limit_w);
     e.interval_kind = interval_name(v.is_known, kind);

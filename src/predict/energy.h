@@ -19,21 +19,21 @@
 #include "predict/predict.h"
 
 typedef enum power_coefficient {
-    POWER_BASE_HBM,    /* idle power at full clocks, as a share of the power limit; HBM up to HBM2e */
-    POWER_BASE_HBM3,   /* the same, HBM3 and later */
-    POWER_BASE_GDDR,   /* the same, memory on the board (GDDR) */
-    POWER_BUSY,        /* power of occupied multiprocessors, as a share of the limit */
-    POWER_HALF_BUSY,   /* share of the peaks at which multiprocessors of a short kernel draw half of that */
-    POWER_SMALL,       /* microseconds of work at the peaks with the same effect: a slow kernel is busy, not waiting */
-    POWER_VECTOR,      /* power of the vector units at peak FLOP/s, as a share of the limit */
-    POWER_TENSOR,      /* power of tensor cores at peak FLOP/s in 16 or 32 bits, as a share of the limit */
-    POWER_TENSOR_8,    /* the same in 8 bits */
-    POWER_HBM,         /* pJ per byte read or written, HBM */
-    POWER_GDDR,        /* the same, memory on the board (GDDR) */
-    POWER_L2,          /* pJ per byte of the cache, beyond what the memory delivers */
-    POWER_CAP,         /* largest share of the limit that a kernel draws */
-    POWER_CLOCK,       /* exponent of the clock in power above the base */
-    POWER_CLOCK_BOUND, /* share of a kernel's time that follows the clock even if it is memory-bound */
+    POWER_BASE_HBM,    /* Idle power at full clocks as a share of the power limit, HBM up to HBM2e. */
+    POWER_BASE_HBM3,   /* Idle power at full clocks as a share of the power limit, HBM3 and later. */
+    POWER_BASE_GDDR,   /* Idle power at full clocks as a share of the power limit, GDDR. */
+    POWER_BUSY,        /* Power of occupied multiprocessors as a share of the limit. */
+    POWER_HALF_BUSY,   /* Share of the peaks at which multiprocessors of a short kernel draw half of their power. */
+    POWER_SMALL,       /* Microseconds of work at the peaks with the same effect. A slow kernel is busy, not waiting. */
+    POWER_VECTOR,      /* Power of the vector units at peak FLOP/s as a share of the limit. */
+    POWER_TENSOR,      /* Power of tensor cores at peak FLOP/s in 16 or 32 bits, as a share of the limit. */
+    POWER_TENSOR_8,    /* Power of tensor cores at peak FLOP/s in 8 bits, as a share of the limit. */
+    POWER_HBM,         /* pJ per byte read or written, HBM. */
+    POWER_GDDR,        /* pJ per byte read or written, GDDR. */
+    POWER_L2,          /* pJ per byte of the L2 cache, beyond the bytes from memory. */
+    POWER_CAP,         /* Largest share of the limit that a kernel draws. */
+    POWER_CLOCK,       /* Exponent of the clock in the power above the base. */
+    POWER_CLOCK_BOUND, /* Share of a memory-bound kernel's time that scales with the clock. */
     POWER_COEFFICIENT_COUNT,
 } power_coefficient;
 
@@ -43,7 +43,7 @@ typedef struct power_coefficient_info {
 } power_coefficient_info;
 const power_coefficient_info *power_coefficients(void); /* POWER_COEFFICIENT_COUNT rows */
 
-/* Kind of most of the work; each has its own interval. */
+/* Kind of most of the work. Each kind has its own interval. */
 typedef enum power_work_kind {
     POWER_WORK_CONVOLUTION,
     POWER_WORK_PRODUCT,
@@ -63,54 +63,55 @@ typedef struct power_model {
     double coefficients[POWER_COEFFICIENT_COUNT];
     power_gpu gpus[POWER_MAX_GPUS];
     int gpu_count;
-    double intervals[2][POWER_WORK_KINDS]; /* [GPU is new] */
+    double intervals[2][POWER_WORK_KINDS]; /* Second index: 1 for a new GPU. */
 } power_model;
 
-/* Reads a file's text, which must outlive the model. `prefix` precedes every message. */
+/* Reads the text of a coefficient file, which must outlive the model. `prefix` precedes every message. */
 void power_model_read(power_model *m, str text, const char *prefix, fail *f);
-/* The model that ships. */
+/* Returns the shipped model. */
 void power_model_shipped(power_model *m, fail *f);
 
 typedef struct power_gpu_line {
-    str name, numbers; /* as in the text */
+    str name, numbers; /* As in the text. */
     int line;
 } power_gpu_line;
 
-/* The shipped model, read once for many GPUs. All zero at first. */
+/* The shipped model, read once for many GPUs. Must be zero-initialized. */
 typedef struct power_shipped {
     bool is_read;
-    power_model model; /* `gpus` has only the GPU of the last question */
+    power_model model; /* `gpus` contains only the GPU of the last call. */
     power_gpu_line gpus[POWER_MAX_GPUS];
     int gpu_count;
 } power_shipped;
-/* The shipped model with only the GPU of this name; valid until the next call. */
+/* Returns the shipped model with only this GPU; valid until the next call. */
 const power_model *power_shipped_for(power_shipped *s, str gpu, fail *f);
 
 /* ---- one device -------------------------------------------------------------------------------------------------- */
 
 typedef enum power_unit { UNIT_VECTOR, UNIT_TENSOR, UNIT_TENSOR_8, UNIT_COUNT } power_unit;
 
-/* The model for a device, in watts. The limit of a slice is its share of the whole GPU's. */
+/* The model for a device, in watts. A slice has its share of the GPU's limit. */
 typedef struct power_view {
-    double base_w, busy_w, unit_w[UNIT_COUNT], dram_w, l2_w; /* at full load */
+    double base_w, busy_w, unit_w[UNIT_COUNT], dram_w, l2_w; /* Power at full load. */
     double half_busy, small_us;
-    double limit_w, cap_w, default_cap_w; /* limit; the most a kernel draws, under it and under the device's own */
+    /* Limit, and largest power of a kernel under it and under the device's own limit. */
+    double limit_w, cap_w, default_cap_w;
     double clock_exponent, clock_bound;
-    double sms, tensor_peak; /* FLOP/s of its tensor cores in 16 bits; 0: none */
+    double sms, tensor_peak; /* FLOP/s of its tensor cores in 16 bits; 0 if it has none. */
     double vector_peak;
-    bool is_known; /* the GPU was measured */
+    bool is_known; /* The GPU was measured. */
 } power_view;
 
-/* The coefficient for the base of a device without a base of its own. */
+/* Returns the coefficient for the base of a device without its own base. */
 power_coefficient power_base_of(const device *d);
 
-/* limit_w 0: the device's own. Without a known limit, a device draws what GPUs of its peak draw. */
+/* limit_w 0 means the device's own limit. If that is unknown, GPUs of a similar peak determine it. */
 power_view power_view_of(const power_model *m, const device *d, double limit_w);
 
-/* Inputs of the power model for a kernel: times of one run. */
+/* Inputs of the power model for one run of a kernel. */
 typedef struct power_work {
     double device_us, compute_us, memory_us;
-    double active; /* factor on the busy part: root of the share of multiprocessors with a block */
+    double active; /* Factor on the busy part: square root of the share of multiprocessors with a block. */
     power_unit unit;
 } power_work;
 power_work power_work_of(const power_view *v, const kernel *k, const kernel_time *t);
@@ -126,27 +127,27 @@ static inline double power_raw(const power_view *v, const power_work *w)
     return v->base_w + v->busy_w * busy + v->unit_w[w->unit] * (compute < 1 ? compute : 1) + v->dram_w * dram +
            v->l2_w * (memory - dram);
 }
-/* Factor on a kernel's time under the view's limit, for a kernel that draws `raw` watts. */
+/* Returns the slowdown of a kernel that draws `raw` watts under the view's limit. */
 double power_stretch(const power_view *v, const power_work *w, double raw);
 
 /* ---- a program --------------------------------------------------------------------------------------------------- */
 
 typedef struct energy {
-    double energy_j, low_j, high_j; /* of one pass or step; 90 % interval */
-    double power_w, low_w, high_w;  /* average over the latency */
-    double limit_w, waiting_w;      /* between kernels */
-    const char *interval_kind;      /* rows of the calibration */
-    double *kernels_j;              /* one per kernel; they sum to the energy */
+    double energy_j, low_j, high_j; /* Energy of one pass or step, with its 90 % interval. */
+    double power_w, low_w, high_w;  /* Average power over the latency. */
+    double limit_w, waiting_w;      /* Power between kernels. */
+    const char *interval_kind;      /* Calibration set. */
+    double *kernels_j;              /* One per kernel; they sum to the energy. */
 } energy;
 
-/* Kind of a kernel, and of a program from the times of its kinds. */
+/* Return the kind of a kernel, and the kind of a program from the times of its kinds. */
 power_work_kind energy_kind_of(const kernel *k);
 power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS]);
 /* Joint time of device and host, without the fixed part. */
 double energy_joint_ms(double device_ms, double host_ms);
 
-/* A limit below the device's own makes kernels slower and changes `times`. limit_w 0: the device's own. Everything is
- * in `a`. */
+/* Computes the energy. A limit below the device's own slows kernels and changes `times`; limit_w 0 means the device's
+ * own. Allocates in `a`. */
 energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,
                          arena *a);
 

@@ -1,4 +1,4 @@
-/* energy_read.c: the reader of data/energy.txt; energy.h specifies the format. */
+/* energy_read.c: reads data/energy.txt; energy.h specifies the format. */
 #include "base/decimal.h"
 #include "predict/energy.h"
 
@@ -38,11 +38,11 @@ const char *power_work_kind_name(power_work_kind kind)
 
 typedef struct reader {
     power_model *m;
-    power_shipped *later; /* gets the lines of GPUs, unread; NULL: they are read now */
+    power_shipped *later; /* Receives the unread lines of GPUs; NULL: they are read now. */
     const char *prefix;
     fail *fail;
     int line;
-    int next; /* the coefficient expected next: files list them in order */
+    int next; /* The coefficient expected next, because files usually list them in order. */
     bool has[POWER_COEFFICIENT_COUNT], has_interval[2][POWER_WORK_KINDS];
 } reader;
 
@@ -51,7 +51,7 @@ typedef struct reader {
 
 static const char *const BEHIND_VALUE = "more follows the value; a comment begins with '#'";
 
-/* The next word of the line; empty at its end. */
+/* Returns the next word of the line; empty at its end. */
 static str word(str *line)
 {
     while (line->len && (line->ptr[0] == ' ' || line->ptr[0] == '\t' || line->ptr[0] == '\r')) {

@@ -1,4 +1,4 @@
-/* features.c: the features of a kernel that depend on the device. */
+/* features.c: computes the features of a kernel that depend on the device. */
 #include "predict/features.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ static double known(double x, double otherwise)
     return isnan(x) || x <= 0 ? otherwise : x;
 }
 
-/* NVIDIA's generations in order; AMD's have numbers beyond them. */
+/* NVIDIA's generations in order; AMD's follow. */
 static float generation_of(const device *d)
 {
     str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
@@ -20,7 +20,7 @@ static float generation_of(const device *d)
     return number > 0 && number < 20 ? (float)number : 7;
 }
 
-/* AMD is recognised by its vendor. */
+/* The vendor field identifies AMD. */
 static double capability_of(const device *d)
 {
     str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
@@ -50,24 +50,24 @@ device_view view_device(const setting *where)
     v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
     v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
     v.peak_tf32 = known(device_peak_flops(d, STR("tf32")), v.peak_fp32);
-    /* Libraries compute in fp32 where fp16 is slower (Pascal's GeForce). */
+    /* Libraries compute in fp32 where fp16 is slower (GeForce of the Pascal generation). */
     v.peak_fp16 = fmax(known(device_peak_flops(d, STR("fp16")), v.peak_fp32), v.peak_fp32);
     v.peak_bf16 = fmax(known(device_peak_flops(d, STR("bf16")), v.peak_fp32), v.peak_fp32);
     v.peak_fp8 = known(device_peak_flops(d, STR("fp8")), v.peak_fp16);
     v.peak_int8 = known(device_peak_flops(d, STR("int8")), v.peak_fp16);
-    /* More numbers of the device made predictions for new GPUs worse, because networks memorize GPUs. The embedding of
-     * a known GPU holds what is particular to it. */
+    /* Only few numbers of the device are features, because networks memorize GPUs from more and predict new GPUs worse.
+     * The embedding of a known GPU holds its particular properties. */
     v.generation = generation_of(d);
-    /* Base clock ÷ boost clock: small if power is scarce. */
+    /* Base clock ÷ boost clock, which is small on power-limited GPUs. */
     v.clocks = log2f((float)(known(n[DEVICE_BASE_MHZ], n[DEVICE_BOOST_MHZ]) / known(n[DEVICE_BOOST_MHZ], 1)));
     v.l2_log2 = log2f((float)v.l2_bytes);
     return v;
 }
 
-/* Instructions per element read or written; the learned part corrects it. */
+/* Instructions per element read or written. The learned part corrects it. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
-/* Threads that a multiprocessor advances at once. */
+/* Threads per multiprocessor that run at once. */
 static const double LANES_PER_SM = 128;
 
 static double product_peak(const work *w, const device_view *d)
@@ -93,14 +93,14 @@ ideal_time ideal_of(const work *w, const device_view *d)
     ideal_time t;
     t.peak_flops = w->macs > 0 ? product_peak(w, d) : d->vector_flops;
     t.compute_us = w->flops / t.peak_flops * 1e6;
-    /* Without products, instructions that address, load and store bound the multiprocessors, not FLOPs. */
+    /* Without products, address, load and store instructions bound the multiprocessors, not FLOPs. */
     if (w->macs <= 0)
         t.compute_us += w->operands * OPERATIONS_PER_OPERAND / t.peak_flops * 1e6;
     if (w->threads > 0)
         t.compute_us *= fmax(1, d->sms * LANES_PER_SM / w->threads);
     t.memory_us = w->bytes / d->bandwidth_b_s * 1e6;
-    /* RTX 2080 Ti and TITAN RTX differ in the printed boost clock but not in kernel times: base clocks are nearer to
-     * the clock under load. With peaks by the boost clock, errors on new GPUs were twice as large. */
+    /* Base clocks are nearer to the clock under load: RTX 2080 Ti and TITAN RTX differ in boost clock but not in kernel
+     * times. With peaks at the boost clock, errors on new GPUs were twice as large. */
     t.steady_us = t.compute_us / exp2((double)d->clocks);
     return t;
 }
@@ -124,8 +124,8 @@ static float *put_waves(float *f, double blocks, double slots)
     return f;
 }
 
-/* Common tiles of products. The library chooses one; how full each leaves the last wave explains why a product is
- * slower than its neighbours. Convolutions see only the first ones: more of them identified GPUs, not convolutions. */
+/* Common tiles of products. How full each leaves the last wave explains slow products. Convolutions use only the first
+ * tiles, because more of them identified GPUs instead of convolutions. */
 static const struct tile {
     double m, n;
 } TILES[] = {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {128, 32}, {128, 256}, {64, 128}, {32, 64}};

@@ -9,23 +9,23 @@
 typedef struct device_view {
     const device *device;
     double sms, bandwidth_b_s, l2_bytes, vector_flops;
-    double peak_fp32, peak_tf32, peak_fp16, peak_bf16, peak_fp8, peak_int8; /* FLOP/s; 0: none */
-    bool allows_tf32;                                                       /* fp32 products may use TF32 */
+    double peak_fp32, peak_tf32, peak_fp16, peak_bf16, peak_fp8, peak_int8; /* FLOP/s; 0 if there is no such unit. */
+    bool allows_tf32;                                                       /* Products in fp32 may use TF32. */
     double threads_per_sm;
-    double capability;                 /* NVIDIA's compute capability; Ampere's for other vendors */
-    float generation, clocks, l2_log2; /* features that are the same for all kernels */
+    double capability;                 /* NVIDIA's compute capability; other vendors have Ampere's. */
+    float generation, clocks, l2_log2; /* Features shared by all kernels. */
 } device_view;
 
 enum { DEVICE_FEATURES = 23, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
 
 device_view view_device(const setting *where);
 
-/* Roofline in microseconds: FLOPs at the peak of the units that can compute them, bytes at the memory bandwidth. */
+/* Roofline in microseconds: FLOPs at the peak of the usable units, bytes at the memory bandwidth. */
 typedef struct ideal_time {
     double compute_us, memory_us, peak_flops;
-    double steady_us; /* compute_us at the base clock; learned factors are relative to it */
+    double steady_us; /* compute_us at the base clock; learned factors are relative to it. */
 } ideal_time;
-/* The longer of both, for shares of kernels in a program. */
+/* Returns the longer of both, for shares of kernels in a program. */
 static inline double ideal_total(const ideal_time *t)
 {
     return t->steady_us > t->memory_us ? t->steady_us : t->memory_us;
@@ -33,7 +33,7 @@ static inline double ideal_total(const ideal_time *t)
 ideal_time ideal_of(const work *w, const device_view *d);
 
 void features_of(const work *w, const device_view *d, const ideal_time *ideal, float features[FEATURE_COUNT]);
-/* Copies the features of a work that differs only in cache reuse. */
+/* Copies the features of a kernel that differs only in cache reuse. */
 void features_set_reuse(const work *w, const device_view *d, float features[FEATURE_COUNT]);
 /* Removes cache reuse from the features. */
 void features_forget_reuse(float features[FEATURE_COUNT]);

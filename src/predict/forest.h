@@ -1,8 +1,7 @@
-/* forest.h: boosted trees that correct the times of kernels of one group on one GPU.
- *
- * A library's choice of tiles has jumps that the smooth networks of net.h average out. Where kernels were measured
- * alone, a forest per GPU predicts the factor by which the networks are off, for the measured software. Every tree is
- * complete, of the same depth, over binned features, so only one number per node and leaf is stored. */
+/* forest.h: boosted trees that correct the times of one kernel group on one GPU. A library's choice of tiles makes
+ * times jump, which the smooth networks of net.h average out. Where kernels were measured alone, a forest per GPU
+ * predicts the factor by which the networks are off. Every tree is complete, of one depth and over binned features, so
+ * it stores one number per node and leaf. */
 #ifndef SOOTH_PREDICT_FOREST_H
 #define SOOTH_PREDICT_FOREST_H
 
@@ -12,26 +11,26 @@ enum {
     FOREST_DEPTH = 6,
     FOREST_NODES = (1 << FOREST_DEPTH) - 1,
     FOREST_LEAVES = 1 << FOREST_DEPTH,
-    FOREST_WIDTH = FEATURE_COUNT + 2, /* features of a kernel, then the indices of its stack and operator */
-    FOREST_EDGES = 127,               /* edges between the bins of a feature */
+    FOREST_WIDTH = FEATURE_COUNT + 2, /* Features of a kernel, then the indices of its stack and operator. */
+    FOREST_EDGES = 127,               /* Edges between the bins of a feature. */
     FOREST_GROUPS = 3,
     FOREST_EDGES_BYTES = FOREST_GROUPS * FOREST_WIDTH * FOREST_EDGES * (int)sizeof(float),
 };
 
-/* Groups with tables of single kernels whose times jump more than the networks follow. */
+/* Groups with single-kernel measurements whose times jump. */
 static const work_group FOREST_GROUP[FOREST_GROUPS] = {WORK_PRODUCT, WORK_CONV, WORK_ATTENTION};
 
 typedef struct forest_tree {
-    uint8_t feature[FOREST_NODES + 1]; /* by node; the children of i are 2i + 1 and 2i + 2 */
-    uint8_t bin[FOREST_NODES + 1];     /* kernels with a feature in a higher bin go to the second child */
-    int16_t leaves[FOREST_LEAVES];     /* logarithm of the factor, in units of FOREST_UNIT */
+    uint8_t feature[FOREST_NODES + 1]; /* Indexed by node; the children of i are 2i + 1 and 2i + 2. */
+    uint8_t bin[FOREST_NODES + 1];     /* Kernels with a feature in a higher bin go to the second child. */
+    int16_t leaves[FOREST_LEAVES];     /* Logarithm of the factor, in units of FOREST_UNIT. */
 } forest_tree;
 
 static const float FOREST_UNIT = 1.0F / 65536;
 
 /* One per group and GPU with enough measurements. */
 typedef struct forest {
-    uint32_t kind, gpu;                      /* kind: in FOREST_GROUP */
+    uint32_t kind, gpu;                      /* `kind` is an index of FOREST_GROUP. */
     uint32_t first, count;                   /* of its trees */
     uint32_t stacks[(MAX_STACKS + 31) / 32]; /* bits: stacks whose kernels it was grown on */
 } forest;
