@@ -87,8 +87,47 @@ static int compose_loop(piece loop, const access *of, piece *made, int room)
     return count;
 }
 
-access access_compose(arena *a, const access *at, const access *of)
+/* True if the access is known and its loops are merged; those of a join may not be. */
+static bool is_merged(const access *x)
 {
+    return !x->is_scattered && x->outer_count == x->count && x->count > 0 && x->count < MAX_PIECES;
+}
+
+/* True if `at` visits all elements of `of` in order, so that the loops of the composition are those of `of`. */
+static bool visits_all(const access *at, const access *of)
+{
+    int64_t elements = 1;
+    if (at->count != 1 || at->pieces[0].stride != 1)
+        return false;
+    for (int i = 0; i < of->count; i++)
+        if (of->pieces[i].size < 2 || __builtin_mul_overflow(elements, of->pieces[i].size, &elements))
+            return false;
+    return at->pieces[0].size == elements;
+}
+
+/* True if the addresses of `of` are the elements, so that the loops of the composition are those of `at`. */
+static bool is_dense(const access *at, const access *of)
+{
+    if (of->count != 1 || of->pieces[0].stride != 1)
+        return false;
+    for (int i = 0; i < at->count; i++) {
+        piece loop = at->pieces[i];
+        if (loop.size < 2 || loop.size > INT32_MAX || loop.stride < 0 || loop.stride >= INT32_MAX ||
+            loop.stride >= of->pieces[0].size || (loop.size - 1) * loop.stride >= of->pieces[0].size)
+            return false;
+    }
+    return true;
+}
+
+/* The composition without its flags. Stores nothing where the loops are those of one operand, the common case. */
+static access compose_loops(arena *a, const access *at, const access *of)
+{
+    if (is_merged(at) && is_merged(of)) {
+        if (is_dense(at, of))
+            return (access){.pieces = at->pieces, .count = at->count, .outer_count = at->count};
+        if (visits_all(at, of))
+            return (access){.pieces = of->pieces, .count = of->count, .outer_count = of->count};
+    }
     piece made[MAX_PIECES];
     int count = 0;
     bool known = !at->is_scattered && !of->is_scattered;
@@ -105,7 +144,12 @@ access access_compose(arena *a, const access *at, const access *of)
                 push(made, &count, inner[n].size, inner[n].stride);
         }
     }
-    access x = known ? keep(a, made, count) : access_scattered(a, elements_of(at));
+    return known ? keep(a, made, count) : access_scattered(a, elements_of(at));
+}
+
+access access_compose(arena *a, const access *at, const access *of)
+{
+    access x = compose_loops(a, at, of);
     x.part = at->part * 31 + of->part;
     x.is_gathered = at->is_gathered || of->is_gathered;
     x.is_narrow = at->is_narrow || of->is_narrow || (at->is_scattered && access_repeated(of) > 1);

@@ -481,10 +481,10 @@ static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
             const fuse_read *r = &node_at(j, n)->reads[i];
-            uint64_t hash = access_hash(&r->at);
             int at = 0;
             if (r->buffer != buffer)
                 continue;
+            uint64_t hash = access_hash(&r->at);
             while (at < count && seen[at] != hash)
                 at++;
             if (at < count)
@@ -549,10 +549,10 @@ static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
 static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
 {
     const fuse_read *r = &node_at(j, n)->reads[i];
-    uint64_t hash = access_hash(&r->at);
     for (int32_t m = j->groups[g].first; m != NO_ITEM && m <= n; m = j->next[m])
         for (int k = 0; k < (m == n ? i : node_at(j, m)->read_count); k++)
-            if (node_at(j, m)->reads[k].buffer == r->buffer && access_hash(&node_at(j, m)->reads[k].at) == hash)
+            if (node_at(j, m)->reads[k].buffer == r->buffer &&
+                access_hash(&node_at(j, m)->reads[k].at) == access_hash(&r->at))
                 return true;
     return false;
 }
