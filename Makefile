@@ -93,10 +93,10 @@ $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
 
-# Where floats are summed by the hundred thousand, the compiler may use its widest loops; products of matrices have multiplication and
-# addition in one instruction.
+# Predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
+# one instruction.
 HOT_CFLAGS ?= -O3
-$(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
+$(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
 # A training does not go on from the state of another program: what it is built from is part of its checkpoints.
