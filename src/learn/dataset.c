@@ -441,7 +441,7 @@ void dataset_seen(dataset *d, const lists *l)
 {
     memset(d->stack_groups, 0, sizeof d->stack_groups);
     memset(d->gpu_groups, 0, sizeof d->gpu_groups);
-    memset(d->op_seen, 0, (size_t)work_op_count() * sizeof *d->op_seen);
+    memset(d->op_seen, 0, (size_t)aten_number_count() * sizeof *d->op_seen);
     d->op_seen[UNKNOWN] = 1;
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++) {
         d->low[i] = INFINITY;
@@ -617,7 +617,7 @@ void dataset_build(dataset *d, measured_rows *const *tables, int table_count, ar
     weigh(d);
     standardize(d, a);
     d->identity = hash_all(d);
-    d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
+    d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)aten_number_count());
     d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
 }

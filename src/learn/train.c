@@ -32,7 +32,7 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
 {
     *t = (trainer){.huber = 0.03, .decay = 1e-4, .pair_weight = 0.5, .fail = a->fail};
     net *n = &t->net;
-    n->op_count = work_op_count();
+    n->op_count = aten_number_count();
     n->stack_count = data->stack_count;
     n->gpu_count = data->gpu_count;
     n->at = net_layout_of(n->op_count, n->stack_count, n->gpu_count);
@@ -66,7 +66,7 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     memset(t->params, 0, n->at.count * sizeof(float));
     memset(t->first_moment, 0, n->at.count * sizeof(float));
     memset(t->second_moment, 0, n->at.count * sizeof(float));
-    fill(t, n->at.ops, (size_t)work_op_count() * OP_WIDTH, 0.5F);
+    fill(t, n->at.ops, (size_t)aten_number_count() * OP_WIDTH, 0.5F);
     fill(t, n->at.stacks, (size_t)n->stack_count * STACK_WIDTH, 0.3F);
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
     for (int i = 0; i < n->stack_count; i++) {

@@ -21,7 +21,7 @@ size_t weights_size(const weights_header *h)
 {
     if (h->stack_count < UNKNOWN_STACKS || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
         h->group_count != WORK_GROUP_COUNT || h->feature_count != FEATURE_COUNT || h->op_count < 1 ||
-        h->op_count > (uint32_t)work_op_count() || h->seen_count > (1u << 24) || h->forest_count > MAX_FORESTS ||
+        h->op_count > (uint32_t)aten_number_count() || h->seen_count > (1u << 24) || h->forest_count > MAX_FORESTS ||
         h->tree_count > (1u << 20))
         return 0;
     net_layout at = net_layout_of((int)h->op_count, (int)h->stack_count, (int)h->gpu_count);

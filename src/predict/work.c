@@ -277,7 +277,7 @@ static double window_at(const int64_t *values, int rank, int from_end)
 static void work_convolution(writer *o)
 {
     const kernel *k = o->k;
-    bool backward = work_op_group(o->w->op) == WORK_CONV_BACKWARD;
+    bool backward = kernel_is(k, "convolution_backward");
     const placed_tensor *x = placed(o->p, k->inputs, k->input_count, backward ? 1 : 0);
     const placed_tensor *w = placed(o->p, k->inputs, k->input_count, backward ? 2 : 1);
     const placed_tensor *y =
@@ -509,7 +509,6 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
     o.logs = logs;
     o.next = w->features;
     measure_operands(&o);
-    w->group = work_op_group(w->op);
     w->is_unknown = (k->flags & KERNEL_UNKNOWN) != 0;
     w->flops = (double)k->flops;
     w->macs = (double)k->macs;
@@ -634,13 +633,17 @@ static float whole_lg(double x)
     return (float)((int)(bits >> 23) - 127);
 }
 
-static int16_t op_of(op_memo *memo, const char *name)
+/* Number and group of the operator. */
+static void set_op(work *w, op_memo *memo, const char *name)
 {
     bool is_new;
     uint32_t *known = op_memo_at(memo, name, &is_new);
-    if (is_new)
-        *known = (uint16_t)work_op_find(name);
-    return (int16_t)*known;
+    if (is_new) {
+        const aten_op *op = aten_find(name);
+        *known = (uint32_t)op->number << 8 | (uint32_t)op->group;
+    }
+    w->op = (int16_t)(*known >> 8);
+    w->group = (work_group)(*known & 0xff);
 }
 
 /* Most kernels repeat, so items are zeroed on demand, in chunks. */
@@ -663,7 +666,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     w->reuse[0] = reuse[0];
     w->reuse[1] = reuse[1];
     if (!like) {
-        w->op = op_of(ops, k->op);
+        set_op(w, ops, k->op);
         w->like = list->count - 1;
         describe(p, k, w, logs);
     }

@@ -111,7 +111,7 @@ static void make(made *m)
     d->gpus[1] = STR("a100-sxm4-40gb");
     d->stack_count = UNKNOWN_STACKS + 1;
     d->gpu_count = 2;
-    d->op_seen = ARENA_ARRAY(&m->arena, uint32_t, (size_t)work_op_count());
+    d->op_seen = ARENA_ARRAY(&m->arena, uint32_t, (size_t)aten_number_count());
     d->items = ARENA_ARRAY(&m->arena, example, EXAMPLES);
     d->count = EXAMPLES;
     uint32_t seed = 7;

@@ -2,86 +2,33 @@
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
+#include "lower/aten.h"
 
 enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
 
-static bool is_one_of(const kernel *k, const char *const *names, size_t count)
+static bool is_compiled_as(const kernel *k, aten_compiled kind)
 {
-    for (size_t i = 0; i < count; i++)
-        if (is_op(k, names[i]))
-            return true;
-    return false;
+    return aten_find(k->op)->compiled == kind;
 }
-#define IS_ONE_OF(k, names) is_one_of((k), (names), sizeof(names) / sizeof *(names))
-
-static const char *const CALLS[] = {"convolution",
-                                    "addmm",
-                                    "mm",
-                                    "bmm",
-                                    "baddbmm",
-                                    "_scaled_dot_product_flash_attention",
-                                    "_scaled_dot_product_efficient_attention",
-                                    "_thnn_fused_lstm_cell",
-                                    "_thnn_fused_gru_cell",
-                                    "rnn_tanh_cell"};
-static const char *const REDUCTIONS[] = {
-    "mean", "sum", "amax", "amin", "max", "min", "linalg_vector_norm", "var", "var_mean", "std", "adaptive_max_pool2d"};
-/* Operators that copy elements from other positions. */
-static const char *const MOVES[] = {"constant_pad_nd", "reflection_pad2d",   "roll", "index", "embedding", "gather",
-                                    "index_select",    "upsample_nearest2d", "flip", "repeat"};
-/* Activations whose formula reads the input twice. */
-static const char *const TWICE[] = {"silu", "gelu", "hardswish", "leaky_relu", "elu", "mish"};
 
 bool inductor_needs_buffers(const kernel *k)
 {
-    static const char *const NAMES[] = {"avg_pool2d",
-                                        "_adaptive_avg_pool2d",
-                                        "max_pool2d_with_indices",
-                                        "max_pool3d_with_indices",
-                                        "upsample_nearest2d",
-                                        "convolution",
-                                        "mm",
-                                        "bmm",
-                                        "_scaled_dot_product_flash_attention",
-                                        "_scaled_dot_product_efficient_attention",
-                                        "_thnn_fused_lstm_cell",
-                                        "_thnn_fused_gru_cell",
-                                        "rnn_tanh_cell"};
-    return IS_ONE_OF(k, NAMES) || k->flags & KERNEL_UNKNOWN;
+    return aten_find(k->op)->flags & NEEDS_BUFFERS || k->flags & KERNEL_UNKNOWN;
 }
 
 bool inductor_is_elementwise(const kernel *k)
 {
-    static const char *const OTHERS[] = {"native_layer_norm",
-                                         "_fused_rms_norm",
-                                         "native_group_norm",
-                                         "_softmax",
-                                         "_log_softmax",
-                                         "cat",
-                                         "stack",
-                                         "avg_pool2d",
-                                         "_adaptive_avg_pool2d",
-                                         "max_pool2d_with_indices",
-                                         "max_pool3d_with_indices",
-                                         "native_batch_norm",
-                                         "cudnn_batch_norm"};
-    return !(k->flags & (KERNEL_VIEW | KERNEL_UNKNOWN)) && !IS_ONE_OF(k, CALLS) && !IS_ONE_OF(k, REDUCTIONS) &&
-           !IS_ONE_OF(k, MOVES) && !IS_ONE_OF(k, OTHERS);
+    return !(k->flags & (KERNEL_VIEW | KERNEL_UNKNOWN)) &&
+           (is_compiled_as(k, COMPILED_FORMULA) || is_compiled_as(k, COMPILED_RESAMPLE));
 }
 
 static int op_weight(const kernel *k)
 {
-    static const struct {
-        const char *op;
-        int weight;
-    } WEIGHTS[] = {{"cudnn_batch_norm", 12}, {"native_batch_norm", 12}, {"gelu", 10}, {"silu", 5}, {"hardswish", 9},
-                   {"hardsigmoid", 8},       {"leaky_relu", 4},         {"mish", 6},  {"elu", 5}};
-    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++)
-        if (is_op(k, WEIGHTS[i].op))
-            return WEIGHTS[i].weight;
-    return 2;
+    enum { USUAL = 2 };
+    const aten_op *op = aten_find(k->op);
+    return op->compiled != COMPILED_RESAMPLE && op->steps ? op->steps : USUAL;
 }
 
 static extent output_extent(const inductor *c)
@@ -119,7 +66,7 @@ static void lower_elementwise(inductor *c)
     operand in[MAX_OPERANDS];
     extent out = output_extent(c);
     int count = gather_operands(c, in);
-    if (IS_ONE_OF(c->k, TWICE) && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
+    if (aten_find(c->k->op)->flags & READS_TWICE && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
         /* The formula reads the input twice, as float32. */
         in[0].box = inductor_make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
         in[0].at = out;
@@ -432,42 +379,59 @@ static bool keeps_shape(const inductor *c)
 
 /* ---- one kernel -------------------------------------------------------------------------------------------------- */
 
+/* Lowers a kernel that is neither a view nor a library call, and has few enough operands. */
+static void lower_as(inductor *c, const aten_op *op)
+{
+    const kernel *k = c->k;
+    switch (op->compiled) {
+    case COMPILED_BATCH_NORM:
+        lower_weight_norm(c);
+        return;
+    case COMPILED_REDUCTION:
+        lower_reduction(c);
+        return;
+    case COMPILED_ROW_NORM:
+        lower_layer_norm(c);
+        return;
+    case COMPILED_GROUP_NORM:
+        lower_group_norm(c);
+        return;
+    case COMPILED_SOFTMAX:
+        lower_softmax(c);
+        return;
+    case COMPILED_JOIN:
+        lower_join(c);
+        return;
+    default:
+        break;
+    }
+    if (k->window)
+        lower_pool(c);
+    else if (op->compiled == COMPILED_RESAMPLE)
+        lower_scattered(c, op->steps);
+    else if (op->compiled == COMPILED_MOVE && !(is_op(k, "constant_pad_nd") && keeps_shape(c)))
+        lower_scattered(c, 1);
+    else
+        lower_elementwise(c);
+}
+
 void lower_kernel(inductor *c)
 {
     const kernel *k = c->k;
-    if (is_op(k, "_cudnn_rnn")) { /* It returns the layer's outputs; the library launches the kernels that follow. */
+    const aten_op *op = aten_find(k->op);
+    bool is_small = k->input_count <= MAX_OPERANDS;
+    if (op->compiled == COMPILED_FRAME) {
         inductor_call_library(c);
         return;
     }
     if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && is_op(k, "clone")))
         return;
-    if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || IS_ONE_OF(k, CALLS))
+    if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || op->compiled == COMPILED_CALL)
         inductor_call_library(c);
-    else if (k->flags & KERNEL_HIDDEN ||
-             ((is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2))
+    else if (k->flags & KERNEL_HIDDEN || (op->compiled == COMPILED_BATCH_NORM && k->input_count > 2))
         lower_by_channel(c);
-    else if (is_op(k, "native_batch_norm"))
-        lower_weight_norm(c);
-    else if (IS_ONE_OF(k, REDUCTIONS))
-        lower_reduction(c);
-    else if (is_op(k, "native_layer_norm") || is_op(k, "_fused_rms_norm"))
-        lower_layer_norm(c);
-    else if (is_op(k, "native_group_norm"))
-        lower_group_norm(c);
-    else if (is_op(k, "_softmax") || is_op(k, "_log_softmax"))
-        lower_softmax(c);
-    else if ((is_op(k, "cat") || is_op(k, "stack")) && k->input_count <= MAX_OPERANDS)
-        lower_join(c);
-    else if (k->input_count > MAX_OPERANDS)
-        inductor_call_library(c);
-    else if (k->window)
-        lower_pool(c);
-    else if (is_op(k, "upsample_bilinear2d"))
-        lower_scattered(c, 4);
-    else if (is_op(k, "upsample_bicubic2d"))
-        lower_scattered(c, 16);
-    else if (IS_ONE_OF(k, MOVES) && !(is_op(k, "constant_pad_nd") && keeps_shape(c)))
-        lower_scattered(c, 1);
+    else if (is_small)
+        lower_as(c, op);
     else
-        lower_elementwise(c);
+        inductor_call_library(c);
 }

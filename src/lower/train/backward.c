@@ -2,124 +2,12 @@
  * of broadcast dimensions and sums of gradients appear where autograd launches them. */
 #include "lower/train/backward.h"
 
-static const struct {
-    const char *op;
-    backward_rule rule;
-} RULES[] = {
-    {"_to_copy", back_cast},
-    {"view", back_view},
-    {"_unsafe_view", back_view},
-    {"reshape", back_view},
-    {"squeeze", back_view},
-    {"unsqueeze", back_view},
-    {"t", back_permute},
-    {"transpose", back_permute},
-    {"permute", back_permute},
-    {"expand", back_expand},
-    {"slice", back_part},
-    {"select", back_part},
-    {"split", back_split},
-    {"as_strided_", back_restride},
-    {"unfold", back_unfold},
-    {"clone", back_clone},
-    {"convolution", back_convolution},
-    {"cudnn_batch_norm", back_batch_norm},
-    {"native_batch_norm", back_batch_norm},
-    {"native_layer_norm", back_norm},
-    {"native_group_norm", back_norm},
-    {"_fused_rms_norm", back_norm},
-    {"native_dropout", back_dropout},
-    {"relu", back_unary},
-    {"add", back_add},
-    {"sub", back_sub},
-    {"rsub", back_rsub},
-    {"mul", back_mul},
-    {"div", back_div},
-    {"addmm", back_mm},
-    {"mm", back_mm},
-    {"bmm", back_bmm},
-    {"_scaled_dot_product_flash_attention", back_attention},
-    {"_scaled_dot_product_efficient_attention", back_attention},
-    {"_cudnn_rnn", back_recurrent},
-    {"gelu", back_unary},
-    {"silu", back_unary},
-    {"sigmoid", back_unary},
-    {"hardswish", back_unary},
-    {"hardsigmoid", back_unary},
-    {"hardtanh", back_unary},
-    {"leaky_relu", back_unary},
-    {"elu", back_unary},
-    {"tanh", back_unary},
-    {"mish", back_unary},
-    {"softplus", back_unary},
-    {"max_pool2d_with_indices", back_pool},
-    {"max_pool3d_with_indices", back_pool},
-    {"avg_pool2d", back_pool},
-    {"avg_pool3d", back_pool},
-    {"_adaptive_avg_pool2d", back_pool},
-    {"adaptive_max_pool2d", back_pool},
-    {"mean", back_mean},
-    {"sum", back_sum},
-    {"amax", back_amax},
-    {"amin", back_amax},
-    {"var", back_var},
-    {"linalg_vector_norm", back_vector_norm},
-    {"_softmax", back_softmax},
-    {"_safe_softmax", back_softmax},
-    {"_log_softmax", back_softmax},
-    {"cat", back_cat},
-    {"stack", back_stack},
-    {"index", back_index},
-    {"index_put_", back_index_put},
-    {"copy_", back_copy},
-    {"alias", back_view},
-    {"constant_pad_nd", back_pad},
-    {"reflection_pad2d", back_resample},
-    {"replication_pad2d", back_resample},
-    {"upsample_bilinear2d", back_resample},
-    {"upsample_bicubic2d", back_resample},
-    {"upsample_nearest2d", back_resample},
-    {"_upsample_bilinear2d_aa", back_resample},
-    {"_upsample_bicubic2d_aa", back_resample},
-    {"roll", back_fold},
-    {"im2col", back_fold},
-    {"col2im", back_fold},
-    {"repeat", back_repeat},
-    {"pow", back_pow},
-    {"sqrt", back_sqrt},
-    {"rsqrt", back_rsqrt},
-    {"exp", back_exp},
-    {"log", back_log},
-    {"sin", back_sin},
-    {"cos", back_sin},
-    {"neg", back_neg},
-    {"abs", back_scaled},
-    {"erf", back_scaled},
-    {"reciprocal", back_scaled},
-    {"cumsum", back_scaled},
-    {"clamp", back_clamp},
-    {"clamp_min", back_clamp},
-    {"clamp_max", back_clamp},
-    {"maximum", back_select_larger},
-    {"minimum", back_select_larger},
-    {"where", back_where},
-    {"addcmul", back_addcmul},
-    {"nll_loss_forward", back_loss},
-    {"nll_loss2d_forward", back_loss},
-};
+#include "lower/aten.h"
 
 bool back_is_op_or_in_place(const char *op, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(op, name, length) == 0 && (op[length] == '\0' || (op[length] == '_' && op[length + 1] == '\0'));
-}
-
-static backward_rule rule_of(const kernel *k)
-{
-    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (back_is_op_or_in_place(k->op, RULES[i].op))
-            return RULES[i].rule;
-    return NULL;
 }
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
@@ -273,7 +161,7 @@ void back_differentiate(backward *b, int32_t end)
         b->dy = b->gradients[b->k.outputs[0]];
         e->layer = b->k.layer;
         e->node = b->k.layer == NO_NODE ? NULL : &e->net->nodes.items[b->k.layer];
-        backward_rule rule = rule_of(&b->k);
+        aten_gradient rule = aten_gradient_of(b->k.op);
         (rule ? rule : back_unknown)(b);
     }
 }

@@ -29,8 +29,6 @@ typedef struct backward {
     part_run run; /* The most recent run. */
 } backward;
 
-typedef void (*backward_rule)(backward *b);
-
 /* True if input i exists and depends on a parameter. */
 bool back_wants(const backward *b, int i);
 /* Adds the gradient of input i, reduced to its shape and cast to its type as in autograd. */
