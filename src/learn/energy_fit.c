@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "learn/energy_interval.h"
 #include "learn/energy_sensor.h"
+#include "predict/net.h"
 #include "predict/setting.h"
 
 #include <math.h>
@@ -297,7 +298,7 @@ static double predicted_energy(const fit_row *r, const power_model *m, const dev
     }
     bool alone = r->row->kernels != NULL;
     double grown = alone ? device_us / 1e3 - r->device_ms
-                         : energy_joint_ms(device_us / 1e3, r->host_ms) - energy_joint_ms(r->device_ms, r->host_ms);
+                         : net_smooth_max(device_us / 1e3, r->host_ms) - net_smooth_max(r->device_ms, r->host_ms);
     *latency_ms = (alone ? r->device_ms : r->latency_ms) + grown;
     return joules + v.base_w * (double)(1 + r->row->idle_gpus) * *latency_ms * 1e-3;
 }

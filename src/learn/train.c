@@ -262,8 +262,7 @@ static void finish_examples(shard *s)
             host += e->program->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
         double fixed = exp((double)w[at->stack_fixed + stack]);
-        double larger = fmax(s->device_us[i], host), smaller = fmin(s->device_us[i], host);
-        double joint = larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER);
+        double joint = net_smooth_max(s->device_us[i], host);
         s->latency_us[i] = joint + fixed + e->timer_us;
         double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
         if (s->errors)

@@ -82,6 +82,9 @@ typedef struct lower_options {
         contiguous_norms;
 } lower_options;
 
+/* Exporters store equal weights of up to this many elements once; larger ones are equal only if they are shared. */
+enum { LOWER_LARGEST_MERGED = 4096 };
+
 typedef int32_t tensor_id;
 enum { NO_TENSOR = -1 };
 

@@ -83,12 +83,6 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
 
 /* ---- a program --------------------------------------------------------------------------------------------------- */
 
-double energy_joint_ms(double device_ms, double host_ms)
-{
-    double larger = fmax(device_ms, host_ms), smaller = fmin(device_ms, host_ms);
-    return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
-}
-
 /* Returns the latency if each kernel takes `more_us` longer. It grows unless the host is slower anyway. */
 static void slow_down(prediction *times, const program *p, const double *more_us)
 {
@@ -99,7 +93,7 @@ static void slow_down(prediction *times, const program *p, const double *more_us
     if (more_ms <= 0)
         return;
     double grown =
-        energy_joint_ms(times->device_ms + more_ms, times->host_ms) - energy_joint_ms(times->device_ms, times->host_ms);
+        net_smooth_max(times->device_ms + more_ms, times->host_ms) - net_smooth_max(times->device_ms, times->host_ms);
     /* Longer kernels shorten the wait for the host. */
     double waiting_ms = times->latency_ms - times->device_ms;
     double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;

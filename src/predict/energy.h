@@ -143,8 +143,6 @@ typedef struct energy {
 /* Return the kind of a kernel, and the kind of a program from the times of its kinds. */
 power_work_kind energy_kind_of(const kernel *k);
 power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS]);
-/* Joint time of device and host, without the fixed part. */
-double energy_joint_ms(double device_ms, double host_ms);
 
 /* Computes the energy. A limit below the device's own slows kernels and changes `times`; limit_w 0 means the device's
  * own. Allocates in `a`. */

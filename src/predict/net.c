@@ -286,3 +286,9 @@ double net_fixed_slope_us(double fixed_us, double most_us)
 {
     return fixed_us * (1 - fixed_us / most_us);
 }
+
+double net_smooth_max(double x, double y)
+{
+    double larger = fmax(x, y), smaller = fmin(x, y);
+    return larger > 0 ? larger * pow(1 + pow(smaller / larger, OVERLAP_POWER), 1.0 / OVERLAP_POWER) : 0;
+}

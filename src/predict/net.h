@@ -139,5 +139,6 @@ double net_fixed_slope_us(double fixed_us, double most_us); /* by the head */
 /* Exponent of the smooth maximum of kernel time and host time: the larger one dominates, and the result is smooth where
  * they are equal. */
 enum { OVERLAP_POWER = 6 };
+double net_smooth_max(double x, double y); /* of non-negative numbers */
 
 #endif

@@ -210,9 +210,7 @@ typedef struct joint_time {
 
 static void join(joint_time *j)
 {
-    double larger = fmax(j->device_ms, j->host_ms), smaller = fmin(j->device_ms, j->host_ms);
-    double power = larger > 0 ? pow(smaller / larger, OVERLAP_POWER) : 0;
-    double joint = larger * pow(1 + power, 1.0 / OVERLAP_POWER);
+    double joint = net_smooth_max(j->device_ms, j->host_ms);
     j->latency_ms = joint + j->fixed_ms;
     j->waiting_ms = joint - j->device_ms;
 }

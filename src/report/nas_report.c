@@ -13,7 +13,7 @@ void nas_names(nas_report *r, size_t candidate)
         r->architecture[0] = r->graph[0] = '\0';
 }
 
-void nas_csv(nas_report *r)
+static void nas_csv(nas_report *r)
 {
     text *out = r->out;
     text_puts(out,
@@ -124,7 +124,7 @@ static void json_repeats(nas_report *r, json *j)
     json_close(j, ']');
 }
 
-void nas_json(nas_report *r)
+static void nas_json(nas_report *r)
 {
     const sooth_nas_totals *t = &r->totals;
     json writer = {.out = r->out}, *j = &writer;

@@ -20,8 +20,6 @@ typedef struct nas_report {
 void nas_names(nas_report *r, size_t candidate);
 
 void nas_table(nas_report *r);
-void nas_csv(nas_report *r);
-void nas_json(nas_report *r);
 void nas_html(nas_report *r);
 
 #endif

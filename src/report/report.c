@@ -200,7 +200,7 @@ report_row report_row_at(const report *r, size_t index)
     return (report_row){l.name, l.op, index, 1, l.repeat, (int64_t)l.fused_count, l.op_known, layer_figures(&l)};
 }
 
-void report_rows(report *r)
+static void report_rows(report *r)
 {
     r->row_count = sooth_layer_count(r->model);
     r->sums = (figures){0};
@@ -225,7 +225,7 @@ static int compare_operators(const void *a, const void *b)
     return strcmp(x->op, y->op);
 }
 
-void report_operators(report *r)
+static void report_operators(report *r)
 {
     size_t layers = sooth_layer_count(r->model);
     slots ops = slots_new(r->scratch);

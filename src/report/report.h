@@ -56,9 +56,7 @@ typedef struct report {
 /* Formats a sum: `text` itself, with a sign for "at least" if some terms are unknown, or "?" if all are. */
 const char *report_sum(report *r, const figures *f, figure_bit which, int64_t known, const char *text);
 
-void report_rows(report *r);
 report_row report_row_at(const report *r, size_t index);
-void report_operators(report *r);
 
 /* In the scratch arena, which the caller may rewind. "1×3×224×224": dims joined by `separator`, symbols by name, "?"
  * for an unknown one; "scalar"; "" without a shape. */

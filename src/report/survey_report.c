@@ -25,7 +25,7 @@ static void csv_figures(text *out, const sooth_survey_row *row)
         text_csv_real(out, losses[i]);
 }
 
-void survey_csv(survey_report *r)
+static void survey_csv(survey_report *r)
 {
     text *out = r->out;
     text_puts(out, "name,graph,gpu,batch,precision,layout,runtime,latency_ms,latency_ms_low,latency_ms_high,"
@@ -157,7 +157,7 @@ static void json_summary(survey_report *r, json *j)
     json_close(j, '}');
 }
 
-void survey_json(survey_report *r)
+static void survey_json(survey_report *r)
 {
     json j = {.out = r->out};
     json_open(&j, '{', false);

@@ -49,8 +49,6 @@ static inline sooth_survey_row survey_row(const survey_report *r, size_t network
 void survey_summarize(survey_report *r);
 
 void survey_table(survey_report *r);
-void survey_csv(survey_report *r);
-void survey_json(survey_report *r);
 void survey_html(survey_report *r);
 
 #endif

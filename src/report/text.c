@@ -246,7 +246,8 @@ void text_character(text *t, uint32_t c)
     text_add(t, bytes, n);
 }
 
-int character_width(uint32_t c)
+/* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
+static int character_width(uint32_t c)
 {
     /* The ranges that occur in names of networks, not all of Unicode: a wrong width only shifts a column. */
     if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x20D0 && c <= 0x20FF) ||

@@ -51,8 +51,6 @@ void text_number(text *t, int64_t n); /* as number_whole */
 
 /* Reads one character of *s (which is not at its end); U+FFFD for invalid UTF-8. */
 uint32_t utf8_next(const char **s);
-/* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
-int character_width(uint32_t character);
 /* Columns of a name as text_cell shows it. */
 size_t name_width(const char *s);
 

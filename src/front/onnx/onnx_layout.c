@@ -237,7 +237,8 @@ static bool is_along_channels(const onnx_writer *o, const node *n)
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-bool onnx_layout_runs_first(const onnx_writer *o, const node *n)
+/* Is this channels-last node written channels-first? */
+static bool runs_first(const onnx_writer *o, const node *n)
 {
     return n->output_count > 0 && n->outputs[0] != NO_VALUE && o->layout[n->outputs[0]] & RUNS_FIRST;
 }
@@ -320,7 +321,7 @@ static uint8_t need_channels(onnx_writer *o, value_id v, int rank)
 
 static void need_inputs(onnx_writer *o, const node *n)
 {
-    bool is_first = onnx_layout_runs_first(o, n), has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
+    bool is_first = runs_first(o, n), has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
     for (int32_t i = 0; i < n->input_count; i++) {
         value_id v = n->inputs[i];
         if (v != NO_VALUE && has_output && is_channels_input(o, n, i))
@@ -578,7 +579,7 @@ str onnx_layout_input(onnx_writer *o, uint32_t field, const node *n, int32_t ind
     bool has_output = n->output_count > 0 && n->outputs[0] != NO_VALUE;
     if (v != NO_VALUE && has_output && is_channels_input(o, n, index))
         return o->turned_rank[v] == channels_rank(o, n) ? channels_name(o, v) : other_channels(o, field, n, index);
-    if (v == NO_VALUE || !onnx_layout_runs_first(o, n))
+    if (v == NO_VALUE || !runs_first(o, n))
         return onnx_value_name(o, v);
     if (is_turned_input(o, n, index))
         return first_name(o, v);
@@ -602,7 +603,7 @@ bool onnx_layout_attr(const onnx_writer *o, const node *n, attr *a)
 {
     if (n->domain.len == 0 && str_is(a->name, "channels_last"))
         return false;
-    if (!onnx_layout_runs_first(o, n) || must_run_first(n))
+    if (!runs_first(o, n) || must_run_first(n))
         return true;
     int rank = rank_of(o, n->inputs[0]);
     if (a->kind == ATTR_INT && str_is(a->name, "axis"))

@@ -35,9 +35,6 @@ str onnx_value_name(const onnx_writer *o, value_id id);
 /* Decides which nodes run channels-first in the file. Call after all graphs have claimed their values. */
 void onnx_layout_plan(onnx_writer *o);
 
-/* Is this channels-last node written channels-first? */
-bool onnx_layout_runs_first(const onnx_writer *o, const node *n);
-
 /* Names of a node's inputs and outputs in the file. For a channels-first node this may first write helper nodes to
  * the graph's `field`. */
 str onnx_layout_input(onnx_writer *o, uint32_t field, const node *n, int32_t index);

@@ -156,9 +156,8 @@ static tensor_id expanded_bias(engine *e, const tensor_id *held)
  * weights of each layer together. */
 static tensor_id own_weight(engine *e, tensor_id t)
 {
-    enum { LARGEST_MERGED = 4096 };
     placed_tensor own = *tensor_at(e, t);
-    if (!own.is_weight || own.storage >= e->in->storage_count || elements_of(e, t) > LARGEST_MERGED)
+    if (!own.is_weight || own.storage >= e->in->storage_count || elements_of(e, t) > LOWER_LARGEST_MERGED)
         return t;
     if (!e->is_read[own.storage]) {
         e->is_read[own.storage] = true;

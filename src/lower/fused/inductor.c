@@ -6,6 +6,8 @@
 
 #include "graph/infer.h"
 
+/* The values of PyTorch's torch/_inductor/config.py: realize_reads_threshold and realize_opcount_threshold. The last is
+ * the threshold of has_large_inner_fn() in run_node() of torch/_inductor/graph.py. */
 enum {
     MAX_READS_SHARED = 4, /* A shared formula with more loads is stored in a buffer. */
     MAX_OPS = 30,

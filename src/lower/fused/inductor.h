@@ -9,7 +9,7 @@
 enum {
     NO_BOX = -1,
     MAX_OPERANDS = 64,
-    MAX_READS = 8, /* A formula with more reads is stored in a buffer. */
+    MAX_READS = 8, /* A formula with more reads is stored: realize_acc_reads_threshold of torch/_inductor/config.py. */
 };
 
 /* A tensor of the eager program: either a buffer, or a formula over buffers that each reader recomputes. */
@@ -119,6 +119,5 @@ void inductor_batch_turned_products(program *p, arena *a);
 /* Lowers the kernel c->k. */
 void lower_kernel(inductor *c);
 bool inductor_needs_buffers(const kernel *k); /* True if the kernel reads buffers, not formulas. */
-bool inductor_is_elementwise(const kernel *k);
 
 #endif

@@ -4,6 +4,7 @@
 #include "graph/infer.h"
 #include "lower/aten.h"
 
+/* unroll_reductions_threshold and max_pointwise_cat_inputs of PyTorch's torch/_inductor/config.py. */
 enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
@@ -18,7 +19,7 @@ bool inductor_needs_buffers(const kernel *k)
     return aten_find(k->op)->flags & NEEDS_BUFFERS || k->flags & KERNEL_UNKNOWN;
 }
 
-bool inductor_is_elementwise(const kernel *k)
+static bool is_elementwise(const kernel *k)
 {
     return !(k->flags & (KERNEL_VIEW | KERNEL_UNKNOWN)) &&
            (is_compiled_as(k, COMPILED_FORMULA) || is_compiled_as(k, COMPILED_RESAMPLE));
@@ -112,7 +113,7 @@ static void lower_pool(inductor *c)
     inductor_operand_of(c, c->k->inputs[0], &x);
     if (c->boxes.items[x.box].reads_all > 1)
         inductor_realize(c, x.box);
-    if (taps > 25) {
+    if (taps > 25) { /* as in max_pool2d and avg_pool2d of torch/_inductor/lowering.py */
         inductor_call_library(c);
         return;
     }
@@ -300,7 +301,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     for (int32_t i = c->user_start[t]; i < c->user_start[t + 1]; i++) {
         const kernel *k = &c->in->kernels.items[c->users[i]];
         if (k->flags & KERNEL_VIEW ? !feeds_formulas(c, k->outputs[0], depth - 1)
-                                   : !inductor_is_elementwise(k) && !is_op(k, "cat") && !is_op(k, "constant_pad_nd"))
+                                   : !is_elementwise(k) && !is_op(k, "cat") && !is_op(k, "constant_pad_nd"))
             return false;
     }
     return true;
@@ -317,7 +318,7 @@ static bool has_other_readers(const inductor *c, tensor_id t)
         if (k == c->k)
             continue;
         others++;
-        if (inductor_is_elementwise(k) || (k->flags & KERNEL_VIEW && feeds_formulas(c, k->outputs[0], 8)))
+        if (is_elementwise(k) || (k->flags & KERNEL_VIEW && feeds_formulas(c, k->outputs[0], 8)))
             return true;
     }
     return others > 0 && b->buffer == NO_BOX;

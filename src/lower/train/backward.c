@@ -27,7 +27,8 @@ tensor_id back_sum_over(eager *e, tensor_id t, const extent *x)
     return made;
 }
 
-tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
+/* Sums over the dimensions that were broadcast from shape `x`. Returns `t` if there are none. */
+static tensor_id sum_to(eager *e, tensor_id t, const extent *x)
 {
     extent from = tensor_extent(e, t), kept = from;
     int lead = from.rank - x->rank;
@@ -50,9 +51,8 @@ tensor_id back_sum_to(eager *e, tensor_id t, const extent *x)
 /* True if the weight represents several parameters. Exporters store small weights of equal value once. */
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
-    enum { LARGEST_MERGED = 4096 };
     extent x = tensor_extent(b->e, to);
-    return tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LARGEST_MERGED;
+    return tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LOWER_LARGEST_MERGED;
 }
 
 void back_give(backward *b, int i, tensor_id gradient)
@@ -62,7 +62,7 @@ void back_give(backward *b, int i, tensor_id gradient)
         return;
     tensor_id to = b->k.inputs[i];
     extent x = tensor_extent(e, to);
-    gradient = back_sum_to(e, gradient, &x);
+    gradient = sum_to(e, gradient, &x);
     extent got = tensor_extent(e, gradient);
     if (got.rank != x.rank || memcmp(got.dims, x.dims, (size_t)x.rank * sizeof *x.dims) != 0)
         gradient = eager_reshape(e, gradient, x.rank, x.dims);

@@ -34,8 +34,6 @@ bool back_wants(const backward *b, int i);
 /* Adds the gradient of input i, reduced to its shape and cast to its type as in autograd. */
 void back_give(backward *b, int i, tensor_id gradient);
 
-/* Sums over the dimensions that were broadcast from shape `x`. Returns `t` if there are none. */
-tensor_id back_sum_to(eager *e, tensor_id t, const extent *x);
 tensor_id back_sum_over(eager *e, tensor_id t, const extent *x); /* Sum with keepdim; `x` has the rank of `t`. */
 /* Appends a pointwise kernel with this many FLOPs per element. */
 tensor_id back_work(eager *e, const char *op, const tensor_id *inputs, int count, dtype type, double flops);
