@@ -94,7 +94,7 @@ _sooth() {
         options+=" --format --queries --weights --output --help"
         ;;
     choose)
-        options="--latency-ms --throughput --gpu --no-slices --most-batch --dim --seq --past --shape --precision --layout --runtime --mode"
+        options="--latency-ms --throughput --gpu --no-slices --most-batch --epoch --dim --seq --past --shape --precision --layout --runtime --mode"
         options+=" --optimizer --stack --price --format --weights --output --help"
         ;;
     nas)

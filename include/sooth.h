@@ -869,6 +869,7 @@ typedef struct sooth_choose_options {
     double throughput_per_s;        /* Target for the throughput at the upper end of the latency; 0: none. */
     int64_t most_batch;             /* 0 means 65536. */
     bool with_slices;               /* Also considers MIG slices. */
+    int64_t epoch_samples;          /* Samples of an epoch, for its time and cost; bounds the batch. 0: none. */
 } sooth_choose_options;
 
 typedef struct sooth_choice {
@@ -881,6 +882,7 @@ typedef struct sooth_choice {
     double utilization;                            /* In percent. */
     double usd_h;                                  /* Price of the GPU, or the slice's share of it; NAN if unknown. */
     double usd_per_million;                        /* Cost of a million samples; NAN if unknown. */
+    double epoch_h, usd_per_epoch;                 /* NAN if unknown, or without epoch_samples. */
     bool meets;
     const char *reason; /* Reason why it fails; "" if it does not. */
     double miss;        /* Distance from the target as a factor; 1 if it meets the target. */
@@ -899,6 +901,7 @@ SOOTH_API sooth_choice sooth_choice_at(const sooth_choices *choices, size_t rank
 typedef struct sooth_choose_totals {
     const char *file, *mode, *weights;   /* See sooth_prediction_totals. */
     double latency_ms, throughput_per_s; /* Targets; 0: none. */
+    int64_t epoch_samples;               /* 0: none. */
     bool has_prices;
 } sooth_choose_totals;
 SOOTH_API sooth_choose_totals sooth_choose_totals_of(const sooth_choices *choices);

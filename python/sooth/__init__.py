@@ -12,6 +12,7 @@
 
 from ._errors import AnswerIsNo, InputError, SoothError, SystemFailure, UnsupportedError, UsageError
 from ._model import Model, gpus, load, version, zoo
+from ._plan import Choices, Search, choose, search
 from ._prediction import MigPlan, Prediction, Rows
 from ._survey import Survey, predict_many, survey
 from ._torch import export, predict
@@ -20,21 +21,25 @@ __version__ = version()
 
 __all__ = [
     "AnswerIsNo",
+    "Choices",
     "InputError",
     "MigPlan",
     "Model",
     "Prediction",
     "Rows",
+    "Search",
     "SoothError",
     "Survey",
     "SystemFailure",
     "UnsupportedError",
     "UsageError",
+    "choose",
     "export",
     "gpus",
     "load",
     "predict",
     "predict_many",
+    "search",
     "survey",
     "version",
     "zoo",

@@ -141,6 +141,67 @@ class SurveyOptions(ctypes.Structure):
     ]
 
 
+NAS_LOOKUP = ctypes.CFUNCTYPE(
+    ctypes.c_bool, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_double)
+)
+NAS_EVALUATE = ctypes.CFUNCTYPE(
+    ctypes.c_bool,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_char_p),
+    ctypes.c_size_t,
+    ctypes.POINTER(ctypes.c_double),
+)
+
+
+class NasOptions(ctypes.Structure):
+    _fields_ = [
+        ("space", ctypes.c_char_p),
+        ("device", ctypes.c_void_p),
+        ("batch", ctypes.c_int64),
+        ("settings", PredictOptions),
+        ("latency_ms", ctypes.c_double),
+        ("memory_mib", ctypes.c_double),
+        ("energy_j", ctypes.c_double),
+        ("method", ctypes.c_int),
+        ("prune_by", ctypes.c_char_p),
+        ("prune_share", ctypes.c_double),
+        ("trials", ctypes.c_size_t),
+        ("seed", ctypes.c_uint64),
+        ("lookup", NAS_LOOKUP),
+        ("has_column", ctypes.c_bool * 3),
+        ("evaluate", NAS_EVALUATE),
+        ("jobs", ctypes.c_size_t),
+        ("repeats", ctypes.c_size_t),
+        ("within", ctypes.c_double * 4),
+        ("within_count", ctypes.c_size_t),
+        ("threads", ctypes.c_size_t),
+        ("progress", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("like", ctypes.c_void_p),
+    ]
+
+
+class ChooseOptions(ctypes.Structure):
+    _fields_ = [
+        ("dims", ctypes.POINTER(Options)),
+        ("gpus", ctypes.POINTER(ctypes.c_void_p)),
+        ("gpu_count", ctypes.c_size_t),
+        ("prices_usd_h", ctypes.POINTER(ctypes.c_double)),
+        ("precisions", ctypes.POINTER(ctypes.c_char_p)),
+        ("layouts", ctypes.POINTER(ctypes.c_char_p)),
+        ("runtimes", ctypes.POINTER(ctypes.c_char_p)),
+        ("precision_count", ctypes.c_size_t),
+        ("layout_count", ctypes.c_size_t),
+        ("runtime_count", ctypes.c_size_t),
+        ("settings", PredictOptions),
+        ("latency_ms", ctypes.c_double),
+        ("throughput_per_s", ctypes.c_double),
+        ("most_batch", ctypes.c_int64),
+        ("with_slices", ctypes.c_bool),
+        ("epoch_samples", ctypes.c_int64),
+    ]
+
+
 #: The structures by their names in sooth.h.
 STRUCTURES = {
     "sooth_error": Error,
@@ -154,9 +215,11 @@ STRUCTURES = {
     "sooth_zoo_parameter": ZooParameter,
     "sooth_survey_network": SurveyNetwork,
     "sooth_survey_options": SurveyOptions,
+    "sooth_nas_options": NasOptions,
+    "sooth_choose_options": ChooseOptions,
 }
 
-FORMAT_TABLE, FORMAT_JSON = 0, 1
+FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV = 0, 1, 2
 OK, ANSWER_NO = 0, 1
 
 
@@ -226,6 +289,13 @@ def _declare(library: ctypes.CDLL) -> None:
         "sooth_survey_make": (status, [ctypes.POINTER(SurveyOptions), out, error]),
         "sooth_survey_free": (None, [pointer]),
         "sooth_survey_report": (status, [pointer, report, out, size, error]),
+        "sooth_nas_search": (status, [ctypes.POINTER(NasOptions), out, error]),
+        "sooth_nas_free": (None, [pointer]),
+        "sooth_nas_report": (status, [pointer, report, out, size, error]),
+        "sooth_gpu_text": (text, [pointer, text]),
+        "sooth_choose": (status, [pointer, ctypes.POINTER(ChooseOptions), out, error]),
+        "sooth_choices_free": (None, [pointer]),
+        "sooth_choose_report": (status, [pointer, report, out, size, error]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)

@@ -27,6 +27,7 @@ static void help(const option *options, size_t count)
          "Exit code 1: nothing meets the target; the nearest comes first.\n\n"
          "Examples:\n"
          "  sooth choose model.onnx --latency-ms 20\n"
+         "  sooth choose zoo:resnet50 --mode train --epoch 1281167 --price a100=3,t4=0.35\n"
          "  sooth choose zoo:resnet50 --throughput 2000 --gpu t4,l4,a100 --precision amp,int8 --runtime eager,engine "
          "\\\n"
          "      --price t4=0.35,l4=0.8,a100=3");
@@ -34,7 +35,7 @@ static void help(const option *options, size_t count)
 
 typedef struct choose_args {
     const char *gpus, *precisions, *layouts, *runtimes, *latency_ms, *throughput, *price, *output, *weights;
-    int64_t most_batch;
+    int64_t most_batch, epoch_samples;
     bool no_slices;
     int format;
     model_args dimensions;
@@ -157,8 +158,10 @@ static int read_target(const char *name, const char *text, double *target)
 static int run(const choose_args *args, const char *path, sooth_gpus *gpus, const sooth_predictor *predictor)
 {
     inputs in;
-    sooth_choose_options o = {
-        .settings = args->settings, .most_batch = args->most_batch, .with_slices = !args->no_slices};
+    sooth_choose_options o = {.settings = args->settings,
+                              .most_batch = args->most_batch,
+                              .with_slices = !args->no_slices,
+                              .epoch_samples = args->epoch_samples};
     o.settings.predictor = predictor;
     inputs_open(&in, "choose");
     int code = inputs_read_gpus(&in, gpus, args->gpus ? args->gpus : "all");
@@ -225,6 +228,13 @@ int choose_main(int argc, char **argv)
          .least = 1,
          .most = 1 << 20,
          .help = "largest batch to consider; 65536 by default"},
+        {.name = "epoch",
+         .kind = OPTION_NUMBER,
+         .target = &args.epoch_samples,
+         .argument = "SAMPLES",
+         .least = 1,
+         .most = INT64_C(1) << 50,
+         .help = "samples of an epoch: show its hours, and with prices its cost"},
         DIMENSION_OPTIONS(&args.dimensions),
         {.name = "precision",
          .kind = OPTION_TEXT,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_DEPTH = 16 }; /* of directories: a link may lead into itself */
 
@@ -107,6 +108,8 @@ static void add_directory(inputs *in, const char *path, int depth)
 static void open_table(inputs *in, csv *t, const char *path)
 {
     file_close(&in->table);
+    if (access(path, R_OK) != 0)
+        fail_with(&in->fail, SOOTH_ERROR_SYSTEM, "%s: cannot be opened: %s", path, strerror(errno));
     file_open(&in->table, path, &in->fail);
     file_inflate(&in->table, &in->fail);
     csv_begin(t, (str){(const char *)in->table.bytes, in->table.size}, &in->arena);

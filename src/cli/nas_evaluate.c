@@ -33,6 +33,11 @@ typedef struct running {
 static int fail_file(nas_evaluator *e, const char *what)
 {
     e->failure = SOOTH_ERROR_SYSTEM;
+    if (sqlite3_errcode(e->file) == SQLITE_FULL)
+        return cli_fail(SOOTH_ERROR_SYSTEM, e->path,
+                        "cannot be written: %s; results so far are kept: free space and "
+                        "start again",
+                        sqlite3_errmsg(e->file));
     return cli_fail(SOOTH_ERROR_SYSTEM, e->path, "%s: %s", what, sqlite3_errmsg(e->file));
 }
 

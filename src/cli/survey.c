@@ -72,8 +72,8 @@ static int tell_failed(const survey_args *args, const sooth_survey *survey)
     if (FORMAT_OF[args->format] == SOOTH_FORMAT_TABLE)
         return SOOTH_ANSWER_NO;
     sooth_survey_row row = sooth_survey_row_at(survey, first);
-    return cli_fail(SOOTH_ANSWER_NO, "survey", "%zu of %zu rows have no prediction; the first is %s on %s: %s", failed,
-                    count, row.name, row.gpu, row.error);
+    return cli_fail(SOOTH_ANSWER_NO, "survey", "%zu of %zu rows have no prediction; the first is %s on %s: %s: %s",
+                    failed, count, row.name, row.gpu, row.graph, row.error);
 }
 
 static int make_survey(const survey_args *args, sooth_survey_options *options)

@@ -124,6 +124,9 @@ static bool predict_cell(chooser *c, cell *x, int64_t batch)
                            .utilization = t.compute_share,
                            .usd_h = x->usd_h,
                            .usd_per_million = x->usd_h / 3600 * 1e6 / t.throughput_per_s};
+    int64_t samples = c->options->epoch_samples;
+    choice.epoch_h = samples ? (double)samples / t.throughput_per_s / 3600 : NAN;
+    choice.usd_per_epoch = x->usd_h * choice.epoch_h;
     if (!x->best.precision) { /* names as predictions report them, once for each cell */
         x->best.precision = x->first.precision = arena_str(a, str_of(t.precision)).ptr;
         x->best.layout = x->first.layout = arena_str(a, str_of(t.layout)).ptr;
@@ -148,9 +151,12 @@ static void note(cell *x, int64_t batch, bool meets)
     *(meets ? &x->good : &x->bad) = batch;
 }
 
+/* A batch that exceeds the limit counts as one that fails, so that halving finds the largest one below it. */
 static void double_batches(chooser *c)
 {
     int64_t most = c->options->most_batch ? c->options->most_batch : MOST_BATCH;
+    if (c->options->epoch_samples && c->options->epoch_samples < most)
+        most = c->options->epoch_samples;
     size_t open = c->cell_count;
     for (int64_t batch = 1; batch <= most && open; batch *= 2) {
         open = 0;
@@ -162,6 +168,9 @@ static void double_batches(chooser *c)
             open += !x->bad;
         }
     }
+    for (size_t i = 0; i < c->cell_count; i++)
+        if (!c->cells[i].bad)
+            c->cells[i].bad = most + 1;
 }
 
 static void halve(chooser *c, cell *x)
@@ -227,7 +236,7 @@ static void collect(chooser *c)
                 choice.layout = x->layout ? x->layout : "";
                 choice.runtime = x->runtime ? x->runtime : "";
                 choice.miss = INFINITY;
-                choice.usd_per_million = choice.usd_h = NAN;
+                choice.usd_per_million = choice.usd_h = choice.epoch_h = choice.usd_per_epoch = NAN;
             }
             if (!best.gpu || compare(&choice, &best) < 0)
                 best = choice;
@@ -292,6 +301,7 @@ static sooth_status choose(chooser *c)
         fail_with(f, SOOTH_ERROR_USAGE, "at least one GPU is needed");
     c->answer->latency_ms = c->options->latency_ms;
     c->answer->throughput_per_s = c->options->throughput_per_s;
+    c->answer->epoch_samples = c->options->epoch_samples;
     add_places(c);
     double_batches(c);
     for (size_t i = 0; i < c->cell_count; i++) {
@@ -352,5 +362,6 @@ sooth_choose_totals sooth_choose_totals_of(const sooth_choices *choices)
                                  .weights = choices->weights ? choices->weights : "",
                                  .latency_ms = choices->latency_ms,
                                  .throughput_per_s = choices->throughput_per_s,
+                                 .epoch_samples = choices->epoch_samples,
                                  .has_prices = choices->has_prices};
 }

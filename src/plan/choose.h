@@ -9,6 +9,7 @@ struct sooth_choices {
     fail fail;
     const char *file, *mode, *weights;
     double latency_ms, throughput_per_s; /* targets; 0: none */
+    int64_t epoch_samples;
     bool has_prices;
     sooth_choice *items; /* ranked */
     size_t count;

@@ -152,10 +152,16 @@ static void finish_network(maker *m, size_t network)
         goes_on = o->progress(o->context, m->done, o->network_count, now - m->began_s);
     }
     pthread_mutex_unlock(&m->lock);
-    if (error)
-        stop_with(m, SOOTH_ERROR_SYSTEM, o->journal, strerror(error));
-    else if (!goes_on)
+    if (error) {
+        char message[256];
+        snprintf(message, sizeof message,
+                 "cannot be written: %s; networks finished before are kept there: remedy this and "
+                 "start the same survey again",
+                 strerror(error));
+        stop_with(m, SOOTH_ERROR_SYSTEM, o->journal, message);
+    } else if (!goes_on) {
         stop_with(m, SOOTH_ANSWER_NO, "", "the survey was stopped");
+    }
 }
 
 static void make_network(void *context, size_t item, size_t worker)

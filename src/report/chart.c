@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { WIDTH = 900, HEIGHT = 360, LEFT = 64, RIGHT = 16, TOP = 12, BOTTOM = 44, MOST_TICKS = 12 };
+enum { WIDTH = 900, HEIGHT = 360, LEFT = 64, RIGHT = 30, TOP = 12, BOTTOM = 44, MOST_TICKS = 20 };
 
 const char CHART_STYLE[] =
     ":root{--s0:#2f6fde;--s1:#d9822b;--s2:#2a9d6f;--s3:#b8459b;--s4:#8a6d3b;--s5:#c0392b;--s6:#5b6abf;--s7:#7a8794}\n"
@@ -34,7 +34,22 @@ void chart_widen(chart_axis *axis, double value)
 static double tick_step(double extent)
 {
     double step = pow(10, floor(log10(extent / 6)));
-    return extent / step > 30 ? step * 5 : extent / step > 12 ? step * 2 : step;
+    return extent / step > 25 ? step * 5 : extent / step > 12 ? step * 2 : step;
+}
+
+/* The nearest of 1, 2, 5 times a power of ten that is not above x (or not below it). */
+static double round_log(double x, bool is_up)
+{
+    static const double STEPS[] = {1, 2, 5, 10};
+    double decade = pow(10, floor(log10(x) + 1e-9));
+    int i = is_up ? 0 : 3;
+    if (is_up)
+        while (i < 3 && STEPS[i] * decade < x * (1 - 1e-9))
+            i++;
+    else
+        while (i > 0 && STEPS[i] * decade > x * (1 + 1e-9))
+            i--;
+    return STEPS[i] * decade;
 }
 
 /* Ends on round numbers. */
@@ -45,8 +60,8 @@ static void settle(chart_axis *axis)
         axis->high = axis->is_log ? 10 : 1;
     }
     if (axis->is_log) {
-        axis->low = pow(10, floor(log10(axis->low) + 1e-9));
-        axis->high = pow(10, ceil(log10(axis->high) - 1e-9));
+        axis->low = round_log(axis->low, false);
+        axis->high = round_log(axis->high, true);
         if (axis->high <= axis->low)
             axis->high = axis->low * 10;
         return;
@@ -79,9 +94,10 @@ static size_t ticks_of(const chart_axis *a, double ticks[MOST_TICKS])
 {
     size_t count = 0;
     if (a->is_log) {
-        double decades = log10(a->high / a->low), each = ceil(decades / (MOST_TICKS - 1));
-        for (double d = 0; d <= decades + 1e-9 && count < MOST_TICKS; d += fmax(each, 1))
-            ticks[count++] = a->low * pow(10, d);
+        bool all = log10(a->high / a->low) < 4; /* else powers of ten alone */
+        double t = all ? a->low : pow(10, ceil(log10(a->low) - 1e-9));
+        for (; t <= a->high * (1 + 1e-9) && count < MOST_TICKS; t = all ? round_log(t * 1.5, true) : t * 10)
+            ticks[count++] = t;
         return count;
     }
     double step = tick_step(a->high - a->low);

@@ -27,6 +27,8 @@ static void write_target(choose_report *r)
         text_printf(r->out, ", at most %g ms", t->latency_ms);
     if (t->throughput_per_s > 0)
         text_printf(r->out, ", at least %g samples/s", t->throughput_per_s);
+    if (t->epoch_samples)
+        text_printf(r->out, ", epochs of %" PRId64 " samples", t->epoch_samples);
     text_puts(r->out, "\n");
 }
 
@@ -47,20 +49,30 @@ static void add_row(grid *g, choose_report *r, const sooth_choice *c)
     grid_add(g, number_grouped(room, (int64_t)round(c->memory_mib.high)));
     grid_add(g, number_digits(room, c->energy_j.value * 1e3 / (double)c->batch));
     grid_printf(g, "%.1f %%", c->utilization);
+    bool in_epochs = r->totals.epoch_samples > 0;
+    double cost = in_epochs ? c->usd_per_epoch : c->usd_per_million;
+    if (in_epochs)
+        grid_add(g, number_digits(room, c->epoch_h));
     if (r->totals.has_prices)
-        grid_add(g, isfinite(c->usd_per_million) ? number_digits(room, c->usd_per_million) : "?");
+        grid_add(g, isfinite(cost) ? number_digits(room, cost) : "?");
 }
 
 static void write_meeting(choose_report *r, size_t meeting)
 {
-    static const grid_column COLUMNS[] = {{"GPU", CELL_LEFT, 0},         {"setting", CELL_LEFT, 2},
-                                          {"batch", CELL_RIGHT, 0},      {"ms", CELL_RIGHT, 0},
-                                          {"", CELL_RIGHT, 4},           {"samples/s", CELL_RIGHT, 0},
-                                          {"MiB, up to", CELL_RIGHT, 3}, {"J per 1,000", CELL_RIGHT, 3},
-                                          {"GPU", CELL_RIGHT, 4},        {"USD per million", CELL_RIGHT, 0}};
+    const bool in_epochs = r->totals.epoch_samples > 0;
+    grid_column columns[11] = {{"GPU", CELL_LEFT, 0},         {"setting", CELL_LEFT, 2},
+                               {"batch", CELL_RIGHT, 0},      {"ms", CELL_RIGHT, 0},
+                               {"", CELL_RIGHT, 4},           {"samples/s", CELL_RIGHT, 0},
+                               {"MiB, up to", CELL_RIGHT, 3}, {"J per 1,000", CELL_RIGHT, 3},
+                               {"GPU", CELL_RIGHT, 4}};
+    size_t count = 9;
+    if (in_epochs)
+        columns[count++] = (grid_column){"hours per epoch", CELL_RIGHT, 0};
+    if (r->totals.has_prices)
+        columns[count++] = (grid_column){in_epochs ? "USD per epoch" : "USD per million", CELL_RIGHT, 0};
     text_puts(r->out, "\n");
     grid g;
-    grid_begin(&g, r->out, r->scratch, &r->options, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS - !r->totals.has_prices);
+    grid_begin(&g, r->out, r->scratch, &r->options, columns, count);
     for (size_t i = 0; i < meeting; i++) {
         sooth_choice c = sooth_choice_at(r->choices, i);
         add_row(&g, r, &c);
@@ -102,7 +114,7 @@ static void as_csv(choose_report *r)
     text *out = r->out;
     text_puts(out, "rank,gpu,mig,meets,precision,layout,runtime,batch,latency_ms,latency_ms_low,latency_ms_high,"
                    "throughput_per_s,throughput_per_s_low,memory_mib,memory_mib_high,capacity_mib,energy_j,utilization,"
-                   "usd_per_hour,usd_per_million,reason\n");
+                   "usd_per_hour,usd_per_million,epoch_h,usd_per_epoch,reason\n");
     for (size_t i = 0; i < sooth_choice_count(r->choices); i++) {
         sooth_choice c = sooth_choice_at(r->choices, i);
         bool has_figures = c.batch > 0;
@@ -114,9 +126,20 @@ static void as_csv(choose_report *r)
         text_csv_text(out, c.layout);
         text_csv_text(out, c.runtime);
         text_csv_number(out, has_figures ? c.batch : -1);
-        const double figures[] = {c.latency_ms.value,     c.latency_ms.low,   c.latency_ms.high, c.throughput_per_s,
-                                  c.throughput_per_s_low, c.memory_mib.value, c.memory_mib.high, c.capacity_mib,
-                                  c.energy_j.value,       c.utilization,      c.usd_h,           c.usd_per_million};
+        const double figures[] = {c.latency_ms.value,
+                                  c.latency_ms.low,
+                                  c.latency_ms.high,
+                                  c.throughput_per_s,
+                                  c.throughput_per_s_low,
+                                  c.memory_mib.value,
+                                  c.memory_mib.high,
+                                  c.capacity_mib,
+                                  c.energy_j.value,
+                                  c.utilization,
+                                  c.usd_h,
+                                  c.usd_per_million,
+                                  c.epoch_h,
+                                  c.usd_per_epoch};
         for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
             text_csv_real(out, has_figures ? figures[k] : NAN);
         text_csv_text(out, c.reason);
@@ -144,6 +167,8 @@ static void json_choice(json *j, const sooth_choice *c)
         json_pair_real(j, "utilization", c->utilization);
         json_pair_real(j, "usd_per_hour", c->usd_h);
         json_pair_real(j, "usd_per_million", c->usd_per_million);
+        json_pair_real(j, "epoch_h", c->epoch_h);
+        json_pair_real(j, "usd_per_epoch", c->usd_per_epoch);
     }
     json_pair_text(j, "reason", c->reason);
     json_close(j, '}');

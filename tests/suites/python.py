@@ -194,6 +194,56 @@ def what_fits_and_what_to_know():
 
 
 @test
+def a_search_is_what_the_program_finds():
+    import sooth
+    found = sooth.search("nasbench201", gpu="a100", batch=256, latency_ms=6, method="random", trials=20, seed=3, accuracy=len)
+    assert found.possible and found["evaluated"] == 20 and len(found.best) == 10, found
+    again = sooth.search("nasbench201", gpu="a100", batch=256, latency_ms=6, method="random", trials=20, seed=3, accuracy=len)
+    assert again.best == found.best
+    assert all(row["latency_ms"]["value"] <= 6 and row["accuracy"] == len(row["architecture"]) for row in found.best)
+    table = {row["architecture"]: i for i, row in enumerate(found.best)}
+    named = sooth.search("nasbench201", gpu="a100", batch=256, accuracy=table, prune=(table, 0.0002))
+    assert named.best[0]["architecture"] == found.best[-1]["architecture"], named.best[0]
+    assert len(named.candidates["latency_ms"]) == 15625 and named.candidates["accuracy"].count(None) == 15625 - len(table)
+    none = sooth.search("nasbench201", latency_ms=1e-6, method="random", trials=5, accuracy=len)
+    assert not none.possible and none["feasible"] == 0
+    for wrong, kind in (({"space": "nasbench202"}, sooth.UsageError), ({"space": "nasbench201", "method": "best"}, ValueError)):
+        try:
+            sooth.search(**wrong)
+            raise AssertionError(f"{wrong} was accepted")
+        except kind:
+            pass
+
+    def fails(architecture):
+        raise KeyError(architecture)
+    try:
+        sooth.search("nasbench201", method="random", trials=5, accuracy=fails)
+        raise AssertionError("the failure was lost")
+    except KeyError:
+        pass
+
+
+@test
+def a_choice_is_what_the_program_prints():
+    import sooth
+    done = subprocess.run([BUILD / "sooth", "choose", "zoo:resnet50", "--gpu", "t4,a100", "--latency-ms", "20", "--price", "t4=0.35,a100=3",
+                           "--epoch", "1281167", "-f", "json"], capture_output=True)
+    printed = json.loads(done.stdout)
+    found = sooth.choose("zoo:resnet50", ["t4", "a100"], latency_ms=20, prices={"t4": 0.35, "a100": 3}, epoch_samples=1281167)
+    assert found.data == printed and found.possible and found.best == printed["choices"][0]
+    model = sooth.load("zoo:resnet50", batch=3)
+    none = sooth.choose(model, ["t4"], latency_ms=0.01)
+    assert not none.possible and none.best is None and "target" in none.choices[0]["reason"]
+    assert model.predict(gpu="t4").data == sooth.load("zoo:resnet50", batch=3).predict(gpu="t4").data, "the model keeps its batch"
+    for prices, kind in (({"t5": 1}, sooth.UsageError), ({"t4": 0}, ValueError)):
+        try:
+            sooth.choose("zoo:resnet50", ["t4"], prices=prices)
+            raise AssertionError(f"{prices} was accepted")
+        except kind:
+            pass
+
+
+@test
 def failures_are_exceptions():
     import sooth
     with tempfile.TemporaryDirectory() as directory:
