@@ -1,4 +1,4 @@
-/* requests.c: walks through a program as it runs, and records its requests to the allocator. */
+/* requests.c: walks through a program in launch order and records its requests to the allocator. */
 #include "memory/requests.h"
 #include "memory/backend.h"
 
@@ -16,13 +16,14 @@ typedef struct recorder {
         int64_t *items;
         int32_t count, capacity;
     } beside;
-    bool *is_held, *was_held; /* by storage: now; ever: a kernel wrote it, or it was there before */
-    int32_t *dying, *next;    /* by kernel: the first storage that dies after it; by storage: the next one */
-    const bool *is_tuned;     /* by kernel; NULL: none is */
+    /* Indexed by storage: currently allocated; initialized, by a kernel or before the pass. */
+    bool *is_held, *was_held;
+    int32_t *dying, *next; /* Indexed by kernel: first storage freed after it. Indexed by storage: the next one. */
+    const bool *is_tuned;  /* Indexed by kernel; NULL if none is autotuned. */
     bool has_products[2];
-    bool turns_back; /* convolutions convert maps back to channels last after norms */
+    bool turns_back; /* Convolutions convert maps back to channels last after norms. */
     bool is_first_step, is_last_step;
-    int64_t live; /* bytes of tensors */
+    int64_t live; /* Bytes of tensors. */
 } recorder;
 
 static bool is_product(const kernel *k)
@@ -56,7 +57,7 @@ static bool is_same_window(const kernel_window *a, const kernel_window *b)
 
 static bool is_same_convolution(const program *p, const kernel *a, const kernel *b)
 {
-    enum { COMPARED = 3 }; /* gradient, input, weight */
+    enum { COMPARED = 3 }; /* Gradient, input, weight. */
     if (strcmp(a->op, b->op) != 0 || a->input_count != b->input_count || !is_same_window(a->window, b->window))
         return false;
     for (int32_t i = 0; i < a->input_count && i < COMPARED; i++)
@@ -65,7 +66,7 @@ static bool is_same_convolution(const program *p, const kernel *a, const kernel 
     return true;
 }
 
-/* By kernel: cuDNN autotunes it, once for all convolutions of a kind; `count` of them. */
+/* Indexed by kernel: true if cuDNN autotunes it, once per kind of convolution. Sets `count` to their number. */
 static bool *find_tuned(const program *p, int version, int32_t *count, arena *a)
 {
     bool *is_tuned = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);
@@ -97,7 +98,8 @@ static void hold(recorder *r, int32_t storage)
     bool is_held = r->is_held[storage];
     if (l->bytes == 0 || (is_held && l->birth == BEFORE_ALL))
         return;
-    ask(r, is_held ? REQUEST_RENEW : REQUEST_TAKE, storage); /* of the last step, until the variable gets the new one */
+    /* Output of the last step, held until the variable receives the new one. */
+    ask(r, is_held ? REQUEST_RENEW : REQUEST_TAKE, storage);
     r->is_held[storage] = r->was_held[storage] = true;
     r->live += is_held ? 0 : l->bytes;
 }
@@ -122,7 +124,7 @@ static void hold_outputs(recorder *r, int32_t kernel_index)
     }
 }
 
-/* Hidden kernels copy inputs of the one before them, which runs afterwards. */
+/* Hidden kernels copy inputs of the preceding kernel, which runs after them. */
 static void hold_copies(recorder *r, int32_t kernel_index)
 {
     const kernel *kernels = r->program->kernels.items;
@@ -148,9 +150,8 @@ static bool is_contiguous(const placed_tensor *t)
     return true;
 }
 
-/* Group norms write channels first whatever they read (2.4 does, 2.15 does not). Convolutions convert maps back if
- * their weights are channels last, as parameters are; if weights are computed in every pass, maps stay channels first
- * after the first norm. */
+/* Group norms return channels-first maps in PyTorch 2.4, but not in 2.15. Convolutions with channels-last parameters
+ * convert maps back. With weights computed in every pass, maps stay channels first after the first norm. */
 static bool turns_maps_back(const program *p, int version)
 {
     for (int32_t i = 0; version < 209 && i < p->kernels.count; i++) {
@@ -162,13 +163,13 @@ static bool turns_maps_back(const program *p, int version)
     return false;
 }
 
-/* Numbers of 64 bits. */
+/* 64-bit numbers. */
 static int64_t places_bytes(const placed_tensor *t)
 {
     return dense_bytes(t) * 64 / dtype_bits(t->dtype);
 }
 
-/* Temporaries of an operator: indices of a max pool, and copies of strided inputs. */
+/* Requests temporaries of an operator: indices of a max pool, and copies of strided inputs. */
 static int64_t bytes_beside(const recorder *r, const kernel *k)
 {
     const placed_tensor *tensors = r->program->tensors.items;
@@ -190,12 +191,12 @@ static int64_t bytes_beside(const recorder *r, const kernel *k)
     return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }
 
-/* A compiled kernel is autotuned on its first call. Up to PyTorch 2.5 in-place operands are copied for that, whatever
- * room there is; later versions copy to the host if memory is short. */
+/* Requests the memory for autotuning a compiled kernel on its first call. Up to PyTorch 2.5, in-place operands are
+ * copied on the device; later versions copy to the host if memory is short. */
 static int64_t bytes_tried(const recorder *r, const kernel *k)
 {
     enum { SPARES_MEMORY = 206 };
-    int64_t bytes = 256000000; /* buffer with which triton's do_bench() clears the cache */
+    int64_t bytes = 256000000; /* Buffer with which triton's do_bench() clears the cache. */
     if (!r->is_first_step || r->question->version >= SPARES_MEMORY ||
         r->question->options->runtime != RUNTIME_INDUCTOR || !kernel_is_compiled(k))
         return 0;
@@ -241,7 +242,7 @@ static void run_kernel(recorder *r, int32_t i)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Requests of tensors that exist before the first pass. */
+/* Requests tensors that exist before the first pass. */
 static bool is_there_before(const lifetime *l, memory_part part)
 {
     return l->part == part && l->birth == BEFORE_ALL && l->bytes > 0;
@@ -249,7 +250,7 @@ static bool is_there_before(const lifetime *l, memory_part part)
 
 void memory_requests_start(memory_requests *r, arena *a)
 {
-    static const memory_part ORDER[] = {MEMORY_WEIGHTS, MEMORY_INPUTS}; /* the network is moved to the device first */
+    static const memory_part ORDER[] = {MEMORY_WEIGHTS, MEMORY_INPUTS}; /* The network is moved to the device first. */
     allocator *start = allocator_new(a, INT64_MAX);
     allocation *blocks = arena_room(a, (size_t)r->storage_count + 1, sizeof *blocks);
     for (int32_t i = 0; i < r->storage_count; i++)
@@ -262,7 +263,7 @@ void memory_requests_start(memory_requests *r, arena *a)
     r->start_blocks = blocks;
 }
 
-/* After a step that is a function of its own, its variables end. */
+/* Frees the variables of a step that is a separate function. */
 static void let_outputs_go(recorder *r)
 {
     for (int32_t i = 0; i < r->program->storage_count; i++) {
@@ -348,8 +349,8 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
         r.is_held[i] = r.was_held[i] = to->start_blocks[i] != NO_ALLOCATION;
         r.live += r.is_held[i] ? r.lifetimes[i].bytes : 0;
     }
-    /* The first step makes the optimizer's state. If autotuning empties the cache at every convolution, later steps cut
-     * segments anew until nothing changes any more. */
+    /* Number of steps: the first allocates the optimizer's state. If autotuning empties the cache at every convolution,
+     * segments change until a later step. */
     enum { STEPS_TO_SETTLE = 4 };
     int steps = q->autotunes ? STEPS_TO_SETTLE : q->options->mode == MODE_TRAIN ? 2 : 1;
     for (int step = 1; step <= steps; step++) {

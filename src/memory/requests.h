@@ -1,8 +1,5 @@
-/* requests.h: a pass or a step of training as a sequence of requests to the allocator, from before the first step to
- * the end of the last.
- *
- * The sequence does not depend on the device. Library workspaces and the size of the memory are given when the
- * requests are replayed (memory.h), so one sequence serves all devices. */
+/* requests.h: a pass or training step as a sequence of requests to the allocator. The sequence does not depend on the
+ * device: workspaces and the memory size are inputs of its replay (memory.h), so one sequence serves all devices. */
 #ifndef SOOTH_MEMORY_REQUESTS_H
 #define SOOTH_MEMORY_REQUESTS_H
 
@@ -10,15 +7,16 @@
 #include "memory/lifetime.h"
 
 typedef enum request_kind {
-    REQUEST_TAKE,        /* allocates a storage */
-    REQUEST_RENEW,       /* allocates a storage, then frees its block of the previous step */
-    REQUEST_GIVE,        /* frees a storage */
-    REQUEST_TAKE_BESIDE, /* allocates a temporary of the next kernel, an index of `beside_bytes` */
+    REQUEST_TAKE,        /* Allocates a storage. */
+    REQUEST_RENEW,       /* Allocates a storage, then frees its block of the previous step. */
+    REQUEST_GIVE,        /* Frees a storage. */
+    REQUEST_TAKE_BESIDE, /* Allocates a temporary of the next kernel; the argument is an index of `beside_bytes`. */
     REQUEST_GIVE_BESIDE,
-    REQUEST_PRODUCTS,  /* workspace for matrix products: 0 of the forward pass, 1 of the backward thread */
-    REQUEST_RUN,       /* a kernel runs, with its workspaces */
-    REQUEST_EMPTY,     /* the cache is returned to the device */
-    REQUEST_LAST_STEP, /* the last step begins */
+    /* Allocates the workspace for matrix products: 0 for the forward pass, 1 for the backward thread. */
+    REQUEST_PRODUCTS,
+    REQUEST_RUN,       /* Runs a kernel with its workspaces. */
+    REQUEST_EMPTY,     /* Returns the cache to the device. */
+    REQUEST_LAST_STEP, /* Begins the last step. */
 } request_kind;
 
 typedef struct request {
@@ -26,46 +24,47 @@ typedef struct request {
     int32_t index;
 } request;
 
-/* Bytes of a storage from the kernel that makes it to the last that needs it. */
+/* Bytes of a storage, from the kernel that writes it to the last that needs it. */
 typedef struct held_storage {
-    int64_t bytes; /* rounded up as the allocator does */
+    int64_t bytes; /* Rounded up as in the allocator. */
     int32_t birth, death;
     memory_part part;
 } held_storage;
 
 typedef struct requests_question {
     const program *program;
-    const lifetime *lifetimes; /* of the program */
+    const lifetime *lifetimes; /* Storages of the program. */
     const lower_options *options;
-    int version;    /* version of PyTorch, by torch_version() */
-    bool autotunes; /* cuDNN autotunes in the first pass; then the allocator empties its cache */
-    bool returns;   /* the step is a function that releases its outputs; else they stay until the next ones */
+    int version;    /* PyTorch version: torch_version(). */
+    bool autotunes; /* cuDNN autotunes in the first pass; the allocator then empties its cache. */
+    /* The step is a function that releases its outputs. Otherwise they stay until the next ones exist. */
+    bool returns;
 } requests_question;
 
 typedef struct memory_requests {
     int32_t kernel_count, storage_count;
-    const allocator *start;         /* weights and inputs are on the device */
-    const allocation *start_blocks; /* by storage */
+    const allocator *start;         /* State with weights and inputs on the device. */
+    const allocation *start_blocks; /* Indexed by storage. */
     const request *items;
     int32_t count;
     const int64_t *beside_bytes;
     int32_t beside_count;
-    const lifetime *lifetimes; /* by storage */
+    const lifetime *lifetimes; /* Indexed by storage. */
     struct {
         held_storage *items;
         int32_t count, capacity;
-    } made;                                  /* by kernels */
-    int64_t parts_before[MEMORY_PART_COUNT]; /* of tensors that exist before the first kernel and stay, rounded */
-    int32_t tuned_convolutions;              /* kinds of convolutions that cuDNN autotunes */
-    /* Bytes without rounding, workspaces and cache, in the last step: before it, and the peak and the end of each
+    } made;                                  /* Written by kernels. */
+    int64_t parts_before[MEMORY_PART_COUNT]; /* Tensors that exist before the first kernel and stay, rounded. */
+    int32_t tuned_convolutions;              /* Kinds of convolutions that cuDNN autotunes. */
+    /* Bytes without rounding, workspaces and cache, in the last step: before it, and at the peak and end of each
      * phase. */
     int64_t live_before, live_peak[PHASE_UPDATE + 1], live_end[PHASE_UPDATE + 1];
-    int64_t saved; /* kept by autograd for the backward pass, without parameters */
+    int64_t saved; /* Kept by autograd for the backward pass, without parameters. */
 } memory_requests;
 
-/* In `a`. `scratch` holds temporary data. */
+/* Allocates in `a`. `scratch` holds temporary data. */
 const memory_requests *memory_requests_of(const requests_question *q, arena *a, arena *scratch);
-/* Puts weights and inputs on the device, by their lifetimes: fills in `start` and `start_blocks`. */
+/* Places weights and inputs on the device by their lifetimes. Fills `start` and `start_blocks`. */
 void memory_requests_start(memory_requests *r, arena *a);
 
 #endif

@@ -19,7 +19,7 @@ static bool is_amd(const device *d)
 
 static bool has(double number)
 {
-    return number > 0; /* NAN: none */
+    return number > 0; /* NAN if there is none. */
 }
 
 static bool has_tensor_cores(const work *w, const device_view *d)
@@ -44,14 +44,14 @@ static bool has_tensor_cores(const work *w, const device_view *d)
 }
 
 typedef struct conv {
-    double groups, channels, filters; /* the last two per group */
-    double images, pixels;            /* of the output, all images */
-    double taps;                      /* of the window */
+    double groups, channels, filters; /* The last two are per group. */
+    double images, pixels;            /* Output pixels of all images. */
+    double taps;                      /* Size of the window. */
     double rows, columns, stride, padding;
     double input_bytes, output_bytes, weight_bytes, element_bytes;
     double macs;
-    double intensity;      /* MACs per element read or written */
-    double compute_excess; /* compute time without tensor cores ÷ memory time */
+    double intensity;      /* MACs per element read or written. */
+    double compute_excess; /* Compute time without tensor cores ÷ memory time. */
     double capability;
     bool channels_last, dilated;
 } conv;
@@ -102,7 +102,7 @@ static bool fits_winograd(const conv *c)
     return c->rows == 3 && c->columns == 3 && c->stride == 1 && !c->dilated && c->groups == 1;
 }
 
-/* MIOpen: its 75 choices in DeepBench (two GPUs, fp32). */
+/* MIOpen: fitted to its 75 choices in DeepBench (two GPUs, fp32). */
 static choice choose_amd(const conv *c)
 {
     if (fits_winograd(c))
@@ -112,7 +112,7 @@ static choice choose_amd(const conv *c)
     return (choice){DIRECT, "no window for Winograd", false};
 }
 
-/* Before Turing: autotuned, V100, P100 and P4. FFT is the fastest of 1 shape in 250 and has no rule. */
+/* Before Turing: autotuned choices on V100, P100 and P4. FFT is fastest for 1 shape in 250 and has no rule. */
 static choice choose_before_turing(const conv *c)
 {
     if (!fits_winograd(c))
@@ -137,7 +137,8 @@ static choice choose_vector(const conv *c, const char *reason)
     return (choice){IMPLICIT, reason, false};
 }
 
-/* TF32 copies tensors into the layout of tensor cores and back, which must pay. cudnn, fwd tf32: 2,200 shapes. */
+/* TF32 copies tensors to the tensor-core layout and back, so products must outweigh the copies. cudnn, fwd tf32: 2,200
+ * shapes. */
 static choice choose_tf32(const conv *c)
 {
     static const char PAYS[] = "TF32 pays for the change of layout";
@@ -193,11 +194,11 @@ static double padded(double size, double to)
     return ceil(size / to) * to;
 }
 
-/* Operands whose channels tensor cores cannot load are copied, padded to eight. */
+/* Operands with channels that tensor cores cannot load are copied and padded to eight. */
 static double padding_copies(const conv *c, conv_direction direction)
 {
     double all_in = c->channels * c->groups, all_out = c->filters * c->groups, bytes = 0;
-    /* In the forward pass the first layer has kernels of its own. */
+    /* In the forward pass, the first layer has special kernels. */
     if (fmod(all_in, 8) != 0 && !(direction == CONV_FORWARD && all_in <= 4))
         bytes += c->input_bytes * padded(all_in, 8) / all_in;
     if (fmod(all_out, 8) != 0)
@@ -205,7 +206,7 @@ static double padding_copies(const conv *c, conv_direction direction)
     return bytes;
 }
 
-/* Grouped: there are kernels for groups of 4, 8, 16 and 32 channels; other groups are merged into copies. */
+/* Grouped convolutions have kernels for 4, 8, 16 and 32 channels per group. Other groups are merged in copies. */
 static double group_copies(const conv *c)
 {
     double n = c->channels;
@@ -219,8 +220,8 @@ static double group_copies(const conv *c)
 static double conv_workspace(const conv *c, const choice *chosen, conv_direction direction, double split_k)
 {
     if (chosen->name == WINOGRAD)
-        return 4 * c->weight_bytes;     /* 6 x 6 numbers per 3 x 3 window */
-    if (chosen->name == WINOGRAD_STEPS) /* windows and tiles of 4 x 4 outputs, both as 6 x 6 */
+        return 4 * c->weight_bytes;     /* 6 x 6 numbers per 3 x 3 window. */
+    if (chosen->name == WINOGRAD_STEPS) /* Windows and tiles of 4 x 4 outputs, both as 6 x 6. */
         return 4 * c->weight_bytes + 2.25 * (c->input_bytes + c->output_bytes);
     if (chosen->name == IM2COL)
         return c->taps > 1 ? c->pixels * c->taps * c->channels * c->groups * c->element_bytes : 0;
@@ -230,13 +231,13 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
-    /* float32 in channels first: both gradients run in the layout of tensor cores. cuDNN has no rows for these; the
-     * rule follows what PyTorch's allocator took in training steps (data/memory.txt). */
+    /* float32 in channels first: both gradients run in the tensor-core layout. cuDNN's choices have no such rows, so
+     * the rule follows the allocator's memory in training steps (data/memory.txt). */
     if (direction != CONV_FORWARD && !c->channels_last && c->element_bytes == 4 && chosen->name != DEPTHWISE)
         return c->output_bytes + c->weight_bytes + (direction == CONV_FILTER_GRADIENT ? c->input_bytes : 0);
     if (!chosen->tensor)
         return 0;
-    if (!c->channels_last) { /* into the layout of tensor cores; Hopper's kernels do not write the other one */
+    if (!c->channels_last) { /* Copies to the tensor-core layout; Hopper's kernels cannot write the other layout. */
         bool writes_back = c->groups > 1 || c->capability >= 9;
         return c->input_bytes + (writes_back ? c->output_bytes : c->weight_bytes);
     }
@@ -244,14 +245,14 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
         return group_copies(c);
     double bytes = padding_copies(c, direction);
     if (direction == CONV_FILTER_GRADIENT && c->capability <= 8 && split_k > 1)
-        bytes += c->weight_bytes * 4 / c->element_bytes * split_k; /* partial sums in fp32 */
+        bytes += c->weight_bytes * 4 / c->element_bytes * split_k; /* Partial sums in fp32. */
     return bytes;
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* Tiles of a library on a generation, with the time per output relative to the best tile. The library takes the tile
- * with the least cost: waves x outputs per wave x that factor. */
+/* Tiles of a library on a generation, with the time per output relative to the best tile. The library selects the tile
+ * of least cost: waves x outputs per wave x this factor. */
 typedef struct tile {
     int16_t m, n;
     float factor;

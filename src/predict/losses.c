@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Tensor cores multiply in steps of this many elements along the summed dimension; shorter ones are padded. */
+/* Tensor cores multiply in steps of this many elements along the summed dimension. Shorter sums are padded. */
 static const double TENSOR_STEP = 8;
 
 static double rounded_up(double size, double step)
@@ -33,7 +33,7 @@ static void take(double *left_us, double *loss_us, double amount)
 static void split_kernel(sooth_losses *sum_us, const kernel_figures *f, double busy_us, double useful_us, double runs)
 {
     double left_us = busy_us - useful_us;
-    if (left_us <= 0) { /* Winograd multiplies less than is counted */
+    if (left_us <= 0) { /* Winograd multiplies less than the counted FLOPs. */
         sum_us->other += left_us;
         return;
     }
@@ -66,7 +66,7 @@ sooth_losses losses_of(const sooth_prediction *answer)
         us.launch -= busy_us;
         split_kernel(&us, time->figures, busy_us, (double)k->flops * runs / t->peak_flops * 1e6, runs);
     }
-    if (us.launch < 0) { /* rounding of a sum over thousands of kernels */
+    if (us.launch < 0) { /* Rounding of a sum over thousands of kernels. */
         us.other += us.launch;
         us.launch = 0;
     }

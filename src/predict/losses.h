@@ -1,4 +1,4 @@
-/* losses.h: where the GPU's peak goes. The utilization and the losses of a pass sum to 100 % of its latency. */
+/* losses.h: splits the latency of a pass into utilization and losses, which sum to 100 %. */
 #ifndef SOOTH_PREDICT_LOSSES_H
 #define SOOTH_PREDICT_LOSSES_H
 

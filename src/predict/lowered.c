@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Names operators without a rule as the file does. */
+/* Gives operators without a rule their name from the file. */
 static void keep_names(arena *a, program *p)
 {
     for (int32_t i = 0; i < p->kernels.count && p->unknown_count; i++) {
@@ -42,7 +42,7 @@ static const device_tensors *list_tensors(arena *a, const program *p)
     device_tensors *all = arena_room(a, (size_t)p->kernels.count, sizeof *all);
     for (int32_t i = 0; i < p->kernels.count; i++) {
         const kernel *k = &p->kernels.items[i];
-        if (k->flags & KERNEL_VIEW) { /* nothing is launched, and nobody asks */
+        if (k->flags & KERNEL_VIEW) { /* Views launch nothing and are not listed. */
             all[i] = (device_tensors){0};
             continue;
         }
@@ -93,13 +93,14 @@ size_t lowered_memory_cap(const sooth_model *model)
 {
     const size_t least = (size_t)1 << 30, node_bytes = 8 << 10, least_file_bytes = 16;
     size_t nodes = (size_t)model->source.node_count;
-    size_t in_file = model->map ? model->map->size / least_file_bytes : 0; /* a program can make more than it has */
+    /* A program may create more storages than it starts with. */
+    size_t in_file = model->map ? model->map->size / least_file_bytes : 0;
     if (nodes > in_file)
         nodes = in_file;
     return nodes > SIZE_MAX / 2 / node_bytes ? SIZE_MAX / 2 : nodes * node_bytes > least ? nodes * node_bytes : least;
 }
 
-/* Is the program the one that these options ask for? On most devices a compiler's is. */
+/* True if the program is valid for these options. A compiled program is valid on most devices. */
 static bool is_program_for(const lowered *l, const lower_options *options)
 {
     return l->program && lower_options_key(&l->options) == lower_options_key(options) &&
@@ -120,7 +121,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         model->lowered = l = calloc(1, sizeof *l);
         if (!l)
             fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
-        atomic_init(&l->holders, 1); /* the model, which frees it if lowering fails */
+        atomic_init(&l->holders, 1); /* Owned by the model, which frees it if lowering fails. */
         l->options = *options;
         arena_init(&l->arena, &model->fail, lowered_memory_cap(model));
         /* Larger than most programs, so that malloc keeps the memory for the next network. */
@@ -130,7 +131,7 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         keep_names(&l->arena, p);
         l->works = work_of_program(p, &l->arena);
         l->tensors = list_tensors(&l->arena, p);
-        l->arena.fail = NULL; /* the model may be freed first, and nothing more is allocated */
+        l->arena.fail = NULL; /* The model may be freed first; nothing more is allocated. */
         l->program = p;
     }
     atomic_fetch_add(&l->holders, 1);

@@ -18,11 +18,11 @@ typedef struct matrix_product {
     size_t b_row;
     float *c;
     size_t c_row;
-    const float *bias; /* [columns]: initial value of the sums of every row, instead of c; NULL: c */
+    const float *bias; /* [columns]: initial value of the sums of every row. NULL: the values of c. */
 } matrix_product;
 
 void matrix_multiply_add(const matrix_product *m);
-/* The same over `depth` columns of a and rows of b, listed in `picks`; all other columns of a are zero. */
+/* The same over the `depth` columns of a and rows of b listed in `picks`; all other columns of a are zero. */
 void matrix_multiply_picked(const matrix_product *m, const uint16_t *picks);
 
 /* out[i] = x * clamp(x / 6 + 1/2, 0, 1) with x = sum[i]: the hard swish activation. */
@@ -30,7 +30,7 @@ void matrix_activate(const float *sum, float *out, size_t count);
 /* out[i] = sum over k of a[i * row + k] * b[k] for each of `rows` rows; row is a multiple of 16. */
 void matrix_dots(const float *a, size_t rows, size_t row, const float *b, float *out, size_t out_step);
 
-/* The same for vectors of 4, 8 or 16 floats; NULL if the processor has none. */
+/* Return the functions for vectors of 4, 8 or 16 floats; NULL if the processor has none. */
 typedef struct matrix_kernels {
     void (*multiply_add)(const matrix_product *m);
     void (*multiply_picked)(const matrix_product *m, const uint16_t *picks);

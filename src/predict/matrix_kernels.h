@@ -1,11 +1,11 @@
-/* matrix_kernels.h: the inner loops of matrix.c for any vector width. It is included once per width, with WIDE (floats
- * of a vector), WIDES (vectors side by side in a tile) and NAME() set, so that a vector is one register. Compilers
- * split wider vectors and spill them to memory. */
+/* matrix_kernels.h: the inner loops of matrix.c for any vector width. matrix.c includes it once per width and defines
+ * WIDE (floats per vector), WIDES (vectors per tile) and NAME(), so that a vector is one register. Compilers split
+ * wider vectors and spill them to memory. */
 typedef float NAME(wide) __attribute__((vector_size(4 * WIDE), aligned(4)));
 typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
 
-/* A tile of this many rows and `wides` vectors; both are constants at the call. Each caller is compiled for another
- * processor and gets its own copy. */
+/* Computes a tile of this many rows and `wides` vectors; both are constants at the call. Each caller is compiled for
+ * another processor and inlines its own copy. */
 static inline __attribute__((always_inline)) void NAME(tile)(const matrix_product *m, size_t row, size_t column,
                                                              int rows, int wides, bool picked, const uint16_t *picks)
 {
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_p
     }
 }
 
-/* The remaining rows. With few rows sums would wait for each other, so a tile takes twice as many columns. */
+/* Computes the remaining rows. With few rows, sums would wait for each other, so a tile has twice as many columns. */
 static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns,
                                                                   bool picked, const uint16_t *picks)
 {
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_p
         NAME(last_tile)(m, row, column, picked, picks);
 }
 
-/* The remaining columns; layers of the networks have none. */
+/* Computes the remaining columns; the networks' layers have none. */
 static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column,
                                                                      const uint16_t *picks)
 {
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) void NAME(activate_by)(const float 
     }
 }
 
-/* Sixteen independent sums, which the compiler may not introduce itself. */
+/* Sixteen independent sums; the compiler may not reorder sums itself. */
 static inline __attribute__((always_inline)) void NAME(dots_by)(const float *a, size_t rows, size_t row, const float *b,
                                                                 float *out, size_t out_step)
 {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Products and convolutions are irregular; kernels that only move memory need fewer units. */
+/* Products and convolutions are irregular. Kernels that only move memory need fewer hidden units. */
 group_shape net_group_shape(work_group g)
 {
     switch (g) {
@@ -88,7 +88,7 @@ static bool runs_in(const net *n, int stack, int runtime)
 int net_stack_find(const net *n, str name, int otherwise, int runtime)
 {
     int best = otherwise;
-    double least = 0.5; /* another major version does not help */
+    double least = 0.5; /* Another major version is no substitute. */
     size_t kind, other_kind;
     double version = version_of(name, &kind);
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
@@ -213,7 +213,7 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units, bias});
 }
 
-/* Most groups use only some features; columns that are zero are skipped. */
+/* Most groups use only some features; skips columns of zeros. */
 static void first_layer(const net_pass *p, const float *weights, size_t units)
 {
     matrix_multiply_picked(&(matrix_product){p->count, units, p->pick_count, p->input, p->width, 1, weights, units,
@@ -252,9 +252,9 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
 head_bounds net_bounds(work_group g)
 {
     static const float FREE =
-        8; /* 3,000 times: unsuitable shapes and types slow convolutions and attention down by hundreds */
+        8; /* 3,000 times: unsuitable shapes and types slow convolutions and attention down by hundreds. */
     switch (g) {
-    case WORK_PRODUCT: /* bytes are those of whole matrices: experts with few tokens read a part */
+    case WORK_PRODUCT: /* Bytes count whole matrices, but experts with few tokens read only a part. */
         return (head_bounds){logf(50), logf(8), 16};
     case WORK_ATTENTION:
         return (head_bounds){FREE, FREE, 16};
@@ -262,10 +262,10 @@ head_bounds net_bounds(work_group g)
     case WORK_REDUCE:
     case WORK_MOVE:
     case WORK_WINDOW:
-    case WORK_FUSED: /* large ones are never ten times slower than their bytes */
+    case WORK_FUSED: /* Large kernels are never ten times slower than their bytes. */
         return (head_bounds){logf(16), logf(16), 6};
     case WORK_POINTWISE:
-    case WORK_UPDATE: /* five times */
+    case WORK_UPDATE: /* Five times. */
         return (head_bounds){logf(8), logf(8), 6};
     default:
         return (head_bounds){FREE, FREE, 6};

@@ -14,23 +14,23 @@ enum {
     GPU_WIDTH = 6,
     VECTORS_WIDTH = OP_WIDTH + STACK_WIDTH + GPU_WIDTH,
     INPUT_WIDTH = FEATURE_COUNT + VECTORS_WIDTH,
-    KERNEL_WIDTH = FEATURE_COUNT + OP_WIDTH, /* the part of an input that differs between kernels */
+    KERNEL_WIDTH = FEATURE_COUNT + OP_WIDTH, /* The part of an input that differs between kernels. */
     HEADS = 3,
     MAX_STACKS = 96,
     MAX_GPUS = 96,
-    UNKNOWN = 0, /* index of an unknown GPU or operator, and of the unknown stack of a single operator */
+    UNKNOWN = 0, /* Index of an unknown GPU or operator, and of the unknown stack of a single operator. */
     UNKNOWN_STACKS =
-        1 + LOWER_RUNTIMES, /* embeddings for unknown stacks come first: one for single operators, one per runtime */
+        1 + LOWER_RUNTIMES, /* Embeddings for unknown stacks come first: one for single operators, one per runtime. */
 };
 
-/* The unknown stack of a network: host time differs more by runtime than by anything else. */
+/* Returns the unknown stack of a network. Each runtime has one, because host time differs most by runtime. */
 static inline int net_unknown_stack(lower_runtime r)
 {
     return 1 + (int)r;
 }
 
 typedef struct group_shape {
-    size_t first, second; /* units of the two hidden layers */
+    size_t first, second; /* Units of the two hidden layers. */
 } group_shape;
 group_shape net_group_shape(work_group g);
 
@@ -42,8 +42,8 @@ typedef struct net_layout {
     size_t stack_fixed;  /* [stack]: log of the microseconds per pass outside kernels */
     size_t stack_host;   /* [stack]: log of the host's microseconds per kernel */
     size_t group_host;   /* [group]: log of a factor on stack_host */
-    size_t gpu_host;     /* [gpu]: the same for the hosts of its measurements, added */
-    size_t machine_host; /* [stack][gpu]: the same for the host of both */
+    size_t gpu_host;     /* [gpu]: added log of a factor for the host of its measurements. */
+    size_t machine_host; /* [stack][gpu]: added log of a factor for the host of this pair. */
     size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
     size_t second[WORK_GROUP_COUNT], second_bias[WORK_GROUP_COUNT]; /* [first][second] */
     size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */
@@ -53,44 +53,45 @@ net_layout net_layout_of(int op_count, int stack_count, int gpu_count);
 
 typedef struct net {
     net_layout at;
-    int op_count; /* known operators; later ones are unknown */
+    int op_count; /* Number of known operators; later ones are unknown. */
     int stack_count, gpu_count;
-    str stacks[MAX_STACKS]; /* names; the first UNKNOWN_STACKS begin with "unknown" */
-    str gpus[MAX_GPUS];     /* names; the first is "unknown" */
+    str stacks[MAX_STACKS]; /* Names; the first UNKNOWN_STACKS begin with "unknown". */
+    str gpus[MAX_GPUS];     /* Names; the first is "unknown". */
     const float *params;
-    /* What training saw: embeddings that it never moved carry no information, so others replace them. */
-    const uint32_t *stack_groups; /* [stack]: bit g: kernels of group g; SEEN_IN_NETWORKS, and the runtimes */
-    const uint32_t *gpu_groups;   /* [gpu]: the same */
-    const uint32_t *op_seen;      /* [op]: 0 or 1 */
-    const float *low, *high;      /* [group][FEATURE_COUNT]: range in training */
+    /* Coverage of the training data. Embeddings that training never updated carry no information, so others replace
+     * them. */
+    /* [stack]: bit g if training saw kernels of group g; also SEEN_IN_NETWORKS and the runtimes. */
+    const uint32_t *stack_groups;
+    const uint32_t *gpu_groups; /* [gpu]: the same bits as for a stack. */
+    const uint32_t *op_seen;    /* [op]: 1 if training saw the operator, else 0. */
+    const float *low, *high;    /* [group][FEATURE_COUNT]: range in training. */
 } net;
 
-static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* seen in networks, not only as single operators */
-enum { SEEN_RUNTIMES = 31 - LOWER_RUNTIMES };      /* bit of the first runtime of its networks */
+static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* Seen in networks, not only as single operators. */
+enum { SEEN_RUNTIMES = 31 - LOWER_RUNTIMES };      /* Bit of the first runtime of its networks. */
 _Static_assert((int)WORK_GROUP_COUNT <= SEEN_RUNTIMES, "groups, runtimes and SEEN_IN_NETWORKS share a word");
 
-/* The stack of that name, else the nearest version of the same kind, else `otherwise`. Only stacks with networks in the
- * runtime count; for engines also those with single operators, and for ANY_RUNTIME all. */
+/* Returns the stack of that name, else the nearest version of the same kind, else `otherwise`. Only stacks with
+ * networks in the runtime count; for engines also those with single operators, and for ANY_RUNTIME all. */
 enum { ANY_RUNTIME = -1 };
 int net_stack_find(const net *n, str name, int otherwise, int runtime);
-/* The stack that represents all CUDA builds of one framework with the same major version ("pt2.4-cu124"); itself for
- * other stacks. For new GPUs they are merged: most versions were measured on one GPU generation, and their effects
- * would be confused. */
+/* Returns the stack that represents all CUDA builds of one framework's major version ("pt2.4-cu124"), or the stack
+ * itself. New GPUs use merged stacks, because most versions were measured on one GPU generation. */
 int net_stack_major(const str *names, int count, int stack);
 int net_gpu_find(const net *n, str name);
 
-/* The embedding for kernels of a group: that of the stack, GPU or operator itself, or of the nearest one for which
- * training saw such kernels. `otherwise`: the unknown stack of the runtime. */
+/* Returns the embedding for kernels of a group: that of the stack, GPU or operator, or of the nearest one for which
+ * training saw such kernels. `otherwise` is the unknown stack of the runtime. */
 int net_stack_in(const net *n, int stack, int otherwise, work_group g);
 int net_gpu_in(const net *n, int gpu, work_group g);
 int net_op(const net *n, int op);
-/* True if networks were measured on the GPU, or each of these groups (bits) was. */
+/* True if the GPU has measured networks, or measured kernels of each of these groups (bits). */
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
-/* The GPU whose host launches: GPUs known only by single operators have no host. */
+/* Returns the GPU whose host times apply. GPUs known only by single operators have no host. */
 int net_host_gpu(const net *n, int gpu);
-/* Host time of one kernel without the factor of its group, microseconds; `gpu` by net_host_gpu(). */
+/* Host time of one kernel in microseconds, without the factor of its group. `gpu` comes from net_host_gpu(). */
 double net_launch_us(const net *n, int stack, int gpu);
-/* True if the stack has a host: timers of single operators do not wait for launches. Their common part is in
+/* True if the stack has host times. Timers of single operators do not wait for launches; their common time is in
  * stack_fixed. */
 bool net_has_host(const net *n, int stack);
 

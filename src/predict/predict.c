@@ -1,4 +1,4 @@
-/* predict.c: predicts the time of a program: distinct kernels group by group through their networks, then the host,
+/* predict.c: predicts the time of a program: the distinct kernels of each group through its network, then the host,
  * then the interval. */
 #include "base/nearest.h"
 #include "predict/slice.h"
@@ -8,14 +8,14 @@
 
 /* ---- physics alone ----------------------------------------------------------------------------------------------- */
 
-/* Least time of a kernel, and host time of a launch, without weights. */
+/* Minimum time of a kernel, and host time of a launch, without weights. */
 static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 
 typedef struct work_time {
-    double device_us, compute_us, memory_us, fixed_us; /* the last three sum to the first */
+    double device_us, compute_us, memory_us, fixed_us; /* The last three sum to the first. */
     ideal_time ideal;
-    algorithm algorithm; /* blocks 0: not chosen yet */
-    double share_ms;     /* of one run */
+    algorithm algorithm; /* `blocks` is 0 until it is computed. */
+    double share_ms;     /* Time of one run. */
 } work_time;
 
 static void time_by_physics(work_time *t)
@@ -51,8 +51,8 @@ static double least_us(const work *w, const ideal_time *ideal, const device_view
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    /* A pass that touches far more than the cache holds must read its weights from memory, except experts, which are
-     * one batch. */
+    /* A pass that touches far more than the cache must read its weights from memory. Experts are an exception, because
+     * they form one batch. */
     if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
         least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
     /* Bytes far above the cache must be read; attention may read only a window of its keys. */
@@ -71,7 +71,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     case WORK_ATTENTION:
         return 40 * ideal_us + 60;
     case WORK_DEPTHWISE:
-        if (w->product_dtype == DT_FLOAT32) /* the longer, the closer to the roofline */
+        if (w->product_dtype == DT_FLOAT32) /* Longer kernels are closer to the roofline. */
             return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
         return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
     case WORK_CONV:
@@ -91,7 +91,7 @@ typedef struct runner {
     int stack, unknown_stack, gpu;
 } runner;
 
-/* New GPUs have parameters of their own, by major version only. */
+/* New GPUs have separate parameters, with stacks merged by major version. */
 static int stack_on(const weights_view *v, int stack, int gpu)
 {
     return gpu == UNKNOWN ? net_stack_major(v->net.stacks, v->net.stack_count, stack) : stack;
@@ -110,12 +110,13 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
     size_t picked = 0;
     for (int k = 0; k < KERNEL_WIDTH; k++) {
         picks[picked] = (uint16_t)k;
-        picked += (bits[k] << 1) != 0; /* without the sign */
+        picked += (bits[k] << 1) != 0; /* Ignores the sign. */
     }
     return picked;
 }
 
-/* Predicts the kernels of one group, which are contiguous in `order`; `places` gets the position of each work in it. */
+/* Predicts the kernels of one group, which are contiguous in `order`. Sets `places` to the position of each work in
+ * it. */
 static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
                        const device_view *view, double pass_bytes, work_time *times, int32_t *places, float *room)
 {
@@ -133,7 +134,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const work *w = &list->items[order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
         places[order[i]] = (int32_t)i;
-        if (w->like != order[i]) { /* its position precedes this one */
+        if (w->like != order[i]) { /* Its position precedes this one. */
             memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, view, input);
             net_clamp(n, g, input);
@@ -184,7 +185,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
     int32_t *places = arena_room(a, (size_t)list->count + 1, sizeof *places);
     for (int32_t i = 0; i < list->count; i++)
         order[next[list->items[i].group]++] = i;
-    size_t most = 0; /* one room for all groups, which keeps it in the cache */
+    size_t most = 0; /* All groups share one buffer, which stays in the cache. */
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         size_t floats = group_floats((work_group)g, (size_t)(first[g + 1] - first[g]));
         most = floats > most ? floats : most;
@@ -204,7 +205,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
 /* Time of a program from kernels and launches. */
 typedef struct joint_time {
     double device_ms, host_ms, fixed_ms;
-    double waiting_ms; /* GPU waiting for the host */
+    double waiting_ms; /* Time in which the GPU waits for the host. */
     double latency_ms;
 } joint_time;
 
@@ -253,7 +254,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
     return f;
 }
 
-/* Kernels of one work launch alike, whatever their cache reuse: the first one decides. */
+/* Kernels that differ only in cache reuse have the same launch, so the first one decides. */
 static void choose_algorithms(const program *p, const work_list *list, const device_view *view, work_time *times)
 {
     for (int32_t i = 0; i < p->kernels.count; i++) {
@@ -267,13 +268,13 @@ static void choose_algorithms(const program *p, const work_list *list, const dev
 
 /* ---- slices ------------------------------------------------------------------------------------------------------ */
 
-/* By distinct kernel; chooses algorithms. */
+/* Computes figures indexed by distinct kernel; selects algorithms. */
 static slice_term *slice_terms(const program *p, const work_list *list, const device_view *view, const work_time *times,
                                arena *a)
 {
     slice_term *terms = arena_room(a, (size_t)list->count + 1, sizeof *terms);
     bool *is_backward = ARENA_ARRAY(a, bool, (size_t)list->count + 1);
-    for (int32_t i = p->kernels.count - 1; i >= 0; i--) /* the first kernel of a work counts */
+    for (int32_t i = p->kernels.count - 1; i >= 0; i--) /* The first kernel of a work counts. */
         if (list->of_kernel[i] >= 0)
             is_backward[list->of_kernel[i]] = p->kernels.items[i].phase == PHASE_BACKWARD;
     for (int32_t i = 0; i < list->count; i++) {
@@ -308,7 +309,7 @@ typedef struct slice_setting {
     const setting *where;
     slice_constants constants;
     bool is_measured;
-    double launch_us; /* of the stack; NAN: not measured */
+    double launch_us; /* Host time of the stack; NAN if not measured. */
 } slice_setting;
 
 static void time_slice(const slice_setting *slice, const weights_view *v, const program *p, const work_list *list,
@@ -341,19 +342,19 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* The three stacks measured in the runtime whose spelling is nearest to `asked`. */
+/* Lists the three stacks of the runtime with names nearest to `asked`. */
 static str nearest_stacks(const net *n, str asked, int runtime, arena *a)
 {
     enum { MOST = 3 };
     struct {
         int stack;
         unsigned steps;
-    } near[MOST + 1]; /* sorted; the last place holds the one that drops out */
+    } near[MOST + 1]; /* Sorted; the extra place holds the one that drops out. */
     int count = 0;
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
         if (net_stack_find(n, n->stacks[i], UNKNOWN, runtime) != i)
             continue;
-        str name = n->stacks[i], version = {name.ptr, 0}; /* "pt2.4" of "pt2.4-cu124" */
+        str name = n->stacks[i], version = {name.ptr, 0}; /* Returns "pt2.4" for "pt2.4-cu124". */
         while (version.len < name.len && name.ptr[version.len] != '-')
             version.len++;
         unsigned steps = nearest_distance(asked, name), version_steps = nearest_distance(asked, version);
@@ -371,7 +372,7 @@ static str nearest_stacks(const net *n, str asked, int runtime, arena *a)
     return list;
 }
 
-/* A note for a software version that was not measured; NULL if it was. */
+/* Returns a note if the software version was not measured, else NULL. */
 static const char *stack_note(const net *n, str asked, int used, int runtime, arena *a)
 {
     if (!asked.len || str_is(asked, "unknown") || str_eq(n->stacks[used], asked))
@@ -449,9 +450,9 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             new_ideal_us += ideal_us;
         }
     }
-    if (launches == 0) /* nothing reaches the device, so no pass begins */
+    if (launches == 0) /* Nothing reaches the device, so no pass begins. */
         j.fixed_ms = 0;
-    if (!isnan(slice.launch_us) && launches > 0) { /* equal for all launches: only their sum was measured */
+    if (!isnan(slice.launch_us) && launches > 0) { /* Equal for all launches, because only their sum was measured. */
         slice_launches launched = slice_launches_of(p, &list);
         double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
@@ -464,7 +465,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us[list.items[i].group]);
-        /* Its run time, and its share of the waiting by launch time. Kernels of a loop that never runs take nothing. */
+        /* Its run time plus its share of the waiting, by launch time. Kernels of a loop that never runs take no
+         * time. */
         times[i].share_ms = times[i].device_us / 1e3 +
                             (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);

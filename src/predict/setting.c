@@ -29,7 +29,7 @@ static const choice OPTIMIZERS[] = {
     {NULL, 0},
 };
 
-/* Names of other programs: accepted, but not listed. */
+/* Names from other programs; accepted but not listed. */
 static const struct {
     const char *name;
     setting_part part;
@@ -157,7 +157,7 @@ static bool is_bfloat(lower_precision p)
     return p == PRECISION_BF16 || p == PRECISION_AMP_BF16;
 }
 
-/* True if the unit is known to be missing; a GPU file may leave it open. */
+/* True if the unit is known to be missing. A GPU file may leave it unspecified. */
 static bool lacks(const device *d, const char *precision)
 {
     return device_peak_flops(d, str_of(precision)) == 0;

@@ -1,4 +1,5 @@
-/* setting.h: the setting of a program by name: precision, layout, runtime, mode, optimizer and software stack. */
+/* setting.h: parses the settings of a program by name: precision, layout, runtime, mode, optimizer and software
+ * stack. */
 #ifndef SOOTH_PREDICT_SETTING_H
 #define SOOTH_PREDICT_SETTING_H
 
@@ -12,34 +13,34 @@ typedef enum setting_part {
     SETTING_OPTIMIZER,
 } setting_part;
 
-/* Autocast to fp16, nchw, eager PyTorch 2, inference; neither device nor stack. */
+/* Defaults: autocast to fp16, NCHW, eager PyTorch 2, inference; no device and no stack. */
 setting setting_default(void);
 
-/* Tables of measured rows use this for an unrecorded optimizer: setting_set maps it to the default, but users cannot
- * name it. */
+/* Name for an unrecorded optimizer in tables of measured rows. setting_set() maps it to the default; users cannot
+ * select it. */
 #define SETTING_NOT_NOTED "unknown"
-/* Sets one part by name; an empty name changes nothing. False: unknown name. */
+/* Sets one part by name; an empty name changes nothing. Returns false for an unknown name. */
 bool setting_set(setting *s, setting_part part, str name);
 /* Sets the stack and the launch rules of its framework version. The text must outlive the setting. */
 void setting_set_stack(setting *s, str stack);
 
-/* Once device, precision, runtime and stack are set: fp32 is TF32 where that version of the framework allows it by
- * default, and a compiler knows the device's multiprocessors. */
+/* Completes the setting after device, precision, runtime and stack are set. fp32 becomes TF32 where the framework
+ * version allows it by default, and a compiler receives the device's multiprocessors. */
 void setting_settle(setting *s);
 
-/* Type in which products multiply on the device ("fp32", "bf16" …), and a note if it differs from the precision, else
- * NULL. */
+/* Returns the type in which products multiply on the device ("fp32", "bf16" …). Sets a note if it differs from the
+ * precision, else NULL. */
 typedef struct arithmetic {
     const char *products;
     const char *note;
 } arithmetic;
 arithmetic setting_arithmetic(const setting *s);
-/* Why the device cannot run the precision, and what to do; NULL: it can. */
+/* Returns why the device cannot run the precision, and a remedy; NULL if it can. */
 const char *setting_refusal(const setting *s);
 
-/* The name of the current value, as setting_set accepts it. */
+/* Returns the name of the current value, as accepted by setting_set(). */
 const char *setting_name(const setting *s, setting_part part);
-/* Name of a part ("precision"), and its values in order; NULL after the last. */
+/* Return the name of a part ("precision") and its values in order; NULL after the last. */
 const char *setting_part_name(setting_part part);
 const char *setting_choice(setting_part part, size_t index);
 

@@ -1,4 +1,4 @@
-/* slice.c: kernels on a MIG slice: reader of the constants, and predicted times. */
+/* slice.c: reads the constants for MIG slices and predicts kernel times on slices. */
 #include "predict/slice.h"
 #include "base/lines.h"
 #include "base/nearest.h"
@@ -195,7 +195,7 @@ slice_term slice_term_of(const work *w, const ideal_time *ideal, double rounds, 
                         .rounds = rounds};
 }
 
-/* The last waves are not full, and the first waits for its operands: this costs as much as this many full waves. */
+/* Partly filled last waves and the initial wait for operands cost as much as this many full waves. */
 static double lost_rounds(const slice_term *t, const slice_constants *c)
 {
     if (t->compute == SLICE_OTHER || !(t->rounds > 0))

@@ -1,25 +1,23 @@
-/* slice.h: kernel times on a MIG slice.
+/* slice.h: kernel times on a MIG slice. The networks are trained on whole GPUs and only guess for slices. Here
+ * arithmetic and memory bound each kernel, with constants fitted on measured slices (`sooth learn --slices`,
+ * data/slices.txt). Where slices were measured (GA100 in fp32 and TF32), the constants give the time. Elsewhere they
+ * scale the networks' time for the whole GPU.
  *
- * The networks were trained on whole GPUs, so their times for 14 multiprocessors are guesses. On a slice,
- * arithmetic and memory bound kernels, and a few constants fitted on measured slices (`sooth learn --slices`,
- * data/slices.txt) say how close they come. Where slices were measured (GA100 in fp32 and TF32), the constants give
- * the time. Elsewhere they scale the networks' time for the whole GPU.
- *
- * The file: lines of `key = value  # origin` as in GPU files; each key of slice_constant_name() once, and `host_us
- * STACK` for stacks with a measured host: microseconds per forward launch. */
+ * File format: lines of `key = value # origin`, each key of slice_constant_name() once, and `host_us STACK` for stacks
+ * with a measured host: microseconds per forward launch. */
 #ifndef SOOTH_PREDICT_SLICE_H
 #define SOOTH_PREDICT_SLICE_H
 
 #include "predict/algorithm.h"
 
 typedef enum slice_constant {
-    SLICE_PRODUCT_FP32, /* factor on the roofline: arithmetic */
+    SLICE_PRODUCT_FP32, /* Factors on the roofline's compute time. */
     SLICE_PRODUCT_TENSOR,
-    SLICE_PRODUCT_BACKWARD, /* factor on the one before */
+    SLICE_PRODUCT_BACKWARD, /* Factor on the preceding one. */
     SLICE_CONV,
     SLICE_CONV_BACKWARD,
     SLICE_OTHER,
-    SLICE_MEMORY_PRODUCT, /* factor on the roofline: memory */
+    SLICE_MEMORY_PRODUCT, /* Factors on the roofline's memory time. */
     SLICE_MEMORY_CONV,
     SLICE_MEMORY_CONV_BACKWARD,
     SLICE_MEMORY_NORM,
@@ -27,16 +25,16 @@ typedef enum slice_constant {
     SLICE_MEMORY_MOVE,
     SLICE_MEMORY_UPDATE,
     SLICE_MEMORY_OTHER,
-    SLICE_ROUND_PRODUCT, /* waves lost per kernel */
+    SLICE_ROUND_PRODUCT, /* Waves lost per kernel. */
     SLICE_ROUND_CONV,
-    SLICE_FIXED_US,     /* per kernel */
-    SLICE_HOST_VIEW,    /* host: view, backward launch, update launch ÷ forward launch */
-    SLICE_HOST_LIBRARY, /* additional time of a launch by cuDNN (convolutions, batch norms) */
+    SLICE_FIXED_US,     /* Time per kernel. */
+    SLICE_HOST_VIEW,    /* Host time of a view, a backward launch and an update launch ÷ forward launch. */
+    SLICE_HOST_LIBRARY, /* Additional host time of a cuDNN launch (convolutions, batch norms). */
     SLICE_HOST_BACKWARD,
     SLICE_HOST_UPDATE,
-    SLICE_INTERVAL, /* half the width of the 90 % interval as a logarithm, on hold-out rows */
+    SLICE_INTERVAL, /* Half the width of the 90 % interval as a logarithm, on hold-out rows. */
     SLICE_CONSTANT_COUNT,
-    SLICE_FITTED = SLICE_INTERVAL, /* the constants before it are fitted */
+    SLICE_FITTED = SLICE_INTERVAL, /* Number of fitted constants, which come first. */
 } slice_constant;
 const char *slice_constant_name(slice_constant c);
 const char *slice_constant_summary(slice_constant c);
@@ -52,16 +50,16 @@ typedef struct slice_constants {
     int host_count;
 } slice_constants;
 
-/* The constants that ship. */
+/* Returns the shipped constants. */
 void slice_read_shipped(slice_constants *c, fail *f);
 
-/* A kernel on one device, as the constants need it. */
+/* Inputs for a kernel on one device. */
 typedef struct slice_term {
-    uint8_t compute, memory; /* kind of its constants */
+    uint8_t compute, memory; /* Kind, which selects its constants. */
     bool is_backward_product;
-    double count;                 /* runs per pass */
+    double count;                 /* Runs per pass. */
     double compute_us, memory_us; /* roofline */
-    double rounds;                /* thread blocks in waves */
+    double rounds;                /* Thread blocks, in waves. */
 } slice_term;
 slice_term slice_term_of(const work *w, const ideal_time *ideal, double rounds, bool is_backward,
                          bool has_tensor_cores);
@@ -75,17 +73,17 @@ static inline double slice_total(slice_time t)
 }
 slice_time slice_time_of(const slice_term *t, const slice_constants *c);
 
-/* Launches of a program by phase, those by cuDNN, and views. */
+/* Number of launches by phase, of cuDNN launches, and of views. */
 typedef struct slice_launches {
     double launches[3], library[3], views[3];
 } slice_launches;
 slice_launches slice_launches_of(const program *p, const work_list *list);
-/* Host time, for this many microseconds per forward launch. */
+/* Returns the host time, given the microseconds per forward launch. */
 double slice_host_ms(const slice_launches *l, const slice_constants *c, double launch_us);
-/* Microseconds per launch on the host of a stack; NAN if it was not measured. */
+/* Returns the microseconds per launch on the host of a stack; NAN if it was not measured. */
 double slice_launch_us(const slice_constants *c, str stack);
 
-/* Predicts a program on a device or a slice; `terms` has one entry per distinct kernel. Everything is in `a`. */
+/* Predicts a program on a device or a slice; `terms` has one entry per distinct kernel. Allocates in `a`. */
 typedef struct slice_program {
     slice_term *terms;
     int32_t count;

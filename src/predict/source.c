@@ -1,18 +1,17 @@
-/* source.c: the facts of data/benchmarks.txt, lines of `source.key = value`, applied to a setting. */
+/* source.c: applies the facts of data/benchmarks.txt, lines of `source.key = value`, to a setting. */
 #include "predict/source.h"
 #include "base/lines.h"
 #include "memory/backend.h"
 
 extern const char source_shipped_text[];
 
-/* What a benchmark's lines say. */
+/* Facts about a benchmark. */
 typedef struct facts {
     bool autocast_backward, autotunes, returns_outputs, allows_tf32;
-    str stack; /* of rows that name none */
-    int fast_norms,
-        fast_token_norms;   /* versions since which norms run in 16 bits, as torch_version() has them; 0: never */
-    int in_place_norms_end; /* the first version without InPlace-ABN; 0: none has it */
-    str fast_norms_except;  /* a GPU whose table was made without */
+    str stack;                        /* Default for rows that name none. */
+    int fast_norms, fast_token_norms; /* Versions (torch_version()) from which norms run in 16 bits; 0: never. */
+    int in_place_norms_end;           /* First version without InPlace-ABN; 0: no version uses it. */
+    str fast_norms_except;            /* GPU whose table was measured without InPlace-ABN. */
 } facts;
 
 static int version_of(str value)
@@ -24,7 +23,7 @@ static int version_of(str value)
     return torch_version(str_of(stack));
 }
 
-/* False: there is no such key, or no such value of it. */
+/* Returns false if the key or its value is unknown. */
 static bool set_fact(facts *to, str key, str value)
 {
     const struct {

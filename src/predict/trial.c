@@ -23,14 +23,14 @@ void memory_trial_keep(memory_trial *t, const footprint *f, const footprint_basi
 /* ---- a batch beside two others ----------------------------------------------------------------------------------- */
 
 typedef struct line {
-    double share; /* of the way from the first to the second; beyond them below 0 or above 1 */
+    double share; /* Interpolation weight between the two trials; below 0 or above 1 outside them. */
 } line;
 
 static int64_t on_line(line l, int64_t first, int64_t second)
 {
     if (first == second)
         return first;
-    double at = (double)first + l.share * (double)(second - first); /* exact up to 2^53 */
+    double at = (double)first + l.share * (double)(second - first); /* Exact up to 2^53. */
     return at > 0 ? (int64_t)(at + 0.5) : 0;
 }
 
@@ -79,6 +79,6 @@ bool memory_trial_between(const memory_trial *one, const memory_trial *other, in
         workspaces[i] = (kernel_workspace){on_line(l, one->workspaces[i].first, other->workspaces[i].first),
                                            on_line(l, one->workspaces[i].second, other->workspaces[i].second)};
     *f = footprint_of(&basis, &one->where, workspaces, NULL, NULL, scratch);
-    f->use = NULL; /* would point to the local `r` */
+    f->use = NULL; /* It would point to the local variable `r`. */
     return true;
 }

@@ -1,8 +1,6 @@
-/* trial.h: the memory of a program at one batch, kept to compute that of other batches from it.
- *
- * Lowering takes several times as long as playing requests. A program asks for the same storages in the same order
- * at most batches, and the bytes of each grow in a straight line; so two trials tell the requests of the batches
- * around them. */
+/* trial.h: the memory of a program at one batch, stored to interpolate other batches. Lowering takes several times as
+ * long as replaying requests. At most batches a program requests the same storages in the same order, with bytes linear
+ * in the batch, so two trials give the requests of other batches. */
 #ifndef SOOTH_PREDICT_TRIAL_H
 #define SOOTH_PREDICT_TRIAL_H
 
@@ -10,19 +8,19 @@
 
 typedef struct memory_trial {
     int64_t batch;
-    footprint footprint; /* `use` is not filled in */
+    footprint footprint; /* `use` is not set. */
     setting where;
     footprint_basis basis;
-    memory_requests requests; /* of the basis; allocator and what parts are summed from are not filled in */
+    memory_requests requests; /* Data of the basis; the allocator and the inputs of the parts are not set. */
     const kernel_workspace *workspaces;
 } memory_trial;
 
-/* Keeps in `a` what memory_trial_between() needs. */
+/* Stores the data for memory_trial_between() in `a`. */
 void memory_trial_keep(memory_trial *t, const footprint *f, const footprint_basis *basis, const setting *where,
                        const kernel_workspace *workspaces, arena *a);
 
-/* The memory at another batch, without limits; false if the programs of the two trials differ. `scratch` gets what
- * is needed on the way. */
+/* Computes the memory at another batch, without limits. Returns false if the programs of the two trials differ.
+ * `scratch` holds temporary data. */
 bool memory_trial_between(const memory_trial *one, const memory_trial *other, int64_t batch, footprint *f,
                           arena *scratch);
 

@@ -77,12 +77,12 @@ void weights_open(const predictor *p, weights_view *view)
 
 /* ---- are the numbers sound? -------------------------------------------------------------------------------------- */
 
-/* Far above what training produces, and small enough that no layer overflows. */
+/* Far above trained values, and small enough that no layer overflows. */
 static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F, MOST_INTERVAL = 30;
-/* Logarithm of microseconds: nine seconds for one launch. */
+/* Logarithm of microseconds: nine seconds per launch. */
 static const float MOST_LOG_US = 16;
 
-/* Written so that NAN is outside. */
+/* Written so that NAN is out of range. */
 static bool all_within(const float *x, size_t count, float most)
 {
     for (size_t i = 0; i < count; i++)
@@ -109,7 +109,7 @@ static bool ranges_are_sound(const net *n)
     return true;
 }
 
-/* Not negative; 0: too few hold-out rows. */
+/* Not negative; 0 means too few hold-out rows. */
 static bool intervals_are_sound(const weights_view *v)
 {
     size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
@@ -192,10 +192,10 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     return p;
 }
 
-/* Not validated again: training and a test did that. */
+/* Not validated again: training and a test have validated them. */
 const predictor *predictor_shipped(fail *f)
 {
-    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* built without weights */
+    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* Built without weights. */
         return NULL;
     const predictor *shipped = weights_shipped();
     if (!shipped)
@@ -231,14 +231,14 @@ bool weights_seen(const weights_view *v, uint32_t kin)
     size_t count = v->seen_count;
     if (count == 0)
         return false;
-    /* Hashes are uniform: each is within a few square roots of the count from its expected place. */
+    /* Hashes are uniform, so each is within a few square roots of the count from its expected index. */
     size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)kin * count >> 32);
     size_t least = guess > reach ? guess - reach : 0, end = guess + reach < count ? guess + reach : count;
     if ((least == 0 || from[least - 1] < kin) && (end == count || from[end - 1] >= kin)) {
         from += least;
         count = end - least;
     }
-    /* Branchless halving: the outcome is random, and a branch would be mispredicted half of the time. */
+    /* Branchless bisection, because the outcome is random and a branch would be mispredicted half of the time. */
     while (count > 1) {
         size_t half = count / 2;
         from = from[half - 1] < kin ? from + half : from;

@@ -25,19 +25,19 @@ enum {
     NOVELTY_BINS = 4,
 };
 
-/* Classes with intervals of their own. */
+/* Classes, each with its own interval. */
 typedef enum interval_class {
-    INTERVAL_EAGER, /* inference of networks, in the order of lower_runtime */
+    INTERVAL_EAGER, /* Inference of networks, in the order of lower_runtime. */
     INTERVAL_COMPILED,
     INTERVAL_ENGINE,
     INTERVAL_TRAINING,
-    INTERVAL_OPERATOR, /* a single operator */
+    INTERVAL_OPERATOR, /* A single operator. */
     INTERVAL_CONVOLUTION,
     INTERVAL_CLASSES,
 } interval_class;
 interval_class interval_class_of(const setting *where, uint32_t groups);
 
-/* A class on a known or new GPU, and a bin of novelty. */
+/* Kinds of intervals: a class, a known or new GPU, and a bin of novelty. */
 enum { INTERVAL_KINDS = INTERVAL_CLASSES * 2 * NOVELTY_BINS };
 static inline int interval_kind(interval_class c, bool gpu_known, int bin)
 {
@@ -54,40 +54,41 @@ static inline bool interval_kind_knows_gpu(int kind)
 
 typedef struct weights_header {
     char magic[16];                    /* "sooth weights" */
-    uint32_t version, bytes, checksum; /* of the whole file; of all that follows this field */
+    uint32_t version, bytes, checksum; /* Size of the whole file; checksum of everything after this field. */
     uint32_t feature_count, group_count, op_count, stack_count, gpu_count, param_count, seen_count, forest_count,
         tree_count;
 } weights_header;
 
-/* A predictor is the bytes of its file. */
+/* A predictor is a view of the bytes of its file. */
 struct predictor {
     weights_header header;
-    /* the rest follows */
+    /* The rest of the file follows. */
 };
 
 typedef struct weights_view {
     net net;
-    net new_gpu; /* the same with the parameters for new GPUs: for groups that training did not see on the GPU */
+    net new_gpu; /* The same with the parameters for new GPUs, used for groups that training did not see on the GPU. */
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;
     forest_set forests;
 } weights_view;
 
-/* Bytes of a file with these counts; 0 if the counts are impossible. */
+/* Returns the size of a file with these counts; 0 if they are impossible. */
 size_t weights_size(const weights_header *h);
 void weights_open(const predictor *p, weights_view *view);
-/* What is wrong with the numbers (not finite, absurd, out of order); NULL if nothing is. */
+/* Returns an error text for numbers that are not finite, absurd or out of order; NULL if there is none. */
 const char *weights_wrong(const weights_view *v);
 uint32_t weights_checksum(const void *bytes, size_t size);
 
-/* Share of a program in unfamiliar kernels: by roofline time or by predicted time, whichever is larger. The predicted
- * time of an unfamiliar kernel may be far off, and the roofline knows no slow kernels. */
+/* Share of a program in unfamiliar kernels: by roofline time or by predicted time, whichever is larger. Predicted times
+ * of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
 double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us);
-/* The bin of a share, 0 to 1. */
+/* Returns the bin of a share, 0 to 1. */
 int novelty_bin(double share);
 bool weights_seen(const weights_view *v, uint32_t kin);
-/* Half the width of the interval as a logarithm, for a kind and a stack; and the name of its calibration rows. */
+/* Returns half the width of the interval as a logarithm, for a kind and a stack, and the name of its calibration
+ * set. */
 double weights_interval(const weights_view *v, interval_class c, bool gpu_known, double novelty, int stack);
 const char *interval_kind_name(bool gpu_known, double novelty);
 

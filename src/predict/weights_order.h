@@ -15,9 +15,10 @@ void weights_turn_header(weights_header *h);
 /* Converts everything after the header; weights_size has validated the counts. */
 void weights_turn_rest(void *bytes, const weights_header *counts);
 
-/* The weights that ship (data/weights.bin), embedded by shipped.S. */
+/* The shipped weights (data/weights.bin), embedded by shipped.S. */
 extern const predictor shipped_weights;
-/* The same in memory order, which a big-endian machine makes once, on first use. NULL: out of memory. */
+/* Returns the shipped weights in memory order. A big-endian machine converts them once, on first use. NULL if out of
+ * memory. */
 const predictor *weights_shipped(void);
 
 #endif

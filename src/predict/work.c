@@ -1,23 +1,23 @@
-/* work.c: describes a kernel and its tensors by the numbers that its time depends on. */
+/* work.c: describes a kernel and its tensors by the numbers that determine its time. */
 #include "predict/work.h"
 #include "lower/hash.h"
 #include "lower/op_memo.h"
 
 #include <math.h>
 
-/* Inputs last touched this long ago, or before the pass, are in no cache. */
+/* Inputs last touched this many bytes ago, or before the pass, are in no cache. */
 static const float FAR_LOG2 = 40;
 
 /* ---- small pieces ------------------------------------------------------------------------------------------------ */
 
-/* Trailing zero bits of a size, at most 7: they limit vector width and tile. */
+/* Returns the trailing zero bits of a size, at most 7. They limit vector width and tile. */
 static float alignment(double size)
 {
     uint64_t n = size > 0 && size < 9e18 ? (uint64_t)size : 0;
     return n ? (float)__builtin_ctzll(n | 128) : 7;
 }
 
-/* Share of the last tile that is used. */
+/* Returns the used share of the last tile. */
 static float filling(double size, double tile)
 {
     return size > 0 ? (float)(size / (round_up(size / tile) * tile)) : 1;
@@ -36,7 +36,7 @@ typedef enum lie { LIE_CONTIGUOUS, LIE_CHANNELS_LAST, LIE_STRIDED, LIE_BROADCAST
 
 typedef struct lay {
     lie lie;
-    double inner; /* contiguous elements */
+    double inner; /* Number of contiguous elements. */
 } lay;
 
 static lay lay_of(const placed_tensor *t)
@@ -56,7 +56,7 @@ static lay lay_of(const placed_tensor *t)
         l.inner = (double)expected;
         return l;
     }
-    /* Strided: the contiguous run along the dimension of stride one, extended by the dimensions that continue it. */
+    /* A strided tensor: the contiguous run along the dimension of stride one, extended by adjacent dimensions. */
     int64_t run = 1;
     for (bool grew = true; grew;) {
         grew = false;
@@ -75,7 +75,7 @@ static lay lay_of(const placed_tensor *t)
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */
 
-/* An input, as several features use it. */
+/* An input with properties that several features use. */
 typedef struct operand {
     const placed_tensor *tensor;
     double elements;
@@ -85,10 +85,10 @@ typedef struct operand {
 /* Cached base-2 logarithms of sizes: most sizes are powers of two or repeat. */
 enum { LOG_MEMO = 64 };
 typedef struct log_memo {
-    float of[LOG_MEMO], log2[LOG_MEMO]; /* of 0: empty */
+    float of[LOG_MEMO], log2[LOG_MEMO]; /* Logarithm of 0 marks an empty entry. */
 } log_memo;
 
-enum { OPERANDS = 8 /* inputs examined at once; few kernels have more */ };
+enum { OPERANDS = 8 /* Number of inputs examined; few kernels have more. */ };
 typedef struct writer {
     const program *p;
     const kernel *k;
@@ -96,7 +96,8 @@ typedef struct writer {
     log_memo *logs;
     float *next;
     operand operands[OPERANDS];
-    operand main; /* the largest input that is no weight; its size is that of the work; tensor NULL: no inputs */
+    /* Largest input other than weights; determines the size of the work. Its tensor is NULL without inputs. */
+    operand main;
 } writer;
 
 static float lg(const writer *o, double x)
@@ -126,7 +127,7 @@ static operand operand_at(const writer *o, int32_t i)
     return i < OPERANDS ? o->operands[i] : operand_of(&o->p->tensors.items[o->k->inputs[i]]);
 }
 
-/* A convolution that writes channels last has copied its input into that layout before (a hidden kernel). */
+/* A convolution that writes channels last first copies its input to that layout (a hidden kernel). */
 static bool runs_channels_last(const writer *o)
 {
     return kernel_is_convolution(o->k) && o->k->output_count > 0 &&
@@ -197,7 +198,7 @@ static void put_general(writer *o)
         put_lay(o, out, lay_of(out));
     else
         o->next += 5;
-    /* Operands unlike the main one: broadcast, smaller, of another type. */
+    /* Operands unlike the main one: broadcast, smaller, or of another type. */
     int broadcast = 0, mixed = 0, smaller = 0, strided = 0;
     for (int32_t i = 0; i < k->input_count; i++) {
         operand x = operand_at(o, i);
@@ -246,7 +247,7 @@ static bool is_turned(const placed_tensor *t)
 static void work_product(writer *o)
 {
     const kernel *k = o->k;
-    int32_t first = k->input_count >= 3 ? 1 : 0; /* addmm and baddbmm have the addend first */
+    int32_t first = k->input_count >= 3 ? 1 : 0; /* addmm and baddbmm have the addend first. */
     const placed_tensor *a = placed(o->p, k->inputs, k->input_count, first);
     const placed_tensor *b = placed(o->p, k->inputs, k->input_count, first + 1);
     if (!a || !b || a->rank < 2 || b->rank < 2)
@@ -265,7 +266,8 @@ static void work_product(writer *o)
     put(o, (float)k->fused_count);
     put_flag(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
     put_flag(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
-    put_flag(o, a->dtype == DT_FLOAT8E4M3FN || a->dtype == DT_FLOAT8E5M2); /* as wide as int8, with other kernels */
+    /* As wide as int8, but with other kernels. */
+    put_flag(o, a->dtype == DT_FLOAT8E4M3FN || a->dtype == DT_FLOAT8E5M2);
 }
 
 static double window_at(const int64_t *values, int rank, int from_end)
@@ -273,7 +275,7 @@ static double window_at(const int64_t *values, int rank, int from_end)
     return rank - 1 - from_end >= 0 ? (double)values[rank - 1 - from_end] : 1;
 }
 
-/* A convolution as a product: output pixels by filters, over the window of all channels. */
+/* Describes a convolution as a product: output pixels by filters, over the window of all channels. */
 static void work_convolution(writer *o)
 {
     const kernel *k = o->k;
@@ -325,7 +327,7 @@ static void work_convolution(writer *o)
     put(o, lg(o, (double)y->dims[y->rank - 1]));
     put(o, filling((double)y->dims[y->rank - 1], 8));
     put(o, lg(o, (double)x->dims[0]));
-    /* Winograd's algorithms have 3 × 3 windows of stride 1. */
+    /* Winograd requires 3 × 3 windows of stride 1. */
     put_flag(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
                     v->dilation[0] == 1 && groups == 1);
     put(o, (float)k->output_count);
@@ -335,7 +337,7 @@ static void work_convolution(writer *o)
 static void work_attention(writer *o)
 {
     const kernel *k = o->k;
-    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* the gradient comes first */
+    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* The gradient comes first. */
     const placed_tensor *q = placed(o->p, k->inputs, k->input_count, first);
     const placed_tensor *s = placed(o->p, k->inputs, k->input_count, first + 1);
     if (!q || !s || q->rank < 3 || s->rank < 3)
@@ -362,13 +364,13 @@ static void work_attention(writer *o)
     put(o, filling(width, 64));
     put(o, alignment(width));
     put(o, lg(o, heads / fmax(shared, 1)));
-    put_flag(o, k->input_count > first + 3); /* a bias or mask */
+    put_flag(o, k->input_count > first + 3); /* A bias or mask. */
     put_flag(o, queries == keys);
     put(o, alignment(keys));
     put(o, lg(o, queries * heads));
 }
 
-/* Norms, softmax and sums: rows of values that are reduced or normalized. */
+/* Describes norms, softmax and sums: rows of values that are reduced or normalized. */
 static void work_reduction(writer *o)
 {
     const kernel *k = o->k;
@@ -430,8 +432,8 @@ static double innermost(const placed_tensor *t)
     return at < 0 ? 1 : (double)t->dims[at];
 }
 
-/* Bytes that a thread can load and store at once: the power of two that divides the contiguous run of the output and of
- * each large input. Compilers see no further if an index is divided by a size. */
+/* Returns the bytes that a thread loads and stores at once: the power of two that divides the contiguous run of the
+ * output and of each large input. Compilers cannot vectorize beyond a divided index. */
 static void put_vectors(writer *o, const placed_tensor *out)
 {
     float least = 7;
@@ -444,7 +446,7 @@ static void put_vectors(writer *o, const placed_tensor *out)
     put(o, least);
 }
 
-/* Pointwise kernels, copies and the rest: sizes of the output and of the operands by dimension. */
+/* Describes pointwise kernels, copies and others: sizes of the output and of the operands by dimension. */
 static void work_plain(writer *o)
 {
     const kernel *k = o->k;
@@ -480,7 +482,7 @@ static void work_plain(writer *o)
     put(o, lg(o, (double)k->loops.reduced));
 }
 
-/* Sizes without the first dimension, usually the batch; of products those of the weight. */
+/* Hashes the sizes without the first dimension, which is usually the batch; for products, the sizes of the weight. */
 static uint32_t kin_of(const writer *o)
 {
     const kernel *k = o->k;
@@ -502,7 +504,7 @@ static uint32_t kin_of(const writer *o)
 
 static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 {
-    writer o; /* not zeroed: operands exist up to the kernel's count */
+    writer o; /* Not zeroed; operands are valid up to the kernel's count. */
     o.p = p;
     o.k = k;
     o.w = w;
@@ -525,7 +527,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
             w->weight_bytes += x.tensor->packed_bytes > 0 ? (double)x.tensor->packed_bytes
                                                           : x.elements * dtype_bits(x.tensor->dtype) / 8;
     }
-    w->operands = fmin(w->operands, w->bytes); /* a lookup does not read the whole table */
+    w->operands = fmin(w->operands, w->bytes); /* A lookup does not read the whole table. */
     put_general(&o);
     o.next = w->features + WORK_GENERAL;
     switch (w->group) {
@@ -585,11 +587,11 @@ static uint64_t with_reuse(uint64_t signature, const float *reuse)
 typedef struct work_table {
     uint64_t *hashes;
     int32_t *works;
-    size_t slots; /* power of two */
-    size_t used;  /* at most half of them */
+    size_t slots; /* A power of two. */
+    size_t used;  /* At most half of the slots. */
 } work_table;
 
-/* The slot of the hash, or a free one. */
+/* Returns the slot of the hash, or a free slot. */
 static size_t slot_of(const work_table *t, uint64_t hash)
 {
     size_t slot = hash & (t->slots - 1);
@@ -619,8 +621,8 @@ static void widen(work_table *t, arena *a)
     *t = wider;
 }
 
-/* Integer part of the base-2 logarithm; 0 up to 1. Just below a power of two the logarithm rounds up, so it is
- * checked. */
+/* Returns the integer part of the base-2 logarithm; 0 up to 1. The logarithm may round up just below a power of two, so
+ * the result is checked. */
 static float whole_lg(double x)
 {
     float single = (float)x;
@@ -649,7 +651,7 @@ static void set_op(work *w, op_memo *memo, const char *name)
 /* Most kernels repeat, so items are zeroed on demand, in chunks. */
 enum { ZEROED_AT_ONCE = 32 };
 
-/* Appends a work: described anew, or copied from one that differs only in cache reuse. */
+/* Appends a work: a new description, or a copy of one that differs only in cache reuse. */
 static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
                      op_memo *ops, log_memo *logs)
 {
@@ -672,8 +674,8 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     }
 }
 
-/* Bytes that one pass touches, log2. Programs and timed operators run repeatedly, so data that this pass has not
- * touched was touched by the pass before. */
+/* Returns log2 of the bytes that one pass touches. Programs and timed operators run repeatedly, so data not touched in
+ * this pass was touched in the previous one. */
 static float pass_log2(const program *p)
 {
     double bytes = 1;
@@ -683,15 +685,15 @@ static float pass_log2(const program *p)
     return fminf(log2f((float)bytes), FAR_LOG2);
 }
 
-/* Products of engines were measured bare, as serving frameworks call them. Fused epilogues take almost no time and were
- * never measured, so they are removed. */
+/* Removes fused epilogues from an engine's products. They take almost no time, and serving frameworks were measured
+ * without them. */
 static const kernel *as_measured(const program *p, const kernel *k, kernel *bare)
 {
     if (!p->is_engine || k->input_count < 3 || strcmp(k->op, "addmm") != 0)
         return k;
     *bare = *k;
     bare->op = "mm";
-    bare->inputs++; /* the bias */
+    bare->inputs++; /* The bias. */
     bare->input_count = 2;
     bare->fused = NULL;
     bare->fused_count = 0;
@@ -702,10 +704,10 @@ work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
     work_table table = {.slots = 0};
-    double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* clock of the last touch, in bytes */
+    double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* Clock of the last touch, in bytes. */
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
-    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* signatures by kernel */
+    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* Signatures, indexed by kernel. */
     op_memo ops = {0};
     log_memo logs = {.of = {0}};
     double clock = 1;
@@ -716,12 +718,12 @@ work_list work_of_program(const program *p, arena *a)
         list.of_kernel[i] = -1;
         if (k->flags & KERNEL_VIEW)
             continue;
-        /* Reuse within a pass is rounded to powers of two, so that equal kernels stay equal. */
+        /* Rounds reuse to powers of two, so that equal kernels stay equal. */
         float reuse[2] = {FAR_LOG2, FAR_LOG2};
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
             const placed_tensor *input = &p->tensors.items[k->inputs[j]];
             double last = touched[input->storage];
-            /* Layers share a weight in some files only because the exporter merged equal weights. */
+            /* Some files share a weight between layers only because the exporter merged equal weights. */
             bool is_first = last == 0 || (input->is_weight && k->phase == PHASE_FORWARD);
             reuse[j] = is_first ? pass : whole_lg(clock - last);
         }
