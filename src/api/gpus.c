@@ -1,4 +1,4 @@
-/* gpus.c: the public functions about GPUs. Failures to read or find them are caught here. */
+/* gpus.c: the public functions for GPUs. Failures to read or find a GPU are caught here. */
 #include "device/mig.h"
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const size_t ARENA_CAP = (size_t)64 << 20; /* enough for far more GPUs than exist */
+static const size_t ARENA_CAP = (size_t)64 << 20; /* Far more GPUs than exist. */
 
 static sooth_status fill_list(device_list *list, const char *directory)
 {
@@ -126,7 +126,7 @@ const char *sooth_gpu_text(const sooth_gpu *gpu, const char *field)
 double sooth_gpu_number(const sooth_gpu *gpu, const char *field)
 {
     int i = field_called(field);
-    return i < DEVICE_FIELD_COUNT ? gpu->numbers[i] : NAN; /* NAN for text fields too */
+    return i < DEVICE_FIELD_COUNT ? gpu->numbers[i] : NAN; /* NAN for text fields too. */
 }
 
 const char *sooth_gpu_origin(const sooth_gpu *gpu, const char *field)

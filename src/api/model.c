@@ -1,4 +1,4 @@
-/* model.c: the public functions about models. Failures of loading and binding are caught here. */
+/* model.c: the public functions for models. Failures of loading and binding are caught here. */
 #include "base/file.h"
 #include "front/front.h"
 #include "graph/cost.h"
@@ -76,7 +76,7 @@ static void name_file(sooth_error *e, const char *name)
              own.message);
 }
 
-/* The part of loading that may fail; the caller frees the model. */
+/* Loads the model; may fail. The caller frees the model. */
 static sooth_status read_model(sooth_model *model, const char *path, const void *bytes, size_t size,
                                const char **name_inside)
 {
@@ -177,9 +177,8 @@ sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_
     infer_network(model, options);
     pass_run_all(model, options ? options->skip_passes : NULL, options ? options->extra_passes : NULL);
     cost_network(model);
-    model->net.has_turned_weights =
-        str_is(model->source.format, "onnx") &&
-        (!model->source.producer.len || str_starts(model->source.producer, "pytorch"));
+    model->net.has_turned_weights = str_is(model->source.format, "onnx") &&
+                                    (!model->source.producer.len || str_starts(model->source.producer, "pytorch"));
     arena_free(&model->scratch_arena);
     model->is_bound = true;
     model->fail.error = NULL;
@@ -214,7 +213,7 @@ sooth_info sooth_info_of(const sooth_model *model)
     return model_info(model);
 }
 
-/* A number for the public interface: symbolic ones become SOOTH_UNKNOWN. */
+/* Converts a number for the public interface: symbolic numbers become SOOTH_UNKNOWN. */
 static int64_t plain(num a)
 {
     return num_known(a) ? a : SOOTH_UNKNOWN;

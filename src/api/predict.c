@@ -1,4 +1,4 @@
-/* predict.c: the public functions about predictions. Their failures are caught here. */
+/* predict.c: the public functions for predictions. Their failures are caught here. */
 #include "base/nearest.h"
 #include "device/mig.h"
 #include "predict/answer.h"
@@ -128,8 +128,8 @@ const char *sooth_predict_choice(const char *part, size_t index)
 /* Lowest power limit that drivers accept, as a share of the board's power. */
 static const double LEAST_POWER_SHARE = 0.2;
 
-/* A function of its own, because longjmp may lose the local changes of the function that called setjmp. `is_settled`
- * is true once only the model can cause a failure. */
+/* A separate function, because longjmp may lose local changes in the caller of setjmp. `is_settled` is true once only
+ * the model can cause a failure. */
 static sooth_status make(sooth_prediction *answer, sooth_model *model, const sooth_predict_options *options,
                          memory_trial *trial, arena *trial_arena, bool *is_settled)
 {
@@ -144,7 +144,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     const predictor *with = options->predictor ? options->predictor->weights : predictor_shipped(&model->fail);
     double tdp = options->device->numbers[DEVICE_TDP_W];
     double limit = options->power_limit_w;
-    if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0: the board's default */
+    if (limit != 0 && !(limit >= LEAST_POWER_SHARE * tdp && limit <= tdp)) /* 0 means the board's default. */
         fail_with(&model->fail, SOOTH_ERROR_USAGE,
                   "a power limit of %g W is not possible: boards of %.*s accept %.0f to %.0f W", limit,
                   STR_ARG(options->device->texts[DEVICE_NAME]), LEAST_POWER_SHARE * tdp, tdp);
@@ -191,7 +191,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
         add_file_notes(e, model);
     model->fail.error = NULL;
-    answer->arena.fail = NULL; /* the model may be freed before the prediction, which allocates no more */
+    answer->arena.fail = NULL; /* The model may be freed before the prediction, which allocates no more. */
     if (status == SOOTH_OK)
         *result = answer;
     else
@@ -239,7 +239,7 @@ sooth_status predict_between(sooth_model *model, const memory_trial *one, const 
     arena scratch;
     model->fail.error = error;
     arena_init(&scratch, &model->fail, lowered_memory_cap(model));
-    scratch.block_bytes = (size_t)512 * 1024; /* as that of an answer */
+    scratch.block_bytes = (size_t)512 * 1024; /* Size of an answer's arena. */
     sooth_status status = interpolate(&model->fail, one, other, batch, f, is_known, &scratch);
     arena_free(&scratch);
     model->fail.error = NULL;
@@ -284,7 +284,7 @@ sooth_losses sooth_prediction_losses(const sooth_prediction *prediction)
     return losses_of(prediction);
 }
 
-/* The launched kernel with this index in the program, or the next one: views launch nothing. */
+/* Returns the launched kernel with this index in the program, or the next one, because views launch nothing. */
 static size_t launched_from(const sooth_prediction *prediction, int32_t index)
 {
     int32_t i = 0;

@@ -54,7 +54,7 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-/* Asks for huge pages for a block that will certainly be used: hundreds of times fewer page faults. Only a hint. */
+/* Requests huge pages for a block that is certain to be used: hundreds of times fewer page faults. Only a hint. */
 static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 {
 #ifdef MADV_HUGEPAGE
@@ -70,7 +70,7 @@ static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 
 static void add_block_of(arena *a, size_t size, size_t need)
 {
-    /* not calloc: memory is zeroed, and so touched, only when it is handed out */
+    /* Not calloc(): memory is zeroed, and thus touched, only on allocation. */
     arena_block *b = malloc(sizeof *b + size);
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);

@@ -8,7 +8,7 @@ void csv_begin(csv *c, str text, arena *a)
     if (str_starts(text, "\xef\xbb\xbf"))
         text = (str){text.ptr + 3, text.len - 3};
     c->next = text.ptr;
-    c->end = text.len ? text.ptr + text.len : text.ptr; /* an empty file has no address */
+    c->end = text.len ? text.ptr + text.len : text.ptr; /* An empty file has no address. */
     c->next_line = 1;
     c->line = 0;
     c->count = 0;
@@ -22,7 +22,7 @@ static str join(csv *c, str quoted, str rest)
     size_t used = 0;
     for (size_t i = 0; i < quoted.len; i++) {
         to[used++] = quoted.ptr[i];
-        i += quoted.ptr[i] == '"'; /* a doubled quote */
+        i += quoted.ptr[i] == '"'; /* A doubled quote. */
     }
     memcpy(to + used, rest.ptr, rest.len);
     return (str){to, used + rest.len};
@@ -110,7 +110,7 @@ static bool is_digit(char c)
 /* Not strtod, which depends on the locale and needs a NUL after the number. */
 bool csv_real(str s, double *number)
 {
-    enum { LONGEST = 64 }; /* longer than any measured number */
+    enum { LONGEST = 64 }; /* Longer than any measured number. */
     if (s.len > LONGEST)
         return false;
     const char *p = s.ptr, *end = s.ptr + s.len;

@@ -6,9 +6,9 @@
 #include "base/str.h"
 
 typedef struct decimal {
-    bool is_whole; /* no point, no exponent, and within 64 bits */
+    bool is_whole; /* No point, no exponent, and within 64 bits. */
     int64_t whole;
-    double real; /* correct to about the last digit; set for integers too */
+    double real; /* Correct to about the last digit; set for integers too. */
 } decimal;
 
 /* Reads the number at the start of s, in JSON's or Python's form ("-2", "1e-05", "0."). Returns its length; 0 if

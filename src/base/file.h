@@ -24,10 +24,10 @@ void file_open(file_map *map, const char *path, fail *f);
 void file_of_memory(file_map *map, const void *bytes, size_t size);
 /* Inflates gzip data in place of the bytes, through at most two layers. */
 void file_inflate(file_map *map, fail *f);
-/* Releases the pages of a large mapped file that will mostly not be read again. Later reads come from the system's
+/* Releases the pages of a large mapped file after most of it has been read. Later reads come from the system's
  * cache. */
 void file_let_go(file_map *map);
 void file_close(file_map *map);
-bool file_is_there(const char *path); /* is there a regular file? */
+bool file_is_there(const char *path); /* True for a regular file. */
 
 #endif

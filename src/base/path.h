@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-/* Does the name lead out of its directory: is it absolute, or does it contain ".." or a NUL? */
+/* True if the name leads out of its directory: it is absolute, or contains ".." or a NUL. */
 bool path_leads_out(str path);
 
 #endif

@@ -25,7 +25,7 @@ struct xml_node {
     xml_node *first, *next;
 };
 
-/* Do the bytes look like XML with this root element? */
+/* True if the bytes look like XML with this root element. */
 bool xml_sniff(const uint8_t *bytes, size_t size, const char *root);
 /* Returns the root. Fails with the byte offset and the reason. */
 const xml_node *xml_read(str bytes, arena *a, fail *f);

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 enum { END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, HEADER_BYTES = 46, LOCAL_BYTES = 30 };
-/* Limit on the bytes inflated from one archive: ten times what the largest real archives need. */
+/* Limit on the bytes inflated from one archive: ten times the need of the largest real archives. */
 static const uint64_t MAX_INFLATED = (uint64_t)256 << 20;
 
 static uint16_t u16(const uint8_t *p)
@@ -103,7 +103,7 @@ static void add_name(zip *z, const uint8_t *header, int32_t index)
         int32_t *slot = &z->slots[k & z->mask];
         if (*slot && !str_eq(z->entries[*slot - 1].name, z->entries[index].name))
             continue;
-        if (*slot) /* with two entries of one name, some readers use the first and others the last */
+        if (*slot) /* Some readers use the first of two entries with one name, others the last. */
             fail_with(z->fail, SOOTH_ERROR_INPUT,
                       "two entries of the ZIP archive are called '%.*s', at byte %zu; do not trust this file",
                       STR_ARG(z->entries[index].name), (size_t)(header - z->archive));

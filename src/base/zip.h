@@ -29,14 +29,14 @@ typedef struct zip {
     size_t size;
     arena *arena;
     fail *fail;
-    zip_entry *entries; /* in directory order */
+    zip_entry *entries; /* In directory order. */
     int32_t count;
-    int32_t *slots; /* hash of the names: entry + 1 */
+    int32_t *slots; /* Hash table of the names: entry + 1. */
     uint32_t mask;
-    uint64_t inflated_bytes; /* bytes of all entries read so far */
+    uint64_t inflated_bytes; /* Bytes of all entries read so far. */
 } zip;
 
-/* Do the bytes look like a ZIP archive? */
+/* True if the bytes look like a ZIP archive. */
 bool zip_sniff(const uint8_t *bytes, size_t size);
 /* Reads the directory. The bytes must stay in place while entries are used. */
 void zip_open(zip *z, const uint8_t *bytes, size_t size, arena *a, fail *f);

@@ -81,7 +81,7 @@ typedef struct device_field_info {
     bool is_required;
 } device_field_info;
 
-const device_field_info *device_fields(void); /* has DEVICE_FIELD_COUNT rows */
+const device_field_info *device_fields(void); /* Has DEVICE_FIELD_COUNT rows. */
 
 typedef struct sooth_gpu {
     str file;                       /* file name, for people */
@@ -92,8 +92,8 @@ typedef struct sooth_gpu {
     str *aliases;
     int32_t alias_count;
     const struct mig_table *slices;    /* slices of this GPU (mig.h); NULL: none */
-    const struct sooth_gpu *whole;     /* for a slice: its GPU; NULL otherwise */
-    const struct mig_profile *profile; /* for a slice: its profile */
+    const struct sooth_gpu *whole;     /* GPU of a slice; NULL for a whole GPU. */
+    const struct mig_profile *profile; /* Profile of a slice. */
 } device;
 
 /* Reads a file's text, which must live as long as the device. `prefix` ("" or "FILE: ") starts every message. */
@@ -113,9 +113,9 @@ typedef struct sooth_gpus {
     struct {
         device **items;
         int32_t count, capacity;
-    } devices;               /* with distinct names */
+    } devices;               /* All names are distinct. */
     struct mig_list *slices; /* mig.h */
-    file_map map;            /* the file being read */
+    file_map map;            /* File being read. */
     void *directory;         /* open DIR, or NULL; a void pointer, because names of <dirent.h> collide with ours */
 } device_list;
 

@@ -83,7 +83,7 @@ static bool is_other(const device_list *list, const device *d)
     for (int n = DEVICE_FIRST_NUMBER; known && n < DEVICE_FIELD_COUNT; n++)
         if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
             return true;
-    return known && known->is_other; /* the equal one had itself replaced a shipped GPU */
+    return known && known->is_other; /* The equal one has itself replaced a shipped GPU. */
 }
 
 device *device_list_read_file(device_list *list, const char *path, const char *prefix)

@@ -32,9 +32,9 @@ typedef struct mig_profile {
 } mig_profile;
 
 typedef struct mig_table {
-    int32_t slots, compute; /* of the whole GPU; slots is 0 until given */
+    int32_t slots, compute; /* Slots of the whole GPU; 0 until given. */
     mig_profile profiles[MIG_MAX_PROFILES];
-    int32_t profile_count; /* in file order, from small to large */
+    int32_t profile_count; /* In file order, from small to large. */
 } mig_table;
 
 /* GPUs and the slices that they have. */

@@ -1,4 +1,4 @@
-/* read.c: reads a GPU's text file; device.h specifies the format. Every error names the line and what to do. */
+/* read.c: reads a GPU's text file; device.h specifies the format. Every error names the line and a remedy. */
 #include "base/lines.h"
 #include "base/nearest.h"
 #include "device/device.h"

@@ -29,13 +29,13 @@ static num per_head(network *net, num hidden, num heads)
     return heads == NUM_UNKNOWN ? NUM_UNKNOWN : num_floordiv(&net->nums, hidden, heads);
 }
 
-/* Length of a cache of shape (B, heads, length, size); 0 without a cache. */
+/* Returns the length of a cache of shape (B, heads, length, size); 0 without a cache. */
 static num cached(const value *past, int axis)
 {
     return past ? dim_at(past, axis) : 0;
 }
 
-/* Value of a scalar input; NUM_UNKNOWN if it is not constant. */
+/* Returns the value of a scalar input; NUM_UNKNOWN if it is not constant. */
 static num scalar_at(network *net, const node *n, int i)
 {
     const value *v = input_at(net, n, i);
@@ -92,7 +92,7 @@ static void read_projected(network *net, const node *n, attention_geometry *g, i
 {
     const value *x = input_at(net, n, 0), *w = input_at(net, n, 1), *bias = input_at(net, n, 2);
     const value *past = input_at(net, n, past_index);
-    bool is_packed = x && x->rank == 2; /* PackedAttention: the tokens of all sequences are concatenated */
+    bool is_packed = x && x->rank == 2; /* PackedAttention: the tokens of all sequences are concatenated. */
     num columns = w && w->rank == 2 ? w->dims[1] : dim_at(bias, 0);
     int32_t count;
     const int64_t *sizes = node_attr_ints(n, "qkv_hidden_sizes", &count);
@@ -127,7 +127,7 @@ static void read_multi_head(network *net, const node *n, attention_geometry *g, 
     g->new_keys = all_packed ? g->queries : by_head ? dim_at(k, 2) : dim_at(k, 1);
     g->past_keys = by_head ? 0 : cached(past, 2);
     g->keys = num_add(&net->nums, g->new_keys, g->past_keys);
-    if (!k && !all_packed && past) { /* all keys come from the cache */
+    if (!k && !all_packed && past) { /* All keys come from the cache. */
         g->keys = g->past_keys;
         g->new_keys = 0;
         g->v_head_size = dim_at(input_at(net, n, past_index + 1), 3);
@@ -170,13 +170,13 @@ static void read_decoder(network *net, const node *n, attention_geometry *g)
     g->new_keys = dim_at(k, 0);
     const value *past = input_at(net, n, 8);
     g->past_keys = cached(past, 2);
-    g->keys = past ? NUM_UNKNOWN : g->new_keys; /* a runtime flag decides whether the cache is used */
+    g->keys = past ? NUM_UNKNOWN : g->new_keys; /* A runtime flag decides whether the cache is used. */
     num area = num_mul(&net->nums, dim_at(q, 2), dim_at(q, 2));
     num rows = num_add(&net->nums, g->queries, num_mul(&net->nums, g->new_keys, 2));
     g->projection_macs = num_mul(&net->nums, num_mul(&net->nums, g->batch, rows), area);
 }
 
-/* The tokens of all sequences are concatenated; the shape of token_offset (B,S) holds the padded length. */
+/* The tokens of all sequences are concatenated. token_offset has shape (B,S), which gives the padded length S. */
 static void read_packed_multi_head(network *net, const node *n, attention_geometry *g)
 {
     const value *q = input_at(net, n, 0), *v = input_at(net, n, 2), *offset = input_at(net, n, 4);

@@ -9,12 +9,12 @@
 typedef struct attention_geometry {
     num batch;
     num heads, kv_heads;
-    num queries;                /* length of the query sequence */
-    num new_keys;               /* keys computed by this call */
-    num past_keys;              /* keys already in the cache; 0 without a cache */
-    num keys;                   /* keys attended to: new and cached */
-    num head_size, v_head_size; /* per head: of queries and keys; of values */
-    num projection_macs;        /* MACs of projection weights inside the operator; 0 without them */
+    num queries;                /* Length of the query sequence. */
+    num new_keys;               /* Keys computed by this call. */
+    num past_keys;              /* Keys already in the cache; 0 without a cache. */
+    num keys;                   /* Keys attended to: new and cached. */
+    num head_size, v_head_size; /* Size per head of queries and keys, and of values. */
+    num projection_macs;        /* MACs of projection weights inside the operator; 0 without them. */
 } attention_geometry;
 
 void attention_read(network *net, const node *n, attention_geometry *g);

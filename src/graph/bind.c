@@ -6,8 +6,8 @@
 
 /* ---- names --------------------------------------------------------------------------------------------------- */
 
-/* Exporters name dimensions by sums ("past_sequence_length + sequence_length"). Splits off the first term; false at
- * the end. */
+/* Splits the first term off a sum. Exporters name dimensions by sums ("past_sequence_length + sequence_length").
+ * Returns false at the end. */
 static bool next_part(str *rest, str *part)
 {
     if (!rest->ptr)
@@ -22,7 +22,7 @@ static bool next_part(str *rest, str *part)
     return true;
 }
 
-/* Name of symbol `index` of the source; NULL after the last. */
+/* Returns the name of symbol `index` of the source; NULL after the last. */
 static const char *symbol_name(const sooth_model *model, int32_t index)
 {
     const num_table *t = &model->source.symbols;
@@ -120,14 +120,13 @@ static bool is_number(str s, num *number)
     return s.len > 0;
 }
 
-/* Does the batch replace the first dimension of this shape? */
+/* True if the batch replaces the first dimension of this shape. */
 static bool has_given_batch(const binding *b, const sooth_shape_binding *given)
 {
     return b->batch && given->rank && given->dims[0] == b->given_batch;
 }
 
-/* Size of the dimension `name` according to the shapes in the options; NUM_UNKNOWN if they do not have it or
- * disagree. */
+/* Returns the size of dimension `name` from the shapes in the options; NUM_UNKNOWN if it is missing or ambiguous. */
 static num named_in_shapes(const binding *b, str name)
 {
     const source *s = &b->model->source;
@@ -141,7 +140,7 @@ static num named_in_shapes(const binding *b, str name)
                 continue;
             num dim = i == 0 && has_given_batch(b, given) ? b->batch : given->dims[i];
             if (found != NUM_UNKNOWN && found != dim)
-                return NUM_UNKNOWN; /* readers may give one name to different dimensions */
+                return NUM_UNKNOWN; /* Front ends may give one name to different dimensions. */
             found = dim;
         }
     }
@@ -235,7 +234,7 @@ int64_t bind_batch_of_shapes(const sooth_model *model, const sooth_options *opti
     return replaces ? given->dims[0] : 0;
 }
 
-/* One dimension of an input whose shape is in the options. */
+/* Binds one dimension of an input whose shape is in the options. */
 static num given_dim(const binding *b, const value *declared, const sooth_shape_binding *given, int i)
 {
     bool same_rank = (size_t)declared->rank == given->rank;
@@ -315,7 +314,7 @@ static void add_remedy(network *net, const char *option)
         net->remedy = arena_printf(net->arena, "%s and %s", net->remedy, option).ptr;
 }
 
-/* Does the file's framework use channels-last layout by default? */
+/* True if the file's framework defaults to channels last. */
 static bool is_channels_last(const binding *b)
 {
     static const char *const FORMATS[] = {"tensorflow", "keras", "tflite", "tfjs"};
@@ -325,13 +324,13 @@ static bool is_channels_last(const binding *b)
     return false;
 }
 
-/* Name of the command-line option that binds this dimension; NULL: --dim. */
+/* Returns the command-line option that binds this dimension; NULL for --dim. */
 static const char *own_option(const binding *b, str name, num batch)
 {
     return named(b, name) == batch ? "--batch" : str_is(name, "seq") ? "--seq" : str_is(name, "past") ? "--past" : NULL;
 }
 
-/* Is this a name that a reader invents for an unnamed dimension ("x[2]")? */
+/* True for a name that a front end invents for an unnamed dimension ("x[2]"). */
 static bool is_made_name(const value *input, int axis, const char *text)
 {
     char end[16];
@@ -340,7 +339,7 @@ static bool is_made_name(const value *input, int axis, const char *text)
     return str_ends(name, end) && str_eq((str){name.ptr, name.len - strlen(end)}, input->name);
 }
 
-/* Suggested sizes, so that a dimension shared by several inputs gets one size. */
+/* Suggested sizes. A dimension shared by several inputs has one size. */
 typedef struct suggestions {
     struct suggestion {
         str name;
@@ -350,7 +349,7 @@ typedef struct suggestions {
     names by_name;
 } suggestions;
 
-/* Suggested size of a dimension; `name` may be empty. `is_new` is false if the dimension was seen before. */
+/* Suggests a size for a dimension; `name` may be empty. Sets `is_new` to false if the dimension occurred before. */
 static long long suggest(const binding *b, suggestions *made, const value *declared, int axis, str name, bool *is_new)
 {
     int32_t known = name.len ? names_get(&made->by_name, name, -1) : -1;
@@ -385,12 +384,12 @@ static void note_name(const binding *b, suggestions *made, const value *declared
     add_remedy(net, own ? own : any);
 }
 
-/* Notes an input whose dimensions have no names that could bind them. */
+/* Records an input without dimension names that could be bound. */
 static void note_nameless(const binding *b, suggestions *made, const value *declared, dtype type)
 {
     network *net = &b->model->net;
     value typed = *declared;
-    if (typed.dtype == DT_UNKNOWN) /* its readers may have implied a type */
+    if (typed.dtype == DT_UNKNOWN) /* Its readers may imply a type. */
         typed.dtype = type;
     str shape = {"", 0};
     for (int i = 0; i < declared->rank; i++) {
@@ -420,7 +419,7 @@ void bind_note_unbound(const binding *b)
         const value *declared = &b->model->source.values.items[net->inputs.items[i]];
         const sooth_shape_binding *given = shape_for(b->options, declared->name);
         if (given && given->rank != (size_t)declared->rank)
-            continue; /* check_shape made sure that only the batch is open */
+            continue; /* check_shape() ensures that only the batch is open. */
         bool is_nameless = declared->rank < 0 && declared->kind == VALUE_TENSOR;
         for (int k = 0; k < declared->rank; k++) {
             num dim = bind_dim(b, declared->dims[k]);

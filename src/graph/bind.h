@@ -1,4 +1,4 @@
-/* bind.h: applies the dimensions that the user gives to the inputs and to the shapes that the file declares. */
+/* bind.h: applies the user's dimensions to the inputs and to the shapes declared in the file. */
 #ifndef SOOTH_GRAPH_BIND_H
 #define SOOTH_GRAPH_BIND_H
 
@@ -6,12 +6,13 @@
 
 typedef struct binding {
     sooth_model *model;
-    const sooth_options *options; /* NULL: use the file's dimensions */
-    int64_t batch;                /* batch of the inputs; 0: taken from the options' shapes or the file */
-    num batch_symbol;             /* symbol bound by the batch, or NUM_UNKNOWN */
-    int64_t given_batch;          /* first dimension that the batch replaces in the options' shapes; NO_DIM: none */
-    bool at_file_batch;           /* use the options, but the file's batch */
-    bool overrides; /* a fixed dimension of the file was replaced, so declared inner shapes no longer hold */
+    const sooth_options *options; /* NULL: the file's dimensions. */
+    int64_t batch;                /* Batch of the inputs; 0: from the options' shapes or the file. */
+    num batch_symbol;             /* Symbol bound by the batch, or NUM_UNKNOWN. */
+    /* First dimension that the batch replaces in the options' shapes; NO_DIM if there is none. */
+    int64_t given_batch;
+    bool at_file_batch; /* Use the options, but the file's batch. */
+    bool overrides;     /* A fixed dimension of the file was replaced, so declared inner shapes are invalid. */
 } binding;
 
 enum { NO_DIM = -2 };
@@ -20,9 +21,10 @@ enum { NO_DIM = -2 };
 void bind_check(sooth_model *model, const sooth_options *options);
 /* Sets the shapes of the network's inputs, and net->batch_from and batch_to if a fixed batch is replaced. */
 void bind_inputs(binding *b);
-/* Batch that the options' shapes give to the first input in place of the file's fixed one; 0: none. */
+/* Returns the batch that the options' shapes set for the first input instead of the file's fixed one; 0 if there is
+ * none. */
 int64_t bind_batch_of_shapes(const sooth_model *model, const sooth_options *options);
-/* A source dimension under this binding: a number, or an expression of unbound symbols. */
+/* Returns a source dimension under this binding: a number, or an expression of unbound symbols. */
 num bind_dim(const binding *b, num dim);
 /* Adds notes that list unbound input dimensions and how to bind them. */
 void bind_note_unbound(const binding *b);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 typedef struct name_slot {
-    uint32_t hash; /* avoids most string comparisons, and rehashing when the table grows */
-    int32_t id;    /* value id + 1; 0 = free */
+    uint32_t hash; /* Avoids most string comparisons, and rehashing when the table grows. */
+    int32_t id;    /* Value id + 1; 0 if free. */
 } name_slot;
 
 /* Hash table from the names of one graph to value ids (open addressing). */
@@ -43,7 +43,7 @@ static void resize(builder *b, builder_scope *s, uint32_t size)
     s->mask = size - 1;
 }
 
-/* Slot that holds the name, or the free slot where it belongs. */
+/* Returns the slot of the name, or a free slot for it. */
 static inline name_slot *find_slot(builder *b, builder_scope *s, str name, uint32_t hash)
 {
     for (uint32_t k = hash;; k++) {
@@ -170,7 +170,7 @@ static void check_size(builder *b, str name, dtype t, int rank, const num *dims)
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims)
 {
     value *v = build_at(b, id);
-    if (v->is_initializer) /* the data's type wins over a declared type */
+    if (v->is_initializer) /* The type of the data overrides the declared type. */
         return;
     check_size(b, v->name, t, rank > MAX_RANK ? 0 : rank, dims);
     v->dtype = t;
@@ -272,14 +272,14 @@ void build_attr_ints(builder *b, node *n, int i, const char *name, const int64_t
 typedef struct order {
     builder *b;
     graph *g;
-    int32_t *maker; /* value id → node that makes it + 1 */
-    uint8_t *state; /* state of each node: 0 new, 1 open, 2 done */
-    int32_t *stack; /* open nodes */
+    int32_t *maker; /* Indexed by value: 1 + the node that writes it. */
+    uint8_t *state; /* State of each node: 0 new, 1 open, 2 done. */
+    int32_t *stack; /* Stack of open nodes. */
     int32_t *result;
     int32_t stack_count, result_count;
 } order;
 
-/* Index of an unfinished node that `n` or its subgraphs depend on; -1 if there is none. */
+/* Returns an unfinished node that `n` or its subgraphs depend on; -1 if there is none. */
 static int32_t missing_input(order *o, const node *n)
 {
     for (int32_t i = 0; i < n->input_count; i++) {
@@ -344,8 +344,8 @@ static void drop_second_writer(builder *b, node *n, int32_t output)
     n->outputs[output] = NO_VALUE;
 }
 
-/* One entry per value, all zero between graphs. Each graph clears only the entries it set, so files with many small
- * graphs stay fast. */
+/* One entry per value, all zero between graphs. Each graph clears only its own entries, so files with many small graphs
+ * stay fast. */
 static int32_t *makers(builder *b)
 {
     if (b->makers.count < b->source->values.count) {

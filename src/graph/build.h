@@ -1,4 +1,5 @@
-/* build.h: how front ends and the zoo write a source graph. Names are resolved here; later stages use ids only. */
+/* build.h: interface with which front ends and the zoo build a source graph. It resolves names; later stages use ids
+ * only. */
 #ifndef SOOTH_GRAPH_BUILD_H
 #define SOOTH_GRAPH_BUILD_H
 
@@ -11,13 +12,13 @@ typedef struct builder {
     sooth_model *model;
     source *source;
     arena *arena;
-    arena *scratch; /* memory needed only while the source is built */
+    arena *scratch; /* Memory needed only while the source is built. */
     const ops_index *ops;
-    builder_scope *scope; /* innermost open graph */
-    void *front;          /* state of the front end that is running */
+    builder_scope *scope; /* Innermost open graph. */
+    void *front;          /* State of the running front end. */
     int depth;
     struct {
-        int32_t *items; /* value id → node + 1, for the graph being closed; all 0 otherwise */
+        int32_t *items; /* Indexed by value: 1 + the node that writes it, for the graph being closed; otherwise 0. */
         int32_t count;
     } makers;
 } builder;
@@ -32,20 +33,22 @@ void build_reserve(builder *b, size_t nodes, size_t values);
 /* Sorts the nodes topologically if the file did not. Fails on a cycle and names its nodes. */
 void build_close(builder *b);
 
-/* Value of that name in this graph or an enclosing one; created here if there is none. An empty name gives NO_VALUE. */
+/* Returns the value of that name in this graph or an enclosing one, or creates it here. An empty name gives
+ * NO_VALUE. */
 value_id build_value(builder *b, str name);
-/* Value of this graph only (input, initializer, node output); it hides an outer value of the same name. */
+/* Returns a value of this graph only (input, initializer, node output). It hides an outer value of the same name. */
 value_id build_local(builder *b, str name);
 /* Value that is never looked up by name. The name must be unique; it is not copied. */
 value_id build_fresh(builder *b, str name);
-bool build_is_local(builder *b, value_id id); /* is it introduced by the innermost graph? */
-value *build_at(builder *b, value_id id);     /* valid until the next value is made */
+bool build_is_local(builder *b, value_id id); /* True if the innermost graph introduces the value. */
+value *build_at(builder *b, value_id id);     /* Valid until the next value is added. */
 
-/* Dimension as files write it: -1 means open; other negative numbers fail. */
+/* Converts a dimension from a file: -1 means open; other negative numbers fail. */
 num build_dim(builder *b, int64_t dim);
 /* Copies dims. Fails if the byte count of the known dimensions overflows. */
 void build_type(builder *b, value_id id, dtype t, int rank, const num *dims);
-void build_constant(builder *b, value_id id, const tensor *t); /* makes it an initializer; keeps the pointer `t` */
+/* Makes the value an initializer; keeps the pointer `t`. */
+void build_constant(builder *b, value_id id, const tensor *t);
 void build_input(builder *b, value_id id);
 void build_output(builder *b, value_id id);
 void build_last_output_first(builder *b);

@@ -10,7 +10,7 @@ enum { MAX_UNROLLED_ROUNDS = 256 };
 typedef struct control {
     sooth_model *model;
     network *net;
-    const node *node; /* node of the source */
+    const node *node; /* Node of the source. */
     const scope *scope;
 } control;
 
@@ -43,7 +43,7 @@ static scope inner_scope(const control *c, int64_t rounds)
         fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d levels deep, at node '%.*s'",
                   MAX_NESTING, STR_ARG(c->node->name));
     if (__builtin_mul_overflow(s.repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* the product overflows; cost.c reports it if the node costs anything */
+        s.repeat = INT64_MAX; /* The product overflows; cost.c reports it if the node has a cost. */
     return s;
 }
 
@@ -75,7 +75,7 @@ static void append_identity(const control *c, value_id from, value_id to)
 {
     if (to == NO_VALUE || from == NO_VALUE)
         return;
-    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* the network keeps this array */
+    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* The network keeps this array. */
     ids[0] = from;
     ids[1] = to;
     node n = {.type = STR("Identity"),
@@ -192,8 +192,8 @@ static void expand_if(const control *c)
 
 typedef struct loop {
     const graph *body;
-    int carried;    /* loop-carried values: body inputs 2 …, body outputs 1 … */
-    num trip_count; /* NUM_UNKNOWN if it depends on data */
+    int carried;    /* Loop-carried values: body inputs from 2 on, body outputs from 1 on. */
+    num trip_count; /* NUM_UNKNOWN if it depends on data. */
 } loop;
 
 static bool same_shape(const value *a, const value *b)
@@ -247,7 +247,7 @@ static bool run_uniform(const control *c, const loop *l, value_id *carried)
     for (int i = 0; i < l->carried; i++) {
         value_id now = body_output(l, &s, 1 + i);
         const value *v = value_of(c, now), *was = value_of(c, carried[i]);
-        /* a sequence may grow or shrink; the shapes of its elements do not matter */
+        /* A sequence may grow or shrink; the shapes of its elements are ignored. */
         same &= v && was && (same_shape(v, was) || (v->rank == RANK_UNKNOWN && v->kind != VALUE_SEQUENCE));
     }
     return same;
@@ -319,8 +319,8 @@ static void finish_loop(const control *c, const loop *l, const scope *s, const v
     }
 }
 
-/* Runs round by round with fresh values. False if a round does not decide whether another follows; the caller then
- * drops the nodes. */
+/* Unrolls the loop with new values per round. Returns false if a round does not determine whether another follows; the
+ * caller then drops the nodes. */
 static bool unroll(const control *c, const loop *l, const value_id *initial)
 {
     scope s = inner_scope(c, 1);
@@ -348,8 +348,7 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
     return true;
 }
 
-/* Sets the repeat count back to one, if the trip count turns out to depend on data after the body was counted for
- * all rounds. */
+/* Resets the repeat count to one, if the trip count depends on data after all. */
 static void count_once(const control *c, int32_t first_node, num rounds)
 {
     /* Divides by the factor that was applied, because the product may be clamped: exporters write 2^63 - 1 rounds
@@ -361,7 +360,7 @@ static void count_once(const control *c, int32_t first_node, num rounds)
     }
 }
 
-/* Does the body run until the trip count is reached? Its condition is then always true or passed through. */
+/* True if the body runs until the trip count is reached: its condition is always true or passed through. */
 static bool goes_on(const control *c, const loop *l, const scope *s)
 {
     value_id given = scope_value(s, l->body->inputs.items[1]), result = body_output(l, s, 0);
@@ -371,7 +370,7 @@ static bool goes_on(const control *c, const loop *l, const scope *s)
 
 static void expand_loop(const control *c)
 {
-    /* Deeper loops are not retried, because the retries would multiply. */
+    /* Inner loops are not retried, because retries would multiply. */
     enum { MAX_RETRIED_DEPTH = 3 };
     loop l = {.body = body_of(c, "body"), .carried = c->node->input_count - 2, .trip_count = NUM_UNKNOWN};
     if (!l.body || l.carried < 0 || l.body->inputs.count < 2 + l.carried || l.body->outputs.count < 1 + l.carried) {
@@ -426,7 +425,7 @@ static int64_t axis_at(const control *c, const char *name, int i)
     return axes && i < count ? axes[i] : 0;
 }
 
-/* Before operator set 9 a Scan had a leading batch dimension, and the sequence lengths as its first input. */
+/* Before operator set 9, Scan has a leading batch dimension and the sequence lengths as its first input. */
 static void expand_scan(const control *c)
 {
     const graph *g = body_of(c, "body");
@@ -467,7 +466,7 @@ static void expand_scan(const control *c)
         v->dims = arena_copy(c->net->arena, dims, (size_t)rank, sizeof *dims);
     }
     if (dim_known(rounds) && __builtin_mul_overflow(c->scope->repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* the product overflows; cost.c reports it */
+        s.repeat = INT64_MAX; /* The product overflows; cost.c reports it. */
     infer_nodes(c->model, g, &s);
     append_result(c, g, &s);
     for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {

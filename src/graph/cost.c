@@ -15,8 +15,8 @@ static bool is_norm_of_weights(const network *net, const node *n)
            net->values.items[n->inputs[0]].is_weight && net->values.items[n->inputs[0]].rank > 2;
 }
 
-/* A layer's weights are parameters wherever they are stored. Pointwise operators and copies may also read constants
- * that the exporter computed: scalars, Constant nodes, indices. */
+/* True if the input is a parameter. A layer's weights are always parameters. Pointwise operators and copies may also
+ * read constants of the exporter: scalars, Constant nodes, indices. */
 static bool is_parameter(const network *net, const node *n, int i, const value *v)
 {
     if (!is_trainable_slot(n, i) || v->is_untrained)
@@ -29,7 +29,7 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
     bool is_scalar = true;
     for (int k = 0; k < v->rank; k++)
         is_scalar &= v->dims[k] == 1;
-    /* Quantized weights; an embedding table may stay quantized until after the lookup. */
+    /* Quantized weights. An embedding table may stay quantized until after the lookup. */
     bool is_narrow_table =
         node_is(n, "Gather") && v->rank == 2 && dtype_is_integer(v->dtype) && dtype_bits(v->dtype) <= 8;
     bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear") || is_narrow_table;
@@ -154,8 +154,7 @@ static void mark_weights(network *net)
     }
 }
 
-/* A file of weights and no network lists them as its outputs. In the formats of graphs, constants as outputs are no
- * layers' parameters. */
+/* A file of weights without a network lists them as outputs. In graph formats, constant outputs are no parameters. */
 static void count_listed(sooth_model *model)
 {
     network *net = &model->net;

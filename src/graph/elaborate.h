@@ -1,8 +1,7 @@
-/* elaborate.h: sources whose nodes depend on the bound dimensions.
- *
- * A TorchScript file stores a program: trip counts, branches and reshapes depend on input sizes. Its front end
- * leaves the program in source.elaboration. Each binding runs it anew and appends nodes to the source and to the
- * network at once, so that the program can ask for the shape of what it just wrote. */
+/* elaborate.h: sources whose nodes depend on the bound dimensions. A TorchScript file stores a program: trip counts,
+ * branches and reshapes depend on input sizes. Its front end stores the program in source.elaboration. Each binding
+ * runs it again and appends nodes to source and network together, so that the program can query the shape of the last
+ * node. */
 #ifndef SOOTH_GRAPH_ELABORATE_H
 #define SOOTH_GRAPH_ELABORATE_H
 
@@ -13,10 +12,11 @@ typedef struct elaboration {
      * reading have the same ids in source and network. */
     void (*run)(sooth_model *model, void *program);
     void *program;
-    /* The source as it was before a run. */
+    /* State of the source before a run. */
     arena_mark mark;
     source base;
-    /* Of the last run: a value whose shape in the file is not the one that its operator gives. Empty: none. */
+    /* Value of the last run whose shape in the file differs from the shape given by its operator; empty if there is
+     * none. */
     str contradicted;
 } elaboration;
 
@@ -24,15 +24,14 @@ typedef struct elaboration {
  * runs it once under the file's dimensions, so that the source is complete. */
 void elaborate_begin(builder *b, void (*run)(sooth_model *model, void *program), void *program);
 
-void elaborate_undo(sooth_model *model); /* does nothing without an elaboration */
+void elaborate_undo(sooth_model *model); /* Does nothing without an elaboration. */
 void elaborate_run(sooth_model *model);
 
 /* For `run`: adds a value to source and network. The name must be new and is not copied. */
 value_id elaborate_value(sooth_model *model, str name);
 /* Adds constant data under a new name. Like an operator's literal, it is not a parameter. */
 value_id elaborate_constant(sooth_model *model, str name, const tensor *t);
-/* Applies a shape declared in the file to a value that a node has written, where inference left it unknown. Copies
- * dims. */
+/* Applies a shape declared in the file to the unknown dimensions of a node's output. Copies dims. */
 void elaborate_declare(sooth_model *model, value_id id, dtype t, int rank, const num *dims);
 /* Appends the node to source and network and infers it; it runs n->repeat times. Inputs, outputs and attributes are
  * in the source's arena. */

@@ -4,11 +4,11 @@ enum { MAX_DEPTH = 64, VALUES_PER_NODE = 8 };
 
 typedef struct function_size {
     int64_t nodes;
-    bool is_known, is_open; /* open: being counted; a call to an open function is recursive */
+    bool is_known, is_open; /* `open` marks a function being counted; a call to it is recursive. */
 } function_size;
 
 struct function_index {
-    int32_t *slots; /* 1 + index of the function; 0: free */
+    int32_t *slots; /* 1 + index of the function; 0 if free. */
     uint32_t mask;
 };
 
@@ -49,12 +49,12 @@ static int64_t sum(int64_t a, int64_t b)
 
 typedef struct counter {
     const source *source;
-    function_size *sizes; /* indexed by function */
+    function_size *sizes; /* Indexed by function. */
 } counter;
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth);
 
-/* Nodes that a call copies. Values take memory too, so many values count as nodes. */
+/* Counts the nodes that a call copies. Values take memory too, so many values count as nodes. */
 static int64_t nodes_of_call(const counter *c, const function *f, int depth)
 {
     function_size *size = &c->sizes[f - c->source->functions.items];
@@ -91,14 +91,14 @@ static bool has_graph(const node *n)
 static int64_t nodes_of(const counter *c, const node *n, int depth)
 {
     const function *f = functions_find(c->source, n);
-    if (depth >= MAX_DEPTH) /* refused later, when it is expanded */
+    if (depth >= MAX_DEPTH) /* Refused later, when it is expanded. */
         return 0;
     return f ? nodes_of_call(c, f, depth + 1) : has_graph(n) ? nodes_of_control(c, n, depth + 1) : 1;
 }
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth)
 {
-    int64_t nodes = 1; /* the graph counts as one node, so that empty ones count */
+    int64_t nodes = 1; /* The graph itself counts as one node, so that empty graphs count. */
     for (int32_t i = 0; i < g->nodes.count; i++)
         nodes = sum(nodes, nodes_of(c, &g->nodes.items[i], depth));
     return nodes;
@@ -134,7 +134,7 @@ void functions_index(sooth_model *model, int64_t most_nodes)
     s->function_index = index;
     for (int32_t i = 0; i < s->functions.count; i++) {
         int32_t *slot = slot_of(s, s->functions.items[i].name, s->functions.items[i].domain);
-        if (!*slot) /* the first of two functions with one name is used */
+        if (!*slot) /* The first of two functions with one name is used. */
             *slot = i + 1;
     }
     check_size(model, most_nodes);

@@ -103,7 +103,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
             for (int32_t k = 0; f && k < f->function->default_count && !given; k++)
                 given = str_eq(f->function->defaults[k].name, a.string) ? &f->function->defaults[k] : NULL;
             if (!given)
-                continue; /* an optional attribute that the caller omitted */
+                continue; /* An optional attribute that the caller omitted. */
             str name = a.name;
             a = *given;
             a.name = name;
@@ -114,7 +114,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
     n->attr_count = kept;
 }
 
-/* Fills what inference left unknown from the file's declaration. */
+/* Fills dimensions and types that inference left unknown from the file's declaration. */
 void infer_merge_declared(sooth_model *model, value_id id)
 {
     network *net = &model->net;
@@ -410,7 +410,7 @@ void infer_network(sooth_model *model, const sooth_options *options)
     binding b = {.model = model, .options = options};
     run_at_batch(&b, options ? options->batch : 0);
     int64_t batch = net->complaint && !b.batch ? bind_batch_of_shapes(model, options) : 0;
-    if (batch) { /* a given shape may also replace the fixed batch */
+    if (batch) { /* A given shape may also replace the fixed batch. */
         run_at_batch(&b, batch);
         if (net->complaint)
             run_at_batch(&b, 0);
@@ -440,7 +440,7 @@ void infer_built(sooth_model *model, infer_progress *p)
         *net = (network){.arena = &model->bound_arena};
         num_table_init(&net->nums, net->arena);
     }
-    const binding *running = model->binding; /* set while an elaboration runs */
+    const binding *running = model->binding; /* Set while an elaboration runs. */
     if (!running)
         model->binding = &as_in_file;
     for (; p->values < model->source.values.count; p->values++) {
@@ -456,7 +456,7 @@ void infer_built(sooth_model *model, infer_progress *p)
         infer_merge_declared(model, g->inputs.items[p->inputs]);
     for (; p->nodes < g->nodes.count; p->nodes++) {
         const node *n = &g->nodes.items[p->nodes];
-        for (int32_t i = 0; i < n->output_count; i++) /* the declaration may come after the value was made */
+        for (int32_t i = 0; i < n->output_count; i++) /* The declaration may follow the node that writes the value. */
             if (n->outputs[i] != NO_VALUE)
                 net->values.items[n->outputs[i]].is_declared = model->source.values.items[n->outputs[i]].is_declared;
         infer_append(model, n, &top);

@@ -1,5 +1,5 @@
-/* infer.h: from the source to the network: binds dimensions, inlines functions, resolves shapes, folds integer data.
- * Also the functions that shape and fold rules are written with. */
+/* infer.h: builds the network from the source: binds dimensions, inlines functions, resolves shapes, folds integer
+ * data. Also declares the functions for shape and fold rules. */
 #ifndef SOOTH_GRAPH_INFER_H
 #define SOOTH_GRAPH_INFER_H
 
@@ -10,7 +10,7 @@
 struct infer {
     sooth_model *model;
     network *net;
-    node *node; /* may move when the network grows, so rules that run subgraphs reload it */
+    node *node; /* May move when the network grows, so rules that run subgraphs reload it. */
     num_table *nums;
     arena *arena;
 };
@@ -62,8 +62,8 @@ static inline const int64_t *attr_ints(const infer *c, const char *name, int32_t
  * unknown, of another kind, or larger than MAX_FOLDED. */
 const num *const_ints(infer *c, int i, int32_t *count);
 const double *const_reals(infer *c, int i, int32_t *count);
-bool scalar_int(infer *c, int i, num *result);     /* one element of integer or bool type */
-bool scalar_real(infer *c, int i, double *result); /* one element of any numeric type, not symbolic */
+bool scalar_int(infer *c, int i, num *result);     /* One element of integer or bool type. */
+bool scalar_real(infer *c, int i, double *result); /* One element of any numeric type, not symbolic. */
 /* The same for any value of the network; used by passes. */
 const num *value_ints(network *net, value *v, int32_t *count);
 const double *value_reals(network *net, value *v, int32_t *count);
@@ -76,8 +76,8 @@ bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t 
 void set_dtype(infer *c, int i, dtype t);
 void set_shape(infer *c, int i, int rank, const num *dims);
 void set_out(infer *c, int i, dtype t, int rank, const num *dims);
-void set_like(infer *c, int i, const value *v);         /* copies dtype, kind and shape of v */
-void set_rank_only(infer *c, int i, dtype t, int rank); /* known rank, unknown dimensions */
+void set_like(infer *c, int i, const value *v);         /* Copies dtype, kind and shape of `v`. */
+void set_rank_only(infer *c, int i, dtype t, int rank); /* Known rank, unknown dimensions. */
 
 /* NumPy broadcasting of two shapes into dims (room for MAX_RANK). Returns the rank, or -1 with a note if they do not
  * match. */
@@ -103,19 +103,19 @@ typedef struct scope {
      * map to themselves. NULL: every id maps to itself. */
     const value_id *map;
     value_id first, end;
-    const node *call; /* call of a function, to resolve ATTR_REFERENCE */
+    const node *call; /* Call of a function, used to resolve ATTR_REFERENCE. */
     const function *function;
     int64_t repeat;
     int depth;
 } scope;
 
-/* Appends the nodes of a graph to the network and infers them. Fails if inlining and unrolling exceed what any real
- * network needs, so that a small file cannot cause endless work. */
+/* Appends the nodes of a graph to the network and infers them. Fails if inlining and unrolling exceed a limit far above
+ * real networks, so that a small file cannot cause endless work. */
 void infer_nodes(sooth_model *model, const graph *g, const scope *s);
 value_id scope_value(const scope *s, value_id id);
 /* Fresh values for everything that g introduces: a scope's map for another run of the same graph. */
 value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix);
-/* Fills what inference left unknown from the file's declaration. */
+/* Fills dimensions and types that inference left unknown from the file's declaration. */
 void infer_merge_declared(sooth_model *model, value_id id);
 /* If, Loop, Scan, SequenceMap: n is a node of the source under scope s. */
 void control_expand(sooth_model *model, const node *n, const scope *s);

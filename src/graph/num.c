@@ -13,7 +13,7 @@ enum { LEAST_REMEMBERED = 128, MOST_REMEMBERED = 8192 };
 typedef struct term {
     int64_t coefficient;
     int32_t atom_count;
-    int32_t atoms[MAX_ATOMS]; /* indices of expressions that are single atoms, ascending */
+    int32_t atoms[MAX_ATOMS]; /* Ascending indices of expressions that are single atoms. */
 } term;
 
 typedef enum operation { OP_NONE, OP_ADD, OP_MUL, OP_FLOORDIV, OP_MIN, OP_MAX } operation;
@@ -21,7 +21,7 @@ typedef enum operation { OP_NONE, OP_ADD, OP_MUL, OP_FLOORDIV, OP_MIN, OP_MAX } 
 /* Cached result of an operation; a later one may overwrite it. */
 struct num_remembered {
     num a, b, result;
-    operation operation; /* OP_NONE: free */
+    operation operation; /* OP_NONE if free. */
 };
 
 struct num_expression {
@@ -29,7 +29,7 @@ struct num_expression {
     size_t text_len;
     int32_t term_count;
     term *terms;
-    bool is_atom; /* one symbol or function, which may occur inside terms */
+    bool is_atom; /* A single symbol or function, which may occur inside terms. */
 };
 
 typedef struct poly {
@@ -99,7 +99,7 @@ static inline bool is_that(const num_remembered *r, operation operation, num a, 
 
 static num remember(num_table *t, num_remembered *r, operation operation, num a, num b, num result)
 {
-    if (result != NUM_UNKNOWN) { /* an overflowing plain number could be mistaken for an expression */
+    if (result != NUM_UNKNOWN) { /* A plain number that overflows could be mistaken for an expression. */
         *r = (num_remembered){a, b, result, operation};
         t->remembered_new++;
     }
@@ -432,7 +432,7 @@ num num_floordiv(num_table *t, num a, num b)
     if (b == 0 || a == NUM_UNKNOWN || b == NUM_UNKNOWN)
         return NUM_UNKNOWN;
     if (num_known(a) && num_known(b))
-        return b == 1 ? a : floor_division(a, b); /* most strides are 1, and division is slow */
+        return b == 1 ? a : floor_division(a, b); /* Most strides are 1, and division is slow. */
     if (a == b && num_symbolic(a))
         return 1;
     num_remembered *r = remembered(t, OP_FLOORDIV, a, b);
@@ -479,7 +479,8 @@ num num_max(num_table *t, num a, num b)
 
 struct num_sum {
     poly total;
-    int32_t short_terms; /* a sum of exactly these terms has a short text for all coefficients; 0: unknown */
+    /* Upper bound on the text length of a sum of these terms, for any coefficients; 0 if unknown. */
+    int32_t short_terms;
 };
 
 num_sum *num_sum_begin(num_table *t)
@@ -490,7 +491,7 @@ num_sum *num_sum_begin(num_table *t)
     return sum;
 }
 
-/* Is the text certainly short enough? */
+/* True if the text is certainly short enough. */
 static bool is_short(const num_table *t, const poly *p)
 {
     enum { SIGN_AND_DIGITS = 21 };

@@ -21,7 +21,7 @@ static inline bool num_symbolic(num a)
 {
     return !num_known(a) && a != NUM_UNKNOWN;
 }
-/* Is the dimension a plain number? */
+/* True for a plain number. */
 static inline bool dim_known(num a)
 {
     return a >= 0;
@@ -35,11 +35,11 @@ typedef struct num_table {
         num_expression **items;
         int32_t count, capacity;
     } expressions;
-    int32_t *buckets; /* hash of the text → expression + 1 */
+    int32_t *buckets; /* Hash of the text → expression + 1. */
     int32_t bucket_count;
-    num_remembered *remembered; /* cache of symbolic operations, by hash; NULL before the first */
+    num_remembered *remembered; /* Cache of symbolic operations, indexed by hash; NULL before the first. */
     int32_t remembered_count;
-    int32_t remembered_new; /* entries added since it last grew */
+    int32_t remembered_new; /* Entries added since the cache last grew. */
 } num_table;
 
 void num_table_init(num_table *t, arena *a);
@@ -72,15 +72,15 @@ static inline num num_sub(num_table *t, num a, num b)
     return num_add(t, a, num_mul(t, b, -1));
 }
 
-num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0 */
+num num_floordiv(num_table *t, num a, num b); /* NUM_UNKNOWN if b is 0. */
 num num_ceildiv(num_table *t, num a, num b);
-num num_mod(num_table *t, num a, num b); /* has the sign of the divisor, as in Python */
+num num_mod(num_table *t, num a, num b); /* Has the sign of the divisor, as in Python. */
 num num_min(num_table *t, num a, num b);
 num num_max(num_table *t, num a, num b);
 
 /* Sum of many numbers without interning the partial sums. The result equals repeated num_add. */
 typedef struct num_sum num_sum;
-num_sum *num_sum_begin(num_table *t); /* starts at 0; lives as long as the table */
+num_sum *num_sum_begin(num_table *t); /* Starts at 0; lives as long as the table. */
 void num_sum_add(num_table *t, num_sum *sum, num x);
 num num_sum_end(num_table *t, const num_sum *sum);
 

@@ -10,7 +10,7 @@
 
 typedef struct infer infer; /* infer.h */
 
-/* Sets dtype and shape of every output; leaves unknown what it cannot infer. */
+/* Sets dtype and shape of every output, as far as they can be inferred. */
 typedef void (*shape_rule)(infer *c);
 /* Computes output data if the input data are known. Runs after the shape rule. */
 typedef void (*fold_rule)(infer *c);
@@ -19,28 +19,28 @@ typedef void (*cost_rule)(network *net, node *n);
 
 /* Kind of work for a runtime; lowering starts from it. */
 typedef enum op_kind {
-    OP_CONTROL,   /* If, Loop, Scan, sequences, optionals: launches no kernel */
-    OP_VIEW,      /* new shape over the same bytes: Reshape, Squeeze, Flatten, Identity */
-    OP_MOVE,      /* copies bytes: Transpose, Concat, Slice, Gather, Pad, Expand, Cast */
-    OP_POINTWISE, /* each output element depends on the same element of the inputs */
-    OP_REDUCE,    /* sums, means, maxima over axes; softmax */
-    OP_NORM,      /* statistics and scaling */
+    OP_CONTROL,   /* If, Loop, Scan, sequences, optionals; launches no kernel. */
+    OP_VIEW,      /* New shape over the same bytes: Reshape, Squeeze, Flatten, Identity. */
+    OP_MOVE,      /* Copies bytes: Transpose, Concat, Slice, Gather, Pad, Expand, Cast. */
+    OP_POINTWISE, /* Each output element depends on the same element of the inputs. */
+    OP_REDUCE,    /* Sums, means, maxima over axes; softmax. */
+    OP_NORM,      /* Statistics and scaling. */
     OP_POOL,
     OP_CONV,
     OP_MATMUL,
     OP_ATTENTION,
     OP_RECURRENT, /* RNN, GRU, LSTM */
     OP_SORT,      /* TopK, NonMaxSuppression, Unique */
-    OP_OTHER,     /* everything else: FFT, random numbers, image decoding, trees, text */
+    OP_OTHER,     /* Everything else: FFT, random numbers, image decoding, trees, text. */
 } op_kind;
 
 /* Memory of the first output. */
 typedef enum op_memory {
-    MEM_NEW,  /* new memory */
-    MEM_VIEW, /* shares the bytes of input 0 */
+    MEM_NEW,  /* New memory. */
+    MEM_VIEW, /* Shares the bytes of input 0. */
 } op_memory;
 
-enum { ANY = 127 }; /* no maximum number of inputs or outputs */
+enum { ANY = 127 }; /* Unlimited number of inputs or outputs. */
 
 struct op_info {
     const char *name;
@@ -48,14 +48,14 @@ struct op_info {
     int8_t min_inputs, max_inputs, min_outputs, max_outputs;
     op_kind kind;
     op_memory memory;
-    uint16_t params; /* bit i: input i is trainable if it is a constant (bit 15: inputs 15 and up) */
+    uint16_t params; /* Bit i: input i is trainable if it is a constant (bit 15: inputs 15 and up). */
     shape_rule shape;
-    fold_rule fold;          /* NULL: results are never folded */
-    cost_rule cost;          /* NULL: no floating-point arithmetic */
-    float flops_per_element; /* used by cost_pointwise and cost_reduce */
+    fold_rule fold;          /* NULL if results are never folded. */
+    cost_rule cost;          /* NULL if the operator has no floating-point arithmetic. */
+    float flops_per_element; /* Used by cost_pointwise and cost_reduce. */
 };
 
-/* Does the node have this canonical operator? Passes ask this often, so the first letter is compared first. The type
+/* True if the node has this canonical operator. Passes call this often, so it compares the first letter first. The type
  * of a node with a known operator is its canonical name. */
 static inline bool node_is(const node *n, const char *canonical_name)
 {

@@ -1,4 +1,4 @@
-/* rule.c: functions that shape and fold rules are written with (infer.h). */
+/* rule.c: functions for shape and fold rules (infer.h). */
 #include "graph/infer.h"
 
 #include <stdarg.h>
@@ -83,8 +83,8 @@ void set_dtype(infer *c, int i, dtype t)
         v->dtype = t;
 }
 
-/* The first input's dimensions where these are the same: most nodes keep the shape. Nobody writes to dimensions that are known, but for a batch that
- * is being replaced; those of a constant belong to the source. */
+/* Reuses the first input's dimensions if they are equal, because most nodes keep the shape. Known dimensions are never
+ * overwritten, except a batch that is being replaced. Dimensions of a constant belong to the source. */
 static num *shared_dims(const infer *c, int rank, const num *dims)
 {
     const value *v = in(c, 0);
@@ -113,7 +113,7 @@ void set_shape(infer *c, int i, int rank, const num *dims)
             complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);
             copy[k] = NUM_UNKNOWN;
         } else if (num_symbolic(copy[k]) && !num_text(c->nums, copy[k])) {
-            copy[k] = NUM_UNKNOWN; /* a plain number that would be mistaken for an expression */
+            copy[k] = NUM_UNKNOWN; /* A plain number that would be mistaken for an expression. */
         }
     v->rank = (int8_t)rank;
     v->dims = copy;
@@ -159,7 +159,7 @@ int broadcast(infer *c, const num *a, int a_rank, const num *b, int b_rank, num 
         else if (dim_known(x) && dim_known(y)) {
             complain(c, "dimensions %lld and %lld do not match", (long long)x, (long long)y);
             return -1;
-        } else /* a symbol equals a number other than 1; of two symbols neither is known */
+        } else /* A symbol equals any number other than 1. Between two symbols, neither is known. */
             dims[i] = dim_known(x) ? x : dim_known(y) ? y : NUM_UNKNOWN;
     }
     return rank;

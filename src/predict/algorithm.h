@@ -9,7 +9,7 @@
 typedef struct algorithm {
     const char *name;       /* Name to display; NULL if there is no choice (pointwise kernels, norms …). */
     const char *reason;     /* Deciding rule, one clause. algorithm_reason() adds the shape. */
-    bool uses_tensor_cores; /* Shape of a product. */
+    bool uses_tensor_cores; /* Products run on tensor cores. */
     int32_t tile_m, tile_n; /* Tile of a product's output per thread block; 0 for other kernels. */
     double split_k;         /* Thread blocks per tile (split-K); 1 if it is not split. */
     double blocks;          /* Number of thread blocks. */

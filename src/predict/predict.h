@@ -33,7 +33,7 @@ typedef struct kernel_figures {
     const char *reason;     /* Reason for the algorithm. */
     int64_t gemm[4];        /* Batch, m, n, k; 0 for other kernels. */
     int32_t tile_m, tile_n; /* Tile; 0 for other kernels. */
-    bool uses_tensor_cores; /* Type of products. */
+    bool uses_tensor_cores; /* Products run on tensor cores. */
     double blocks, waves;   /* Thread blocks and waves. */
     double wave_efficiency; /* Thread blocks ÷ capacity of their waves, 0 to 1. */
     double occupancy;       /* Resident threads ÷ maximum, 0 to 1. */

@@ -356,7 +356,7 @@ static num int_unary(infer *c, code op, num a)
         return num_known(a) ? (a > 0) - (a < 0) : NUM_UNKNOWN;
     case RELU:
         return is_not_negative(c, a) ? a : num_known(a) ? 0 : NUM_UNKNOWN;
-    case SUM: /* variadic operators with one operand */
+    case SUM: /* Variadic operators with one operand. */
     case MAX:
     case MIN:
         return a;
@@ -465,7 +465,7 @@ static bool spread_inputs(infer *c, spread *s)
     s->count = c->node->input_count;
     if (s->count > MAX_OPERANDS)
         return false;
-    for (int i = 0; i < s->count; i++) { /* nothing is decoded if one operand is an activation */
+    for (int i = 0; i < s->count; i++) { /* Nothing is decoded if one operand is an activation. */
         const value *v = in(c, i);
         if (!v || (!v->ints && !v->reals && !v->tensor))
             return false;

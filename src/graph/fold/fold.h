@@ -6,7 +6,7 @@
 
 /* Shape arithmetic needs few floats (scales). Larger float tensors are weights and are never decoded here. */
 enum { MAX_FOLDED_REALS = 64 };
-/* Limit for one network: real shape arithmetic stays far below, a hostile file could ask for endless work. */
+/* Limit for one network. Real shape arithmetic stays far below it; a hostile file could cause endless work. */
 enum { MAX_FOLDED_IN_ALL = 1 << 23 };
 
 /* Known data: ints (integers and bools, possibly symbolic or unknown) or reals. */
@@ -15,7 +15,7 @@ typedef struct data {
     const double *reals;
     int32_t count;
     int rank;
-    const num *dims; /* plain numbers only */
+    const num *dims; /* Plain numbers only. */
     dtype dtype;
 } data;
 

@@ -95,7 +95,7 @@ void fold_slice(infer *c)
         if (!slice_range(d.dims[i], axes[i].start, axes[i].end, axes[i].step, &first, &count))
             return;
         offset += first * strides[i];
-        if (count > 1) /* with one element the step, which may be huge, is not used */
+        if (count > 1) /* With one element, the step is unused and may be huge. */
             strides[i] *= axes[i].step;
     }
     take_strided(c, 0, &d, offset, strides);

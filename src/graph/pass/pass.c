@@ -3,7 +3,7 @@
 
 /* ---- the simplest pass ----------------------------------------------------------------------------------------- */
 
-/* Removes shape arithmetic whose results are known, then the nodes that nobody reads. */
+/* Removes shape arithmetic with known results, then nodes without readers. */
 static void drop_shape_arithmetic(pass_context *p)
 {
     for (int32_t i = p->net->nodes.count - 1; i >= 0; i--) {
@@ -94,7 +94,7 @@ static void compact(network *net)
     int32_t kept = 0;
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        if (n->is_dead) { /* values already folded from it are still read */
+        if (n->is_dead) { /* Values already folded from it are still read. */
             for (int32_t k = 0; k < n->output_count; k++)
                 if (n->outputs[k] != NO_VALUE && net->values.items[n->outputs[k]].producer == i)
                     net->values.items[n->outputs[k]].producer = NO_NODE;

@@ -1,7 +1,6 @@
-/* pass.h: recovers operators that exporters take apart, and the functions that the passes are written with.
- *
- * A pass looks at the inferred network and replaces a group of nodes by one node with the same meaning. Inner values
- * of the group must have no other reader. Values of the file stay unchanged; only nodes change. */
+/* pass.h: recovers operators that exporters decompose, and declares the functions for passes. A pass replaces a group
+ * of nodes in the inferred network by one equivalent node. Inner values of the group must have no other reader. Only
+ * nodes change; values of the file do not. */
 #ifndef SOOTH_GRAPH_PASS_PASS_H
 #define SOOTH_GRAPH_PASS_PASS_H
 
@@ -13,19 +12,19 @@ typedef struct pass_context {
     network *net;
     const ops_index *ops;
     /* Readers of each value before the first pass, as ranges of one list. */
-    int32_t *reader_start; /* indexed by value_id; reader_start[v + 1] ends the range */
+    int32_t *reader_start; /* Indexed by value_id; reader_start[v + 1] ends the range. */
     node_id *readers;
-    node_id *merged_into; /* indexed by node_id: the node itself, or the one that pass_replace merged it into */
-    bool *is_made;        /* indexed by node_id: made by pass_replace? */
-    uint8_t *marks;       /* indexed by node_id: pass_mark of its operator, so that a pass finds its nodes quickly */
-    /* Indexed by value_id: computed from constants alone? True for weights that the exporter transposed, cast or
+    node_id *merged_into; /* Indexed by node_id: the node itself, or the node that pass_replace merged it into. */
+    bool *is_made;        /* Indexed by node_id: true if pass_replace created it. */
+    uint8_t *marks;       /* Indexed by node_id: pass_mark of its operator, for quick searches. */
+    /* Indexed by value_id: true if computed from constants alone, such as weights that the exporter transposed, cast or
      * standardized. */
     bool *is_static;
 } pass_context;
 
 typedef struct pass_info {
-    const char *name;    /* for --skip and --fuse */
-    const char *summary; /* one line for the manual */
+    const char *name;    /* Name for --skip and --fuse. */
+    const char *summary; /* One line for the manual. */
     void (*run)(pass_context *p);
     /* Runs only on request: the result is one kernel in a compiling runtime, but not in eager PyTorch. */
     bool is_optional;
@@ -66,7 +65,7 @@ void pass_begin(pass_context *p);
 
 /* Is the node alive, of that operator, and does it have its first output and all required inputs? A file may omit
  * them. */
-bool pass_is_whole(const node *n); /* the same for any operator */
+bool pass_is_whole(const node *n); /* The same for any operator. */
 static inline bool pass_is(const node *n, const char *name)
 {
     return node_is(n, name) && pass_is_whole(n);
@@ -88,14 +87,14 @@ int32_t pass_next(const pass_context *p, int32_t from, uint8_t mark);
 node *pass_producer(pass_context *p, const node *n, int input, const char *name);
 /* Node that makes a value; NULL for inputs and constants. */
 node *pass_maker(pass_context *p, value_id v);
-bool pass_is_read(pass_context *p, value_id v); /* outputs of the network count as read */
+bool pass_is_read(pass_context *p, value_id v); /* Outputs of the network count as read. */
 /* The only reader of v; NULL if there are several, or if v is an output of the network. */
 node *pass_only_reader(pass_context *p, value_id v);
-bool pass_scalar(pass_context *p, value_id v, double *x); /* reads a constant of one element */
-bool pass_near(double x, double y);                       /* equal within the rounding error of binary16 */
+bool pass_scalar(pass_context *p, value_id v, double *x); /* Reads a constant of one element. */
+bool pass_near(double x, double y);                       /* Equal within the rounding error of binary16. */
 const value *pass_value(const pass_context *p, value_id v);
 num pass_dim(const pass_context *p, value_id v,
-             int axis); /* NUM_UNKNOWN if the axis does not exist; negative axes count from the end */
+             int axis); /* NUM_UNKNOWN if the axis does not exist; negative axes count from the end. */
 bool pass_same_shape(const pass_context *p, value_id a, value_id b);
 
 /* The nodes that a pass is about to merge. Few, because a match walks a fixed pattern. */
@@ -103,9 +102,9 @@ enum { GROUP_MAX = 48 };
 typedef struct pass_group {
     node *nodes[GROUP_MAX];
     int count;
-    bool is_full; /* overflowed: pass_replace_group refuses it */
+    bool is_full; /* Overflowed; pass_replace_group refuses it. */
 } pass_group;
-void group_add(pass_group *g, node *n); /* adding a node twice has no effect */
+void group_add(pass_group *g, node *n); /* Adding a node twice has no effect. */
 
 /* The value that `v` copies: looks through Identity, Dropout at inference, and Cast between floating-point types. */
 value_id pass_origin(pass_context *p, value_id v);
@@ -138,7 +137,7 @@ node *pass_replace_group(pass_context *p, const pass_group *g, const node *named
                          const value_id *inputs, int input_count, value_id output);
 void pass_attr_int(pass_context *p, node *n, const char *name, int64_t value);
 void pass_attr_real(pass_context *p, node *n, const char *name, double value);
-void pass_attr_string(pass_context *p, node *n, const char *name, const char *value); /* does not copy value */
+void pass_attr_string(pass_context *p, node *n, const char *name, const char *value); /* Does not copy `value`. */
 void pass_attr_ints(pass_context *p, node *n, const char *name, const int64_t *values, int count);
 
 #endif

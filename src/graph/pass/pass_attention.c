@@ -26,14 +26,14 @@ typedef struct candidate {
     value_id output;
     attention_style style;
     double scale;
-    bool key_transposed; /* k is (…,E,L) */
+    bool key_transposed; /* k is (…,E,L). */
     bool is_upright;     /* q, k, v and the result are (…,E,L): attention on NCHW maps */
-    bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E) */
-    bool is_windowed;    /* the first dimension is not the batch */
-    bool is_one_query;   /* one token, reshaped into heads without a transpose */
-    bool is_reshaped;    /* the scores are reshaped for the mask: Swin's shifted windows */
-    bool is_whole;       /* complete from q to the product with v */
-    bool has_table;      /* the bias is looked up in a table of relative positions */
+    bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E). */
+    bool is_windowed;    /* The first dimension is not the batch. */
+    bool is_one_query;   /* One token, reshaped into heads without a transpose. */
+    bool is_reshaped;    /* The scores are reshaped for the mask: Swin's shifted windows. */
+    bool is_whole;       /* Complete from q to the product with v. */
+    bool has_table;      /* The bias is looked up in a table of relative positions. */
 } candidate;
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static void find_key(pass_context *p, candidate *c, value_id transposed)
 
 /* ---- how it is written ------------------------------------------------------------------------------------------- */
 
-/* The tensor of which v is a slice along the first axis, whatever the operator; NO_VALUE if there is none. */
+/* Returns the tensor that v slices along the first axis, by any operator; NO_VALUE if there is none. */
 static value_id unpacked_from(pass_context *p, value_id v)
 {
     static const char *const SLICES[] = {"Squeeze", "Split", "Slice", "Gather"};
@@ -318,8 +318,8 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
 /* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 typedef struct habits {
-    bool adds_bias_by_hand;     /* has a Swin-like block */
-    bool scales_scores_by_hand; /* has a block that scales its scores and applies more than a softmax */
+    bool adds_bias_by_hand;     /* The network has a Swin-like block. */
+    bool scales_scores_by_hand; /* The network has a block that scales its scores and applies more than a softmax. */
 } habits;
 
 static void note_habits(habits *h, const candidate *c)

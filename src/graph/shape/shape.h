@@ -5,11 +5,11 @@
 #include "graph/infer.h"
 
 /* ---- shape_basic.c: pointwise, reductions, types --------------------------------------------------------------- */
-void shape_same(infer *c);      /* output 0 equals input 0 */
-void shape_same_bool(infer *c); /* the shape of input 0, as bools */
+void shape_same(infer *c);      /* Output 0 equals input 0. */
+void shape_same_bool(infer *c); /* Shape of input 0, as bools. */
 void shape_identity(infer *c);
-void shape_broadcast(infer *c);       /* all inputs broadcast; one dtype */
-void shape_broadcast_first(infer *c); /* all inputs broadcast; dtype of input 0 */
+void shape_broadcast(infer *c);       /* All inputs broadcast; one dtype. */
+void shape_broadcast_first(infer *c); /* All inputs broadcast; dtype of input 0. */
 void shape_compare(infer *c);
 void shape_where(infer *c);
 void shape_cast(infer *c);
@@ -55,13 +55,13 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
 void rebatch_target(infer *c, int input, num *dims, int rank);
 /* Is a tensor with the new leading batch joined along another axis? Then all inputs need that batch. */
 bool rebatch_joins(infer *c, int axis);
-num rebatch_joined(infer *c, value_id id); /* the first dimension of an input of such a join */
+num rebatch_joined(infer *c, value_id id); /* First dimension of an input of such a concatenation. */
 /* Outputs without a rule keep their declared shapes if the batch does not affect the node's inputs. */
 void rebatch_keep(infer *c);
 
 /* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
 void shape_shape(infer *c);
-void shape_bounds(const infer *c, int rank, int *first, int *end); /* the range of axes that Shape returns */
+void shape_bounds(const infer *c, int rank, int *first, int *end); /* Range of axes that Shape returns. */
 void shape_size(infer *c);
 void shape_gather(infer *c);
 void shape_gather_elements(infer *c);
@@ -216,7 +216,7 @@ void shape_accumulator(infer *c);
 
 /* ---- shape_other.c: everything else ---------------------------------------------------------------------------- */
 void shape_constant(infer *c);
-void shape_unknown(infer *c); /* nothing can be inferred */
+void shape_unknown(infer *c); /* Nothing can be inferred. */
 void shape_window(infer *c);
 void shape_mel_weight_matrix(infer *c);
 void shape_dft(infer *c);
