@@ -11,9 +11,8 @@ struct arena_block {
     alignas(ARENA_ALIGN) char memory[]; /* malloc's alignment, which exceeds max_align_t on some machines */
 };
 
-/* Large blocks hide memory errors: rewound memory stays readable, and the next allocation follows directly. In a
- * checked build each allocation is a malloc of its own and a rewind frees it, so that sanitizers and valgrind see
- * both. */
+/* In a checked build each allocation is a separate malloc and a rewind frees it. Large blocks would hide memory errors
+ * from sanitizers and valgrind: rewound memory stays readable, and allocations are adjacent. */
 #ifdef SOOTH_ARENA_CHECKED
 enum { IS_CHECKED = true };
 #else

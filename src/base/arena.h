@@ -13,12 +13,12 @@
 typedef struct arena_block arena_block;
 
 typedef struct arena {
-    arena_block *head; /* newest block first */
-    char *next;        /* free room in the newest block */
+    arena_block *head; /* Newest block first. */
+    char *next;        /* Free room in the newest block. */
     char *end;
     size_t used_bytes;
     size_t cap_bytes;
-    size_t block_bytes; /* smallest malloc; 64 KiB unless changed after arena_init */
+    size_t block_bytes; /* Smallest malloc; 64 KiB unless changed after arena_init. */
     fail *fail;
 } arena;
 
@@ -38,7 +38,7 @@ void arena_rewind(arena *a, arena_mark mark);
 
 /* `count` zeroed elements of `size` bytes; fails on overflow, at the cap, and when out of memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
-/* The same without zeroing, for memory that the caller fills at once. Inline for small allocations, which most are. */
+/* The same without zeroing, for memory that the caller fills at once. Inline, because most allocations are small. */
 enum { ARENA_ALIGN = 16, ARENA_SMALL = 1024 };
 void *arena_room_slow(arena *a, size_t count, size_t size);
 static inline void *arena_room(arena *a, size_t count, size_t size)

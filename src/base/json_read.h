@@ -57,7 +57,7 @@ static inline bool json_is(const json_node *n, json_kind kind)
 {
     return n && n->kind == kind;
 }
-/* Is it JSON null or absent? */
+/* True for JSON null and for an absent node. */
 static inline bool json_is_null(const json_node *n)
 {
     return !n || n->kind == JSON_NULL;

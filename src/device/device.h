@@ -85,13 +85,13 @@ const device_field_info *device_fields(void); /* Has DEVICE_FIELD_COUNT rows. */
 
 typedef struct sooth_gpu {
     str file;                       /* file name, for people */
-    bool is_other;                  /* named like a shipped GPU, but with other numbers: nothing was measured on it */
+    bool is_other;                  /* Has the name of a shipped GPU but other numbers, so no measurement applies. */
     str texts[DEVICE_FIRST_NUMBER]; /* empty: not given */
     double numbers[DEVICE_FIELD_COUNT]; /* indexed by field; NAN: unknown */
     str origins[DEVICE_FIELD_COUNT];    /* empty: not given */
     str *aliases;
     int32_t alias_count;
-    const struct mig_table *slices;    /* slices of this GPU (mig.h); NULL: none */
+    const struct mig_table *slices;    /* Slices of this GPU (mig.h); NULL if there are none. */
     const struct sooth_gpu *whole;     /* GPU of a slice; NULL for a whole GPU. */
     const struct mig_profile *profile; /* Profile of a slice. */
 } device;
@@ -116,7 +116,7 @@ typedef struct sooth_gpus {
     } devices;               /* All names are distinct. */
     struct mig_list *slices; /* mig.h */
     file_map map;            /* File being read. */
-    void *directory;         /* open DIR, or NULL; a void pointer, because names of <dirent.h> collide with ours */
+    void *directory;         /* Open DIR, or NULL. A void pointer, because names of <dirent.h> collide with ours. */
 } device_list;
 
 void device_list_add_shipped(device_list *list);
@@ -126,7 +126,7 @@ void device_list_add_directory(device_list *list, const char *path);
 device *device_list_read_file(device_list *list, const char *path, const char *prefix);
 /* Finds a GPU by name or alias, ignoring case, separators and vendor words ("NVIDIA GeForce"). NULL: none. */
 device *device_list_find(const device_list *list, str name);
-/* The name that was probably meant; empty if none is near. */
+/* Returns the nearest name; empty if none is near. */
 str device_list_nearest(const device_list *list, str name);
 
 #endif

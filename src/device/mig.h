@@ -20,12 +20,12 @@ enum { MIG_MAX_SLOTS = 16, MIG_MAX_PROFILES = 32 };
 
 typedef struct mig_profile {
     str name, origin;
-    int32_t id;      /* number in nvidia-smi */
-    int32_t compute; /* compute slices */
-    int32_t size;    /* memory slots that it takes */
-    int32_t most;    /* maximum number on one GPU */
+    int32_t id;      /* Profile ID in nvidia-smi. */
+    int32_t compute; /* Number of compute slices. */
+    int32_t size;    /* Number of memory slots. */
+    int32_t most;    /* Largest number on one GPU. */
     int32_t copy_engines;
-    uint32_t starts; /* bit i: may begin at slot i */
+    uint32_t starts; /* Bit i is set if it may begin at slot i. */
     double sms, memory_gib;
     double bandwidth_share, l2_share;
     bool has_media; /* "+me": includes the media engines, which one slice of a GPU may have */

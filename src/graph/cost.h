@@ -27,7 +27,7 @@ void cost_attention(network *net, node *n);
 void cost_recurrent(network *net, node *n);
 void cost_linear_attention(network *net, node *n);
 void cost_einsum(network *net, node *n);
-/* For operators whose work depends on data. */
+/* Cost is unknown, because the work depends on data. */
 void cost_unknown(network *net, node *n);
 
 #endif

@@ -55,7 +55,7 @@ void cost_reduce(network *net, node *n)
     node_cost_of(net, n)->flops = per_element(net, n, input_of(net, n, 0));
 }
 
-/* For operators whose work depends on data. */
+/* Cost is unknown, because the work depends on data. */
 void cost_unknown(network *net, node *n)
 {
     (void)net;

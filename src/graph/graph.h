@@ -27,7 +27,7 @@ typedef struct graph graph;
 
 /* ---- tensors in the file ------------------------------------------------------------------------------------- */
 
-/* Constant data, left in place in the file; decoded only when a shape rule asks for it (infer.h: const_ints …). */
+/* Constant data in the file, decoded only when a shape rule needs it (infer.h: const_ints …). */
 typedef struct tensor {
     dtype dtype;
     int8_t rank;
@@ -37,8 +37,8 @@ typedef struct tensor {
      * binary64 whatever the dtype. ELSEWHERE: external data, or none. */
     const uint8_t *bytes;
     size_t size;
-    int64_t stored_bytes; /* size of the weights in the file or its external data */
-    /* stored size where the type does not imply it (blocks of a few bits with a scale); 0 otherwise */
+    int64_t stored_bytes; /* Size of the weights in the file or its external data. */
+    /* Stored size where the type does not imply it (blocks of a few bits with a scale); 0 otherwise. */
     int64_t packed_bytes;
 } tensor;
 
@@ -58,7 +58,7 @@ typedef enum attr_kind {
     ATTR_STRINGS,
     ATTR_TENSOR,
     ATTR_GRAPH,
-    /* inside a local function: the caller's attribute named `string`; `count` is its type in the file */
+    /* Inside a local function: the caller's attribute named `string`; `count` is its type in the file. */
     ATTR_REFERENCE,
     ATTR_OTHER, /* types, lists of graphs and tensors: not decoded; `string` holds the attribute's raw bytes */
 } attr_kind;
@@ -85,8 +85,8 @@ typedef enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_MA
 
 typedef struct value {
     str name;             /* NUL-terminated */
-    num *dims;            /* never NULL if the rank is known, not even for a scalar */
-    const tensor *tensor; /* constant data in the file, or NULL */
+    num *dims;            /* Not NULL if the rank is known, even for a scalar. */
+    const tensor *tensor; /* Constant data in the file, or NULL. */
     /* Network stage only: folded data, product(dims) elements in row-major order; at most one of the two is set. An
      * int may be symbolic (num.h). */
     const num *ints;
@@ -95,19 +95,19 @@ typedef struct value {
     const value_id *elements;
     int32_t element_count; /* -1: unknown; 0 for tensors */
     node_id producer;      /* NO_NODE for inputs and initializers */
-    value_id copied_from;  /* for an Identity of a constant: that constant; else NO_VALUE */
-    value_id reordered_of; /* for a constant with another's bytes in other dimensions: that constant; else NO_VALUE */
+    value_id copied_from;  /* Constant of which this is an Identity, or NO_VALUE. */
+    value_id reordered_of; /* Constant with the same bytes in other dimensions, or NO_VALUE. */
     /* Bit fields, because large graphs have millions of values. */
     value_kind kind : 8;
     dtype dtype : 8;
     int8_t rank;               /* RANK_UNKNOWN, or 0 … MAX_RANK */
     bool is_initializer : 1;   /* stored in the file: weights and constants */
-    bool is_constant_node : 1; /* from a Constant node: computed by the exporter, not a parameter */
-    bool is_untrained : 1;     /* in the place of a weight, but not learned: ones for a scale that the layer lacks */
+    bool is_constant_node : 1; /* From a Constant node: computed by the exporter, no parameter. */
+    bool is_untrained : 1;     /* Placeholder for a missing weight, such as a scale of ones; not learned. */
     bool is_weight : 1;        /* a constant, or computed from constants alone; filled by cost_network */
     bool is_input : 1;         /* input of the network, fed by the user */
     bool is_output : 1;        /* output of the network */
-    bool is_declared : 1;      /* the file declares type and shape (source stage) */
+    bool is_declared : 1;      /* The file declares type and shape (source stage). */
 } value;
 
 typedef struct node {
@@ -122,10 +122,10 @@ typedef struct node {
     value_id *outputs; /* NO_VALUE for an unused output */
     attr *attrs;
     /* Network stage only. */
-    int64_t repeat;      /* how often it runs: 1, the trip count of its loop, or 0 in a branch that is not taken */
-    int32_t fused_count; /* nodes of the file that it stands for: 1, or more after a pass */
-    bool is_dead;        /* absorbed by a pass */
-    bool is_host;        /* shape arithmetic whose results were all folded: it costs nothing on the device */
+    int64_t repeat;      /* Number of runs: 1, the trip count of its loop, or 0 in a branch not taken. */
+    int32_t fused_count; /* Number of file nodes that it represents: 1, or more after a pass. */
+    bool is_dead;        /* Absorbed by a pass. */
+    bool is_host;        /* Shape arithmetic with folded results; costs nothing on the device. */
 } node;
 
 /* Cost of a node, repeats included; filled by cost_network. */
@@ -152,10 +152,10 @@ typedef struct id_list {
  * in one list (source.values); names are resolved through enclosing graphs. */
 struct graph {
     str name;
-    node_list nodes; /* in topological order */
+    node_list nodes; /* In topological order. */
     id_list inputs;  /* value_ids */
     id_list outputs;
-    value_id first_value, end_value; /* range of values that this graph and its subgraphs introduce */
+    value_id first_value, end_value; /* Range of values that this graph and its subgraphs introduce. */
 };
 
 /* A function defined in the file (ModelProto.functions). The graph's inputs and outputs are its formal parameters. */
@@ -175,7 +175,7 @@ typedef struct opset_list {
     int32_t count, capacity;
 } opset_list;
 
-/* Sentences for the user: what stayed unknown, what looked wrong. */
+/* Sentences for the user about unknown or suspicious parts. */
 typedef struct note_list {
     str *items;
     int32_t count, capacity;
@@ -203,8 +203,8 @@ typedef struct source {
     } defaults;
     str format; /* "onnx" … */
     str producer;
-    note_list notes;                 /* copied to the start of the network's notes */
-    bool is_literal;                 /* nodes are the operators that the implementation runs; passes recover nothing */
+    note_list notes;                 /* Copied to the start of the network's notes. */
+    bool is_literal;                 /* Nodes are the operators that the implementation runs; passes recover nothing. */
     int32_t node_count;              /* nodes of the main graph, functions and their bodies */
     struct elaboration *elaboration; /* elaborate.h; NULL: the nodes do not depend on dimensions */
 } source;
@@ -220,17 +220,17 @@ typedef struct file_shape {
 typedef struct network {
     arena *arena;
     num_table nums;
-    value_list values; /* first the source's values under the same ids, then those of inlined functions and passes */
-    node_list nodes;   /* in execution order; dead nodes stay in place until pass_run_all ends */
+    value_list values; /* The source's values with the same ids, then those of inlined functions and passes. */
+    node_list nodes;   /* In execution order; dead nodes stay in place until pass_run_all ends. */
     node_cost *costs;  /* indexed by node_id; NULL before cost_network */
     id_list inputs, outputs;
-    int64_t batch_from, batch_to; /* batch that is replaced and its replacement; 0: none */
-    int32_t work;                 /* nodes inferred and graphs entered so far, including dropped ones */
+    int64_t batch_from, batch_to; /* Replaced batch and its replacement; 0 if there is none. */
+    int32_t work;                 /* Nodes inferred and graphs entered so far, including dropped ones. */
     /* Values as inferred at the file's batch, while a fixed batch is being replaced. */
     const file_shape *file_shapes;
     int32_t file_shape_count;
     int64_t folded_elements; /* elements folded so far (fold.h) */
-    /* The exporter stores the weight (out, in) of a linear layer the other way round, as PyTorch's for ONNX does. */
+    /* The exporter stores the weight (out, in) of a linear layer transposed, as PyTorch's ONNX exporter does. */
     bool has_turned_weights;
     /* Cached size of the last shape, because most nodes share their input's. Used only while costs are computed, when
      * dimensions no longer change. */
@@ -241,9 +241,9 @@ typedef struct network {
         const num *dims;
         num elements, bytes;
     } sizes;
-    const char *remedy;    /* options that would bind the open input dimensions ("--dim 'S=8'"); NULL: none is open */
-    const char *complaint; /* first error that a shape rule reported; NULL: none */
-    int32_t file_value_count; /* number of values before passes added any */
+    const char *remedy;       /* Options that bind the open input dimensions ("--dim 'S=8'"); NULL if none is open. */
+    const char *complaint;    /* First error of a shape rule; NULL if there is none. */
+    int32_t file_value_count; /* Number of values before the passes. */
     sooth_totals totals;      /* filled by cost_network */
     note_list notes;
 } network;
@@ -252,17 +252,17 @@ struct sooth_model {
     fail fail;
     arena source_arena;
     arena bound_arena;
-    arena scratch_arena; /* memory needed only while the model is loaded or bound */
+    arena scratch_arena; /* Memory needed only while the model is loaded or bound. */
     source source;
     const ops_index *ops;
     network net;
     str file;                      /* file name, for messages */
     struct file_map *map;          /* mapping of the file; NULL if the caller owns the memory */
-    struct file_map *beside;       /* mapping of a second file with weights; NULL: none */
+    struct file_map *beside;       /* Mapping of a second file with weights; NULL if there is none. */
     const struct binding *binding; /* set while infer_network runs */
     bool is_bound;
-    struct power_shipped *power; /* coefficients of energy (predict/energy.h); NULL: not read yet */
-    struct lowered *lowered;     /* inputs of the last prediction (predict/lowered.h); NULL: none since binding */
+    struct power_shipped *power; /* Coefficients of energy (predict/energy.h); NULL until read. */
+    struct lowered *lowered;     /* Inputs of the last prediction (predict/lowered.h); NULL after binding. */
 };
 
 /* Metadata of the file; missing texts are "". */
@@ -302,7 +302,7 @@ static inline const int64_t *node_attr_ints(const node *n, const char *name, int
 
 /* Number of elements; NUM_UNKNOWN if the rank or a dimension is unknown. */
 num value_elements(network *net, const value *v);
-bool value_shape_known(const value *v); /* are the rank and all dimensions plain numbers? */
+bool value_shape_known(const value *v); /* True if the rank and all dimensions are plain numbers. */
 num value_bytes(network *net, const value *v);
 
 /* Adds a sentence to the network's notes; at most a hundred are kept. */

@@ -33,13 +33,13 @@ static int64_t by_name(str name)
     return 0;
 }
 
-/* Could this be the channel count of an image? */
+/* True if this may be the channel count of an image. */
 static bool is_colours(const value *v, int axis)
 {
     return axis < v->rank && dim_known(v->dims[axis]) && v->dims[axis] > 0 && v->dims[axis] <= MOST_COLOURS;
 }
 
-/* For an image or a clip with a leading batch. */
+/* Suggests a size for an image or a clip with a leading batch. */
 static int64_t of_image(const value *v, int axis, bool is_channels_last)
 {
     bool last = is_colours(v, v->rank - 1) || (is_channels_last && !is_colours(v, 1));

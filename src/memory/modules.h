@@ -68,7 +68,8 @@ int32_t returns_at(const calls *c, int32_t kernel_index);
 int32_t named_until(const calls *c, int32_t maker, int32_t first, int32_t second);
 /* True if the second kernel is in the module whose code calls the first. */
 bool is_within(const calls *c, int32_t first, int32_t second);
-/* An activation may overwrite what the enclosing code made, not what that code was given. */
+/* True if an activation may overwrite its input: the enclosing code created it and did not receive it as an
+ * argument. */
 bool is_made_beside(const calls *c, int32_t maker, int32_t index);
 /* The module that the enclosing code calls next returns after this kernel. */
 int32_t next_call_end(const calls *c, int32_t kernel_index);

@@ -18,8 +18,9 @@ typedef struct recorder {
     } beside;
     /* Indexed by storage: currently allocated; initialized, by a kernel or before the pass. */
     bool *is_held, *was_held;
-    int32_t *dying, *next; /* Indexed by kernel: first storage freed after it. Indexed by storage: the next one. */
-    const bool *is_tuned;  /* Indexed by kernel; NULL if none is autotuned. */
+    /* Indexed by kernel: first storage freed after it. Indexed by storage: the next one freed after the same kernel. */
+    int32_t *dying, *next;
+    const bool *is_tuned; /* Indexed by kernel; NULL if none is autotuned. */
     bool has_products[2];
     bool turns_back; /* Convolutions convert maps back to channels last after norms. */
     bool is_first_step, is_last_step;
@@ -163,7 +164,7 @@ static bool turns_maps_back(const program *p, int version)
     return false;
 }
 
-/* 64-bit numbers. */
+/* Size of a 64-bit number. */
 static int64_t places_bytes(const placed_tensor *t)
 {
     return dense_bytes(t) * 64 / dtype_bits(t->dtype);

@@ -583,7 +583,7 @@ static uint64_t with_reuse(uint64_t signature, const float *reuse)
     return hash_mix(signature, (uint64_t)(reuse[0] * 16) << 16 | (uint64_t)(reuse[1] * 16) | (uint64_t)1 << 32);
 }
 
-/* Works by hash; 0 marks a free slot. */
+/* Hash table of works; 0 marks a free slot. */
 typedef struct work_table {
     uint64_t *hashes;
     int32_t *works;

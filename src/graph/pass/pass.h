@@ -63,8 +63,7 @@ void pass_begin(pass_context *p);
 
 /* ---- tools --------------------------------------------------------------------------------------------------- */
 
-/* Is the node alive, of that operator, and does it have its first output and all required inputs? A file may omit
- * them. */
+/* True if the node is alive, has that operator, its first output and all required inputs. A file may omit them. */
 bool pass_is_whole(const node *n); /* The same for any operator. */
 static inline bool pass_is(const node *n, const char *name)
 {
@@ -117,13 +116,14 @@ node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name);
 node *pass_down(pass_context *p, pass_group *g, value_id v, const char *name);
 /* The operand of a binary node that is not v; NO_VALUE if neither is v or a copy of it. */
 value_id pass_other(pass_context *p, const node *n, value_id v);
-/* For a binary node with a scalar constant operand *x, in either place: returns the other operand, else NO_VALUE. */
+/* Returns the other operand of a binary node with a scalar constant operand, and sets *x to the scalar; else
+ * NO_VALUE. */
 value_id pass_beside_scalar(pass_context *p, const node *n, double *x);
 /* Undoes a multiplication or division by a scalar: returns the value before it and sets *factor; v and 1 if v is not
  * scaled. */
 value_id pass_unscale(pass_context *p, pass_group *g, value_id v, double *factor);
-/* The constant that v views (through Reshape, Unsqueeze, Transpose …), or v itself. The views join the group if
- * nobody else reads them. *transposed counts the two-dimensional Transposes. */
+/* Returns the constant that v views (through Reshape, Unsqueeze, Transpose …), or v itself. The views join the group if
+ * they have no other reader. *transposed counts the two-dimensional Transposes. */
 value_id pass_weight(pass_context *p, pass_group *g, value_id v, int *transposed);
 /* Axes of a reduction, ascending and not negative. Returns their number, or -1 if unknown. */
 int pass_axes(pass_context *p, const node *n, int64_t axes[MAX_RANK]);

@@ -107,7 +107,7 @@ static bool is_packed(pass_context *p, const candidate *c)
     return perm && count == 5 && memcmp(perm, PACKED, sizeof PACKED) == 0;
 }
 
-/* Is the bias looked up in a table (positions, heads), or stored as the result of such a lookup? */
+/* True if the bias is looked up in a table (positions, heads), or stored as the result of such a lookup. */
 static bool has_table(pass_context *p, value_id bias)
 {
     static const char *const VIEWS[] = {"Unsqueeze", "Transpose", "Reshape", "Squeeze"};
@@ -131,7 +131,7 @@ static bool has_table(pass_context *p, value_id bias)
 
 /* ---- matching ---------------------------------------------------------------------------------------------------- */
 
-/* Does v come from a product of two activations, within a few pointwise nodes and reshapes? Distinguishes scores
+/* True if v comes from a product of two activations through a few pointwise nodes and reshapes. Distinguishes scores
  * from bias. */
 static bool holds_scores(pass_context *p, value_id v)
 {
@@ -223,7 +223,7 @@ static bool find_upright_operands(pass_context *p, candidate *c, const node *pro
     return true;
 }
 
-/* The softmax's output, after PyTorch's replacement of NaN by zero for masks that may hide all keys. */
+/* Returns the softmax's output. For masks that may hide all keys, PyTorch replaces NaN by zero first. */
 static value_id find_weights(pass_context *p, candidate *c)
 {
     value_id v = c->softmax->outputs[0];
@@ -388,7 +388,7 @@ static bool read_labels(const node *n, char terms[3][LABELS])
     return at == sizeof FORM - 1 && n->input_count == 2;
 }
 
-/* Does the term consist of batch, length, heads and head size, in this order? */
+/* True if the term consists of batch, length, heads and head size, in this order. */
 static bool is_term(const char *term, char batch, char length, char heads, char size)
 {
     return term[0] == batch && term[1] == length && term[2] == heads && term[3] == size;

@@ -206,7 +206,7 @@ void pass_roll(pass_context *p)
 
 /* ---- global pooling ---------------------------------------------------------------------------------------------- */
 
-/* Does v come from a channels-last layer through pointwise operators, pads and concatenations alone? */
+/* True if v comes from a channels-last layer through pointwise operators, pads and concatenations alone. */
 static bool has_channels_last(pass_context *p, value_id v)
 {
     enum { MAX_STEPS = 32 };

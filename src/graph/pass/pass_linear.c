@@ -10,7 +10,7 @@ static bool is_matrix(pass_context *p, value_id v)
     return w && p->is_static[v] && w->rank == 2;
 }
 
-/* Is v a constant added to each row: `columns` elements in the last dimension, 1 in all others? */
+/* True if v is a constant row vector: `columns` elements in the last dimension, 1 in all others. */
 static bool is_row(pass_context *p, value_id v, num columns)
 {
     const value *b = pass_value(p, v);
@@ -76,7 +76,7 @@ void pass_linear(pass_context *p)
 
 /* ---- convolution and bias ---------------------------------------------------------------------------------------- */
 
-/* Does v have one number per channel of y? */
+/* True if v has one number per channel of y. */
 static bool is_per_channel(pass_context *p, value_id v, value_id y, int axis)
 {
     const value *b = pass_value(p, v), *x = pass_value(p, y);

@@ -4,7 +4,7 @@
  * NCHW tensor it runs the same arithmetic step by step, so that stays unmerged here. */
 #include "graph/pass/pass.h"
 
-/* Is `v` a constant with one number for each element of the last `count` dimensions of x? */
+/* True if `v` is a constant with one number for each element of the last `count` dimensions of x. */
 static bool fits_last(pass_context *p, value_id v, value_id x, int count)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);
@@ -286,7 +286,7 @@ void pass_layer_norm(pass_context *p)
 
 /* ---- group norm -------------------------------------------------------------------------------------------------- */
 
-/* Is v a constant with one number per channel of x (N,C,…)? */
+/* True if v is a constant with one number per channel of x (N,C,…). */
 static bool fits_channels(pass_context *p, value_id v, value_id x)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);

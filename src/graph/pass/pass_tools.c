@@ -388,7 +388,7 @@ static bool is_listed(const value_id *list, int count, value_id v)
     return false;
 }
 
-/* May the group be merged? No inner value may have a reader outside, except the declared outputs. */
+/* True if the group may be merged: no inner value has a reader outside, except the declared outputs. */
 static bool is_closed(pass_context *p, node *const *group, int count, const value_id *outputs, int output_count)
 {
     for (int i = 0; i < count; i++)
@@ -416,8 +416,8 @@ static inline bool is_read_in(node *const *group, int count, value_id v)
     return false;
 }
 
-/* The new node takes the place of the last member, so that all its inputs exist; nobody may read its outputs
- * earlier. */
+/* The new node takes the place of the last member, so that all its inputs exist. Its outputs must have no earlier
+ * reader. */
 node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
                    const value_id *inputs, int input_count, const value_id *outputs, int output_count)
 {

@@ -51,9 +51,9 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
 /* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
 /* Adjusts a constant target to the new batch; false if the target stays as it is. */
 bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
-/* For dimensions taken from a constant input: replaces a leading batch by the new one. */
+/* Replaces a leading batch by the new one, in dimensions taken from a constant input. */
 void rebatch_target(infer *c, int input, num *dims, int rank);
-/* Is a tensor with the new leading batch joined along another axis? Then all inputs need that batch. */
+/* True if a concatenation along another axis has an input with the new batch. All its inputs then need that batch. */
 bool rebatch_joins(infer *c, int axis);
 num rebatch_joined(infer *c, value_id id); /* First dimension of an input of such a concatenation. */
 /* Outputs without a rule keep their declared shapes if the batch does not affect the node's inputs. */

@@ -2,7 +2,7 @@
  * text, and gradients of training exports. */
 #include "graph/shape/shape_nn.h"
 
-/* For operators made by passes: the output value already has its shape. */
+/* Operators created by passes: the output value already has its shape. */
 void shape_keep(infer *c)
 {
     (void)c;

@@ -332,7 +332,7 @@ void shape_split(infer *c)
     }
 }
 
-/* Is the number so large that a range with it means "to the end"? */
+/* True if the number is so large that a range with it means "to the end". */
 static bool is_far(num a)
 {
     return num_known(a) && (a >= INT32_MAX || a <= -INT32_MAX);
@@ -364,7 +364,7 @@ bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_
     return true;
 }
 
-/* For symbolic numbers: the length if nothing is clamped. */
+/* Returns the length of a symbolic range, assuming that nothing is clamped. */
 static num symbolic_slice(infer *c, num whole, num start, num end, num step)
 {
     if (start == NUM_UNKNOWN || end == NUM_UNKNOWN || !num_known(step) || step <= 0)

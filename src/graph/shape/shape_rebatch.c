@@ -107,7 +107,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     return num_known(dims[k]);
 }
 
-/* Are these data unchanged by the new batch? */
+/* True if the new batch does not change these data. */
 static bool same_data(const file_shape *before, const value *now, int32_t count)
 {
     return now->is_initializer || (before->ints && now->ints && before->rank == now->rank &&
@@ -173,7 +173,7 @@ num rebatch_joined(infer *c, value_id id)
     return NUM_UNKNOWN;
 }
 
-/* Is an input the same as at the file's batch, as far as it is known? */
+/* True if the known parts of an input are the same as at the file's batch. */
 static bool is_as_before(const infer *c, value_id id)
 {
     const value *now = id == NO_VALUE ? NULL : &c->net->values.items[id];

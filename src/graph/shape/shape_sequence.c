@@ -131,7 +131,7 @@ static void set_element(infer *c, value_id id)
     o->reals = v->reals;
 }
 
-/* Output 0 gets what all elements share. */
+/* Output 0 has the properties that all elements share. */
 static void set_common_element(infer *c, const value *s)
 {
     if (out(c, 0))

@@ -197,7 +197,7 @@ tensor_id eager_tensor_of(eager *e, value_id v)
         extent x = eager_value_extent(e, v);
         extent_channels_last(&x); /* Otherwise it is already contiguous. */
         t = eager_tensor_new(e, type, &x);
-    } else { /* Most are weights, which need no extent. */
+    } else { /* Most are weights, which are read without an extent. */
         int rank = val->rank > 0 ? val->rank : 0;
         int64_t stored = 1, *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
         rank = read_shape(e, val, numbers, numbers + rank);
