@@ -102,7 +102,7 @@ static void sum_parts(const memory_requests *of, memory_use *u)
     memcpy(u->parts, of->parts_before, sizeof u->parts);
     for (int32_t i = 0; i < of->made.count; i++) {
         const held_storage *s = &of->made.items[i];
-        u->parts[s->part] += (s->birth <= at) & (s->death >= at) ? s->bytes : 0;
+        u->parts[s->part] += ((s->birth <= at) & (s->death >= at)) ? s->bytes : 0;
     }
     int64_t sum = 0;
     for (int i = 0; i < MEMORY_PART_COUNT; i++)

@@ -17,16 +17,24 @@ enum { MOST_LAYERS = 512, MOST_HIDDEN = 65536, MOST_HEADS = 1024, MOST_FFN = 1 <
 enum { MOST_WORDS = 10000000 };
 
 #define SIZES(layers, hidden, heads, vocab, positions, seq)                                                            \
-    [P_LAYERS] = {"layers", layers, 1, MOST_LAYERS, "layers"},                                                         \
-    [P_HIDDEN] = {"hidden", hidden, 1, MOST_HIDDEN, "hidden size"},                                                    \
-    [P_HEADS] = {"heads", heads, 1, MOST_HEADS, "attention heads"},                                                    \
-    [P_FFN] = {"ffn", "0", 0, MOST_FFN, "width of the feed-forward layers; 0: four times hidden"},                     \
-    [P_VOCAB] = {"vocab", vocab, 1, MOST_WORDS, "size of the vocabulary"},                                             \
-    [P_POSITIONS] = {"positions", positions, 1, MOST_TOKENS, "longest sequence"},                                      \
-    [P_SEQ] = {"seq", seq, 1, MOST_TOKENS, "tokens of the input"}
+    [P_LAYERS] = {"layers", layers, 1, MOST_LAYERS, "layers", false},                                                  \
+    [P_HIDDEN] = {"hidden", hidden, 1, MOST_HIDDEN, "hidden size", false}, [P_HEADS] = {"heads",                       \
+                                                                                        heads,                         \
+                                                                                        1,                             \
+                                                                                        MOST_HEADS,                    \
+                                                                                        "attention heads",             \
+                                                                                        false},                        \
+    [P_FFN] = {"ffn", "0", 0, MOST_FFN, "width of the feed-forward layers; 0: four times hidden", false},              \
+    [P_VOCAB] = {"vocab", vocab, 1, MOST_WORDS, "size of the vocabulary", false}, [P_POSITIONS] = {"positions",        \
+                                                                                                   positions,          \
+                                                                                                   1,                  \
+                                                                                                   MOST_TOKENS,        \
+                                                                                                   "longest sequence", \
+                                                                                                   false},             \
+    [P_SEQ] = {"seq", seq, 1, MOST_TOKENS, "tokens of the input", false}
 
 const zoo_parameter ZOO_BERT[] = {SIZES("12", "768", "12", "30522", "512", "512"),
-                                  [P_HEAD] = {"head", "none", 0, 0, "none, classify or pretrain"},
+                                  [P_HEAD] = {"head", "none", 0, 0, "none, classify or pretrain", false},
                                   {0}};
 const zoo_parameter ZOO_GPT2[] = {SIZES("12", "768", "12", "50257", "1024", "1024"), {0}};
 const zoo_parameter ZOO_OPT[] = {SIZES("12", "768", "12", "50272", "2048", "2048"), {0}};

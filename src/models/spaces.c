@@ -30,11 +30,11 @@ enum { NB_CELL, NB_CHANNELS, NB_CELLS, NB_CLASSES, NB_IMAGE };
 const zoo_parameter ZOO_NASBENCH201[] = {
     [NB_CELL] = {"cell",
                  "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|nor_conv_3x3~0|nor_conv_3x3~1|nor_conv_3x3~2|", 0,
-                 0, "the cell, as the benchmark writes it"},
-    [NB_CHANNELS] = {"channels", "16", 1, 1024, "channels of the first stage; they double twice"},
-    [NB_CELLS] = {"cells", "5", 1, 50, "cells of each of the three stages"},
-    [NB_CLASSES] = {"classes", "100", 1, 1000000, "classes of the output"},
-    [NB_IMAGE] = {"image", "32", 4, 4096, "height and width of the image"},
+                 0, "the cell, as the benchmark writes it", false},
+    [NB_CHANNELS] = {"channels", "16", 1, 1024, "channels of the first stage; they double twice", false},
+    [NB_CELLS] = {"cells", "5", 1, 50, "cells of each of the three stages", false},
+    [NB_CLASSES] = {"classes", "100", 1, 1000000, "classes of the output", false},
+    [NB_IMAGE] = {"image", "32", 4, 4096, "height and width of the image", false},
     {0},
 };
 
@@ -229,9 +229,10 @@ void zoo_nasbench_macro(builder *b, const zoo_arguments *a)
 
 enum { FB_BLOCKS, FB_CLASSES, FB_IMAGE };
 const zoo_parameter ZOO_FBNET[] = {
-    [FB_BLOCKS] = {"blocks", "k3_e6", 0, 0, "22 of k3_e1, k3_e1_g2, k3_e3, k3_e6, k5_e1, k5_e1_g2, k5_e3, k5_e6, skip"},
-    [FB_CLASSES] = {"classes", "100", 1, 1000000, "classes of the output"},
-    [FB_IMAGE] = {"image", "32", 8, 4096, "height and width of the image"},
+    [FB_BLOCKS] = {"blocks", "k3_e6", 0, 0, "22 of k3_e1, k3_e1_g2, k3_e3, k3_e6, k5_e1, k5_e1_g2, k5_e3, k5_e6, skip",
+                   false},
+    [FB_CLASSES] = {"classes", "100", 1, 1000000, "classes of the output", false},
+    [FB_IMAGE] = {"image", "32", 8, 4096, "height and width of the image", false},
     {0},
 };
 
@@ -329,11 +330,12 @@ void zoo_fbnet(builder *b, const zoo_arguments *a)
 
 enum { OFA_KERNELS, OFA_EXPANSIONS, OFA_DEPTHS, OFA_RESOLUTION, OFA_CLASSES };
 const zoo_parameter ZOO_OFA[] = {
-    [OFA_KERNELS] = {"kernels", "7", 0, 0, "20 of 3, 5, 7"},
-    [OFA_EXPANSIONS] = {"expansions", "6", 0, 0, "20 of 3, 4, 6"},
-    [OFA_DEPTHS] = {"depths", "4", 0, 0, "5 of 2, 3, 4; a shallow stage ignores its last kernels and expansions"},
-    [OFA_RESOLUTION] = {"resolution", "224", 32, 4096, "height and width of the image"},
-    [OFA_CLASSES] = {"classes", "1000", 1, 1000000, "classes of the output"},
+    [OFA_KERNELS] = {"kernels", "7", 0, 0, "20 of 3, 5, 7", false},
+    [OFA_EXPANSIONS] = {"expansions", "6", 0, 0, "20 of 3, 4, 6", false},
+    [OFA_DEPTHS] = {"depths", "4", 0, 0, "5 of 2, 3, 4; a shallow stage ignores its last kernels and expansions",
+                    false},
+    [OFA_RESOLUTION] = {"resolution", "224", 32, 4096, "height and width of the image", false},
+    [OFA_CLASSES] = {"classes", "1000", 1, 1000000, "classes of the output", false},
     {0},
 };
 

@@ -10,17 +10,17 @@
 
 enum { P_LAYERS, P_DECODER, P_HIDDEN, P_HEADS, P_KV, P_FFN, P_EXPERTS, P_CAPACITY, P_STEP, P_VOCAB, P_SEQ };
 const zoo_parameter ZOO_SWITCH[] = {
-    [P_LAYERS] = {"layers", "12", 1, 512, "layers of the encoder"},
-    [P_DECODER] = {"decoder", "12", 0, 512, "layers of the decoder"},
-    [P_HIDDEN] = {"hidden", "768", 1, 65536, "hidden size"},
-    [P_HEADS] = {"heads", "12", 1, 1024, "attention heads"},
-    [P_KV] = {"kv", "64", 1, 4096, "width of a head"},
-    [P_FFN] = {"ffn", "3072", 1, 1 << 20, "width of the feed-forward layers"},
-    [P_EXPERTS] = {"experts", "8", 1, 4096, "experts of a sparse layer"},
-    [P_CAPACITY] = {"capacity", "64", 1, 1 << 20, "tokens of a sequence that an expert takes"},
-    [P_STEP] = {"step", "2", 1, 512, "every n-th layer is sparse"},
-    [P_VOCAB] = {"vocab", "32128", 1, 10000000, "size of the vocabulary"},
-    [P_SEQ] = {"seq", "512", 1, 16384, "tokens of the input"},
+    [P_LAYERS] = {"layers", "12", 1, 512, "layers of the encoder", false},
+    [P_DECODER] = {"decoder", "12", 0, 512, "layers of the decoder", false},
+    [P_HIDDEN] = {"hidden", "768", 1, 65536, "hidden size", false},
+    [P_HEADS] = {"heads", "12", 1, 1024, "attention heads", false},
+    [P_KV] = {"kv", "64", 1, 4096, "width of a head", false},
+    [P_FFN] = {"ffn", "3072", 1, 1 << 20, "width of the feed-forward layers", false},
+    [P_EXPERTS] = {"experts", "8", 1, 4096, "experts of a sparse layer", false},
+    [P_CAPACITY] = {"capacity", "64", 1, 1 << 20, "tokens of a sequence that an expert takes", false},
+    [P_STEP] = {"step", "2", 1, 512, "every n-th layer is sparse", false},
+    [P_VOCAB] = {"vocab", "32128", 1, 10000000, "size of the vocabulary", false},
+    [P_SEQ] = {"seq", "512", 1, 16384, "tokens of the input", false},
     {0},
 };
 
