@@ -607,6 +607,7 @@ def safetensors(n):
 for name, make in nesting.FORMATS.items():
     file(f"nesting: {name}", "nested")(make)
     MOST[f"nesting: {name}"] = nesting.LIMIT // 2 - 4
+MOST["nesting: TorchScript: functions"] = nesting.LIMIT // 4 - 4  # a call, its block and its expression are levels
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
