@@ -48,6 +48,7 @@ SOURCES := $(sort $(shell find src -name '*.c'))
 LIB_SOURCES := $(filter-out src/cli/%,$(SOURCES))
 CLI_SOURCES := $(filter src/cli/%,$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
+HOST_FILES := $(sort $(wildcard data/hosts/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
     $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
@@ -68,8 +69,8 @@ FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS)
 ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
 # The objects' list is a prerequisite too: a source that was removed must leave the libraries.
-$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' ] || \
-    echo '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES)' >$(BUILD)/objects)
+$(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES) $(HOST_FILES)' ] || \
+    echo '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES) $(HOST_FILES)' >$(BUILD)/objects)
 $(shell [ "$$(cat $(BUILD)/code 2>/dev/null)" = '$(CODE)' ] || echo '$(CODE)' >$(BUILD)/code)
 endif
 $(BUILD)/flags $(BUILD)/objects $(BUILD)/code: ;
@@ -78,13 +79,17 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# The texts of the GPUs after one another, each after a line with its name; the assembler takes them into the library.
+# The texts of the GPUs, and of the hosts, after one another, each after a line with its name; the assembler takes them into the library.
 $(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
 	@mkdir -p $(@D)
 	awk 'FNR == 1 { print "== " FILENAME } { print }' $(GPU_FILES) >$@
-$(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt data/mig.txt $(BUILD)/flags
+$(BUILD)/obj/hosts.txt: $(HOST_FILES) $(BUILD)/objects
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -c -o $@ $<
+	awk 'FNR == 1 { print "== " FILENAME } { print }' $(HOST_FILES) >$@
+$(BUILD)/obj/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/obj/hosts.txt data/mig.txt $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -DHOST_TEXTS='"$(BUILD)/obj/hosts.txt"' \
+	    -c -o $@ $<
 $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/slices.txt data/energy.txt data/benchmarks.txt \
     $(BUILD)/flags
 	@mkdir -p $(@D)

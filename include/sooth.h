@@ -911,6 +911,117 @@ SOOTH_API sooth_choose_totals sooth_choose_totals_of(const sooth_choices *choice
 SOOTH_API sooth_status sooth_choose_report(const sooth_choices *choices, const sooth_report_options *options,
                                            char **text, size_t *size, sooth_error *error);
 
+/* ---- hosts -------------------------------------------------------------------------------------------------------- */
+
+/* The computer around a GPU: cores that decode samples, storage, the link to the device. A host is a text file like a
+ * GPU; those of data/hosts are embedded in the library. A list may be used by one thread at a time; hosts and their
+ * strings belong to it. */
+typedef struct sooth_hosts sooth_hosts;
+typedef struct sooth_host sooth_host;
+SOOTH_API sooth_status sooth_hosts_open(sooth_hosts **hosts, sooth_error *error); /* *hosts is NULL on failure */
+SOOTH_API void sooth_hosts_free(sooth_hosts *hosts);                              /* NULL is allowed */
+SOOTH_API size_t sooth_hosts_count(const sooth_hosts *hosts);
+SOOTH_API const sooth_host *sooth_hosts_at(const sooth_hosts *hosts, size_t index); /* NULL after the last */
+/* By name or alias, or the path of a host file (with a '/', or ending in ".txt"). */
+SOOTH_API sooth_status sooth_hosts_find(sooth_hosts *hosts, const char *name, const sooth_host **host,
+                                        sooth_error *error);
+/* Fields of a host file, and a summary of each; NULL after the last. Units are in the names. */
+SOOTH_API const char *sooth_host_field(size_t index);
+SOOTH_API const char *sooth_host_field_summary(size_t index);
+SOOTH_API const char *sooth_host_text(const sooth_host *host, const char *field);   /* NULL: absent, or a number */
+SOOTH_API double sooth_host_number(const sooth_host *host, const char *field);      /* NAN: unknown */
+SOOTH_API const char *sooth_host_origin(const sooth_host *host, const char *field); /* "": none is stated */
+
+/* ---- the training phase ------------------------------------------------------------------------------------------- */
+
+/* A training step along the flow of the data: read, decode, copy, forward, backward, update; without overlap, and with
+ * a loader that prefetches. */
+typedef struct sooth_train_options {
+    const sooth_options *dims; /* of the model, with the batch; NULL: as in the file */
+    const sooth_host *host;    /* NULL: "epyc-9b14" */
+    /* What is read: "imagenet" (JPEG), "cifar" (raw), "none" (samples are on the device),
+     * "jpeg:width=W,height=H,bytes=N" or "raw:bytes=N"; NULL: imagenet for images of three channels and at least 64
+     * pixels, else raw samples as large as the inputs. */
+    const char *data;
+    int workers;                    /* of the loader; 0: as many as cores, at most 8 */
+    bool pinned, no_overlap;        /* pinned: copies run beside the GPU's work */
+    int accumulate;                 /* batches per update; 0: 1 */
+    bool checkpoint;                /* backward computes the forward pass again */
+    sooth_predict_options settings; /* mode is ignored */
+} sooth_train_options;
+
+enum { SOOTH_TRAIN_STAGES = 6 };
+typedef struct sooth_train_stage {
+    const char *stage;         /* "read", "decode", "copy", "forward", "backward", "update" */
+    sooth_interval latency_ms; /* of one step, nothing overlapped and one core decoding; they sum to step_ms_sum */
+    const char *resource;      /* "storage", "host cores", "link", "GPU" */
+    double resource_share;     /* of it that is busy during the step, in percent */
+} sooth_train_stage;
+
+typedef struct sooth_train_layer {
+    const char *name, *op;
+    const char *kind;                             /* as in sooth_layer; "" for the loss */
+    double forward_ms, backward_ms, update_ms;    /* sum to the stages */
+    double backward_data_ms, backward_weights_ms; /* sum to backward_ms; the rest is data */
+    const char *library;                          /* "cudnn", "cublas", "aten", "none" */
+    const char *algorithm;                        /* "" if there is no choice */
+    double efficiency; /* FLOP/s ÷ peak of the units that it uses, in percent, forward and backward */
+    double occupancy, sm_coverage, dram; /* in percent, means over time */
+    const char *bound;                   /* "compute", "memory", "launch", "none" */
+    int64_t flops;
+    int64_t weight_bytes, gradient_bytes, optimizer_bytes;
+    int64_t feature_map_bytes;      /* kept for backward */
+    int64_t feature_map_peak_bytes; /* alive at the memory peak */
+    int64_t workspace_bytes;        /* of the library; -1: unknown */
+} sooth_train_layer;
+
+typedef struct sooth_train_finding {
+    const char *name; /* "convolution_over_linear", "memory_share" */
+    double value;     /* NAN: the network has no such layers */
+    double study;     /* the study's value */
+    bool holds;
+    const char *why;
+} sooth_train_finding;
+
+/* What would change. */
+typedef struct sooth_train_change {
+    const char *name; /* NULL after the last */
+    double step_ms, gpu_waits_percent;
+    int64_t samples;
+} sooth_train_change;
+
+typedef struct sooth_train_totals {
+    const char *file, *gpu, *host, *cpu, *data, *precision, *optimizer, *runtime, *weights;
+    const char *origin;     /* "predicted", "measured" */
+    int64_t batch, samples; /* samples of a step: batch × accumulated batches */
+    int workers;
+    bool pinned, overlaps;
+    double step_ms_sum, step_ms_overlapped; /* without overlap; with the loader's prefetching, steady state */
+    double loader_ms;                       /* of a step, by all workers */
+    const char *limited_by;                 /* stage, or "loader" if handing samples over limits it */
+    double gpu_waits_percent;
+    int workers_needed; /* until the GPU does not wait; -1: no number suffices */
+    double throughput_per_s;
+    sooth_memory memory;
+} sooth_train_totals;
+
+typedef struct sooth_train sooth_train;
+/* On return the model is bound to the dimensions of the options. On failure *train is NULL. */
+SOOTH_API sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *options, sooth_train **train,
+                                         sooth_error *error);
+SOOTH_API void sooth_train_free(sooth_train *train); /* NULL is allowed */
+SOOTH_API sooth_train_totals sooth_train_totals_of(const sooth_train *train);
+SOOTH_API sooth_train_stage sooth_train_stage_at(const sooth_train *train, size_t index);
+SOOTH_API size_t sooth_train_layer_count(const sooth_train *train);
+SOOTH_API sooth_train_layer sooth_train_layer_at(const sooth_train *train, size_t index);
+SOOTH_API sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index); /* name is NULL after */
+SOOTH_API sooth_train_change sooth_train_change_at(const sooth_train *train, size_t index);
+SOOTH_API const char *sooth_train_note(const sooth_train *train, size_t index); /* NULL after the last */
+
+/* Writes what `sooth train-phase` prints: table, JSON or CSV (layers). The caller frees *text with free(). */
+SOOTH_API sooth_status sooth_train_report(const sooth_train *train, const sooth_report_options *options, char **text,
+                                          size_t *size, sooth_error *error);
+
 #ifdef __cplusplus
 }
 #endif

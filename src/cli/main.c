@@ -9,6 +9,7 @@
 static const command COMMANDS[] = {
     {"inspect", "shapes, parameters, MACs, FLOPs and bytes, layer by layer", inspect_main},
     {"predict", "latency, energy, memory and utilization on a GPU, layer by layer", predict_main},
+    {"train-phase", "a training step by stage and layer: read, decode, copy, forward, backward, update", train_phase_main},
     {"choose", "GPU, slice, batch and setting that meet a target, ranked", choose_main},
     {"survey", "GPU utilization of many networks, and where the rest of the peak goes", survey_main},
     {"nas", "search over architectures within limits of latency, memory and energy", nas_main},
@@ -26,7 +27,7 @@ static int help(void)
     puts("usage: sooth COMMAND [MODEL] [OPTION]...\n\n"
          "Reads a neural network's file and predicts what it costs on a GPU, without running it.\n\nCommands:");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %-10s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+        printf("  %-11s  %s\n", COMMANDS[i].name, COMMANDS[i].summary);
     puts("\nExamples:\n"
          "  sooth predict zoo:resnet50 --gpu a100,t4 --batch 32\n"
          "  sooth inspect model.onnx --batch 1 --depth 1\n"

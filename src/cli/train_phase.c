@@ -1,0 +1,238 @@
+/* train_phase.c: `sooth train-phase`: a training step in six stages, layer by layer. */
+#include "cli/cli.h"
+#include "cli/model_args.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth train-phase MODEL [OPTION]...\n"
+         "       sooth train-phase --hosts\n\n"
+         "Predicts a training step along the flow of the data: read, decode, copy, forward, backward, update; what "
+         "limits\n"
+         "it, how long the GPU waits for samples, and time, efficiency and memory of each layer.\n\nOptions:");
+    options_help(options, count);
+    puts("\nData: imagenet (JPEG), cifar (raw), none (samples are on the device), jpeg:width=W,height=H,bytes=N,\n"
+         "raw:bytes=N.\n\n"
+         "Examples:\n"
+         "  sooth train-phase zoo:resnet50 --gpu v100 --batch 64 --precision fp32\n"
+         "  sooth train-phase model.onnx --gpu a100 --batch 256 --workers 16 --pin --format json");
+}
+
+typedef struct train_args {
+    const char *gpu, *host, *output, *weights;
+    int64_t workers, accumulate;
+    bool lists_hosts, layers;
+    int format;
+    model_args dimensions;
+    sooth_train_options train;
+} train_args;
+
+static int list_hosts(void)
+{
+    sooth_error error;
+    sooth_hosts *hosts;
+    if (sooth_hosts_open(&hosts, &error) != SOOTH_OK)
+        return cli_fail(error.code, "train-phase", "%s", error.message);
+    for (size_t i = 0; i < sooth_hosts_count(hosts); i++) {
+        const sooth_host *h = sooth_hosts_at(hosts, i);
+        printf("%s\n", sooth_host_text(h, "name"));
+        for (size_t k = 0; sooth_host_field(k); k++) {
+            const char *field = sooth_host_field(k), *text = sooth_host_text(h, field);
+            double number = sooth_host_number(h, field);
+            if (text)
+                printf("  %-18s %s\n", field, text);
+            else if (number == number)
+                printf("  %-18s %-8g %s\n", field, number, sooth_host_origin(h, field));
+        }
+    }
+    sooth_hosts_free(hosts);
+    return cli_flush();
+}
+
+static int write_train(const train_args *args, const sooth_train *train)
+{
+    sooth_report_options report = {.format = (sooth_format)args->format, .layers = args->layers};
+    if (!args->output && report.format == SOOTH_FORMAT_TABLE)
+        fit_terminal(&report);
+    sooth_error error;
+    char *text;
+    size_t size;
+    if (sooth_train_report(train, &report, &text, &size, &error) != SOOTH_OK)
+        return cli_fail(error.code, "train-phase", "%s", error.message);
+    int code = cli_write(args->output, text, size);
+    free(text);
+    return code;
+}
+
+static int train(const train_args *args, const char *path, sooth_train_options *o)
+{
+    model_dims dims;
+    model_file file;
+    int code = model_dims_read("train-phase", &args->dimensions, &dims);
+    if (code != SOOTH_OK)
+        return code;
+    code = model_load(path, &file);
+    if (code == SOOTH_OK) {
+        sooth_error error;
+        sooth_train *answer = NULL;
+        sooth_status status = model_bind(file.model, &dims.options, &error);
+        o->dims = &dims.options;
+        if (status == SOOTH_OK)
+            status = sooth_train_phase(file.model, o, &answer, &error);
+        if (status == SOOTH_OK)
+            code = write_train(args, answer);
+        else
+            code = status == SOOTH_ERROR_USAGE ? cli_usage("train-phase", "%s", error.message)
+                                               : model_failed(path, &error);
+        sooth_train_free(answer);
+        model_close(&file);
+    }
+    model_dims_free(&dims);
+    return code;
+}
+
+static int with_host(const train_args *args, const char *path, sooth_train_options *o)
+{
+    sooth_error error;
+    sooth_hosts *hosts;
+    if (sooth_hosts_open(&hosts, &error) != SOOTH_OK)
+        return cli_fail(error.code, "train-phase", "%s", error.message);
+    int code = SOOTH_OK;
+    if (args->host && sooth_hosts_find(hosts, args->host, &o->host, &error) != SOOTH_OK)
+        code = error.code == SOOTH_ERROR_USAGE ? cli_usage("train-phase", "%s", error.message)
+                                               : cli_fail(error.code, args->host, "%s", error.message);
+    if (code == SOOTH_OK)
+        code = train(args, path, o);
+    sooth_hosts_free(hosts);
+    return code;
+}
+
+static int with_resources(const train_args *args, const char *path)
+{
+    sooth_error error;
+    sooth_predictor *predictor = NULL;
+    sooth_gpus *gpus;
+    sooth_train_options o = args->train;
+    if (args->weights && sooth_predictor_open(args->weights, &predictor, &error) != SOOTH_OK)
+        return cli_fail(error.code, args->weights, "%s", error.message);
+    int code = cli_open_gpus(&gpus);
+    if (code == SOOTH_OK) {
+        o.settings.predictor = predictor;
+        o.workers = (int)args->workers;
+        o.accumulate = (int)args->accumulate;
+        if (args->gpu && sooth_gpus_find(gpus, args->gpu, &o.settings.device, &error) != SOOTH_OK)
+            code = error.code == SOOTH_ERROR_USAGE ? cli_usage("train-phase", "%s", error.message)
+                                                   : cli_fail(error.code, args->gpu, "%s", error.message);
+        if (code == SOOTH_OK)
+            code = with_host(args, path, &o);
+        sooth_gpus_free(gpus);
+    }
+    sooth_predictor_free(predictor);
+    return code;
+}
+
+int train_phase_main(int argc, char **argv)
+{
+    train_args args = {0};
+    sooth_train_options *t = &args.train;
+    const option options[] = {
+        {.name = "gpu", .kind = OPTION_TEXT, .target = &args.gpu, .argument = "NAME", .help = "GPU, or a GPU file"},
+        {.name = "batch",
+         .kind = OPTION_NUMBER,
+         .target = &args.dimensions.batch,
+         .argument = "N",
+         .least = 1,
+         .most = INT32_MAX,
+         .help = "batch size: binds the first dimension of the inputs"},
+        DIMENSION_OPTIONS(&args.dimensions),
+        {.name = "precision",
+         .kind = OPTION_TEXT,
+         .target = &t->settings.precision,
+         .argument = "NAME",
+         .help = "as in `sooth predict`; amp by default"},
+        {.name = "layout",
+         .kind = OPTION_TEXT,
+         .target = &t->settings.layout,
+         .argument = "nchw|nhwc",
+         .help = "memory layout of images"},
+        {.name = "runtime",
+         .kind = OPTION_TEXT,
+         .target = &t->settings.runtime,
+         .argument = "NAME",
+         .help = "eager (default); others as far as they can train"},
+        {.name = "optimizer",
+         .kind = OPTION_TEXT,
+         .target = &t->settings.optimizer,
+         .argument = "NAME",
+         .help = "sgd-momentum (default), sgd, sgd-nesterov, adam, adamw, none"},
+        {.name = "stack",
+         .kind = OPTION_TEXT,
+         .target = &t->settings.stack,
+         .argument = "NAME",
+         .help = "software version, such as pt2.4-cu124"},
+        {.name = "host",
+         .kind = OPTION_TEXT,
+         .target = &args.host,
+         .argument = "NAME|FILE",
+         .help = "computer around the GPU; epyc-9b14 by default"},
+        {.name = "hosts",
+         .kind = OPTION_FLAG,
+         .target = &args.lists_hosts,
+         .help = "list the known hosts, with the origin of each number"},
+        {.name = "data",
+         .kind = OPTION_TEXT,
+         .target = &t->data,
+         .argument = "NAME",
+         .help = "what is read, see below; imagenet for images"},
+        {.name = "workers",
+         .kind = OPTION_NUMBER,
+         .target = &args.workers,
+         .argument = "N",
+         .least = 1,
+         .most = 4096,
+         .help = "processes of the loader; 8 by default, at most the host's cores"},
+        {.name = "pin",
+         .kind = OPTION_FLAG,
+         .target = &t->pinned,
+         .help = "samples are in pinned memory: copies run beside the GPU's work"},
+        {.name = "no-overlap", .kind = OPTION_FLAG, .target = &t->no_overlap, .help = "one stage after another"},
+        {.name = "accumulate",
+         .kind = OPTION_NUMBER,
+         .target = &args.accumulate,
+         .argument = "N",
+         .least = 1,
+         .most = 65536,
+         .help = "batches whose gradients are added before an update"},
+        {.name = "checkpoint",
+         .kind = OPTION_FLAG,
+         .target = &t->checkpoint,
+         .help = "backward computes the forward pass again"},
+        {.name = "layers", .kind = OPTION_FLAG, .target = &args.layers, .help = "every layer in the table"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &args.format,
+         .argument = "table|json|csv",
+         .choices = FORMATS,
+         .help = "output format; csv has the layers"},
+        WEIGHTS_OPTION(&args.weights),
+        OUTPUT_OPTION(&args.output),
+    };
+    int code;
+    if (!options_done("train-phase", options, sizeof options / sizeof *options, &argc, argv, help, &code)) {
+        if (args.lists_hosts && argc == 1)
+            code = list_hosts();
+        else
+            code = argc == 2 ? with_resources(&args, argv[1])
+                             : cli_usage("train-phase",
+                                         argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                                         argv[argc - 1]);
+    }
+    model_args_free(&args.dimensions);
+    return code;
+}

@@ -1,0 +1,369 @@
+/* train_phase.c: sooth_train_phase: a training step in six stages, from a prediction of the GPU's work and the host's
+ * rates. */
+#include "plan/train_phase.h"
+#include "plan/train_layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char DEFAULT_HOST[] = "epyc-9b14";
+enum { DEFAULT_WORKERS = 8, IMAGE_LEAST = 64 };
+/* Goal for rows of hosts that were not fitted, as the interval of a stage on the host. */
+static const double HOST_ERROR = 0.2;
+
+typedef struct planner {
+    sooth_train *t;
+    sooth_model *model;
+    const sooth_train_options *options;
+    const sooth_host *host;
+    double accumulate;
+    train_data data;
+} planner;
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+sooth_train *train_new(sooth_error *error)
+{
+    sooth_train *t = calloc(1, sizeof *t);
+    if (!t) {
+        error_say(error, SOOTH_ERROR_SYSTEM, "out of memory");
+        return NULL;
+    }
+    t->fail.error = error;
+    arena_init(&t->arena, &t->fail, ARENA_GIB(1));
+    return t;
+}
+
+void sooth_train_free(sooth_train *train)
+{
+    if (!train)
+        return;
+    arena_free(&train->arena);
+    free(train);
+}
+
+void train_note(sooth_train *t, const char *note)
+{
+    if (t->note_count < TRAIN_NOTES)
+        t->notes[t->note_count++] = arena_str(&t->arena, str_of(note)).ptr;
+}
+
+sooth_train_totals sooth_train_totals_of(const sooth_train *train)
+{
+    return train->totals;
+}
+
+sooth_train_stage sooth_train_stage_at(const sooth_train *train, size_t index)
+{
+    return index < SOOTH_TRAIN_STAGES ? train->stages[index] : (sooth_train_stage){.stage = "", .resource = ""};
+}
+
+size_t sooth_train_layer_count(const sooth_train *train)
+{
+    return train->layer_count;
+}
+
+sooth_train_layer sooth_train_layer_at(const sooth_train *train, size_t index)
+{
+    return index < train->layer_count ? train->layers[index] : (sooth_train_layer){.name = "", .op = "", .kind = ""};
+}
+
+sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index)
+{
+    return index < train->finding_count ? train->findings[index] : (sooth_train_finding){0};
+}
+
+sooth_train_change sooth_train_change_at(const sooth_train *train, size_t index)
+{
+    return index < train->change_count ? train->changes[index] : (sooth_train_change){0};
+}
+
+const char *sooth_train_note(const sooth_train *train, size_t index)
+{
+    return index < train->note_count ? train->notes[index] : NULL;
+}
+
+/* ---- the prediction ---------------------------------------------------------------------------------------------- */
+
+typedef struct gpu_times {
+    double forward_ms, backward_ms, update_ms;
+} gpu_times;
+
+static gpu_times times_of(const planner *p, const sooth_prediction *prediction)
+{
+    gpu_times g = {0};
+    for (size_t i = 0; i < sooth_predicted_kernel_count(prediction); i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(prediction, i);
+        double *to = k.phase[0] == 'f' ? &g.forward_ms : k.phase[0] == 'b' ? &g.backward_ms : &g.update_ms;
+        *to += k.latency_ms;
+    }
+    if (p->options->checkpoint)
+        g.backward_ms += g.forward_ms;
+    g.forward_ms *= p->accumulate;
+    g.backward_ms *= p->accumulate;
+    return g;
+}
+
+static sooth_prediction *predict(planner *p, bool with_memory)
+{
+    sooth_predict_options settings = p->options->settings;
+    sooth_prediction *prediction;
+    sooth_error error;
+    settings.mode = "train";
+    settings.memory = with_memory;
+    sooth_status status = sooth_predict(p->model, &settings, &prediction, &error);
+    if (status != SOOTH_OK)
+        fail_with(&p->t->fail, status, "%s", error.message);
+    return prediction;
+}
+
+/* Bytes of a sample as the device gets it, and whether it is an image with three channels. */
+static double sample_bytes_of(const sooth_model *model, int64_t batch, bool *is_image)
+{
+    double bytes = 0;
+    *is_image = false;
+    for (size_t i = 0; i < sooth_input_count(model); i++) {
+        sooth_value v = sooth_value_at(model, sooth_input(model, i));
+        double elements = 1;
+        for (int d = 0; d < v.rank; d++)
+            elements *= v.dims[d] > 0 ? (double)v.dims[d] : 1;
+        bytes += elements * (strcmp(v.dtype, "int64") == 0 ? 8 : 4);
+        *is_image = *is_image || (v.rank == 4 && (v.dims[1] == 3 || v.dims[3] == 3) && v.dims[2] >= IMAGE_LEAST);
+    }
+    return bytes / (double)(batch > 0 ? batch : 1);
+}
+
+static const char *kept(planner *p, const char *s)
+{
+    return arena_str(&p->t->arena, str_of(s ? s : "")).ptr;
+}
+
+static void set_totals(planner *p, const sooth_prediction *prediction)
+{
+    sooth_prediction_totals of = sooth_prediction_totals_of(prediction);
+    sooth_train_totals *t = &p->t->totals;
+    t->file = kept(p, of.file);
+    t->gpu = kept(p, of.gpu);
+    t->precision = kept(p, of.precision);
+    t->optimizer = kept(p, of.optimizer);
+    t->runtime = kept(p, of.runtime);
+    t->weights = kept(p, of.weights);
+    t->host = kept(p, sooth_host_text(p->host, "name"));
+    t->cpu = kept(p, sooth_host_text(p->host, "cpu"));
+    t->data = p->data.name;
+    t->origin = "predicted";
+    t->batch = of.batch;
+    t->samples = (int64_t)((double)of.batch * p->accumulate);
+    t->pinned = p->options->pinned;
+    t->overlaps = !p->options->no_overlap;
+    t->memory = sooth_prediction_memory(prediction);
+    t->memory.limit = t->memory.limit ? kept(p, t->memory.limit) : NULL;
+    for (size_t i = 0; sooth_prediction_note(prediction, i); i++)
+        train_note(p->t, sooth_prediction_note(prediction, i));
+    if (p->options->checkpoint)
+        train_note(p->t, "With checkpoints, backward computes the forward pass again; memory is that without them.");
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static void set_stage(planner *p, int index, const char *name, const char *resource, double ms, sooth_interval error,
+                      double busy_ms)
+{
+    const sooth_train_totals *t = &p->t->totals;
+    double step = t->overlaps ? t->step_ms_overlapped : t->step_ms_sum;
+    p->t->stages[index] = (sooth_train_stage){.stage = name,
+                                              .latency_ms = {ms, ms * error.low, ms * error.high},
+                                              .resource = resource,
+                                              .resource_share = step > 0 ? 100 * busy_ms / step : 0};
+}
+
+static void set_stages(planner *p, const pipeline *line, gpu_times g, sooth_interval latency)
+{
+    sooth_interval host = {1, 1 / (1 + HOST_ERROR), 1 + HOST_ERROR};
+    sooth_interval gpu = {1, latency.low / latency.value, latency.high / latency.value};
+    set_stage(p, TRAIN_READ, "read", "storage", line->read_ms, host, line->storage_ms);
+    set_stage(p, TRAIN_DECODE, "decode", "host cores", line->decode_ms, host,
+              line->decode_ms / (p->t->totals.overlaps ? line->efficiency * line->cores : line->cores));
+    set_stage(p, TRAIN_COPY, "copy", "link", line->copy_ms, host, line->copy_ms);
+    set_stage(p, TRAIN_FORWARD, "forward", "GPU", g.forward_ms, gpu, g.forward_ms);
+    set_stage(p, TRAIN_BACKWARD, "backward", "GPU", g.backward_ms, gpu, g.backward_ms);
+    set_stage(p, TRAIN_UPDATE, "update", "GPU", g.update_ms, gpu, g.update_ms);
+}
+
+static const char *largest_stage(const pipeline *line, gpu_times g)
+{
+    const char *names[] = {"read", "decode", "copy", "forward", "backward", "update"};
+    double ms[] = {line->read_ms, line->decode_ms, line->copy_ms, g.forward_ms, g.backward_ms, g.update_ms};
+    size_t most = 0;
+    for (size_t i = 1; i < SOOTH_TRAIN_STAGES; i++)
+        if (ms[i] > ms[most])
+            most = i;
+    return names[most];
+}
+
+static void set_step(planner *p, const pipeline *line, gpu_times g)
+{
+    sooth_train_totals *t = &p->t->totals;
+    t->step_ms_sum = line->read_ms + line->decode_ms + line->copy_ms + line->gpu_ms;
+    t->loader_ms = pipeline_loader_ms(line, t->workers);
+    t->step_ms_overlapped = pipeline_step_ms(line, t->workers);
+    const char *limit = pipeline_limit(line, t->workers);
+    pipeline gpu_only = {.gpu_ms = line->gpu_ms};
+    t->limited_by = !t->overlaps                ? largest_stage(line, g)
+                    : strcmp(limit, "gpu") == 0 ? largest_stage(&gpu_only, g)
+                                                : limit;
+    double step = t->overlaps ? t->step_ms_overlapped : t->step_ms_sum;
+    t->gpu_waits_percent = pipeline_waits(line, step);
+    t->workers_needed = pipeline_workers_needed(line);
+    t->throughput_per_s = step > 0 ? (double)t->samples / step * 1e3 : NAN;
+}
+
+/* ---- what would change ------------------------------------------------------------------------------------------- */
+
+static void add_change(planner *p, const char *name, const pipeline *line, int workers, int64_t samples)
+{
+    double step = pipeline_step_ms(line, workers);
+    p->t->changes[p->t->change_count++] = (sooth_train_change){
+        .name = name, .step_ms = step, .gpu_waits_percent = pipeline_waits(line, step), .samples = samples};
+}
+
+static void change_host(planner *p, const pipeline *line)
+{
+    const sooth_train_totals *t = &p->t->totals;
+    pipeline disk = *line, cores = *line;
+    disk.storage_ms /= 2;
+    disk.read_ms -= disk.storage_ms;
+    disk.core_ms -= disk.storage_ms;
+    add_change(p, "storage twice as fast", &disk, t->workers, t->samples);
+    cores.cores *= 2;
+    add_change(p, "twice the workers and cores", &cores, 2 * t->workers, t->samples);
+    if (!t->pinned) {
+        pipeline pinned = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate, line->gpu_ms, true);
+        add_change(p, "pinned memory", &pinned, t->workers, t->samples);
+    }
+}
+
+/* A larger batch is predicted, so the model is bound to it and back. */
+static void change_batch(planner *p)
+{
+    const sooth_train_totals *t = &p->t->totals;
+    sooth_options dims = p->options->dims ? *p->options->dims : (sooth_options){0}, own = dims;
+    sooth_error error;
+    dims.batch = 2 * t->batch;
+    own.batch = t->batch;
+    if (sooth_bind(p->model, &dims, &error) == SOOTH_OK) {
+        sooth_prediction *twice;
+        sooth_predict_options settings = p->options->settings;
+        settings.mode = "train";
+        if (sooth_predict(p->model, &settings, &twice, &error) == SOOTH_OK) {
+            gpu_times g = times_of(p, twice);
+            sooth_prediction_free(twice);
+            double gpu_ms = g.forward_ms + g.backward_ms + g.update_ms;
+            pipeline line = pipeline_of(p->host, &p->data, 2 * (double)t->samples, p->accumulate, gpu_ms, t->pinned);
+            add_change(p, "twice the batch", &line, t->workers, 2 * t->samples);
+        }
+    }
+    sooth_status status = sooth_bind(p->model, &own, &error);
+    if (status != SOOTH_OK)
+        fail_with(&p->t->fail, status, "%s", error.message);
+}
+
+/* ---- together ---------------------------------------------------------------------------------------------------- */
+
+/* Layers are computed once for one batch; a step repeats it. */
+static void scale_layers(planner *p)
+{
+    for (size_t i = 0; i < p->t->layer_count; i++) {
+        sooth_train_layer *l = &p->t->layers[i];
+        if (p->options->checkpoint) {
+            l->backward_ms += l->forward_ms;
+            l->backward_data_ms += l->forward_ms;
+        }
+        l->forward_ms *= p->accumulate;
+        l->backward_ms *= p->accumulate;
+        l->backward_data_ms *= p->accumulate;
+        l->backward_weights_ms *= p->accumulate;
+    }
+}
+
+static void fill(planner *p, const sooth_prediction *prediction)
+{
+    sooth_train_totals *t = &p->t->totals;
+    bool is_image;
+    int64_t batch = sooth_prediction_totals_of(prediction).batch;
+    double bytes = sample_bytes_of(p->model, batch, &is_image);
+    p->data = train_data_of(p->options->data, bytes, is_image, &p->t->arena, &p->t->fail);
+    set_totals(p, prediction);
+    gpu_times g = times_of(p, prediction);
+    pipeline line = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate,
+                                g.forward_ms + g.backward_ms + g.update_ms, t->pinned);
+    t->workers = p->options->workers            ? p->options->workers
+                 : line.cores < DEFAULT_WORKERS ? line.cores
+                                                : DEFAULT_WORKERS;
+    set_step(p, &line, g);
+    set_stages(p, &line, g, sooth_prediction_totals_of(prediction).latency_ms);
+    train_layers(p->t, p->model, prediction);
+    train_findings(p->t);
+    scale_layers(p);
+    change_host(p, &line);
+}
+
+/* The jump of a failure must not leave the prediction behind. */
+static sooth_status fill_guarded(planner *p, const sooth_prediction *prediction)
+{
+    if (setjmp(p->t->fail.jump))
+        return p->t->fail.error->code;
+    fill(p, prediction);
+    return SOOTH_OK;
+}
+
+static sooth_status make(planner *p, sooth_prediction **prediction)
+{
+    if (setjmp(p->t->fail.jump))
+        return p->t->fail.error->code;
+    *prediction = predict(p, true);
+    return SOOTH_OK;
+}
+
+static sooth_status make_changes(planner *p)
+{
+    if (setjmp(p->t->fail.jump))
+        return p->t->fail.error->code;
+    change_batch(p);
+    return SOOTH_OK;
+}
+
+sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *options, sooth_train **train,
+                               sooth_error *error)
+{
+    sooth_error own;
+    sooth_error *e = error_or(error, &own);
+    sooth_hosts *hosts = NULL;
+    sooth_prediction *prediction = NULL;
+    *train = NULL;
+    sooth_train *t = train_new(e);
+    if (!t)
+        return e->code;
+    planner p = {.t = t,
+                 .model = model,
+                 .options = options,
+                 .host = options->host,
+                 .accumulate = options->accumulate > 0 ? options->accumulate : 1};
+    sooth_status status = p.host ? SOOTH_OK : sooth_hosts_open(&hosts, e);
+    if (status == SOOTH_OK && !p.host)
+        status = sooth_hosts_find(hosts, DEFAULT_HOST, &p.host, e);
+    if (status == SOOTH_OK)
+        status = make(&p, &prediction);
+    if (status == SOOTH_OK)
+        status = fill_guarded(&p, prediction);
+    sooth_prediction_free(prediction);
+    if (status == SOOTH_OK)
+        status = make_changes(&p);
+    sooth_hosts_free(hosts);
+    t->fail.error = NULL;
+    if (status == SOOTH_OK)
+        *train = t;
+    else
+        sooth_train_free(t);
+    return status;
+}

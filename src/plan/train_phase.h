@@ -1,0 +1,61 @@
+/* train_phase.h: a training step by stage and layer. `sooth train-phase` predicts one; others may fill it with
+ * measured times, and the writers of src/report take either. */
+#ifndef SOOTH_PLAN_TRAIN_PHASE_H
+#define SOOTH_PLAN_TRAIN_PHASE_H
+
+#include "base/arena.h"
+
+enum { TRAIN_READ, TRAIN_DECODE, TRAIN_COPY, TRAIN_FORWARD, TRAIN_BACKWARD, TRAIN_UPDATE };
+enum { TRAIN_FINDINGS = 4, TRAIN_CHANGES = 8, TRAIN_NOTES = 16 };
+
+struct sooth_train {
+    arena arena;
+    fail fail;
+    sooth_train_totals totals;
+    sooth_train_stage stages[SOOTH_TRAIN_STAGES];
+    sooth_train_layer *layers;
+    size_t layer_count;
+    sooth_train_finding findings[TRAIN_FINDINGS];
+    size_t finding_count;
+    sooth_train_change changes[TRAIN_CHANGES];
+    size_t change_count;
+    const char *notes[TRAIN_NOTES];
+    size_t note_count;
+};
+
+/* An empty answer; NULL if memory runs out. sooth_train_free frees it. */
+sooth_train *train_new(sooth_error *error);
+void train_note(sooth_train *t, const char *note);
+
+/* ---- the input pipeline (input_pipeline.c) ---------------------------------------------------------------------- */
+
+typedef struct train_data {
+    const char *name;
+    double bytes;        /* of a stored sample */
+    double mpixels;      /* that are decoded; 0: stored as it is used */
+    double sample_bytes; /* that the device gets */
+} train_data;
+/* Reads a description; fails through `f`. `sample_bytes` and `is_image` describe the network's inputs. */
+train_data train_data_of(const char *text, double sample_bytes, bool is_image, arena *a, fail *f);
+
+typedef struct pipeline {
+    double read_ms, decode_ms, copy_ms; /* of a step, by one core */
+    double storage_ms;                  /* at the storage's rate, with many reads at once */
+    double gpu_ms;
+    double core_ms;    /* read and decode by one core */
+    double hand_ms;    /* samples handed from the workers to the trainer */
+    double efficiency; /* of a worker */
+    int cores;
+    bool pinned;
+} pipeline;
+pipeline pipeline_of(const sooth_host *host, const train_data *data, double samples, double copies, double gpu_ms,
+                     bool pinned);
+double pipeline_loader_ms(const pipeline *p, int workers);
+double pipeline_step_ms(const pipeline *p, int workers);
+/* Smallest number of workers with which the GPU does not wait; -1: none. */
+int pipeline_workers_needed(const pipeline *p);
+/* The GPU's wait in percent of the step. */
+double pipeline_waits(const pipeline *p, double step_ms);
+const char *pipeline_limit(const pipeline *p, int workers);
+
+#endif
