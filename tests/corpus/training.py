@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hosts of data/hosts against measured loaders and copies.
 
-    tests/corpus/training.py [--fit]    --fit prints the constants that fit best
+    tests/corpus/training.py [--fit] [--write]    --fit prints the constants that fit best, --write updates doc/training.md
 
 worker_efficiency and loader_gb_s are fitted on every second decoder, by name; the others are kept apart.
 """
@@ -25,12 +25,13 @@ def host(name):
 
 
 def loaders():
-    """Images per second by processor, decoder and number of workers."""
+    """Images per second by processor, decoder and number of workers; decoders without a loader have none."""
     rates = collections.defaultdict(lambda: collections.defaultdict(dict))
     with open(corpus.SHARED / "measured/training_stages/jpeg_decode_imagenet.csv", newline="") as file:
         for row in csv.DictReader(file):
+            decoder = rates[row["cpu"]][row["library"]]
             if row["protocol"] == "dataloader":
-                rates[row["cpu"]][row["library"]][int(row["loader_workers"])] = float(row["images_per_s"])
+                decoder[int(row["loader_workers"])] = float(row["images_per_s"])
     return rates
 
 
@@ -86,6 +87,7 @@ def main():
         pillow = every[cpu]["pillow"][0] * IMAGE_MB / 3
         report.check(abs(float(h["decode_mpixel_s"]) / pillow - 1) < 0.01, f"decoding rate of {name} is Pillow's", [f"{pillow:.1f}"])
     copies(report)
+    report.page("doc/training.md", lambda line: "worker_efficiency" not in line)
     report.end()
 
 
