@@ -1,4 +1,4 @@
-/* baseline.c: the simple models that a prediction must beat. */
+/* baseline.c: simple baselines: a regression on counted work, and the scaled times of another GPU. */
 #include "learn/baseline.h"
 #include "base/statistics.h"
 #include "learn/score.h"
@@ -10,7 +10,8 @@
 
 enum { TERMS_QUADRATIC = 10, TERMS_LINEAR = 4, MOST_TERMS = TERMS_QUADRATIC };
 
-/* 1, x, y, z, then all products of two. Logarithms are centred, so that the equations are well conditioned. */
+/* Quadratic terms: 1, x, y, z and the product of each two. Logarithms are centred to keep the equations well
+ * conditioned. */
 static void terms_of(const regression_row *r, double terms[MOST_TERMS])
 {
     double x[3];
@@ -56,7 +57,7 @@ static bool is_sound(const regression_row *r)
     return r->measured > 0 && isfinite(r->measured) && r->work[0] >= 0 && r->work[1] >= 0 && r->work[2] >= 0;
 }
 
-/* Median of time ÷ work of the rows outside the fold. */
+/* Median of time ÷ work over the rows outside the fold. */
 static double median_rate(const regression_row *rows, size_t count, uint32_t fold, double *room)
 {
     size_t n = 0;
@@ -83,7 +84,7 @@ static void fit(const regression_row *rows, size_t count, uint32_t fold, int ter
         }
     }
     for (int k = 0; k < terms; k++)
-        m[k][k] += 1e-9; /* columns that are constant */
+        m[k][k] += 1e-9; /* keeps constant columns from making the matrix singular */
     solve(m, coefficients, terms);
 }
 
@@ -94,7 +95,7 @@ void regress(regression_row *rows, size_t count, arena *scratch)
         size_t seen = 0;
         for (size_t i = 0; i < count; i++)
             seen += is_sound(&rows[i]) && rows[i].fold % REGRESSION_FOLDS != fold;
-        size_t most = seen / 3; /* three rows per fitted number */
+        size_t most = seen / 3; /* at least three rows per coefficient */
         int terms = most >= TERMS_QUADRATIC ? TERMS_QUADRATIC : most >= TERMS_LINEAR ? TERMS_LINEAR : 0;
         double coefficients[MOST_TERMS], x[MOST_TERMS], rate = NAN;
         if (terms)
@@ -118,7 +119,7 @@ void regress(regression_row *rows, size_t count, arena *scratch)
 typedef struct keyed {
     uint32_t gpu;
     uint64_t key;
-    double log_time; /* mean over the rows of that key */
+    double log_time; /* mean over the rows with this key */
 } keyed;
 
 static int compare_keyed(const void *a, const void *b)
@@ -134,7 +135,7 @@ typedef struct gpu_span {
     size_t count;
 } gpu_span;
 
-/* Merges rows of one key; returns the number left. */
+/* Merges rows with the same key and returns the number of rows left. */
 static size_t merge_keys(keyed *items, size_t count)
 {
     size_t made = 0;
@@ -150,7 +151,7 @@ static size_t merge_keys(keyed *items, size_t count)
     return made;
 }
 
-/* Differences of the logarithms of keys that both have. */
+/* Differences between the logarithms of the two GPUs' times, for each key that both have. */
 static size_t shared_keys(const gpu_span *a, const gpu_span *b, double *differences)
 {
     size_t i = 0, k = 0, n = 0;

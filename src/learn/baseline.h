@@ -1,5 +1,4 @@
-/* baseline.h: the simple models that a prediction must beat: a regression on countable work, and the scaled times of
- * another GPU. */
+/* baseline.h: simple baselines for the predictor: a regression on counted work, and the scaled times of another GPU. */
 #ifndef SOOTH_LEARN_BASELINE_H
 #define SOOTH_LEARN_BASELINE_H
 
@@ -9,28 +8,27 @@
 typedef struct regression_row {
     double work[3];
     double measured;
-    uint32_t
-        fold; /* rows with the same number modulo REGRESSION_FOLDS, those of one architecture, are held out together */
+    uint32_t fold; /* rows of one architecture share a fold; rows equal modulo REGRESSION_FOLDS are held out together */
     double predicted;
 } regression_row;
 
 enum { REGRESSION_FOLDS = 5 };
 
-/* Fits log(time) by a quadratic in the logarithms of the work, by least squares, and sets `predicted` of each row by a
- * fit without its fold. All rows should have one setting (GPU, precision, runtime ...). With few rows the fit is
- * linear, with very few proportional to the first number; NAN if no rows are left. */
+/* Fits log(time) by least squares as a quadratic in the logarithms of the work. `predicted` of each row comes from a
+ * fit without its fold. All rows should share GPU, precision and runtime. Few rows give a linear fit, very few a fit
+ * proportional to the first number; NAN if no rows are left. */
 void regress(regression_row *rows, size_t count, arena *scratch);
 
-/* A time and its key: equal keys on two GPUs are equal work. */
+/* A time and its key. Rows on two GPUs with equal keys did the same work. */
 typedef struct constant_row {
     uint64_t key;
-    uint32_t gpu;     /* any number */
-    double measured;  /* per sample: batches differ */
-    double predicted; /* from another GPU; NAN if none has the key */
+    uint32_t gpu;     /* identifier of the GPU */
+    double measured;  /* per sample, because batches differ */
+    double predicted; /* from another GPU's time; NAN if no other GPU has the key */
 } constant_row;
 
-/* For each GPU takes the one that shares most keys, and multiplies its times by the median ratio: the best constant in
- * hindsight. */
+/* For each GPU, takes the GPU with the most keys in common and scales its times by the median ratio. The factor is
+ * fitted on the evaluated rows, which favours the baseline. */
 void scale_from_other_gpu(constant_row *rows, size_t count, arena *scratch);
 
 #endif

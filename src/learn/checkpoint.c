@@ -1,4 +1,4 @@
-/* checkpoint.c: writes and reads the state of a training. */
+/* checkpoint.c: writes and reads the training state. */
 #include "learn/checkpoint.h"
 #include "base/commit.h"
 #include "predict/weights.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#ifndef SOOTH_CODE /* set by the Makefile */
+#ifndef SOOTH_CODE /* defined by the Makefile */
 #define SOOTH_CODE 0
 #endif
 
@@ -18,7 +18,7 @@ typedef struct checkpoint_header {
     char magic[16];
     uint32_t checksum; /* CRC-32 of everything after this field */
     uint32_t stacks, gpus, residual_count;
-    uint64_t params; /* how many */
+    uint64_t params; /* number of parameters */
     training_identity of;
     int64_t step;
     uint64_t random;
@@ -37,8 +37,8 @@ uint64_t checkpoint_code(void)
 }
 
 typedef struct parts {
-    float *items[PARTS]; /* [params] each */
-    size_t bytes;        /* of each */
+    float *items[PARTS]; /* arrays of `params` numbers */
+    size_t bytes;        /* size of each array */
 } parts;
 
 static parts parts_of(const trainer *t)
@@ -98,7 +98,7 @@ void checkpoint_write(const char *path, const trainer *t, const residuals *r, co
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(error));
 }
 
-/* 0: everything was read. Errno, or -1 if the file is too short. */
+/* Returns 0 if everything was read, errno on an error, -1 if the file is too short. */
 static int read_all(int file, void *bytes, size_t size)
 {
     for (char *at = bytes; size > 0;) {
@@ -116,33 +116,34 @@ static int read_all(int file, void *bytes, size_t size)
 _Noreturn static void fail_to_read(int error, fail *f)
 {
     if (error < 0)
-        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint is cut or damaged: " ELSE);
+        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint is truncated or damaged: " ELSE);
     fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be read: %s", strerror(error));
 }
 
-/* True if the checkpoint is of this training. */
+/* Fails unless the checkpoint belongs to this training. */
 static void compare(const checkpoint_header *h, const checkpoint_header *own, fail *f)
 {
     if (memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
-        fail_with(f, SOOTH_ERROR_INPUT, "no checkpoint of a training by this version: " ELSE);
+        fail_with(f, SOOTH_ERROR_INPUT, "this version cannot read the checkpoint: " ELSE);
     if (h->of.code != own->of.code)
-        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint is of a program that was built from other sources: " ELSE);
+        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint was written by a program built from other sources: " ELSE);
     if (h->of.data != own->of.data || h->stacks != own->stacks || h->gpus != own->gpus || h->params != own->params)
-        fail_with(f, SOOTH_ERROR_INPUT, "no checkpoint of a training on these rows: " ELSE);
+        fail_with(f, SOOTH_ERROR_INPUT, "the checkpoint belongs to a training on other rows: " ELSE);
     if (h->of.seed != own->of.seed)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "the checkpoint is of a training with --seed %llu, not %llu: go on with that seed, " ELSE,
+                  "the checkpoint belongs to a training with --seed %llu, not %llu: continue with that seed, " ELSE,
                   (unsigned long long)h->of.seed, (unsigned long long)own->of.seed);
     if (h->of.rate != own->of.rate)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "the checkpoint is of a training with --rate %g, not %g: go on with that rate, " ELSE, h->of.rate,
-                  own->of.rate);
+                  "the checkpoint belongs to a training with --rate %g, not %g: continue with that rate, " ELSE,
+                  h->of.rate, own->of.rate);
     if (h->of.options != own->of.options)
         fail_with(f, SOOTH_ERROR_INPUT,
-                  "the checkpoint is of a training with other options: go on with the same ones, " ELSE);
+                  "the checkpoint belongs to a training with other options: continue with the same options, " ELSE);
 }
 
-/* Reads the header; 0 if the file has the length it states; else as read_all(). */
+/* Reads the header. Returns 0 if the file has the size that the header states, otherwise the same errors as
+ * read_all(). */
 static int read_header(const char *path, checkpoint_header *h)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -152,7 +153,7 @@ static int read_header(const char *path, checkpoint_header *h)
     off_t end = lseek(file, 0, SEEK_END);
     close(file);
     if (error <= 0 && memcmp(h->magic, MAGIC, sizeof MAGIC) != 0)
-        return 0; /* the comparison reports the difference */
+        return 0; /* the caller reports the mismatch */
     if (error)
         return error;
     uint64_t parts_bytes = h->params < 1u << 28 ? h->params * PARTS * sizeof(float) : 0;
@@ -175,7 +176,7 @@ static int read_rest(const char *path, const checkpoint_header *h, const trainer
     return error;
 }
 
-/* The checksum detects damage; this detects an impossible state. */
+/* Checks values for an impossible state. The checksum only detects damage. */
 static bool is_sound(const checkpoint_header *h, const trainer *t, const residual *r)
 {
     const parts p = parts_of(t);
@@ -201,7 +202,7 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, const training_
     if (error)
         fail_to_read(error, f);
     compare(&h, &own, f);
-    /* Allocate first: nothing is open if that fails. */
+    /* Allocate before opening the file, so that a failure leaves no file open. */
     ARENA_RESERVE(a, r, h.residual_count);
     error = read_rest(path, &h, t, r->items);
     if (error)

@@ -1,10 +1,10 @@
-/* checkpoint.h: the state of a training between two epochs, in a file. */
+/* checkpoint.h: a file with the training state between two epochs. */
 #ifndef SOOTH_LEARN_CHECKPOINT_H
 #define SOOTH_LEARN_CHECKPOINT_H
 
 #include "learn/train.h"
 
-/* Error of a hold-out row. */
+/* Prediction error of a hold-out row. */
 typedef struct residual {
     int16_t kind, stack;
     float error; /* log(predicted / measured) */
@@ -13,19 +13,19 @@ typedef struct residual {
 typedef struct residuals {
     residual *items;
     int32_t count, capacity;
-    int resumed_at; /* epochs before this run */
+    int resumed_at; /* epochs completed before this run */
 } residuals;
 
-/* Identity of a training: one that differs in any of it does not resume from this state. */
+/* Identity of a training. A checkpoint resumes only a training with the same identity. */
 typedef struct training_identity {
     uint64_t code; /* checkpoint_code() */
     uint64_t data; /* dataset_identity() */
     uint64_t seed;
     double rate;
-    uint64_t options; /* hash of all other options that change the result */
+    uint64_t options; /* hash of all other options that affect the result */
 } training_identity;
 
-/* Hash of the sources of learn/ and predict/ in this program. */
+/* Hash of the sources of learn/ and predict/ that this program was built from. */
 uint64_t checkpoint_code(void);
 
 /* Progress of a training. */
@@ -33,10 +33,11 @@ typedef struct training_place {
     int stage, epoch;
 } training_place;
 
-/* Writes under another name, syncs, then renames: after a kill or a power cut the old or the new file is there. */
+/* Writes to a temporary name, syncs and renames. After a kill or a power cut, either the old or the new file exists. */
 void checkpoint_write(const char *path, const trainer *t, const residuals *r, const training_identity *identity,
                       training_place at, fail *f);
-/* False if there is no such file. Fails if it is damaged, or of another training, and says how they differ. */
+/* Returns false if the file does not exist. Fails if it is damaged or belongs to another training, and names the
+ * difference. */
 bool checkpoint_read(const char *path, trainer *t, residuals *r, const training_identity *identity, training_place *at,
                      arena *a, fail *f);
 

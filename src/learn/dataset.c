@@ -1,4 +1,4 @@
-/* dataset.c: lowers the network of every measured row and keeps what the trainer needs. */
+/* dataset.c: lowers the network of every measured row to training examples. */
 #include "learn/dataset.h"
 #include "base/threads.h"
 #include "graph/infer.h"
@@ -9,7 +9,7 @@
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Sort key of a work: its group, then its operator, then its position. */
+/* Sort key of a kernel: its group, its operator, then its position. */
 typedef struct place {
     uint32_t order; /* group and operator */
     int32_t index;
@@ -32,7 +32,7 @@ sample_time sample_features(const dataset *d, const example *e, const sample *s,
     return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
 }
 
-/* Fails through the arena's `fail`. */
+/* Reports failures through the arena's `fail`. */
 static sample_program *make_program(const work_list *list, kernel_store *kernels, arena *a)
 {
     int32_t count = list->count, next = 0;
@@ -66,14 +66,14 @@ static sample_program *make_program(const work_list *list, kernel_store *kernels
 
 typedef struct builder {
     dataset *data;
-    sooth_error *troubles;           /* by worker: system errors */
+    sooth_error *troubles;           /* system errors, one per worker */
     measured_row **rows;             /* usable rows, sorted by graph, batch and lowering */
-    const sample_program **programs; /* of the same index; NULL where the row could not be lowered */
+    const sample_program **programs; /* program of each row; NULL if the row could not be lowered */
     size_t *jobs;                    /* index of the first row of each job */
     size_t job_count, row_count;
     dataset_progress progress;
     void *context;
-    size_t done; /* jobs, claimed by all threads */
+    size_t done; /* number of jobs that threads have claimed */
     struct asked *asked;
     size_t asked_count;
     const device *devices[MAX_GPUS]; /* GPUs with measured networks */
@@ -84,13 +84,13 @@ typedef struct builder {
     } views;
 } builder;
 
-/* An unmeasured row: a measured one with another batch. */
+/* An unmeasured row: a copy of a measured row with another batch. */
 typedef struct asked {
     measured_row row; /* its latency is NAN */
     const sample_program *made;
 } asked;
 
-/* One in this many network rows gives a pair. */
+/* One network row in this many gives a pair. */
 enum { PAIR_EVERY = 16 };
 
 static void note_device(builder *b, const device *d)
@@ -112,12 +112,12 @@ static bool gives_pair(const measured_row *r)
     return r->graph.len && r->batch > 1 && chance_of(r) % PAIR_EVERY == 0;
 }
 
-/* Two batches, the second twice the first and no larger than the row's own. Half of the pairs use the row's GPU, the
+/* Adds two batches: the second is twice the first and at most the row's own. Half of the pairs use the row's GPU, the
  * others any GPU with an unknown stack. The choice is pseudo-random and reproducible. */
 static void ask_for_pair(builder *b, const measured_row *r)
 {
     uint64_t chance = chance_of(r);
-    int doublings = 1; /* the caller passes batches of 2 and more */
+    int doublings = 1; /* the batch is at least 2 */
     while (r->batch >> (doublings + 1) > 0 && doublings < 20)
         doublings++;
     int64_t batch = (int64_t)1 << (chance / PAIR_EVERY) % (uint64_t)doublings;
@@ -156,21 +156,21 @@ static bool same_graph(const measured_row *a, const measured_row *b)
     return a->graph.len && str_eq(a->graph, b->graph);
 }
 
-/* What ran was not what the graph says: InPlace-ABN, an extension, takes several times as long as PyTorch's norms in channels last. */
+/* True if the kernels that ran are not those of the graph: the InPlace-ABN extension, which in channels last takes
+ * several times as long as PyTorch's norms. */
 static bool is_of_another_program(const measured_row *r, const network *net)
 {
     return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC && lifetime_has_abn(net);
 }
 
-/* Lowers for the row and fills its example; fails into the model. */
+/* Lowers the network for the row and stores the row's program. Failures go to the model's `fail`. */
 static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a)
 {
     if (is_of_another_program(b->rows[row], &model->net))
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "its norms ran in an extension that its graph does not tell of");
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "its norms ran in an extension that its graph does not name");
     program p = *lower(model, &b->rows[row]->where.lower, a);
-    /* Networks of engines are few, with assumed prompts: their products are learned as fused ones, so that bare
-     * products stay as the operator tables have them. */
+    /* Few engine rows are whole networks, and their prompts are assumed. Their products count as fused, so that plain
+     * products are learned from the operator tables alone. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
     b->programs[row] = b->data->made[row] = make_program(&list, b->data->kernels, a);
@@ -190,16 +190,15 @@ static void refuse(measured_row *r, const char *reason)
     r->reason = reason;
 }
 
-/* A system error fails the whole dataset: weights must not depend on it. */
+/* A system error fails the whole dataset, because the weights must not depend on it. */
 static void note_trouble(const builder *b, size_t worker, const sooth_error *e)
 {
     if (e->code == SOOTH_ERROR_SYSTEM && b->troubles[worker].code == SOOTH_OK)
         b->troubles[worker] = *e;
 }
 
-/* What a network is lowered in goes back to the system at once, or the largest ones would stay beside all the
- * training: malloc maps blocks of more than 32 MiB one by one, whatever was freed before. Pages that are not
- * touched cost nothing. */
+/* Block size of the arena for one network, above malloc's largest mmap threshold (32 MiB). Such blocks return to the
+ * system as soon as they are freed. Untouched pages cost nothing. */
 enum { MAPPED_BYTES = 33 << 20 };
 
 static void build_network(const builder *b, size_t from, size_t end, size_t worker)
@@ -223,7 +222,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
     arena_init(&a, &model->fail, ARENA_GIB(4));
     a.block_bytes = MAPPED_BYTES;
     for (size_t i = from; i < end;) {
-        size_t same = i; /* rows up to here could not be lowered unless this changes */
+        size_t same = i; /* end of the rows that share a program, and therefore a lowering failure */
         while (same < end && b->rows[same]->batch == b->rows[i]->batch &&
                b->rows[same]->where.norms_in_place == b->rows[i]->where.norms_in_place &&
                lower_program_key(&b->rows[same]->where.lower) == lower_program_key(&b->rows[i]->where.lower))
@@ -236,7 +235,7 @@ static void build_network(const builder *b, size_t from, size_t end, size_t work
             if (worked) /* rows with the same program differ only in their device */
                 b->programs[k] = b->programs[i];
             else
-                refuse(b->rows[k], "its graph cannot be lowered, or is not what ran");
+                refuse(b->rows[k], "its graph cannot be lowered, or its measured program had other kernels");
         arena_free(&a);
         i = same;
     }
@@ -278,7 +277,7 @@ static void build_job(void *context, size_t item, size_t worker)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* The index of a name; a new one if there is room. */
+/* Returns the index of a name. Adds the name if it is new and there is room. */
 static int number_of(str *names, int *count, int most, str name)
 {
     for (int i = 0; i < *count; i++)
@@ -290,7 +289,8 @@ static int number_of(str *names, int *count, int most, str name)
     return (*count)++;
 }
 
-/* Weight of an operator's row relative to a network's: a step has ten times as many, with one kernel each. */
+/* Weight of an operator row relative to a network row. A step has ten times as many operator rows, with one kernel
+ * each. */
 static const float OPERATOR_WEIGHT = 0.08F;
 
 static uint64_t hash_of(str s)
@@ -314,10 +314,10 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
     return (double)(hash % 1000) < share * 1000;
 }
 
-/* Features are logarithms, shares and flags: a change is about 1. */
+/* Smallest spread to scale by. Features are logarithms, shares and flags, so a typical change is about 1. */
 static const double LEAST_SPREAD = 0.2;
 
-/* Mean and spread of every feature in its group, to standardize inputs. */
+/* Mean and spread of every feature in its group, for standardization. */
 static void standardize(dataset *d, arena *a)
 {
     size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
@@ -342,8 +342,8 @@ static void standardize(dataset *d, arena *a)
         double n = count[i / FEATURE_COUNT] > 0 ? count[i / FEATURE_COUNT] : 1, mean = sum[i] / n;
         double spread = sqrt(fmax(square[i] / n - mean * mean, 0));
         d->mean[i] = (float)mean;
-        /* A constant feature carries no information. A nearly constant one would be huge where it changes, and training
-         * would diverge. */
+        /* A constant feature carries no information. A nearly constant feature would be huge where it changes, and
+         * training would diverge. */
         d->scale[i] = spread > 1e-4 ? (float)(1 / fmax(spread, LEAST_SPREAD)) : 0;
     }
 }
@@ -363,7 +363,7 @@ uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size)
     return h;
 }
 
-/* Everything that a training sees of an example, without what it writes. */
+/* Hashes every input that training reads from an example, without its outputs. */
 static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
 {
     const int numbers[] = {e->stack, e->gpu, e->unknown_stack, e->program->sample_count, e->is_unmeasured};
@@ -398,7 +398,8 @@ static uint64_t hash_all(const dataset *d)
     return h;
 }
 
-/* Any example may hide its stack and GPU, so the unknown ones are seen with it. */
+/* Training may hide the stack and the GPU of any example, so the unknown stack and GPU count as seen with its
+ * kernels. */
 static void mark_seen(dataset *d, const example *e, kernel_head k)
 {
     uint32_t group = 1u << k.group;
@@ -455,11 +456,11 @@ void dataset_seen(dataset *d, const lists *l)
             widen(d, e, &e->program->samples[k]);
     }
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
-        if (d->low[i] > d->high[i]) /* a group without kernels */
+        if (d->low[i] > d->high[i]) /* the group has no kernels */
             d->low[i] = d->high[i] = 0;
 }
 
-/* Rows of small sources count more, else large sources would dominate. */
+/* Rows of small sources get a larger weight; otherwise large sources would dominate. */
 static const double RARE_ROWS = 1000, MOST_WEIGHT = 4;
 
 static void weigh(dataset *d)
@@ -481,7 +482,7 @@ static void weigh(dataset *d)
     }
 }
 
-/* The view of the row's device; TF32 precisions have others. */
+/* Returns the view of the row's device. TF32 has a view of its own. */
 static const device_view *view_of(builder *b, const setting *where, arena *a)
 {
     bool allows_tf32 = where->lower.precision != PRECISION_FP32;
@@ -510,7 +511,7 @@ static void fill_example(builder *b, example *e, const measured_row *r, const sa
     e->architecture = architecture_hash(r, a);
 }
 
-/* Both have the same kernels in the same order. */
+/* True if both programs have the same kernels in the same order. */
 static bool is_pair(const dataset *d, const sample_program *a, const sample_program *b)
 {
     if (!a || !b || a->sample_count != b->sample_count)
@@ -540,7 +541,7 @@ static void add_pairs(builder *b, arena *a)
     }
 }
 
-/* The usable rows, and their settings. */
+/* Collects the usable rows and their settings. */
 static void collect_rows(builder *b, measured_rows *const *tables, int table_count, arena *a)
 {
     size_t all = 0, pairs = 0;

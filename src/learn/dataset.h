@@ -1,4 +1,4 @@
-/* dataset.h: measured rows for the trainer: the distinct kernels of each row with their features, and the measured
+/* dataset.h: training examples from measured rows: the distinct kernels of each row, their features and the measured
  * time. */
 #ifndef SOOTH_LEARN_DATASET_H
 #define SOOTH_LEARN_DATASET_H
@@ -9,12 +9,12 @@
 
 /* A kernel of a program. */
 typedef struct sample {
-    uint32_t work : KERNEL_BITS; /* index in dataset.kernels, with the next field */
-    uint32_t is_new : 1;         /* unfamiliar: training saw no kernel of its kin in networks; see dataset_seen() */
+    uint32_t work : KERNEL_BITS; /* index of the work in dataset.kernels */
+    uint32_t is_new : 1;         /* unfamiliar: training saw no kernel of its kin in networks; set by learn.c */
     uint32_t place;
 } sample;
 
-/* What examples of the same program share. */
+/* Data shared by examples with the same program. */
 typedef struct sample_program {
     sample *samples; /* sorted by group */
     int32_t sample_count;
@@ -24,36 +24,36 @@ typedef struct sample_program {
 
 typedef struct example {
     const sample_program *program;
-    float *
-        corrections; /* of each sample, by the trees of forests.h, a logarithm; NULL: none, as while the networks are trained */
+    /* Log factor of each sample from the trees (forests.h); NULL: none, as during the training of the networks. */
+    float *corrections;
     const measured_row *row;
-    const device_view *view; /* of the row's device */
+    const device_view *view; /* the row's device */
     uint64_t architecture;   /* hash of row_architecture() */
-    int stack, gpu;          /* in dataset.stacks and dataset.gpus */
-    int unknown_stack;       /* the unknown stack that replaces a hidden one */
+    int stack, gpu;          /* indices into dataset.stacks and dataset.gpus */
+    int unknown_stack;       /* index of the unknown stack that replaces a hidden one */
     float latency_us;
-    float timer_us; /* part of it that the row's timer adds, by its source */
+    float timer_us; /* part of the latency that the source's timer adds */
     float weight;
-    bool is_unmeasured; /* member of a pair */
+    bool is_unmeasured; /* belongs to a pair */
 } example;
 
 typedef struct dataset {
     kernel_store *kernels;
-    example *items; /* measured ones, then pairs */
+    example *items; /* measured examples, then pairs */
     int32_t count;
-    /* The same network and setting at one batch and, in the next example, at twice that batch. Unmeasured; but the
-     * larger one cannot take less time, and training enforces this for every kernel, because most rows have large
-     * batches. */
+    /* A pair is the same network and setting at one batch and, in the next example, at twice that batch. Neither is
+     * measured. Training enforces for every kernel that the larger batch takes no less time, because most rows have
+     * large batches. */
     int32_t pair_count;
     str stacks[MAX_STACKS];
     int stack_count;
     str gpus[MAX_GPUS];
     int gpu_count;
-    uint64_t identity;   /* hash of everything: other data have another one */
+    uint64_t identity;   /* hash of all data, to detect other data */
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
-    float *low, *high;   /* the same for the examples last given to dataset_seen() */
-    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* of net.h, for the same examples */
-    sample_program **made; /* what threads made, which is not in the arena */
+    float *low, *high;   /* feature ranges, over the examples last passed to dataset_seen() */
+    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* masks of net.h, over the same examples */
+    sample_program **made; /* programs that threads allocated outside the arena */
     size_t made_count;
 } dataset;
 
@@ -61,7 +61,7 @@ static inline kernel_head sample_head(const dataset *d, const sample *s)
 {
     return kernels_head(d->kernels, s->work);
 }
-/* Runs per pass. */
+/* Runs of the kernel per pass. */
 static inline float sample_count(const dataset *d, const sample *s)
 {
     return kernels_count(d->kernels, s->place);
@@ -70,30 +70,31 @@ static inline float sample_count(const dataset *d, const sample *s)
 typedef struct sample_time {
     float compute_us, memory_us;
 } sample_time;
-/* That, and the features, on the device of `e`. */
+/* Computes the features and the roofline time on the device of `e`. */
 sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT]);
 
-/* Builds examples of every usable row, on all cores. Rows that cannot be lowered get a `reason`. `progress` may be
+/* Builds examples from every usable row, on all cores. Rows that cannot be lowered get a `reason`. `progress` may be
  * NULL. `d` must be zeroed, so that it can be freed after a failure. */
 typedef void (*dataset_progress)(void *context, size_t done, size_t all);
 void dataset_build(dataset *d, measured_rows *const *tables, int table_count, arena *a, fail *f,
                    dataset_progress progress, void *context);
-/* Extends the hash `h` by these bytes. */
+/* Extends the hash `h` with these bytes. */
 uint64_t dataset_hash(uint64_t h, const void *bytes, size_t size);
-/* Example lists of a training; of pairs, the first of each. */
+/* Indices of the examples of a training. `pairs` has the first example of each pair. */
 typedef struct lists {
     int32_t *networks, *operators, *pairs;
     int32_t network_count, operator_count, pair_count;
 } lists;
 
-/* Sets what a training sees: ranges of features, stacks, GPUs and operators. */
+/* Records the stacks, GPUs, operators and feature ranges that a training sees. */
 void dataset_seen(dataset *d, const lists *l);
 
-/* True if the row is in this share of the architectures or operator shapes; by hash, so always the same rows. */
+/* True if the row's architecture or operator shape is in the hold-out share. A hash decides, so the rows are always the
+ * same. */
 uint64_t architecture_hash(const measured_row *r, arena *a);
 bool row_is_left(const measured_row *r, uint64_t architecture, double share);
 
-/* Frees what threads made outside the arena. Call it before the arena is freed. */
+/* Frees the data that threads allocated outside the arena. Call it before the arena is freed. */
 void dataset_free(dataset *d);
 
 #endif

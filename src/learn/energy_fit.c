@@ -1,4 +1,4 @@
-/* energy_fit.c: fits the power coefficients, and their errors on hold-out rows. */
+/* energy_fit.c: fits the power coefficients and measures their errors on hold-out rows. */
 #include "learn/energy_fit.h"
 #include "base/threads.h"
 #include "learn/energy_interval.h"
@@ -10,19 +10,19 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The clock's coefficients affect times, not power, and are fitted separately. */
+/* The clock coefficients affect times, not power, and are fitted separately. */
 enum {
     FITTED = POWER_CAP + 1,
-    ZEROS = FITTED, /* share of the power above the base that is left if weights are zeros */
+    ZEROS = FITTED, /* share of the power above the base that remains if weights are zeros */
     SHARED,
-    OF_GPU = 3, /* base, scale, cap */
+    OF_GPU = 3, /* parameters per GPU: base, scale, cap */
     MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
     FOLDS = 6,
     MAX_SOURCES = INTERVAL_MAX_SOURCES,
     MOST_STEPS = 40,
 };
 
-/* A kernel of a row, over all runs. */
+/* A kernel of a row: totals over all its runs. */
 typedef struct fit_work {
     float device_us, compute_us, memory_us, active, runs;
     uint8_t unit;
@@ -38,9 +38,8 @@ typedef struct fit_row {
     sensor_run run;
     double device_ms, host_ms, latency_ms; /* predicted */
     double latency_half;                   /* half of its interval, as a logarithm */
-    double us;                             /* of the measured run */
-    double
-        stretch; /* factor on kernel times, so that they fit the measured run, unless the device waits for the host */
+    double us;                             /* duration of the measured run */
+    double stretch; /* factor that fits kernel times to the measured run, unless the device waits for the host */
     double weight;
 } fit_row;
 
@@ -63,7 +62,7 @@ static int by_work(const void *a, const void *b)
     return memcmp(a, b, sizeof(fit_work));
 }
 
-/* One entry for equal kernels; their order does not matter. */
+/* Merges equal kernels into one entry. The order of kernels does not matter. */
 static int32_t merge(fit_work *works, int32_t count)
 {
     qsort(works, (size_t)count, sizeof *works, by_work);
@@ -84,7 +83,7 @@ static int32_t merge(fit_work *works, int32_t count)
     return kept;
 }
 
-/* Called by many threads; energy_fit_free frees its allocations. */
+/* Called by many threads. energy_fit_free frees its allocations. */
 static void look(void *context, size_t index, const program *p, const prediction *times)
 {
     fitter *f = context;
@@ -163,7 +162,7 @@ static int by_fold(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Folds: networks of a source by a hash of their names; operators by shape, networks with their batch by a hash too. */
+/* Assigns cross-validation folds by hashes: of a network's name, of an operator's shape, of a network and its batch. */
 static void set_folds(fitter *f)
 {
     named_fold *names = ARENA_ARRAY(f->arena, named_fold, f->count + 1);
@@ -191,7 +190,7 @@ static void set_folds(fitter *f)
     }
 }
 
-/* Every source has the same weight, however many rows it has. */
+/* Gives every source the same total weight, whatever its number of rows. */
 static void set_weights(fitter *f)
 {
     static const double SOURCE_WEIGHT = 100;
@@ -235,8 +234,8 @@ static void keep_rows(fitter *f, size_t all)
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
-/* Logarithms of the shared coefficients, then per GPU its base relative to the shared one, its scale, its cap relative
- * to the shared one. */
+/* Logarithms of the shared coefficients, then three per GPU: its base relative to the shared base, its scale, and its
+ * cap relative to the shared cap. */
 typedef struct parameters {
     double of[MAX_PARAMETERS];
     int count;
@@ -264,13 +263,14 @@ static power_model model_of(const fitter *f, const parameters *p)
     return m;
 }
 
-/* Mean watts over the measured time. `zeros`: share of the power above the base for a kernel that multiplies zeros. */
+/* Mean watts over the measured time. `zeros` is the share of the power above the base that a kernel draws when it
+ * multiplies zeros. */
 static double measured_power(const fit_row *r, const power_view *own, double zeros)
 {
     power_view v = *own;
     if (r->row->power_limit_w > 0)
         v.cap_w = fmin(own->default_cap_w, own->default_cap_w / own->limit_w * r->row->power_limit_w);
-    double joules = 0, activity = r->run.has_zeros ? zeros : 1; /* joules in millionths */
+    double joules = 0, activity = r->run.has_zeros ? zeros : 1; /* energy in microjoules */
     for (int32_t i = 0; i < r->work_count; i++) {
         const fit_work *w = &r->works[i];
         double us = (double)w->device_us * r->stretch;
@@ -282,7 +282,7 @@ static double measured_power(const fit_row *r, const power_view *own, double zer
     return v.base_w * (double)(1 + r->row->idle_gpus) + joules / r->us;
 }
 
-/* With predicted times: the latency under the row's limit, and the energy. */
+/* Energy from predicted times, with the latency under the row's power limit. */
 static double predicted_energy(const fit_row *r, const power_model *m, const device *d, double *latency_ms)
 {
     power_view v = power_view_of(m, d, r->row->power_limit_w > 0 ? r->row->power_limit_w : 0);
@@ -307,9 +307,9 @@ static double predicted_energy(const fit_row *r, const power_model *m, const dev
 
 typedef struct fit_job {
     const fitter *f;
-    energy_kept kept; /* held out */
-    int which;        /* fold or GPU; -1: none */
-    int source;       /* where sources are */
+    energy_kept kept; /* kind of hold-out */
+    int which;        /* index of the held-out fold or GPU; -1: none */
+    int source;       /* index of the held-out source */
     parameters p;
     sensor sensor;
     double *residuals, *moved;
@@ -343,7 +343,7 @@ static bool is_asked(const fit_job *j, const fit_row *r)
     return is_kept(j, r);
 }
 
-/* Weighted residuals of the rows of one GPU (-1: all); large ones count linearly (Huber). */
+/* Weighted residuals of the rows of one GPU (-1: all GPUs). Large residuals count linearly (Huber). */
 static double residuals_of(const fit_job *j, const parameters *p, int gpu, double *into)
 {
     static const double LARGE = 0.05;
@@ -384,13 +384,14 @@ static void prior_of(int parameter, double *mean, double *spread)
         *spread = parameter == POWER_CAP ? 0.01 : 0.7;
     } else {
         *mean = 0;
-        /* Base, scale, cap. Idle boards draw 0.09 to 0.3 of their limit; the power of work is similar on all. */
+        /* Spreads of base, scale and cap. Idle boards draw 0.09 to 0.3 of their limit; power under load is similar on
+         * all boards. */
         static const double SPREADS[OF_GPU] = {0.8, 0.1, 0.03};
         *spread = SPREADS[(parameter - SHARED) % OF_GPU];
     }
 }
 
-/* The row error that weighs as much as a parameter one spread from its prior. */
+/* A row error of this size weighs as much as a parameter one spread away from its prior. */
 static const double ROW_SPREAD = 0.1;
 
 static double prior_cost(const parameters *p)
@@ -405,7 +406,8 @@ static double prior_cost(const parameters *p)
     return sum;
 }
 
-/* Solves a x = b in place for a symmetric positive definite matrix of n rows; false: it is not. */
+/* Solves a x = b in place for a symmetric positive definite matrix of n rows. Returns false if the matrix is not
+ * one. */
 static bool solve(double *a, double *b, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -508,7 +510,7 @@ static bool fit_parameters(fit_job *j)
     return has_memory;
 }
 
-/* Fits the sensor on rows with mixed readings, with the powers fitted to the others. */
+/* Fits the sensor to rows with mixed readings. The powers come from a fit to the other rows. */
 static bool fit_sensor(fit_job *j)
 {
     power_model m = model_of(j->f, &j->p);
@@ -550,7 +552,7 @@ static bool same_run(const measured_row *a, const measured_row *b)
            lower_program_key(&a->where.lower) == lower_program_key(&b->where.lower);
 }
 
-/* The row of the same run under the highest limit; NULL if there is only itself. */
+/* Returns the row of the same run under the highest power limit; NULL if the row has no other. */
 static const fit_row *reference_of(const fitter *f, const fit_row *r)
 {
     const fit_row *best = r;
@@ -560,7 +562,7 @@ static const fit_row *reference_of(const fitter *f, const fit_row *r)
     return best == r ? NULL : best;
 }
 
-/* Fits the slowdown of steps under a limit relative to the highest: a search over both numbers. */
+/* Fits both clock coefficients by a search over the slowdown of steps relative to the highest power limit. */
 static void fit_clock(const fitter *f, power_model *m)
 {
     const fit_row **references = ARENA_ARRAY(f->arena, const fit_row *, f->count + 1);
@@ -596,11 +598,11 @@ static void fit_clock(const fitter *f, power_model *m)
 
 typedef struct apart_row {
     const fit_row *row;
-    double power_w, energy_j; /* by a fit without it */
+    double power_w, energy_j; /* predicted by a fit without the row */
     energy_kept kept;
 } apart_row;
 
-/* All rows of all fits that held out something of them. */
+/* Predictions of hold-out rows from all fits. */
 typedef struct apart_rows {
     apart_row *items;
     size_t count;
@@ -608,8 +610,8 @@ typedef struct apart_rows {
     size_t of_others_count;
 } apart_rows;
 
-/* True if sources were held out: the interval is then that of the other sources, because a user's machine is none of
- * them. */
+/* True if the fit held out a source. Intervals then come from the other sources, because a user's machine is in no
+ * source. */
 static bool is_of_others(energy_kept kept)
 {
     return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
@@ -666,7 +668,7 @@ static size_t predict_apart(const fitter *f, const fit_job *j, const double cloc
     power_model m = model_of(f, &j->p);
     m.coefficients[POWER_CLOCK] = clock[0];
     m.coefficients[POWER_CLOCK_BOUND] = clock[1];
-    if (j->kept == ENERGY_KEPT_GPU || j->kept == ENERGY_KEPT_BOTH) /* nothing is known of it */
+    if (j->kept == ENERGY_KEPT_GPU || j->kept == ENERGY_KEPT_BOTH) /* the fit saw no row of this GPU */
         m.gpus[j->which].name = STR("");
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++) {
@@ -691,7 +693,8 @@ const char *energy_kept_name(energy_kept kept)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* One fit without each GPU of the source; if another source has that GPU, also one with it. */
+/* Lists one fit without each GPU of the source. If another source has that GPU, adds a fit that keeps the GPU's rows
+ * there. */
 static size_t source_jobs(const fitter *f, int source, fit_job *into)
 {
     bool here[POWER_MAX_GPUS] = {0}, elsewhere[POWER_MAX_GPUS] = {0};
@@ -770,7 +773,7 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
         fit_all(fit, f, workers, apart, context);
     }
     if (f->count < FEWEST_ROWS)
-        fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and an answer; %d are needed",
+        fail_with(a->fail, SOOTH_ERROR_INPUT, "only %zu rows have a measured power and a prediction; %d are needed",
                   f->count, FEWEST_ROWS);
 }
 

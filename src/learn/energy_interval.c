@@ -14,8 +14,8 @@ static int by_error(const void *a, const void *b)
     return (x->error > y->error) - (x->error < y->error);
 }
 
-/* The 90 % weighted quantile of the errors of a kind (POWER_WORK_KINDS: of any); negative: fewer than two sources have
- * rows. */
+/* Weighted 90 % quantile of the errors of one kind of work (POWER_WORK_KINDS: all kinds). Negative if fewer than two
+ * sources have rows. */
 static double width_of(const interval_row *rows, size_t count, bool is_new, int kind, int without, arena *a)
 {
     weighted *list = ARENA_ARRAY(a, weighted, count + 1);

@@ -1,4 +1,5 @@
-/* energy_sensor.c: readings of a slow sensor as mixtures of an operator's own power and the power before it. */
+/* energy_sensor.c: models the readings of a slow sensor as mixtures of an operator's own power and the power before
+ * it. */
 #include "learn/energy_sensor.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 static const double SAMPLED_EVERY_S = 0.1, RUN_S = 1, MOST_CALLS = 3000;
 enum { LAYERS_OF_A_CALL = 6 };
 
-/* The largest sizes of the sweep over products; the largest weights of all are left out of it. */
+/* True for the largest sizes of the sweep over matrix products. The sweep leaves out the very largest weights. */
 static bool is_last_of_sweep(const int64_t gemm[4])
 {
     enum { LARGEST = 65536, SECOND = 51200 };
@@ -26,7 +27,7 @@ sensor_run sensor_run_of(const measured_row *row, const kernel_time *main)
     return run;
 }
 
-/* Share of the readings in a run of this many seconds that belong to the run. */
+/* Share of the readings in a run of `run_s` seconds that measure the run itself. */
 static double weight_of(double window_s, double run_s)
 {
     int readings = 1 + (int)(run_s / SAMPLED_EVERY_S);

@@ -1,4 +1,4 @@
-/* energy_text.c: writes a fit of power as the text that energy_read.c reads. */
+/* energy_text.c: writes a power fit as the text that energy_read.c reads. */
 #include "learn/energy_fit.h"
 
 #include <stdarg.h>
@@ -35,22 +35,21 @@ str energy_fit_text(const energy_fit *fit, arena *a)
     const power_model *m = &fit->model;
     lines l = {arena_room(a, 1024, 1), 0, 1024};
     put(&l, a,
-        "# Coefficients of power: what src/predict/energy.h says of them. Made by tools/energy.sh (`sooth learn "
-        "--energy`) from\n"
-        "# %zu measured rows; doc/energy.md tells which, and how far off they are on rows that were kept apart.\n\n",
+        "# Power coefficients; src/predict/energy.h explains them. Written by tools/energy.sh (`sooth learn --energy`) "
+        "from\n# %zu measured rows. doc/energy.md lists the sources and the errors on hold-out rows.\n\n",
         fit->row_count);
     for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
         put(&l, a, "%-15s = %-9.4g # fitted: %s\n", power_coefficients()[i].name, m->coefficients[i],
             power_coefficients()[i].summary);
     put(&l, a,
-        "\n# Of GPUs that were measured: base and cap as shares of the power limit, between them a factor on all "
-        "else.\n");
+        "\n# Measured GPUs: base and cap as shares of the power limit, and between them the factor on all other "
+        "coefficients.\n");
     for (int i = 0; i < m->gpu_count; i++)
         put(&l, a, "gpu %-18.*s = %.4f %.4f %.4f # fitted\n", STR_ARG(m->gpus[i].name), m->gpus[i].base,
             m->gpus[i].scale, m->gpus[i].cap);
     put(&l, a,
-        "\n# Half the width of the 90 %% interval of power, as a logarithm: rows of sources kept apart, of new GPUs "
-        "those too.\n");
+        "\n# Half of the 90 %% power interval, as a logarithm, from held-out sources; for new GPUs, from held-out GPUs "
+        "as well.\n");
     for (int g = 0; g < 2; g++)
         for (int k = 0; k < POWER_WORK_KINDS; k++)
             put(&l, a, "interval %-5s %-12s = %.4f # fitted\n", g ? "new" : "known",

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A row of a whole model takes some MiB; this is far above. */
+/* Memory limit of a worker. A row of a whole model needs only a few MiB. */
 static const size_t WORKER_CAP = (size_t)2 << 30;
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Rows that one worker predicts one after the other: all of one graph, or some operators. */
+/* Rows that one worker predicts in sequence: all rows of a graph, or some operators. */
 typedef struct eval_job {
     const uint32_t *rows; /* indices */
     size_t count;
@@ -30,7 +30,7 @@ typedef struct eval_worker {
     sooth_error error;
     arena scratch;
     sooth_model *model;  /* the loaded model */
-    sooth_error trouble; /* a system error: it says nothing about its rows */
+    sooth_error trouble; /* a system error, which is no fault of the rows */
 } eval_worker;
 
 typedef struct eval_run {
@@ -59,7 +59,7 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_erro
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Under a lower power limit times grow. A single operator does not wait for the host; other GPUs may wait for this
+/* Times grow under a lower power limit. A single operator does not wait for the host; idle GPUs may wait for this
  * one. */
 static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
 {
@@ -72,8 +72,8 @@ static void answer_energy(const eval_run *run, eval_row *row, const program *pro
     row->high_j = row->energy_j * (e.high_j / e.energy_j);
 }
 
-/* The roofline is adjusted for a source's timer and for single operators, which do not wait for the host. Weights were
- * fitted to measured times, so they include both. */
+/* Adds the source's timer to the roofline and removes the host's time for single operators. Learned times include both,
+ * because the weights were fitted to measured times. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
@@ -97,7 +97,7 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->interval_kind = p->interval_kind;
 }
 
-/* Whole networks only: single operators were measured without their memory. */
+/* For whole networks only: the memory of single operators was not measured. */
 static void answer_memory(eval_row *row, const program *p, const network *net, arena *a)
 {
     if (!(row->row->memory_mib > 0))
@@ -147,7 +147,8 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
     }
 }
 
-/* Starts at `first`; returns the first row with another batch or program. On failure all of them get the reason. */
+/* Predicts rows from `first` on and returns the first row with another batch or program. On failure, all these rows get
+ * the reason. */
 static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, sooth_model *model, size_t worker)
 {
     eval_row *rows = run->out->rows, *head = &rows[job->rows[first]];
@@ -220,7 +221,7 @@ static void answer_job(void *context, size_t item, size_t worker)
     const eval_job *job = &run->jobs[item];
     eval_row *rows = run->out->rows;
     eval_worker *w = &run->workers[worker];
-    if (setjmp(w->fail.jump)) { /* rows without an answer get none */
+    if (setjmp(w->fail.jump)) { /* rows without a prediction get none */
         if (w->error.code == SOOTH_ERROR_SYSTEM)
             note_trouble(w, &w->error);
         for (size_t i = 0; i < job->count; i++)
@@ -247,7 +248,7 @@ typedef struct work_order {
     uint32_t index;
 } work_order;
 
-/* Sorts rows by graph, then by program. Operators come last, in their order. */
+/* Sorts rows by graph, then by program. Operator rows come last, in their original order. */
 static int compare_order(const void *a, const void *b)
 {
     const work_order *x = a, *y = b;
@@ -314,7 +315,8 @@ static uint64_t mix(uint64_t h, str s)
     return (h ^ str_hash(s)) * 0x9e3779b97f4a7c15u;
 }
 
-/* Everything but the network: rows of one setting share a regression. Operators by name, networks together. */
+/* Hash of everything except the network: rows of one setting share a regression. An operator's name is part of its
+ * setting. */
 static uint64_t setting_key(const measured_row *row)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->gpu);
@@ -365,7 +367,7 @@ static void add_regression(evaluation *e, arena *a)
     }
 }
 
-/* Key of the same work on any GPU; stacks may differ. */
+/* Key of the same work on any GPU, whatever the stack. */
 static uint64_t work_key(const measured_row *row, bool any_batch)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);
@@ -374,7 +376,7 @@ static uint64_t work_key(const measured_row *row, bool any_batch)
     return any_batch ? h : (h ^ (uint64_t)row->batch) * 0x9e3779b97f4a7c15u;
 }
 
-/* Rows with an answer and no time from another GPU yet: by the same batch, else by any batch, per sample. */
+/* Fills in the constant baseline for rows that lack it: from the same batch, or per sample from any batch. */
 static void add_constant(evaluation *e, bool any_batch, arena *a)
 {
     constant_row *rows = ARENA_ARRAY(a, constant_row, e->count + 1);

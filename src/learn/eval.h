@@ -1,4 +1,4 @@
-/* eval.h: predictions for all rows of tables, beside those of simpler models, for `sooth eval`. */
+/* eval.h: predictions of Sooth and of simple baselines for all rows of tables, for `sooth eval`. */
 #ifndef SOOTH_LEARN_EVAL_H
 #define SOOTH_LEARN_EVAL_H
 
@@ -8,40 +8,40 @@
 typedef struct eval_row {
     const measured_row *row;
     int table;                                          /* index of its table */
-    double latency_ms, low_ms, high_ms;                 /* NAN: no answer */
-    double memory_mib, memory_low_mib, memory_high_mib; /* NAN: not measured, or no answer */
-    double energy_j, low_j, high_j; /* under the row's power limit, as the latency; NAN without weights */
+    double latency_ms, low_ms, high_ms;                 /* NAN: no prediction */
+    double memory_mib, memory_low_mib, memory_high_mib; /* NAN: not measured, or no prediction */
+    double energy_j, low_j, high_j; /* under the row's power limit, like the latency; NAN without weights */
     double roofline_ms;             /* roofline */
-    double regression_ms;           /* quadratic in the logarithms of MACs, activations, parameters (baseline.h) */
-    double constant_ms;             /* scaled time of another GPU; NAN if none has the row */
-    const char *interval_kind;      /* rows of the calibration */
-    const char *reason;             /* reason without an answer; NULL with one */
+    double regression_ms;           /* quadratic in the logarithms of MACs, activations and parameters (baseline.h) */
+    double constant_ms;             /* scaled time of another GPU; NAN if no other GPU has the row */
+    const char *interval_kind;      /* kind of calibration rows that the interval comes from */
+    const char *reason;             /* reason for a missing prediction, or NULL */
     double work[3];                 /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
-/* Called for each predicted row, by any thread, concurrently for different rows; `index` is that in evaluation.rows. */
+/* Called for each predicted row, concurrently from any thread. `index` refers to evaluation.rows. */
 typedef void (*eval_seen)(void *context, size_t index, const program *p, const prediction *times);
 
 typedef struct evaluation {
-    eval_seen seen; /* NULL: not called. Set it before evaluate() */
+    eval_seen seen; /* set before evaluate(); may be NULL */
     void *seen_context;
     eval_row *rows; /* in the order of the tables */
     size_t count;
-    arena *texts; /* by worker: reasons found while predicting */
+    arena *texts; /* one per worker: reasons found during prediction */
     size_t worker_count;
 } evaluation;
 
-/* Called now and then, by the calling thread only. */
+/* Called at intervals by the calling thread only. */
 typedef void (*eval_progress)(void *context, size_t done, size_t all);
 
-/* Predicts every row: each graph is loaded once, and `workers` threads share the rows. The answers do not depend on
- * their number. `with` may be NULL: roofline only. `into` must be zero except `seen`; evaluation_free frees it, also
- * after a failure. */
+/* Predicts every row. Each graph is loaded once, and `workers` threads share the rows; their number does not affect the
+ * results. With `with` NULL only the roofline is computed. `into` must be zero except `seen`; evaluation_free frees it,
+ * also after a failure. */
 void evaluate(evaluation *into, measured_rows *const *tables, int table_count, const predictor *with, size_t workers,
               eval_progress progress, void *context, arena *a);
 void evaluation_free(evaluation *e);
 
-/* Groups of `--by`. */
+/* Row groups for `--by`. */
 typedef enum eval_by {
     BY_GPU,
     BY_FAMILY,
@@ -60,14 +60,14 @@ str eval_group(const eval_row *row, eval_by by);
 /* Scored quantities. */
 typedef enum eval_metric { EVAL_LATENCY, EVAL_MEMORY, EVAL_ENERGY, EVAL_METRIC_COUNT } eval_metric;
 const char *eval_metric_name(eval_metric metric); /* "latency_ms" */
-/* Scores Sooth's answers on the rows (all if `group` is NULL) with this measurement. */
+/* Scores Sooth's predictions on the rows of `group` (NULL: all rows) that have this measurement. */
 score eval_metric_score(const evaluation *e, eval_metric metric, eval_by by, const str *group, arena *scratch);
 
 typedef enum eval_model { EVAL_SOOTH, EVAL_ROOFLINE, EVAL_REGRESSION, EVAL_CONSTANT, EVAL_MODEL_COUNT } eval_model;
 const char *eval_model_name(eval_model model);
-/* Scores the rows (all if `group` is NULL) that have an answer and a measured latency. */
+/* Scores the rows of `group` (NULL: all rows) that have a prediction and a measured latency. */
 score eval_score(const evaluation *e, eval_model model, eval_by by, const str *group, arena *scratch);
-/* Error in percent; NAN without an answer. */
+/* Error in percent; NAN without a prediction. */
 double eval_error(const eval_row *row);
 
 #endif

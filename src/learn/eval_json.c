@@ -29,7 +29,7 @@ static void metric(json *j, const char *name, const score *s)
     json_close(j, '}');
 }
 
-/* Figures of the latency are also beside its name, where nothing else can be meant. */
+/* Latency figures appear under `latency` and once more at the top level. */
 static void latency(json *j, const char *key, const score *s)
 {
     json_key(j, key);
@@ -39,7 +39,7 @@ static void latency(json *j, const char *key, const score *s)
     json_close(j, '}');
 }
 
-/* Everything that was measured, for Sooth's own answers. */
+/* Scores of all measured quantities, for Sooth's predictions. */
 static void metrics(eval_report *r, json *j, const char *key, eval_by by, const str *group)
 {
     json_key(j, key);

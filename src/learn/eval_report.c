@@ -1,4 +1,4 @@
-/* eval_report.c: shared by all writers of `sooth eval`, and the table of every row's answer. */
+/* eval_report.c: code shared by all writers of `sooth eval`, and the table of every row's prediction. */
 #include "learn/eval_report.h"
 #include "device/mig.h"
 #include "predict/setting.h"
@@ -93,7 +93,7 @@ static void field(eval_report *r, str s)
     text_puts(r->out, ",");
 }
 
-/* With all digits: operators of microseconds would be equal otherwise. */
+/* Prints all digits, because operators that take microseconds would look equal otherwise. */
 static void number(eval_report *r, double x)
 {
     if (isfinite(x) && x >= 0)

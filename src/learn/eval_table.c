@@ -1,4 +1,4 @@
-/* eval_table.c: `sooth eval` for people. */
+/* eval_table.c: `sooth eval --format table`. */
 #include "learn/eval_report.h"
 #include "predict/setting.h"
 #include "report/grid.h"
@@ -68,15 +68,13 @@ static void totals(eval_report *r)
         add_score(&g, "sooth, energy", &energy);
     grid_write(&g);
     if (!*r->weights)
-        text_puts(r->out, "  Without weights: sooth is the roofline.\n");
-    text_puts(
-        r->out,
-        "  regression: quadratic in log(MACs, activations, parameters), fitted for each GPU, precision, runtime and\n"
-        "  stack on the other four fifths of the architectures; constant: times of the GPU with most rows in common,\n"
-        "  by the median of the ratios.\n");
+        text_puts(r->out, "  Without weights, sooth is the roofline.\n");
+    text_puts(r->out, "  regression: quadratic in log(MACs, activations, parameters), fitted for each GPU, precision, "
+                      "runtime and\n  stack on the other four fifths of the architectures; constant: times of the GPU "
+                      "with the most rows in common,\n  scaled by the median ratio.\n");
 }
 
-/* Prints the memory errors over the rows that have a memory measurement. */
+/* Prints the memory errors of the rows with a memory measurement. */
 static void memory_totals(eval_report *r)
 {
     score s = eval_metric_score(r->evaluation, EVAL_MEMORY, BY_GPU, NULL, r->scratch);

@@ -1,4 +1,4 @@
-/* forest_fit.c: gradient boosting over histograms, level by level. */
+/* forest_fit.c: gradient boosting on histograms, one tree level at a time. */
 #include "learn/forest_fit.h"
 #include "base/threads.h"
 
@@ -8,7 +8,8 @@
 enum { BINS = FOREST_EDGES + 1 };
 
 /* Learning rate of leaves; largest residual of a row (clipped, so that outliers do not dominate); regularization of
- * leaves, in rows; fewest rows per leaf. Tuned on held-out products, together with the features and rows per tree. */
+ * leaves, in rows; fewest rows per leaf. Tuned on held-out products, together with the features and the rows per
+ * tree. */
 static const float SHRINK = 0.2F, MOST_OFF = 0.05F, PULL = 1;
 static const float LEAST_ROWS = 6;
 enum { FEATURES_OF_TEN = 4, ROWS_OF_TEN = 8 };
@@ -21,7 +22,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Edges between distinct values; the last ones are infinite if there are few. */
+/* Computes bin edges between distinct values. Unused edges at the end are infinite. */
 static void edges_of(float *sorted, size_t count, float *edges)
 {
     qsort(sorted, count, sizeof *sorted, by_value);
@@ -29,7 +30,7 @@ static void edges_of(float *sorted, size_t count, float *edges)
     for (size_t i = 1; i < count && made < FOREST_EDGES; i++) {
         if (sorted[i] <= sorted[i - 1])
             continue;
-        /* An equal share of the remaining rows per bin. */
+        /* Each bin gets an equal share of the remaining rows. */
         if ((i - from) * (FOREST_EDGES + 1 - made) >= count - from || count - i <= FOREST_EDGES - made) {
             edges[made++] = sorted[i - 1] + (sorted[i] - sorted[i - 1]) / 2;
             from = i;
@@ -68,12 +69,12 @@ typedef struct sums {
 typedef struct grower {
     const forest_rows *rows;
     forest_tree *tree;
-    uint32_t number; /* of the tree */
-    float *left;     /* by row: residual of the target */
-    sums *row_sums;  /* by row: its contribution to a histogram; 0 if the tree does not see it */
-    uint8_t *node;   /* by row: its node in the level */
+    uint32_t number; /* index of the tree */
+    float *left;     /* residual of the target, by row */
+    sums *row_sums;  /* contribution to the histogram, by row; 0 if the tree does not use the row */
+    uint8_t *node;   /* node in the current level, by row */
     int depth;
-    /* By feature: the best split of the level's nodes. */
+    /* Best split of each node of the level, by feature. */
     float (*gain)[FOREST_LEAVES];
     uint8_t (*bin)[FOREST_LEAVES];
     sums *histograms; /* [worker][FOREST_LEAVES][BINS] */
@@ -97,7 +98,7 @@ static float score(sums s)
     return s.slope * s.slope / (s.weight + PULL);
 }
 
-/* The best split of each node of the level by one feature. */
+/* Finds the best split of each node of the level by one feature. */
 static void split_by(void *context, size_t feature, size_t worker)
 {
     grower *g = context;
@@ -136,7 +137,7 @@ static void split_by(void *context, size_t feature, size_t worker)
     }
 }
 
-/* Without a gain all rows go to the first child. */
+/* A node without a gain sends all its rows to the first child. */
 static void choose_splits(grower *g)
 {
     size_t nodes = (size_t)1 << g->depth;

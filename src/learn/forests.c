@@ -7,7 +7,7 @@
 
 enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 
-/* If the kernel is this small a part of a row's time, the row says little about it. */
+/* Smallest share of a row's time that a kernel must take. Below it, the row says little about the kernel. */
 static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
@@ -21,7 +21,7 @@ static int stack_of(const trainer *t, const example *e, work_group g)
     return net_stack_in(&t->net, e->stack, e->unknown_stack, g);
 }
 
-/* The kernel's part of the predicted time, without the timer's and the stack's fixed part. */
+/* The kernel's share of the predicted time, after the fixed times of the timer and the stack are subtracted. */
 static float kernel_share(const trainer *t, const example *e, float error)
 {
     float all_us = e->latency_us * expf(error);
@@ -42,16 +42,16 @@ static void release(gathered *rows)
     free(rows->weight);
 }
 
-/* The rows that forests are grown on. */
+/* Input of the forests: the trained networks and the rows. */
 typedef struct ground {
     const trainer *t;
     const dataset *data;
     const int32_t *order;
     int32_t count;
-    const float *errors; /* by place in the order */
+    const float *errors; /* indexed by position in the order */
 } ground;
 
-/* Rows of one group and GPU, none if there are too few; false: out of memory. */
+/* Collects the rows of one group and GPU, or none if there are too few. Returns false without memory. */
 static bool gather(gathered *rows, const ground *from, work_group g, int gpu, uint32_t *stacks)
 {
     size_t room = 0;
@@ -82,7 +82,7 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
     return true;
 }
 
-/* Bins by feature; false: out of memory. */
+/* Sorts the features into bins and grows the trees. Returns false without memory. */
 static bool fit(const gathered *rows, const float *edges, forest_tree *trees, size_t count)
 {
     uint8_t *columns = malloc(rows->count * FOREST_WIDTH), bins[FOREST_WIDTH];
@@ -98,14 +98,14 @@ static bool fit(const gathered *rows, const float *edges, forest_tree *trees, si
     return worked;
 }
 
-/* A growing set of forests. */
+/* A growable array of forests. */
 typedef struct growing {
     forest items[FOREST_GROUPS * MAX_GPUS];
     forest_tree *trees[FOREST_GROUPS * MAX_GPUS];
     uint32_t count, tree_count;
 } growing;
 
-/* False: out of memory. */
+/* Returns false without memory. */
 static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, const float *edges, arena *a)
 {
     forest f = {.kind = kind, .gpu = (uint32_t)gpu, .first = set->tree_count};
@@ -122,7 +122,7 @@ static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, c
     return worked;
 }
 
-/* Edges over all GPUs, so that all forests of a group share them; false: out of memory. */
+/* Computes edges over all GPUs, because all forests of a group share them. Returns false without memory. */
 static bool find_edges(const ground *from, uint32_t kind, float *edges)
 {
     uint32_t stacks[(MAX_STACKS + 31) / 32] = {0};
@@ -151,7 +151,7 @@ forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *or
                                 FOREST_GROUPS * (data->gpu_count - 1));
         }
         if (!worked)
-            fail_with(a->fail, SOOTH_ERROR_SYSTEM, "no memory for the trees");
+            fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the trees");
     }
     forest_tree *trees = ARENA_ARRAY(a, forest_tree, (size_t)set->tree_count + 1);
     for (uint32_t i = 0; i < set->count; i++)
@@ -174,7 +174,7 @@ void forests_apply(const forest_set *set, const trainer *t, dataset *data, const
         if (!e->corrections)
             e->corrections = malloc(((size_t)e->program->sample_count + 1) * sizeof *e->corrections);
         if (!e->corrections)
-            fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for what the trees say");
+            fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for the predictions of the trees");
         for (int32_t k = 0; k < e->program->sample_count; k++) {
             const sample *s = &e->program->samples[k];
             kernel_head head = sample_head(data, s);

@@ -1,4 +1,4 @@
-/* forests.h: which forests (predict/forest.h) to grow, and on which rows. */
+/* forests.h: decides which forests (predict/forest.h) to grow, and on which rows. */
 #ifndef SOOTH_LEARN_FORESTS_H
 #define SOOTH_LEARN_FORESTS_H
 
@@ -7,13 +7,13 @@
 
 /* Progress and cancellation. */
 typedef struct forests_watch {
-    void (*progress)(void *context, int done, int all); /* in forests that may be; NULL: none */
+    void (*progress)(void *context, int done, int all); /* counts candidate forests; may be NULL */
     void *context;
     const volatile int *stop; /* as in learn.h */
 } forests_watch;
 
-/* Grows forests on the errors of the trainer's averaged parameters for the operators `order[0 … count)`. Everything is
- * in `a`. Some are missing if it was stopped. */
+/* Grows forests on the errors of the averaged parameters for the operators `order[0 … count)`. Allocates in `a`. If
+ * training is stopped, the set is incomplete. */
 forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count,
                         const forests_watch *watch, arena *a);
 

@@ -1,19 +1,19 @@
-/* kernels.c: works packed into bytes. Each column of works (a number that all have) has few values, kept in a
- * table; a work stores indices of one to five bytes. Zeros are omitted, and the set of omitted columns is itself a
- * table value. */
+/* kernels.c: packs works into bytes. Each column (a number that every work has) has few distinct values, which are in a
+ * table; a work stores table indices of one to five bytes. Zero columns are omitted, and the set of omitted columns is
+ * a table value too. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The number of a work is the position of its first byte ÷ 4: its block and its place there. */
+/* The number of a work is the offset of its first byte ÷ 4; it encodes a block and an offset in the block. */
 enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
 
-/* Columns of 32 bits: doubles of a work in two halves, then its features. */
+/* Columns have 32 bits: the doubles of a work in two halves, then its features. */
 enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASKS = (COLUMNS + 31) / 32 };
 enum { KIN_BYTES = 4, NUMBER_BYTES = 5, MOST_BYTES = KIN_BYTES + NUMBER_BYTES * (1 + COLUMNS) };
 
-/* Kind of a work and its nonzero columns: few distinct values too. */
+/* Kind of a work and its set of nonzero columns. There are few distinct forms. */
 typedef struct form {
     int16_t op;
     uint8_t group, product_dtype;
@@ -21,24 +21,24 @@ typedef struct form {
     uint32_t masks[MASKS];
 } form;
 
-/* Where a work runs. */
+/* Position of a work in a program: its runs and its cache reuse. */
 typedef struct kernel_place {
     float reuse[2], count;
 } kernel_place;
 
-/* Values by index, and indices by value. */
+/* Table of distinct values: values by index, and indices by value. */
 typedef struct values {
-    char *items; /* of one size each, without holes */
+    char *items; /* values of equal size, densely packed */
     uint32_t count, capacity;
-    uint32_t *slots; /* numbers + 1, by hash; at most half full */
+    uint32_t *slots; /* hash table of index + 1; at most half full */
     size_t room;
 } values;
 
 struct kernel_store {
     pthread_mutex_t lock;
     uint8_t *blocks[MAX_BLOCKS];
-    uint32_t block_count, used; /* units of the last block */
-    uint32_t *slots;            /* hash table of 1 + the index of a work; 0: free; at most half full */
+    uint32_t block_count, used; /* `used`: units of the last block */
+    uint32_t *slots;            /* hash table of a work's index + 1; 0: free; at most half full */
     size_t room, count;
     values columns[COLUMNS]; /* uint32_t */
     values forms, places;
@@ -89,7 +89,7 @@ void kernels_free(kernel_store *s)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* Of whole words. */
+/* Hashes whole 32-bit words. */
 static size_t hash_of(const void *bytes, size_t size)
 {
     uint64_t h = 0;
@@ -131,7 +131,7 @@ static bool grow_values(values *v, size_t size)
     return true;
 }
 
-/* Finds the index of a value, or assigns a new one. False: out of memory. */
+/* Returns the index of a value and adds the value if it is new. Returns false without memory. */
 static bool number_of(values *v, const void *value, size_t size, uint32_t *number)
 {
     if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
@@ -159,7 +159,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Features repeat the reuse; only a difference is stored. */
+/* Splits a work into columns. Features repeat the cache reuse, so only a difference is stored. */
 static void spread(const work *w, uint32_t columns[COLUMNS])
 {
     const double doubles[DOUBLES] = {w->flops,   w->macs,    w->bytes,    w->weight_bytes, w->gemm[0], w->gemm[1],
@@ -203,7 +203,7 @@ static const uint8_t *take_number(const uint8_t *next, uint32_t *number)
     return next;
 }
 
-/* Bytes in whole units; 0: out of memory. */
+/* Returns the packed size in whole units; 0 without memory. */
 static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
 {
     uint32_t columns[COLUMNS], number;
@@ -232,7 +232,7 @@ static const uint8_t *at(const kernel_store *s, uint32_t work)
     return s->blocks[work / BLOCK_UNITS] + (size_t)(work % BLOCK_UNITS) * UNIT;
 }
 
-/* And where the numbers of its columns begin. */
+/* Returns the form of a packed work and sets the start of its column indices. */
 static const form *form_of(const kernel_store *s, const uint8_t *packed, const uint8_t **columns)
 {
     uint32_t number;
@@ -295,8 +295,8 @@ void kernels_get(const kernel_store *s, kernel_number number, work *w)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* The table of works is the largest of those that are gone when the training begins. malloc maps blocks of more
- * than 32 MiB one by one, so that it goes back to the system then; pages that are not touched cost nothing. */
+/* Initial slots of the hash table, above malloc's largest mmap threshold (32 MiB). The table is the largest allocation
+ * freed before training, and a mapped block returns to the system at once. Untouched pages cost nothing. */
 enum { MAPPED_SLOTS = (33 << 20) / sizeof(uint32_t) };
 
 static bool grow_works(kernel_store *s)
@@ -320,7 +320,7 @@ static bool grow_works(kernel_store *s)
     return true;
 }
 
-/* Makes room for `bytes` more at the end. False: out of memory. */
+/* Reserves `size` bytes at the end. Returns false without memory. */
 static bool append(kernel_store *s, size_t size, uint32_t *work)
 {
     if (s->block_count == 0 || s->used + size / UNIT > BLOCK_UNITS) {

@@ -1,4 +1,4 @@
-/* learn.c: the five trainings, the calibration of intervals, and the file of weights. */
+/* learn.c: the five trainings, the calibration of intervals, and the weights file. */
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
 #include "learn/forests.h"
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Held out in the first training: one GPU per generation with whole networks, so that what is learned must transfer. */
+/* GPUs held out of the first training: one per generation with whole networks, so that the result measures transfer. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
-/* Evaluating the hold-out rows costs as much as a fifth of an epoch. */
+/* An evaluation of the hold-out rows costs as much as a fifth of an epoch. */
 enum { LOOK_EVERY = 2, MAX_FAMILIES = 512 };
 
-/* Per step, beside its networks. */
+/* Pairs per step, in addition to the networks. */
 enum { PAIRS = 4 };
 
 typedef struct lessons {
@@ -24,9 +24,10 @@ typedef struct lessons {
     residuals residuals;
     lists seen; /* indices of examples */
     int32_t *apart, apart_count;
-    int *stack, *gpu; /* of each example, as in the data: a training hides those that it does not see */
+    int *stack, *gpu; /* original indices of each example, because a training hides stacks and GPUs that it does not
+                       * see */
     bool *is_family_apart;
-    bool goes_on; /* the last training continues from the one that held out networks */
+    bool goes_on; /* the last training continues the one that held out networks */
     float *errors;
     double started;
     training_identity identity;
@@ -73,7 +74,7 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* Held out in the third training: three tenths of the families, except those with many rows. */
+/* The third training holds out three tenths of the families, except families with more than this share of the rows. */
 static const double MOST_OF_ROWS = 0.05;
 
 static bool is_large_family(const lessons *l, str family)
@@ -87,7 +88,7 @@ static bool is_large_family(const lessons *l, str family)
     return rows > MOST_OF_ROWS * all;
 }
 
-/* Index by family of each example. */
+/* Assigns an index to the family of each example. */
 static void choose_families(lessons *l)
 {
     str names[MAX_FAMILIES];
@@ -109,8 +110,8 @@ static void choose_families(lessons *l)
     }
 }
 
-/* Held out in the fourth training: an eighth of the architectures and shapes (others than row_is_left takes). NULL: not
- * held out. */
+/* Returns why the stage holds the example out, or NULL. The fourth training holds out an eighth of the architectures
+ * and shapes (not those of row_is_left). */
 static const char *why_apart(const lessons *l, const example *e, learn_stage stage)
 {
     const measured_row *r = e->row;
@@ -160,7 +161,7 @@ static bool is_for_new_gpus(learn_stage stage)
     return stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
 }
 
-/* Hides stacks and GPUs that the training does not see, so that hold-out rows look as they would for a user. */
+/* Hides stacks and GPUs that the training does not see, so that hold-out rows look like those of a user. */
 static void hide_unseen(lessons *l, learn_stage stage)
 {
     dataset *d = l->data;
@@ -175,7 +176,7 @@ static void hide_unseen(lessons *l, learn_stage stage)
             &d->items[i < l->seen.network_count ? l->seen.networks[i] : l->seen.operators[i - l->seen.network_count]];
         stack_seen[e->stack] = gpu_seen[e->gpu] = true;
     }
-    net *n = &l->trainer.net; /* unseen names are blank, so that they are not found */
+    net *n = &l->trainer.net; /* blank the unseen names, so that lookups do not find them */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++)
         n->stacks[i] = stack_seen[i] ? d->stacks[i] : STR("");
     for (int i = 1; i < n->gpu_count; i++)
@@ -197,7 +198,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Numbers, each once, by open addressing; 0 is not among them but counted beside them. */
+/* A set of numbers with open addressing. Zero marks a free slot, so a flag records whether the set contains 0. */
 typedef struct number_set {
     uint32_t *slots;
     size_t room, count; /* at most half full */
@@ -211,7 +212,7 @@ static bool grow_set(number_set *set)
     if (!larger.slots)
         return false;
     for (size_t i = 0; i < set->room; i++) {
-        size_t k = set->slots[i] & (larger.room - 1); /* they are hashes themselves */
+        size_t k = set->slots[i] & (larger.room - 1); /* the numbers are hashes already */
         while (set->slots[i] && larger.slots[k])
             k = (k + 1) & (larger.room - 1);
         if (set->slots[i])
@@ -237,7 +238,7 @@ static bool put_number(number_set *set, uint32_t number)
     return true;
 }
 
-/* What kinds of kernels the training sees in networks, sorted. */
+/* Returns the sorted kin of the kernels that the training sees in networks. */
 static uint32_t *collect_seen(const lessons *l, uint32_t *count)
 {
     number_set set = {.count = 0};
@@ -262,7 +263,7 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
     return set.slots;
 }
 
-/* Marks kernels of the hold-out rows that the training does not see. */
+/* Marks kernels of hold-out rows whose kin the training does not see. */
 static void mark_new(const lessons *l)
 {
     uint32_t count;
@@ -293,10 +294,10 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Clipped mean error: a few rows that are far off must not decide which parameters are the best. */
+/* Limit of a row's error in the mean, so that a few outliers do not decide which parameters are best. */
 static const float MOST_ERROR = 0.3F;
 
-/* Of the hold-out networks; of operators if there are no networks. */
+/* Evaluates the hold-out networks, or the operators if no networks are held out. */
 static void look(lessons *l, learn_report *r)
 {
     trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, NULL);
@@ -320,7 +321,8 @@ static void look(lessons *l, learn_report *r)
     r->kept_apart = n;
 }
 
-/* The longer a training, the worse on new data: on GPUs most, on families less, on networks of known families least. */
+/* Longer training costs accuracy on new data: most on new GPUs, less on new families, least on new networks of known
+ * families. */
 static int epochs_of(const lessons *l, learn_stage stage)
 {
     int epochs = l->options->epochs;
@@ -337,8 +339,8 @@ static int epochs_of(const lessons *l, learn_stage stage)
     }
 }
 
-/* Shares of hidden examples. For new GPUs, effects of versions must not be confused with those of GPUs: a version is
- * measured on few GPUs. */
+/* Sets the shares of hidden stacks, GPUs and operators. New GPUs need more hiding: a version is measured on few GPUs,
+ * and its effect must not be confused with theirs. */
 static void choose_hidden(trainer *t, learn_stage stage)
 {
     bool is_new_gpu = is_for_new_gpus(stage);
@@ -348,8 +350,8 @@ static void choose_hidden(trainer *t, learn_stage stage)
     t->unknown_op = is_new_gpu ? 0.05 : 0.15;
 }
 
-/* The rate rises over the first steps and then decays to zero along a cosine. A continued training must not lose its
- * good parameters. */
+/* The rate rises over the first steps, then decays to zero along a cosine. A continued training starts lower, to keep
+ * its good parameters. */
 static double rate_at(const lessons *l, learn_stage stage, double step, double steps)
 {
     double warm = fmin(1, (step + 1) / 400), part = stage == STAGE_ALL && l->goes_on ? 0.4 : 1;
@@ -360,7 +362,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
-    split(l, stage); /* every epoch shuffles the same order, so that a resumed one does too */
+    split(l, stage); /* each epoch shuffles the same initial order, so that a resumed training repeats it */
     bool only_operators = l->seen.network_count == 0;
     int32_t *main = only_operators ? l->seen.operators : l->seen.networks;
     int32_t main_count = only_operators ? l->seen.operator_count : l->seen.network_count;
@@ -375,7 +377,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
         for (int32_t i = 0; !only_operators && l->seen.operator_count && i < o->operators; i++)
             b.order[n++] = l->seen.operators[trainer_random(t) % (uint64_t)l->seen.operator_count];
         b.count = n;
-        shuffle(t, b.order, n); /* the shards get equal shares of both */
+        shuffle(t, b.order, n); /* shards get equal shares of networks and operators */
         for (b.pair_count = 0; l->seen.pair_count && b.pair_count < PAIRS;)
             b.pairs[b.pair_count++] = l->seen.pairs[trainer_random(t) % (uint64_t)l->seen.pair_count];
         loss += trainer_step(t, l->data, &b, rate_at(l, stage, (double)epoch * steps + s, all_steps));
@@ -399,7 +401,7 @@ static void report_epoch(lessons *l, learn_report *r)
         o->progress(o->context, r);
 }
 
-/* False: stopped. */
+/* Runs one training. Returns false if it was stopped. */
 static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
 {
     const learn_options *o = l->options;
@@ -413,10 +415,11 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
             return false;
         if (!isfinite(r.loss))
             fail_with(l->arena->fail, SOOTH_ERROR_INPUT,
-                      "the training ran away: its loss is no number; try a smaller --rate");
+                      "the training diverged: its loss is not a number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            /* With every row in training, the best epoch for new GPUs is unknown: the last one is used here as well. */
+            /* A training on all rows cannot find the best epoch for new GPUs. It uses the last one, and so does the
+             * training that measures its error. */
             if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
@@ -450,8 +453,8 @@ static void keep_residual(lessons *l, const example *e, float novelty, float err
     r->error = error;
 }
 
-/* Errors of the hold-out rows for the intervals: as they are, and networks once more without their stack, as most users
- * ask. */
+/* Stores the errors of the hold-out rows for the intervals. Networks are stored a second time without their stack,
+ * because most users do not name one. */
 static void keep_residuals(lessons *l, learn_stage stage)
 {
     mark_new(l);
@@ -479,7 +482,7 @@ static void keep_residuals(lessons *l, learn_stage stage)
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
 
-/* Split conformal: the quantile of the absolute errors that covers 90 % of one more row. */
+/* Split conformal prediction: the quantile of absolute errors that covers 90 % for one more row. */
 static float conformal_quantile(float *sizes, size_t n)
 {
     qsort(sizes, n, sizeof *sizes, by_size);
@@ -487,11 +490,11 @@ static float conformal_quantile(float *sizes, size_t n)
     return sizes[(rank > n ? n : rank) - 1];
 }
 
-/* Fewest rows for an interval of a kind, and of a stack at any novelty: of twelve, the second largest error is the
- * quantile. */
+/* Fewest rows for the interval of a kind, and for that of a stack at any novelty. With twelve rows, the quantile is the
+ * second largest error. */
 enum { LEAST_ROWS = 40, LEAST_ROWS_OF_STACK = 12 };
 
-/* Quantile of the errors with this class, novelty and stack, or ANY; 0 if there are too few. */
+/* Quantile of the errors with this class, novelty and stack (or ANY); 0 if there are too few rows. */
 enum { ANY = -1 };
 
 static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
@@ -509,8 +512,9 @@ static float interval_of(const lessons *l, int class, bool gpu_known, int bin, i
     return n >= least ? conformal_quantile(sizes, n) : 0;
 }
 
-/* A stack with too few rows of a kind takes the interval of all stacks, or of its own rows at any novelty (and class),
- * whichever is wider; a kind with too few rows takes its class at any novelty, or all classes at this one. */
+/* A stack with too few rows of a kind takes the wider of two intervals: that of all stacks, and that of its own rows at
+ * any novelty (and class). A kind with too few rows takes that of its class at any novelty, or of all classes at its
+ * novelty. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
@@ -566,7 +570,7 @@ static void take_in_scales(const trainer *t, float *params)
     }
 }
 
-/* `of` 0: does nothing, even without an address. */
+/* Copies nothing if `count` is 0; the address may then be NULL. */
 static void put_bytes(char **next, const void *bytes, size_t count)
 {
     if (count > 0)
@@ -619,7 +623,7 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     const char *wrong = weights_wrong(&made);
     if (wrong)
         fail_with(l->arena->fail, SOOTH_ERROR_INPUT, "the training gave %s; try a smaller --rate", wrong);
-    /* From here on it is a file. */
+    /* The bytes are in file order from here on. */
     weights_turn_rest(bytes, &h);
     weights_turn_header((weights_header *)(void *)bytes);
     size_t after = offsetof(weights_header, checksum) + sizeof h.checksum;
@@ -694,7 +698,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         forests_forget(data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
-        if (stage == STAGE_NETWORKS) { /* the other trainings concern networks and new GPUs */
+        if (stage == STAGE_NETWORKS) { /* all other trainings evaluate networks and new GPUs only */
             forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
             if (options->stop && *options->stop)
                 return NULL;

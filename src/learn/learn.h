@@ -1,9 +1,7 @@
-/* learn.h: trains weights on measured rows: five trainings of the same networks.
- *
- * The first holds out GPUs; the second is the same with every row and gives the weights for new GPUs. The third holds
- * out whole families, the fourth architectures and shapes; the fifth continues the fourth with every row and gives the
- * weights for known GPUs. Errors on hold-out rows calibrate the intervals. After a kill, training resumes from its last
- * checkpoint. */
+/* learn.h: trains weights on measured rows, in five trainings of the same networks. The first holds out GPUs; the
+ * second sees every row and gives the weights for new GPUs. The third holds out families, the fourth architectures and
+ * shapes; the fifth continues the fourth with every row and gives the weights for known GPUs. Hold-out errors calibrate
+ * the intervals. A killed training resumes from its checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
 
@@ -23,32 +21,33 @@ typedef struct learn_report {
     learn_stage stage;
     int epoch, epochs;
     double loss;
-    double seconds, seconds_left; /* of the whole; an estimate */
-    /* Of the hold-out rows, if they were evaluated; else NAN. */
+    double seconds, seconds_left; /* `seconds_left` estimates the rest of all trainings */
+    /* Errors on the hold-out rows; NAN if they were not evaluated. */
     double mean_error, median_error;
-    double bounded_error; /* mean with rows clipped at 30 %: it chooses the best parameters */
+    double bounded_error; /* mean of errors clipped at 30 %; selects the best parameters */
     size_t kept_apart;
 } learn_report;
 
 typedef struct learn_options {
     uint64_t seed;
     int epochs;
-    int patience; /* evaluations without improvement that end a training */
+    int patience; /* evaluations without improvement before a training ends */
     double rate;
     int32_t networks, operators; /* rows per step */
-    const char *checkpoint;      /* path; NULL: none */
-    const char *leave_gpus;      /* comma-separated: rows that no training sees; NULL: none */
+    const char *checkpoint;      /* path of the checkpoint; NULL: none */
+    const char *leave_gpus;      /* comma-separated GPUs that no training sees; NULL: none */
     const char *leave_families;
-    double leave_share; /* share of architectures and operator shapes that no training sees: see row_is_left */
-    void (*progress)(void *context, const learn_report *report); /* NULL: none */
-    void (*growing)(void *context, int done, int all);           /* of trees, after a training; NULL: none */
-    /* Called for each hold-out row when its training is done; kind as in weights.h. NULL: none. */
+    double leave_share; /* share of architectures and operator shapes that no training sees (row_is_left) */
+    void (*progress)(void *context, const learn_report *report); /* may be NULL */
+    void (*growing)(void *context, int done, int all);           /* progress of the trees after a training; may be
+                                                                  * NULL */
+    /* Called for each hold-out row when its training is done; `kind` as in weights.h. May be NULL. */
     void (*apart)(void *context, const char *why, const example *e, int kind, double error);
     void *context;
-    const volatile int *stop; /* set from outside: write a checkpoint and return NULL; may be NULL */
+    const volatile int *stop; /* when set from outside, learn() writes a checkpoint and returns NULL; may be NULL */
 } learn_options;
 
-/* The bytes of a weights file, in `a`; NULL if it was stopped. */
+/* Returns the bytes of a weights file, in `a`; NULL if it was stopped. */
 const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* rows.c: reads tables of measured rows of whole models (operators: rows_operators.c). */
+/* rows.c: reads tables of measured whole models; rows_operators.c reads tables of operators. */
 #include "device/mig.h"
 #include "learn/rows_table.h"
 #include "predict/setting.h"
@@ -71,7 +71,7 @@ void table_set_gpu(table_reader *t, measured_row *row, str name, str shown)
     row->where.device = find_device(t, table_text(t, name));
     row->gpu = row->where.device ? row->where.device->texts[DEVICE_NAME] : table_text(t, shown);
     if (!row->where.device)
-        table_reject(t, row, shown.len ? "there is no file of a GPU called '%.*s'" : "it names no GPU", STR_ARG(shown));
+        table_reject(t, row, shown.len ? "no file describes a GPU called '%.*s'" : "it names no GPU", STR_ARG(shown));
 }
 
 bool table_positive(table_reader *t, measured_row *row, int column, const char *what, double *number)
@@ -85,7 +85,7 @@ bool table_positive(table_reader *t, measured_row *row, int column, const char *
         *number = x;
         return true;
     }
-    table_reject(t, row, "%s is '%.*s', which is no positive number", what, STR_ARG(field));
+    table_reject(t, row, "%s is '%.*s', which is not a positive number", what, STR_ARG(field));
     return false;
 }
 
@@ -136,8 +136,8 @@ int row_graph_error(const measured_row *row)
     return str_starts(row->graph, "zoo:") || access(row->graph.ptr, R_OK) == 0 ? 0 : errno;
 }
 
-/* The bandwidth of copies from pageable memory follows from torchvision's rows: fp16 halves the input, and where the
- * device is not the bottleneck (squeezenet and resnet18 on the A100) the latency drops by the saved copy time. */
+/* The bandwidth of copies from pageable memory follows from torchvision's rows. fp16 halves the input; where the device
+ * is not the bottleneck (squeezenet and resnet18 on the A100), the latency drops by the saved copy time. */
 double row_copy_ms(const measured_row *row, double input_bytes)
 {
     static const double PAGEABLE_GB_S = 2.3;
@@ -162,7 +162,7 @@ static void set_parts(table_reader *t, measured_row *row, const int *columns)
     setting_set_stack(&row->where, table_text(t, csv_at(&t->csv, columns[LABEL_STACK])));
 }
 
-/* Each slice is made once. */
+/* Creates each slice once. */
 static void set_slice(table_reader *t, measured_row *row, str mig)
 {
     const device *whole = row->where.device;
@@ -194,7 +194,7 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
         table_reject(t, row, "it names no graph");
     if (!csv_whole(csv_at(c, columns[LABEL_BATCH]), &row->batch) || row->batch < 1 || row->batch > INT32_MAX) {
         row->batch = 0;
-        table_reject(t, row, "batch is '%.*s', which is no positive whole number",
+        table_reject(t, row, "batch is '%.*s', which is not a positive whole number",
                      STR_ARG(csv_at(c, columns[LABEL_BATCH])));
     }
     set_parts(t, row, columns);
@@ -213,12 +213,13 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     if (csv_at(c, columns[LABEL_IDLE_GPUS]).len && (!csv_whole(csv_at(c, columns[LABEL_IDLE_GPUS]), &row->idle_gpus) ||
                                                     row->idle_gpus < 0 || row->idle_gpus > 1024)) {
         row->idle_gpus = 0;
-        table_reject(t, row, "idle_gpus is '%.*s', which is no number of GPUs",
+        table_reject(t, row, "idle_gpus is '%.*s', which is not a number of GPUs",
                      STR_ARG(csv_at(c, columns[LABEL_IDLE_GPUS])));
     }
-    /* gpumemnet-failed, -full, -spike: runs that ended early, filled the card, or measured something else. */
+    /* Sources gpumemnet-failed, -full and -spike: runs that ended early, filled the card, or measured something
+     * else. */
     if (str_starts(row->source, "gpumemnet-"))
-        table_reject(t, row, "its memory is no sound measurement (%.*s)", STR_ARG(row->source));
+        table_reject(t, row, "its memory measurement is unreliable (%.*s)", STR_ARG(row->source));
 }
 
 static void read_labels(table_reader *t)
@@ -232,8 +233,8 @@ static void read_labels(table_reader *t)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* For as many rows as there are lines, or the share of them that is kept, and a little more: pages that no row
- * reaches are never touched. */
+/* Reserves room for all lines, or for the share that is kept, plus a margin. Pages that no row uses are never
+ * touched. */
 static void reserve_rows(table_reader *t, str bytes)
 {
     double lines = 1;
@@ -243,14 +244,13 @@ static void reserve_rows(table_reader *t, str bytes)
     ARENA_RESERVE(t->arena, &t->out->rows, (size_t)(keeps_part ? lines * t->options.keep + lines / 64 : lines));
 }
 
-/* Not inlined: its variables would belong to a function with setjmp. */
+/* Not inlined, because its variables would then be in a function with setjmp. */
 __attribute__((noinline)) static void read_table(table_reader *t, str bytes)
 {
     reserve_rows(t, bytes);
     csv_begin(&t->csv, bytes, t->scratch);
     if (!csv_next(&t->csv))
-        fail_with(t->fail, SOOTH_ERROR_INPUT,
-                  "is empty; a table of measured rows begins with the names of its columns");
+        fail_with(t->fail, SOOTH_ERROR_INPUT, "is empty; a table of measured rows starts with a line of column names");
     bool is_labels =
         csv_find(&t->csv, "graph") >= 0 && csv_find(&t->csv, "batch") >= 0 && csv_find(&t->csv, "gpu") >= 0;
     if (is_labels)
@@ -258,16 +258,15 @@ __attribute__((noinline)) static void read_table(table_reader *t, str bytes)
     else if (csv_find(&t->csv, "op") >= 0)
         table_read_operators(t);
     else
-        fail_with(
-            t->fail, SOOTH_ERROR_INPUT,
-            "has neither the columns of measured networks (graph, batch, gpu, latency_ms ...) nor those of measured "
-            "operators (op, device ...) in its first line");
+        fail_with(t->fail, SOOTH_ERROR_INPUT,
+                  "has no header: the first line must name the columns of measured networks (graph, batch, gpu, "
+                  "latency_ms ...) or of measured operators (op, device ...)");
 }
 
 typedef struct rows_job {
-    fail fail; /* of this job: it closes its files before the failure goes on */
+    fail fail; /* catches the job's failure, so that its files are closed first */
     sooth_error error;
-    bool has_bytes; /* given, not to be read from the path */
+    bool has_bytes; /* the bytes are given; nothing is read from the path */
     file_map map;
     arena scratch;
     table_reader reader;

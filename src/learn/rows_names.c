@@ -1,6 +1,6 @@
-/* rows_names.c: architecture and family from a network's name, by the conventions of timm and torchvision. Networks
- * that differ only in weights or image size must not be on both sides of a split; merging too much does less harm than
- * separating wrongly. */
+/* rows_names.c: derives architecture and family from a network's name, by the conventions of timm and torchvision.
+ * Networks that differ only in weights or image size must be on one side of a split. Merging too many networks does
+ * less harm than separating related ones. */
 #include "learn/rows.h"
 
 static bool is_one_of(str s, const char *const *names)
@@ -33,7 +33,7 @@ static bool contains(str s, const char *part)
     return false;
 }
 
-/* Takes the next part off a name with parts separated by underscores. */
+/* Removes and returns the next part of a name; underscores separate parts. */
 static str next_part(str *name)
 {
     size_t n = 0;
@@ -45,7 +45,7 @@ static str next_part(str *name)
     return part;
 }
 
-/* Without the tag of the weights, the size of the input, and the mark of a re-parameterised graph. */
+/* Removes the tag of the weights, the input size, and the mark of a re-parameterised graph. */
 static str without_tag(str name)
 {
     size_t n = 0;
@@ -55,7 +55,7 @@ static str without_tag(str name)
     return (str){name.ptr, n};
 }
 
-/* Who trained it, or the framework of its weights. */
+/* Parts that name the training organisation or the framework of the weights. */
 static const char *const ORIGINS[] = {"tf",  "gluon", "ssl",    "swsl", "ig", "tv",
                                       "adv", "ens",   "legacy", "jx",   "dm", NULL};
 
@@ -77,7 +77,7 @@ static const char *const RECIPES[] = {"in1k",    "in12k", "in21k",  "in22k",  "i
                                       "tv",      "jx",    "legacy", "augreg", "openai",    "swag",     NULL};
 static const char *const IMAGE_SIZES[] = {"192", "196", "224", "240", "256", "288", "320", "336", "378",
                                           "384", "408", "448", "475", "512", "560", "576", "896", NULL};
-/* Here, numbers that are image sizes elsewhere are widths. */
+/* True if numbers in the name are widths, although they look like image sizes. */
 static bool has_widths(str name)
 {
     return str_starts(name, "levit") || str_starts(name, "regnet") || str_starts(name, "convmixer");
@@ -90,17 +90,18 @@ static bool is_recipe(str part, str name, int index)
     if (is_one_of(part, RECIPES))
         return true;
     bool is_a = str_is(part, "a1") || str_is(part, "a2") || str_is(part, "a3");
-    if (is_a && !str_starts(name, "mnasnet")) /* mnasnet_a1 is an architecture */
+    if (is_a && !str_starts(name, "mnasnet")) /* mnasnet_a1 is an architecture of its own */
         return true;
     if (is_one_of(part, IMAGE_SIZES) && !has_widths(name))
         return true;
     if (str_starts(part, "window") && part.len > 6 && is_digit(part.ptr[6]))
         return true;
     bool is_step = part.len > 4 && is_digit(part.ptr[0]) && contains(part, "to") && is_digit(part.ptr[part.len - 1]);
-    return is_step || (str_is(part, "conv") && str_starts(name, "levit")); /* the same network in other operators */
+    return is_step || (str_is(part, "conv") && str_starts(name, "levit")); /* the same network, written with other
+                                                                            * operators */
 }
 
-/* torchvision's names of networks that timm also has, and timm's former names. */
+/* Maps torchvision's names and timm's former names to timm's current names. */
 static str known_as(str name)
 {
     static const char *const NAMES[][2] = {
@@ -113,7 +114,7 @@ static str known_as(str name)
     return name;
 }
 
-/* Former names of architectures. */
+/* Maps former names of parts to current ones. */
 static str renamed(str part, str name, int index)
 {
     if (index == 0 && str_is(part, "deit"))
@@ -140,7 +141,7 @@ str row_architecture(str name, arena *a)
         if (is_recipe(part, name, i))
             continue;
         part = renamed(part, name, i);
-        memcpy(made + used, part.ptr, part.len); /* no new name is longer than the old one */
+        memcpy(made + used, part.ptr, part.len); /* a new name is never longer than the old one */
         used += part.len;
     }
     made[used] = '\0';
@@ -149,8 +150,8 @@ str row_architecture(str name, arena *a)
 
 /* ---- family ------------------------------------------------------------------------------------------------------ */
 
-/* The first match from the top: a part that the name begins with ('^') or contains. Grouped by the blocks of the
- * networks: a held-out family must have no near relative in training. */
+/* The first match counts: a prefix ('^') or a substring of the name. Families group networks by their blocks, because a
+ * held-out family must have no near relative in training. */
 static const struct {
     const char *part, *family;
 } FAMILIES[] = {
@@ -211,7 +212,7 @@ str row_family(str name)
         if (*part == '^' ? str_starts(name, part + 1) : contains(name, part))
             return str_of(FAMILIES[i].family);
     }
-    /* The first word: up to a digit, and to the v of a version before it (mobilenetv3). */
+    /* Otherwise the first word: the letters before a digit, without the v of a version (mobilenetv3). */
     str first = next_part(&name);
     size_t n = 0;
     while (n < first.len && !is_digit(first.ptr[n]))

@@ -1,4 +1,4 @@
-/* rows_operators.c: tables of measured operators: their sources, timers, types and devices. */
+/* rows_operators.c: reads tables of measured operators: their sources, timers, element types and devices. */
 #include "learn/rows_operators.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ int64_t operator_number(operator_reader *o, operator_column column, int64_t leas
     bool is_right =
         field.len ? csv_whole(field, &number) && number >= least && number <= (int64_t)1 << 31 : otherwise >= 0;
     if (!is_right) {
-        table_reject(o->table, o->row, "%s is '%.*s', which is no size", COLUMN_NAMES[column], STR_ARG(field));
+        table_reject(o->table, o->row, "%s is '%.*s', which is not a size", COLUMN_NAMES[column], STR_ARG(field));
         return 1;
     }
     return number;
@@ -77,22 +77,23 @@ int64_t operator_number(operator_reader *o, operator_column column, int64_t leas
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* A table is recognised by columns that no other source has. Rows below `floor_ms` measure the timer more than the
- * kernel. */
+/* Columns that no other source has identify a table. Rows below `floor_ms` measure the timer more than the kernel. */
 static const struct operator_source {
     const char *name;
     const char *has[2];
     double floor_ms;
-    double timer_us;   /* time that the timer adds to every call; NeuSight's depends on the operator */
-    const char *stack; /* NULL: the serving framework, or the name if the table has none */
+    double timer_us;   /* time that the timer adds to every call; for NeuSight it depends on the operator */
+    const char *stack; /* NULL: the serving framework, or the source's name if the table has no framework */
 } SOURCES[] = {
-    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernels only */
-    {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernels */
-    {"xla", {"sm", "tflops"}, 0, 0, NULL},                          /* a kernel tracer */
-    {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},         /* back-to-back calls, launches overlapped */
-    {"pipedream", {"fwd_ms", "desc"}, 1, 270, NULL},                /* host timer and synchronise around each layer */
-    {"xwang", {"run", "layout"}, 0.15, 0, NULL},      /* many calls: the slower of launch (0.05-0.09 ms) and kernel */
-    {"llmcompass", {"throughput", "m"}, 0, 12, NULL}, /* host timer with synchronise */
+    {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernel time only */
+    {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernel times */
+    {"xla", {"sm", "tflops"}, 0, 0, NULL},                          /* measured by a kernel tracer */
+    {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},         /* back-to-back calls with overlapped launches */
+    {"pipedream", {"fwd_ms", "desc"}, 1, 270, NULL},                /* host timer and synchronization around each
+                                                                     * layer */
+    {"xwang", {"run", "layout"}, 0.15, 0, NULL},      /* many calls: the larger of launch time (0.05-0.09 ms) and kernel
+                                                       * time */
+    {"llmcompass", {"throughput", "m"}, 0, 12, NULL}, /* host timer with synchronization */
     {"neusight", {"source_split", "torch"}, 0, 0, "pt2.x"}, /* the stack of its networks, which run the same kernels */
     {"", {"op", "device"}, 0, 0, NULL},
 };
@@ -109,8 +110,8 @@ static const operator_source *find_source(const csv *header)
     return s;
 }
 
-/* NeuSight's timer is a pair of events around one eager call, which includes the host's launch: the floors of its
- * tables on the A100, T4 and P4, minus 3 us for the smallest kernel. Hosts of other GPUs were faster or slower. */
+/* NeuSight times one eager call with a pair of events, which includes the host's launch. The values are the floors of
+ * its tables on the A100, T4 and P4, minus 3 us for the smallest kernel. Hosts of other GPUs were faster or slower. */
 static double neusight_timer_us(str op, const device *d)
 {
     static const struct {
@@ -133,13 +134,13 @@ static double neusight_timer_us(str op, const device *d)
     return us * factor;
 }
 
-/* NeuSight's timer drifts along its convolutions, equally on all five GPUs: the least time of any row is 0.1 ms at the
- * start of a GPU's rows and 0.3 to 0.8 ms at their end, for every algorithm. (Fitted with trees for the kernels, whose
- * error falls from 17 % to 8 %.) The added time follows from a row's position among those of its GPU, so a table must
- * keep its order. */
+/* NeuSight's timer drifts along its convolutions, equally on all five GPUs: the shortest time of any row is 0.1 ms
+ * at the start of a GPU's rows and 0.3 to 0.8 ms at their end. The position of a row among those of its GPU gives
+ * the added time, so a table must keep its order. (Fitted with trees for the kernels, whose error falls from 17 % to
+ * 8 %.) */
 static const struct convolution_drift {
     const char *gpu;
-    double start_us, rise_us, bend_us; /* at a part p of the rows: start + rise p + bend p² */
+    double start_us, rise_us, bend_us; /* added time at position p (0 to 1): start + rise p + bend p² */
 } DRIFTS[] = {
     {"a100-pcie-80gb", 61, 27, 273},  {"p100-pcie-16gb", 0, 390, 390}, {"p4", 8, 372, 361}, {"t4", 89, 332, 100},
     {"v100-pcie-32gb", 55, 153, 115},
@@ -174,7 +175,7 @@ static const struct operator_type {
     dtype input, weight, output;
 } TYPES[] = {
     {"fp32", PRECISION_FP32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
-    {"f32xf32->f32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32}, /* of XLA: tensor cores */
+    {"f32xf32->f32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32}, /* XLA runs them on tensor cores */
     {"tf32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
     {"fp16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
     {"float16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
@@ -182,7 +183,7 @@ static const struct operator_type {
     {"bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
     {"bfloat16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
     {"bf16xbf16->bf16", PRECISION_BF16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16},
-    {"int8_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT8, DT_BFLOAT16}, /* only the weights are quantized */
+    {"int8_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT8, DT_BFLOAT16}, /* weight-only quantization */
     {"int4_wo", PRECISION_BF16, DT_BFLOAT16, DT_INT4, DT_BFLOAT16},
     {"sq", PRECISION_INT8, DT_INT8, DT_INT8, DT_BFLOAT16},
     {"int8", PRECISION_INT8, DT_INT8, DT_INT8, DT_INT32},
@@ -208,8 +209,8 @@ static void set_type(operator_reader *o)
     table_reject(o->table, o->row, "there is no precision '%.*s'", STR_ARG(name));
 }
 
-/* The source, or the serving framework and its version; kernels with quantized weights differ by more than their
- * bytes. */
+/* Returns the source, or the serving framework and its version. Quantized weights have a stack of their own, because
+ * their kernels differ in more than bytes. */
 static str stack_of(operator_reader *o, const operator_source *s)
 {
     str framework = operator_text(o, COLUMN_FRAMEWORK), type = operator_text(o, COLUMN_DTYPE);
@@ -232,25 +233,25 @@ static str stack_of(operator_reader *o, const operator_source *s)
 static void set_device(operator_reader *o)
 {
     str shown = operator_text(o, COLUMN_DEVICE), name = shown;
-    for (size_t i = 0; i + 1 < name.len; i++) /* remarks follow in brackets */
+    for (size_t i = 0; i + 1 < name.len; i++) /* remarks in brackets follow the name */
         if (name.ptr[i] == ' ' && name.ptr[i + 1] == '(')
             name.len = i;
     table_set_gpu(o->table, o->row, name, shown);
 }
 
-/* Skips three-dimensional networks, and rows that the source's notes warn of. */
+/* Rejects three-dimensional networks and rows that the source's notes warn of. */
 static void check_row(operator_reader *o, const operator_source *s)
 {
     measured_row *row = o->row;
     if (str_is(operator_text(o, COLUMN_LAYOUT), "ndhwc"))
-        table_reject(o->table, row, "channels last in three dimensions is not known");
+        table_reject(o->table, row, "channels last in three dimensions is not supported");
     if (row->latency_ms < s->floor_ms)
         table_reject(o->table, row, "it is too short for its source's timer (below %g ms)", s->floor_ms);
     if (isnan(row->latency_ms))
         table_reject(o->table, row, "it has no time");
 }
 
-/* Operator, direction and every number of the shape, without device and precision. */
+/* Hash of the operator, the direction and every number of the shape, without device and precision. */
 static uint32_t shape_of(const operator_reader *o)
 {
     static const operator_column PARTS[] = {
@@ -294,7 +295,7 @@ static uint32_t shape_of(const operator_reader *o)
     return hash;
 }
 
-/* One row may have several measurements: forward and backward. */
+/* Reads one measurement. A table row may have several, such as forward and backward. */
 static void read_row(operator_reader *o, const operator_source *s, str direction, operator_column time)
 {
     table_reader *t = o->table;
@@ -312,12 +313,12 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     row->memory_mib = row->energy_j = row->power_w = row->power_limit_w = NAN;
     const operator_kind *kind = operator_kind_of(o->op);
     if (!kind)
-        table_reject(t, row, "no program is known for the operator '%.*s'", STR_ARG(o->op));
+        table_reject(t, row, "the operator '%.*s' is unknown", STR_ARG(o->op));
     set_device(o);
     set_type(o);
     row->where.stack = stack_of(o, s);
     row->where.is_operator = true;
-    /* A serving framework's operators stand for an engine running language models, of which no networks were
+    /* A serving framework's operators represent an engine that runs language models, because no such networks were
      * measured. */
     if (operator_text(o, COLUMN_FRAMEWORK).len)
         row->where.lower.runtime = RUNTIME_ENGINE;
@@ -336,8 +337,7 @@ void table_read_operators(table_reader *t)
 {
     const operator_source *source = find_source(&t->csv);
     if (!source)
-        fail_with(t->fail, SOOTH_ERROR_INPUT,
-                  "has no column 'device': a table of operators says where each was measured");
+        fail_with(t->fail, SOOTH_ERROR_INPUT, "has no column 'device': a table of operators names the GPU of each row");
     operator_reader *o = ARENA_NEW(t->scratch, operator_reader);
     o->table = t;
     o->fail.error = &o->error;
@@ -351,7 +351,8 @@ void table_read_operators(table_reader *t)
             continue;
         }
         read_row(o, source, STR("fwd"), COLUMN_FORWARD_MS);
-        if (str_starts(operator_text(o, COLUMN_OP), "conv")) /* gradients of the others are other operators */
+        if (str_starts(operator_text(o, COLUMN_OP), "conv")) /* gradients of other operators are operators of their
+                                                              * own */
             read_row(o, source, STR("bwd"), COLUMN_BACKWARD_MS);
         if (operator_text(o, COLUMN_BACKWARD_DATA_MS).len)
             read_row(o, source, STR("bwd_data"), COLUMN_BACKWARD_DATA_MS);

@@ -1,4 +1,4 @@
-/* rows_operators.h: shared by the reader of operator tables (rows_operators.c) and the makers of their programs
+/* rows_operators.h: interface between the reader of operator tables (rows_operators.c) and the makers of their programs
  * (rows_programs.c). */
 #ifndef SOOTH_LEARN_ROWS_OPERATORS_H
 #define SOOTH_LEARN_ROWS_OPERATORS_H
@@ -6,7 +6,7 @@
 #include "learn/rows_table.h"
 #include "lower/eager/single.h"
 
-/* Columns of all sources; a table has some of them. */
+/* Columns of all sources; each table has some of them. */
 typedef enum operator_column {
     COLUMN_OP,
     COLUMN_LAYER_OP,
@@ -25,7 +25,7 @@ typedef enum operator_column {
     COLUMN_ROWS,
     COLUMN_COLS,
     COLUMN_DIRECTION,
-    COLUMN_IMAGES, /* N, C, H, W by K filters of R x S */
+    COLUMN_IMAGES, /* convolution: N, C, H, W, and K filters of R x S */
     COLUMN_CHANNELS,
     COLUMN_DEPTH,
     COLUMN_HEIGHT,
@@ -50,12 +50,12 @@ typedef enum operator_column {
     COLUMN_KV_HEADS,
     COLUMN_HEAD_DIM,
     COLUMN_WINDOW,
-    COLUMN_HIDDEN, /* of recurrent layers */
+    COLUMN_HIDDEN, /* recurrent layers */
     COLUMN_STEPS,
     COLUMN_LATENCY,
     COLUMN_FORWARD_MS,
     COLUMN_BACKWARD_MS,
-    COLUMN_BACKWARD_DATA_MS, /* of recurrent layers: backward through the steps, and gradients of the weights */
+    COLUMN_BACKWARD_DATA_MS, /* recurrent layers: backward through the steps, and weight gradients */
     COLUMN_BACKWARD_WEIGHT_MS,
     COLUMN_POWER,
     COLUMN_COUNT
@@ -63,32 +63,32 @@ typedef enum operator_column {
 
 typedef struct operator_reader {
     table_reader *table;
-    int columns[COLUMN_COUNT]; /* -1: the table has none */
-    fail fail;                 /* of the program that is being made */
+    int columns[COLUMN_COUNT]; /* index of each column; -1: the table does not have it */
+    fail fail;                 /* catches failures while a program is made */
     sooth_error error;
     single *single;
     measured_row *row;
-    str op;                      /* of the row */
-    str direction;               /* of a convolution or norm: empty, "fwd", "bwd", "bwd_data", "bwd_weight" */
+    str op;                      /* operator of the current row */
+    str direction;               /* convolution or norm: empty, "fwd", "bwd", "bwd_data" or "bwd_weight" */
     dtype input, weight, output; /* element types */
 } operator_reader;
 
 str operator_text(const operator_reader *o, operator_column column);
-/* A number of the shape in least … 2^31; otherwise the row is rejected and 1 returned. An empty field is `otherwise` if
- * that is not negative. */
+/* Returns a number of the shape, from `least` to 2^31. Otherwise rejects the row and returns 1. An empty field gives
+ * `otherwise` unless that is negative. */
 int64_t operator_number(operator_reader *o, operator_column column, int64_t least, int64_t otherwise);
 
 typedef void (*program_maker)(operator_reader *o);
 typedef struct operator_kind {
-    const char *op; /* as tables call it */
+    const char *op; /* name of the operator in tables */
     program_maker make;
-    const char *canonical; /* of the operator table: FLOPs per element */
+    const char *canonical; /* name in the operator table, which has its FLOPs per element */
     const char *aten;
-    int operands; /* of a pointwise operator */
+    int operands; /* number of operands of a pointwise operator */
 } operator_kind;
-/* NULL: no program for it. */
+/* Returns NULL if the operator is unknown. */
 const operator_kind *operator_kind_of(str op);
-/* Makes row->kernels; types are set before. */
+/* Sets row->kernels. The element types must be set already. */
 void operator_make(operator_reader *o, const operator_kind *kind);
 
 #endif

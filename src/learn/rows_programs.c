@@ -1,4 +1,4 @@
-/* rows_programs.c: makes the program of one call of a measured operator from the numbers of its row. */
+/* rows_programs.c: builds the program of one call of a measured operator from the numbers in its row. */
 #include "learn/rows_operators.h"
 
 static eager *begin(operator_reader *o, const char *canonical)
@@ -14,7 +14,7 @@ static eager *begin(operator_reader *o, const char *canonical)
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* A matrix (rows, columns), row-major or transposed. */
+/* Creates a matrix (rows, columns), row-major or transposed. */
 static tensor_id matrix(eager *e, dtype type, int64_t rows, int64_t columns, bool is_turned)
 {
     if (!is_turned)
@@ -22,7 +22,7 @@ static tensor_id matrix(eager *e, dtype type, int64_t rows, int64_t columns, boo
     return eager_transpose_last(e, single_tensor(e, type, 2, DIMS(columns, rows)));
 }
 
-/* Products of quantized operands have another result type. */
+/* Products of quantized operands have a different result type. */
 static void set_output_type(operator_reader *o, eager *e)
 {
     if (o->output == o->input)
@@ -44,7 +44,7 @@ static void make_bmm(operator_reader *o)
     set_output_type(o, e);
 }
 
-/* Tables in BLAS's terms are column-major: their (m, k) by (k, n) is PyTorch's (n, k) by (k, m). */
+/* Tables in BLAS notation are column-major: their (m, k) by (k, n) is PyTorch's (n, k) by (k, m). */
 static void make_gemm(operator_reader *o)
 {
     if (operator_number(o, COLUMN_BATCH, 1, 1) > 1) {
@@ -72,7 +72,8 @@ static void make_linear_of(operator_reader *o, int64_t m, int64_t n, int64_t k)
     eager_linear(e, x, w, single_weight(e, o->weight, 1, DIMS(n)));
 }
 
-/* The first number after `key` in a module's text ("Linear(in_features=9216, out_features=4096, bias=True)"). */
+/* Returns the first number after `key` in a module's text ("Linear(in_features=9216, out_features=4096,
+ * bias=True)"). */
 static int64_t described(operator_reader *o, const char *key)
 {
     str text = operator_text(o, COLUMN_DESCRIPTION);
@@ -106,14 +107,15 @@ static void make_linear(operator_reader *o)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* (N, L, heads, width) in memory, as projections write it; viewed as (N, heads, L, width). */
+/* Creates a tensor stored as (N, L, heads, width), like the output of projections, and viewed as (N, heads, L,
+ * width). */
 static tensor_id heads_of(eager *e, dtype type, int64_t batch, int64_t heads, int64_t length, int64_t width)
 {
     tensor_id t = single_tensor(e, type, 4, DIMS(batch, length, heads, width));
     return eager_permute(e, t, DIMS(0, 2, 1, 3));
 }
 
-/* Keys that all queries of a sequence read together. */
+/* Number of query-key pairs of a sequence. */
 static double pairs_of(double queries, double past, double window, bool is_causal)
 {
     if (!is_causal)
@@ -178,7 +180,7 @@ static void read_window(operator_reader *o, kernel_window *w, bool is_deep)
         w->size[1] = operator_number(o, COLUMN_FILTER_WIDTH, 1, -1);
 }
 
-/* Dimensions of the result; the row is rejected if the window does not fit. */
+/* Computes the dimensions of the result. Rejects the row if the window does not fit. */
 static extent swept(operator_reader *o, const kernel_window *w, const extent *x, int64_t filters)
 {
     extent y = {.rank = x->rank, .dims = {x->dims[0], filters}};
@@ -206,7 +208,7 @@ static void make_convolution(operator_reader *o)
     kernel_window *window = ARENA_NEW(o->table->arena, kernel_window);
     read_window(o, window, is_deep);
     if (x.dims[1] % window->groups || filters % window->groups)
-        table_reject(o->table, o->row, "%lld groups do not divide the channels", (long long)window->groups);
+        table_reject(o->table, o->row, "the channels are not divisible into %lld groups", (long long)window->groups);
     extent y = swept(o, window, &x, filters), w = {.rank = x.rank, .dims = {filters, x.dims[1] / window->groups}};
     memcpy(w.dims + 2, window->size, (size_t)window->rank * sizeof *w.dims);
     if (o->row->reason)
@@ -226,8 +228,8 @@ static void make_convolution(operator_reader *o)
 
 /* ---- recurrent layers -------------------------------------------------------------------------------------------- */
 
-/* Without the product of the inputs, as in DeepBench: its layers are as wide as their inputs, which cuDNN then adds
- * directly. (Gradients of the weights reach the GPUs' peak only if they are those of the state alone.) */
+/* Without the product of the inputs, as in DeepBench: its layers are as wide as their inputs, so cuDNN adds the inputs
+ * directly. (The measured weight gradients reach the GPU's peak without that product.) */
 static void make_recurrent(operator_reader *o)
 {
     const char *canonical = str_is(o->op, "lstm") ? "LSTM" : str_is(o->op, "gru") ? "GRU" : "RNN";
@@ -256,7 +258,7 @@ static void make_recurrent(operator_reader *o)
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* Tables of language models have m and n, others rows and columns. */
+/* Tables of language models have m and n; all others have rows and columns. */
 static void read_rows(operator_reader *o, int64_t *rows, int64_t *columns)
 {
     bool has_m = operator_text(o, COLUMN_M).len > 0;
@@ -264,7 +266,7 @@ static void read_rows(operator_reader *o, int64_t *rows, int64_t *columns)
     *columns = operator_number(o, has_m ? COLUMN_N : COLUMN_COLS, 1, -1);
 }
 
-/* ReLU(inplace) of a convolutional network has only a size in bytes. */
+/* An in-place ReLU of a convolutional network has only a size in bytes. */
 static tensor_id pointwise_input(operator_reader *o, eager *e)
 {
     if (operator_text(o, COLUMN_ACTIVATION_BYTES).len) {
@@ -288,7 +290,7 @@ static void make_pointwise(operator_reader *o)
     eager_pointwise(e, kind->aten, inputs, kind->operands, o->input);
 }
 
-/* Gate and value are contiguous. */
+/* Gate and value are contiguous in memory. */
 static void make_activation(operator_reader *o)
 {
     int64_t rows, columns;
@@ -309,7 +311,7 @@ static void make_layer_norm(operator_reader *o)
 {
     int64_t rows, columns;
     read_rows(o, &rows, &columns);
-    bool is_rms = operator_number(o, COLUMN_GATED, 0, 0) == 1; /* models with gates have no means */
+    bool is_rms = operator_number(o, COLUMN_GATED, 0, 0) == 1; /* models with gates use RMS norm */
     eager *e = begin(o, is_rms ? "RMSNormalization" : "LayerNormalization");
     tensor_id x = single_tensor(e, o->input, 2, DIMS(rows, columns)), w = single_weight(e, o->weight, 1, &columns);
     tensor_id inputs[3] = {x, w, is_rms ? NO_TENSOR : single_weight(e, o->weight, 1, &columns)};
@@ -368,7 +370,7 @@ const operator_kind *operator_kind_of(str op)
         {"mul", make_pointwise, "Mul", "mul", 2},
         {"div", make_pointwise, "Div", "div", 2},
         {"pow", make_pointwise, "Pow", "pow", 2},
-        {"addu", make_pointwise, "Add", "add", 1}, /* with a number */
+        {"addu", make_pointwise, "Add", "add", 1}, /* adds a scalar */
         {"mulu", make_pointwise, "Mul", "mul", 1},
         {"divu", make_pointwise, "Div", "div", 1},
         {"powu", make_pointwise, "Pow", "pow", 1},

@@ -1,4 +1,4 @@
-/* rows_table.h: shared by the readers of both kinds of tables. */
+/* rows_table.h: code shared by the readers of network tables and operator tables. */
 #ifndef SOOTH_LEARN_ROWS_TABLE_H
 #define SOOTH_LEARN_ROWS_TABLE_H
 
@@ -8,35 +8,36 @@
 typedef struct table_reader table_reader;
 struct table_reader {
     csv csv;
-    arena *arena;   /* of the rows */
+    arena *arena;   /* memory of the rows */
     arena *scratch; /* freed after reading */
     fail *fail;
     const char *path;
     const device_list *devices;
     rows_options options;
     measured_rows *out;
-    struct { /* texts seen: a hash table, at most half full */
+    struct { /* interned texts: a hash table, at most half full */
         str *items;
         size_t count, room;
     } texts;
-    struct { /* GPUs looked up, by their text in `texts` */
+    struct { /* GPUs found so far, by their text in `texts` */
         str names[64];
         const device *devices[64];
         size_t count;
     } gpus;
-    struct { /* slices that were made */
+    struct { /* slices created so far */
         const device **items;
         int32_t count, capacity;
     } slices;
 };
 
-/* The text in the rows' arena; equal ones are stored once. */
+/* Returns the text in the rows' arena. Equal texts are stored once. */
 str table_text(table_reader *t, str s);
-/* Sets gpu and device, or the row's reason if there is no such GPU. `name` is the table's name for it. */
+/* Sets gpu and device, or the row's reason if the GPU is unknown. `name` is the GPU's name in the table. */
 void table_set_gpu(table_reader *t, measured_row *row, str name, str shown);
-/* The field as a positive number; NAN if it is empty. False: malformed, and the row has its reason. */
+/* Reads the field as a positive number; NAN if it is empty. Returns false if it is malformed and sets the row's
+ * reason. */
 bool table_positive(table_reader *t, measured_row *row, int column, const char *what, double *number);
-/* Sets the reason if the row has none yet. */
+/* Sets the reason unless the row has one. */
 void table_reject(table_reader *t, measured_row *row, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Reads all rows after the header. */

@@ -4,23 +4,23 @@
 
 #include "base/arena.h"
 
-/* A prediction and its measurement. low and high are NAN without an interval. */
+/* A prediction and its measurement. `low` and `high` are NAN without an interval. */
 typedef struct scored {
     double measured, predicted, low, high;
 } scored;
 
-/* Shares are in percent. NAN: nothing to compute it from. */
+/* Shares are in percent. NAN: no rows to compute the figure from. */
 typedef struct score {
     size_t n;
     double mape;              /* mean of |predicted - measured| / measured */
-    double median, p90;       /* of the same */
-    double within5, within10; /* share of rows with at most that error in percent */
-    double spearman;          /* rank correlation, -1 to 1; equal values share their rank */
+    double median, p90;       /* quantiles of the same relative errors */
+    double within5, within10; /* share of rows with an error of at most 5 or 10 percent */
+    double spearman;          /* rank correlation, -1 to 1; equal values share a rank */
     double coverage90;        /* share of rows whose interval contains the measurement */
     double width90;           /* mean of (high - low) / predicted */
 } score;
 
-/* Rows without a positive measurement or prediction are skipped. */
+/* Skips rows without a positive measurement or prediction. */
 score score_of(const scored *rows, size_t count, arena *scratch);
 
 #endif

@@ -1,5 +1,5 @@
-/* slices.c: fits the constants of slices by coordinate descent: few numbers, few rows, and a mean error without a
- * gradient where rows switch from host-bound to device-bound. */
+/* slices.c: fits the constants of slices by coordinate descent. The mean error has no gradient where rows switch from
+ * host-bound to device-bound, and numbers and rows are few. */
 #include "learn/slices.h"
 #include "graph/infer.h"
 
@@ -24,7 +24,7 @@ typedef struct fit_run {
     } rows;
     str stacks[MAX_STACKS_FITTED];
     int stack_count;
-    double at[UNKNOWNS]; /* logarithms: constants, then launch microseconds of each stack */
+    double at[UNKNOWNS]; /* logarithms: the constants, then the launch time of each stack in microseconds */
 } fit_run;
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static bool is_same_network(const measured_row *a, const measured_row *b)
     return str_eq(a->name, b->name) && str_eq(a->source, b->source) && a->where.lower.mode == b->where.lower.mode;
 }
 
-/* Every second workload of a network, in order of appearance. */
+/* Holds out every second workload of a network, in order of appearance. */
 static bool is_kept_apart(const fit_run *run, const measured_row *row)
 {
     int before = 0;
@@ -138,7 +138,7 @@ static double error_of(const fit_row *row, const slice_constants *c)
     return log(latency_of(row, c) / row->row->latency_ms);
 }
 
-/* Mean error, plus a pull towards the roofline for constants without rows. */
+/* Mean error, plus a pull towards the roofline for constants that no row determines. */
 static double loss_at(const fit_run *run, const double *at)
 {
     static const double PULL = 0.002;
@@ -156,7 +156,7 @@ static double loss_at(const fit_run *run, const double *at)
 
 static double within(int unknown, double x)
 {
-    double least = 0.1, most = 1000; /* of a launch, microseconds */
+    double least = 0.1, most = 1000; /* bounds of the launch time in microseconds */
     if (unknown < SLICE_FITTED)
         slice_constant_bounds((slice_constant)unknown, &least, &most);
     return fmin(fmax(x, log(least)), log(most));
@@ -231,7 +231,7 @@ static void judge(const fit_run *run, slices_fit *fit)
     qsort(errors, fit->apart, sizeof *errors, by_size);
     qsort(logs, fit->apart, sizeof *logs, by_size);
     fit->apart_median = errors[fit->apart / 2];
-    /* The conformal quantile, for one more row. */
+    /* Conformal quantile for one more row. */
     size_t rank = (size_t)ceil(0.9 * (double)(fit->apart + 1));
     double least, most;
     slice_constant_bounds(SLICE_INTERVAL, &least, &most);

@@ -1,4 +1,4 @@
-/* train.c: forward, backward and update (Adam with decoupled decay and averaging of parameters). */
+/* train.c: forward pass, backward pass and update (Adam with decoupled weight decay and parameter averaging). */
 #include "learn/train.h"
 #include "base/threads.h"
 #include "predict/matrix.h"
@@ -71,8 +71,8 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
     for (int i = 0; i < n->stack_count; i++) {
         t->params[n->at.stack_fixed + (size_t)i] = logf(10);
-        /* Initial host time: Python's for a layer, deliberately too long for other software. Only host-bound rows
-         * determine it; without them this value stays. */
+        /* Initial host time: Python's time for a layer, deliberately too long for other software. Only host-bound rows
+         * change it. */
         t->params[n->at.stack_host + (size_t)i] = logf(20);
     }
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
@@ -99,26 +99,26 @@ void trainer_go_on(trainer *t)
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* A part of a batch in progress, one per thread. */
+/* A part of a batch in progress; each thread has one. */
 typedef struct shard {
     const dataset *data;
     const net *net;
     const int32_t *order;
     int32_t count;
-    const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing */
-    uint32_t salt;        /* seed for kernels that hide their operator */
-    uint32_t op_limit;    /* their share of 2^32 */
+    const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing is hidden */
+    uint32_t salt;        /* seed that selects kernels that hide their operator */
+    uint32_t op_limit;    /* share of these kernels, times 2^32 */
     double huber, pair_weight;
-    float *gradient; /* NULL: forward only */
+    float *gradient; /* NULL: forward pass only */
     float *errors;   /* log(predicted / measured); may be NULL */
-    float *novelty;  /* the same */
+    float *novelty;  /* share of time in unfamiliar kernels; may be NULL */
     double loss;
     bool has_no_memory;
-    /* Totals by example, microseconds. */
+    /* Totals in microseconds, by example. */
     double *device_us, *latency_us, *new_us;
     double *ideal_us, *new_ideal_us;
-    float *slope;                         /* slope of the loss by the device time of the example */
-    sample_time *times[WORK_GROUP_COUNT]; /* of kernels, in the order of the passes */
+    float *slope;                         /* derivative of the loss by the example's device time */
+    sample_time *times[WORK_GROUP_COUNT]; /* times of kernels, in the order of the passes */
 } shard;
 
 enum { HIDES_STACK = 1, HIDES_GPU = 2 };
@@ -144,11 +144,11 @@ static int gpu_in(const shard *s, int32_t i, int g)
     return net_gpu_in(s->net, gpu_of(s, i), (work_group)g);
 }
 
-/* Pseudo-random, equal in forward and backward, and for any number of cores. */
+/* Pseudo-random, but equal in forward and backward and for any number of cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
     int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
-    if (e->is_unmeasured) /* both of a pair have the same kernels */
+    if (e->is_unmeasured) /* both examples of a pair must hide the same operators */
         return op;
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
     h = (h ^ (h >> 16)) * 0x7feb352du;
@@ -166,12 +166,11 @@ static size_t group_samples(const shard *s, int g)
     return n;
 }
 
-/* Kernels of a group that go through its network at once: whole tiles of matrix.c. What is kept of the others until
- * the way back is what went into the activations; the rest is computed again. */
+/* Kernels of a group that go through its network at once: whole tiles of matrix.c. Until the backward pass, a shard
+ * keeps only the inputs of the activations and recomputes the rest. */
 enum { CHUNK = 252 };
 
-/* The kernels of an example that are in a chunk of its group; the chunk begins with the kernel `from`, the example
- * with `first`. */
+/* Kernels of an example that are in a chunk. The chunk starts at kernel `from` of the group, the example at `first`. */
 typedef struct range {
     int32_t from, end;
 } range;
@@ -189,7 +188,7 @@ static size_t group_count(const example *e, int g)
     return (size_t)(e->program->first_of_group[g + 1] - e->program->first_of_group[g]);
 }
 
-/* The inputs of the network, for the chunk of the pass that begins with the kernel `from` of the group. */
+/* Gathers the network's inputs for the chunk that starts at kernel `from` of the group. */
 static void gather(const shard *s, int g, const net_pass *p, size_t from)
 {
     float *input = p->input;
@@ -244,7 +243,7 @@ static void add_times(const shard *s, int g, const float *heads)
     }
 }
 
-/* Host time of each example, the loss, and its slopes. */
+/* Computes the host time of each example, the loss and its derivatives. */
 static void finish_examples(shard *s)
 {
     const float *w = s->net->params;
@@ -273,7 +272,8 @@ static void finish_examples(shard *s)
         if (!s->gradient)
             continue;
         double slope =
-            e->weight * scaled / sqrt(1 + scaled * scaled) / s->latency_us[i]; /* slope of the loss by the latency */
+            e->weight * scaled / sqrt(1 + scaled * scaled) / s->latency_us[i]; /* derivative of the loss by the
+                                                                                * latency */
         double device_part = pow(s->device_us[i] / joint, OVERLAP_POWER - 1);
         double host_part = pow(host / joint, OVERLAP_POWER - 1) * slope;
         s->slope[i] = (float)(slope * device_part);
@@ -289,14 +289,14 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* An output beyond its bounds may come back but is not driven further out: Adam's steps have the same size however
- * small a slope is, so an unbounded output would drag its weights along. */
+/* Gradient of an output. Beyond its bounds an output may return but is not pushed further out: Adam's step size does
+ * not shrink with the gradient, so an unbounded output would drag its weights along. */
 static float slope_within(float head, float most, float slope)
 {
     return (head > most && slope < 0) || (head < LEAST_HEAD && slope > 0) ? 0 : slope;
 }
 
-/* Turns `slope`, of the loss by the kernel's time, into slopes by its three outputs. */
+/* Converts `slope`, the derivative by the kernel's time, into derivatives by the three outputs. */
 static void slope_numbers(const sample_time *x, const head_bounds *most, float *heads, float slope)
 {
     float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
@@ -308,11 +308,11 @@ static void slope_numbers(const sample_time *x, const head_bounds *most, float *
     heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], -LEAST_HEAD, fixed);
 }
 
-/* Half the batch takes clearly less time unless the kernel is too short to fill the GPU, and at least a quarter: half
- * of the work, all of it cached. */
+/* Bounds of the time at half the batch. It is clearly shorter, unless the kernel is too short to fill the GPU. It is at
+ * least a quarter: half of the work, all of it cached. */
 static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
 
-/* Kernels of a pair, weighted by their share of the larger one's time. */
+/* Adds the gradient of a pair. Its kernels are weighted by their share of the larger example's time. */
 static void slope_pair(const shard *s, int g, int32_t i, const sample_time *times, float *heads)
 {
     const example *half = &s->data->items[s->order[i]], *whole = half + 1;
@@ -334,7 +334,7 @@ static void slope_pair(const shard *s, int g, int32_t i, const sample_time *time
     }
 }
 
-/* heads becomes the slope by the three outputs. */
+/* Replaces `heads` by the gradient of the three outputs. */
 static void slope_heads(const shard *s, int g, float *heads)
 {
     const sample_time *t = s->times[g];
@@ -353,11 +353,10 @@ static void slope_heads(const shard *s, int g, float *heads)
     }
 }
 
-/* Leaky slope of an inactive unit: its output does not change, but a unit that one bad step turned off could never come
- * back. */
+/* Gradient factor of an inactive unit. Without it, a unit that one bad step turned off could never recover. */
 static const float SLOPE_OFF = 0.02F;
 
-/* Turns sum into the slope by sum, given the slope by the activation. */
+/* Replaces `sum` by its gradient, given the gradient of the activation. */
 static void slope_activation(float *restrict sum, const float *restrict slope, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -382,7 +381,7 @@ static void transpose(const float *from, size_t rows, size_t columns, float *to)
             to[j * rows + i] = from[i * columns + j];
 }
 
-/* The slopes of the three vectors at the end of each input of a chunk go to their owners. */
+/* Adds the gradients of the three embeddings at the end of each input to the embeddings' own. */
 static void scatter_vectors(const shard *s, int g, const net_pass *p, size_t from, const float *slopes, size_t width)
 {
     const net_layout *at = &s->net->at;
@@ -407,7 +406,7 @@ static void scatter_vectors(const shard *s, int g, const net_pass *p, size_t fro
 
 enum { VECTORS = 32 /* VECTORS_WIDTH, rounded up to a tile */ };
 
-/* Weights of a group turned around, for the way back. */
+/* Transposed weights of a group, for the backward pass. */
 typedef struct turned {
     float *second;  /* [second][first] */
     float *vectors; /* [first][VECTORS] */
@@ -425,7 +424,7 @@ static void turn_weights(const shard *s, int g, const turned *to)
             to->vectors[j * VECTORS + i] = w[at->first[g] + (FEATURE_COUNT + i) * shape.first + j];
 }
 
-/* One chunk; heads of the pass are slopes already. `room` is for its slopes. */
+/* Backward pass of one chunk. The heads of `p` already have their gradients. `room` is for gradients. */
 static void backward(const shard *s, int g, const net_pass *p, size_t from, const turned *w_turned, float *room)
 {
     const net_layout *at = &s->net->at;
@@ -470,16 +469,16 @@ static void backward(const shard *s, int g, const net_pass *p, size_t from, cons
 
 /* ---- a shard ----------------------------------------------------------------------------------------------------- */
 
-/* What all kernels of a group keep: [kernels][width of each]. */
+/* Values that all kernels of a group keep for the backward pass: [kernels][width]. */
 typedef struct kept {
     float *first_sum, *second_sum, *heads;
     size_t count;
 } kept;
 
-/* What a chunk needs beside it. */
+/* Buffers for one chunk. */
 typedef struct bench {
     float *input, *first, *second, *slopes;
-    float *first_sum, *second_sum; /* where nothing is kept */
+    float *first_sum, *second_sum; /* used where nothing is kept */
     turned turned;
 } bench;
 
@@ -493,7 +492,7 @@ static float *take(float **next, size_t count)
 /* The widest layers of any group. */
 static group_shape widest(void)
 {
-    group_shape most = {VECTORS, 0}; /* slopes of vectors are where those of the first layer were */
+    group_shape most = {VECTORS, 0}; /* the gradients of embeddings reuse the memory of those of the first layer */
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape s = net_group_shape((work_group)g);
         most.first = s.first > most.first ? s.first : most.first;
@@ -559,7 +558,7 @@ static void run_backward(const shard *s, int g, const kept *k, const bench *b)
     }
 }
 
-/* A shard's memory is allocated for one step with malloc, because threads request it. */
+/* Allocates a shard's memory for one step with malloc, because arenas are not thread-safe. */
 static bool run_shard(shard *s)
 {
     bool goes_back = s->gradient != NULL;
@@ -576,7 +575,7 @@ static bool run_shard(shard *s)
         malloc((floats + count) * sizeof(float) + count * 5 * sizeof(double) + samples * sizeof(sample_time) + 1);
     if (!room)
         return false;
-    double *doubles = (double *)(void *)room; /* first, for their alignment */
+    double *doubles = (double *)(void *)room; /* doubles come first, for alignment */
     s->device_us = doubles;
     s->latency_us = doubles + count;
     s->new_us = doubles + 2 * count;
@@ -631,8 +630,8 @@ typedef struct update {
 
 enum { UPDATE_PART = 16384 };
 
-/* Largest slope as a multiple of its usual size. A row that is far off would move all parameters of a group the same
- * way for a dozen steps, most of all once the second moment has decayed, and dead units do not come back. */
+/* Largest gradient as a multiple of its usual size. An outlier row would otherwise move all parameters of a group the
+ * same way for a dozen steps, most of all after the second moment has decayed, and dead units do not recover. */
 static const float MOST_SLOPE = 4;
 
 static void update_part(void *context, size_t item, size_t worker)

@@ -428,7 +428,7 @@ static void refuse_to_go_on(made *m, learn_options options, const char *path)
     other.leave_gpus = "t4";
     refuse_checkpoint(m, &other, "other options");
     m->data.identity ^= 1;
-    refuse_checkpoint(m, &options, "no checkpoint of a training on these rows");
+    refuse_checkpoint(m, &options, "the checkpoint belongs to a training on other rows");
     m->data.identity ^= 1;
     flip(path, 100);
     refuse_checkpoint(m, &options, "or damaged");

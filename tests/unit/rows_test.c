@@ -178,13 +178,13 @@ static void rows_with_a_reason(void **state)
     assert_non_null(r);
     static const char *const REASONS[] = {
         "it names no graph",
-        "batch is '0', which is no positive whole number",
-        "there is no file of a GPU called 'cpu-i9'",
-        "latency_ms is '-1', which is no positive number",
+        "batch is '0', which is not a positive whole number",
+        "no file describes a GPU called 'cpu-i9'",
+        "latency_ms is '-1', which is not a positive number",
         "there is no precision 'fp5'",
         "a100-sxm4-40gb has no slice '1g.7gb'",
-        "batch is '', which is no positive whole number",
-        "its memory is no sound measurement (gpumemnet-full)",
+        "batch is '', which is not a positive whole number",
+        "its memory measurement is unreliable (gpumemnet-full)",
     };
     assert_int_equal(r->rows.count, 8);
     for (int i = 0; i < 8; i++)
@@ -315,9 +315,9 @@ static void convolutions(void **state)
     assert_int_equal(back->macs, k->macs);
     assert_int_equal(back->bytes_written, 4 * 6 * 2 * 9);
     assert_string_equal(r->rows.items[2].reason, "the window is larger than the map");
-    assert_string_equal(r->rows.items[3].reason, "2 groups do not divide the channels");
+    assert_string_equal(r->rows.items[3].reason, "the channels are not divisible into 2 groups");
     assert_string_equal(r->rows.items[4].reason, "one of its tensors is too large");
-    assert_string_equal(r->rows.items[5].reason, "no program is known for the operator 'conv4d'");
+    assert_string_equal(r->rows.items[5].reason, "the operator 'conv4d' is unknown");
 }
 
 /* Sizes that have no usual value must be there. */
@@ -378,7 +378,7 @@ static void recurrent_layers(void **state)
         assert_int_equal(macs, MACS[i]);
         assert_true(r->rows.items[i].latency_ms == MS[i]);
     }
-    assert_string_equal(r->rows.items[4].reason, "batch is '0', which is no size");
+    assert_string_equal(r->rows.items[4].reason, "batch is '0', which is not a size");
 }
 
 static void a_layer_is_two_rows(void **state)
