@@ -8,7 +8,7 @@
 typedef struct regression_row {
     double work[3];
     double measured;
-    uint32_t fold; /* rows of one architecture share a fold; rows equal modulo REGRESSION_FOLDS are held out together */
+    uint32_t fold; /* equal for rows of one architecture; fold modulo REGRESSION_FOLDS is held out */
     double predicted;
 } regression_row;
 

@@ -72,8 +72,8 @@ static void answer_energy(const eval_run *run, eval_row *row, const program *pro
     row->high_j = row->energy_j * (e.high_j / e.energy_j);
 }
 
-/* Adds the source's timer to the roofline and removes the host's time for single operators. Learned times include both,
- * because the weights were fitted to measured times. */
+/* `added_ms` is the time of the source's timer or of the input's copy. A single operator does not wait for the host,
+ * so its roofline is the device time; learned latencies need no such scaling. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
@@ -367,7 +367,7 @@ static void add_regression(evaluation *e, arena *a)
     }
 }
 
-/* Key of the same work on any GPU, whatever the stack. */
+/* Key of a row's work: equal for equal work, whatever the GPU and the stack. */
 static uint64_t work_key(const measured_row *row, bool any_batch)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->graph);

@@ -48,7 +48,7 @@ typedef struct ground {
     const dataset *data;
     const int32_t *order;
     int32_t count;
-    const float *errors; /* indexed by position in the order */
+    const float *errors; /* errors of the rows, in the order of `order` */
 } ground;
 
 /* Collects the rows of one group and GPU, or none if there are too few. Returns false without memory. */

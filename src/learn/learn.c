@@ -339,8 +339,8 @@ static int epochs_of(const lessons *l, learn_stage stage)
     }
 }
 
-/* Sets the shares of hidden stacks, GPUs and operators. New GPUs need more hiding: a version is measured on few GPUs,
- * and its effect must not be confused with theirs. */
+/* Sets the shares of hidden stacks, GPUs and operators. Training for new GPUs hides more stacks and GPUs: a version is
+ * measured on few GPUs, and its effect must not be confused with theirs. */
 static void choose_hidden(trainer *t, learn_stage stage)
 {
     bool is_new_gpu = is_for_new_gpus(stage);
