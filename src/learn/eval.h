@@ -10,13 +10,13 @@ typedef struct eval_row {
     int table;                                          /* index of its table */
     double latency_ms, low_ms, high_ms;                 /* NAN: no prediction */
     double memory_mib, memory_low_mib, memory_high_mib; /* NAN: not measured, or no prediction */
-    double energy_j, low_j, high_j; /* energy under the row's power limit; NAN without weights */
-    double roofline_ms;             /* roofline */
-    double regression_ms;           /* quadratic in the logarithms of MACs, activations and parameters (baseline.h) */
-    double constant_ms;             /* scaled time of another GPU; NAN if no other GPU has the row */
-    const char *interval_kind;      /* kind of calibration rows that the interval comes from */
-    const char *reason;             /* reason for a missing prediction, or NULL */
-    double work[3];                 /* MACs, activations, parameters of the whole batch */
+    double energy_j, low_j, high_j;                     /* energy under the row's power limit; NAN without weights */
+    double roofline_ms;                                 /* roofline */
+    double regression_ms;      /* quadratic in the logarithms of MACs, activations and parameters (baseline.h) */
+    double constant_ms;        /* scaled time of another GPU; NAN if no other GPU has the row */
+    const char *interval_kind; /* kind of calibration rows that the interval comes from */
+    const char *reason;        /* reason for a missing prediction, or NULL */
+    double work[3];            /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
 /* Called for each predicted row, concurrently from any thread. `index` refers to evaluation.rows. */
