@@ -102,7 +102,11 @@ static int read_prices(inputs *in, sooth_gpus *gpus, const char *text, const dou
         return cli_fail(in->error.code, "choose", "%s", in->error.message);
     double *found = ARENA_ARRAY(&in->arena, double, in->options.gpu_count);
     *prices = found;
-    return file_is_there(text) ? read_price_file(in, gpus, found, text) : read_price_list(in, gpus, found, text);
+    int code = file_is_there(text) ? read_price_file(in, gpus, found, text) : read_price_list(in, gpus, found, text);
+    for (size_t i = 0; i < in->options.gpu_count && code == SOOTH_OK; i++)
+        if (found[i] > 0)
+            return SOOTH_OK;
+    return code != SOOTH_OK ? code : cli_usage("choose", "--price has no price for any GPU of --gpu");
 }
 
 /* ---- the choice ------------------------------------------------------------------------------------------------------ */

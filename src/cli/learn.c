@@ -194,7 +194,7 @@ static int train(job *j, int count, char **operands)
 static int locked(job *j, int count, char **operands, const learn_energy_args *power)
 {
     output_lock lock;
-    int code = lock_take(&lock, j->output);
+    int code = lock_take(&lock, "learn", j->output);
     if (code != SOOTH_OK)
         return code;
     code = power ? learn_energy(power, count, operands) : train(j, count, operands);

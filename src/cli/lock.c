@@ -17,7 +17,7 @@ static bool is_named(const output_lock *l)
            own.st_dev == named.st_dev;
 }
 
-static int taken_by_another(output_lock *l, const char *path)
+static int taken_by_another(output_lock *l, const char *command, const char *path)
 {
     struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     bool is_known = fcntl(l->file, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0;
@@ -25,17 +25,17 @@ static int taken_by_another(output_lock *l, const char *path)
     l->file = -1;
     if (is_known)
         return cli_fail(SOOTH_ERROR_SYSTEM, path,
-                        "another 'sooth learn' (process %ld) is writing it: wait for that or name another file with -o",
-                        (long)holder.l_pid);
+                        "another 'sooth %s' (process %ld) is writing it: wait for that or name another file with -o",
+                        command, (long)holder.l_pid);
     return cli_fail(SOOTH_ERROR_SYSTEM, path,
-                    "another 'sooth learn' is writing it: wait for that or name another file with -o");
+                    "another 'sooth %s' is writing it: wait for that or name another file with -o", command);
 }
 
-int lock_take(output_lock *l, const char *path)
+int lock_take(output_lock *l, const char *command, const char *path)
 {
     l->file = -1;
     if (snprintf(l->path, sizeof l->path, "%s.lock", path) >= (int)sizeof l->path)
-        return cli_usage("learn", "the path of -o is too long");
+        return cli_usage(command, "the path of -o is too long");
     struct stat status;
     if (strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
         return SOOTH_OK; /* a pipe or a device needs no lock */
@@ -46,7 +46,7 @@ int lock_take(output_lock *l, const char *path)
         struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         if (fcntl(l->file, F_SETLK, &all) != 0) {
             if (errno == EACCES || errno == EAGAIN)
-                return taken_by_another(l, path);
+                return taken_by_another(l, command, path);
             if (errno != EINTR)
                 return SOOTH_OK; /* a file system without locks */
         } else if (is_named(l)) {

@@ -338,7 +338,7 @@ int nas_main(int argc, char **argv)
          .argument = "N",
          .least = 1,
          .most = 256,
-         .help = "evaluations at once with --search all; one for each core by default"},
+         .help = "evaluations at once with --search all and random; one for each core by default"},
         {.name = "search",
          .kind = OPTION_CHOICE,
          .target = &args.method,

@@ -84,7 +84,7 @@ static int make_survey(const survey_args *args, sooth_survey_options *options)
     if (keeps) {
         if (snprintf(journal, sizeof journal, "%s.part", args->output) >= (int)sizeof journal)
             return cli_usage("survey", "the path of -o is too long");
-        int code = lock_take(&lock, args->output);
+        int code = lock_take(&lock, "survey", args->output);
         if (code != SOOTH_OK)
             return code;
         options->journal = journal;

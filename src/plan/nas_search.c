@@ -25,10 +25,17 @@ static uint64_t random_below(uint64_t *state, uint64_t most)
 
 /* ---- evaluation -------------------------------------------------------------------------------------------------------- */
 
+enum { MOST_JOBS = 256 };
+
+static size_t jobs_of(const sooth_nas *n)
+{
+    size_t jobs = n->options->jobs ? n->options->jobs : 1;
+    return jobs < MOST_JOBS ? jobs : MOST_JOBS;
+}
+
 /* Accuracies of candidates that no table knows come from the caller. */
 static void evaluate(sooth_nas *n, const int32_t *indices, size_t count)
 {
-    enum { MOST_JOBS = 256 };
     const char *names[MOST_JOBS];
     int32_t asked[MOST_JOBS];
     double values[MOST_JOBS];
@@ -142,11 +149,18 @@ static void search_random(nas_run *run, uint64_t *state)
     if (!order)
         return;
     memcpy(order, n->kept, (size_t)n->kept_count * sizeof *order);
-    for (int32_t i = 0; i < n->kept_count && run->count < run->most; i++) {
+    int32_t most = n->kept_count < run->most ? n->kept_count : run->most;
+    for (int32_t i = 0; i < most; i++) { /* the beginning of a shuffle */
         int32_t k = i + (int32_t)random_below(state, (uint64_t)(n->kept_count - i));
         int32_t index = order[k];
         order[k] = order[i];
-        if (!spend(run, index))
+        order[i] = index;
+    }
+    int32_t jobs = (int32_t)jobs_of(n);
+    for (int32_t i = 0; i < most; i++) {
+        if (i % jobs == 0)
+            evaluate(n, order + i, (size_t)(most - i < jobs ? most - i : jobs));
+        if (!spend(run, order[i]))
             break;
     }
     free(order);
@@ -216,10 +230,8 @@ static void search_local(nas_run *run, uint64_t *state)
 
 static void search_all(nas_run *run)
 {
-    enum { AT_ONCE = 256 };
     sooth_nas *n = run->nas;
-    size_t jobs = n->options->jobs ? n->options->jobs : 1;
-    jobs = jobs < AT_ONCE ? jobs : AT_ONCE;
+    size_t jobs = jobs_of(n);
     for (int32_t i = 0; i < n->kept_count && run->count < run->most; i += (int32_t)jobs) {
         int32_t left = n->kept_count - i, room = run->most - run->count;
         size_t count = (size_t)(left < room ? left : room);

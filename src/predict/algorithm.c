@@ -358,6 +358,20 @@ static void launch_product(algorithm *a, const device_view *d, double batch, dou
     launch_tiles(a, d, choose_tile(tile_set_of(sets, d->capability), batch, m, n, d->sms), batch, m, n);
 }
 
+/* Profiles of a V100, fp32: implicit GEMM has large tiles even where they leave most multiprocessors empty, and two
+ * thread blocks are resident. */
+static bool has_large_tiles(const choice *chosen, const conv *c)
+{
+    return chosen->name == IMPLICIT && !chosen->tensor && c->capability < 7.4 && c->groups == 1;
+}
+
+static void launch_large_tiles(algorithm *a, const device_view *d, const conv *c)
+{
+    a->tile_m = 128;
+    a->tile_n = c->filters >= 512 ? 128 : 64;
+    launch(a, d, round_up(c->pixels / a->tile_m) * round_up(c->filters / a->tile_n), 256, 128);
+}
+
 /* Splits the sum over all pixels, so that the few tiles of a filter gradient fill the device. */
 static double slices(const conv *c, double sms)
 {
@@ -380,6 +394,16 @@ static double launch_reduction(const work *w, const kernel *k, double rows, doub
     return rows / 16;
 }
 
+/* Profiles of a V100, channels first: in inference a block per channel and image with a thread per four pixels, in
+ * training a block per channel. Channels last is assumed to launch as many. */
+static double launch_batch_norm(const work *w, const kernel *k, double *threads)
+{
+    double channels = round(exp2((double)w->features[WORK_NORM_CHANNELS]));
+    bool is_training = k->output_count > 1 || k->phase == PHASE_BACKWARD;
+    *threads = is_training ? 512 : fmin(fmax(exp2(ceil((double)w->features[WORK_NORM_PIXELS]) - 2), 32), 512);
+    return is_training ? channels : channels * round(exp2((double)w->features[WORK_NORM_IMAGES]));
+}
+
 static void launch_plain(algorithm *a, const work *w, const kernel *k, const device_view *d)
 {
     double rows = round(exp2((double)w->features[WORK_REDUCED_ROWS])); /* Launches of norms and reductions. */
@@ -391,6 +415,8 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
     switch (w->group) {
     case WORK_NORM: /* launches: one block per row */
         blocks = rows;
+        if (strstr(k->op, "batch_norm"))
+            blocks = launch_batch_norm(w, k, &threads);
         break;
     case WORK_REDUCE:
         blocks = launch_reduction(w, k, rows, &threads);
@@ -455,6 +481,8 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
         launch_product(&a, d, c.groups, c.filters, c.channels * c.taps);
     } else if (direction == CONV_DATA_GRADIENT) {
         launch_product(&a, d, c.groups, inputs / (c.channels * c.groups), c.channels);
+    } else if (has_large_tiles(&chosen, &c)) {
+        launch_large_tiles(&a, d, &c);
     } else {
         launch_product(&a, d, c.groups, c.pixels, c.filters);
     }

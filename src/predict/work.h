@@ -20,6 +20,9 @@ enum {
     WORK_CONV_IMAGES = WORK_GENERAL + 22, /* Convolutions: the batch, log2. */
     WORK_REDUCED_LENGTH = WORK_GENERAL,   /* Norms and reductions: size of a row, log2. */
     WORK_REDUCED_ROWS = WORK_GENERAL + 1,
+    WORK_NORM_CHANNELS = WORK_GENERAL + 6, /* Norms of maps, log2: dimension 1, the batch, the pixels. */
+    WORK_NORM_IMAGES = WORK_GENERAL + 8,
+    WORK_NORM_PIXELS = WORK_GENERAL + 10,
 };
 
 typedef struct work {
