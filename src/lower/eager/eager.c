@@ -174,7 +174,7 @@ static const struct lowering {
     {"Gemm", lower_gemm, NULL, NULL, NOT_LOCAL},
     {"MatMul", lower_matmul, NULL, eager_find_at_product, NOT_LOCAL},
     {"ScaledDotProductAttention", lower_attention, NULL, eager_find_multihead, NOT_LOCAL},
-    {"Attention", lower_onnx_attention, NULL, NULL, NOT_LOCAL},
+    {"Attention", lower_onnx_attention, NULL, eager_find_latent, NOT_LOCAL},
     {"MoE", lower_experts, NULL, NULL, NOT_LOCAL},
     {"LSTM", lower_recurrent, NULL, NULL, NOT_LOCAL},
     {"GRU", lower_recurrent, NULL, NULL, NOT_LOCAL},

@@ -195,6 +195,7 @@ void eager_replace_rule(eager *e, const node *n, lower_rule rule);
 void eager_find_attention_steps(eager *e, const node *last); /* patterns_attention.c */
 void eager_find_differential(eager *e, const node *last);
 void eager_find_multihead(eager *e, const node *core);
+void eager_find_latent(eager *e, const node *core); /* patterns_latent.c */
 
 /* Repeated layers (repeats.c). repeats_copied() copies the kernels of an equal layer if there is one; otherwise
  * repeats_keep() stores the new ones. */

@@ -252,7 +252,7 @@ static bool appends_to_cache(const engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
     const placed_tensor *cache = tensor_at(e, k->inputs[0]);
-    if (!is_op(k, "cat") || k->input_count != 2 || cache->is_weight || e->maker[cache->storage] != NO_GROUP)
+    if (!is_op(k, "cat") || k->input_count < 2 || cache->is_weight || e->maker[cache->storage] != NO_GROUP)
         return false;
     for (int32_t i = number + 1; i < e->in->kernels.count && e->in->kernels.items[i].layer == k->layer; i++)
         if (kernel_is_attention(&e->in->kernels.items[i]))

@@ -76,11 +76,6 @@ static inline bool is_batch_norm(const kernel *k)
     return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
 }
 
-/* True if the kernel runs on 8-bit weights and activations. */
-static inline bool is_narrow(const engine *e, const kernel *k)
-{
-    return e->narrow != DT_UNKNOWN && (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm"));
-}
 
 static inline const placed_tensor *tensor_at(const engine *e, tensor_id t)
 {
@@ -96,6 +91,19 @@ static inline int64_t elements_of(const engine *e, tensor_id t)
 static inline int32_t storage_of(const engine *e, tensor_id t)
 {
     return tensor_at(e, t)->storage;
+}
+
+/* True for a batched product with a weight: experts, or heads with weights of their own. */
+static inline bool is_batched_layer(const engine *e, const kernel *k)
+{
+    return is_op(k, "bmm") && k->input_count == 2 && e->is_constant[storage_of(e, k->inputs[1])];
+}
+
+/* True if the kernel runs on 8-bit weights and activations. */
+static inline bool is_narrow(const engine *e, const kernel *k)
+{
+    return e->narrow != DT_UNKNOWN &&
+           (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm") || is_batched_layer(e, k));
 }
 
 /* Writes the kernels of all groups, each after the kernels that it reads from. */
