@@ -62,7 +62,7 @@ _sooth() {
     --precision | --layout | --runtime | --mode | --optimizer)
         local names
         case $previous in
-        --precision) names="fp32 tf32 fp16 bf16 amp amp-fp16 amp-bf16 int8 fp8" ;;
+        --precision) names="fp32 tf32 fp16 bf16 amp amp-fp16 amp-bf16 int8 fp8 int4" ;;
         --layout) names="nchw nhwc" ;;
         --runtime) names="eager inductor engine" ;;
         --mode) names="infer train train-forward" ;;
@@ -90,7 +90,7 @@ _sooth() {
     case $command in
     inspect) options="--batch --dim --seq --past --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --layers --kernels --memory --fits --largest-batch --by-estimate"
+        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --kv-cache --layers --kernels --memory --fits --largest-batch --by-estimate"
         options+=" --format --queries --weights --output --help"
         ;;
     train-phase)

@@ -370,7 +370,8 @@ typedef struct sooth_predict_options {
     const char *gpu;                  /* Name, alias or path of a GPU file; default "a100-sxm4-40gb". */
     const sooth_gpu *device;          /* Replaces `gpu`; read only during the call. */
     const sooth_predictor *predictor; /* Default: the shipped weights. */
-    /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (default; also "amp"), "amp-bf16", "int8", "fp8" */
+    /* "fp32", "tf32", "fp16", "bf16", "amp-fp16" (also "amp"), "amp-bf16", "int8", "fp8", "int4". Default: the file's
+     * own type if it states one (Hugging Face's configurations), else "amp-fp16". */
     const char *precision;
     const char *layout;  /* "nchw" (default) or "nhwc". Channels-last files always run as nhwc. */
     const char *runtime; /* "eager" (default), "inductor", "engine" */
@@ -383,6 +384,7 @@ typedef struct sooth_predict_options {
     /* Power limit, as set by nvidia-smi -pl; default: the board's. A lower limit slows kernels down. */
     double power_limit_w;
     double co2_g_per_kwh; /* CO2 per kWh of electricity, for co2_g; default: unknown. */
+    int kv_cache_bits;    /* Engines: bits per element of the KV cache, 8 or 16; default: as the file states, or 16. */
     bool memory;          /* Also computes memory; see sooth_prediction_memory. */
     bool by_estimate;     /* For sooth_largest_batch: uses the estimate instead of the upper end of the interval. */
 } sooth_predict_options;

@@ -101,18 +101,28 @@ static const device *slice_of(const device *whole, const char *name, arena *a, f
     return slice;
 }
 
-static void read_options(setting *where, const sooth_predict_options *o, fail *f)
+/* Returns a note about the precision, or NULL. */
+static const char *read_options(setting *where, const sooth_predict_options *o, const source *file, fail *f)
 {
-    set_part(where, SETTING_PRECISION, o->precision, f);
+    const char *note = NULL;
     set_part(where, SETTING_LAYOUT, o->layout, f);
     set_part(where, SETTING_RUNTIME, o->runtime, f);
     set_part(where, SETTING_MODE, o->mode, f);
     set_part(where, SETTING_OPTIMIZER, o->optimizer, f);
+    if (o->precision && *o->precision)
+        set_part(where, SETTING_PRECISION, o->precision, f);
+    else
+        note = setting_follow_file(where, &file->own_types);
+    if (o->kv_cache_bits && o->kv_cache_bits != 8 && o->kv_cache_bits != 16)
+        fail_with(f, SOOTH_ERROR_USAGE, "a KV cache of %d bits is not possible: choose 8 or 16", o->kv_cache_bits);
+    if (o->kv_cache_bits)
+        where->lower.narrow_cache = o->kv_cache_bits == 8;
     if (o->stack)
         setting_set_stack(where, str_of(o->stack));
     setting_settle(where);
     if (o->source)
         source_follow(where, str_of(o->source), f);
+    return note;
 }
 
 const char *sooth_predict_choice(const char *part, size_t index)
@@ -137,7 +147,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
         return model->fail.error->code;
     setting where = setting_default();
     where.device = slice_of(options->device, options->mig, &answer->arena, &model->fail);
-    read_options(&where, options, &model->fail);
+    const char *type_note = read_options(&where, options, &model->source, &model->fail);
     bool keeps_last = where.lower.layout == LAYOUT_NCHW && lower_keeps_channels_last(&model->net);
     if (keeps_last)
         where.lower.layout = LAYOUT_NHWC;
@@ -163,6 +173,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "An optimizer applies to training only: add --mode train.";
+    if (type_note)
+        *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) = type_note;
     if (keeps_last && options->layout)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "The file is channels-last and runs in that layout: nhwc.";

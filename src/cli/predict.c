@@ -324,6 +324,7 @@ int predict_main(int argc, char **argv)
 {
     predict_args args = {0};
     int format = 0;
+    int64_t kv_cache_bits = 0;
     bool layers = false, kernels = false, memory = false, asks_fit = false, asks_batch = false;
     const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL;
     sooth_predict_options *where = &args.options;
@@ -355,6 +356,13 @@ int predict_main(int argc, char **argv)
          .target = &co2,
          .argument = "G_PER_KWH",
          .help = "CO2 of your electricity in g/kWh; also report CO2"},
+        {.name = "kv-cache",
+         .kind = OPTION_NUMBER,
+         .target = &kv_cache_bits,
+         .least = 8,
+         .most = 16,
+         .argument = "8|16",
+         .help = "bits per element of the KV cache; engines only (default: as in the file,\nor 16)"},
         {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "list every layer, not only the slowest"},
         {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "also list the kernels, in launch order"},
         {.name = "memory", .kind = OPTION_FLAG, .target = &memory, .help = "also report memory over time"},
@@ -394,6 +402,7 @@ int predict_main(int argc, char **argv)
                       .asks_batch = asks_batch,
                       .batch_count = args.batches ? 1 : 0,
                       .output = output};
+        args.options.kv_cache_bits = (int)kv_cache_bits;
         q.where.memory = args.options.memory = true;
         const char *wrong = misuse(argc - 1, queries != NULL, args.dimensions.shapes.count > 0, &q);
         code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : SOOTH_OK;

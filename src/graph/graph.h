@@ -187,6 +187,14 @@ typedef struct dim_default {
     int64_t value;
 } dim_default;
 
+/* Types in which the file says that its network is stored and run; zero where it does not. */
+typedef struct own_types {
+    dtype type;            /* of weights and activations */
+    dtype quantized;       /* of the weights of products: DT_FLOAT8E4M3FN, DT_INT8 or DT_INT4 */
+    double weight_bits;    /* bits per such weight with its scales */
+    bool has_narrow_cache; /* the KV cache has 8 bits an element */
+} own_types;
+
 typedef struct source {
     graph main;
     value_list values;
@@ -203,6 +211,7 @@ typedef struct source {
     } defaults;
     str format; /* "onnx" … */
     str producer;
+    own_types own_types;
     note_list notes;                 /* Copied to the start of the network's notes. */
     bool is_literal;                 /* Nodes are the operators that the implementation runs; passes recover nothing. */
     int32_t node_count;              /* nodes of the main graph, functions and their bodies */

@@ -51,9 +51,11 @@ static program *lower_for_runtime(sooth_model *model, const lower_options *optio
                   "training is lowered for eager PyTorch alone: drop --runtime or --mode");
     if (options->runtime == RUNTIME_ENGINE)
         return lower_engine(model, options, a);
-    if (options->precision == PRECISION_INT8 || options->precision == PRECISION_FP8)
+    if (options->precision >= PRECISION_INT8)
         fail_with(&model->fail, SOOTH_ERROR_USAGE,
-                  "int8 and fp8 are precisions of engines alone: add --runtime engine");
+                  "int8, fp8 and int4 are precisions of engines alone: add --runtime engine");
+    if (options->narrow_cache)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "only engines keep a KV cache in 8 bits: add --runtime engine");
     if (options->runtime == RUNTIME_INDUCTOR)
         return lower_inductor(model, options, a);
     return lower_eager(model, options, a);

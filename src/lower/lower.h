@@ -15,6 +15,7 @@ typedef enum lower_precision {
     PRECISION_AMP_BF16,
     PRECISION_INT8, /* Engines only: products in 8 bits, the rest in fp16. */
     PRECISION_FP8,
+    PRECISION_INT4, /* Engines only: weights of products in 4 bits, everything else in fp16. */
 } lower_precision;
 
 typedef enum lower_layout {
@@ -80,6 +81,7 @@ typedef struct lower_options {
     bool
         /* PyTorch up to 2.14: group norm copies channels-last inputs and returns a contiguous tensor. */
         contiguous_norms;
+    bool narrow_cache; /* Engines only: the KV cache has 8 bits an element. */
 } lower_options;
 
 /* Exporters store equal weights of up to this many elements once; larger ones are equal only if they are shared. */
@@ -91,8 +93,9 @@ enum { NO_TENSOR = -1 };
 /* Returns a key that differs for options that differ apart from the device. memcmp() would also compare padding. */
 static inline uint64_t lower_options_key(const lower_options *o)
 {
-    return (uint64_t)o->precision | (uint64_t)o->layout << 8 | (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 |
-           (uint64_t)o->optimizer << 32 | (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
+    return (uint64_t)o->precision | (uint64_t)o->narrow_cache << 7 | (uint64_t)o->layout << 8 |
+           (uint64_t)o->runtime << 16 | (uint64_t)o->mode << 24 | (uint64_t)o->optimizer << 32 |
+           (uint64_t)o->explicit_attention << 40 | (uint64_t)o->single_updates << 41 |
            (uint64_t)o->autocast_backward << 42 | (uint64_t)o->norms << 43 | (uint64_t)o->steps << 45 |
            (uint64_t)o->contiguous_norms << 47;
 }

@@ -182,7 +182,7 @@ static double peak_of(const device *d, lower_precision precision)
     static const char *const UNITS[] = {
         [PRECISION_FP32] = "fp32", [PRECISION_TF32] = "tf32",     [PRECISION_FP16] = "fp16",
         [PRECISION_BF16] = "bf16", [PRECISION_AMP_FP16] = "fp16", [PRECISION_AMP_BF16] = "bf16",
-        [PRECISION_INT8] = "int8", [PRECISION_FP8] = "fp8",
+        [PRECISION_INT8] = "int8", [PRECISION_FP8] = "fp8",       [PRECISION_INT4] = "fp16",
     };
     return fmax(device_peak_flops(d, str_of(UNITS[precision])), device_peak_flops(d, STR("fp32")));
 }

@@ -8,11 +8,17 @@ typedef struct choice {
 } choice;
 
 static const choice PRECISIONS[] = {
-    {"fp32", PRECISION_FP32},         {"tf32", PRECISION_TF32},
-    {"fp16", PRECISION_FP16},         {"bf16", PRECISION_BF16},
-    {"amp-fp16", PRECISION_AMP_FP16}, {"amp-bf16", PRECISION_AMP_BF16},
-    {"int8", PRECISION_INT8},         {"fp8", PRECISION_FP8},
-    {"amp", PRECISION_AMP_FP16},      {NULL, 0},
+    {"fp32", PRECISION_FP32},
+    {"tf32", PRECISION_TF32},
+    {"fp16", PRECISION_FP16},
+    {"bf16", PRECISION_BF16},
+    {"amp-fp16", PRECISION_AMP_FP16},
+    {"amp-bf16", PRECISION_AMP_BF16},
+    {"int8", PRECISION_INT8},
+    {"fp8", PRECISION_FP8},
+    {"int4", PRECISION_INT4},
+    {"amp", PRECISION_AMP_FP16},
+    {NULL, 0},
 };
 static const choice LAYOUTS[] = {{"nchw", LAYOUT_NCHW}, {"nhwc", LAYOUT_NHWC}, {NULL, 0}};
 static const choice RUNTIMES[] = {
@@ -39,6 +45,7 @@ static const struct {
     {"float16", SETTING_PRECISION, PRECISION_FP16},
     {"half", SETTING_PRECISION, PRECISION_FP16},
     {"bfloat16", SETTING_PRECISION, PRECISION_BF16},
+    {"w4a16", SETTING_PRECISION, PRECISION_INT4},
     {"channels_last", SETTING_LAYOUT, LAYOUT_NHWC},
     {"channels-last", SETTING_LAYOUT, LAYOUT_NHWC},
     {"pytorch", SETTING_RUNTIME, RUNTIME_EAGER},
@@ -114,6 +121,28 @@ bool setting_set(setting *s, setting_part part, str name)
     return false;
 }
 
+const char *setting_follow_file(setting *s, const own_types *own)
+{
+    bool is_engine = s->lower.runtime == RUNTIME_ENGINE, infers = s->lower.mode == MODE_INFER;
+    bool has_fp8 = !s->device || device_peak_flops(s->device, STR("fp8")) > 0;
+    if (own->type != DT_UNKNOWN)
+        s->lower.precision = own->type == DT_BFLOAT16  ? PRECISION_BF16
+                             : own->type == DT_FLOAT16 ? PRECISION_FP16
+                                                       : PRECISION_FP32;
+    if (own->quantized == DT_UNKNOWN)
+        return NULL;
+    if (!is_engine || !infers)
+        return "The file's weights are quantized; PyTorch is predicted with unquantized weights. --runtime engine "
+               "keeps them quantized.";
+    if (own->quantized == DT_FLOAT8E4M3FN && !has_fp8)
+        return "The file's weights are in fp8, but this GPU has no fp8 units: they are taken as unquantized.";
+    s->lower.precision = own->quantized == DT_INT4   ? PRECISION_INT4
+                         : own->quantized == DT_INT8 ? PRECISION_INT8
+                                                     : PRECISION_FP8;
+    s->lower.narrow_cache |= own->has_narrow_cache;
+    return NULL;
+}
+
 void setting_set_stack(setting *s, str stack)
 {
     s->stack = stack;
@@ -149,7 +178,7 @@ void setting_settle(setting *s)
 
 static bool is_half(lower_precision p)
 {
-    return p == PRECISION_FP16 || p == PRECISION_AMP_FP16;
+    return p == PRECISION_FP16 || p == PRECISION_AMP_FP16 || p == PRECISION_INT4;
 }
 
 static bool is_bfloat(lower_precision p)

@@ -78,6 +78,10 @@ hf hf_part(const hf *c, const json_node *config, const char *type);
 bool hf_architecture(const hf *c, const char *ending);
 /* Number of classes: 2 if the file names no labels. */
 int64_t hf_class_count(const hf *c);
+
+/* Reads the types of the checkpoint into the source (hf_types.c). */
+void hf_read_types(hf *c);
+
 void hf_default(const hf *c, const char *dimension, int64_t value);
 /* Adds a note that all reports show. */
 void hf_note(const hf *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

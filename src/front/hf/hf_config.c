@@ -281,5 +281,6 @@ void hf_read(builder *b, const uint8_t *bytes, size_t size)
     b->source->producer = arena_printf(b->arena, "transformers%s%.*s", version.len ? " " : "", STR_ARG(version));
     str name = json_text(json_first(json_get(c.root, "architectures")));
     b->source->main.name = arena_str(b->arena, name.len ? name : c.type);
+    hf_read_types(&c);
     c.family->build(&c);
 }

@@ -126,8 +126,7 @@ static void lower_latent(eager *e)
     tensor_id k = eager_launch_new(e, "cat", parts, 3, tensor_dtype(e, parts[0]), &cache);
     cache.dims[3] = m.width;
     tensor_id y = eager_attention(e, q, k, eager_view_as(e, "slice", k, &cache), NO_TENSOR);
-    y = eager_batched_product(e, heads_outside(e, y),
-                              eager_transpose_last(e, part_of_weight(e, &m, weight, m.values)));
+    y = eager_batched_product(e, heads_outside(e, y), eager_transpose_last(e, part_of_weight(e, &m, weight, m.values)));
     eager_set_result(e, 0, heads_inside(e, y, &m, m.values));
 }
 

@@ -320,6 +320,7 @@ static lower_precision plain_precision(lower_precision p)
     case PRECISION_AMP_FP16:
     case PRECISION_INT8:
     case PRECISION_FP8:
+    case PRECISION_INT4:
         return PRECISION_FP16;
     case PRECISION_AMP_BF16:
         return PRECISION_BF16;
@@ -345,6 +346,46 @@ static void keep_packed(engine *e)
         p->packed_bytes = stored->packed_bytes;
         e->packed[p->storage] = (double)stored->packed_bytes / (double)elements;
     }
+}
+
+/* 4 bits, and a 16-bit scale and a zero point for each group of 128, as AWQ and GPTQ usually store them. */
+static const double WEIGHT_BITS = 4 + 20.0 / 128;
+
+/* Keeps weights that only products read in a few bits. The last product, whose result leaves the network, stays in 16
+ * bits, as quantizers leave it. */
+static void quantize_weights(engine *e, double bits)
+{
+    int32_t *by_products = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->storage_count + 1);
+    for (int32_t i = 0; i < e->in->kernels.count; i++) {
+        const kernel *k = &e->in->kernels.items[i];
+        int at = is_op(k, "addmm") ? 2 : 1;
+        bool is_layer = is_op(k, "addmm") || is_op(k, "mm") || is_op(k, "bmm");
+        if (is_layer && k->input_count > at && !e->is_output[storage_of(e, k->outputs[0])])
+            by_products[storage_of(e, k->inputs[at])]++;
+    }
+    for (tensor_id t = 0; t < e->out->tensors.count; t++) {
+        placed_tensor *p = &e->out->tensors.items[t];
+        bool is_quantized = p->is_weight && p->rank >= 2 && !p->packed_bytes && by_products[p->storage] > 0 &&
+                            by_products[p->storage] == e->readers[p->storage];
+        if (!is_quantized)
+            continue;
+        p->packed_bytes = (int64_t)(bits / 8 * (double)elements_of(e, t) + 0.5);
+        e->packed[p->storage] = bits / 8;
+    }
+}
+
+/* Stores keys and values in 8 bits from the cache on. */
+static void narrow_caches(engine *e)
+{
+    bool *is_cache = ARENA_ARRAY(e->arena, bool, (size_t)e->in->storage_count + 1);
+    for (int32_t i = 0; i < e->in->kernels.count; i++)
+        if (appends_to_cache(e, i)) {
+            const kernel *k = &e->in->kernels.items[i];
+            is_cache[storage_of(e, k->inputs[0])] = is_cache[storage_of(e, k->outputs[0])] = true;
+        }
+    for (tensor_id t = 0; t < e->out->tensors.count; t++)
+        if (is_cache[e->out->tensors.items[t].storage])
+            e->out->tensors.items[t].dtype = DT_FLOAT8E4M3FN;
 }
 
 program *lower_engine(sooth_model *model, const lower_options *options, arena *a)
@@ -384,6 +425,11 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
     for (size_t i = 0; i < storages; i++)
         e.maker[i] = NO_GROUP;
     count_readers(&e);
+    const own_types *own = &model->source.own_types;
+    if (options->precision == PRECISION_INT4)
+        quantize_weights(&e, own->quantized == DT_INT4 ? own->weight_bits : WEIGHT_BITS);
+    if (options->narrow_cache)
+        narrow_caches(&e);
     for (int32_t i = 0; i < in->kernels.count; i++)
         place(&e, i);
     engine_emit(&e);

@@ -76,7 +76,6 @@ static inline bool is_batch_norm(const kernel *k)
     return (is_op(k, "cudnn_batch_norm") || is_op(k, "native_batch_norm")) && k->input_count > 2;
 }
 
-
 static inline const placed_tensor *tensor_at(const engine *e, tensor_id t)
 {
     return &e->out->tensors.items[t];
