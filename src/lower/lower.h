@@ -126,7 +126,8 @@ enum {
     KERNEL_VIEW = 2,     /* Takes host time only. */
     /* Launched by the preceding operator: the bias of a convolution, or a copy to another layout. */
     KERNEL_HIDDEN = 4,
-    KERNEL_UNKNOWN = 8, /* The operator has no rule. */
+    KERNEL_UNKNOWN = 8,  /* The operator has no rule. */
+    KERNEL_LIBRARY = 16, /* Launched inside a call of a library, with the driver's time alone. */
 };
 
 /* Window of a convolution or pooling; height comes before width. */

@@ -740,6 +740,7 @@ work_list work_of_program(const program *p, arena *a)
                 keep_slot(&table, other, alike, list.count - 1);
         }
         list.items[table.works[slot]].count += (double)k->repeat;
+        list.items[table.works[slot]].library_count += k->flags & KERNEL_LIBRARY ? (double)k->repeat : 0;
         list.of_kernel[i] = table.works[slot];
         clock += (double)k->bytes_read + (double)k->bytes_written;
         for (int32_t j = 0; j < k->input_count; j++)

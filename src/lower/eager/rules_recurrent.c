@@ -24,10 +24,11 @@ const recurrent *eager_recurrent_named(str op)
     return NULL;
 }
 
-/* Sets the number of runs of the last kernel. */
+/* Sets the number of runs of the last kernel, all inside one call of cuDNN. */
 static void run_times(eager *e, int64_t times)
 {
     kernel *k = last_kernel(e);
+    k->flags |= KERNEL_LIBRARY;
     if (__builtin_mul_overflow(k->repeat, times, &k->repeat))
         k->repeat = INT64_MAX;
 }
