@@ -192,6 +192,10 @@ SOOTH_API sooth_layer sooth_layer_at(const sooth_model *model, size_t index);
 /* Returns the index of a value; SIZE_MAX for an absent optional input. */
 SOOTH_API size_t sooth_layer_input(const sooth_model *model, size_t layer, size_t index);
 SOOTH_API size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index);
+/* Copies integers of an attribute ("strides", "group") into `ints`, at most `room`; returns how many, 0 if the layer has no
+ * such attribute. Names are ONNX's. */
+SOOTH_API size_t sooth_layer_ints(const sooth_model *model, size_t layer, const char *attribute, int64_t *ints,
+                                  size_t room);
 /* All tensors of the file, before fusion. */
 SOOTH_API size_t sooth_value_count(const sooth_model *model);
 SOOTH_API sooth_value sooth_value_at(const sooth_model *model, size_t index);

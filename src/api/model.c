@@ -285,6 +285,18 @@ size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index)
     return n && index < (size_t)n->output_count ? public_id(n->outputs[index]) : SIZE_MAX;
 }
 
+size_t sooth_layer_ints(const sooth_model *model, size_t layer, const char *attribute, int64_t *ints, size_t room)
+{
+    const node *n = layer_node(model, layer);
+    const attr *a = n ? node_attr(n, attribute) : NULL;
+    const int64_t *from = a && a->kind == ATTR_INTS ? a->ints : a && a->kind == ATTR_INT ? &a->integer : NULL;
+    size_t count = !from ? 0 : a->kind == ATTR_INT ? 1 : (size_t)a->count;
+    count = count < room ? count : room;
+    if (count)
+        memcpy(ints, from, count * sizeof *ints);
+    return count;
+}
+
 size_t sooth_value_count(const sooth_model *model)
 {
     return (size_t)model->net.file_value_count;
