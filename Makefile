@@ -157,10 +157,12 @@ UNIT_SOURCES := $(sort $(wildcard tests/unit/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
+# Benchmarks run rarely; compiled here, they stay in step with the library.
+BENCH_SOURCES := $(wildcard bench/*.c)
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
     $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory $(BUILD)/tests/tools/truncated $(BUILD)/tests/tools/inject.so \
-    $(BUILD)/tests/tools/stack
+    $(BUILD)/tests/tools/stack $(BENCH_SOURCES:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

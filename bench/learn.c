@@ -8,6 +8,7 @@
  * features, operators, stacks and GPUs; widths of their three vectors; then for each group its samples per step and
  * the units of its two layers. */
 #include "learn/train.h"
+#include "lower/aten.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static void make_example(dataset *d, example *e, const int kernels[WORK_GROUP_CO
     e->latency_us = 20;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         for (int32_t k = p->first_of_group[g]; k < p->first_of_group[g + 1]; k++) {
-            work w = {.op = (int16_t)(trainer_random(chance) % (uint64_t)work_op_count()), .group = (work_group)g};
+            work w = {.op = (int16_t)(trainer_random(chance) % (uint64_t)aten_number_count()), .group = (work_group)g};
             w.count = (double)(1 + trainer_random(chance) % 4);
             w.flops = between(chance, 1, 50);
             w.bytes = between(chance, 1, 50);
@@ -134,8 +135,8 @@ static dataset make_dataset(arena *a)
     d.high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++)
         d.scale[i] = 1, d.low[i] = -100, d.high[i] = 100;
-    d.op_seen = ARENA_ARRAY(a, uint32_t, (size_t)work_op_count());
-    for (int i = 0; i < work_op_count(); i++)
+    d.op_seen = ARENA_ARRAY(a, uint32_t, (size_t)aten_number_count());
+    for (int i = 0; i < aten_number_count(); i++)
         d.op_seen[i] = 1;
     memset(d.stack_groups, 0xff, sizeof d.stack_groups);
     memset(d.gpu_groups, 0xff, sizeof d.gpu_groups);
@@ -171,7 +172,7 @@ static void run(double limit_ms, arena *a)
     }
     qsort(times, (size_t)steps, sizeof *times, ascending);
     printf("%d %.3f %.3f %.4f %.4f\n", steps, times[0], times[steps / 2], first_loss, last_loss);
-    printf("%zu %d %d %d %d %d %d %d %d", t.net.at.count, EXAMPLES, FEATURE_COUNT, work_op_count(), STACKS, GPUS,
+    printf("%zu %d %d %d %d %d %d %d %d", t.net.at.count, EXAMPLES, FEATURE_COUNT, aten_number_count(), STACKS, GPUS,
            OP_WIDTH, STACK_WIDTH, GPU_WIDTH);
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape shape = net_group_shape((work_group)g);

@@ -154,12 +154,12 @@ static void mark_weights(network *net)
     }
 }
 
-/* A file of weights without a network lists them as outputs. In graph formats, constant outputs are no parameters. */
+/* A file of weights without a network lists them as outputs. In a network, constant outputs are no parameters. */
 static void count_listed(sooth_model *model)
 {
     network *net = &model->net;
     sooth_totals *t = &net->totals;
-    if (str_is(model->source.format, "onnx") || str_is(model->source.format, "openvino"))
+    if (!model->source.is_list)
         return;
     for (int32_t i = 0; i < net->outputs.count; i++) {
         const value *v = &net->values.items[net->outputs.items[i]];

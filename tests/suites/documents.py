@@ -91,7 +91,7 @@ def run_program(source):
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "example.c").write_text(source)
         program = os.path.join(directory, "example")
-        built = subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-Wall", "-Wextra", "-Werror", *sanitize, "-o", program,
+        built = subprocess.run([*os.environ.get("CC", "cc").split(), "-std=c17", "-Wall", "-Wextra", "-Werror", *sanitize, "-o", program,
                                 program + ".c", f"-I{TOP}/include", f"-L{BUILD}", "-lsooth", f"-Wl,-rpath,{BUILD}"],
                                capture_output=True, text=True)
         if built.returncode:

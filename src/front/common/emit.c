@@ -152,6 +152,7 @@ value_id emit_weight(emitter *e, str name, dtype type, int rank, const int64_t *
 void emit_listed(emitter *e, str name, dtype type, int rank, const int64_t *dims, int64_t packed_bytes)
 {
     e->name = name;
+    e->b->source->is_list = true;
     value_id weight = emit_weight(e, name, type, rank, dims);
     if (packed_bytes) {
         tensor *own = arena_copy(e->b->arena, build_at(e->b, weight)->tensor, 1, sizeof *own);

@@ -446,7 +446,15 @@ static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
         for (int32_t k = 0; k < g->nodes.items[i].input_count; k++) {
             value_id v = g->nodes.items[i].inputs[k];
             const value *x = v == NO_VALUE || is_made[v] || o->owner[v] != g ? NULL : &o->s->values.items[v];
-            if (!x || x->tensor || !x->is_declared || x->kind != VALUE_TENSOR || x->rank < 0)
+            if (!x || x->tensor)
+                continue;
+            const op_info *op = g->nodes.items[i].op;
+            if (op && (op->kind == OP_CONV || op->kind == OP_MATMUL || op->kind == OP_NORM || op->kind == OP_RECURRENT))
+                fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
+                          "'%.*s', which node '%.*s' (%.*s) reads, is neither an input nor a weight, and no node makes "
+                          "it; export the model again",
+                          STR_ARG(x->name), STR_ARG(g->nodes.items[i].name), STR_ARG(g->nodes.items[i].type));
+            if (!x->is_declared || x->kind != VALUE_TENSOR || x->rank < 0)
                 continue;
             bool is_known = true;
             for (int d = 0; d < x->rank; d++)
@@ -682,6 +690,10 @@ static bool write_all(onnx_writer *o, arena *scratch)
                   "'%.*s' has another shape in the file than its operator gives, which ONNX cannot express; export the "
                   "model again",
                   STR_ARG(made->contradicted));
+    if (o->s->is_list)
+        fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "the file has weights but no network that could be converted; give its directory, the config.json "
+                  "next to it, or the whole model");
     o->arena = scratch;
     o->owner = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
     o->border = ARENA_ARRAY(scratch, const graph *, (size_t)o->s->values.count);
