@@ -10,7 +10,7 @@
 
 enum { TERMS_QUADRATIC = 10, TERMS_LINEAR = 4, MOST_TERMS = TERMS_QUADRATIC };
 
-/* Quadratic terms: 1, x, y, z and the product of each two. Logarithms are centred to keep the equations well
+/* Terms of the quadratic: 1, x, y, z and all products of two. Centred logarithms keep the equations well
  * conditioned. */
 static void terms_of(const regression_row *r, double terms[MOST_TERMS])
 {

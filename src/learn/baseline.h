@@ -4,19 +4,20 @@
 
 #include "base/arena.h"
 
-/* MACs, activations and parameters of the whole batch (FLOPs for an operator without MACs), and the measured time. */
+/* MACs, activations and parameters of the whole batch, and the measured time. An operator without MACs has its FLOPs
+ * instead. */
 typedef struct regression_row {
     double work[3];
     double measured;
-    uint32_t fold; /* equal for rows of one architecture; fold modulo REGRESSION_FOLDS is held out */
+    uint32_t fold; /* equal for rows of one architecture; fold = this modulo REGRESSION_FOLDS */
     double predicted;
 } regression_row;
 
 enum { REGRESSION_FOLDS = 5 };
 
 /* Fits log(time) by least squares as a quadratic in the logarithms of the work. `predicted` of each row comes from a
- * fit without its fold. All rows should share GPU, precision and runtime. Few rows give a linear fit, very few a fit
- * proportional to the first number; NAN if no rows are left. */
+ * fit without its fold. All rows should share GPU, precision and runtime. With few rows the fit is linear; with very
+ * few it is proportional to the first number; without rows `predicted` is NAN. */
 void regress(regression_row *rows, size_t count, arena *scratch);
 
 /* A time and its key. Rows on two GPUs with equal keys did the same work. */
@@ -27,7 +28,7 @@ typedef struct constant_row {
     double predicted; /* from another GPU's time; NAN if no other GPU has the key */
 } constant_row;
 
-/* For each GPU, takes the GPU with the most keys in common and scales its times by the median ratio. The factor is
+/* Predicts each GPU from the GPU with which it shares most keys, by the median ratio of their times. The ratio is
  * fitted on the evaluated rows, which favours the baseline. */
 void scale_from_other_gpu(constant_row *rows, size_t count, arena *scratch);
 

@@ -176,7 +176,7 @@ static int read_rest(const char *path, const checkpoint_header *h, const trainer
     return error;
 }
 
-/* Checks values for an impossible state. The checksum only detects damage. */
+/* Detects impossible values. The checksum detects only damage, not wrong writers. */
 static bool is_sound(const checkpoint_header *h, const trainer *t, const residual *r)
 {
     const parts p = parts_of(t);
@@ -202,7 +202,7 @@ bool checkpoint_read(const char *path, trainer *t, residuals *r, const training_
     if (error)
         fail_to_read(error, f);
     compare(&h, &own, f);
-    /* Allocate before opening the file, so that a failure leaves no file open. */
+    /* Allocates before opening the file, so that a failure leaves no file open. */
     ARENA_RESERVE(a, r, h.residual_count);
     error = read_rest(path, &h, t, r->items);
     if (error)

@@ -1,4 +1,4 @@
-/* checkpoint.h: a file with the training state between two epochs. */
+/* checkpoint.h: the file that stores a training's state between two epochs. */
 #ifndef SOOTH_LEARN_CHECKPOINT_H
 #define SOOTH_LEARN_CHECKPOINT_H
 
@@ -33,7 +33,7 @@ typedef struct training_place {
     int stage, epoch;
 } training_place;
 
-/* Writes to a temporary name, syncs and renames. After a kill or a power cut, either the old or the new file exists. */
+/* Writes a temporary file, syncs and renames it, so that a crash leaves either the old or the new file. */
 void checkpoint_write(const char *path, const trainer *t, const residuals *r, const training_identity *identity,
                       training_place at, fail *f);
 /* Returns false if the file does not exist. Fails if it is damaged or belongs to another training, and names the

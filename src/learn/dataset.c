@@ -9,7 +9,7 @@
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Sort key of a kernel: its group, its operator, then its position. */
+/* Sort key of a kernel: group, then operator, then position. */
 typedef struct place {
     uint32_t order; /* group and operator */
     int32_t index;
@@ -84,13 +84,13 @@ typedef struct builder {
     } views;
 } builder;
 
-/* An unmeasured row: a copy of a measured row with another batch. */
+/* A row without a measurement: a copy of a measured row with another batch. */
 typedef struct asked {
     measured_row row; /* its latency is NAN */
     const sample_program *made;
 } asked;
 
-/* One network row in this many gives a pair. */
+/* One in this many network rows yields a pair. */
 enum { PAIR_EVERY = 16 };
 
 static void note_device(builder *b, const device *d)
@@ -112,8 +112,8 @@ static bool gives_pair(const measured_row *r)
     return r->graph.len && r->batch > 1 && chance_of(r) % PAIR_EVERY == 0;
 }
 
-/* Adds two batches: the second is twice the first and at most the row's own. Half of the pairs use the row's GPU, the
- * others any GPU with an unknown stack. The choice is pseudo-random and reproducible. */
+/* Adds a pair of batches: the second is twice the first and at most the row's own. Half of the pairs use the row's
+ * GPU; the others use any GPU with an unknown stack. The choice is pseudo-random and reproducible. */
 static void ask_for_pair(builder *b, const measured_row *r)
 {
     uint64_t chance = chance_of(r);
@@ -156,8 +156,8 @@ static bool same_graph(const measured_row *a, const measured_row *b)
     return a->graph.len && str_eq(a->graph, b->graph);
 }
 
-/* True if the kernels that ran are not those of the graph: the InPlace-ABN extension, which in channels last takes
- * several times as long as PyTorch's norms. */
+/* True if the graph does not show the kernels that ran: networks with the InPlace-ABN extension, which in channels
+ * last takes several times as long as PyTorch's norms. */
 static bool is_of_another_program(const measured_row *r, const network *net)
 {
     return r->where.norms_in_place && r->where.lower.layout == LAYOUT_NHWC && lifetime_has_abn(net);
@@ -169,8 +169,8 @@ static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a
     if (is_of_another_program(b->rows[row], &model->net))
         fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "its norms ran in an extension that its graph does not name");
     program p = *lower(model, &b->rows[row]->where.lower, a);
-    /* Few engine rows are whole networks, and their prompts are assumed. Their products count as fused, so that plain
-     * products are learned from the operator tables alone. */
+    /* Engine networks are few and their prompt lengths assumed. Their products therefore count as fused, so that
+     * plain products are learned only from operator tables. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
     b->programs[row] = b->data->made[row] = make_program(&list, b->data->kernels, a);
@@ -289,8 +289,8 @@ static int number_of(str *names, int *count, int most, str name)
     return (*count)++;
 }
 
-/* Weight of an operator row relative to a network row. A step has ten times as many operator rows, with one kernel
- * each. */
+/* Weight of an operator row relative to a network row. A training step has ten times as many operator rows, each
+ * with one kernel. */
 static const float OPERATOR_WEIGHT = 0.08F;
 
 static uint64_t hash_of(str s)
@@ -314,10 +314,10 @@ bool row_is_left(const measured_row *r, uint64_t architecture, double share)
     return (double)(hash % 1000) < share * 1000;
 }
 
-/* Smallest spread to scale by. Features are logarithms, shares and flags, so a typical change is about 1. */
+/* Smallest scale of a feature. Features are logarithms, shares and flags, whose typical change is about 1. */
 static const double LEAST_SPREAD = 0.2;
 
-/* Mean and spread of every feature in its group, for standardization. */
+/* Computes mean and spread of every feature by group, for standardization. */
 static void standardize(dataset *d, arena *a)
 {
     size_t floats = (size_t)WORK_GROUP_COUNT * FEATURE_COUNT;
@@ -342,8 +342,8 @@ static void standardize(dataset *d, arena *a)
         double n = count[i / FEATURE_COUNT] > 0 ? count[i / FEATURE_COUNT] : 1, mean = sum[i] / n;
         double spread = sqrt(fmax(square[i] / n - mean * mean, 0));
         d->mean[i] = (float)mean;
-        /* A constant feature carries no information. A nearly constant feature would be huge where it changes, and
-         * training would diverge. */
+        /* A constant feature carries no information. Scaling a nearly constant one would make its rare changes huge,
+         * and training would diverge. */
         d->scale[i] = spread > 1e-4 ? (float)(1 / fmax(spread, LEAST_SPREAD)) : 0;
     }
 }
@@ -398,8 +398,8 @@ static uint64_t hash_all(const dataset *d)
     return h;
 }
 
-/* Training may hide the stack and the GPU of any example, so the unknown stack and GPU count as seen with its
- * kernels. */
+/* Marks the unknown stack and GPU as seen with each kernel group of an example, because training may hide any stack
+ * and GPU. */
 static void mark_seen(dataset *d, const example *e, kernel_head k)
 {
     uint32_t group = 1u << k.group;
@@ -482,7 +482,7 @@ static void weigh(dataset *d)
     }
 }
 
-/* Returns the view of the row's device. TF32 has a view of its own. */
+/* Returns the cached view of the row's device. With TF32 allowed, the device has a second view. */
 static const device_view *view_of(builder *b, const setting *where, arena *a)
 {
     bool allows_tf32 = where->lower.precision != PRECISION_FP32;

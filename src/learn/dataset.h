@@ -10,7 +10,7 @@
 /* A kernel of a program. */
 typedef struct sample {
     uint32_t work : KERNEL_BITS; /* index of the work in dataset.kernels */
-    uint32_t is_new : 1;         /* unfamiliar: training saw no kernel of its kin in networks; set by learn.c */
+    uint32_t is_new : 1;         /* unfamiliar: training saw no kernel with this work.kin in networks; set by learn.c */
     uint32_t place;
 } sample;
 
@@ -24,7 +24,7 @@ typedef struct sample_program {
 
 typedef struct example {
     const sample_program *program;
-    /* Log factor of each sample from the trees (forests.h); NULL: none, as during the training of the networks. */
+    /* Log factor of each sample from the forests (forests.h); NULL while the networks train. */
     float *corrections;
     const measured_row *row;
     const device_view *view; /* the row's device */
@@ -32,7 +32,7 @@ typedef struct example {
     int stack, gpu;          /* indices into dataset.stacks and dataset.gpus */
     int unknown_stack;       /* index of the unknown stack that replaces a hidden one */
     float latency_us;
-    float timer_us; /* part of the latency that the source's timer adds */
+    float timer_us; /* time that the source's timer adds to the latency */
     float weight;
     bool is_unmeasured; /* belongs to a pair */
 } example;
@@ -41,18 +41,18 @@ typedef struct dataset {
     kernel_store *kernels;
     example *items; /* measured examples, then pairs */
     int32_t count;
-    /* A pair is the same network and setting at one batch and, in the next example, at twice that batch. Neither is
-     * measured. Training enforces for every kernel that the larger batch takes no less time, because most rows have
-     * large batches. */
+    /* A pair is one network and setting at a batch and, in the next example, at twice that batch. Neither is
+     * measured. Training penalizes kernels whose time falls with the batch, because most measured rows have large
+     * batches. */
     int32_t pair_count;
     str stacks[MAX_STACKS];
     int stack_count;
     str gpus[MAX_GPUS];
     int gpu_count;
-    uint64_t identity;   /* hash of all data, to detect other data */
+    uint64_t identity;   /* hash of all data; checkpoints compare it */
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
     float *low, *high;   /* feature ranges, over the examples last passed to dataset_seen() */
-    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* masks of net.h, over the same examples */
+    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* masks as in net.h */
     sample_program **made; /* programs that threads allocated outside the arena */
     size_t made_count;
 } dataset;
@@ -61,7 +61,7 @@ static inline kernel_head sample_head(const dataset *d, const sample *s)
 {
     return kernels_head(d->kernels, s->work);
 }
-/* Runs of the kernel per pass. */
+/* Number of runs of the kernel per pass. */
 static inline float sample_count(const dataset *d, const sample *s)
 {
     return kernels_count(d->kernels, s->place);

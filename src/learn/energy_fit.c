@@ -10,10 +10,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The clock coefficients affect times, not power, and are fitted separately. */
+/* The clock coefficients change times, not power. They come last and have their own fit. */
 enum {
     FITTED = POWER_CAP + 1,
-    ZEROS = FITTED, /* share of the power above the base that remains if weights are zeros */
+    ZEROS = FITTED, /* share of the power above the base that remains when weights are zeros */
     SHARED,
     OF_GPU = 3, /* parameters per GPU: base, scale, cap */
     MAX_PARAMETERS = SHARED + OF_GPU * POWER_MAX_GPUS,
@@ -39,7 +39,7 @@ typedef struct fit_row {
     double device_ms, host_ms, latency_ms; /* predicted */
     double latency_half;                   /* half of its interval, as a logarithm */
     double us;                             /* duration of the measured run */
-    double stretch; /* factor that fits kernel times to the measured run, unless the device waits for the host */
+    double stretch; /* factor that scales kernel times to the measured run; 1 if the device waits for the host */
     double weight;
 } fit_row;
 
@@ -83,7 +83,7 @@ static int32_t merge(fit_work *works, int32_t count)
     return kept;
 }
 
-/* Called by many threads. energy_fit_free frees its allocations. */
+/* Collects one row. Called by many threads. energy_fit_free frees its allocations. */
 static void look(void *context, size_t index, const program *p, const prediction *times)
 {
     fitter *f = context;
@@ -234,8 +234,8 @@ static void keep_rows(fitter *f, size_t all)
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
-/* Logarithms of the shared coefficients, then three per GPU: its base relative to the shared base, its scale, and its
- * cap relative to the shared cap. */
+/* Layout of the parameters: logarithms of the shared coefficients, then three per GPU: base and cap relative to the
+ * shared ones, and scale. */
 typedef struct parameters {
     double of[MAX_PARAMETERS];
     int count;
@@ -263,7 +263,7 @@ static power_model model_of(const fitter *f, const parameters *p)
     return m;
 }
 
-/* Mean watts over the measured time. `zeros` is the share of the power above the base that a kernel draws when it
+/* Mean watts over the measured time. `zeros`: the share of the power above the base that remains when a kernel
  * multiplies zeros. */
 static double measured_power(const fit_row *r, const power_view *own, double zeros)
 {
@@ -282,7 +282,7 @@ static double measured_power(const fit_row *r, const power_view *own, double zer
     return v.base_w * (double)(1 + r->row->idle_gpus) + joules / r->us;
 }
 
-/* Energy from predicted times, with the latency under the row's power limit. */
+/* Energy from predicted times. Includes the slowdown under the row's power limit. */
 static double predicted_energy(const fit_row *r, const power_model *m, const device *d, double *latency_ms)
 {
     power_view v = power_view_of(m, d, r->row->power_limit_w > 0 ? r->row->power_limit_w : 0);
@@ -316,7 +316,7 @@ typedef struct fit_job {
     bool has_no_memory;
 } fit_job;
 
-/* True if the fit must not see the row. */
+/* True if the fit holds the row out. */
 static bool is_kept(const fit_job *j, const fit_row *r)
 {
     if (j->which < 0)
@@ -343,7 +343,8 @@ static bool is_asked(const fit_job *j, const fit_row *r)
     return is_kept(j, r);
 }
 
-/* Weighted residuals of the rows of one GPU (-1: all GPUs). Large residuals count linearly (Huber). */
+/* Computes weighted residuals of the rows of one GPU (-1: all GPUs). The loss is Huber's: large residuals count
+ * linearly. */
 static double residuals_of(const fit_job *j, const parameters *p, int gpu, double *into)
 {
     static const double LARGE = 0.05;
@@ -384,14 +385,14 @@ static void prior_of(int parameter, double *mean, double *spread)
         *spread = parameter == POWER_CAP ? 0.01 : 0.7;
     } else {
         *mean = 0;
-        /* Spreads of base, scale and cap. Idle boards draw 0.09 to 0.3 of their limit; power under load is similar on
-         * all boards. */
+        /* Prior spreads of base, scale and cap. The base of boards ranges from 0.09 to 0.3 of the limit; power under
+         * load varies less. */
         static const double SPREADS[OF_GPU] = {0.8, 0.1, 0.03};
         *spread = SPREADS[(parameter - SHARED) % OF_GPU];
     }
 }
 
-/* A row error of this size weighs as much as a parameter one spread away from its prior. */
+/* Error of a row that weighs as much as a parameter one prior spread away. */
 static const double ROW_SPREAD = 0.1;
 
 static double prior_cost(const parameters *p)
@@ -510,7 +511,7 @@ static bool fit_parameters(fit_job *j)
     return has_memory;
 }
 
-/* Fits the sensor to rows with mixed readings. The powers come from a fit to the other rows. */
+/* Fits the sensor constants on rows whose readings are mixtures. Their own powers come from a fit to the other rows. */
 static bool fit_sensor(fit_job *j)
 {
     power_model m = model_of(j->f, &j->p);
@@ -562,7 +563,7 @@ static const fit_row *reference_of(const fitter *f, const fit_row *r)
     return best == r ? NULL : best;
 }
 
-/* Fits both clock coefficients by a search over the slowdown of steps relative to the highest power limit. */
+/* Fits both clock coefficients by grid search, on the slowdown of steps relative to the highest power limit. */
 static void fit_clock(const fitter *f, power_model *m)
 {
     const fit_row **references = ARENA_ARRAY(f->arena, const fit_row *, f->count + 1);
@@ -606,12 +607,11 @@ typedef struct apart_row {
 typedef struct apart_rows {
     apart_row *items;
     size_t count;
-    interval_row *of_others; /* rows for the intervals */
+    interval_row *of_others; /* input of the interval: rows of held-out sources */
     size_t of_others_count;
 } apart_rows;
 
-/* True if the fit held out a source. Intervals then come from the other sources, because a user's machine is in no
- * source. */
+/* True if the fit held out a source. Only these rows calibrate intervals, because a user's machine is in no source. */
 static bool is_of_others(energy_kept kept)
 {
     return kept == ENERGY_KEPT_SOURCE || kept == ENERGY_KEPT_BOTH;
@@ -693,8 +693,8 @@ const char *energy_kept_name(energy_kept kept)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* Lists one fit without each GPU of the source. If another source has that GPU, adds a fit that keeps the GPU's rows
- * there. */
+/* Lists a fit without each GPU of the source. If another source has the same GPU, adds a fit that sees only those
+ * rows of it. */
 static size_t source_jobs(const fitter *f, int source, fit_job *into)
 {
     bool here[POWER_MAX_GPUS] = {0}, elsewhere[POWER_MAX_GPUS] = {0};
@@ -740,7 +740,7 @@ static void fit_all(energy_fit *fit, fitter *f, size_t workers, energy_apart apa
     for (int s = 0; s < f->source_count; s++)
         for (int kept = 0; kept < ENERGY_KEPT_COUNT; kept++)
             for (int sound = 1; sound >= (is_of_others((energy_kept)kept) ? 1 : 0);
-                 sound--) /* each source has its own sensor */
+                 sound--) /* the last fit's sensor comes from this source */
                 score_source(fit, f, &all, s, (energy_kept)kept, sound);
     for (size_t i = 0; i < all.count && apart; i++) {
         const apart_row *r = &all.items[i];

@@ -8,12 +8,12 @@
 #include "learn/eval.h"
 #include "predict/energy.h"
 
-/* Part of a row that its fit held out. */
+/* What the fit held out when it predicted a row. */
 typedef enum energy_kept {
     ENERGY_KEPT_SHAPE,   /* shape of an operator, or a network at one batch */
     ENERGY_KEPT_NETWORK, /* the network at any batch */
     ENERGY_KEPT_GPU,
-    ENERGY_KEPT_SOURCE, /* the source, for rows whose GPU is in another source as well */
+    ENERGY_KEPT_SOURCE, /* the source, where another source has the GPU */
     ENERGY_KEPT_BOTH,   /* the source and the GPU */
     ENERGY_KEPT_COUNT
 } energy_kept;
@@ -23,7 +23,7 @@ const char *energy_kept_name(energy_kept kept);
 typedef struct energy_score {
     str source;
     energy_kept kept;
-    bool is_sound; /* false: the source states that the reading is not the kernel's own power */
+    bool is_sound; /* false: the source says that the reading mixes in other power */
     score power;   /* power, from measured times */
     score energy;  /* energy, from predicted times */
 } energy_score;
@@ -38,7 +38,7 @@ typedef struct energy_fit {
     struct fitter *fitter; /* internal state; NULL before the fit */
 } energy_fit;
 
-/* Called for each hold-out row when its fit is done. */
+/* Called for each hold-out row after its fit. */
 typedef void (*energy_apart)(void *context, const char *why, const measured_row *row, bool is_sound, double power_w,
                              double energy_j);
 
@@ -50,12 +50,12 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
 /* Frees the data of threads, also after a failure. Call it before the arena is freed. */
 void energy_fit_free(energy_fit *fit);
 
-/* Ratio of measured to predicted kernel time in a run of `measured_ms`. In a shorter run the host was faster, and
- * kernels that fit keep their times. In a longer run the host takes its predicted share; beyond a limit the device
- * waited. */
+/* Ratio of measured to predicted kernel time in a run of `measured_ms`. In a run shorter than predicted the host was
+ * faster, and kernels that fit keep their times. In a longer run the host takes its predicted share, and beyond a
+ * limit the device waits. */
 double energy_stretch(double measured_ms, double latency_ms, double device_ms);
 
-/* Returns the text of a file for power_model_read. */
+/* Returns the coefficients in the file format of power_model_read(). */
 str energy_fit_text(const energy_fit *fit, arena *a);
 
 #endif

@@ -1,7 +1,7 @@
-/* energy_interval.h: width of the power interval. A user's machine is in no table, so the interval comes from the
- * errors of held-out sources, with equal weight per source. A kind of work in fewer than two sources takes the interval
- * of all kinds on unmeasured GPUs, because one source does not show how much sources differ. A measured GPU never gets
- * a wider interval than an unmeasured one. */
+/* energy_interval.h: computes the width of the power interval. A user's machine is in no table, so the width comes
+ * from the errors on held-out sources, which all have the same weight. One source does not show how much sources
+ * differ, so a kind of work in fewer than two sources takes the interval of all kinds on unmeasured GPUs. A measured
+ * GPU never gets a wider interval than an unmeasured one. */
 #ifndef SOOTH_LEARN_ENERGY_INTERVAL_H
 #define SOOTH_LEARN_ENERGY_INTERVAL_H
 
@@ -13,12 +13,12 @@ typedef struct interval_row {
     double weight;
     int source; /* 0 to INTERVAL_MAX_SOURCES - 1 */
     power_work_kind kind;
-    bool is_new; /* the fit saw no row of its GPU either */
+    bool is_new; /* the fit also held out the row's GPU */
 } interval_row;
 
 enum { INTERVAL_MAX_SOURCES = 32 };
 
-/* Half of the 90 % interval from the rows of all sources except `without` (-1: none excluded). `a` is scratch
+/* Half-width of the 90 % interval from the rows of all sources except `without` (-1: no exception). `a` is scratch
  * memory. */
 double interval_half(const interval_row *rows, size_t count, bool is_new, power_work_kind kind, int without, arena *a);
 

@@ -7,7 +7,7 @@
 static const double SAMPLED_EVERY_S = 0.1, RUN_S = 1, MOST_CALLS = 3000;
 enum { LAYERS_OF_A_CALL = 6 };
 
-/* True for the largest sizes of the sweep over matrix products. The sweep leaves out the very largest weights. */
+/* True for the largest products of the sweep, whose weights are zeros. The sweep leaves out the very largest. */
 static bool is_last_of_sweep(const int64_t gemm[4])
 {
     enum { LARGEST = 65536, SECOND = 51200 };
@@ -27,7 +27,7 @@ sensor_run sensor_run_of(const measured_row *row, const kernel_time *main)
     return run;
 }
 
-/* Share of the readings in a run of `run_s` seconds that measure the run itself. */
+/* Share of a reading that is the run's own power, for a run of `run_s` seconds. */
 static double weight_of(double window_s, double run_s)
 {
     int readings = 1 + (int)(run_s / SAMPLED_EVERY_S);

@@ -1,8 +1,8 @@
 /* energy_sensor.h: the readings of a slow power sensor. AIConfigurator's collector reads the board's power every 100 ms
  * while an operator repeats for one second, but at most 3000 calls.
- * 1. A run of a second measures the operator's own power; readings of a shorter run include the power before it.
+ * 1. A run of one second measures the operator's own power. Readings of shorter runs include the preceding power.
  * 2. Two kinds are mixtures at any length: block-scaled fp8, which compiles first, and attention with a cache.
- * 3. Weights in bf16 are never written. At the end of each sweep they are zeros, which draw less power. */
+ * 3. The collector never initializes bf16 weights. At the end of each sweep they are zeros, which draw less power. */
 #ifndef SOOTH_LEARN_ENERGY_SENSOR_H
 #define SOOTH_LEARN_ENERGY_SENSOR_H
 
@@ -15,7 +15,8 @@ typedef struct sensor_run {
     bool has_zeros; /* its weights were zeros */
 } sensor_run;
 
-/* `main` is the operator's longest kernel. In all other sources, readings are the operator's own power. */
+/* Returns the conditions of a row whose longest kernel is `main`. In all other sources, readings are the operator's
+ * own power. */
 sensor_run sensor_run_of(const measured_row *row, const kernel_time *main);
 
 /* Fitted constants of a sensor. */

@@ -30,7 +30,7 @@ typedef struct eval_worker {
     sooth_error error;
     arena scratch;
     sooth_model *model;  /* the loaded model */
-    sooth_error trouble; /* a system error, which is no fault of the rows */
+    sooth_error trouble; /* a system error; rows are not to blame */
 } eval_worker;
 
 typedef struct eval_run {
@@ -59,8 +59,7 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_erro
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Times grow under a lower power limit. A single operator does not wait for the host; idle GPUs may wait for this
- * one. */
+/* Energy under the row's power limit, plus that of other GPUs that wait. A single operator never waits for the host. */
 static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
 {
     const measured_row *m = row->row;
@@ -72,8 +71,8 @@ static void answer_energy(const eval_run *run, eval_row *row, const program *pro
     row->high_j = row->energy_j * (e.high_j / e.energy_j);
 }
 
-/* `added_ms` is the time of the source's timer or of the input's copy. A single operator does not wait for the host,
- * so its roofline is the device time; learned latencies need no such scaling. */
+/* `added_ms`: time added by the source's timer or by copying the input. A single operator does not wait for the
+ * host, so its roofline is the device time. Learned latencies already include the timer. */
 static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
 {
     const setting *where = &row->row->where;
@@ -83,8 +82,7 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
         p = predict_program(run->with, program, &works, where, a);
-        added_ms =
-            row->row->kernels ? added_ms : 0; /* the learned fixed time of a stack includes the copy of the input */
+        added_ms = row->row->kernels ? added_ms : 0; /* the fixed time of a network's stack includes the input's copy */
         scale = 1;
     }
     if (run->out->seen)
@@ -97,7 +95,7 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->interval_kind = p->interval_kind;
 }
 
-/* For whole networks only: the memory of single operators was not measured. */
+/* Only for whole networks, because no table has the memory of single operators. */
 static void answer_memory(eval_row *row, const program *p, const network *net, arena *a)
 {
     if (!(row->row->memory_mib > 0))
@@ -147,8 +145,8 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
     }
 }
 
-/* Predicts rows from `first` on and returns the first row with another batch or program. On failure, all these rows get
- * the reason. */
+/* Predicts the rows from `first` up to the first with another batch or program, which it returns. On failure, all
+ * these rows get the reason. */
 static size_t answer_alike(eval_run *run, const eval_job *job, size_t first, sooth_model *model, size_t worker)
 {
     eval_row *rows = run->out->rows, *head = &rows[job->rows[first]];
@@ -221,7 +219,7 @@ static void answer_job(void *context, size_t item, size_t worker)
     const eval_job *job = &run->jobs[item];
     eval_row *rows = run->out->rows;
     eval_worker *w = &run->workers[worker];
-    if (setjmp(w->fail.jump)) { /* rows without a prediction get none */
+    if (setjmp(w->fail.jump)) { /* on failure, the worker's remaining rows stay without a prediction */
         if (w->error.code == SOOTH_ERROR_SYSTEM)
             note_trouble(w, &w->error);
         for (size_t i = 0; i < job->count; i++)
@@ -315,8 +313,8 @@ static uint64_t mix(uint64_t h, str s)
     return (h ^ str_hash(s)) * 0x9e3779b97f4a7c15u;
 }
 
-/* Hash of everything except the network: rows of one setting share a regression. An operator's name is part of its
- * setting. */
+/* Hash of the setting. Rows with equal settings share a regression, so it excludes the network; an operator's name
+ * counts as setting. */
 static uint64_t setting_key(const measured_row *row)
 {
     uint64_t h = mix(lower_options_key(&row->where.lower) * 0x9e3779b97f4a7c15u, row->gpu);
@@ -376,7 +374,8 @@ static uint64_t work_key(const measured_row *row, bool any_batch)
     return any_batch ? h : (h ^ (uint64_t)row->batch) * 0x9e3779b97f4a7c15u;
 }
 
-/* Fills in the constant baseline for rows that lack it: from the same batch, or per sample from any batch. */
+/* Fills in the constant baseline of rows without one: from another row with the same batch, else per sample from any
+ * batch. */
 static void add_constant(evaluation *e, bool any_batch, arena *a)
 {
     constant_row *rows = ARENA_ARRAY(a, constant_row, e->count + 1);

@@ -12,11 +12,11 @@ typedef struct eval_row {
     double memory_mib, memory_low_mib, memory_high_mib; /* NAN: not measured, or no prediction */
     double energy_j, low_j, high_j;                     /* energy under the row's power limit; NAN without weights */
     double roofline_ms;                                 /* roofline */
-    double regression_ms;      /* quadratic in the logarithms of MACs, activations and parameters (baseline.h) */
-    double constant_ms;        /* scaled time of another GPU; NAN if no other GPU has the row */
-    const char *interval_kind; /* kind of calibration rows that the interval comes from */
-    const char *reason;        /* reason for a missing prediction, or NULL */
-    double work[3];            /* MACs, activations, parameters of the whole batch */
+    double regression_ms;                               /* regression baseline (baseline.h) */
+    double constant_ms;                                 /* baseline from another GPU; NAN if no other GPU has the row */
+    const char *interval_kind;                          /* kind of hold-out rows that calibrated the interval */
+    const char *reason;                                 /* reason for a missing prediction, or NULL */
+    double work[3];                                     /* MACs, activations, parameters of the whole batch */
 } eval_row;
 
 /* Called for each predicted row, concurrently from any thread. `index` refers to evaluation.rows. */
@@ -34,8 +34,8 @@ typedef struct evaluation {
 /* Called at intervals by the calling thread only. */
 typedef void (*eval_progress)(void *context, size_t done, size_t all);
 
-/* Predicts every row. Each graph is loaded once, and `workers` threads share the rows; their number does not affect the
- * results. With `with` NULL only the roofline is computed. `into` must be zero except `seen`; evaluation_free frees it,
+/* Predicts every row, with `workers` threads; results do not depend on their number. Loads each graph once. Without
+ * weights (`with` NULL) computes only the roofline. `into` must be zero except `seen`; evaluation_free frees it,
  * also after a failure. */
 void evaluate(evaluation *into, measured_rows *const *tables, int table_count, const predictor *with, size_t workers,
               eval_progress progress, void *context, arena *a);

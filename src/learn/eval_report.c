@@ -93,7 +93,7 @@ static void field(eval_report *r, str s)
     text_puts(r->out, ",");
 }
 
-/* Prints all digits, because operators that take microseconds would look equal otherwise. */
+/* Prints all digits, because times of single operators are microseconds. */
 static void number(eval_report *r, double x)
 {
     if (isfinite(x) && x >= 0)

@@ -7,9 +7,8 @@
 
 enum { BINS = FOREST_EDGES + 1 };
 
-/* Learning rate of leaves; largest residual of a row (clipped, so that outliers do not dominate); regularization of
- * leaves, in rows; fewest rows per leaf. Tuned on held-out products, together with the features and the rows per
- * tree. */
+/* Learning rate; largest residual, so that outliers do not dominate; regularization, in rows per leaf; fewest rows
+ * per leaf. Tuned on held-out products, together with the features and the number of trees. */
 static const float SHRINK = 0.2F, MOST_OFF = 0.05F, PULL = 1;
 static const float LEAST_ROWS = 6;
 enum { FEATURES_OF_TEN = 4, ROWS_OF_TEN = 8 };
@@ -71,7 +70,7 @@ typedef struct grower {
     forest_tree *tree;
     uint32_t number; /* index of the tree */
     float *left;     /* residual of the target, by row */
-    sums *row_sums;  /* contribution to the histogram, by row; 0 if the tree does not use the row */
+    sums *row_sums;  /* contribution of each row to the histogram; 0 for rows that the tree does not sample */
     uint8_t *node;   /* node in the current level, by row */
     int depth;
     /* Best split of each node of the level, by feature. */

@@ -4,8 +4,8 @@
 
 #include "predict/forest.h"
 
-/* Rows to fit. `bins` [FOREST_WIDTH][count] has the binned features, `target` the logarithm of the factor, `weight` the
- * weight of each row. */
+/* Rows to fit: `bins` [FOREST_WIDTH][count] are the binned features, `target` is the logarithm of the factor,
+ * `weight` the row's weight. */
 typedef struct forest_rows {
     size_t count;
     const uint8_t *bins;
@@ -13,13 +13,13 @@ typedef struct forest_rows {
 } forest_rows;
 
 /* Sets the bin edges, [FOREST_WIDTH][FOREST_EDGES], to quantiles of the inputs [count][FOREST_WIDTH]. Returns false
- * without memory. */
+ * if out of memory. */
 bool forest_edges(const float *inputs, size_t count, float *edges);
 
 /* Number of trees for this many rows. */
 size_t forest_tree_count(size_t rows);
 
-/* Grows `count` trees. The result does not depend on the number of cores. Returns false without memory. */
+/* Grows `count` trees. The result does not depend on the number of cores. Returns false if out of memory. */
 bool forest_fit(const forest_rows *rows, forest_tree *trees, size_t count);
 
 #endif

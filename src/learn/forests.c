@@ -7,7 +7,7 @@
 
 enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 
-/* Smallest share of a row's time that a kernel must take. Below it, the row says little about the kernel. */
+/* Smallest share of a row's time for a kernel to train on. Below it, the row says little about the kernel. */
 static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
@@ -21,7 +21,7 @@ static int stack_of(const trainer *t, const example *e, work_group g)
     return net_stack_in(&t->net, e->stack, e->unknown_stack, g);
 }
 
-/* The kernel's share of the predicted time, after the fixed times of the timer and the stack are subtracted. */
+/* Share of the kernel in the predicted time, excluding the fixed times of the timer and the stack. */
 static float kernel_share(const trainer *t, const example *e, float error)
 {
     float all_us = e->latency_us * expf(error);
@@ -42,7 +42,7 @@ static void release(gathered *rows)
     free(rows->weight);
 }
 
-/* Input of the forests: the trained networks and the rows. */
+/* Data to grow forests from: the trained networks and the rows. */
 typedef struct ground {
     const trainer *t;
     const dataset *data;
@@ -51,7 +51,7 @@ typedef struct ground {
     const float *errors; /* errors of the rows, in the order of `order` */
 } ground;
 
-/* Collects the rows of one group and GPU, or none if there are too few. Returns false without memory. */
+/* Collects the rows of one group and GPU; none if they are too few. Returns false if out of memory. */
 static bool gather(gathered *rows, const ground *from, work_group g, int gpu, uint32_t *stacks)
 {
     size_t room = 0;
@@ -82,7 +82,7 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
     return true;
 }
 
-/* Sorts the features into bins and grows the trees. Returns false without memory. */
+/* Bins the features and grows the trees. Returns false if out of memory. */
 static bool fit(const gathered *rows, const float *edges, forest_tree *trees, size_t count)
 {
     uint8_t *columns = malloc(rows->count * FOREST_WIDTH), bins[FOREST_WIDTH];
@@ -105,7 +105,7 @@ typedef struct growing {
     uint32_t count, tree_count;
 } growing;
 
-/* Returns false without memory. */
+/* Returns false if out of memory. */
 static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, const float *edges, arena *a)
 {
     forest f = {.kind = kind, .gpu = (uint32_t)gpu, .first = set->tree_count};
@@ -122,7 +122,7 @@ static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, c
     return worked;
 }
 
-/* Computes edges over all GPUs, because all forests of a group share them. Returns false without memory. */
+/* Computes bin edges over all GPUs, because the forests of a group share them. Returns false if out of memory. */
 static bool find_edges(const ground *from, uint32_t kind, float *edges)
 {
     uint32_t stacks[(MAX_STACKS + 31) / 32] = {0};

@@ -12,8 +12,8 @@ typedef struct forests_watch {
     const volatile int *stop; /* as in learn.h */
 } forests_watch;
 
-/* Grows forests on the errors of the averaged parameters for the operators `order[0 … count)`. Allocates in `a`. If
- * training is stopped, the set is incomplete. */
+/* Grows forests on the errors of the averaged networks for the operator rows `order[0 … count)`. Allocates in `a`.
+ * If training is stopped, the set is incomplete. */
 forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count,
                         const forests_watch *watch, arena *a);
 

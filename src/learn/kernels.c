@@ -1,19 +1,19 @@
-/* kernels.c: packs works into bytes. Each column (a number that every work has) has few distinct values, which are in a
- * table; a work stores table indices of one to five bytes. Zero columns are omitted, and the set of omitted columns is
- * a table value too. */
+/* kernels.c: packs works into bytes. A column is a number that every work has. Its few distinct values are in a
+ * table, and a work stores indices of one to five bytes. Zero columns are omitted; the set of nonzero columns is a
+ * table value too. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The number of a work is the offset of its first byte ÷ 4; it encodes a block and an offset in the block. */
+/* Number of a work: the offset of its first byte ÷ 4. It consists of a block and an offset in the block. */
 enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
 
-/* Columns have 32 bits: the doubles of a work in two halves, then its features. */
+/* Columns are 32 bits wide: first the halves of a work's doubles, then its features. */
 enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASKS = (COLUMNS + 31) / 32 };
 enum { KIN_BYTES = 4, NUMBER_BYTES = 5, MOST_BYTES = KIN_BYTES + NUMBER_BYTES * (1 + COLUMNS) };
 
-/* Kind of a work and its set of nonzero columns. There are few distinct forms. */
+/* Kind of a work and the set of its nonzero columns. Few distinct forms occur. */
 typedef struct form {
     int16_t op;
     uint8_t group, product_dtype;
@@ -21,7 +21,7 @@ typedef struct form {
     uint32_t masks[MASKS];
 } form;
 
-/* Position of a work in a program: its runs and its cache reuse. */
+/* Fields of a work that depend on the program: number of runs and cache reuse. */
 typedef struct kernel_place {
     float reuse[2], count;
 } kernel_place;
@@ -131,7 +131,7 @@ static bool grow_values(values *v, size_t size)
     return true;
 }
 
-/* Returns the index of a value and adds the value if it is new. Returns false without memory. */
+/* Returns the index of a value; adds a new value. Returns false if out of memory. */
 static bool number_of(values *v, const void *value, size_t size, uint32_t *number)
 {
     if (2 * ((size_t)v->count + 1) > v->room && !grow_slots(v, size))
@@ -159,7 +159,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Splits a work into columns. Features repeat the cache reuse, so only a difference is stored. */
+/* Splits a work into columns. The features that repeat the cache reuse are stored only as a difference. */
 static void spread(const work *w, uint32_t columns[COLUMNS])
 {
     const double doubles[DOUBLES] = {w->flops,   w->macs,    w->bytes,    w->weight_bytes, w->gemm[0], w->gemm[1],
@@ -203,7 +203,7 @@ static const uint8_t *take_number(const uint8_t *next, uint32_t *number)
     return next;
 }
 
-/* Returns the packed size in whole units; 0 without memory. */
+/* Returns the packed size in whole units; 0 if out of memory. */
 static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
 {
     uint32_t columns[COLUMNS], number;
@@ -320,7 +320,7 @@ static bool grow_works(kernel_store *s)
     return true;
 }
 
-/* Reserves `size` bytes at the end. Returns false without memory. */
+/* Reserves `size` bytes at the end. Returns false if out of memory. */
 static bool append(kernel_store *s, size_t size, uint32_t *work)
 {
     if (s->block_count == 0 || s->used + size / UNIT > BLOCK_UNITS) {

@@ -1,6 +1,6 @@
-/* kernels.h: kernel descriptions (work.h), each distinct one packed and stored once. Rows share many kernels, because
- * networks repeat layers on every GPU. Features on a device are computed on demand, because storing them would take ten
- * times the memory. Packing is lossless. */
+/* kernels.h: stores kernel descriptions (work.h), each distinct one once, packed without loss. Rows share many
+ * kernels, because tables repeat networks on every GPU. Features on a device are computed on demand; storing them
+ * would take ten times the memory. */
 #ifndef SOOTH_LEARN_KERNELS_H
 #define SOOTH_LEARN_KERNELS_H
 
@@ -15,13 +15,13 @@ typedef struct kernel_number {
 } kernel_number;
 enum { KERNEL_BITS = 31 };
 
-/* Returns NULL without memory. */
+/* Returns NULL if out of memory. */
 kernel_store *kernels_new(void);
 void kernels_free(kernel_store *s);
 /* Frees the search tables. Nothing can be added afterwards. */
 void kernels_close(kernel_store *s);
 
-/* Assigns numbers to works; equal works get equal numbers. Returns false without memory. Thread-safe. */
+/* Assigns equal numbers to equal works. Returns false if out of memory. Thread-safe. */
 bool kernels_add(kernel_store *s, const work *works, int32_t count, kernel_number *numbers);
 
 /* Fields that can be read without unpacking. */
@@ -31,9 +31,9 @@ typedef struct kernel_head {
     uint8_t group;
 } kernel_head;
 kernel_head kernels_head(const kernel_store *s, uint32_t work);
-/* Number of runs that training counts. */
+/* Number of runs as training weights them. */
 float kernels_count(const kernel_store *s, uint32_t place);
-/* Unpacks a work, without `like`. Its runs are those that training counts. */
+/* Unpacks a work, without `like`. `count` is the number of runs that training uses. */
 void kernels_get(const kernel_store *s, kernel_number number, work *w);
 
 #endif

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* GPUs held out of the first training: one per generation with whole networks, so that the result measures transfer. */
+/* GPUs held out of the first training, one per generation that has whole networks, to measure transfer to new GPUs. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
-/* An evaluation of the hold-out rows costs as much as a fifth of an epoch. */
+/* Evaluating the hold-out rows costs as much as a fifth of an epoch, so it runs only every few epochs. */
 enum { LOOK_EVERY = 2, MAX_FAMILIES = 512 };
 
-/* Pairs per step, in addition to the networks. */
+/* Pairs per step, added to the networks. */
 enum { PAIRS = 4 };
 
 typedef struct lessons {
@@ -24,10 +24,9 @@ typedef struct lessons {
     residuals residuals;
     lists seen; /* indices of examples */
     int32_t *apart, apart_count;
-    int *stack, *gpu; /* original indices of each example, because a training hides stacks and GPUs that it does not
-                       * see */
+    int *stack, *gpu; /* original stack and GPU of each example, because a training hides those it does not see */
     bool *is_family_apart;
-    bool goes_on; /* the last training continues the one that held out networks */
+    bool goes_on; /* the last training continues the one that held out architectures */
     float *errors;
     double started;
     training_identity identity;
@@ -74,7 +73,7 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* The third training holds out three tenths of the families, except families with more than this share of the rows. */
+/* The third training holds out three tenths of the families, but no family with more than this share of the rows. */
 static const double MOST_OF_ROWS = 0.05;
 
 static bool is_large_family(const lessons *l, str family)
@@ -161,7 +160,7 @@ static bool is_for_new_gpus(learn_stage stage)
     return stage == STAGE_GPUS || stage == STAGE_NEW_GPU;
 }
 
-/* Hides stacks and GPUs that the training does not see, so that hold-out rows look like those of a user. */
+/* Hides the stacks and GPUs that the training does not see, so that hold-out rows resemble a user's. */
 static void hide_unseen(lessons *l, learn_stage stage)
 {
     dataset *d = l->data;
@@ -176,7 +175,7 @@ static void hide_unseen(lessons *l, learn_stage stage)
             &d->items[i < l->seen.network_count ? l->seen.networks[i] : l->seen.operators[i - l->seen.network_count]];
         stack_seen[e->stack] = gpu_seen[e->gpu] = true;
     }
-    net *n = &l->trainer.net; /* blank the unseen names, so that lookups do not find them */
+    net *n = &l->trainer.net; /* clears unseen names, so that lookups do not find them */
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++)
         n->stacks[i] = stack_seen[i] ? d->stacks[i] : STR("");
     for (int i = 1; i < n->gpu_count; i++)
@@ -198,7 +197,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A set of numbers with open addressing. Zero marks a free slot, so a flag records whether the set contains 0. */
+/* A set of numbers with open addressing. Zero marks a free slot; a flag records whether the set contains 0. */
 typedef struct number_set {
     uint32_t *slots;
     size_t room, count; /* at most half full */
@@ -238,7 +237,7 @@ static bool put_number(number_set *set, uint32_t number)
     return true;
 }
 
-/* Returns the sorted kin of the kernels that the training sees in networks. */
+/* Returns the sorted values of work.kin that the training sees in networks. */
 static uint32_t *collect_seen(const lessons *l, uint32_t *count)
 {
     number_set set = {.count = 0};
@@ -263,7 +262,7 @@ static uint32_t *collect_seen(const lessons *l, uint32_t *count)
     return set.slots;
 }
 
-/* Marks kernels of hold-out rows whose kin the training does not see. */
+/* Marks kernels of hold-out rows whose work.kin the training does not see. */
 static void mark_new(const lessons *l)
 {
     uint32_t count;
@@ -297,7 +296,7 @@ static int by_size(const void *a, const void *b)
 /* Limit of a row's error in the mean, so that a few outliers do not decide which parameters are best. */
 static const float MOST_ERROR = 0.3F;
 
-/* Evaluates the hold-out networks, or the operators if no networks are held out. */
+/* Evaluates the hold-out networks; operators, if no networks are held out. */
 static void look(lessons *l, learn_report *r)
 {
     trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, NULL);
@@ -321,8 +320,8 @@ static void look(lessons *l, learn_report *r)
     r->kept_apart = n;
 }
 
-/* Longer training costs accuracy on new data: most on new GPUs, less on new families, least on new networks of known
- * families. */
+/* Number of epochs. Longer training costs accuracy on new data: most on new GPUs, less on new families, least on new
+ * networks of known families. */
 static int epochs_of(const lessons *l, learn_stage stage)
 {
     int epochs = l->options->epochs;
@@ -339,8 +338,8 @@ static int epochs_of(const lessons *l, learn_stage stage)
     }
 }
 
-/* Sets the shares of hidden stacks, GPUs and operators. Training for new GPUs hides more stacks and GPUs: a version is
- * measured on few GPUs, and its effect must not be confused with theirs. */
+/* Sets the shares of hidden stacks, GPUs and operators. Training for new GPUs hides more of both, because a version
+ * is measured on few GPUs and the effects of version and GPU must stay separate. */
 static void choose_hidden(trainer *t, learn_stage stage)
 {
     bool is_new_gpu = is_for_new_gpus(stage);
@@ -350,8 +349,8 @@ static void choose_hidden(trainer *t, learn_stage stage)
     t->unknown_op = is_new_gpu ? 0.05 : 0.15;
 }
 
-/* The rate rises over the first steps, then decays to zero along a cosine. A continued training starts lower, to keep
- * its good parameters. */
+/* Learning rate: it rises over the first steps, then decays to zero along a cosine. A continued training starts
+ * lower, to keep its parameters. */
 static double rate_at(const lessons *l, learn_stage stage, double step, double steps)
 {
     double warm = fmin(1, (step + 1) / 400), part = stage == STAGE_ALL && l->goes_on ? 0.4 : 1;
@@ -362,7 +361,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
 {
     const learn_options *o = l->options;
     trainer *t = &l->trainer;
-    split(l, stage); /* each epoch shuffles the same initial order, so that a resumed training repeats it */
+    split(l, stage); /* every epoch shuffles the same initial order, so that a resumed training repeats it */
     bool only_operators = l->seen.network_count == 0;
     int32_t *main = only_operators ? l->seen.operators : l->seen.networks;
     int32_t main_count = only_operators ? l->seen.operator_count : l->seen.network_count;
@@ -377,7 +376,7 @@ static double train_epoch(lessons *l, learn_stage stage, int epoch)
         for (int32_t i = 0; !only_operators && l->seen.operator_count && i < o->operators; i++)
             b.order[n++] = l->seen.operators[trainer_random(t) % (uint64_t)l->seen.operator_count];
         b.count = n;
-        shuffle(t, b.order, n); /* shards get equal shares of networks and operators */
+        shuffle(t, b.order, n); /* gives shards equal shares of networks and operators */
         for (b.pair_count = 0; l->seen.pair_count && b.pair_count < PAIRS;)
             b.pairs[b.pair_count++] = l->seen.pairs[trainer_random(t) % (uint64_t)l->seen.pair_count];
         loss += trainer_step(t, l->data, &b, rate_at(l, stage, (double)epoch * steps + s, all_steps));
@@ -418,8 +417,8 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
                       "the training diverged: its loss is not a number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            /* A training on all rows cannot find the best epoch for new GPUs. It uses the last one, and so does the
-             * training that measures its error. */
+            /* A training on all rows has no hold-out rows to find the best epoch for new GPUs. It uses the last
+             * epoch, and so does the training that measures its error. */
             if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
@@ -453,8 +452,8 @@ static void keep_residual(lessons *l, const example *e, float novelty, float err
     r->error = error;
 }
 
-/* Stores the errors of the hold-out rows for the intervals. Networks are stored a second time without their stack,
- * because most users do not name one. */
+/* Stores the errors of the hold-out rows for the intervals. Networks are stored a second time with their stack
+ * hidden, because most users do not name one. */
 static void keep_residuals(lessons *l, learn_stage stage)
 {
     mark_new(l);
@@ -490,11 +489,11 @@ static float conformal_quantile(float *sizes, size_t n)
     return sizes[(rank > n ? n : rank) - 1];
 }
 
-/* Fewest rows for the interval of a kind, and for that of a stack at any novelty. With twelve rows, the quantile is the
+/* Fewest rows for the interval of a kind, and for that of one of its stacks. With twelve rows, the quantile is the
  * second largest error. */
 enum { LEAST_ROWS = 40, LEAST_ROWS_OF_STACK = 12 };
 
-/* Quantile of the errors with this class, novelty and stack (or ANY); 0 if there are too few rows. */
+/* Quantile of the errors with this class, novelty and stack (or ANY); 0 with too few rows. */
 enum { ANY = -1 };
 
 static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
@@ -512,9 +511,9 @@ static float interval_of(const lessons *l, int class, bool gpu_known, int bin, i
     return n >= least ? conformal_quantile(sizes, n) : 0;
 }
 
-/* A stack with too few rows of a kind takes the wider of two intervals: that of all stacks, and that of its own rows at
- * any novelty (and class). A kind with too few rows takes that of its class at any novelty, or of all classes at its
- * novelty. */
+/* A stack with too few rows of a kind takes the wider of two intervals: that of the kind over all stacks, and that
+ * of the stack over all novelties (and classes). A kind with too few rows takes that of its class at any novelty, or
+ * of all classes at its novelty. */
 static void calibrate(const lessons *l, float *intervals)
 {
     int stacks = l->trainer.net.stack_count;
@@ -554,7 +553,7 @@ static void put_floats(char **next, const float *floats, size_t count)
     *next += count * sizeof *floats;
 }
 
-/* Merges the standardization of features into the first layer. */
+/* Folds the standardization of features into the first layer. */
 static void take_in_scales(const trainer *t, float *params)
 {
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
@@ -570,7 +569,7 @@ static void take_in_scales(const trainer *t, float *params)
     }
 }
 
-/* Copies nothing if `count` is 0; the address may then be NULL. */
+/* With `count` 0 the address may be NULL. */
 static void put_bytes(char **next, const void *bytes, size_t count)
 {
     if (count > 0)
@@ -698,7 +697,8 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         forests_forget(data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
-        if (stage == STAGE_NETWORKS) { /* all other trainings evaluate networks and new GPUs only */
+        /* trees are grown on operators; the other trainings are evaluated on networks and new GPUs */
+        if (stage == STAGE_NETWORKS) {
             forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
             if (options->stop && *options->stop)
                 return NULL;

@@ -1,7 +1,7 @@
-/* learn.h: trains weights on measured rows, in five trainings of the same networks. The first holds out GPUs; the
- * second sees every row and gives the weights for new GPUs. The third holds out families, the fourth architectures and
- * shapes; the fifth continues the fourth with every row and gives the weights for known GPUs. Hold-out errors calibrate
- * the intervals. A killed training resumes from its checkpoint. */
+/* learn.h: trains the weights on measured rows, in five trainings of the same network architecture. The first holds
+ * out GPUs; the second sees every row and gives the weights for new GPUs. The third holds out families, the fourth
+ * architectures and shapes; the fifth continues the fourth with every row and gives the weights for known GPUs.
+ * Hold-out errors calibrate the intervals. A killed training resumes from its checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
 
@@ -21,10 +21,10 @@ typedef struct learn_report {
     learn_stage stage;
     int epoch, epochs;
     double loss;
-    double seconds, seconds_left; /* `seconds_left` estimates the rest of all trainings */
+    double seconds, seconds_left; /* estimated time of the remaining trainings */
     /* Errors on the hold-out rows; NAN if they were not evaluated. */
     double mean_error, median_error;
-    double bounded_error; /* mean of errors clipped at 30 %; selects the best parameters */
+    double bounded_error; /* mean of errors clipped at a limit; selects the best parameters */
     size_t kept_apart;
 } learn_report;
 
@@ -41,10 +41,10 @@ typedef struct learn_options {
     void (*progress)(void *context, const learn_report *report); /* may be NULL */
     void (*growing)(void *context, int done, int all);           /* progress of the trees after a training; may be
                                                                   * NULL */
-    /* Called for each hold-out row when its training is done; `kind` as in weights.h. May be NULL. */
+    /* Called for each hold-out row after its training; `kind` as in weights.h. May be NULL. */
     void (*apart)(void *context, const char *why, const example *e, int kind, double error);
     void *context;
-    const volatile int *stop; /* when set from outside, learn() writes a checkpoint and returns NULL; may be NULL */
+    const volatile int *stop; /* set to stop: learn() then writes a checkpoint and returns NULL; may be NULL */
 } learn_options;
 
 /* Returns the bytes of a weights file, in `a`; NULL if it was stopped. */

@@ -77,7 +77,7 @@ int64_t operator_number(operator_reader *o, operator_column column, int64_t leas
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* Columns that no other source has identify a table. Rows below `floor_ms` measure the timer more than the kernel. */
+/* A table belongs to the source whose columns it has. Times below `floor_ms` measure the timer more than the kernel. */
 static const struct operator_source {
     const char *name;
     const char *has[2];
@@ -88,13 +88,15 @@ static const struct operator_source {
     {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernel time only */
     {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernel times */
     {"xla", {"sm", "tflops"}, 0, 0, NULL},                          /* measured by a kernel tracer */
-    {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},         /* back-to-back calls with overlapped launches */
-    {"pipedream", {"fwd_ms", "desc"}, 1, 270, NULL},                /* host timer and synchronization around each
+    /* back-to-back calls, so launches overlap with kernels */
+    {"deepbench", {"suite", "precision_note"}, 0, 0, NULL},
+    {"pipedream", {"fwd_ms", "desc"}, 1, 270, NULL}, /* host timer and synchronization around each
                                                                      * layer */
-    {"xwang", {"run", "layout"}, 0.15, 0, NULL},      /* many calls: the larger of launch time (0.05-0.09 ms) and kernel
-                                                       * time */
+    /* many calls; each takes the larger of launch time (0.05-0.09 ms) and kernel time */
+    {"xwang", {"run", "layout"}, 0.15, 0, NULL},
     {"llmcompass", {"throughput", "m"}, 0, 12, NULL}, /* host timer with synchronization */
-    {"neusight", {"source_split", "torch"}, 0, 0, "pt2.x"}, /* the stack of its networks, which run the same kernels */
+    /* the stack of its networks, because they run the same kernels */
+    {"neusight", {"source_split", "torch"}, 0, 0, "pt2.x"},
     {"", {"op", "device"}, 0, 0, NULL},
 };
 typedef struct operator_source operator_source;
@@ -136,8 +138,8 @@ static double neusight_timer_us(str op, const device *d)
 
 /* NeuSight's timer drifts along its convolutions, equally on all five GPUs: the shortest time of any row is 0.1 ms
  * at the start of a GPU's rows and 0.3 to 0.8 ms at their end. The position of a row among those of its GPU gives
- * the added time, so a table must keep its order. (Fitted with trees for the kernels, whose error falls from 17 % to
- * 8 %.) */
+ * the added time, so a table must keep its order. (With this correction, the error of convolutions falls from 17 %
+ * to 8 %.) */
 static const struct convolution_drift {
     const char *gpu;
     double start_us, rise_us, bend_us; /* added time at position p (0 to 1): start + rise p + bend p² */
@@ -175,7 +177,7 @@ static const struct operator_type {
     dtype input, weight, output;
 } TYPES[] = {
     {"fp32", PRECISION_FP32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
-    {"f32xf32->f32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32}, /* XLA runs them on tensor cores */
+    {"f32xf32->f32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32}, /* XLA runs this type on tensor cores */
     {"tf32", PRECISION_TF32, DT_FLOAT32, DT_FLOAT32, DT_FLOAT32},
     {"fp16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
     {"float16", PRECISION_FP16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16},
@@ -233,7 +235,7 @@ static str stack_of(operator_reader *o, const operator_source *s)
 static void set_device(operator_reader *o)
 {
     str shown = operator_text(o, COLUMN_DEVICE), name = shown;
-    for (size_t i = 0; i + 1 < name.len; i++) /* remarks in brackets follow the name */
+    for (size_t i = 0; i + 1 < name.len; i++) /* removes remarks in brackets after the name */
         if (name.ptr[i] == ' ' && name.ptr[i + 1] == '(')
             name.len = i;
     table_set_gpu(o->table, o->row, name, shown);
@@ -295,7 +297,7 @@ static uint32_t shape_of(const operator_reader *o)
     return hash;
 }
 
-/* Reads one measurement. A table row may have several, such as forward and backward. */
+/* Reads one measurement. A row may have several, such as forward and backward. */
 static void read_row(operator_reader *o, const operator_source *s, str direction, operator_column time)
 {
     table_reader *t = o->table;
@@ -318,8 +320,8 @@ static void read_row(operator_reader *o, const operator_source *s, str direction
     set_type(o);
     row->where.stack = stack_of(o, s);
     row->where.is_operator = true;
-    /* A serving framework's operators represent an engine that runs language models, because no such networks were
-     * measured. */
+    /* Operators of a serving framework belong to a language model engine, because no network rows of such engines
+     * exist. */
     if (operator_text(o, COLUMN_FRAMEWORK).len)
         row->where.lower.runtime = RUNTIME_ENGINE;
     double watts;
@@ -351,8 +353,8 @@ void table_read_operators(table_reader *t)
             continue;
         }
         read_row(o, source, STR("fwd"), COLUMN_FORWARD_MS);
-        if (str_starts(operator_text(o, COLUMN_OP), "conv")) /* gradients of other operators are operators of their
-                                                              * own */
+        /* in tables, gradients of other operators are operators of their own */
+        if (str_starts(operator_text(o, COLUMN_OP), "conv"))
             read_row(o, source, STR("bwd"), COLUMN_BACKWARD_MS);
         if (operator_text(o, COLUMN_BACKWARD_DATA_MS).len)
             read_row(o, source, STR("bwd_data"), COLUMN_BACKWARD_DATA_MS);

@@ -64,7 +64,7 @@ typedef enum operator_column {
 typedef struct operator_reader {
     table_reader *table;
     int columns[COLUMN_COUNT]; /* index of each column; -1: the table does not have it */
-    fail fail;                 /* catches failures while a program is made */
+    fail fail;                 /* receives failures while a program is made */
     sooth_error error;
     single *single;
     measured_row *row;
@@ -74,8 +74,8 @@ typedef struct operator_reader {
 } operator_reader;
 
 str operator_text(const operator_reader *o, operator_column column);
-/* Returns a number of the shape, from `least` to 2^31. Otherwise rejects the row and returns 1. An empty field gives
- * `otherwise` unless that is negative. */
+/* Returns a number of the shape. Outside the range from `least` to 2^31 it rejects the row and returns 1. An empty
+ * field gives `otherwise`, unless that is negative. */
 int64_t operator_number(operator_reader *o, operator_column column, int64_t least, int64_t otherwise);
 
 typedef void (*program_maker)(operator_reader *o);

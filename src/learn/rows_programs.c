@@ -44,7 +44,7 @@ static void make_bmm(operator_reader *o)
     set_output_type(o, e);
 }
 
-/* Tables in BLAS notation are column-major: their (m, k) by (k, n) is PyTorch's (n, k) by (k, m). */
+/* Tables in BLAS notation are column-major: their product (m, k) by (k, n) is PyTorch's (n, k) by (k, m). */
 static void make_gemm(operator_reader *o)
 {
     if (operator_number(o, COLUMN_BATCH, 1, 1) > 1) {
@@ -122,7 +122,7 @@ static double pairs_of(double queries, double past, double window, bool is_causa
         return queries * (past + queries);
     if (window <= 0 || window >= past + queries)
         return queries * past + queries * (queries + 1) / 2;
-    double growing = window > past ? window - past : 0; /* queries that see less than a whole window */
+    double growing = window > past ? window - past : 0; /* queries that see less than a whole window of keys */
     return growing * past + growing * (growing + 1) / 2 + (queries - growing) * window;
 }
 
@@ -228,7 +228,7 @@ static void make_convolution(operator_reader *o)
 
 /* ---- recurrent layers -------------------------------------------------------------------------------------------- */
 
-/* Without the product of the inputs, as in DeepBench: its layers are as wide as their inputs, so cuDNN adds the inputs
+/* Omits the product of the inputs: DeepBench's layers are as wide as their inputs, so cuDNN adds the inputs
  * directly. (The measured weight gradients reach the GPU's peak without that product.) */
 static void make_recurrent(operator_reader *o)
 {
@@ -266,7 +266,7 @@ static void read_rows(operator_reader *o, int64_t *rows, int64_t *columns)
     *columns = operator_number(o, has_m ? COLUMN_N : COLUMN_COLS, 1, -1);
 }
 
-/* An in-place ReLU of a convolutional network has only a size in bytes. */
+/* Creates a pointwise operand. An in-place ReLU of a convolutional network has only a size in bytes. */
 static tensor_id pointwise_input(operator_reader *o, eager *e)
 {
     if (operator_text(o, COLUMN_ACTIVATION_BYTES).len) {
@@ -290,7 +290,7 @@ static void make_pointwise(operator_reader *o)
     eager_pointwise(e, kind->aten, inputs, kind->operands, o->input);
 }
 
-/* Gate and value are contiguous in memory. */
+/* Pointwise activation with a gate; gate and value are contiguous in memory. */
 static void make_activation(operator_reader *o)
 {
     int64_t rows, columns;

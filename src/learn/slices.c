@@ -1,5 +1,5 @@
-/* slices.c: fits the constants of slices by coordinate descent. The mean error has no gradient where rows switch from
- * host-bound to device-bound, and numbers and rows are few. */
+/* slices.c: fits the constants of slices by coordinate descent, because the mean error has no gradient where rows
+ * switch between host-bound and device-bound. Constants and rows are few. */
 #include "learn/slices.h"
 #include "graph/infer.h"
 
@@ -24,7 +24,7 @@ typedef struct fit_run {
     } rows;
     str stacks[MAX_STACKS_FITTED];
     int stack_count;
-    double at[UNKNOWNS]; /* logarithms: the constants, then the launch time of each stack in microseconds */
+    double at[UNKNOWNS]; /* logarithms of the constants, then of each stack's launch time in microseconds */
 } fit_run;
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static double error_of(const fit_row *row, const slice_constants *c)
     return log(latency_of(row, c) / row->row->latency_ms);
 }
 
-/* Mean error, plus a pull towards the roofline for constants that no row determines. */
+/* Mean error, plus a penalty that pulls constants without data towards the roofline. */
 static double loss_at(const fit_run *run, const double *at)
 {
     static const double PULL = 0.002;

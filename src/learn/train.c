@@ -71,7 +71,7 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
     fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
     for (int i = 0; i < n->stack_count; i++) {
         t->params[n->at.stack_fixed + (size_t)i] = logf(10);
-        /* Initial host time: Python's time for a layer, deliberately too long for other software. Only host-bound rows
+        /* Initial host time: Python's time per layer, deliberately too long for other software. Only host-bound rows
          * change it. */
         t->params[n->at.stack_host + (size_t)i] = logf(20);
     }
@@ -99,14 +99,14 @@ void trainer_go_on(trainer *t)
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
-/* A part of a batch in progress; each thread has one. */
+/* The part of a batch that one thread processes. */
 typedef struct shard {
     const dataset *data;
     const net *net;
     const int32_t *order;
     int32_t count;
-    const uint8_t *hides; /* by position in `order`: HIDES_STACK, HIDES_GPU; NULL: nothing is hidden */
-    uint32_t salt;        /* seed that selects kernels that hide their operator */
+    const uint8_t *hides; /* flags by position in `order`: HIDES_STACK, HIDES_GPU; NULL: hides nothing */
+    uint32_t salt;        /* seed that selects the kernels with a hidden operator */
     uint32_t op_limit;    /* share of these kernels, times 2^32 */
     double huber, pair_weight;
     float *gradient; /* NULL: forward pass only */
@@ -118,7 +118,7 @@ typedef struct shard {
     double *device_us, *latency_us, *new_us;
     double *ideal_us, *new_ideal_us;
     float *slope;                         /* derivative of the loss by the example's device time */
-    sample_time *times[WORK_GROUP_COUNT]; /* times of kernels, in the order of the passes */
+    sample_time *times[WORK_GROUP_COUNT]; /* times of kernels, in the order of the forward pass */
 } shard;
 
 enum { HIDES_STACK = 1, HIDES_GPU = 2 };
@@ -144,7 +144,8 @@ static int gpu_in(const shard *s, int32_t i, int g)
     return net_gpu_in(s->net, gpu_of(s, i), (work_group)g);
 }
 
-/* Pseudo-random, but equal in forward and backward and for any number of cores. */
+/* True if the kernel hides its operator. Pseudo-random, but equal in forward and backward and for any number of
+ * cores. */
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
     int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
@@ -166,11 +167,12 @@ static size_t group_samples(const shard *s, int g)
     return n;
 }
 
-/* Kernels of a group that go through its network at once: whole tiles of matrix.c. Until the backward pass, a shard
- * keeps only the inputs of the activations and recomputes the rest. */
+/* Number of kernels of a group that pass its network at once: whole tiles of matrix.c. A shard keeps only the inputs
+ * of the activations for the backward pass and recomputes the rest. */
 enum { CHUNK = 252 };
 
-/* Kernels of an example that are in a chunk. The chunk starts at kernel `from` of the group, the example at `first`. */
+/* The kernels of an example that are in a chunk. The chunk starts at kernel `from` of the group, the example at
+ * `first`. */
 typedef struct range {
     int32_t from, end;
 } range;
@@ -289,14 +291,14 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Gradient of an output. Beyond its bounds an output may return but is not pushed further out: Adam's step size does
- * not shrink with the gradient, so an unbounded output would drag its weights along. */
+/* Gradient of an output. An output beyond its bounds may return, but is not pushed further out: Adam's step does not
+ * shrink with the gradient, so an unbounded output would drag its weights along. */
 static float slope_within(float head, float most, float slope)
 {
     return (head > most && slope < 0) || (head < LEAST_HEAD && slope > 0) ? 0 : slope;
 }
 
-/* Converts `slope`, the derivative by the kernel's time, into derivatives by the three outputs. */
+/* Converts `slope`, the derivative by the kernel's time, into derivatives by the network's three outputs. */
 static void slope_numbers(const sample_time *x, const head_bounds *most, float *heads, float slope)
 {
     float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
@@ -308,8 +310,8 @@ static void slope_numbers(const sample_time *x, const head_bounds *most, float *
     heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], -LEAST_HEAD, fixed);
 }
 
-/* Bounds of the time at half the batch. It is clearly shorter, unless the kernel is too short to fill the GPU. It is at
- * least a quarter: half of the work, all of it cached. */
+/* Bounds of the time at half the batch, relative to the whole batch. It must be clearly shorter, unless the kernel
+ * is too short to fill the GPU. It is at least a quarter: half of the work, all of it cached. */
 static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
 
 /* Adds the gradient of a pair. Its kernels are weighted by their share of the larger example's time. */
@@ -353,7 +355,8 @@ static void slope_heads(const shard *s, int g, float *heads)
     }
 }
 
-/* Gradient factor of an inactive unit. Without it, a unit that one bad step turned off could never recover. */
+/* Slope of the activation's gradient where it is inactive. Without it, a unit that one bad step turned off could
+ * never recover. */
 static const float SLOPE_OFF = 0.02F;
 
 /* Replaces `sum` by its gradient, given the gradient of the activation. */
@@ -475,7 +478,7 @@ typedef struct kept {
     size_t count;
 } kept;
 
-/* Buffers for one chunk. */
+/* Scratch buffers for one chunk. */
 typedef struct bench {
     float *input, *first, *second, *slopes;
     float *first_sum, *second_sum; /* used where nothing is kept */
@@ -489,10 +492,10 @@ static float *take(float **next, size_t count)
     return room;
 }
 
-/* The widest layers of any group. */
+/* Largest layer sizes over all groups. */
 static group_shape widest(void)
 {
-    group_shape most = {VECTORS, 0}; /* the gradients of embeddings reuse the memory of those of the first layer */
+    group_shape most = {VECTORS, 0}; /* gradients of the embeddings reuse the memory of the first layer's gradients */
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
         group_shape s = net_group_shape((work_group)g);
         most.first = s.first > most.first ? s.first : most.first;
@@ -630,8 +633,9 @@ typedef struct update {
 
 enum { UPDATE_PART = 16384 };
 
-/* Largest gradient as a multiple of its usual size. An outlier row would otherwise move all parameters of a group the
- * same way for a dozen steps, most of all after the second moment has decayed, and dead units do not recover. */
+/* Clips the gradient to this multiple of its usual size. Otherwise an outlier row would move all parameters of a
+ * group the same way for a dozen steps, most of all when the second moment has decayed, and could disable units for
+ * good. */
 static const float MOST_SLOPE = 4;
 
 static void update_part(void *context, size_t item, size_t worker)

@@ -16,8 +16,9 @@ typedef struct trainer {
     float *gradients;  /* [SHARDS][net.at.count] */
     int64_t step;
     uint64_t random;
-    double huber; /* relative error above which the loss is linear */
-    /* `stack_decay` is for stack embeddings: stacks are measured on few GPUs, so ambiguous effects go to the GPU. */
+    double huber; /* relative error above which the loss is linear (Huber) */
+    /* `stack_decay` applies to stack embeddings: stacks are measured on few GPUs, so effects that either could
+     * explain go to the GPU. */
     double decay, stack_decay;
     double unknown_stack, unknown_gpu; /* shares of examples that hide their stack or GPU */
     double unknown_op;                 /* share of kernels that hide their operator */
@@ -25,8 +26,8 @@ typedef struct trainer {
     fail *fail;                        /* receives failures to allocate memory for a step */
 } trainer;
 
-/* Number of parts of a batch. It does not depend on the number of cores, and gradients are added in order, so the
- * result does not depend on the cores either. */
+/* Number of shards of a batch. It is fixed and gradients are added in order, so that results do not depend on the
+ * number of cores. */
 enum { SHARDS = 4, MAX_BATCH = 2048, MAX_PAIRS = 64 };
 
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
@@ -36,8 +37,8 @@ void trainer_restart(trainer *t, const dataset *data, uint64_t seed);
 /* Continues from the averaged parameters, with new moments. */
 void trainer_go_on(trainer *t);
 
-/* A step on the examples `order[0 … count)` and the pairs starting at `pairs[0 … pair_count)`. It returns the mean loss
- * of the examples. */
+/* One step on the examples `order[0 … count)` and the pairs that start at `pairs[0 … pair_count)`. Returns the mean
+ * loss of the examples. */
 typedef struct batch {
     int32_t order[MAX_BATCH];
     int32_t count;
@@ -46,8 +47,8 @@ typedef struct batch {
 } batch;
 double trainer_step(trainer *t, const dataset *data, const batch *b, double rate);
 
-/* Computes log(predicted / measured) of `order[0 … count)` with the averaged parameters, and the share of unfamiliar
- * kernels (novelty_of()), which may be NULL. */
+/* Evaluates the averaged parameters on `order[0 … count)`: log(predicted / measured), and in `novelty` (may be NULL)
+ * the share of unfamiliar kernels. */
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
                     float *novelty);
 

@@ -3,7 +3,7 @@
 
 #include "lower/train/backward.h"
 
-/* The first row stands for every operator that has none. */
+/* The row with the empty name stands for operators without a row. */
 static const aten_op OPS[] = {
     {"", 0, WORK_OTHER, NULL, COMPILED_FORMULA, 0, 0},
     {"_adaptive_avg_pool2d", 56, WORK_WINDOW, back_pool, COMPILED_WINDOW, 0, NEEDS_BUFFERS},

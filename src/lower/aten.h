@@ -6,14 +6,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Kinds of work. Each has its own network in the predictor, and its features have the same meaning for all of its
- * kernels. */
+/* Kinds of work. The predictor has a network for each kind; within a kind, features have the same meaning. */
 typedef enum work_group {
     WORK_CONV,
     WORK_DEPTHWISE,
     WORK_GROUPED,
     WORK_CONV_BACKWARD,
-    WORK_DEPTHWISE_BACKWARD, /* grouped ones too */
+    WORK_DEPTHWISE_BACKWARD, /* including grouped convolutions */
     WORK_PRODUCT,
     WORK_ATTENTION,
     WORK_NORM,
@@ -30,9 +29,9 @@ typedef enum work_group {
 
 /* How a compiling runtime lowers the operator (fused/inductor_ops.c). */
 typedef enum aten_compiled {
-    COMPILED_FORMULA,  /* each element from the same place of the operands */
-    COMPILED_RESAMPLE, /* a formula that loads neighbours */
-    COMPILED_MOVE,     /* each element from another place */
+    COMPILED_FORMULA,  /* each element depends on the same position of the operands */
+    COMPILED_RESAMPLE, /* formula that also loads neighbouring elements */
+    COMPILED_MOVE,     /* each element comes from another position */
     COMPILED_WINDOW,   /* pooling; written out if the window is small */
     COMPILED_REDUCTION,
     COMPILED_ROW_NORM, /* over the last dimensions */
@@ -41,12 +40,12 @@ typedef enum aten_compiled {
     COMPILED_SOFTMAX,
     COMPILED_JOIN,  /* concatenation */
     COMPILED_CALL,  /* a library call */
-    COMPILED_FRAME, /* owns the outputs of the library calls after it */
+    COMPILED_FRAME, /* operator around library calls, such as LSTM: owns the outputs of the calls that follow */
 } aten_compiled;
 
 enum {
     READS_TWICE = 1,   /* a formula that uses its input twice */
-    NEEDS_BUFFERS = 2, /* its inputs must be in memory: they are no formulas */
+    NEEDS_BUFFERS = 2, /* inputs must be stored in buffers, because a library reads them */
 };
 
 struct backward; /* train/backward.h */
@@ -54,12 +53,13 @@ typedef void (*aten_gradient)(struct backward *b);
 
 typedef struct aten_op {
     const char *name;
-    /* In the weights. It never changes; a new operator takes the next one. 0: the weights have no such operator. */
+    /* Row of the operator in the weights. Numbers never change; a new operator takes the next one. 0: the weights
+     * have no such operator. */
     int16_t number;
     work_group group;       /* WORK_OTHER if the number is 0 */
     aten_gradient gradient; /* NULL: not differentiable, or unknown */
     aten_compiled compiled;
-    uint8_t steps; /* of a formula: operations per element; of COMPILED_RESAMPLE: loads per element; 0: two */
+    uint8_t steps; /* Formulas: operations per element. COMPILED_RESAMPLE: loads per element. 0 means two. */
     uint8_t flags;
 } aten_op;
 

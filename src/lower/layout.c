@@ -107,7 +107,7 @@ bool extent_is_dense(const extent *x)
 {
     if (extent_is_contiguous(x) || extent_is_channels_last(x))
         return true;
-    extent real = {0}; /* Ignores dimensions of size 1. */
+    extent real = {0}; /* Without dimensions of size 1. */
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != 1) {
             real.dims[real.rank] = x->dims[i];
@@ -147,7 +147,7 @@ bool extent_view(const extent *x, extent *result)
             result->strides[i] = 1;
         return true;
     }
-    /* A view exists if the new dimensions exactly fill runs of contiguous old dimensions. */
+    /* A view is possible if the new dimensions exactly fill runs of contiguous old dimensions. */
     int to = result->rank - 1;
     int64_t base = x->strides[x->rank - 1], old_size = 1, new_size = 1;
     for (int from = x->rank - 1; from >= 0; from--) {
@@ -176,8 +176,8 @@ static int64_t broadcast_stride(const extent *operand, const extent *result, int
     return own < 0 || (operand->dims[own] == 1 && result->dims[d] != 1) ? 0 : operand->strides[own];
 }
 
-/* Returns the order of dimensions a and b in the operands: -1 if a is inside b, 1 if it is outside, 0 if it is
- * undetermined. */
+/* Compares the strides of dimensions a and b over all operands: -1 if a is the inner one, 1 if it is the outer one,
+ * 0 if undetermined. */
 static int compare_dimensions(const extent *result, const extent *operands, int count, int a, int b)
 {
     for (int i = 0; i < count; i++) {
@@ -258,7 +258,8 @@ void extent_pointwise(extent *result, const extent *operands, int count)
 int64_t layout_picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices)
 {
     static const char *const ROWS[] = {"index", "embedding", "gather"};
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) /* Most names already differ in their first letter. */
+    /* Compares the first letter before calling strcmp(), because most names differ there. */
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (op[0] == ROWS[i][0] && strcmp(op, ROWS[i]) == 0)
             return all < output ? all : output;
     static const char *const LOSSES[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss_backward",

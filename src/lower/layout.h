@@ -67,8 +67,8 @@ bool extent_view(const extent *x, extent *result);
  * result->dims. */
 void extent_pointwise(extent *result, const extent *operands, int count);
 
-/* Returns the bytes that a kernel reads of an input of `all` bytes. Lookups read fewer. `indices`: bytes of the last
- * input. */
+/* Returns the bytes that a kernel reads of an input of `all` bytes; lookups read only the selected rows. `indices`:
+ * bytes of the last input. */
 int64_t layout_picked_bytes(const char *op, int64_t all, int64_t output, int64_t indices);
 
 #endif

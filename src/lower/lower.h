@@ -8,10 +8,10 @@
 
 typedef enum lower_precision {
     PRECISION_FP32,
-    PRECISION_TF32, /* Same program as fp32, but products run on tensor cores. */
+    PRECISION_TF32, /* Like fp32, but products run on tensor cores. */
     PRECISION_FP16, /* The whole network is converted (model.half()). */
     PRECISION_BF16,
-    PRECISION_AMP_FP16, /* Weights in fp32, with autocast. */
+    PRECISION_AMP_FP16, /* Weights are fp32; autocast runs products in 16 bits. */
     PRECISION_AMP_BF16,
     PRECISION_INT8, /* Engines only: products in 8 bits, the rest in fp16. */
     PRECISION_FP8,
@@ -23,8 +23,8 @@ typedef enum lower_layout {
     LAYOUT_NHWC, /* 4-D inputs and weights in channels_last. */
 } lower_layout;
 
-/* True if most convolutions of the file are channels last. They and the operators around them then run channels last
- * with either option. */
+/* True if most convolutions of the file are channels last. They and their neighbours then run channels last,
+ * whatever the option. */
 bool lower_keeps_channels_last(const network *net);
 
 typedef enum lower_runtime {
@@ -51,16 +51,16 @@ typedef enum lower_optimizer {
 
 /* Precision of layer and group norms under autocast. */
 typedef enum lower_norms {
-    NORMS_FLOAT,    /* fp32, PyTorch's default. */
-    NORMS_LOW_MAPS, /* 16 bits for norms of maps, as with timm's set_fast_norm(). */
-    NORMS_LOW,      /* 16 bits for all norms. */
+    NORMS_FLOAT,    /* In fp32, the default of PyTorch. */
+    NORMS_LOW_MAPS, /* Norms of maps in 16 bits, as with timm's set_fast_norm(). */
+    NORMS_LOW,      /* All norms in 16 bits. */
 } lower_norms;
 
-/* How PyTorch runs attention without a fused kernel: rank above 4, or up to PyTorch 2.9 rank 3 with a bias. */
+/* How PyTorch runs attention that has no fused kernel: rank above 4, and up to PyTorch 2.9 rank 3 with a bias. */
 typedef enum lower_steps {
-    STEPS_NEWEST, /* In fp32; rank 3 has a fused kernel. */
-    STEPS_HALF,   /* PyTorch 2.0 to 2.4. */
-    STEPS_FLOAT,  /* PyTorch 2.5 to 2.9, in fp32. */
+    STEPS_NEWEST, /* Newer versions: fp32; attention of rank 3 has a fused kernel. */
+    STEPS_HALF,   /* PyTorch 2.0 to 2.4: 16 bits. */
+    STEPS_FLOAT,  /* PyTorch 2.5 to 2.9: fp32. */
 } lower_steps;
 
 /* Zero-initialized options mean eager PyTorch 2, inference, fp32, NCHW. */
@@ -69,7 +69,7 @@ typedef struct lower_options {
     lower_layout layout;
     lower_runtime runtime;
     lower_mode mode;
-    lower_optimizer optimizer; /* Used in training. */
+    lower_optimizer optimizer; /* Training only. */
     bool explicit_attention;   /* PyTorch 1.x: attention runs as product, softmax, product. */
     bool single_updates;       /* PyTorch 1.x: the optimizer updates parameters one by one. */
     bool autocast_backward;    /* The backward pass also runs under autocast, as in timm's benchmark. */
@@ -79,18 +79,20 @@ typedef struct lower_options {
         /* Multiprocessors of the device. A compiler splits reductions to fill them; 0: no splitting. */
         multiprocessors;
     bool
-        /* PyTorch up to 2.14: group norm copies channels-last inputs and returns a contiguous tensor. */
+        /* PyTorch up to 2.14: group norm copies channels-last inputs and returns a channels-first tensor. */
         contiguous_norms;
     bool narrow_cache; /* Engines only: the KV cache has 8 bits an element. */
 } lower_options;
 
-/* Exporters store equal weights of up to this many elements once; larger ones are equal only if they are shared. */
+/* Largest number of elements of weights that exporters merge if they are equal. Larger weights are only equal if the
+ * network shares them. */
 enum { LOWER_LARGEST_MERGED = 4096 };
 
 typedef int32_t tensor_id;
 enum { NO_TENSOR = -1 };
 
-/* Returns a key that differs for options that differ apart from the device. memcmp() would also compare padding. */
+/* Returns a key for the options apart from the device: different options have different keys. memcmp() would also
+ * compare padding. */
 static inline uint64_t lower_options_key(const lower_options *o)
 {
     return (uint64_t)o->precision | (uint64_t)o->narrow_cache << 7 | (uint64_t)o->layout << 8 |
@@ -111,20 +113,21 @@ typedef struct placed_tensor {
     int8_t rank;
     bool is_weight; /* Parameter or buffer; exists before the pass. */
     bool is_state;  /* Belongs to the optimizer's state. */
-    bool is_number; /* Scalar constant of the program: has no memory and never widens the other operand's type. */
+    bool is_number; /* Scalar constant of the program. It needs no memory and never widens the type of the other
+                     * operand. */
     const int64_t *dims;
     const int64_t *strides; /* In elements; 0 for a broadcast dimension. */
     int32_t storage;        /* Tensors with equal numbers share memory. */
     value_id value;         /* Value of the network; NO_VALUE if there is none. */
     int64_t packed_bytes;   /* Bytes of a block-quantized weight that stays packed; 0 for other tensors. */
     bool is_turned;         /* The file stores this weight transposed. */
-    bool keeps_float;       /* Result of a cast in the network itself. Autocast does not apply to its readers. */
+    bool keeps_float;       /* Result of a cast in the network itself; autocast leaves its readers alone. */
 } placed_tensor;
 
 enum {
     KERNEL_IN_PLACE = 1, /* The output overwrites the first input. */
-    KERNEL_VIEW = 2,     /* Takes host time only. */
-    /* Launched by the preceding operator: the bias of a convolution, or a copy to another layout. */
+    KERNEL_VIEW = 2,     /* Launches nothing; takes only host time. */
+    /* Launched by the preceding operator: a convolution's bias sum, or a copy to another layout. */
     KERNEL_HIDDEN = 4,
     KERNEL_UNKNOWN = 8,  /* The operator has no rule. */
     KERNEL_LIBRARY = 16, /* Launched inside a call of a library, with the driver's time alone. */
@@ -141,18 +144,18 @@ typedef struct kernel_window {
 
 /* Loads per element in the loop body of a compiled kernel. */
 typedef struct kernel_loops {
-    int32_t loads;     /* All loads; a small vector counts as one load too. */
+    int32_t loads;     /* All loads. A small vector counts as one load. */
     int32_t scattered; /* Loads that strides cannot describe: windows, concatenations, lookups. */
     int32_t gathered;  /* Scattered loads whose neighbours are not adjacent in memory: lookups. */
     int32_t turned;    /* Loads in another memory order than the loops. */
-    int64_t reduced;   /* Elements per reduction; 1 for a pointwise kernel. */
+    int64_t reduced;   /* Elements that each reduction sums; 1 for a pointwise kernel. */
 } kernel_loops;
 
 typedef enum kernel_phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_UPDATE } kernel_phase;
 
 typedef struct kernel {
-    /* ATen's name, or "triton_poi", "triton_red" or "triton_per" for fused loops. Empty for an unknown operator: rules
-     * match on this field, so it never contains a name from a file. */
+    /* ATen's name; for fused loops "triton_poi", "triton_red" or "triton_per". Rules match on this field, so it
+     * never contains a name from a file: it is empty for an unknown operator. */
     const char *op;
     const char *file_op; /* Name of an unknown operator in the file; NULL otherwise. */
     node_id layer;       /* Layer of the network; NO_NODE for loss and update. */
@@ -179,7 +182,7 @@ static inline bool kernel_is(const kernel *k, const char *op)
 {
     return strcmp(k->op, op) == 0;
 }
-/* True for attention, forward or backward. */
+/* True for convolutions, forward or backward. */
 static inline bool kernel_is_convolution(const kernel *k)
 {
     return k->window && (kernel_is(k, "convolution") || kernel_is(k, "convolution_backward"));
@@ -199,13 +202,13 @@ typedef struct program {
     struct {
         int32_t *items;
         int32_t count, capacity;
-        /* Indexed by kernel; may be shorter than the list. 1 + the index of an equal earlier kernel; 0 if unknown. */
+        /* Indexed by kernel; may be shorter than the list: 1 + index of an equal earlier kernel, or 0. */
     } like;
     int32_t storage_count;
     int32_t unknown_count;   /* Number of kernels without a rule. */
     bool has_packed_weights; /* The file contains block-quantized weights. */
     bool is_engine;          /* The program is an inference engine's. */
-    /* Devices with a multiprocessor count in this inclusive range run the same program. */
+    /* Inclusive range of multiprocessor counts for which the program is the same. */
     uint16_t least_multiprocessors, most_multiprocessors;
 } program;
 
@@ -213,7 +216,7 @@ typedef struct program {
  * and with SOOTH_ERROR_USAGE if options contradict each other. */
 program *lower(sooth_model *model, const lower_options *options, arena *a);
 
-/* Returns an array indexed by value: true for outputs of the network and values that share an output's memory. */
+/* Returns an array indexed by value: true for the network's outputs, and for values that share memory with them. */
 bool *lower_output_values(const network *net, arena *a);
 
 /* Lowerings of the three runtimes, called by lower(). */

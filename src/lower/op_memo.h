@@ -19,7 +19,7 @@ typedef struct op_memo {
 static inline uint32_t *op_memo_at(op_memo *m, const char *name, bool *is_new)
 {
     size_t at = (size_t)((uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u >> (64 - OP_MEMO_BITS));
-    /* If all probed slots are taken, this operator replaces the last one. */
+    /* If all probed slots are taken, replaces the last one. */
     for (int tried = 1; m->slots[at].name && m->slots[at].name != name && tried < OP_MEMO_TRIED; tried++)
         at = (at + 1) % OP_MEMO_SLOTS;
     *is_new = m->slots[at].name != name;

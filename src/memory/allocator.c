@@ -5,7 +5,7 @@
 
 static const int64_t ROUND = 512, SMALL_MOST = 1 * MIB, SMALL_SEGMENT = 2 * MIB, MIDDLE_MOST = 10 * MIB,
                      MIDDLE_SEGMENT = 20 * MIB, LARGE_ROUND = 2 * MIB, KEPT_WHOLE = 1 * MIB;
-/* Upper bound on requests. Sums of a few of them cannot overflow. */
+/* Upper bound on a request, so that the sum of a few requests cannot overflow. */
 static const int64_t MOST_BYTES = (int64_t)1 << 60;
 
 typedef struct block {
@@ -14,7 +14,7 @@ typedef struct block {
     bool is_small, is_used;
 } block;
 
-/* Free blocks, sorted by size and address. They are stored in chunks, so that an insertion moves few items. */
+/* Free blocks in chunks, sorted by size and address, so that an insertion moves few items. */
 enum { CHUNK_MOST = 128 };
 
 typedef struct free_block {
@@ -24,7 +24,7 @@ typedef struct free_block {
 
 typedef struct chunk {
     struct chunk *next_spare;
-    int32_t count; /* There is always at least one chunk. */
+    int32_t count; /* At least one. */
     free_block items[CHUNK_MOST];
 } chunk;
 
@@ -105,13 +105,13 @@ allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------- */
 
-/* Compares without branches, because the outcome is unpredictable. */
+/* Compares without branches, which would be mispredicted. */
 static inline bool is_before(const free_block *f, int64_t bytes, int64_t address)
 {
     return (f->bytes < bytes) | ((f->bytes == bytes) & (f->address < address));
 }
 
-/* Returns the first index that does not sort before this size and address, or `count`. */
+/* Returns the first index whose block does not sort before this size and address, or `count`. */
 static inline int32_t find_in(const free_block *items, int32_t count, int64_t bytes, int64_t address)
 {
     const free_block *first = items;
@@ -159,7 +159,7 @@ static void split_chunk(allocator *m, free_list *list, int32_t index)
     insert_chunk(m, list, index + 1, upper);
 }
 
-/* Shifts items in a loop. There are usually none, and memmove() has a higher call cost. */
+/* Shifts items in a loop, because there are usually few or none and a call of memmove() costs more. */
 static inline void move_up(free_block *items, int32_t from, int32_t end)
 {
     for (int32_t i = end; i > from; i--)
@@ -271,7 +271,7 @@ static void drop_block(allocator *m, int32_t index)
     m->unused = index;
 }
 
-/* Returns unused segments to the device. */
+/* Returns the unused segments of one free list to the device. */
 static void release(allocator *m, free_list *list)
 {
     for (int32_t i = list->count - 1; i >= 0; i--) {
@@ -390,7 +390,7 @@ void allocator_give(allocator *m, allocation index)
     b->is_used = false;
     if (joins_after && joins_before)
         remove_at(m, &m->free[is_small], place_of(m, after));
-    /* The free block is in the list and becomes part of the merged one. */
+    /* The free neighbour is in the list; the merged block replaces it there. */
     int32_t listed = joins_before ? before : after;
     place where = joins_before || joins_after ? place_of(m, listed) : (place){0, 0};
     if (joins_after)

@@ -1,10 +1,10 @@
 /* allocator.h: simulates PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp, default settings).
  *
  * 1. Sizes are rounded up to 512 bytes. Requests up to 1 MiB are small; small and large ones have separate segments.
- * 2. A request takes the smallest free block that fits; among equal sizes, the one at the lowest address.
- * 3. Otherwise the device provides a segment: 2 MiB for small requests, 20 MiB for those below 10 MiB, else the size
- *    rounded up to 2 MiB.
- * 4. The rest of a block is split off: always in small segments, in large ones if it exceeds 1 MiB.
+ * 2. A request takes the smallest free block that fits, at the lowest address among equal sizes.
+ * 3. Without a free block, the device provides a segment: 2 MiB for small requests, 20 MiB for those below 10 MiB,
+ *    otherwise the size rounded up to 2 MiB.
+ * 4. The rest of a block becomes a free block: always in small segments, in large ones only if it exceeds 1 MiB.
  * 5. A freed block merges with free neighbours. Segments are returned only when the device is full. */
 #ifndef SOOTH_MEMORY_ALLOCATOR_H
 #define SOOTH_MEMORY_ALLOCATOR_H
@@ -17,7 +17,7 @@ enum { NO_ALLOCATION = -1 };
 
 /* Creates an allocator that reserves at most `limit_bytes` of the device. Allocates in `a`. */
 allocator *allocator_new(arena *a, int64_t limit_bytes);
-/* Copies the allocator with all its blocks and sets another limit, which the memory in use may already exceed. */
+/* Copies the allocator with all its blocks and sets another limit, which may be below the memory in use. */
 allocator *allocator_copy(arena *a, const allocator *from, int64_t limit_bytes);
 
 /* Returns NO_ALLOCATION if the request fails even after unused segments are returned. Negative sizes count as 0. */

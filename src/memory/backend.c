@@ -13,7 +13,7 @@ int torch_version(str stack)
 
 static int weight_at(const kernel *k)
 {
-    return k->phase == PHASE_BACKWARD ? 2 : 1; /* The first input is the gradient. */
+    return k->phase == PHASE_BACKWARD ? 2 : 1; /* Backward kernels read the gradient first. */
 }
 
 bool is_depthwise(const program *p, const kernel *k)
@@ -52,7 +52,7 @@ static bool is_for_cudnn(const placed_tensor *in, const placed_tensor *weight, c
     return stride == 1 || (stride == 2 && filter > 1 && (channels >= 512 || (channels >= 256 && width >= 28)));
 }
 
-static bool is_too_large(const placed_tensor *t) /* Limits of 32-bit indices. */
+static bool is_too_large(const placed_tensor *t) /* True if a tensor exceeds 32-bit indices. */
 {
     double n = 1;
     for (int i = 0; i < t->rank; i++)
@@ -67,7 +67,7 @@ bool depthwise_uses_cudnn(const program *p, const kernel *k, int version)
     if (in->rank != 4 || k->window->rank != 2)
         return true;
     bool is_last = is_channels_last(in) || is_channels_last(weight);
-    if (version >= 209 && is_too_large(in)) /* cuDNN 9.10.2: PyTorch avoids its 64-bit kernels for this layout. */
+    if (version >= 209 && is_too_large(in)) /* PyTorch avoids the 64-bit kernels of cuDNN 9.10.2 for this layout. */
         return !is_last;
     return is_last || is_for_cudnn(in, weight, k->window);
 }

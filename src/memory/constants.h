@@ -10,7 +10,7 @@ typedef enum memory_constant {
     CONTEXT_INFER_MIB,
     CONTEXT_UNLAZY_MIB,         /* Before CUDA 11.7, which introduced lazy loading of kernel code. */
     CONTEXT_AUTOTUNED_MIB,      /* Since CUDA 11.7, upper bound if cuDNN autotunes. */
-    CONTEXT_AUTOTUNED_EACH_MIB, /* The same, per kind of convolution. */
+    CONTEXT_AUTOTUNED_EACH_MIB, /* The same bound per kind of convolution. */
     CONTEXT_PER_SM_MIB,
     CONTEXT_CONVOLUTIONS_TRAIN_MIB,
     CONTEXT_CONVOLUTIONS_INFER_MIB,

@@ -67,7 +67,7 @@ static uint32_t traits_of(const kernel *k)
     return traits;
 }
 
-/* Indexed by kernel. */
+/* Returns the traits of the operators, indexed by kernel. */
 static uint32_t *find_traits(const program *p, arena *a)
 {
     op_memo memo = {0};
@@ -84,7 +84,8 @@ static uint32_t *find_traits(const program *p, arena *a)
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-/* Finds the statement of each kernel: the kernels of one operator, and consecutive sums and products. */
+/* Finds the statement of each kernel. A statement is the kernels of one operator, or a run of consecutive sums and
+ * products. */
 typedef struct statement {
     int32_t first, last;
 } statement;
@@ -102,7 +103,7 @@ static bool is_same_statement(const calls *c, const uint32_t *traits, int32_t x,
            (traits[x] & traits[y] & TRAIT_ARITHMETIC && is_same_code(c, x, y));
 }
 
-/* Indexed by kernel of the forward pass. */
+/* Returns the statements, indexed by kernel of the forward pass. */
 static statement *find_statements(const calls *c, const uint32_t *traits, arena *a)
 {
     statement *statements = arena_room(a, (size_t)c->count + 1, sizeof *statements);
@@ -120,7 +121,7 @@ static statement *find_statements(const calls *c, const uint32_t *traits, arena 
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares; /* Indexed by storage: the storage that it is written into, or itself. */
+    int32_t *shares; /* Indexed by storage: the storage whose memory it uses (in-place results), or itself. */
     /* Indexed by storage: its weight, which kernels may read through views; NO_TENSOR if there is none. */
     tensor_id *weights;
     int32_t *made_at; /* Indexed by storage: first kernel that writes it; -1 if there is none. */
@@ -148,10 +149,11 @@ static bool is_cast_at_once(const builder *b, int32_t kernel_index)
     return b->traits[kernel_index + 1] & TRAIT_CAST && next->layer == k->layer && next->inputs[0] == k->outputs[0];
 }
 
-/* True if the statement of `reader` holds this operand until it ends: `out = out * 0.2 + shortcut` holds both. */
+/* True if the statement that contains `reader` keeps this operand until it ends: `out = out * 0.2 + shortcut` keeps
+ * both. */
 static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 {
-    /* The sequence _softmax, eq, where sets fully masked rows to zero before the function returns. */
+    /* True for the sequence _softmax, eq, where. It sets fully masked rows to zero inside one function. */
     enum { TO_RESULT = 2 };
     if (reader >= b->calls.count)
         return reader;
@@ -163,7 +165,7 @@ static int32_t statement_end(const builder *b, int32_t maker, int32_t reader)
 
 /* ---- in place ---------------------------------------------------------------------------------------------------- */
 
-/* Modules that combine norm and activation work in place; networks without norms use separate activations. */
+/* Rule: modules that combine norm and activation work in place; networks without norms have separate activations. */
 static bool follows_norm(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
@@ -203,7 +205,7 @@ int64_t dense_bytes(const placed_tensor *t)
     return bytes < MOST_BYTES ? bytes : MOST_BYTES;
 }
 
-/* Returns the input that the kernel overwrites; -1 if there is none. */
+/* Returns the index of the input that the kernel overwrites; -1 if there is none. */
 static int32_t input_written_over(const builder *b, const int32_t *last_use, const bool *is_ours, int32_t index)
 {
     const program *p = b->program;
@@ -222,7 +224,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
 {
     const program *p = b->program;
     int32_t *last_use = ARENA_ARRAY(a, int32_t, (size_t)p->storage_count + 1);
-    bool *is_ours = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1); /* A kernel writes it. */
+    bool *is_ours = ARENA_ARRAY(a, bool, (size_t)p->storage_count + 1); /* True for storages that a kernel writes. */
     bool is_training = options->mode != MODE_INFER;
     b->made_at = arena_room(a, (size_t)p->storage_count + 1, sizeof *b->made_at);
     for (int32_t i = 0; i < p->storage_count; i++) {
@@ -251,7 +253,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
                 ? !(b->traits[i] & TRAIT_FUSED && k->output_count > 0)
                 : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        /* A norm needs its own output, so sums do not overwrite it. */
+        /* A norm in place needs its own output in the backward pass, so sums do not overwrite it. */
         if (rules.norms_in_place && b->traits[i] & TRAIT_ADD)
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
@@ -276,7 +278,7 @@ static lifetime *lifetime_of(const builder *b, tensor_id id)
     return &b->items[b->shares[b->program->tensors.items[id].storage]];
 }
 
-/* True for a product of two activations, or attention. */
+/* True for attention, or a product of two activations. */
 static bool is_between_values(const builder *b, int32_t index)
 {
     const kernel *k = &b->program->kernels.items[index];
@@ -287,16 +289,16 @@ static bool is_between_values(const builder *b, int32_t index)
            b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
 }
 
-/* True if the result is a variable that stays alive. Two cases show in the program: a map after a batch norm with
- * several readers (split attention), and parts of one product (queries, keys, values). A sum ends the variable that it
- * adds to. */
+/* True if the result is in a variable that keeps it alive. The program shows two cases: a map after a batch norm
+ * that has several readers (split attention), and parts of one product (queries, keys, values). A variable that a
+ * sum adds to ends there. */
 static bool is_variable(const builder *b, const lifetime *l, const placed_tensor *read, int32_t reader)
 {
     if (l->birth < 0 || reader >= b->calls.count || b->traits[reader] & TRAIT_ADD)
         return false;
     const kernel *maker = &b->program->kernels.items[l->birth];
     const kernel *last = l->read >= 0 ? &b->program->kernels.items[l->read] : NULL;
-    /* Overwritten, so it has no second reader. */
+    /* It was overwritten, so this is no second reader. */
     if (last && last->output_count > 0 && lifetime_of(b, last->outputs[0]) == l)
         return false;
     if (b->traits[l->birth] & TRAIT_BATCH_NORM)
@@ -319,7 +321,7 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
             l->bytes = l->bytes * b->bits[t->storage] / dtype_bits(t->dtype);
         l->birth = is_made && !t->is_weight ? kernel_index : BEFORE_ALL;
         if (!is_made && !t->is_weight && b->is_given && !b->is_given[t->storage] && k->phase == PHASE_FORWARD) {
-            l->birth = kernel_index; /* A compiler writes the parts in place. */
+            l->birth = kernel_index; /* A compiler writes the parts of a concatenation in place. */
             is_made = true;
         }
         l->layer = k->layer;
@@ -338,7 +340,8 @@ static void touch(builder *b, tensor_id id, int32_t kernel_index, bool is_made)
     }
     if (!is_made && l->birth >= 0 && b->traits[kernel_index] & TRAIT_CAT &&
         !is_same_formula(b, l->birth, kernel_index) &&
-        !is_cast_at_once(b, kernel_index)) { /* The list of concatenated parts is a variable. */
+        /* Code collects the parts of a concatenation in a list, which keeps them alive. */
+        !is_cast_at_once(b, kernel_index)) {
         int32_t returned = returns_at(&b->calls, kernel_index);
         until = until > returned ? until : returned;
     }
@@ -361,8 +364,8 @@ static bool is_copy(const builder *b, int32_t index)
     return b->program->kernels.items[index].input_count == 1 && b->traits[index] & (TRAIT_CLONE | TRAIT_CAST);
 }
 
-/* Holds the operands of such products (q, k, v) until the function returns, but not the casts and copies that the
- * operator makes. */
+/* Keeps the operands of such products (q, k, v) until the function returns. Casts and copies made inside the
+ * operator die earlier. */
 static void keep_operands(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -379,7 +382,7 @@ static void keep_operands(builder *b)
     }
 }
 
-/* Returns the kernel that writes the first input if its operator has the trait, else -1. */
+/* Returns the kernel that writes the first input if that kernel's operator has the trait; -1 otherwise. */
 static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
 {
     const kernel *k = &b->program->kernels.items[kernel_index];
@@ -387,8 +390,8 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
     return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
-/* Shifted-window attention (Swin): a function receives norm1(x), rolls, pads and partitions it, then calls a module.
- * The argument and the rolled and padded tensors stay alive during that call. */
+/* Shifted-window attention (Swin). A function receives norm1(x), rolls, pads and partitions it, then calls a module.
+ * During that call, the argument and the rolled and padded tensors stay alive. */
 static void keep_shifted(builder *b)
 {
     const kernel *kernels = b->program->kernels.items;
@@ -405,8 +408,8 @@ static void keep_shifted(builder *b)
     }
 }
 
-/* Autocast keeps 16-bit copies of parameters until it ends: after the forward pass, or after the backward pass if that
- * also runs under autocast. */
+/* Autocast caches 16-bit copies of parameters until it ends: after the forward pass, or after the backward pass if
+ * that runs under autocast too. */
 static void keep_casts(builder *b, const lower_options *options)
 {
     const program *p = b->program;
@@ -468,7 +471,7 @@ static const bool *find_given(const program *p, const network *net, arena *a)
     return is_given;
 }
 
-/* An engine keeps weights that products read in 8 bits only in that form. */
+/* Weights that an engine's products read in 8 bits exist only in that form. */
 static uint8_t *find_bits(const program *p, arena *a)
 {
     uint8_t *bits = ARENA_ARRAY(a, uint8_t, (size_t)p->storage_count + 1);

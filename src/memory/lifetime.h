@@ -1,7 +1,6 @@
 /* lifetime.h: computes the lifetime of each storage. A tensor lives from the kernel that writes it to the last that
- * reads it, because PyTorch frees it with its last reference. Autograd keeps tensors for the backward pass, whose
- * kernels are readers too. Code holds more than kernels read: the caller of a module holds its arguments until the
- * module returns. */
+ * reads it, because PyTorch frees it with its last reference. Autograd keeps the tensors that backward kernels read.
+ * Python code keeps more: the caller of a module holds its arguments until the module returns. */
 #ifndef SOOTH_MEMORY_LIFETIME_H
 #define SOOTH_MEMORY_LIFETIME_H
 
@@ -32,7 +31,7 @@ typedef struct lifetime {
 /* Returns the bytes of a dense tensor, at most 4 TiB. */
 int64_t dense_bytes(const placed_tensor *t);
 
-/* Software behaviour that the program does not show. */
+/* Behaviour of the software that the program does not show. */
 typedef struct lifetime_rules {
     bool keeps_scores;   /* Autograd also keeps the input of a softmax (PyTorch before 1.11). */
     bool norms_in_place; /* Batch norms work in place; their backward pass starts from the output. */
@@ -43,8 +42,8 @@ typedef struct lifetime_rules {
 bool lifetime_has_abn(const network *net);
 lifetime_rules lifetime_rules_of(int version, bool norms_in_place);
 
-/* Returns one lifetime per storage, allocated in `a`. Node names of `net` give the modules; NULL: nothing is held
- * beyond its last reader. Independent of the device. `scratch` holds temporary data. */
+/* Returns one lifetime per storage, allocated in `a`. The modules come from the node names of `net`; with NULL,
+ * nothing outlives its last reader. Independent of the device. `scratch` holds temporary data. */
 lifetime *lifetimes_of(const program *p, const network *net, const lower_options *options, lifetime_rules rules,
                        arena *a, arena *scratch);
 

@@ -56,13 +56,14 @@ static limited_op limited_op_of(const program *p, const kernel *k, int version)
     }
 }
 
-/* Operators with one thread block per sequence. In PyTorch 2.9, unlike 2.4, the kernel with a bias splits them. */
+/* Operators whose kernels have one thread block per sequence. In PyTorch 2.9, the kernel with a bias splits them; in
+ * 2.4 it does not. */
 static bool is_attention(const kernel *k, int version)
 {
     return kernel_is_attention(k) && (version < 209 || kernel_is(k, "_scaled_dot_product_flash_attention"));
 }
 
-/* Records the limit if it is reached. The first one becomes the reason. */
+/* Records the distance to a limit. The first limit that is reached becomes the reason. */
 static void meet(limit_distance *d, double share, const char *reason)
 {
     if (share < 1)

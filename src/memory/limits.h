@@ -9,7 +9,7 @@
 /* Distance of a program to the limits of a PyTorch version. */
 typedef struct limit_distance {
     double
-        share; /* Size ÷ nearest limit; the limit is reached at 1. Proportional to the batch. 0 if there is no limit. */
+        share; /* Size ÷ limit, for the nearest limit: reached at 1. Proportional to the batch. 0 without any limit. */
     const char *reached; /* Reason why the program cannot run, in one clause; NULL if it can. */
 } limit_distance;
 

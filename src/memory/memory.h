@@ -1,5 +1,5 @@
-/* memory.h: computes the device memory of a program by running its requests through the caching allocator. Excludes the
- * driver's context and library handles (constants.h). */
+/* memory.h: computes the device memory of a program: runs its requests through the simulated caching allocator.
+ * Excludes the driver's context and library handles (constants.h). */
 #ifndef SOOTH_MEMORY_MEMORY_H
 #define SOOTH_MEMORY_MEMORY_H
 

@@ -9,7 +9,7 @@ typedef struct module_table {
     int32_t *slots;   /* 0 if free. */
     int32_t *parents; /* Indexed by module: the enclosing module. */
     uint32_t capacity, parents_capacity;
-    size_t part_ends[MAX_PARTS]; /* Marks of the newest scope in its path. */
+    size_t part_ends[MAX_PARTS]; /* Length of the path of the newest scope up to each part. */
 } module_table;
 
 static uint64_t hash_module(int32_t parent, str name)
@@ -100,7 +100,7 @@ static int32_t find_scope(module_table *t, str path, bool is_dotted)
         return c->scopes.count - 1;
     scope s = {.path = path, .is_dotted = is_dotted};
     size_t at = 0;
-    /* The separator after it matches too. */
+    /* `<` requires that the separator after the part is also in the common prefix. */
     while (common && s.count < last->count && t->part_ends[s.count] < common) {
         s.modules[s.count] = last->modules[s.count];
         at = t->part_ends[s.count++];
@@ -131,7 +131,7 @@ calls find_calls(const program *p, const network *net, arena *a)
     calls c = {.program = p};
     module_table table = {.calls = &c, .arena = a};
     grow_table(&table);
-    add_module(&table, 0, (str){"", 0}); /* Number 0 is no module. */
+    add_module(&table, 0, (str){"", 0}); /* Module 0 stands for none. */
     while (net && c.count < p->kernels.count && p->kernels.items[c.count].phase == PHASE_FORWARD)
         c.count++;
     c.scope_of = arena_room(a, (size_t)c.count + 1, sizeof *c.scope_of);
@@ -153,7 +153,7 @@ calls find_calls(const program *p, const network *net, arena *a)
         int32_t shared = i + 1 == c.count ? 0 : shared_depth(own, after);
         const int32_t *ends_after = c.ends[i + 1];
         for (int32_t d = 0; d < MAX_DEPTH; d++) {
-            int32_t end = ends_after[d]; /* Read unconditionally, so that the compiler vectorizes the loop. */
+            int32_t end = ends_after[d]; /* Read unconditionally, which lets the compiler vectorize the loop. */
             c.ends[i][d] = d < shared ? end : i;
         }
         c.last_alike[i] = i + 1 < c.count && has_same_modules(own, after) ? c.last_alike[i + 1] : i;

@@ -5,7 +5,7 @@
 
 #include "lower/lower.h"
 
-/* Modules beyond this depth count as code of their caller. */
+/* Modules beyond this depth are treated as code of the module around them. */
 enum { MAX_DEPTH = 12, MAX_PARTS = MAX_DEPTH + 1 };
 
 /* The modules around a kernel, outermost first. For "/layer1/layer1.0/conv1/Conv" these are all parts but the last; for
@@ -58,19 +58,17 @@ static inline int shared_depth(const scope *a, const scope *b)
     return depth;
 }
 
-/* Returns the last kernel of the module that receives the result of `maker` as an argument and in which `reader` reads
- * it. */
+/* Returns the last kernel of the module that receives the result of `maker` as an argument and contains `reader`. */
 int32_t held_until(const calls *c, int32_t maker, int32_t reader);
 /* Returns the last kernel of the innermost module around the kernel. */
 int32_t returns_at(const calls *c, int32_t kernel_index);
-/* Returns the last kernel of the module whose code holds the result of `maker` as a variable. That is the module from
- * which both kernels are called. */
+/* Returns the last kernel of the module whose code has the result of `maker` in a variable: the module from which
+ * both kernels are called. */
 int32_t named_until(const calls *c, int32_t maker, int32_t first, int32_t second);
-/* True if the second kernel is in the module whose code calls the first. */
+/* True if the second kernel's module is part of the module whose code calls the first kernel. */
 bool is_within(const calls *c, int32_t first, int32_t second);
-/* True if an activation may overwrite its input: the enclosing code created it and did not receive it as an
- * argument. */
+/* True if an activation may overwrite its input, which requires that the module around it created the input itself. */
 bool is_made_beside(const calls *c, int32_t maker, int32_t index);
-/* The module that the enclosing code calls next returns after this kernel. */
+/* Returns the last kernel of the next module that the surrounding code calls. */
 int32_t next_call_end(const calls *c, int32_t kernel_index);
 #endif

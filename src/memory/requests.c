@@ -16,9 +16,10 @@ typedef struct recorder {
         int64_t *items;
         int32_t count, capacity;
     } beside;
-    /* Indexed by storage: currently allocated; initialized, by a kernel or before the pass. */
+    /* Both indexed by storage: currently allocated; has contents (from a kernel, or from before the pass). */
     bool *is_held, *was_held;
-    /* Indexed by kernel: first storage freed after it. Indexed by storage: the next one freed after the same kernel. */
+    /* Linked lists of the storages freed after a kernel: the first one, indexed by kernel, and the next one, indexed
+     * by storage. */
     int32_t *dying, *next;
     const bool *is_tuned; /* Indexed by kernel; NULL if none is autotuned. */
     bool has_products[2];
@@ -58,7 +59,7 @@ static bool is_same_window(const kernel_window *a, const kernel_window *b)
 
 static bool is_same_convolution(const program *p, const kernel *a, const kernel *b)
 {
-    enum { COMPARED = 3 }; /* Gradient, input, weight. */
+    enum { COMPARED = 3 }; /* The gradient, the input and the weight. */
     if (strcmp(a->op, b->op) != 0 || a->input_count != b->input_count || !is_same_window(a->window, b->window))
         return false;
     for (int32_t i = 0; i < a->input_count && i < COMPARED; i++)
@@ -67,7 +68,8 @@ static bool is_same_convolution(const program *p, const kernel *a, const kernel 
     return true;
 }
 
-/* Indexed by kernel: true if cuDNN autotunes it, once per kind of convolution. Sets `count` to their number. */
+/* Marks the kernels that cuDNN autotunes, one per kind of convolution, indexed by kernel. Sets `count` to their
+ * number. */
 static bool *find_tuned(const program *p, int version, int32_t *count, arena *a)
 {
     bool *is_tuned = ARENA_ARRAY(a, bool, (size_t)p->kernels.count + 1);
@@ -99,7 +101,7 @@ static void hold(recorder *r, int32_t storage)
     bool is_held = r->is_held[storage];
     if (l->bytes == 0 || (is_held && l->birth == BEFORE_ALL))
         return;
-    /* Output of the last step, held until the variable receives the new one. */
+    /* A variable keeps an output of the last step until it receives the new one. */
     ask(r, is_held ? REQUEST_RENEW : REQUEST_TAKE, storage);
     r->is_held[storage] = r->was_held[storage] = true;
     r->live += is_held ? 0 : l->bytes;
@@ -125,7 +127,7 @@ static void hold_outputs(recorder *r, int32_t kernel_index)
     }
 }
 
-/* Hidden kernels copy inputs of the preceding kernel, which runs after them. */
+/* A hidden kernel that copies inputs for the preceding kernel runs before it. */
 static void hold_copies(recorder *r, int32_t kernel_index)
 {
     const kernel *kernels = r->program->kernels.items;
@@ -151,8 +153,9 @@ static bool is_contiguous(const placed_tensor *t)
     return true;
 }
 
-/* Group norms return channels-first maps in PyTorch 2.4, but not in 2.15. Convolutions with channels-last parameters
- * convert maps back. With weights computed in every pass, maps stay channels first after the first norm. */
+/* True if convolutions convert maps to channels last after group norms: these return channels-first maps in PyTorch
+ * 2.4, but not in 2.15. If weights are computed in every pass, there is no channels-last parameter, so maps stay
+ * channels first after the first norm. */
 static bool turns_maps_back(const program *p, int version)
 {
     for (int32_t i = 0; version < 209 && i < p->kernels.count; i++) {
@@ -164,13 +167,13 @@ static bool turns_maps_back(const program *p, int version)
     return false;
 }
 
-/* Size of a 64-bit number. */
+/* Bytes of one 64-bit index per element. */
 static int64_t places_bytes(const placed_tensor *t)
 {
     return dense_bytes(t) * 64 / dtype_bits(t->dtype);
 }
 
-/* Requests temporaries of an operator: indices of a max pool, and copies of strided inputs. */
+/* Requests temporaries of an operator: the indices of a max pool, and copies of strided inputs. */
 static int64_t bytes_beside(const recorder *r, const kernel *k)
 {
     const placed_tensor *tensors = r->program->tensors.items;
@@ -192,8 +195,8 @@ static int64_t bytes_beside(const recorder *r, const kernel *k)
     return copies && !is_contiguous(in) ? dense_bytes(in) : 0;
 }
 
-/* Requests the memory for autotuning a compiled kernel on its first call. Up to PyTorch 2.5, in-place operands are
- * copied on the device; later versions copy to the host if memory is short. */
+/* Requests memory for autotuning a compiled kernel on its first call. PyTorch up to 2.5 copies operands that are
+ * overwritten on the device; later versions copy them to the host if memory is short. */
 static int64_t bytes_tried(const recorder *r, const kernel *k)
 {
     enum { SPARES_MEMORY = 206 };
@@ -243,7 +246,7 @@ static void run_kernel(recorder *r, int32_t i)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* Requests tensors that exist before the first pass. */
+/* True if the tensor exists before the first pass. */
 static bool is_there_before(const lifetime *l, memory_part part)
 {
     return l->part == part && l->birth == BEFORE_ALL && l->bytes > 0;
@@ -251,7 +254,8 @@ static bool is_there_before(const lifetime *l, memory_part part)
 
 void memory_requests_start(memory_requests *r, arena *a)
 {
-    static const memory_part ORDER[] = {MEMORY_WEIGHTS, MEMORY_INPUTS}; /* The network is moved to the device first. */
+    /* The network is moved to the device before the inputs. */
+    static const memory_part ORDER[] = {MEMORY_WEIGHTS, MEMORY_INPUTS};
     allocator *start = allocator_new(a, INT64_MAX);
     allocation *blocks = arena_room(a, (size_t)r->storage_count + 1, sizeof *blocks);
     for (int32_t i = 0; i < r->storage_count; i++)
@@ -264,7 +268,7 @@ void memory_requests_start(memory_requests *r, arena *a)
     r->start_blocks = blocks;
 }
 
-/* Frees the variables of a step that is a separate function. */
+/* Frees the outputs of a step that is a separate function. */
 static void let_outputs_go(recorder *r)
 {
     for (int32_t i = 0; i < r->program->storage_count; i++) {
@@ -350,8 +354,8 @@ const memory_requests *memory_requests_of(const requests_question *q, arena *a, 
         r.is_held[i] = r.was_held[i] = to->start_blocks[i] != NO_ALLOCATION;
         r.live += r.is_held[i] ? r.lifetimes[i].bytes : 0;
     }
-    /* Number of steps: the first allocates the optimizer's state. If autotuning empties the cache at every convolution,
-     * segments change until a later step. */
+    /* Number of steps to run: the first one allocates the optimizer's state. If autotuning empties the cache at
+     * every convolution, segments still change in later steps. */
     enum { STEPS_TO_SETTLE = 4 };
     int steps = q->autotunes ? STEPS_TO_SETTLE : q->options->mode == MODE_TRAIN ? 2 : 1;
     for (int step = 1; step <= steps; step++) {

@@ -1,5 +1,5 @@
-/* requests.h: a pass or training step as a sequence of requests to the allocator. The sequence does not depend on the
- * device: workspaces and the memory size are inputs of its replay (memory.h), so one sequence serves all devices. */
+/* requests.h: records a pass or training step as a sequence of requests to the allocator. The sequence serves all
+ * devices, because workspaces and memory size are inputs of its replay (memory.h). */
 #ifndef SOOTH_MEMORY_REQUESTS_H
 #define SOOTH_MEMORY_REQUESTS_H
 
@@ -10,9 +10,9 @@ typedef enum request_kind {
     REQUEST_TAKE,        /* Allocates a storage. */
     REQUEST_RENEW,       /* Allocates a storage, then frees its block of the previous step. */
     REQUEST_GIVE,        /* Frees a storage. */
-    REQUEST_TAKE_BESIDE, /* Allocates a temporary of the next kernel; the argument is an index of `beside_bytes`. */
+    REQUEST_TAKE_BESIDE, /* Allocates a temporary of the next kernel; the argument is an index in `beside_bytes`. */
     REQUEST_GIVE_BESIDE,
-    /* Allocates the workspace for matrix products: 0 for the forward pass, 1 for the backward thread. */
+    /* Allocates the workspace of matrix products. Argument 0: for the forward pass; 1: for the backward thread. */
     REQUEST_PRODUCTS,
     REQUEST_RUN,       /* Runs a kernel with its workspaces. */
     REQUEST_EMPTY,     /* Returns the cache to the device. */
@@ -24,7 +24,7 @@ typedef struct request {
     int32_t index;
 } request;
 
-/* Bytes of a storage, from the kernel that writes it to the last that needs it. */
+/* A storage's bytes, from the kernel that writes it to the last kernel that needs it. */
 typedef struct held_storage {
     int64_t bytes; /* Rounded up as in the allocator. */
     int32_t birth, death;
@@ -37,13 +37,14 @@ typedef struct requests_question {
     const lower_options *options;
     int version;    /* PyTorch version: torch_version(). */
     bool autotunes; /* cuDNN autotunes in the first pass; the allocator then empties its cache. */
-    /* The step is a function that releases its outputs. Otherwise they stay until the next ones exist. */
+    /* The step is a function call that releases its outputs. Otherwise outputs stay until those of the next step
+     * exist. */
     bool returns;
 } requests_question;
 
 typedef struct memory_requests {
     int32_t kernel_count, storage_count;
-    const allocator *start;         /* State with weights and inputs on the device. */
+    const allocator *start;         /* State of the allocator with weights and inputs on the device. */
     const allocation *start_blocks; /* Indexed by storage. */
     const request *items;
     int32_t count;
@@ -53,10 +54,10 @@ typedef struct memory_requests {
     struct {
         held_storage *items;
         int32_t count, capacity;
-    } made;                                  /* Written by kernels. */
-    int64_t parts_before[MEMORY_PART_COUNT]; /* Tensors that exist before the first kernel and stay, rounded. */
+    } made;                                  /* Tensors that kernels write. */
+    int64_t parts_before[MEMORY_PART_COUNT]; /* Of tensors that exist before and after all kernels; rounded. */
     int32_t tuned_convolutions;              /* Kinds of convolutions that cuDNN autotunes. */
-    /* Bytes without rounding, workspaces and cache, in the last step: before it, and at the peak and end of each
+    /* Bytes in the last step, without rounding, workspaces and cache: before it, at its peak, and at the end of each
      * phase. */
     int64_t live_before, live_peak[PHASE_UPDATE + 1], live_end[PHASE_UPDATE + 1];
     int64_t saved; /* Kept by autograd for the backward pass, without parameters. */

@@ -1,5 +1,6 @@
-/* choose.c: sooth_choose: the batch is doubled for all GPUs, slices and settings together, so that each batch is bound
- * and each setting lowered once; then each cell halves the space between its last good batch and its first bad one. */
+/* choose.c: sooth_choose. First all GPUs, slices and settings double their batch together, so that the model is
+ * bound once per batch and lowered once per setting. Then each combination bisects between its largest successful
+ * batch and its smallest failed one. */
 #include "plan/choose.h"
 
 #include <inttypes.h>
@@ -14,12 +15,12 @@ typedef struct cell {
     const sooth_gpu *gpu;
     const char *mig; /* NULL: the whole GPU */
     const char *precision, *layout, *runtime;
-    size_t place;       /* cells of one GPU or slice compete */
-    double usd_h;       /* NAN: unknown */
-    int64_t good, bad;  /* largest batch that meets the target (0: none), smallest that does not (0: none yet) */
-    sooth_choice best;  /* at `good` */
-    sooth_choice first; /* at batch 1, for those that never meet it */
-    char *reason;       /* of the first failure */
+    size_t place;       /* index of the GPU or slice; its cells compete */
+    double usd_h;       /* NAN if unknown */
+    int64_t good, bad;  /* largest batch that meets the target and smallest that misses it; 0: none yet */
+    sooth_choice best;  /* prediction at batch `good` */
+    sooth_choice first; /* prediction at batch 1, reported if no batch meets the target */
+    char *reason;       /* reason of the first failure */
 } cell;
 
 typedef struct chooser {
@@ -47,7 +48,7 @@ static void bind(chooser *c, int64_t batch)
     c->bound = batch;
 }
 
-/* Keeps the reason of a cell's first failure: that of its smallest batch tells most. */
+/* Keeps only the first reason: the failure at the smallest batch explains most. */
 static void say(chooser *c, cell *x, const char *reason)
 {
     if (!x->reason)
@@ -59,7 +60,7 @@ static double factor(double value, double limit)
     return limit > 0 ? value / limit : 1;
 }
 
-/* Judges a prediction by the worse ends of its intervals. */
+/* Judges a prediction by the pessimistic ends of its intervals. */
 static void judge(chooser *c, cell *x, sooth_choice *choice, const sooth_memory *memory)
 {
     const sooth_choose_options *o = c->options;
@@ -100,7 +101,7 @@ static bool predict_cell(chooser *c, cell *x, int64_t batch)
     sooth_status status = sooth_predict(c->model, &where, &prediction, &error);
     if (status == SOOTH_ERROR_SYSTEM || status == SOOTH_ERROR_USAGE)
         fail_with(&c->answer->fail, status, "%s", error.message);
-    if (status != SOOTH_OK) { /* fp8 on a GPU without it, a batch too large to lower */
+    if (status != SOOTH_OK) { /* for example fp8 on a GPU without fp8 units, or a batch too large to lower */
         say(c, x, error.message);
         return false;
     }
@@ -127,7 +128,7 @@ static bool predict_cell(chooser *c, cell *x, int64_t batch)
     int64_t samples = c->options->epoch_samples;
     choice.epoch_h = samples ? (double)samples / t.throughput_per_s / 3600 : NAN;
     choice.usd_per_epoch = x->usd_h * choice.epoch_h;
-    if (!x->best.precision) { /* names as predictions report them, once for each cell */
+    if (!x->best.precision) { /* names as in predictions; copied once per cell */
         x->best.precision = x->first.precision = arena_str(a, str_of(t.precision)).ptr;
         x->best.layout = x->first.layout = arena_str(a, str_of(t.layout)).ptr;
         x->best.runtime = x->first.runtime = arena_str(a, str_of(t.runtime)).ptr;
@@ -151,7 +152,7 @@ static void note(cell *x, int64_t batch, bool meets)
     *(meets ? &x->good : &x->bad) = batch;
 }
 
-/* A batch that exceeds the limit counts as one that fails, so that halving finds the largest one below it. */
+/* A batch above the limit counts as a failure, so that bisection finds the largest batch below the limit. */
 static void double_batches(chooser *c)
 {
     int64_t most = c->options->most_batch ? c->options->most_batch : MOST_BATCH;
@@ -181,7 +182,7 @@ static void halve(chooser *c, cell *x)
     }
 }
 
-/* A throughput that is too low fails at the largest batch, where it is highest. */
+/* Throughput is highest at the largest batch, so only a failure there rules out the cell. */
 static void judge_throughput(chooser *c, cell *x)
 {
     double target = c->options->throughput_per_s;
@@ -216,7 +217,7 @@ static int compare(const void *a, const void *b)
     return strcmp(x->gpu, y->gpu);
 }
 
-/* The best setting of each GPU and slice. */
+/* Selects the best setting of each GPU and slice. */
 static void collect(chooser *c)
 {
     sooth_choices *answer = c->answer;
@@ -231,7 +232,7 @@ static void collect(chooser *c)
             choice.gpu = sooth_gpu_text(x->gpu, "name");
             choice.mig = x->mig ? x->mig : "";
             choice.reason = choice.meets ? "" : x->reason ? x->reason : "";
-            if (!choice.batch) { /* nothing could be predicted */
+            if (!choice.batch) { /* no prediction succeeded */
                 choice.precision = x->precision ? x->precision : "";
                 choice.layout = x->layout ? x->layout : "";
                 choice.runtime = x->runtime ? x->runtime : "";
@@ -241,7 +242,7 @@ static void collect(chooser *c)
             if (!best.gpu || compare(&choice, &best) < 0)
                 best = choice;
         }
-        best.gpu = arena_str(&answer->arena, str_of(best.gpu)).ptr; /* outlives the caller's GPUs */
+        best.gpu = arena_str(&answer->arena, str_of(best.gpu)).ptr; /* the answer outlives the caller's GPUs */
         best.mig = arena_str(&answer->arena, str_of(best.mig)).ptr;
         answer->items[answer->count++] = best;
     }
@@ -286,7 +287,8 @@ static void add_places(chooser *c)
         int whole = slices ? sooth_mig_at(o->gpus[g], slices - 1).compute_slices : 0;
         for (size_t i = 0; i < slices; i++) {
             sooth_mig_profile p = sooth_mig_at(o->gpus[g], i);
-            if (!strstr(p.name, "+me") && p.compute_slices < whole) /* media engines change nothing here */
+            /* Profiles with media engines (+me) compute like those without. */
+            if (!strstr(p.name, "+me") && p.compute_slices < whole)
                 add_place(c, o->gpus[g], p.name, price * p.compute_slices / whole);
         }
     }

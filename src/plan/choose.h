@@ -1,4 +1,4 @@
-/* choose.h: the choices that sooth_choose found. */
+/* choose.h: the result of sooth_choose. */
 #ifndef SOOTH_PLAN_CHOOSE_H
 #define SOOTH_PLAN_CHOOSE_H
 
@@ -8,7 +8,7 @@ struct sooth_choices {
     arena arena;
     fail fail;
     const char *file, *mode, *weights;
-    double latency_ms, throughput_per_s; /* targets; 0: none */
+    double latency_ms, throughput_per_s; /* targets; 0 if not set */
     int64_t epoch_samples;
     bool has_prices;
     sooth_choice *items; /* ranked */

@@ -1,15 +1,16 @@
-/* input_pipeline.c: samples from storage to the device: the time of each stage, and the steady state of a loader whose
- * workers prefetch while the GPU computes. */
+/* input_pipeline.c: loading samples from storage to the device: the time of each stage, and the steady state of a
+ * data loader whose workers prefetch while the GPU computes. */
 #include "base/lines.h"
 #include "plan/train_phase.h"
 
 #include <math.h>
 
-/* ImageNet's mean JPEG file; the benchmark behind data/hosts decodes the same images. */
+/* Mean size of ImageNet's JPEG files. The benchmark that measured data/hosts decodes these images. */
 static const double IMAGENET_BYTES = 110e3, IMAGENET_MPIXELS = 0.1875;
 static const double CIFAR_BYTES = 3073; /* 32 × 32 × 3 and the label */
 enum { MOST_WORKERS = 4096 };
-/* Sharpness of the bend between workers that decode and the process that takes their samples. */
+/* Exponent of the smooth maximum of two times: the workers' decoding, and the hand-over of samples to the main
+ * process. */
 static const double BEND = 4;
 
 static double read_value(str *rest, const char *key, const char *text, fail *f)
@@ -74,7 +75,7 @@ pipeline pipeline_of(const sooth_host *host, const train_data *data, double samp
     return p;
 }
 
-/* More workers than cores do not help. */
+/* Workers beyond the number of cores add nothing. */
 double pipeline_loader_ms(const pipeline *p, int workers)
 {
     int busy = workers < p->cores ? workers : p->cores;
@@ -83,7 +84,7 @@ double pipeline_loader_ms(const pipeline *p, int workers)
     return fmax(together, p->storage_ms);
 }
 
-/* A copy from pageable memory blocks the process that also launches the GPU's kernels. */
+/* A copy from pageable memory blocks the process that also launches the kernels. */
 static double device_ms(const pipeline *p)
 {
     return p->pinned ? fmax(p->gpu_ms, p->copy_ms) : p->gpu_ms + p->copy_ms;
@@ -98,7 +99,7 @@ int pipeline_workers_needed(const pipeline *p)
 {
     if (fmax(p->hand_ms, p->storage_ms) > device_ms(p))
         return -1;
-    pipeline unlimited = *p; /* the answer may exceed the host's cores */
+    pipeline unlimited = *p; /* the answer may exceed the host's number of cores */
     unlimited.cores = MOST_WORKERS;
     for (int workers = 1; workers <= MOST_WORKERS; workers++)
         if (pipeline_loader_ms(&unlimited, workers) <= device_ms(p))

@@ -1,26 +1,26 @@
-/* largest.c: sooth_largest_batch. The batch is doubled until it does not fit, then the space between is halved.
- * What fits is not a matter of size alone: the allocator goes other ways at other sizes and where room is short,
- * and algorithms change with the batch. So the search goes over guesses, which play what a few trials asked for at
- * the sizes of other batches (predict/trial.h), and its end is tried: the batch that it finds, and the next one.
- * These make better guesses if they do not confirm it. Where guesses do not help, every step is a trial. A trial
- * computes memory, not times. */
+/* largest.c: sooth_largest_batch. Doubles the batch until it does not fit, then bisects. Whether a batch fits
+ * depends on more than its size: the allocator takes other paths at other sizes and when memory is short, and
+ * algorithms change with the batch. A trial computes memory exactly, without times. A guess replays the requests of
+ * two trials, interpolated to another batch (predict/trial.h). The search runs on guesses. Its result and the next
+ * batch are then tried; if a trial contradicts a guess, the search repeats with that trial added. Where guesses are
+ * impossible, every step is a trial. */
 #include "predict/answer.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const int64_t MOST = 1 << 20; /* more samples than any GPU has room for */
-enum { MAX_TRIALS = 10 };            /* that are kept */
+static const int64_t MOST = 1 << 20; /* more samples than fit on any GPU */
+enum { MAX_TRIALS = 10 };            /* trials kept for guesses */
 
 typedef struct search {
     sooth_model *model;
     sooth_options dims;
     sooth_predict_options where;
     sooth_error *error;
-    int64_t end;     /* largest batch to consider */
-    int64_t bound;   /* current batch of the model; 0: unknown */
-    bool is_limited; /* a trial was too large to be lowered */
-    arena arena;     /* of the trials */
+    int64_t end;     /* upper bound of the search, exclusive */
+    int64_t bound;   /* batch that the model is bound to; 0: unknown */
+    bool is_limited; /* a trial was too large to lower */
+    arena arena;     /* memory of the trials */
     memory_trial trials[MAX_TRIALS];
     int trial_count;
 } search;
@@ -32,7 +32,8 @@ static bool is_fitting(const search *s, const footprint *f)
     return f->fits && !f->limit && (s->where.by_estimate || f->high_mib <= f->capacity_mib);
 }
 
-/* Whether the batch fits. What is too large to be lowered at all does not, if one sample can be. */
+/* Computes whether the batch fits. A batch that is too large to lower does not fit, provided that batch 1 can be
+ * lowered. */
 static sooth_status try_batch(search *s, int64_t batch, bool *fits)
 {
     sooth_options dims = s->dims;
@@ -73,8 +74,8 @@ static const memory_trial *trial_at(const search *s, int64_t batch)
 
 /* ---- guesses ----------------------------------------------------------------------------------------------------- */
 
-/* The two trials nearest to a batch, the nearest first. The first of all counts where there is no other: few
- * samples may run other kernels. */
+/* Finds the two trials nearest to a batch, nearest first. Skips the first trial if there are others, because small
+ * batches may run other kernels. */
 static bool find_pair(const search *s, int64_t batch, const memory_trial *pair[2])
 {
     pair[0] = pair[1] = NULL;
@@ -92,19 +93,20 @@ static bool find_pair(const search *s, int64_t batch, const memory_trial *pair[2
     return pair[1];
 }
 
-/* What the value may be at most. */
+/* Largest estimate (value_mib) that counts as fitting. */
 static double room_mib(const search *s, const footprint *f)
 {
     return s->where.by_estimate ? f->capacity_mib : f->capacity_mib * (f->value_mib / f->high_mib);
 }
 
-/* What live tensors of one more sample take. */
+/* Growth of live tensors per sample. */
 static double sample_mib(const memory_trial *a, const memory_trial *b)
 {
     return (b->footprint.live_mib - a->footprint.live_mib) / (double)(b->batch - a->batch);
 }
 
-/* Limits besides memory are met in proportion to the batch; trials beyond them know them. */
+/* True if the batch exceeds a limit other than memory. These limits scale with the batch; trials above them report
+ * the limit themselves. */
 static bool is_beyond_limits(const search *s, int64_t batch)
 {
     bool is_beyond = false;
@@ -113,10 +115,10 @@ static bool is_beyond_limits(const search *s, int64_t batch)
     return is_beyond;
 }
 
-/* Whether the batch fits, by the trials nearest to it; `is_known` becomes false if these do not tell. */
+/* Guesses from the nearest trials whether the batch fits. Sets `is_known` to false if these trials allow no guess. */
 static sooth_status guess(const search *s, int64_t batch, bool *fits, bool *is_known)
 {
-    static const double TAKEN_MOST = 3; /* largest ratio of allocated bytes to live bytes */
+    static const double TAKEN_MOST = 3; /* largest ratio of reserved bytes to live bytes */
     const memory_trial *pair[2], *t = trial_at(s, batch);
     *is_known = t || find_pair(s, batch, pair);
     *fits = t && is_fitting(s, &t->footprint);
@@ -154,7 +156,7 @@ static sooth_status guess_end(const search *s, int64_t *fitting, bool *is_known)
 
 /* ---- the search -------------------------------------------------------------------------------------------------- */
 
-/* The most that could fit if one sample more took so much; at least 2. */
+/* Largest batch that could fit if each further sample took `mib`; at least 2. */
 static int64_t full_batch(const search *s, const memory_trial *from, double mib)
 {
     double open = room_mib(s, &from->footprint) - from->footprint.live_mib;
@@ -162,12 +164,12 @@ static int64_t full_batch(const search *s, const memory_trial *from, double mib)
     return full >= (double)s->end ? s->end - 1 : full > 2 ? (int64_t)full : 2;
 }
 
-/* A second trial, for guesses between it and the first. */
+/* Runs a second trial, so that batches between the two can be guessed. */
 static sooth_status try_second(search *s)
 {
     const memory_trial *first = &s->trials[0];
     double growing_mib =
-        first->footprint.live_mib - first->footprint.context_mib; /* with casts of weights: rather too much */
+        first->footprint.live_mib - first->footprint.context_mib; /* overestimates: includes casts of weights */
     bool fits;
     for (memory_part part = MEMORY_WEIGHTS; part <= MEMORY_OPTIMIZER; part++)
         growing_mib -= first->footprint.parts_mib[part];
@@ -175,7 +177,7 @@ static sooth_status try_second(search *s)
     return try_batch(s, batch == first->batch ? batch + 1 : batch, &fits);
 }
 
-/* A third one, where the programs of the first two differ. */
+/* Runs a third trial if the programs of the first two differ. */
 static sooth_status try_third(search *s)
 {
     int64_t batch = full_batch(s, &s->trials[1], sample_mib(&s->trials[0], &s->trials[1]));
@@ -183,7 +185,7 @@ static sooth_status try_third(search *s)
     return try_batch(s, trial_at(s, batch) ? s->trials[1].batch + 1 : batch, &fits);
 }
 
-/* Goes on with trials alone from what they have shown. */
+/* Continues with trials only, starting from the known results. */
 static sooth_status try_all(search *s, int64_t *fitting)
 {
     int64_t failing = s->end;
@@ -210,7 +212,7 @@ static sooth_status try_all(search *s, int64_t *fitting)
 
 static sooth_status find_end(search *s, int64_t *fitting)
 {
-    const int64_t first = 2; /* a single sample often runs other kernels */
+    const int64_t first = 2; /* a batch of one often runs other kernels */
     bool fits = false, is_known = true;
     *fitting = 0;
     sooth_status status = first < s->end ? try_batch(s, first, &fits) : SOOTH_OK;
@@ -235,7 +237,8 @@ static sooth_status find_end(search *s, int64_t *fitting)
         if (!next && *fitting + 1 < s->end)
             status = try_batch(s, *fitting + 1, &fits_next);
         fits = own && is_fitting(s, &own->footprint);
-        if (!own && status == SOOTH_OK && !fits_next && !s->is_limited) /* the last, so that the model is bound to it */
+        /* Tried last, so that the model stays bound to it. */
+        if (!own && status == SOOTH_OK && !fits_next && !s->is_limited)
             status = try_batch(s, *fitting, &fits);
         if (status == SOOTH_OK && fits && !fits_next && !s->is_limited)
             return SOOTH_OK;

@@ -1,5 +1,5 @@
-/* mig_plan.c: public functions that plan MIG slices for models. Every workload is predicted on every profile; the
- * search (mig_search.c) then places the acceptable ones. */
+/* mig_plan.c: public functions that plan MIG slices for models. Predicts every workload on every profile, then
+ * mig_search.c places the acceptable profiles. */
 #include "plan/mig_plan.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static const size_t ARENA_CAP = (size_t)256 << 20;
 static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 static const sooth_interval UNKNOWN_INTERVAL = {NAN, NAN, NAN};
 
-/* State of one call. */
+/* State of one plan. */
 typedef struct planning {
     sooth_mig_plan *plan;
     const sooth_gpu *gpu;
@@ -26,7 +26,7 @@ static const char *keep(sooth_mig_plan *plan, const char *s)
 
 /* ---- one profile for one workload -------------------------------------------------------------------------------- */
 
-/* Most notes hold for all slices, so each is kept once. */
+/* Keeps each note once, because most notes apply to all slices. */
 static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_prediction *prediction)
 {
     const char *note;
@@ -39,7 +39,8 @@ static void keep_notes(sooth_mig_plan *plan, planned_workload *to, const sooth_p
     }
 }
 
-/* `to` is NULL for a trial. Fails through the plan if the model cannot be predicted. */
+/* Predicts the workload on one profile. With `to` NULL, only tests whether it is acceptable. Fails through the plan
+ * if the model cannot be predicted. */
 static sooth_mig_candidate candidate_of(planning *p, const sooth_mig_workload *w, const mig_profile *profile,
                                         planned_workload *to)
 {
@@ -90,8 +91,9 @@ static const char *reason_against(sooth_mig_plan *plan, const sooth_mig_candidat
 
 /* ---- one workload ------------------------------------------------------------------------------------------------ */
 
-/* DIPPM (Panner Selvam and Brorsson, 2023) takes the first of 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb whose nominal memory
- * exceeds the predicted memory. On other GPUs: profiles with more compute and more memory than the one before. */
+/* DIPPM (Panner Selvam and Brorsson, 2023) selects the first of 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb whose nominal
+ * memory exceeds the predicted memory. On other GPUs, the list has each profile with more compute and more memory
+ * than the previous one. */
 static const char *dippm_profile(const planned_workload *w, const mig_table *table)
 {
     int32_t compute = 0;
@@ -140,7 +142,7 @@ static void plan_workload(planning *p, size_t index)
 
 /* ---- what would be possible -------------------------------------------------------------------------------------- */
 
-/* The first acceptable profile for a smaller batch of the workload; NULL if there is none. */
+/* Returns the first profile that is acceptable with a smaller batch of the workload; NULL if there is none. */
 static const char *profile_at_batch(planning *p, const sooth_mig_workload *w, int64_t batch)
 {
     sooth_options dims = *w->dims;
@@ -158,7 +160,7 @@ static const char *profile_at_batch(planning *p, const sooth_mig_workload *w, in
     return found;
 }
 
-/* Halves the batch until a profile is acceptable. Binds the model to its own batch again. */
+/* Halves the batch until some profile is acceptable. Rebinds the model to the original batch at the end. */
 static const char *smaller_batch(planning *p, const sooth_mig_workload *w, int64_t batch, int64_t *found)
 {
     const char *profile = NULL;
@@ -222,12 +224,12 @@ static mig_layout lay_out(planning *p, const mig_demand *demands, double time_li
     return mig_search(&p->plan->table, demands, (int32_t)p->count, &options, &p->plan->arena);
 }
 
-/* Explains which instances to drop. Drops one at a time until the rest fits: an instance whose removal suffices if
- * there is one, else an instance with the largest slice. */
+/* Suggests instances to drop until the others fit. Each step drops an instance whose removal suffices, or else one
+ * with the largest slice. */
 static void explain_gpus(planning *p, mig_demand *demands)
 {
     sooth_mig_plan *plan = p->plan;
-    enum { MOST_SEARCHES = 200 }; /* a hint must not take longer than the plan */
+    enum { MOST_SEARCHES = 200 }; /* bounds the time of a hint */
     static const double QUICK_S = 0.02;
     size_t needed = (size_t)plan->layout.gpu_count, most = p->options->most_gpus;
     plan->totals.reason = arena_printf(&plan->arena, "%zu GPUs are needed%s, %zu are there", needed,
@@ -309,7 +311,7 @@ static void copy_table(sooth_mig_plan *plan, const mig_table *from)
     }
 }
 
-/* Separate from its caller, because setjmp loses what its own function changes. */
+/* A separate function, because after longjmp() local variables of the function that called setjmp() are undefined. */
 static sooth_status make(planning *p)
 {
     sooth_mig_plan *plan = p->plan;

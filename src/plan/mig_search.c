@@ -1,52 +1,52 @@
 /* mig_search.c: finds the layout with the fewest GPUs.
  *    1. Profiles dominated by another acceptable one are dropped; demands with the same remaining profiles form a
  *      class.
- *    2. All sets of slices that fit one GPU are listed once, as numbers per class (a few hundred on an A100); the
- *      maximal ones are patterns.
- *    3. The fewest patterns that cover all instances are searched, from a lower bound upwards: the first uncovered
- *      class needs a pattern that has it; each is tried, and failures are remembered by what was left to cover.
- *    4. The chosen patterns are placed again, and instances are assigned. */
+ *    2. All sets of slices that fit one GPU are listed once, as counts per class (a few hundred on an A100). The
+ *      maximal ones are the patterns.
+ *    3. A search finds the fewest patterns that cover all instances, starting from a lower bound. It tries each pattern
+ *      with the first uncovered class, and remembers the uncovered instances of failures.
+ *    4. The chosen patterns are placed, and instances are assigned to their slices. */
 #include "plan/mig_search.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 enum { MAX_CLASSES = 32, MAX_PATTERNS = 20000, MEMO_SLOTS = 1 << 16, MEMO_TRIES = 8 };
-/* Limit of slices tried while patterns are listed. Real GPUs take some thousands; an invented table must not stall the
- * program. */
+/* Limit of the slices tried while patterns are listed. Real GPUs need a few thousand; this bounds the time for
+ * invented tables. */
 static const int64_t MOST_STEPS = 5000000;
 
 typedef struct pattern {
     uint8_t counts[MAX_CLASSES];
 } pattern;
 
-/* A state that this many GPUs cannot cover. */
+/* A set of uncovered instances that `gpus` GPUs cannot cover. */
 typedef struct memo {
     uint16_t left[MAX_CLASSES];
-    int32_t gpus; /* 0: empty */
+    int32_t gpus; /* 0: free slot */
 } memo;
 
 typedef struct search {
     const mig_table *table;
     arena *arena;
-    uint32_t classes[MAX_CLASSES]; /* profiles of each, the ones with the largest slices first */
+    uint32_t classes[MAX_CLASSES]; /* acceptable profiles of each class, those with the largest slices first */
     int32_t class_count;
     int32_t class_of[MIG_MAX_DEMANDS];
-    int32_t size[MAX_CLASSES], compute[MAX_CLASSES]; /* least of its profiles */
+    int32_t size[MAX_CLASSES], compute[MAX_CLASSES]; /* smallest slots and compute slices among the class's profiles */
     int32_t needed[MAX_CLASSES];
     struct {
         pattern *items;
         int32_t count, capacity;
     } patterns;
-    uint8_t most[MAX_CLASSES]; /* in any pattern */
+    uint8_t most[MAX_CLASSES]; /* largest number of instances in any pattern */
     int64_t steps;
-    bool is_cut; /* too many steps or patterns: the result may not be optimal */
+    bool is_cut; /* a limit cut the search, so the result may not be optimal */
     memo *memo;
-    int32_t *taken; /* patterns, by GPU */
+    int32_t *taken; /* pattern chosen for each GPU */
     int64_t nodes;
     bool stopped, is_bounded;
     double began_s, shown_s, limit_s;
-    int32_t tried, best; /* for progress */
+    int32_t tried, best; /* current GPU count and best known one, for the progress callback */
     const mig_search_options *options;
 } search;
 
@@ -86,8 +86,8 @@ typedef struct placing {
     mig_gpu *gpu;
 } placing;
 
-/* Places an instance of the next class. Instances of a class are alike: each starts after the one before it if both
- * have the same profile, and never has an earlier profile. */
+/* Places an instance of the next class. Instances of a class are interchangeable, so each has the same or a later
+ * profile than the one before, and starts after it if the profile is the same. */
 static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_class, int32_t last_profile,
                        int32_t last_start)
 {
@@ -123,7 +123,7 @@ static bool place_rest(placing *p, uint32_t used, int32_t compute, int32_t last_
     return false;
 }
 
-/* Places this many instances of each class; the slices' demands are classes. */
+/* Places counts[c] instances of each class c on one GPU; false if they do not fit. */
 static bool place(search *s, const uint8_t *counts, mig_gpu *gpu)
 {
     placing p = {.s = s, .gpu = gpu};
@@ -138,7 +138,8 @@ static bool place(search *s, const uint8_t *counts, mig_gpu *gpu)
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-/* True if a dominates b: it fits wherever b does, takes no more of anything, and only room limits its number. */
+/* True if profile a dominates b: a fits wherever b fits, takes no more slots and compute, and has no tighter limit
+ * on its number. */
 static bool is_never_worse(const mig_table *t, const mig_profile *a, const mig_profile *b)
 {
     if (a->compute > b->compute || a->most < mig_room_for(a, t->slots))
@@ -176,7 +177,7 @@ static int32_t least_size(const mig_table *t, uint32_t profiles, bool of_compute
     return least;
 }
 
-/* Larger slices first: they leave the fewest choices. */
+/* Sorts larger slices first, because they leave the fewest choices. */
 static void make_classes(search *s, const mig_demand *demands, int32_t count)
 {
     const mig_table *t = s->table;
@@ -209,7 +210,7 @@ static void make_classes(search *s, const mig_demand *demands, int32_t count)
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
-/* True if nothing that is still needed can be added. */
+/* True if no uncovered instance can be added. */
 static bool is_full(search *s, pattern *p)
 {
     mig_gpu gpu;
@@ -235,8 +236,8 @@ static void keep_pattern(search *s, const pattern *p)
             s->most[c] = p->counts[c];
 }
 
-/* Lists all numbers of class c and later ones beside the given earlier ones; a class is increased until there is no
- * room. With at most 32 classes and 16 slots this ends early. */
+/* Lists the patterns with the given counts of the classes before c, by recursion over the counts of c. At most 32
+ * classes and 16 slots bound the recursion. */
 static void list_patterns(search *s, pattern *p, int32_t c)
 {
     mig_gpu gpu;
@@ -252,7 +253,8 @@ static void list_patterns(search *s, pattern *p, int32_t c)
     p->counts[c] = 0;
 }
 
-/* Patterns of one class alone, the largest class first: so every instance has a pattern whatever else is cut. */
+/* Lists the patterns of a single class, largest class first, so that every instance has a pattern even if the other
+ * lists are cut. */
 static void list_single_patterns(search *s)
 {
     for (int32_t c = 0; c < s->class_count; c++) {
@@ -271,7 +273,7 @@ static void list_single_patterns(search *s)
     s->steps = 0;
 }
 
-/* Classes are sorted by size: patterns with more of the largest come first. */
+/* Sorts patterns with more of the largest class first; classes are already sorted by size. */
 static int by_weight(const void *a, const void *b)
 {
     const pattern *x = a, *y = b;
@@ -285,7 +287,7 @@ static int32_t divided_up(int64_t a, int64_t b)
     return b > 0 ? (int32_t)((a + b - 1) / b) : 0;
 }
 
-/* Lower bound on GPUs: by slots, by compute slices, and by the most of a class that fits one GPU. */
+/* Lower bound on the number of GPUs: by slots, by compute slices, and by the instances of one class per GPU. */
 static int32_t bound_of(const search *s, const int32_t *left)
 {
     int64_t places = 0, compute = 0;
@@ -320,14 +322,14 @@ static memo *memo_of(const search *s, const int32_t *left, bool *is_known)
             return slot;
         }
     }
-    if (!slot->gpus) /* if all slots are taken, the last one is replaced */
+    if (!slot->gpus) /* if all probed slots are taken, the last one is replaced */
         memcpy(slot->left, key.left, sizeof key.left);
     return slot;
 }
 
 static bool is_over(search *s)
 {
-    static const int64_t MOST_NODES = 20000000; /* of real tables and eight GPUs: thousands */
+    static const int64_t MOST_NODES = 20000000; /* real tables with eight GPUs take thousands */
     if (s->nodes > MOST_NODES)
         s->stopped = true;
     if (!s->is_bounded || s->nodes % 256)
@@ -343,7 +345,7 @@ static bool is_over(search *s)
     return s->stopped;
 }
 
-/* True if pattern a covers at least as many of the remaining instances of every class as pattern b. */
+/* True if pattern a covers at least as many remaining instances of every class as pattern b. */
 static bool takes_more(const search *s, const pattern *a, const pattern *b, const int32_t *left)
 {
     for (int32_t c = 0; c < s->class_count; c++) {
@@ -355,7 +357,7 @@ static bool takes_more(const search *s, const pattern *a, const pattern *b, cons
     return true;
 }
 
-/* Covers the rest with `gpus` more patterns, the first of which is taken[depth]. */
+/* Covers the remaining instances with `gpus` more patterns and stores the first in taken[depth]. */
 static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
 {
     s->nodes++;
@@ -363,7 +365,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
     while (first < s->class_count && !left[first])
         first++;
     if (first == s->class_count) {
-        s->tried = depth; /* this many sufficed */
+        s->tried = depth; /* number of GPUs that sufficed */
         return true;
     }
     if (bound_of(s, left) > gpus || is_over(s))
@@ -376,7 +378,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
         const pattern *p = &s->patterns.items[i];
         if (!p->counts[first])
             continue;
-        bool is_worse = false; /* an earlier pattern that was tried covers all of this one */
+        bool is_worse = false; /* an earlier, failed pattern covers at least as much */
         for (int32_t k = 0; k < i && !is_worse; k++)
             is_worse = s->patterns.items[k].counts[first] && takes_more(s, &s->patterns.items[k], p, left);
         if (is_worse)
@@ -389,7 +391,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
             return true;
     }
     if (!s->stopped) {
-        known = memo_of(s, left, &is_known); /* deeper states may have replaced it */
+        known = memo_of(s, left, &is_known); /* deeper levels may have replaced the slot */
         if (!is_known || known->gpus < gpus) {
             for (int32_t c = 0; c < s->class_count; c++)
                 known->left[c] = (uint16_t)left[c];
@@ -399,7 +401,7 @@ static bool cover(search *s, const int32_t *left, int32_t depth, int32_t gpus)
     return false;
 }
 
-/* Greedy cover: repeatedly the pattern that covers most slots of the rest. Returns the number of patterns. */
+/* Greedy cover: repeatedly takes the pattern that covers the most remaining slots. Returns the number of patterns. */
 static int32_t cover_greedily(search *s, int32_t *taken)
 {
     int32_t left[MAX_CLASSES], gpus = 0;
@@ -435,7 +437,7 @@ static int by_start(const void *a, const void *b)
     return ((const mig_slice *)a)->start - ((const mig_slice *)b)->start;
 }
 
-/* Assigns instances of a class in the order of the demands. */
+/* Assigns the slices of a class to its demands in order. */
 static void hand_out(search *s, const mig_demand *demands, int32_t demand_count, mig_layout *layout)
 {
     int32_t left[MAX_CLASSES], *of_demand = ARENA_ARRAY(s->arena, int32_t, (size_t)demand_count + 1);
@@ -450,7 +452,7 @@ static void hand_out(search *s, const mig_demand *demands, int32_t demand_count,
             left[c] -= counts[c];
         }
         mig_gpu *gpu = &layout->gpus[g];
-        s->steps = INT64_MIN / 2; /* placing succeeded before */
+        s->steps = INT64_MIN / 2; /* the same placement succeeded before */
         place(s, counts, gpu);
         qsort(gpu->slices, (size_t)gpu->count, sizeof *gpu->slices, by_start);
         for (int32_t i = 0; i < gpu->count; i++) {

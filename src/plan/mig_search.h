@@ -19,35 +19,35 @@ typedef struct mig_slice {
 } mig_slice;
 
 typedef struct mig_gpu {
-    mig_slice slices[MIG_MAX_SLOTS]; /* by start */
+    mig_slice slices[MIG_MAX_SLOTS]; /* sorted by start */
     int32_t count;
 } mig_gpu;
 
 typedef struct mig_layout {
     mig_gpu *gpus;
     int32_t gpu_count;
-    int32_t least; /* proven lower bound; equal to gpu_count: the layout is optimal */
+    int32_t least; /* proven lower bound; the layout is optimal if gpu_count equals it */
     int64_t nodes; /* states visited by the search */
 } mig_layout;
 
-/* Called now and then during a search beyond `exact_gpus`. False: stop. */
+/* Called occasionally during a search that may exceed `exact_gpus`. Return false to stop the search. */
 typedef bool (*mig_progress)(void *context, int32_t tried, int32_t best, double seconds);
 
 typedef struct mig_search_options {
-    int32_t exact_gpus;    /* a search for at most this many GPUs runs to its end; 0: 8 */
-    double time_limit_s;   /* of any other; 0: 10 */
+    int32_t exact_gpus;    /* a search for at most this many GPUs runs to completion; 0: 8 */
+    double time_limit_s;   /* time limit of larger searches; 0: 10 */
     mig_progress progress; /* may be NULL */
     void *context;
 } mig_search_options;
 
 enum { MIG_MAX_DEMANDS = 64, MIG_MAX_INSTANCES = 1024 };
 
-/* Every demand has an acceptable profile; at most MIG_MAX_DEMANDS demands and MIG_MAX_INSTANCES instances. Everything
- * is in `a`. */
+/* Finds a layout. Every demand has an acceptable profile; at most MIG_MAX_DEMANDS demands and MIG_MAX_INSTANCES
+ * instances. Allocates everything in `a`. */
 mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t demand_count,
                       const mig_search_options *options, arena *a);
 
-/* True if nvidia-smi would make this layout; for tests. */
+/* True if nvidia-smi would accept this layout; for tests. */
 bool mig_is_legal(const mig_table *table, const mig_gpu *gpu);
 
 #endif

@@ -1,4 +1,4 @@
-/* nas.c: the public functions about searches; their failures are caught here. */
+/* nas.c: the public functions about searches; catches their failures. */
 #include "plan/nas.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static void find_device(sooth_nas *n)
         fail_with(&n->fail, error.code, "%s", error.message);
 }
 
-/* Names as predictions report them, from the first candidate that has one. */
+/* Takes the names as predictions report them, from the first successful candidate. */
 static void name_settings(sooth_nas *n)
 {
     static const char *const METHODS[] = {"all", "random", "evolution", "local"};
@@ -81,7 +81,7 @@ static void name_settings(sooth_nas *n)
     }
 }
 
-/* The best that a search could find: for repeats, and for the report. */
+/* Finds the best accuracy that a search could reach, for repeats and the report. */
 static void find_best_accuracy(sooth_nas *n)
 {
     n->totals.best_accuracy = NAN;

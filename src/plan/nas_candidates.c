@@ -1,4 +1,4 @@
-/* nas_candidates.c: predictions of candidates: all of them where the space is small enough, else as they are met. */
+/* nas_candidates.c: predictions of candidates: all at once if the space is small enough, otherwise on demand. */
 #include "base/threads.h"
 #include "plan/nas.h"
 
@@ -8,7 +8,7 @@
 #include <time.h>
 
 static const double MOST_ENUMERATED = 2e6;
-enum { SAMPLE = 2000 }; /* of a space that is not enumerated: for the quantile of the metric and the report */
+enum { SAMPLE = 2000 }; /* SAMPLE: candidates drawn from a space that is not enumerated */
 
 /* ---- one prediction ---------------------------------------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ static void stop_with(sooth_nas *n, const sooth_error *error)
     atomic_store(&n->stops, true);
 }
 
-/* Dimensions that choices bind: `batch` and `dim.NAME`. */
+/* Sets the dimensions that choices named `batch` and `dim.NAME` control. */
 static void bind_choices(const sooth_nas *n, const genes *g, sooth_options *dims, sooth_dim_binding *bindings)
 {
     const space *s = n->space;
@@ -53,7 +53,7 @@ static void fill(nas_candidate *c, const sooth_model *model, const sooth_predict
     c->params = network.params;
 }
 
-/* The prediction that an earlier search of the space has. */
+/* Copies the prediction of an earlier search of the same space. */
 static sooth_status copy_prediction(nas_candidate *c, const nas_candidate *known, sooth_error *error)
 {
     if (known->error)
@@ -64,7 +64,7 @@ static sooth_status copy_prediction(nas_candidate *c, const nas_candidate *known
     return SOOTH_OK;
 }
 
-/* Returns SOOTH_OK, or the reason that the candidate has no prediction. */
+/* Returns SOOTH_OK, or the status of the failure; the reason goes to the candidate. */
 static sooth_status predict(const sooth_nas *n, nas_candidate *c, bool with_memory, sooth_error *error)
 {
     const sooth_nas *like = n->options->like;
@@ -104,7 +104,7 @@ static double looked_up(const sooth_nas *n, sooth_nas_column column, const char 
                : NAN;
 }
 
-/* Higher is better. */
+/* The metric to prune by; higher is better. */
 static double metric_of(const sooth_nas *n, const nas_candidate *c, const char *architecture)
 {
     const char *by = n->options->prune_by;
@@ -149,7 +149,8 @@ static void predict_candidate(sooth_nas *n, nas_candidate *c)
     }
     space_architecture(n->space, &c->genes, architecture, &f);
     double measured_ms = looked_up(n, SOOTH_NAS_LATENCY_MS, architecture);
-    if (n->options->has_column[SOOTH_NAS_LATENCY_MS]) /* one that was not measured is not a candidate */
+    /* With measured latencies, a candidate without one is infeasible. */
+    if (n->options->has_column[SOOTH_NAS_LATENCY_MS])
         c->latency_ms = c->low_ms = c->high_ms = (float)measured_ms;
     c->accuracy = looked_up(n, SOOTH_NAS_ACCURACY, architecture);
     c->is_looked_up = !isnan(c->accuracy);
@@ -172,7 +173,7 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-enum { CHUNK = 64 }; /* candidates that a thread takes at once: one alone takes some 100 µs */
+enum { CHUNK = 64 }; /* candidates per task of a thread; a single prediction takes only about 100 µs */
 
 static void predict_chunk(void *context, size_t item, size_t worker)
 {
@@ -203,7 +204,7 @@ static void predict_table(sooth_nas *n)
 
 typedef struct ranked {
     double metric;
-    uint64_t lot; /* decides between equal metrics, so that the order of the candidates does not */
+    uint64_t lot; /* pseudo-random order of equal metrics, independent of the candidates' order */
     int32_t index;
 } ranked;
 
@@ -215,8 +216,8 @@ static int best_first(const void *a, const void *b)
     return x->lot < y->lot ? -1 : x->lot > y->lot;
 }
 
-/* Finds the metric of the last candidate that is kept; candidates without a metric are not. In a space that is enumerated exactly the
- * share is kept: where a metric has few values, such as MACs, equal candidates would be many times as many. */
+/* Finds the smallest metric that is kept; candidates without a metric are pruned. In an enumerated space exactly the
+ * requested share is kept, although many candidates may have equal metrics such as MACs. */
 static void prune(sooth_nas *n)
 {
     n->metric_least = -INFINITY;
@@ -286,7 +287,7 @@ void nas_predict_space(sooth_nas *n)
         if (n->candidates.items[i].is_kept)
             n->kept[n->kept_count++] = i;
     }
-    if (!n->is_enumerated) { /* index the sampled candidates by their genes, so that searches find them */
+    if (!n->is_enumerated) { /* Indexes the sampled candidates by their genes, so that searches find them. */
         int32_t sampled = n->candidates.count;
         n->candidates.count = 0;
         for (int32_t i = 0; i < sampled; i++) {
@@ -333,7 +334,7 @@ int32_t nas_candidate_of(sooth_nas *n, const genes *g)
     size_t slot = slot_of(n, g);
     if (n->hash[slot])
         return n->hash[slot] - 1;
-    bool is_moving = n->candidates.count < SAMPLE && n->kept; /* the sample is predicted already */
+    bool is_moving = n->candidates.count < SAMPLE && n->kept; /* the sample is already predicted */
     nas_candidate *c = ARENA_PUSH(&n->arena, &n->candidates);
     c->genes = *g;
     n->hash[slot] = n->candidates.count;

@@ -1,4 +1,4 @@
-/* nas_results.c: what a search found: the best, the Pareto front, and utilization over the space. */
+/* nas_results.c: results of a search: the best candidates, the Pareto front, and utilization over the space. */
 #include "base/statistics.h"
 #include "base/threads.h"
 #include "plan/nas.h"
@@ -23,13 +23,13 @@ static int by_key_descending(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Whether accuracies decide: of those that were evaluated. Without them utilization and MACs do. */
+/* True if candidates are ranked by accuracy; otherwise by utilization, with MACs for the front. */
 static bool has_accuracies(const sooth_nas *n)
 {
     return n->options->has_column[SOOTH_NAS_ACCURACY] || n->options->evaluate;
 }
 
-/* Candidates of the answer: those evaluated; without accuracies all that are kept. */
+/* Lists the candidates to report: the evaluated ones, or without accuracies all kept ones. */
 static size_t answer_candidates(sooth_nas *n, keyed *list)
 {
     size_t count = 0;
@@ -59,13 +59,13 @@ static void find_best(sooth_nas *n, keyed *list, size_t count)
         n->best[i] = list[i].index;
 }
 
-/* Fastest first: each next one is slower and better. */
+/* Finds the Pareto front, fastest first: each further candidate is slower and better. */
 static void find_pareto(sooth_nas *n, keyed *list, size_t count)
 {
     bool by_accuracy = has_accuracies(n);
     for (size_t i = 0; i < count; i++) {
         const nas_candidate *c = &n->candidates.items[list[i].index];
-        list[i].second = -(by_accuracy ? c->accuracy : (double)c->macs); /* among equally fast ones the best first */
+        list[i].second = -(by_accuracy ? c->accuracy : (double)c->macs); /* sorts equally fast candidates by quality */
         list[i].key = -(double)c->latency_ms;
     }
     qsort(list, count, sizeof *list, by_key_descending);
@@ -102,7 +102,7 @@ static double macs(const nas_candidate *c)
     return (double)c->macs;
 }
 
-/* Spearman's rank correlation over the feasible candidates that have both. */
+/* Spearman's rank correlation over the feasible candidates that have both values. */
 static double correlation(sooth_nas *n, figure first, figure second, double *room, statistics_rank *sorting)
 {
     size_t count = 0;
@@ -143,7 +143,7 @@ static void describe_space(sooth_nas *n)
     t->macs_with_accuracy = correlation(n, macs, accuracy, room, sorting);
 }
 
-/* Means by value of each choice. */
+/* Mean of each metric for every value of every choice. */
 static void find_effects(sooth_nas *n)
 {
     const space *s = n->space;
@@ -192,7 +192,7 @@ static void fill_listed(void *context, size_t item, size_t worker)
     nas_fill_memory(l->nas, l->indices[item]);
 }
 
-/* Each index is in the list once. */
+/* `indices` has no duplicates. */
 static void fill_memory(sooth_nas *n, const int32_t *indices, int32_t count)
 {
     listed l = {n, indices};
@@ -208,8 +208,8 @@ void nas_conclude(sooth_nas *n)
     find_best(n, list, count);
     count = answer_candidates(n, list);
     find_pareto(n, list, count);
-    if (n->options->repeats) /* the answer is the statistics */
+    if (n->options->repeats) /* repeats report statistics, not candidates */
         return;
-    fill_memory(n, n->best, n->best_count); /* first, for the front may have the same candidates */
+    fill_memory(n, n->best, n->best_count); /* fill `best` before the front, which may share candidates with it */
     fill_memory(n, n->pareto, n->pareto_count < NAS_BEST ? n->pareto_count : NAS_BEST);
 }

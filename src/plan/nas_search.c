@@ -1,5 +1,5 @@
-/* nas_search.c: random search, regularised evolution and local search over the candidates that are kept. An evaluation
- * is what costs: a candidate that was evaluated before costs nothing again. */
+/* nas_search.c: random search, regularized evolution and local search over the kept candidates. The budget counts
+ * evaluations; evaluating a candidate again is free. */
 #include "base/threads.h"
 #include "plan/nas.h"
 
@@ -20,7 +20,7 @@ static uint64_t next_random(uint64_t *state)
 
 static uint64_t random_below(uint64_t *state, uint64_t most)
 {
-    return next_random(state) % most; /* most is far below 2^64: the bias does not matter */
+    return next_random(state) % most; /* the bias is negligible because `most` is far below 2^64 */
 }
 
 /* ---- evaluation -------------------------------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static size_t jobs_of(const sooth_nas *n)
     return jobs < MOST_JOBS ? jobs : MOST_JOBS;
 }
 
-/* Accuracies of candidates that no table knows come from the caller. */
+/* Asks the caller for accuracies that no table has. */
 static void evaluate(sooth_nas *n, const int32_t *indices, size_t count)
 {
     const char *names[MOST_JOBS];
@@ -62,7 +62,7 @@ static void evaluate(sooth_nas *n, const int32_t *indices, size_t count)
     }
 }
 
-/* The worst of all where it is not known. */
+/* Returns the accuracy; an unknown one ranks below all others. */
 static double accuracy_of(const sooth_nas *n, int32_t index)
 {
     double x = n->candidates.items[index].accuracy;
@@ -79,7 +79,7 @@ static bool is_new(const nas_run *run, int32_t index)
     return true;
 }
 
-/* Counts an evaluation unless the candidate had one. False: no more are allowed. */
+/* Counts an evaluation unless the candidate was evaluated before. Returns false if the budget is spent. */
 static bool spend(nas_run *run, int32_t index)
 {
     if (!is_new(run, index))
@@ -96,7 +96,7 @@ static bool spend(nas_run *run, int32_t index)
 
 /* ---- candidates -------------------------------------------------------------------------------------------------------- */
 
-/* A candidate that is kept; -1: none was found. */
+/* Returns a random kept candidate; -1 if none was found. */
 static int32_t random_kept(nas_run *run, uint64_t *state)
 {
     sooth_nas *n = run->nas;
@@ -113,7 +113,7 @@ static int32_t random_kept(nas_run *run, uint64_t *state)
     return -1;
 }
 
-/* One choice of the parent changed; -1: no such candidate is kept. */
+/* Changes one choice of the parent at random. Returns -1 if no such candidate is kept. */
 static int32_t mutated(nas_run *run, int32_t parent, uint64_t *state)
 {
     sooth_nas *n = run->nas;
@@ -184,7 +184,8 @@ static void search_evolution(nas_run *run, uint64_t *state)
             if (accuracy_of(run->nas, other) > accuracy_of(run->nas, parent))
                 parent = other;
         }
-        /* A population whose children were all evaluated before is among candidates that one change does not leave. */
+        /* If many children in a row were evaluated before, no single mutation leaves the explored region; restart
+         * from a random candidate. */
         int32_t child = idle % IDLE_TRIES == IDLE_TRIES - 1 ? -1 : mutated(run, parent, state);
         if (child < 0)
             child = random_kept(run, state);
@@ -196,7 +197,8 @@ static void search_evolution(nas_run *run, uint64_t *state)
     }
 }
 
-/* All changes of one choice; the best becomes the next; where none is better, the search starts anew. */
+/* Hill climbing: evaluates every change of one choice and moves to the best. If none is better, restarts at a random
+ * candidate. */
 static void search_local(nas_run *run, uint64_t *state)
 {
     sooth_nas *n = run->nas;
@@ -266,8 +268,8 @@ void nas_search_once(nas_run *run)
 typedef struct repeating {
     sooth_nas *nas;
     int32_t most;
-    double enough; /* accuracy after which nothing that is counted can change */
-    float *needed; /* evaluations, by repeat and distance; NAN: not reached */
+    double enough; /* accuracy at which all counted distances are decided */
+    float *needed; /* evaluations until a distance was reached, [repeat][distance]; NAN: not reached */
     atomic_bool failed;
 } repeating;
 
@@ -301,7 +303,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A search that did not come close enough counts all of its trials. */
+/* Searches that never came this close count with their whole budget. */
 static sooth_nas_repeat statistics(const repeating *r, size_t distance, float *room)
 {
     const sooth_nas_options *o = r->nas->options;
@@ -317,7 +319,7 @@ static sooth_nas_repeat statistics(const repeating *r, size_t distance, float *r
     double count = (double)o->repeats;
     s.mean = sum / count;
     double variance = count > 1 ? fmax(squares - count * s.mean * s.mean, 0) / (count - 1) : 0;
-    double half = 1.96 * sqrt(variance / count); /* normal: there are hundreds of repeats */
+    double half = 1.96 * sqrt(variance / count); /* normal approximation: there are hundreds of repeats */
     s.low = s.mean - half;
     s.high = s.mean + half;
     qsort(room, o->repeats, sizeof *room, ascending);
@@ -325,7 +327,7 @@ static sooth_nas_repeat statistics(const repeating *r, size_t distance, float *r
     return s;
 }
 
-/* The smallest distance was reached, or the best candidate that is kept was found. */
+/* Returns the accuracy that reaches the smallest distance, or that of the best kept candidate if it is lower. */
 static double enough_for(const sooth_nas *n)
 {
     double best_kept = -INFINITY, least_within = INFINITY;

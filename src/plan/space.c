@@ -79,7 +79,7 @@ typedef struct space_reader {
     space *space;
     arena *arena;
     fail *fail;
-    const char *prefix; /* of messages: "file: " or "" */
+    const char *prefix; /* prefix of messages: "file: " or "" */
     int line;
 } space_reader;
 
@@ -97,7 +97,7 @@ static void add_value(space_reader *r, space_choice *c, str value)
     c->values[c->count++] = arena_str(r->arena, value);
 }
 
-/* FIRST:LAST:STEP. False: it is not that. */
+/* Parses FIRST:LAST:STEP; returns false for other forms. */
 static bool add_range(space_reader *r, space_choice *c, str range)
 {
     double ends[3];
@@ -165,7 +165,7 @@ static void read_space_line(space_reader *r, str line)
         read_choices(r, key, value);
 }
 
-/* A comment starts at '#' after a space or at the beginning: paths may contain one. */
+/* Removes a comment, which starts at '#' at the beginning or after a space; a '#' inside a path stays. */
 static str without_comment(str line)
 {
     for (size_t i = 0; i < line.len; i++)
@@ -174,7 +174,7 @@ static str without_comment(str line)
     return line_trimmed(line);
 }
 
-/* Every choice must be in the graph, and every {NAME} must be a choice: a typing error is found before the search. */
+/* Checks that every choice occurs in the graph and every {NAME} is a choice, so that typing errors fail early. */
 static void check_template(const space_reader *r, str template, bool may_have_architecture)
 {
     const char *at = template.ptr, *end = at + template.len;
@@ -273,7 +273,8 @@ const space *space_open(const char *name, arena *a, fail *f)
     }
     file_map map = {.descriptor = -1};
     file_open(&map, name, f);
-    str text = arena_str(a, (str){(const char *)map.bytes, map.size}); /* everything outlives the file */
+    /* Copies the text, because the space outlives the mapped file. */
+    str text = arena_str(a, (str){(const char *)map.bytes, map.size});
     file_close(&map);
     r.prefix = arena_printf(a, "%s: ", name).ptr;
     read_text(&r, text);

@@ -1,4 +1,4 @@
-/* space.h: a search space: choices, and the graph that each combination of their values stands for.
+/* space.h: a search space: its choices, and the graph of each combination of values.
  *
  * A space is a text, either built in or a user's file:
  *
@@ -23,12 +23,12 @@ typedef struct space_choice {
 } space_choice;
 
 typedef struct space {
-    str name;         /* name or path that the caller gave */
+    str name;         /* name or path as given by the caller */
     str architecture; /* templates */
     str graph;
     space_choice choices[SPACE_MAX_CHOICES];
     int32_t choice_count;
-    double candidates; /* number of combinations; may be far beyond 2^64 */
+    double candidates; /* number of combinations; may exceed 2^64 */
 } space;
 
 /* One candidate: the index of the value for each choice. */
@@ -36,15 +36,15 @@ typedef struct genes {
     uint8_t of[SPACE_MAX_CHOICES];
 } genes;
 
-/* Returns the built-in space of this name, or reads the file at this path. Everything is in `a`. */
+/* Returns the built-in space of this name, or reads the file at this path. Allocates everything in `a`. */
 const space *space_open(const char *name, arena *a, fail *f);
-/* Names and summaries of the built-in spaces; NULL after the last. */
+/* Return name and summary of a built-in space; NULL after the last. */
 const char *space_name(size_t index);
 const char *space_summary(size_t index);
 
-/* The candidate with this number in the order of enumeration: the first choice changes slowest. */
+/* Returns candidate `number` in order of enumeration: the first choice changes slowest. */
 genes space_candidate(const space *s, uint64_t number);
-/* Both fail if the text does not fit into the room. */
+/* Both write into `room` and fail if the text does not fit. */
 void space_architecture(const space *s, const genes *g, char room[SPACE_GRAPH_ROOM], fail *f);
 void space_graph(const space *s, const genes *g, char room[SPACE_GRAPH_ROOM], fail *f);
 

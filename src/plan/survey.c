@@ -1,5 +1,5 @@
-/* survey.c: sooth_survey_make: predictions of many networks. Threads take networks one at a time; a network is loaded
- * once, bound once for each batch, and lowered once for each setting, which all GPUs share. */
+/* survey.c: sooth_survey_make: predictions of many networks. Each thread takes one network at a time, loads it once,
+ * binds it once per batch and lowers it once per setting; all GPUs share the lowered program. */
 #include "plan/survey.h"
 #include "base/threads.h"
 
@@ -18,12 +18,12 @@ typedef struct maker {
     sooth_survey *survey;
     const char *const *precisions, *const *layouts, *const *runtimes;
     size_t precision_count, layout_count, runtime_count;
-    size_t *open; /* networks that the journal does not have */
+    size_t *open; /* networks that are not in the journal */
     size_t open_count;
     survey_journal journal;
-    pthread_mutex_t lock; /* of the journal, of the progress and of the failure */
+    pthread_mutex_t lock; /* guards the journal, the progress and the failure */
     atomic_bool stops;
-    sooth_error failure; /* SOOTH_OK: none */
+    sooth_error failure; /* SOOTH_OK if there is none */
     size_t done;
     double began_s, shown_s;
 } maker;
@@ -53,8 +53,8 @@ static void stop_with(maker *m, sooth_status code, const char *graph, const char
     atomic_store(&m->stops, true);
 }
 
-/* A failure of the system ends the survey: rows must not blame a network for it. A file that cannot be opened is a
- * matter of that network. */
+/* System errors end the survey, because they are not the network's fault. A file that cannot be opened only fails
+ * its own network. */
 static void fail_rows(maker *m, sooth_survey_row *rows, size_t count, const sooth_error *why, bool is_loading)
 {
     if (why->code == SOOTH_ERROR_SYSTEM && !is_loading) {
@@ -90,7 +90,7 @@ static void fill_row(sooth_survey_row *row, const sooth_prediction *p, const soo
 
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
-/* All settings and GPUs at one batch; returns the row after the last. */
+/* Predicts all settings and GPUs at one batch; returns the row after the last. */
 static sooth_survey_row *predict_batch(maker *m, sooth_model *model, sooth_survey_row *row)
 {
     const sooth_survey_options *o = m->options;
@@ -137,7 +137,7 @@ static void predict_network(maker *m, size_t network)
     sooth_free(model);
 }
 
-/* Under the lock: the journal has whole networks, and the caller sees one call at a time. */
+/* Called under the lock: the journal contains only complete networks, and callbacks never overlap. */
 static void finish_network(maker *m, size_t network)
 {
     const sooth_survey_options *o = m->options;
@@ -147,7 +147,7 @@ static void finish_network(maker *m, size_t network)
     double now = now_s();
     bool is_last = m->done == o->network_count;
     bool goes_on = true;
-    if (o->progress && (now - m->shown_s > 0.1 || is_last)) { /* often enough for the eye */
+    if (o->progress && (now - m->shown_s > 0.1 || is_last)) { /* at most ten updates per second */
         m->shown_s = now;
         goes_on = o->progress(o->context, m->done, o->network_count, now - m->began_s);
     }
@@ -177,7 +177,7 @@ static void make_network(void *context, size_t item, size_t worker)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* "resnet50" of "models/resnet50.onnx.gz"; a network of the zoo keeps its name. */
+/* Name of a row: "resnet50" for "models/resnet50.onnx.gz"; names of zoo networks stay unchanged. */
 static const char *name_of_graph(const char *graph, arena *a)
 {
     if (str_starts(str_of(graph), "zoo:"))
@@ -199,8 +199,8 @@ static const char *name_of_graph(const char *graph, arena *a)
     return arena_str(a, name).ptr;
 }
 
-/* The names as predictions report them: "amp" is "amp-fp16". Also refuses names that are wrong, before anything is
- * loaded, by predicting the smallest network of the zoo. */
+/* Gets the names as predictions report them ("amp" becomes "amp-fp16") by predicting the smallest network of the
+ * zoo. Invalid names therefore fail before anything is loaded. */
 static void settle_names(maker *m, const sooth_predict_options *where, sooth_survey_row *like)
 {
     sooth_error error;
@@ -220,7 +220,7 @@ static void settle_names(maker *m, const sooth_predict_options *where, sooth_sur
         *like = (sooth_survey_row){.precision = arena_str(a, str_of(t.precision)).ptr,
                                    .layout = arena_str(a, str_of(t.layout)).ptr,
                                    .runtime = arena_str(a, str_of(t.runtime)).ptr};
-    } else if (status == SOOTH_ERROR_UNSUPPORTED) { /* fp8 on a GPU without it: rows of that GPU say so */
+    } else if (status == SOOTH_ERROR_UNSUPPORTED) { /* such as fp8 on a GPU without fp8 units */
         m->survey->mode = where->mode && *where->mode ? where->mode : "infer";
         *like = (sooth_survey_row){.precision = where->precision ? where->precision : "amp-fp16",
                                    .layout = where->layout ? where->layout : "nchw",
@@ -243,7 +243,7 @@ static void name_rows(maker *m)
         where.runtime = m->runtimes[i % m->runtime_count];
         where.layout = m->layouts[i / m->runtime_count % m->layout_count];
         where.precision = m->precisions[i / m->runtime_count / m->layout_count];
-        where.mig = NULL; /* a slice is checked for each GPU */
+        where.mig = NULL; /* slices are checked separately for each GPU */
         settle_names(m, &where, &like[i]);
     }
     const char **gpus = ARENA_ARRAY(&s->arena, const char *, o->gpu_count);
@@ -296,7 +296,7 @@ static sooth_status make(maker *m)
         return s->fail.error->code;
     check_options(m);
     s->rows = ARENA_ARRAY(&s->arena, sooth_survey_row, s->row_count);
-    /* Mapped when touched: surveys of any size have few errors. */
+    /* Mapped on first use: even large surveys have few errors. */
     s->errors = calloc(s->row_count, SURVEY_ERROR_ROOM);
     if (!s->errors)
         fail_with(&s->fail, SOOTH_ERROR_SYSTEM, "out of memory");
@@ -324,7 +324,7 @@ sooth_status sooth_survey_make(const sooth_survey_options *options, sooth_survey
     if (!s)
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     s->fail.error = e;
-    s->weights = ""; /* until a prediction says which */
+    s->weights = ""; /* set by the first prediction */
     arena_init(&s->arena, &s->fail, ARENA_GIB(16));
     maker m = {.options = options,
                .survey = s,

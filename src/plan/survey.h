@@ -17,11 +17,11 @@ enum { SURVEY_ERROR_ROOM = 320 };
 
 /* ---- the journal: rows of finished networks on disk (survey_journal.c) ------------------------------------------- */
 
-/* 1. The first line is "sooth survey 1 HASH": the hash covers everything that the rows depend on: networks with size
+/* 1. The first line is "sooth survey 1 HASH". The hash covers everything that determines the rows: networks with size
  *    and time of their files, GPUs, batches, settings, the version.
  * 2. Every further line is a network: "INDEX FIELDS... CRC\n". Numbers are hexadecimal floats, so nothing is lost;
- *    an error is percent-encoded. CRC-32 covers what precedes it.
- * 3. A line that is torn or damaged is dropped, and so is what follows it: those networks are predicted again. */
+ *    an error is percent-encoded. CRC is the CRC-32 of the preceding text.
+ * 3. A truncated or damaged line is dropped with everything after it. Those networks are predicted again. */
 typedef struct survey_journal {
     int file; /* -1: none is kept */
     fail *fail;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Numbers of a row in the order of the file. */
+/* Intervals and real numbers per row. */
 enum { INTERVALS = 3, REALS = 14 };
 
 /* ---- identity of a survey ---------------------------------------------------------------------------------------- */
@@ -48,12 +48,13 @@ static uint64_t mix_gpu(uint64_t hash, const sooth_gpu *gpu)
 {
     hash = mix_text(hash, sooth_gpu_text(gpu, "name"));
     const char *field;
-    for (size_t i = 0; (field = sooth_gpu_field(i)); i++) /* a file of the user's may have changed */
+    /* Hashes all fields, because the user may have edited a GPU file. */
+    for (size_t i = 0; (field = sooth_gpu_field(i)); i++)
         hash = mix_number(hash, sooth_gpu_number(gpu, field));
     return hash;
 }
 
-/* Accuracies are left out: rows take them from the options. */
+/* Excludes accuracies, which always come from the options. */
 static uint64_t identity_of(const sooth_survey_options *o, const sooth_survey *s)
 {
     uint64_t hash = mix_text(0xcbf29ce484222325u, sooth_version());
@@ -61,7 +62,7 @@ static uint64_t identity_of(const sooth_survey_options *o, const sooth_survey *s
         hash = mix_network(hash, &o->networks[i]);
     for (size_t i = 0; i < o->gpu_count; i++)
         hash = mix_gpu(hash, o->gpus[i]);
-    for (size_t i = 0; i < s->rows_of_network; i++) { /* batches and settings */
+    for (size_t i = 0; i < s->rows_of_network; i++) { /* hashes batches and settings */
         hash = mix_text(mix_text(mix_text(hash, s->rows[i].precision), s->rows[i].layout), s->rows[i].runtime);
         hash = mix_number(hash, (double)s->rows[i].batch);
     }
@@ -182,7 +183,7 @@ static bool read_row(char **at, sooth_survey *s, sooth_survey_row *r)
     return true;
 }
 
-/* A line without its newline. False: it is damaged. */
+/* Parses a line without its newline. Returns false if it is damaged. */
 static bool read_line(char *line, const sooth_survey_options *o, sooth_survey *s, bool *is_done)
 {
     char *last = strrchr(line, ' '), *at;

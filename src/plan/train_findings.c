@@ -1,12 +1,13 @@
-/* train_findings.c: what the study of 2018 found, computed for a training step. */
+/* train_findings.c: computes the findings of a study of 2018 (doc/training.md) for a training step. */
 #include "plan/train_layers.h"
 
 #include <math.h>
 
-/* The study: convolutions use resources 50 % better than fully connected layers; memory stays below 20 %. */
+/* Findings of the study: convolutions use resources 50 % better than fully connected layers, and memory usage stays
+ * below 20 %. */
 static const double STUDY_CONVOLUTION = 1.5, STUDY_MEMORY_PERCENT = 20;
 
-/* Mean efficiency of the layers of one kind, by time on forward and backward; NAN: there is none. */
+/* Mean efficiency of one kind of layer, weighted by forward and backward time; NAN without such layers. */
 static double efficiency_of(const sooth_train *t, const char *kind)
 {
     double weighted = 0, ms = 0;

@@ -1,4 +1,4 @@
-/* train_layers.c: the layers of a predicted training step: time by phase, efficiency, and memory. */
+/* train_layers.c: the layers of a predicted training step: time by phase, efficiency and memory. */
 #include "plan/train_layers.h"
 
 #include <math.h>
@@ -6,10 +6,10 @@
 /* Sums over the kernels of a layer, weighted by their time on the device. */
 typedef struct layer_sums {
     double device_us, compute_us, occupied_us, shaped_us, covered_us, bytes;
-    int products; /* of backward */
+    int products; /* products in the backward pass */
 } layer_sums;
 
-/* PyTorch launches the product for the weights after that for the data; one kernel of cuDNN stands for both. */
+/* PyTorch launches the weight gradient after the data gradient; in the program one cuDNN kernel represents both. */
 static void add_backward(sooth_train_layer *l, const sooth_predicted_kernel *k, bool needs_data, layer_sums *s)
 {
     bool is_product = k->algorithm != NULL;
@@ -60,7 +60,7 @@ static double state_copies(const char *optimizer)
     return strcmp(optimizer, "sgd-momentum") == 0 || strcmp(optimizer, "sgd-nesterov") == 0 ? 1 : 0;
 }
 
-/* Parameters are float32 unless the whole network is converted. Products of autocast write halves. */
+/* Parameters are float32 unless the whole network is converted. Products under autocast write 16-bit results. */
 static void set_memory(sooth_train_layer *l, const sooth_layer *of, const sooth_prediction_totals *t)
 {
     bool is_half = strcmp(t->precision, "fp16") == 0 || strcmp(t->precision, "bf16") == 0;
@@ -84,7 +84,7 @@ static const char *library_of(const char *kind)
     return is_text(kind, "matmul") ? "cublas" : "aten";
 }
 
-/* The update touches all parameters alike, so its time is shared out by parameters. */
+/* Distributes the time of the update over the layers in proportion to their parameters. */
 static void share_update(sooth_train *t, const int64_t *params, double update_ms)
 {
     double sum = 0;
@@ -113,7 +113,7 @@ static void name_layer(sooth_train *t, const sooth_model *model, const sooth_pre
     l->efficiency = l->occupancy = l->sm_coverage = l->dram = NAN;
 }
 
-/* The first layer with parameters needs no gradient of its input. */
+/* Returns the first layer with parameters; its input needs no gradient. */
 static size_t first_trained(const sooth_model *model)
 {
     size_t i = 0;
@@ -122,7 +122,7 @@ static size_t first_trained(const sooth_model *model)
     return i;
 }
 
-/* Rows without time and memory, such as that of the optimizer, whose time the layers share. */
+/* Removes rows without time and memory, such as the optimizer's after its time was distributed. */
 static void drop_empty(sooth_train *t, size_t model_layers)
 {
     size_t kept = 0;

@@ -1,11 +1,11 @@
-/* train_layers.h: fills the layers of a training step from a prediction, and judges the study's findings. */
+/* train_layers.h: fills the layers of a training step from a prediction, and checks the study's findings. */
 #ifndef SOOTH_PLAN_TRAIN_LAYERS_H
 #define SOOTH_PLAN_TRAIN_LAYERS_H
 
 #include "plan/train_phase.h"
 
 void train_layers(sooth_train *t, const sooth_model *model, const sooth_prediction *p);
-/* Needs layers and memory. */
+/* Layers and memory must be filled in. */
 void train_findings(sooth_train *t);
 
 #endif

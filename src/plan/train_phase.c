@@ -8,7 +8,7 @@
 
 static const char DEFAULT_HOST[] = "epyc-9b14";
 enum { DEFAULT_WORKERS = 8, IMAGE_LEAST = 64 };
-/* Goal for rows of hosts that were not fitted, as the interval of a stage on the host. */
+/* Half-width of the interval of stages on the host; the target accuracy for hosts that were not fitted. */
 static const double HOST_ERROR = 0.2;
 
 typedef struct planner {
@@ -117,7 +117,7 @@ static sooth_prediction *predict(planner *p, bool with_memory)
     return prediction;
 }
 
-/* Bytes of a sample as the device gets it, and whether it is an image with three channels. */
+/* Returns the bytes of a sample on the device, and whether it is an image with three channels. */
 static double sample_bytes_of(const sooth_model *model, int64_t batch, bool *is_image)
 {
     double bytes = 0;
@@ -243,7 +243,7 @@ static void change_host(planner *p, const pipeline *line)
     }
 }
 
-/* A larger batch is predicted, so the model is bound to it and back. */
+/* Binds the model to a larger batch for the prediction, then back. */
 static void change_batch(planner *p)
 {
     const sooth_train_totals *t = &p->t->totals;
@@ -270,7 +270,7 @@ static void change_batch(planner *p)
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
-/* Layers are computed once for one batch; a step repeats it. */
+/* Layers are computed for one micro-batch; a step repeats it. */
 static void scale_layers(planner *p)
 {
     for (size_t i = 0; i < p->t->layer_count; i++) {
@@ -308,7 +308,7 @@ static void fill(planner *p, const sooth_prediction *prediction)
     change_host(p, &line);
 }
 
-/* The jump of a failure must not leave the prediction behind. */
+/* Runs `fill` so that a failure still frees the prediction. */
 static sooth_status fill_guarded(planner *p, const sooth_prediction *prediction)
 {
     if (setjmp(p->t->fail.jump))

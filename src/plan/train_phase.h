@@ -1,5 +1,5 @@
-/* train_phase.h: a training step by stage and layer. `sooth train-phase` predicts one; others may fill it with
- * measured times, and the writers of src/report take either. */
+/* train_phase.h: a training step by stage and layer. `sooth train-phase` predicts it; other callers may fill it with
+ * measured times for the writers of src/report. */
 #ifndef SOOTH_PLAN_TRAIN_PHASE_H
 #define SOOTH_PLAN_TRAIN_PHASE_H
 
@@ -23,7 +23,7 @@ struct sooth_train {
     size_t note_count;
 };
 
-/* An empty answer; NULL if memory runs out. sooth_train_free frees it. */
+/* Creates an empty answer; NULL if out of memory. Free with sooth_train_free. */
 sooth_train *train_new(sooth_error *error);
 void train_note(sooth_train *t, const char *note);
 
@@ -31,20 +31,20 @@ void train_note(sooth_train *t, const char *note);
 
 typedef struct train_data {
     const char *name;
-    double bytes;        /* of a stored sample */
-    double mpixels;      /* that are decoded; 0: stored as it is used */
-    double sample_bytes; /* that the device gets */
+    double bytes;        /* size of a stored sample */
+    double mpixels;      /* decoded megapixels; 0: no decoding */
+    double sample_bytes; /* size of a sample on the device */
 } train_data;
 /* Reads a description; fails through `f`. `sample_bytes` and `is_image` describe the network's inputs. */
 train_data train_data_of(const char *text, double sample_bytes, bool is_image, arena *a, fail *f);
 
 typedef struct pipeline {
-    double read_ms, decode_ms, copy_ms; /* of a step, by one core */
-    double storage_ms;                  /* at the storage's rate, with many reads at once */
+    double read_ms, decode_ms, copy_ms; /* time for one step on one core */
+    double storage_ms;                  /* time at the storage's full rate, with many concurrent reads */
     double gpu_ms;
-    double core_ms;    /* read and decode by one core */
-    double hand_ms;    /* samples handed from the workers to the trainer */
-    double efficiency; /* of a worker */
+    double core_ms;    /* reading and decoding on one core */
+    double hand_ms;    /* hand-over of the samples from the workers to the main process */
+    double efficiency; /* efficiency of a worker, 0 to 1 */
     int cores;
     bool pinned;
 } pipeline;
@@ -52,9 +52,9 @@ pipeline pipeline_of(const sooth_host *host, const train_data *data, double samp
                      bool pinned);
 double pipeline_loader_ms(const pipeline *p, int workers);
 double pipeline_step_ms(const pipeline *p, int workers);
-/* Smallest number of workers with which the GPU does not wait; -1: none. */
+/* Smallest number of workers at which the GPU never waits; -1 if there is none. */
 int pipeline_workers_needed(const pipeline *p);
-/* The GPU's wait in percent of the step. */
+/* The GPU's waiting time in percent of the step. */
 double pipeline_waits(const pipeline *p, double step_ms);
 const char *pipeline_limit(const pipeline *p, int workers);
 

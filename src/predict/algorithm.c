@@ -19,7 +19,7 @@ static bool is_amd(const device *d)
 
 static bool has(double number)
 {
-    return number > 0; /* NAN if there is none. */
+    return number > 0; /* False for NAN, the value of a missing unit. */
 }
 
 static bool has_tensor_cores(const work *w, const device_view *d)
@@ -44,7 +44,7 @@ static bool has_tensor_cores(const work *w, const device_view *d)
 }
 
 typedef struct conv {
-    double groups, channels, filters; /* The last two are per group. */
+    double groups, channels, filters; /* Groups, and channels and filters of one group. */
     double images, pixels;            /* Output pixels of all images. */
     double taps;                      /* Size of the window. */
     double rows, columns, stride, padding;
@@ -112,7 +112,8 @@ static choice choose_amd(const conv *c)
     return (choice){DIRECT, "no window for Winograd", false};
 }
 
-/* Before Turing: autotuned choices on V100, P100 and P4. FFT is fastest for 1 shape in 250 and has no rule. */
+/* Before Turing: autotuned choices on V100, P100 and P4. There is no rule for FFT, because only 1 shape in 250 uses
+ * it. */
 static choice choose_before_turing(const conv *c)
 {
     if (!fits_winograd(c))
@@ -194,7 +195,7 @@ static double padded(double size, double to)
     return ceil(size / to) * to;
 }
 
-/* Operands with channels that tensor cores cannot load are copied and padded to eight. */
+/* True if tensor cores cannot load the operands: their channels are copied and padded to a multiple of eight. */
 static double padding_copies(const conv *c, conv_direction direction)
 {
     double all_in = c->channels * c->groups, all_out = c->filters * c->groups, bytes = 0;
@@ -206,7 +207,7 @@ static double padding_copies(const conv *c, conv_direction direction)
     return bytes;
 }
 
-/* Grouped convolutions have kernels for 4, 8, 16 and 32 channels per group. Other groups are merged in copies. */
+/* Grouped convolutions have kernels for 4, 8, 16 and 32 channels per group. Other groups are copied and merged. */
 static double group_copies(const conv *c)
 {
     double n = c->channels;
@@ -216,18 +217,18 @@ static double group_copies(const conv *c)
     return (c->input_bytes + c->output_bytes) * factor;
 }
 
-/* cudnn: workspace_bytes of the same shapes, without offset tables of a few kilobytes. */
+/* Workspace in bytes, from "cudnn" for the same shapes, without offset tables of a few kilobytes. */
 static double conv_workspace(const conv *c, const choice *chosen, conv_direction direction, double split_k)
 {
     if (chosen->name == WINOGRAD)
-        return 4 * c->weight_bytes;     /* 6 x 6 numbers per 3 x 3 window. */
-    if (chosen->name == WINOGRAD_STEPS) /* Windows and tiles of 4 x 4 outputs, both as 6 x 6. */
+        return 4 * c->weight_bytes;     /* A 3 x 3 window is transformed to 6 x 6. */
+    if (chosen->name == WINOGRAD_STEPS) /* Windows, and tiles of 4 x 4 outputs, transformed to 6 x 6. */
         return 4 * c->weight_bytes + 2.25 * (c->input_bytes + c->output_bytes);
     if (chosen->name == IM2COL)
         return c->taps > 1 ? c->pixels * c->taps * c->channels * c->groups * c->element_bytes : 0;
     if (direction == CONV_FILTER_GRADIENT && chosen->name == DEPTHWISE && c->element_bytes < 4) {
-        /* Eight partial sums in fp32 per image and 32 channels; almost none if small windows and vectors of eight
-         * channels allow another kernel. */
+        /* Eight fp32 partial sums per image and 32 channels. Almost none if another kernel applies: small windows
+         * and vectors of eight channels. */
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
@@ -251,8 +252,8 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* Tiles of a library on a generation, with the time per output relative to the best tile. The library selects the tile
- * of least cost: waves x outputs per wave x this factor. */
+/* Tiles that a library has on a GPU generation, with the time per output relative to the best tile. The library
+ * selects the tile with the least cost: waves x outputs per wave x this factor. */
 typedef struct tile {
     int16_t m, n;
     float factor;
@@ -265,7 +266,8 @@ typedef struct tile_set {
     tile tiles[MAX_TILES];
 } tile_set;
 
-/* cublas, linear layers in fp32: 36,132 products. Factors were fitted to match tile and number of blocks. */
+/* cublas: 36,132 fp32 products of linear layers. Factors were fitted so that the tile and the number of blocks
+ * agree. */
 static const tile_set SINGLE_TILES[] = {
     {9.0, 1, {{128, 128, 1.00F}, {64, 64, 1.20F}, {64, 256, 1.67F}, {256, 128, 1.40F}}},
     {8.6, 2, {{64, 128, 1.00F}, {64, 64, 1.19F}, {128, 256, 1.18F}, {128, 128, 1.40F}, {32, 64, 1.41F}}},
@@ -282,7 +284,7 @@ static const tile_set SINGLE_TILES[] = {
     {0.0, 1, {{128, 32, 1.00F}, {64, 64, 1.07F}, {32, 128, 1.88F}}},
 };
 
-/* cublas, batched products in fp32: 90,944. Most generations use one tile for all. */
+/* cublas: 90,944 batched fp32 products. Most generations use one tile for all. */
 static const tile_set BATCHED_TILES[] = {
     {9.0, 1, {{128, 128, 1.00F}, {64, 64, 1.06F}, {128, 256, 1.40F}, {32, 32, 1.50F}}},
     {8.0, 1, {{128, 128, 1.00F}}},
@@ -291,8 +293,8 @@ static const tile_set BATCHED_TILES[] = {
     {0.0, 1, {{64, 128, 1.00F}}},
 };
 
-/* Tensor cores: no measured kernel names were available. These are common tiles; larger ones need fewer loads per
- * product. Hopper's warp groups fill 128 rows. */
+/* Tensor cores: names of the measured kernels are not available, so these are common tiles. Larger ones need fewer
+ * loads per product. Hopper's warp groups fill 128 rows. */
 static const tile_set TENSOR_TILES[] = {
     {9.0, 1, {{128, 256, 1.00F}, {128, 128, 1.10F}, {128, 64, 1.30F}, {64, 64, 1.60F}}},
     {0.0, 1, {{128, 256, 1.00F}, {256, 128, 1.00F}, {128, 128, 1.08F}, {128, 64, 1.25F}, {64, 64, 1.50F}}},
@@ -340,7 +342,7 @@ static void launch(algorithm *a, const device_view *d, double blocks, double thr
     a->occupancy = fmin(fmin(resident, round_up(a->blocks / d->sms)) * threads / most, 1);
 }
 
-/* Accumulators are in registers; operands and addresses take as many again. */
+/* Accumulators are in registers; operands and addresses take as many registers again. */
 static const double OTHER_REGISTERS = 64, MOST_REGISTERS = 255;
 
 static void launch_tiles(algorithm *a, const device_view *d, const tile *t, double batch, double m, double n)

@@ -22,7 +22,7 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-/* `places` is the index of each operator in the list; a file may have thousands of operators. */
+/* `places` gives the index of each operator in the list, because a file may have thousands of operators. */
 static void count_unknown(sooth_prediction *answer, names *places, const char *op)
 {
     if (!places->arena)
@@ -129,7 +129,7 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->layers[layer].energy_j += power->kernels_j[i];
         waiting_ms = 0;
     }
-    if (waiting_ms > 0 && answer->kernel_count) { /* Views at the end. */
+    if (waiting_ms > 0 && answer->kernel_count) { /* Views after the last kernel. */
         launched_kernel *last = &answer->kernels[answer->kernel_count - 1];
         last->latency_ms += waiting_ms;
         answer->layers[last->layer].latency_ms += waiting_ms;
@@ -176,7 +176,7 @@ static void note_unknown(sooth_prediction *answer)
 
 /* ---- totals ------------------------------------------------------------------------------------------------------ */
 
-/* 16-bit networks run at least as fast as fp32, because GPUs with a lower fp16 rate convert to fp32. */
+/* 16-bit networks take at most the time of fp32, because frameworks convert to fp32 on GPUs where fp16 is slower. */
 static double peak_of(const device *d, lower_precision precision)
 {
     static const char *const UNITS[] = {
@@ -284,7 +284,7 @@ void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setti
     lowered_footprint(answer->lowered, model, where, &answer->arena, trial, a);
 }
 
-/* Explains utilization above 100 %: counted and executed FLOPs may differ. */
+/* Explains utilization above 100 %: the counted FLOPs may exceed the executed ones. */
 static void note_utilization(sooth_prediction *answer)
 {
     bool is_winograd = false, is_other_unit = false, is_clock = false;
@@ -333,7 +333,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);
     if (with_memory)
         fill_memory(answer, model, where);
-    for (int32_t i = 0; i < model->source.notes.count; i++) /* Assumptions of the front end. */
+    for (int32_t i = 0; i < model->source.notes.count; i++) /* Notes from the front end about its assumptions. */
         add_note(answer,
                  arena_printf(&answer->arena, "From the file: %.*s.", STR_ARG(model->source.notes.items[i])).ptr);
     arithmetic runs = setting_arithmetic(where);

@@ -52,15 +52,15 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
 void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,
                        arena *a);
 
-/* Like sooth_predict, but for memory only and on the given device (api/predict.c). Allocates the trial in `a` and
- * leaves its batch unset. */
+/* Computes only the memory, on the given device (api/predict.c). Otherwise like sooth_predict. Allocates the trial
+ * in `a` and leaves its batch unset. */
 sooth_status predict_trial(sooth_model *model, const sooth_predict_options *options, memory_trial *trial, arena *a,
                            sooth_error *error);
 /* Calls memory_trial_between() for the model's trials and sets `is_known` to its result. */
 sooth_status predict_between(sooth_model *model, const memory_trial *one, const memory_trial *other, int64_t batch,
                              footprint *f, bool *is_known, sooth_error *error);
-/* Returns the device of the options: given, named or the default. `opened` owns it and belongs to the caller; NULL if
- * the device was given. */
+/* Returns the device of the options: the given, named or default one. Sets `opened` to the GPUs that the caller must
+ * close; NULL if the device was given. */
 sooth_status predict_device(const sooth_predict_options *options, sooth_gpus **opened, const sooth_gpu **device,
                             sooth_error *error);
 

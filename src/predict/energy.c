@@ -61,7 +61,7 @@ power_work power_work_of(const power_view *v, const kernel *k, const kernel_time
 {
     const kernel_figures *f = t->figures;
     power_work w = {.device_us = t->device_us, .compute_us = f->compute_us, .memory_us = f->memory_us, .active = 1};
-    /* Schedulers, caches and clocks are busy even for a few multiprocessors. */
+    /* The root of the share of multiprocessors, because schedulers, caches and clocks run even for a few of them. */
     if (f->blocks > 0 && f->blocks < v->sms)
         w.active = sqrt(f->blocks / v->sms);
     if (k->macs > 0 && f->peak_flops > 1.5 * v->vector_peak)
@@ -83,7 +83,7 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
 
 /* ---- a program --------------------------------------------------------------------------------------------------- */
 
-/* Returns the latency if each kernel takes `more_us` longer. It grows unless the host is slower anyway. */
+/* Returns the latency if each kernel takes `more_us` longer. Waiting for the host may absorb the difference. */
 static void slow_down(prediction *times, const program *p, const double *more_us)
 {
     int32_t count = p->kernels.count;
@@ -94,7 +94,7 @@ static void slow_down(prediction *times, const program *p, const double *more_us
         return;
     double grown =
         net_smooth_max(times->device_ms + more_ms, times->host_ms) - net_smooth_max(times->device_ms, times->host_ms);
-    /* Longer kernels shorten the wait for the host. */
+    /* Longer kernels wait less for the host. */
     double waiting_ms = times->latency_ms - times->device_ms;
     double left = waiting_ms > 0 ? fmax(waiting_ms + grown - more_ms, 0) / waiting_ms : 0;
     for (int32_t i = 0; i < count; i++) {
@@ -152,7 +152,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
-    /* Some boards exceeded their limit by one percent in measurements; predictions do not. */
+    /* Boards exceeded their limit by up to one percent in measurements; predictions do not. */
     v.cap_w = fmin(v.cap_w, v.limit_w);
     v.base_w = fmin(v.base_w, v.cap_w);
     int32_t count = p->kernels.count;
@@ -189,7 +189,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         e.energy_j += e.kernels_j[i];
     }
     power_work_kind kind = energy_main_kind(by_kind_us);
-    /* FLOPs and bytes cost the same energy at any speed, so only the rest scales with the latency's error. */
+    /* FLOPs and bytes cost the same energy at any speed, so only the remaining power scales with the latency. */
     double seconds = times->latency_ms * 1e-3;
     double share = e.energy_j > 0 ? (v.base_w * seconds + follows_time_j) / e.energy_j : 1;
     double latency_half = times->low_ms > 0 ? log(times->high_ms / times->low_ms) / 2 : 0;

@@ -1,11 +1,11 @@
 /* energy.h: power of a device while it runs a program, and the energy of a pass.
  *
- * A physical model with few coefficients. Power while a kernel runs is a sum: the base (clocks up, nothing
- * running), multiprocessors with at least one block (busy), FLOPs by unit, and bytes by memory or cache.
- * Multiprocessors of a small kernel far from the peaks wait and draw little of the busy part; those of a large one
- * are busy. Most coefficients are shares of the device's power limit, so that they hold for any device: a chip is
- * built to reach its limit near its peak. No kernel draws more than the limit: clocks fall. Between kernels the
- * board draws its base. Energy is the sum of power x time, so rows add up.
+ * A physical model with few coefficients. Power while a kernel runs is a sum: the base (clocks up, nothing running),
+ * the busy part (multiprocessors with at least one block), FLOPs by unit, and bytes by memory or cache. Multiprocessors
+ * draw little of the busy part in a short kernel, because they mostly wait. Most coefficients are shares of the
+ * device's power limit, so that they hold for any device: a chip is built to reach its limit near its peak. No kernel
+ * draws more than the limit: clocks fall. Between kernels the board draws its base. Energy is the sum of power x time,
+ * so rows add up.
  *
  * The file of coefficients (data/energy.txt ships, made by `sooth learn --energy`):
  *   1. Lines of text; '#' begins a comment with the origin of a number.
@@ -19,12 +19,14 @@
 #include "predict/predict.h"
 
 typedef enum power_coefficient {
-    POWER_BASE_HBM,    /* Idle power at full clocks as a share of the power limit, HBM up to HBM2e. */
-    POWER_BASE_HBM3,   /* Idle power at full clocks as a share of the power limit, HBM3 and later. */
-    POWER_BASE_GDDR,   /* Idle power at full clocks as a share of the power limit, GDDR. */
-    POWER_BUSY,        /* Power of occupied multiprocessors as a share of the limit. */
-    POWER_HALF_BUSY,   /* Share of the peaks at which multiprocessors of a short kernel draw half of their power. */
-    POWER_SMALL,       /* Microseconds of work at the peaks with the same effect. A slow kernel is busy, not waiting. */
+    POWER_BASE_HBM,  /* Idle power at full clocks as a share of the power limit, HBM up to HBM2e. */
+    POWER_BASE_HBM3, /* Idle power at full clocks as a share of the power limit, HBM3 and later. */
+    POWER_BASE_GDDR, /* Idle power at full clocks as a share of the power limit, GDDR. */
+    POWER_BUSY,      /* Power of occupied multiprocessors as a share of the limit. */
+    /* Share of the peak rates at which multiprocessors of a short kernel draw half of their power. */
+    POWER_HALF_BUSY,
+    /* Work in microseconds at the peak rates that has the same effect: a slow kernel is busy, not waiting. */
+    POWER_SMALL,
     POWER_VECTOR,      /* Power of the vector units at peak FLOP/s as a share of the limit. */
     POWER_TENSOR,      /* Power of tensor cores at peak FLOP/s in 16 or 32 bits, as a share of the limit. */
     POWER_TENSOR_8,    /* Power of tensor cores at peak FLOP/s in 8 bits, as a share of the limit. */
@@ -94,7 +96,7 @@ typedef enum power_unit { UNIT_VECTOR, UNIT_TENSOR, UNIT_TENSOR_8, UNIT_COUNT } 
 typedef struct power_view {
     double base_w, busy_w, unit_w[UNIT_COUNT], dram_w, l2_w; /* Power at full load. */
     double half_busy, small_us;
-    /* Limit, and largest power of a kernel under it and under the device's own limit. */
+    /* Limit, and the largest power of a kernel: under this limit, and under the device's own. */
     double limit_w, cap_w, default_cap_w;
     double clock_exponent, clock_bound;
     double sms, tensor_peak; /* FLOP/s of its tensor cores in 16 bits; 0 if it has none. */

@@ -9,7 +9,7 @@ static double known(double x, double otherwise)
     return isnan(x) || x <= 0 ? otherwise : x;
 }
 
-/* NVIDIA's generations in order; AMD's follow. */
+/* NVIDIA's generations in order, followed by AMD's. */
 static float generation_of(const device *d)
 {
     str cc = d->texts[DEVICE_COMPUTE_CAPABILITY];
@@ -50,13 +50,13 @@ device_view view_device(const setting *where)
     v.vector_flops = known(device_vector_flops(d, STR("fp32")), 1e12);
     v.peak_fp32 = known(device_peak_flops(d, STR("fp32")), v.vector_flops);
     v.peak_tf32 = known(device_peak_flops(d, STR("tf32")), v.peak_fp32);
-    /* Libraries compute in fp32 where fp16 is slower (GeForce of the Pascal generation). */
+    /* Libraries compute in fp32 on GPUs whose fp16 units are slower (GeForce of the Pascal generation). */
     v.peak_fp16 = fmax(known(device_peak_flops(d, STR("fp16")), v.peak_fp32), v.peak_fp32);
     v.peak_bf16 = fmax(known(device_peak_flops(d, STR("bf16")), v.peak_fp32), v.peak_fp32);
     v.peak_fp8 = known(device_peak_flops(d, STR("fp8")), v.peak_fp16);
     v.peak_int8 = known(device_peak_flops(d, STR("int8")), v.peak_fp16);
-    /* Only few numbers of the device are features, because networks memorize GPUs from more and predict new GPUs worse.
-     * The embedding of a known GPU holds its particular properties. */
+    /* Only a few numbers of the device are features. With more, the networks memorize GPUs and predict new GPUs
+     * worse. The embedding of a known GPU holds its other properties. */
     v.generation = generation_of(d);
     /* Base clock ÷ boost clock, which is small on power-limited GPUs. */
     v.clocks = log2f((float)(known(n[DEVICE_BASE_MHZ], n[DEVICE_BOOST_MHZ]) / known(n[DEVICE_BOOST_MHZ], 1)));
@@ -64,7 +64,7 @@ device_view view_device(const setting *where)
     return v;
 }
 
-/* Instructions per element read or written. The learned part corrects it. */
+/* Instructions per element read or written; the networks learn the deviation. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
 /* Threads per multiprocessor that run at once. */
@@ -93,7 +93,7 @@ ideal_time ideal_of(const work *w, const device_view *d)
     ideal_time t;
     t.peak_flops = w->macs > 0 ? product_peak(w, d) : d->vector_flops;
     t.compute_us = w->flops / t.peak_flops * 1e6;
-    /* Without products, address, load and store instructions bound the multiprocessors, not FLOPs. */
+    /* In kernels without products, address, load and store instructions limit the multiprocessors, not FLOPs. */
     if (w->macs <= 0)
         t.compute_us += w->operands * OPERATIONS_PER_OPERAND / t.peak_flops * 1e6;
     if (w->threads > 0)
@@ -115,7 +115,7 @@ static float clamp_to(float x, float limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* Waves of thread blocks, and how full the last one is. */
+/* Writes the number of waves, and how full the last one is. */
 static float *put_waves(float *f, double blocks, double slots)
 {
     double waves = blocks / slots;
@@ -124,8 +124,8 @@ static float *put_waves(float *f, double blocks, double slots)
     return f;
 }
 
-/* Common tiles of products. How full each leaves the last wave explains slow products. Convolutions use only the first
- * tiles, because more of them identified GPUs instead of convolutions. */
+/* Common tiles of products. The last wave is filled to a different extent by each, which explains slow products.
+ * Convolutions use only the first tiles, because with more the networks recognized GPUs instead of convolutions. */
 static const struct tile {
     double m, n;
 } TILES[] = {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {128, 32}, {128, 256}, {64, 128}, {32, 64}};

@@ -21,7 +21,7 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
 {
     kernel_workspace *bytes = ARENA_ARRAY(a, kernel_workspace, (size_t)p->kernels.count + 1);
     device_view view = view_device(where);
-    view.allows_tf32 = true; /* PyTorch's default for convolutions. */
+    view.allows_tf32 = true; /* Default of PyTorch for convolutions. */
     kernel_workspace *of_work = arena_room(a, (size_t)works->count + 1, sizeof *of_work);
     for (int32_t i = 0; i < works->count; i++)
         of_work[i].first = -1;
@@ -30,7 +30,8 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
         const kernel *k = &p->kernels.items[i];
         if (of < 0 || !kernel_is_convolution(k))
             continue;
-        if (of_work[of].first < 0) { /* Workspaces for any inputs; copied from an equal kernel if there is one. */
+        /* Computes the workspaces for any inputs; copies them from an equal kernel if there is one. */
+        if (of_work[of].first < 0) {
             int32_t like = works->items[of].like;
             of_work[of] = of_work[like].first >= 0 ? of_work[like] : workspace_of(&works->items[of], k, &view);
         }
@@ -73,7 +74,7 @@ static double context_of(const memory_constants *c, const footprint_basis *basis
     double sms = where->device->numbers[DEVICE_SMS];
     bool trains = where->lower.mode != MODE_INFER;
     double of_cudnn = c->of[trains ? CONTEXT_CONVOLUTIONS_TRAIN_MIB : CONTEXT_CONVOLUTIONS_INFER_MIB];
-    bool loads_all = torch_version(where->stack) < 113; /* CUDA before 11.7. */
+    bool loads_all = torch_version(where->stack) < 113; /* CUDA before 11.7 loads all kernels at once. */
     double tried = 0;
     if (where->autotunes && where->lower.runtime == RUNTIME_EAGER && !loads_all)
         tried =
@@ -90,7 +91,7 @@ static int64_t largest_live(const memory_requests *requests)
     return most;
 }
 
-/* Returns the memory without a limit. Reuses an earlier result with equal workspaces. */
+/* Computes the memory without a limit. Reuses an earlier result with equal workspaces. */
 static const memory_use *use_of(const memory_question *q, kept_uses *kept, arena *kept_arena, arena *a)
 {
     size_t kernels = (size_t)q->requests->kernel_count;
@@ -115,7 +116,7 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
     memory_constants c = memory_constants_for(where->device, a->fail);
     bool is_training = where->lower.mode != MODE_INFER;
     footprint f = {.capacity_mib = capacity_of(where->device), .context_mib = context_of(&c, basis, where)};
-    /* Adds PyTorch's overhead beyond the simulated allocator, while it fits. */
+    /* Adds PyTorch's memory beyond the simulated allocator, as far as it fits. */
     double held = is_training ? 1 + c.of[ALLOCATOR_TRAIN_PERCENT] / 100 : 1;
     memory_question q = {.requests = basis->requests,
                          .workspaces = workspaces,
@@ -126,7 +127,7 @@ footprint footprint_of(const footprint_basis *basis, const setting *where, const
     f.live_mib = (double)largest_live(basis->requests) / MIB + f.context_mib;
     f.fits = held * (double)f.use->reserved / MIB <= room_mib;
     if (!f.fits && (double)largest_live(basis->requests) / MIB <= room_mib) {
-        /* Before it fails, the allocator frees its cache, and convolutions use algorithms with less workspace. */
+        /* Before the allocator fails, it frees its cache, and convolutions change to algorithms with less workspace. */
         q.limit_bytes = (int64_t)(room_mib * MIB);
         const memory_use *squeezed = memory_of(&q, a, a);
         f.fits = squeezed->fits;

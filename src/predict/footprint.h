@@ -24,10 +24,10 @@ typedef struct footprint {
 typedef struct footprint_basis {
     const memory_requests *requests;
     bool convolves;
-    limit_distance limit; /* Distance to limits other than memory. */
+    limit_distance limit; /* Distance to the limits other than memory. */
 } footprint_basis;
 
-/* Settings that determine a basis, besides `lower`. Equal keys have equal bases. */
+/* Settings, besides `lower`, that determine a basis. Equal keys have equal bases. */
 typedef struct footprint_key {
     int version; /* PyTorch version: torch_version(). */
     bool autotunes, returns, norms_in_place;
@@ -38,7 +38,7 @@ footprint_key footprint_key_of(const setting *where);
 const footprint_basis *footprint_basis_of(const program *p, const network *net, const lower_options *options,
                                           footprint_key key, arena *a, arena *scratch);
 
-/* Cached results. Most devices need the same workspaces. */
+/* Number of cached results. Most devices need the same workspaces, so few differ. */
 enum { KEPT_USES = 4 };
 typedef struct kept_uses {
     struct {

@@ -35,7 +35,8 @@ int forest_leaf(const forest_tree *tree, const uint8_t bins[FOREST_WIDTH])
 
 float forest_log(const forest_tree *trees, size_t count, const uint8_t bins[FOREST_WIDTH])
 {
-    static const int32_t MOST = 0x8000; /* 0.5 in FOREST_UNIT; limits the factor to exp(-0.5) … exp(0.5). */
+    /* In units of FOREST_UNIT: 0.5, so that the factor is between exp(-0.5) and exp(0.5). */
+    static const int32_t MOST = 0x8000;
     int32_t sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += trees[i].leaves[forest_leaf(&trees[i], bins)];

@@ -1,7 +1,7 @@
 /* forest.h: boosted trees that correct the times of one kernel group on one GPU. A library's choice of tiles makes
- * times jump, which the smooth networks of net.h average out. Where kernels were measured alone, a forest per GPU
- * predicts the factor by which the networks are off. Every tree is complete, of one depth and over binned features, so
- * it stores one number per node and leaf. */
+ * times jump, which the smooth networks of net.h average out. Where single kernels were measured, a forest per GPU
+ * predicts the remaining factor. Every tree is complete, of one depth and over binned features, so it stores one
+ * number per node and leaf. */
 #ifndef SOOTH_PREDICT_FOREST_H
 #define SOOTH_PREDICT_FOREST_H
 
@@ -17,7 +17,7 @@ enum {
     FOREST_EDGES_BYTES = FOREST_GROUPS * FOREST_WIDTH * FOREST_EDGES * (int)sizeof(float),
 };
 
-/* Groups with single-kernel measurements whose times jump. */
+/* Groups that have single-kernel measurements, and times that jump. */
 static const work_group FOREST_GROUP[FOREST_GROUPS] = {WORK_PRODUCT, WORK_CONV, WORK_ATTENTION};
 
 typedef struct forest_tree {
@@ -31,8 +31,8 @@ static const float FOREST_UNIT = 1.0F / 65536;
 /* One per group and GPU with enough measurements. */
 typedef struct forest {
     uint32_t kind, gpu;                      /* `kind` is an index of FOREST_GROUP. */
-    uint32_t first, count;                   /* of its trees */
-    uint32_t stacks[(MAX_STACKS + 31) / 32]; /* bits: stacks whose kernels it was grown on */
+    uint32_t first, count;                   /* Range of its trees in forest_set. */
+    uint32_t stacks[(MAX_STACKS + 31) / 32]; /* Bit mask: stacks whose kernels are in its training data */
 } forest;
 
 /* All forests of a file of weights. */
@@ -48,13 +48,14 @@ const forest *forest_find(const forest_set *set, work_group g, int gpu, int stac
 /* The logarithm of the factor for a kernel. */
 float forest_correction(const forest_set *set, const forest *f, const float features[FEATURE_COUNT], int stack, int op);
 
-/* Features of a kernel for the trees. Cache reuse is left to the networks: for single kernels it follows from sizes. */
+/* Features of a kernel for the trees, without cache reuse, which for single kernels follows from the sizes. */
 void forest_input(const float features[FEATURE_COUNT], int stack, int op, float input[FOREST_WIDTH]);
-/* The bin of each feature: the number of its edges, float [FOREST_WIDTH][FOREST_EDGES] ascending, that are below it. */
+/* Bins of the features: the number of edges below each feature. Edges are float [FOREST_WIDTH][FOREST_EDGES],
+ * ascending. */
 void forest_bins(const float *edges, const float input[FOREST_WIDTH], uint8_t bins[FOREST_WIDTH]);
-/* The leaf of a tree for the bins of a kernel. */
+/* Index of the leaf that a kernel with these bins reaches. */
 int forest_leaf(const forest_tree *tree, const uint8_t bins[FOREST_WIDTH]);
-/* Logarithm of the factor, clamped: larger values mean that nothing similar was measured. */
+/* Clamps the logarithm of the factor. Larger values occur only for kernels unlike any that were measured. */
 float forest_log(const forest_tree *trees, size_t count, const uint8_t bins[FOREST_WIDTH]);
 
 #endif

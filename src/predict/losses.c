@@ -10,7 +10,8 @@ static double rounded_up(double size, double step)
     return ceil(size / step) * step;
 }
 
-/* Work of a matrix product with padded tiles ÷ its work without padding; 1 if the kernel is not a tiled product. */
+/* Work of a matrix product including the padding of tiles ÷ its work without; 1 if the kernel is not a tiled
+ * product. */
 static double padded_work(const kernel_figures *f)
 {
     double m = (double)f->gemm[1], n = (double)f->gemm[2], k = (double)f->gemm[3];
@@ -21,7 +22,7 @@ static double padded_work(const kernel_figures *f)
     return tiles * depth / (m * n * k);
 }
 
-/* Moves up to `amount` of the unassigned rest into a loss. */
+/* Moves up to `amount` of the unassigned time into a loss. */
 static void take(double *left_us, double *loss_us, double amount)
 {
     double taken = fmin(fmax(amount, 0), *left_us);
@@ -33,7 +34,7 @@ static void take(double *left_us, double *loss_us, double amount)
 static void split_kernel(sooth_losses *sum_us, const kernel_figures *f, double busy_us, double useful_us, double runs)
 {
     double left_us = busy_us - useful_us;
-    if (left_us <= 0) { /* Winograd multiplies less than the counted FLOPs. */
+    if (left_us <= 0) { /* Winograd multiplies less than the counted FLOPs, so useful time may exceed the total. */
         sum_us->other += left_us;
         return;
     }
@@ -66,7 +67,7 @@ sooth_losses losses_of(const sooth_prediction *answer)
         us.launch -= busy_us;
         split_kernel(&us, time->figures, busy_us, (double)k->flops * runs / t->peak_flops * 1e6, runs);
     }
-    if (us.launch < 0) { /* Rounding of a sum over thousands of kernels. */
+    if (us.launch < 0) { /* Rounding errors of a sum over thousands of kernels. */
         us.other += us.launch;
         us.launch = 0;
     }

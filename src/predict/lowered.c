@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Gives operators without a rule their name from the file. */
+/* Copies the names of operators without a rule, because the program outlives the file. */
 static void keep_names(arena *a, program *p)
 {
     for (int32_t i = 0; i < p->kernels.count && p->unknown_count; i++) {
@@ -70,7 +70,7 @@ static void add_up(sooth_model *model, const kernel *k, int64_t once, int64_t *s
         too_large(model, k, what);
 }
 
-/* Checks that sums over all kernels fit their types. A pass with more launches would take months on any device. */
+/* Checks that sums over all kernels fit their types. The bound on launches is far above any real program. */
 static void check_counts(sooth_model *model, const program *p)
 {
     const int64_t most_launches = (int64_t)1 << 40;
@@ -93,7 +93,7 @@ size_t lowered_memory_cap(const sooth_model *model)
 {
     const size_t least = (size_t)1 << 30, node_bytes = 8 << 10, least_file_bytes = 16;
     size_t nodes = (size_t)model->source.node_count;
-    /* A program may create more storages than it starts with. */
+    /* Counts no more nodes than the file has room for, because functions may multiply nodes. */
     size_t in_file = model->map ? model->map->size / least_file_bytes : 0;
     if (nodes > in_file)
         nodes = in_file;
@@ -121,17 +121,17 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
         model->lowered = l = calloc(1, sizeof *l);
         if (!l)
             fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
-        atomic_init(&l->holders, 1); /* Owned by the model, which frees it if lowering fails. */
+        atomic_init(&l->holders, 1); /* The model owns it and frees it if lowering fails. */
         l->options = *options;
         arena_init(&l->arena, &model->fail, lowered_memory_cap(model));
-        /* Larger than most programs, so that malloc keeps the memory for the next network. */
+        /* Larger than most programs need, so that malloc reuses the block for the next network. */
         l->arena.block_bytes = (size_t)1 << 21;
         program *p = lower(model, options, &l->arena);
         check_counts(model, p);
         keep_names(&l->arena, p);
         l->works = work_of_program(p, &l->arena);
         l->tensors = list_tensors(&l->arena, p);
-        l->arena.fail = NULL; /* The model may be freed first; nothing more is allocated. */
+        l->arena.fail = NULL; /* The model may be freed first, so later allocations have nowhere to fail. */
         l->program = p;
     }
     atomic_fetch_add(&l->holders, 1);

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* Tensors that a kernel reads and writes on the device, without scalars of the program. */
+/* Tensors that a kernel reads and writes on the device. Excludes the program's scalars. */
 typedef struct device_tensors {
     const tensor_id *inputs, *outputs;
     int32_t input_count, output_count;
@@ -33,11 +33,11 @@ typedef struct lowered {
         footprint_key key;
         const footprint_basis *basis;
         kept_uses uses;
-    } bases[KEPT_BASES]; /* Basis of the first requested keys; NULL until then. */
+    } bases[KEPT_BASES]; /* First keys requested and their bases; NULL until then. */
 } lowered;
 
-/* Cap of a prediction's arenas, proportional to the nodes of the file. It allows large graphs and refuses small files
- * with huge requests. */
+/* Memory cap of a prediction, proportional to the nodes of the file. It admits large graphs and refuses small files
+ * that ask for huge amounts. */
 size_t lowered_memory_cap(const sooth_model *model);
 /* Returns the program of the bound model under these options and adds a reference. Reuses the model's last program if
  * the options are equal, else lowers the model. Fails through the model. */

@@ -1,7 +1,7 @@
 /* matrix.h: products of small dense matrices and activations: the inner loops of prediction and training.
  *
  * Not a BLAS: the matrices have some hundred rows and columns, where a library's call and packing cost as much as the
- * product. Sums have one fixed order on every machine with the same vector width. */
+ * product. With equal vector width, sums have the same order on every machine. */
 #ifndef SOOTH_PREDICT_MATRIX_H
 #define SOOTH_PREDICT_MATRIX_H
 

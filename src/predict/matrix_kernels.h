@@ -77,7 +77,8 @@ static inline __attribute__((always_inline)) void NAME(last_tile)(const matrix_p
     }
 }
 
-/* Computes the remaining rows. With few rows, sums would wait for each other, so a tile has twice as many columns. */
+/* Computes the remaining rows. With few rows, each sum would wait for the previous one, so a tile has twice as many
+ * columns. */
 static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_product *m, size_t row, size_t columns,
                                                                   bool picked, const uint16_t *picks)
 {
@@ -89,7 +90,7 @@ static inline __attribute__((always_inline)) void NAME(last_rows)(const matrix_p
         NAME(last_tile)(m, row, column, picked, picks);
 }
 
-/* Computes the remaining columns; the networks' layers have none. */
+/* Computes the remaining columns. The networks' layers need none of this. */
 static inline __attribute__((always_inline)) void NAME(last_columns)(const matrix_product *m, size_t column,
                                                                      const uint16_t *picks)
 {

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Products and convolutions are irregular. Kernels that only move memory need fewer hidden units. */
+/* Sizes of the hidden layers. Products and convolutions are irregular; kernels that only move memory need fewer
+ * units. */
 group_shape net_group_shape(work_group g)
 {
     switch (g) {
@@ -88,7 +89,7 @@ static bool runs_in(const net *n, int stack, int runtime)
 int net_stack_find(const net *n, str name, int otherwise, int runtime)
 {
     int best = otherwise;
-    double least = 0.5; /* Another major version is no substitute. */
+    double least = 0.5; /* A different major version is never a substitute. */
     size_t kind, other_kind;
     double version = version_of(name, &kind);
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
@@ -213,7 +214,7 @@ static void layer(const float *input, size_t width, const float *weights, const 
     matrix_multiply_add(&(matrix_product){count, units, width, input, width, 1, weights, units, sum, units, bias});
 }
 
-/* Most groups use only some features; skips columns of zeros. */
+/* Adds the first layer's products. Skips columns of zeros, because most groups use only some features. */
 static void first_layer(const net_pass *p, const float *weights, size_t units)
 {
     matrix_multiply_picked(&(matrix_product){p->count, units, p->pick_count, p->input, p->width, 1, weights, units,
@@ -252,9 +253,9 @@ void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT])
 head_bounds net_bounds(work_group g)
 {
     static const float FREE =
-        8; /* 3,000 times: unsuitable shapes and types slow convolutions and attention down by hundreds. */
+        8; /* A factor of 3,000: unsuitable shapes and types slow convolutions and attention down by hundreds. */
     switch (g) {
-    case WORK_PRODUCT: /* Bytes count whole matrices, but experts with few tokens read only a part. */
+    case WORK_PRODUCT: /* Bytes count all experts' matrices, but experts without tokens are not read. */
         return (head_bounds){logf(50), logf(8), 16};
     case WORK_ATTENTION:
         return (head_bounds){FREE, FREE, 16};
@@ -262,10 +263,10 @@ head_bounds net_bounds(work_group g)
     case WORK_REDUCE:
     case WORK_MOVE:
     case WORK_WINDOW:
-    case WORK_FUSED: /* Large kernels are never ten times slower than their bytes. */
+    case WORK_FUSED: /* Large kernels never take ten times as long as their bytes. */
         return (head_bounds){logf(16), logf(16), 6};
     case WORK_POINTWISE:
-    case WORK_UPDATE: /* Five times. */
+    case WORK_UPDATE: /* A factor of five. */
         return (head_bounds){logf(8), logf(8), 6};
     default:
         return (head_bounds){FREE, FREE, 6};

@@ -23,7 +23,7 @@ enum {
         1 + LOWER_RUNTIMES, /* Embeddings for unknown stacks come first: one for single operators, one per runtime. */
 };
 
-/* Returns the unknown stack of a network. Each runtime has one, because host time differs most by runtime. */
+/* Returns the unknown stack of a runtime. There is one per runtime, because host time differs most between runtimes. */
 static inline int net_unknown_stack(lower_runtime r)
 {
     return 1 + (int)r;
@@ -42,8 +42,8 @@ typedef struct net_layout {
     size_t stack_fixed;  /* [stack]: log of the microseconds per pass outside kernels */
     size_t stack_host;   /* [stack]: log of the host's microseconds per kernel */
     size_t group_host;   /* [group]: log of a factor on stack_host */
-    size_t gpu_host;     /* [gpu]: added log of a factor for the host of its measurements. */
-    size_t machine_host; /* [stack][gpu]: added log of a factor for the host of this pair. */
+    size_t gpu_host;     /* [gpu]: log of a factor for the host that measured this GPU */
+    size_t machine_host; /* [stack][gpu]: log of a further factor for the host of this pair */
     size_t first[WORK_GROUP_COUNT], first_bias[WORK_GROUP_COUNT];   /* [INPUT_WIDTH][first] */
     size_t second[WORK_GROUP_COUNT], second_bias[WORK_GROUP_COUNT]; /* [first][second] */
     size_t heads[WORK_GROUP_COUNT], heads_bias[WORK_GROUP_COUNT];   /* [HEADS][second] */
@@ -58,17 +58,17 @@ typedef struct net {
     str stacks[MAX_STACKS]; /* Names; the first UNKNOWN_STACKS begin with "unknown". */
     str gpus[MAX_GPUS];     /* Names; the first is "unknown". */
     const float *params;
-    /* Coverage of the training data. Embeddings that training never updated carry no information, so others replace
-     * them. */
-    /* [stack]: bit g if training saw kernels of group g; also SEEN_IN_NETWORKS and the runtimes. */
+    /* Coverage of the training data. An embedding that training never updated carries no information, so a lookup
+     * replaces it by another. */
+    /* [stack]: bit g is set if training saw kernels of group g; also SEEN_IN_NETWORKS and the runtimes */
     const uint32_t *stack_groups;
     const uint32_t *gpu_groups; /* [gpu]: the same bits as for a stack. */
     const uint32_t *op_seen;    /* [op]: 1 if training saw the operator, else 0. */
     const float *low, *high;    /* [group][FEATURE_COUNT]: range in training. */
 } net;
 
-static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* Seen in networks, not only as single operators. */
-enum { SEEN_RUNTIMES = 31 - LOWER_RUNTIMES };      /* Bit of the first runtime of its networks. */
+static const uint32_t SEEN_IN_NETWORKS = 1u << 31; /* Bit: seen in networks, not only as single operators. */
+enum { SEEN_RUNTIMES = 31 - LOWER_RUNTIMES };      /* First of the bits for the runtimes of its networks. */
 _Static_assert((int)WORK_GROUP_COUNT <= SEEN_RUNTIMES, "groups, runtimes and SEEN_IN_NETWORKS share a word");
 
 /* Returns the stack of that name, else the nearest version of the same kind, else `otherwise`. Only stacks with
@@ -80,49 +80,50 @@ int net_stack_find(const net *n, str name, int otherwise, int runtime);
 int net_stack_major(const str *names, int count, int stack);
 int net_gpu_find(const net *n, str name);
 
-/* Returns the embedding for kernels of a group: that of the stack, GPU or operator, or of the nearest one for which
- * training saw such kernels. `otherwise` is the unknown stack of the runtime. */
+/* Return the embedding to use for kernels of a group: that of the stack, GPU or operator, or of the nearest one with
+ * which training saw such kernels. `otherwise` is the unknown stack of the runtime. */
 int net_stack_in(const net *n, int stack, int otherwise, work_group g);
 int net_gpu_in(const net *n, int gpu, work_group g);
 int net_op(const net *n, int op);
-/* True if the GPU has measured networks, or measured kernels of each of these groups (bits). */
+/* True if networks, or kernels of each of these groups (bits), were measured on the GPU. */
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Returns the GPU whose host times apply. GPUs known only by single operators have no host. */
 int net_host_gpu(const net *n, int gpu);
 /* Host time of one kernel in microseconds, without the factor of its group. `gpu` comes from net_host_gpu(). */
 double net_launch_us(const net *n, int stack, int gpu);
-/* True if the stack has host times. Timers of single operators do not wait for launches; their common time is in
- * stack_fixed. */
+/* True if the stack has host times. Timers of single operators do not wait for launches; stack_fixed has their
+ * common time. */
 bool net_has_host(const net *n, int stack);
 
-/* Values of `count` kernels of one group in the network; rows have the widths of its layers. */
+/* Intermediate values of `count` kernels of one group. Row widths are those of the layers. */
 typedef struct net_pass {
-    size_t count, width;     /* kernels; width of each: INPUT_WIDTH, or KERNEL_WIDTH with the rest in first_bias */
+    size_t count, width;     /* kernels; width of an input: KERNEL_WIDTH if first_bias has the rest */
     const float *first_bias; /* of the first layer */
-    const uint16_t *picks;   /* columns of the input that are not zero in all rows; NULL: any */
+    const uint16_t *picks;   /* indices of the input columns that are nonzero in some row; NULL: all */
     size_t pick_count;
     float *input;             /* [count][width] */
-    float *first_sum, *first; /* before and after the activation */
+    float *first_sum, *first; /* sums before the activation, and their activations */
     float *second_sum, *second;
     float *heads; /* [count][HEADS] */
 } net_pass;
-/* Number of floats that a pass over `count` kernels needs, and a function that lays out the pass in them. */
+/* Return the number of floats that a pass over `count` kernels needs, and lay out the pass in such a buffer. */
 size_t net_pass_floats(work_group g, size_t count);
 net_pass net_pass_at(const net *n, work_group g, size_t count, float *room);
 void net_forward(const net *n, work_group g, const net_pass *pass);
 
-/* Adds the embeddings of a stack and a GPU, equal for all kernels of a program, to the bias of the first layer. `bias`
- * has room for its units. */
+/* Adds the embeddings of a stack and a GPU to the bias of the first layer, because all kernels of a program share
+ * them. `bias` has room for the layer's units. */
 void net_bias_of(const net *n, work_group g, int stack, int gpu, float *bias);
 
 /* Clamps a feature to the range of training: networks do not extrapolate. */
 void net_clamp(const net *n, work_group g, float features[FEATURE_COUNT]);
 
-/* Converts the three outputs to a time. */
+/* Convert the three outputs to a time. */
 enum { HEAD_COMPUTE, HEAD_MEMORY, HEAD_FIXED };
 
-/* Bounds for kernels unlike any that were measured: largest factors on FLOPs and bytes as logarithms, and the largest
- * fixed time. They also keep host time out of the kernels where only sums over many short kernels were measured. */
+/* Bounds for kernels unlike any that were measured: largest logarithms of the factors on FLOPs and bytes, and the
+ * largest fixed time. Where only sums over many short kernels were measured, they also keep host time out of the
+ * kernels. */
 typedef struct head_bounds {
     float compute, memory;
     double fixed_us;
@@ -130,16 +131,16 @@ typedef struct head_bounds {
 head_bounds net_bounds(work_group g);
 
 static const float LEAST_HEAD = -8;
-float net_factor(float head, float most); /* exp, clamped */
+float net_factor(float head, float most); /* exp(head), clamped at `most` */
 
-/* FIXED_US at output 0. */
+/* Fixed time of a kernel if the network's output is 0. */
 static const double FIXED_US = 2;
 double net_fixed_us(float head, double most_us);
-double net_fixed_slope_us(double fixed_us, double most_us); /* by the head */
+double net_fixed_slope_us(double fixed_us, double most_us); /* derivative of the fixed time by its output */
 
 /* Exponent of the smooth maximum of kernel time and host time: the larger one dominates, and the result is smooth where
  * they are equal. */
 enum { OVERLAP_POWER = 6 };
-double net_smooth_max(double x, double y); /* of non-negative numbers */
+double net_smooth_max(double x, double y); /* for non-negative numbers */
 
 #endif

@@ -8,14 +8,14 @@
 
 /* ---- physics alone ----------------------------------------------------------------------------------------------- */
 
-/* Minimum time of a kernel, and host time of a launch, without weights. */
+/* Without weights: minimum time of a kernel, and host time of a launch and of a view. */
 static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 
 typedef struct work_time {
-    double device_us, compute_us, memory_us, fixed_us; /* The last three sum to the first. */
+    double device_us, compute_us, memory_us, fixed_us; /* compute_us, memory_us and fixed_us sum to device_us. */
     ideal_time ideal;
     algorithm algorithm; /* `blocks` is 0 until it is computed. */
-    double share_ms;     /* Time of one run. */
+    double share_ms;     /* Share of one run in the latency. */
 } work_time;
 
 static void time_by_physics(work_time *t)
@@ -51,19 +51,20 @@ static double least_us(const work *w, const ideal_time *ideal, const device_view
 {
     static const double START_US = 1, CACHES = 8;
     double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    /* A pass that touches far more than the cache must read its weights from memory. Experts are an exception, because
-     * they form one batch. */
+    /* A pass that touches far more than the cache must read its weights from memory. Experts, a batch of matrices,
+     * are an exception. */
     if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
         least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
-    /* Bytes far above the cache must be read; attention may read only a window of its keys. */
+    /* Bytes far above the cache must be read. Attention is an exception, because it may read only a window of its
+     * keys. */
     bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_CONV;
     return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
 }
 
-/* Upper bound for convolutions and attention unlike any that were measured, as a multiple of the roofline plus some
- * microseconds: on GPUs that ran none of their kind, and for kinds that were rarely so slow anywhere. (Measured
- * extremes: depthwise convolutions in 16 bits with large windows 440 times, gradients of short ones 1,200 times.) Other
- * kinds have net_bounds(). */
+/* Upper bound on the time of convolutions and attention unlike any that were measured, as a multiple of the roofline
+ * plus some microseconds. It applies to GPUs that ran none of their kind, and to kinds that were rarely so slow
+ * anywhere. Measured extremes are 440 times the roofline for depthwise convolutions in 16 bits with large windows,
+ * and 1,200 times for gradients of short ones. Other kinds have net_bounds(). */
 static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
 {
     double ideal_us = ideal->compute_us + ideal->memory_us;
@@ -71,7 +72,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
     case WORK_ATTENTION:
         return 40 * ideal_us + 60;
     case WORK_DEPTHWISE:
-        if (w->product_dtype == DT_FLOAT32) /* Longer kernels are closer to the roofline. */
+        if (w->product_dtype == DT_FLOAT32) /* Longer kernels get nearer to the roofline. */
             return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
         return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
     case WORK_CONV:
@@ -91,13 +92,13 @@ typedef struct runner {
     int stack, unknown_stack, gpu;
 } runner;
 
-/* New GPUs have separate parameters, with stacks merged by major version. */
+/* New GPUs use parameters of their own, with stacks merged by major version. */
 static int stack_on(const weights_view *v, int stack, int gpu)
 {
     return gpu == UNKNOWN ? net_stack_major(v->net.stacks, v->net.stack_count, stack) : stack;
 }
 
-/* Lists the columns that are not zero in all rows; returns their number. */
+/* Lists the columns that are nonzero in some row; returns their number. */
 static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNEL_WIDTH])
 {
     uint32_t bits[KERNEL_WIDTH] = {0};
@@ -110,7 +111,7 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
     size_t picked = 0;
     for (int k = 0; k < KERNEL_WIDTH; k++) {
         picks[picked] = (uint16_t)k;
-        picked += (bits[k] << 1) != 0; /* Ignores the sign. */
+        picked += (bits[k] << 1) != 0; /* Ignores the sign, so that -0 counts as zero. */
     }
     return picked;
 }
@@ -134,7 +135,7 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         const work *w = &list->items[order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
         places[order[i]] = (int32_t)i;
-        if (w->like != order[i]) { /* Its position precedes this one. */
+        if (w->like != order[i]) { /* The work with the same features, except for cache reuse, came earlier. */
             memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, view, input);
             net_clamp(n, g, input);
@@ -263,7 +264,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
     return f;
 }
 
-/* Kernels that differ only in cache reuse have the same launch, so the first one decides. */
+/* Kernels that differ only in cache reuse have the same launch, which is computed for the first of them. */
 static void choose_algorithms(const program *p, const work_list *list, const device_view *view, work_time *times)
 {
     for (int32_t i = 0; i < p->kernels.count; i++) {
@@ -283,7 +284,8 @@ static slice_term *slice_terms(const program *p, const work_list *list, const de
 {
     slice_term *terms = arena_room(a, (size_t)list->count + 1, sizeof *terms);
     bool *is_backward = ARENA_ARRAY(a, bool, (size_t)list->count + 1);
-    for (int32_t i = p->kernels.count - 1; i >= 0; i--) /* The first kernel of a work counts. */
+    /* The first kernel of a work counts, so the loop runs backwards. */
+    for (int32_t i = p->kernels.count - 1; i >= 0; i--)
         if (list->of_kernel[i] >= 0)
             is_backward[list->of_kernel[i]] = p->kernels.items[i].phase == PHASE_BACKWARD;
     for (int32_t i = 0; i < list->count; i++) {
@@ -305,8 +307,8 @@ slice_program slice_program_of(const program *p, const setting *where, arena *a)
     return (slice_program){slice_terms(p, &list, &view, times, a), list.count, slice_launches_of(p, &list)};
 }
 
-/* Scales the networks' time for the whole GPU to a slice: a long kernel by the ratio that the constants give, a short
- * one by the difference in microseconds. */
+/* Scales the networks' time for the whole GPU to a slice: for long kernels by the ratio that the constants give, for
+ * short ones by the difference in microseconds. */
 static double carried_us(double whole_us, double expected_whole_us, double expected_us)
 {
     static const double SHORT_US = 20;
@@ -318,7 +320,7 @@ typedef struct slice_setting {
     const setting *where;
     slice_constants constants;
     bool is_measured;
-    double launch_us; /* Host time of the stack; NAN if not measured. */
+    double launch_us; /* Host time of a launch on this stack; NAN if not measured. */
 } slice_setting;
 
 static void time_slice(const slice_setting *slice, const weights_view *v, const program *p, const work_list *list,
@@ -358,7 +360,7 @@ static str nearest_stacks(const net *n, str asked, int runtime, arena *a)
     struct {
         int stack;
         unsigned steps;
-    } near[MOST + 1]; /* Sorted; the extra place holds the one that drops out. */
+    } near[MOST + 1]; /* Sorted by distance; the extra place is for the candidate that drops out. */
     int count = 0;
     for (int i = UNKNOWN_STACKS; i < n->stack_count; i++) {
         if (net_stack_find(n, n->stacks[i], UNKNOWN, runtime) != i)
@@ -459,9 +461,10 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             new_ideal_us += ideal_us;
         }
     }
-    if (launches == 0) /* Nothing reaches the device, so no pass begins. */
+    if (launches == 0) /* Nothing is launched, so there is no pass. */
         j.fixed_ms = 0;
-    if (!isnan(slice.launch_us) && launches > 0) { /* Equal for all launches, because only their sum was measured. */
+    /* All launches take the same time, because only their sum was measured. */
+    if (!isnan(slice.launch_us) && launches > 0) {
         slice_launches launched = slice_launches_of(p, &list);
         double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
         for (int g = 0; g < WORK_GROUP_COUNT; g++)
@@ -474,8 +477,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], host_us_of(&list.items[i], host_us));
-        /* Its run time plus its share of the waiting, by launch time. Kernels of a loop that never runs take no
-         * time. */
+        /* Latency of a kernel: its run time plus its share of the waiting, in proportion to launch time. Kernels of
+         * a loop that never runs take no time. */
         times[i].share_ms = times[i].device_us / 1e3 +
                             (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);

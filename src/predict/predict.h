@@ -1,6 +1,7 @@
-/* predict.h: predicts the time of a program on a device, kernel by kernel. Each kernel has a roofline: its FLOPs at the
- * device's peak and its bytes at the memory bandwidth. Learned factors (weights by `sooth learn`, read-only) scale it.
- * The time of the program is the sum of its kernels and of the wait for launches, so rows add up. */
+/* predict.h: predicts the time of a program on a device, kernel by kernel. Each kernel has a roofline: its FLOPs at
+ * the device's peak and its bytes at the memory bandwidth. Learned factors (weights from `sooth learn`, read-only)
+ * scale it. The time of the program is the time of its kernels plus the wait for launches; the rows of a report sum
+ * to it. */
 #ifndef SOOTH_PREDICT_PREDICT_H
 #define SOOTH_PREDICT_PREDICT_H
 
@@ -12,17 +13,17 @@ typedef struct setting {
     const device *device;
     lower_options lower;
     bool autotunes; /* cuDNN autotunes (torch.backends.cudnn.benchmark). */
-    /* A pass is a function that releases its outputs, as in timm's benchmark. Affects memory only. */
+    /* Each pass is a function call that releases its outputs, as in timm's benchmark. Affects memory only. */
     bool returns;
     bool norms_in_place; /* Batch norms work in place if lifetime_has_abn() (InPlace-ABN). Affects memory only. */
     bool is_operator;    /* A single operator, whose timer does not wait for the launch. */
     str stack;           /* Software stack ("pt2.4-cu124"). An empty or unknown name selects 'unknown'. */
 } setting;
 
-/* Launches nothing. */
+/* What limits a kernel; a view launches nothing. */
 typedef enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LAUNCH, BOUND_NOTHING } kernel_bound;
 
-/* Figures shared by equal kernels. */
+/* Figures that equal kernels share. */
 typedef struct kernel_figures {
     double host_us;    /* Host time of its launch. */
     double compute_us; /* Roofline: FLOPs at the peak of the usable units. */

@@ -1,7 +1,7 @@
 #include "predict/setting.h"
 #include "memory/backend.h"
 
-/* The first name of a value is the canonical one; others are accepted too. */
+/* Names of the values. The first name of a value is canonical; the others are synonyms. */
 typedef struct choice {
     const char *name;
     int value;
@@ -186,7 +186,7 @@ static bool is_bfloat(lower_precision p)
     return p == PRECISION_BF16 || p == PRECISION_AMP_BF16;
 }
 
-/* True if the unit is known to be missing. A GPU file may leave it unspecified. */
+/* True if the GPU is known to lack the unit. Its file may leave units unspecified. */
 static bool lacks(const device *d, const char *precision)
 {
     return device_peak_flops(d, str_of(precision)) == 0;

@@ -195,7 +195,7 @@ slice_term slice_term_of(const work *w, const ideal_time *ideal, double rounds, 
                         .rounds = rounds};
 }
 
-/* Partly filled last waves and the initial wait for operands cost as much as this many full waves. */
+/* Partly filled last waves, and the initial wait for operands, cost as much as this many full waves. */
 static double lost_rounds(const slice_term *t, const slice_constants *c)
 {
     if (t->compute == SLICE_OTHER || !(t->rounds > 0))

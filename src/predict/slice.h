@@ -13,7 +13,7 @@
 typedef enum slice_constant {
     SLICE_PRODUCT_FP32, /* Factors on the roofline's compute time. */
     SLICE_PRODUCT_TENSOR,
-    SLICE_PRODUCT_BACKWARD, /* Factor on the preceding one. */
+    SLICE_PRODUCT_BACKWARD, /* Further factor on both in the backward pass. */
     SLICE_CONV,
     SLICE_CONV_BACKWARD,
     SLICE_OTHER,
@@ -27,8 +27,9 @@ typedef enum slice_constant {
     SLICE_MEMORY_OTHER,
     SLICE_ROUND_PRODUCT, /* Waves lost per kernel. */
     SLICE_ROUND_CONV,
-    SLICE_FIXED_US,     /* Time per kernel. */
-    SLICE_HOST_VIEW,    /* Host time of a view, a backward launch and an update launch ÷ forward launch. */
+    SLICE_FIXED_US, /* Time per kernel. */
+    /* Host time relative to a forward launch: of a view, a backward launch, and an update launch. */
+    SLICE_HOST_VIEW,
     SLICE_HOST_LIBRARY, /* Additional host time of a cuDNN launch (convolutions, batch norms). */
     SLICE_HOST_BACKWARD,
     SLICE_HOST_UPDATE,

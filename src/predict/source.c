@@ -5,13 +5,13 @@
 
 extern const char source_shipped_text[];
 
-/* Facts about a benchmark. */
+/* Facts of one source in data/benchmarks.txt. */
 typedef struct facts {
     bool autocast_backward, autotunes, returns_outputs, allows_tf32;
-    str stack;                        /* Default for rows that name none. */
+    str stack;                        /* Stack of rows that name none. */
     int fast_norms, fast_token_norms; /* Versions (torch_version()) from which norms run in 16 bits; 0: never. */
-    int in_place_norms_end;           /* First version without InPlace-ABN; 0: no version uses it. */
-    str fast_norms_except;            /* GPU whose table was measured without InPlace-ABN. */
+    int in_place_norms_end;           /* First version in which InPlace-ABN is not used; 0: no version uses it. */
+    str fast_norms_except;            /* GPU whose rows were measured without InPlace-ABN. */
 } facts;
 
 static int version_of(str value)

@@ -23,7 +23,7 @@ void memory_trial_keep(memory_trial *t, const footprint *f, const footprint_basi
 /* ---- a batch beside two others ----------------------------------------------------------------------------------- */
 
 typedef struct line {
-    double share; /* Interpolation weight between the two trials; below 0 or above 1 outside them. */
+    double share; /* Interpolation weight between the two trials; negative or above 1 for batches outside them. */
 } line;
 
 static int64_t on_line(line l, int64_t first, int64_t second)
@@ -79,6 +79,6 @@ bool memory_trial_between(const memory_trial *one, const memory_trial *other, in
         workspaces[i] = (kernel_workspace){on_line(l, one->workspaces[i].first, other->workspaces[i].first),
                                            on_line(l, one->workspaces[i].second, other->workspaces[i].second)};
     *f = footprint_of(&basis, &one->where, workspaces, NULL, NULL, scratch);
-    f->use = NULL; /* It would point to the local variable `r`. */
+    f->use = NULL; /* A pointer to the local variable `r` would dangle. */
     return true;
 }

@@ -8,10 +8,10 @@
 
 typedef struct memory_trial {
     int64_t batch;
-    footprint footprint; /* `use` is not set. */
+    footprint footprint; /* Without `use`. */
     setting where;
     footprint_basis basis;
-    memory_requests requests; /* Data of the basis; the allocator and the inputs of the parts are not set. */
+    memory_requests requests; /* Data from the basis. The allocator, and the inputs of the parts, are not set. */
     const kernel_workspace *workspaces;
 } memory_trial;
 

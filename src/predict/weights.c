@@ -77,12 +77,12 @@ void weights_open(const predictor *p, weights_view *view)
 
 /* ---- are the numbers sound? -------------------------------------------------------------------------------------- */
 
-/* Far above trained values, and small enough that no layer overflows. */
+/* Limits far above trained values, and small enough that no layer overflows. */
 static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F, MOST_INTERVAL = 30;
-/* Logarithm of microseconds: nine seconds per launch. */
+/* Limit of a logarithm of microseconds: nine seconds per launch. */
 static const float MOST_LOG_US = 16;
 
-/* Written so that NAN is out of range. */
+/* Written so that NAN counts as out of range. */
 static bool all_within(const float *x, size_t count, float most)
 {
     for (size_t i = 0; i < count; i++)
@@ -109,7 +109,7 @@ static bool ranges_are_sound(const net *n)
     return true;
 }
 
-/* Not negative; 0 means too few hold-out rows. */
+/* True if no interval is negative; 0 means too few hold-out rows. */
 static bool intervals_are_sound(const weights_view *v)
 {
     size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
@@ -192,10 +192,10 @@ const predictor *predictor_read(str bytes, const char *prefix, arena *a, fail *f
     return p;
 }
 
-/* Not validated again: training and a test have validated them. */
+/* Not validated here, because training and a test have validated them. */
 const predictor *predictor_shipped(fail *f)
 {
-    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* Built without weights. */
+    if (memcmp(shipped_weights.header.magic, MAGIC, sizeof MAGIC) != 0) /* The library was built without weights. */
         return NULL;
     const predictor *shipped = weights_shipped();
     if (!shipped)
@@ -231,14 +231,14 @@ bool weights_seen(const weights_view *v, uint32_t kin)
     size_t count = v->seen_count;
     if (count == 0)
         return false;
-    /* Hashes are uniform, so each is within a few square roots of the count from its expected index. */
+    /* Hashes are uniform, so the index of each differs from its expectation by a few square roots of the count. */
     size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)kin * count >> 32);
     size_t least = guess > reach ? guess - reach : 0, end = guess + reach < count ? guess + reach : count;
     if ((least == 0 || from[least - 1] < kin) && (end == count || from[end - 1] >= kin)) {
         from += least;
         count = end - least;
     }
-    /* Branchless bisection, because the outcome is random and a branch would be mispredicted half of the time. */
+    /* Bisects without branches, which would be mispredicted half of the time. */
     while (count > 1) {
         size_t half = count / 2;
         from = from[half - 1] < kin ? from + half : from;

@@ -37,7 +37,7 @@ typedef enum interval_class {
 } interval_class;
 interval_class interval_class_of(const setting *where, uint32_t groups);
 
-/* Kinds of intervals: a class, a known or new GPU, and a bin of novelty. */
+/* Kinds of intervals: combinations of a class, a known or new GPU, and a bin of novelty. */
 enum { INTERVAL_KINDS = INTERVAL_CLASSES * 2 * NOVELTY_BINS };
 static inline int interval_kind(interval_class c, bool gpu_known, int bin)
 {
@@ -67,7 +67,8 @@ struct predictor {
 
 typedef struct weights_view {
     net net;
-    net new_gpu; /* The same with the parameters for new GPUs, used for groups that training did not see on the GPU. */
+    net new_gpu; /* Returns the same weights with the parameters for new GPUs, for groups that training did not see
+                  * on the GPU. */
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;
@@ -81,8 +82,8 @@ void weights_open(const predictor *p, weights_view *view);
 const char *weights_wrong(const weights_view *v);
 uint32_t weights_checksum(const void *bytes, size_t size);
 
-/* Share of a program in unfamiliar kernels: by roofline time or by predicted time, whichever is larger. Predicted times
- * of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
+/* Share of a program's time in unfamiliar kernels: the larger of its shares of roofline time and of predicted time.
+ * Predicted times of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
 double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us);
 /* Returns the bin of a share, 0 to 1. */
 int novelty_bin(double share);

@@ -31,7 +31,7 @@ void weights_turn_rest(void *bytes, const weights_header *counts)
 {
     if (!WEIGHTS_TURNED)
         return;
-    /* Names are bytes and trees come last; everything in between has 32 bits. */
+    /* Names are byte strings and trees come last; everything in between has 32 bits. */
     char *words = (char *)bytes + sizeof *counts + ((size_t)counts->stack_count + counts->gpu_count) * WEIGHTS_NAME;
     forest_tree *trees =
         (forest_tree *)(void *)((char *)bytes + weights_size(counts) - counts->tree_count * sizeof(forest_tree));
@@ -48,7 +48,7 @@ static const predictor *turn_shipped(void)
     char *copy = malloc(size > sizeof h ? size : sizeof h);
     if (!copy)
         return NULL;
-    if (size > 0) { /* Otherwise it is another version, which the caller reports. */
+    if (size > 0) { /* A size of 0 means another version, which the caller reports. */
         memcpy(copy, &shipped_weights, size);
         weights_turn_rest(copy, &h);
     }
@@ -58,7 +58,7 @@ static const predictor *turn_shipped(void)
 
 const predictor *weights_shipped(void)
 {
-    static _Atomic(const predictor *) turned; /* Written once, by the first thread that needs it. */
+    static _Atomic(const predictor *) turned; /* Set once, by the first thread that needs it. */
     if (!WEIGHTS_TURNED)
         return &shipped_weights;
     const predictor *none = NULL, *made = atomic_load(&turned);

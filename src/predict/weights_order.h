@@ -10,7 +10,7 @@ enum { WEIGHTS_TURNED = true };
 enum { WEIGHTS_TURNED = false };
 #endif
 
-/* Converts between file order and memory order; does nothing if they are equal. */
+/* Convert between file order and memory order; do nothing if they are equal. */
 void weights_turn_header(weights_header *h);
 /* Converts everything after the header; weights_size has validated the counts. */
 void weights_turn_rest(void *bytes, const weights_header *counts);

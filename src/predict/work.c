@@ -5,12 +5,13 @@
 
 #include <math.h>
 
-/* Inputs last touched this many bytes ago, or before the pass, are in no cache. */
+/* Reuse distance that stands for no reuse: inputs last touched this many bytes ago, or before the pass, are in no
+ * cache. */
 static const float FAR_LOG2 = 40;
 
 /* ---- small pieces ------------------------------------------------------------------------------------------------ */
 
-/* Returns the trailing zero bits of a size, at most 7. They limit vector width and tile. */
+/* Returns the number of trailing zero bits of a size, at most 7. They limit vector width and tile. */
 static float alignment(double size)
 {
     uint64_t n = size > 0 && size < 9e18 ? (uint64_t)size : 0;
@@ -56,7 +57,7 @@ static lay lay_of(const placed_tensor *t)
         l.inner = (double)expected;
         return l;
     }
-    /* A strided tensor: the contiguous run along the dimension of stride one, extended by adjacent dimensions. */
+    /* For a strided tensor, finds the contiguous run: the dimension of stride one, extended by adjacent dimensions. */
     int64_t run = 1;
     for (bool grew = true; grew;) {
         grew = false;
@@ -82,13 +83,13 @@ typedef struct operand {
     lay lay;
 } operand;
 
-/* Cached base-2 logarithms of sizes: most sizes are powers of two or repeat. */
+/* Caches base-2 logarithms of sizes, because most sizes are powers of two or repeat. */
 enum { LOG_MEMO = 64 };
 typedef struct log_memo {
     float of[LOG_MEMO], log2[LOG_MEMO]; /* Logarithm of 0 marks an empty entry. */
 } log_memo;
 
-enum { OPERANDS = 8 /* Number of inputs examined; few kernels have more. */ };
+enum { OPERANDS = 8 /* Limit of the inputs that are examined; few kernels have more. */ };
 typedef struct writer {
     const program *p;
     const kernel *k;
@@ -96,7 +97,8 @@ typedef struct writer {
     log_memo *logs;
     float *next;
     operand operands[OPERANDS];
-    /* Largest input other than weights; determines the size of the work. Its tensor is NULL without inputs. */
+    /* Finds the largest input other than weights, which determines the size of the work. Its tensor is NULL if there
+     * are no inputs. */
     operand main;
 } writer;
 
@@ -127,7 +129,7 @@ static operand operand_at(const writer *o, int32_t i)
     return i < OPERANDS ? o->operands[i] : operand_of(&o->p->tensors.items[o->k->inputs[i]]);
 }
 
-/* A convolution that writes channels last first copies its input to that layout (a hidden kernel). */
+/* A convolution that writes channels last copies its input to that layout first (a hidden kernel). */
 static bool runs_channels_last(const writer *o)
 {
     return kernel_is_convolution(o->k) && o->k->output_count > 0 &&
@@ -198,7 +200,7 @@ static void put_general(writer *o)
         put_lay(o, out, lay_of(out));
     else
         o->next += 5;
-    /* Operands unlike the main one: broadcast, smaller, or of another type. */
+    /* Counts operands that differ from the main one: broadcast, smaller, or of another type. */
     int broadcast = 0, mixed = 0, smaller = 0, strided = 0;
     for (int32_t i = 0; i < k->input_count; i++) {
         operand x = operand_at(o, i);
@@ -266,7 +268,7 @@ static void work_product(writer *o)
     put(o, (float)k->fused_count);
     put_flag(o, operand_at(o, first).lay.lie == LIE_STRIDED && !is_turned(a));
     put_flag(o, operand_at(o, first + 1).lay.lie == LIE_STRIDED && !is_turned(b));
-    /* As wide as int8, but with other kernels. */
+    /* fp8 is as wide as int8, but has other kernels. */
     put_flag(o, a->dtype == DT_FLOAT8E4M3FN || a->dtype == DT_FLOAT8E5M2);
 }
 
@@ -327,7 +329,7 @@ static void work_convolution(writer *o)
     put(o, lg(o, (double)y->dims[y->rank - 1]));
     put(o, filling((double)y->dims[y->rank - 1], 8));
     put(o, lg(o, (double)x->dims[0]));
-    /* Winograd requires 3 × 3 windows of stride 1. */
+    /* Winograd requires 3 x 3 windows with stride 1. */
     put_flag(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
                     v->dilation[0] == 1 && groups == 1);
     put(o, (float)k->output_count);
@@ -337,7 +339,7 @@ static void work_convolution(writer *o)
 static void work_attention(writer *o)
 {
     const kernel *k = o->k;
-    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* The gradient comes first. */
+    int32_t first = strstr(k->op, "backward") ? 1 : 0; /* In a backward kernel, the gradient is the first input. */
     const placed_tensor *q = placed(o->p, k->inputs, k->input_count, first);
     const placed_tensor *s = placed(o->p, k->inputs, k->input_count, first + 1);
     if (!q || !s || q->rank < 3 || s->rank < 3)
@@ -432,8 +434,8 @@ static double innermost(const placed_tensor *t)
     return at < 0 ? 1 : (double)t->dims[at];
 }
 
-/* Returns the bytes that a thread loads and stores at once: the power of two that divides the contiguous run of the
- * output and of each large input. Compilers cannot vectorize beyond a divided index. */
+/* Returns the number of bytes that a thread loads and stores at once: the largest power of two that divides the
+ * contiguous run of the output and of each large input. Compilers do not vectorize across an index that is divided. */
 static void put_vectors(writer *o, const placed_tensor *out)
 {
     float least = 7;
@@ -482,7 +484,8 @@ static void work_plain(writer *o)
     put(o, lg(o, (double)k->loops.reduced));
 }
 
-/* Hashes the sizes without the first dimension, which is usually the batch; for products, the sizes of the weight. */
+/* Hashes the sizes without the first dimension, which is usually the batch. For products, hashes the sizes of the
+ * weight. */
 static uint32_t kin_of(const writer *o)
 {
     const kernel *k = o->k;
@@ -504,7 +507,7 @@ static uint32_t kin_of(const writer *o)
 
 static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 {
-    writer o; /* Not zeroed; operands are valid up to the kernel's count. */
+    writer o; /* Not zeroed; only the kernel's operands are valid. */
     o.p = p;
     o.k = k;
     o.w = w;
@@ -527,7 +530,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
             w->weight_bytes += x.tensor->packed_bytes > 0 ? (double)x.tensor->packed_bytes
                                                           : x.elements * dtype_bits(x.tensor->dtype) / 8;
     }
-    w->operands = fmin(w->operands, w->bytes); /* A lookup does not read the whole table. */
+    w->operands = fmin(w->operands, w->bytes); /* A lookup reads only part of the table. */
     put_general(&o);
     o.next = w->features + WORK_GENERAL;
     switch (w->group) {
@@ -558,7 +561,7 @@ static void describe(const program *p, const kernel *k, work *w, log_memo *logs)
 
 /* ---- which kernels do the same ----------------------------------------------------------------------------------- */
 
-/* Equal for kernels that differ only in cache reuse. */
+/* Hash that is equal for kernels that differ only in cache reuse. */
 static uint64_t signature(const program *p, const kernel *k)
 {
     uint64_t hash = hash_mix((uint64_t)(uintptr_t)k->op, (uint64_t)k->flops);
@@ -607,7 +610,7 @@ static void keep_slot(work_table *t, size_t slot, uint64_t hash, int32_t index)
     t->used++;
 }
 
-/* Makes room for two more. Most kernels repeat, so the table starts small. */
+/* Makes room for two more entries. Most kernels repeat, so the table starts small. */
 static void widen(work_table *t, arena *a)
 {
     if (t->slots && 2 * (t->used + 2) <= t->slots)
@@ -621,8 +624,7 @@ static void widen(work_table *t, arena *a)
     *t = wider;
 }
 
-/* Returns the integer part of the base-2 logarithm; 0 up to 1. The logarithm may round up just below a power of two, so
- * the result is checked. */
+/* Returns floor(log2(x)), at least 0. log2() may round up just below a power of two, so the result is checked. */
 static float whole_lg(double x)
 {
     float single = (float)x;
@@ -635,7 +637,7 @@ static float whole_lg(double x)
     return (float)((int)(bits >> 23) - 127);
 }
 
-/* Number and group of the operator. */
+/* Sets number and group of the operator. */
 static void set_op(work *w, op_memo *memo, const char *name)
 {
     bool is_new;
@@ -648,10 +650,10 @@ static void set_op(work *w, op_memo *memo, const char *name)
     w->group = (work_group)(*known & 0xff);
 }
 
-/* Most kernels repeat, so items are zeroed on demand, in chunks. */
+/* Items are zeroed on demand, in chunks, because most kernels repeat. */
 enum { ZEROED_AT_ONCE = 32 };
 
-/* Appends a work: a new description, or a copy of one that differs only in cache reuse. */
+/* Appends a work: a new description, or a copy of an entry that differs only in cache reuse. */
 static void add_work(work_list *list, const program *p, const kernel *k, const float *reuse, const work *like,
                      op_memo *ops, log_memo *logs)
 {
@@ -674,8 +676,8 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     }
 }
 
-/* Returns log2 of the bytes that one pass touches. Programs and timed operators run repeatedly, so data not touched in
- * this pass was touched in the previous one. */
+/* Returns log2 of the bytes that one pass touches. Passes and timed operators run repeatedly, so data that this pass
+ * has not touched was last touched in the previous one. */
 static float pass_log2(const program *p)
 {
     double bytes = 1;
@@ -685,15 +687,15 @@ static float pass_log2(const program *p)
     return fminf(log2f((float)bytes), FAR_LOG2);
 }
 
-/* Removes fused epilogues from an engine's products. They take almost no time, and serving frameworks were measured
- * without them. */
+/* Removes fused epilogues from an engine's products, because they take almost no time and serving frameworks were
+ * measured without them. */
 static const kernel *as_measured(const program *p, const kernel *k, kernel *bare)
 {
     if (!p->is_engine || k->input_count < 3 || strcmp(k->op, "addmm") != 0)
         return k;
     *bare = *k;
     bare->op = "mm";
-    bare->inputs++; /* The bias. */
+    bare->inputs++; /* Skips the bias. */
     bare->input_count = 2;
     bare->fused = NULL;
     bare->fused_count = 0;
@@ -704,10 +706,11 @@ work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
     work_table table = {.slots = 0};
-    double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1); /* Clock of the last touch, in bytes. */
+    /* Bytes touched up to the last use, indexed by storage. */
+    double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1);
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
                       .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
-    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* Signatures, indexed by kernel. */
+    uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* Hashes of signature(), indexed by kernel. */
     op_memo ops = {0};
     log_memo logs = {.of = {0}};
     double clock = 1;
@@ -718,12 +721,12 @@ work_list work_of_program(const program *p, arena *a)
         list.of_kernel[i] = -1;
         if (k->flags & KERNEL_VIEW)
             continue;
-        /* Rounds reuse to powers of two, so that equal kernels stay equal. */
+        /* Rounds reuse to powers of two, so that more kernels are equal. */
         float reuse[2] = {FAR_LOG2, FAR_LOG2};
         for (int32_t j = 0; j < k->input_count && j < 2; j++) {
             const placed_tensor *input = &p->tensors.items[k->inputs[j]];
             double last = touched[input->storage];
-            /* Some files share a weight between layers only because the exporter merged equal weights. */
+            /* Weights never count as reused: most shared weights are equal weights that the exporter merged. */
             bool is_first = last == 0 || (input->is_weight && k->phase == PHASE_FORWARD);
             reuse[j] = is_first ? pass : whole_lg(clock - last);
         }

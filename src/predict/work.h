@@ -39,7 +39,7 @@ typedef struct work {
     double gemm[4];      /* Batch, m, n, k; 0 for other kernels. */
     double elements;
     double operands; /* Elements read and written. */
-    double threads;  /* Number of threads that have work; 0: all. */
+    double threads;  /* Number of threads with work; 0: all threads have work. */
     float reuse[2];  /* Bytes touched since the first and second input were last used, log2. */
     float features[WORK_FEATURES];
 } work;

@@ -1,6 +1,6 @@
-/* eager.c: lowers a network to eager PyTorch kernels, with one rule per operator. The rules follow PyTorch at run time,
- * tensor by tensor: autocast lists, type promotion, output strides, copies made by reshape. Casts and copies therefore
- * appear without pattern matching. */
+/* eager.c: lowers a network to eager PyTorch kernels, with one rule per operator. The rules do what PyTorch does at
+ * run time, tensor by tensor: autocast lists, type promotion, output strides, copies by reshape. Casts and copies
+ * therefore need no patterns. */
 #include "lower/eager/eager.h"
 #include "graph/infer.h"
 
@@ -103,11 +103,11 @@ int eager_node_axis(eager *e, int64_t axis, int rank)
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* States whether, in inference, the rule depends only on the tensors and attributes of its node. */
+/* Whether a rule depends, in inference, only on the tensors and attributes of its node. */
 typedef enum locality {
     NOT_LOCAL,
     LOCAL,
-    LOCAL_IF_COMPUTED, /* Local if no input is a constant, except scalars after the first input. */
+    LOCAL_IF_COMPUTED, /* Depends only on them if no input is a constant, except scalars after the first input. */
     LOCAL_IF_NOT_PADDED,
 } locality;
 
@@ -115,7 +115,7 @@ static const struct lowering {
     const char *op;
     lower_rule rule;
     const char *aten;    /* ATen operator, if it is always the same; else NULL. */
-    find_pattern *finds; /* Checks whether the node ends a pattern; NULL if no pattern ends with this operator. */
+    find_pattern *finds; /* Tests whether a pattern ends at the node; NULL if no pattern ends with this operator. */
     locality local;
 } RULES[] = {
     {"Relu", lower_unary, "relu", NULL, LOCAL},
@@ -360,7 +360,8 @@ const char *eager_aten_name(const eager *e)
     return l->aten ? l->aten : e->node->type.ptr;
 }
 
-/* Lowers an operator without a rule: one kernel with the file's name, or none for a view. */
+/* Lowers an operator without a rule: a view launches nothing, any other operator is one kernel with the file's name
+ * for it. */
 void lower_unknown(eager *e)
 {
     const node *n = e->node;
@@ -427,7 +428,7 @@ static void find_readers(eager *e)
     e->is_static = is_static;
 }
 
-/* True for integer tables computed from constants. They are computed with the network, not in every pass. */
+/* True for integer tables computed from constants, which PyTorch computes once when it builds the network. */
 static bool is_fixed_index(const eager *e)
 {
     for (int i = 0; i < e->node->output_count; i++) {
@@ -446,9 +447,9 @@ static bool is_blur(const eager *e, const node *conv, const value *weight)
            str_is(node_attr_string(pad, "mode", ""), "reflect");
 }
 
-/* True if a weight is a parameter, false if it is a buffer. Files do not distinguish the two, so the first reader
- * decides. Buffers are blur filters, the key part of a packed bias, window masks shared by all heads, position tables,
- * and divisors in weight standardization. */
+/* True if a weight is a parameter, false if it is a buffer. Files do not distinguish them, so the first reader
+ * decides. Buffers are blur filters, the part of a packed bias that belongs to keys, window masks shared by all
+ * heads, position tables, and divisors in weight standardization. */
 bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
@@ -470,14 +471,15 @@ bool eager_is_learned(const eager *e, value_id v)
         return is_first || !e->is_static[reader->inputs[0]];
     if (node_is(reader, "WeightStandardization"))
         return rank != 1;
-    if (node_is(reader, "Slice")) { /* Rotary embeddings slice their sine and cosine tables; products slice weights. */
+    /* True for the sine and cosine tables that rotary embeddings slice; other sliced weights belong to products. */
+    if (node_is(reader, "Slice")) {
         const node *after = eager_reader_of(e, reader->outputs[0]);
         return !after || !node_is(after, "Mul");
     }
     return !node_is(reader, "Div") && !node_is(reader, "Tile");
 }
 
-/* True if the node's kernels can be copied from an equal node. */
+/* True if the kernels of an equal earlier node can be copied. */
 static bool is_local(const eager *e, locality local)
 {
     const node *n = e->node;
@@ -550,7 +552,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     size_t op_count;
     e.ops = ops_all(&op_count);
     e.lowerings = ARENA_ARRAY(a, const struct lowering *, op_count);
-    /* Reserves room for the casts and copies of most networks. Unused room is free, but moving arrays is not. */
+    /* Reserves room for most networks' casts and copies, because unused room is free but growing arrays moves them. */
     ARENA_RESERVE(a, &e.out->kernels, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->like, 2 * (size_t)net->nodes.count + 16);
     ARENA_RESERVE(a, &e.out->tensors, 2 * (size_t)net->values.count + 16);

@@ -10,7 +10,7 @@ typedef struct eager eager;
 typedef void (*lower_rule)(eager *e);
 typedef struct repeats repeats;
 
-/* Positions to which a view moves the dimensions of its input; used in the backward pass. */
+/* Where a view moves each dimension of its input; the backward pass uses it. */
 typedef struct turn {
     int32_t kernel;
     int8_t places[MAX_PLACED_RANK];
@@ -26,38 +26,38 @@ struct eager {
         int64_t *items;
         int32_t count, capacity;
     } bytes;                     /* Indexed by tensor_id; see tensor_bytes(). */
-    dtype low;                   /* Type of products under autocast; DT_UNKNOWN without autocast. */
+    dtype low;                   /* Element type of products under autocast; DT_UNKNOWN without autocast. */
     dtype weight_dtype;          /* Type of floating-point weights and inputs. */
     tensor_id *of_value;         /* Indexed by value_id: its tensor. */
     const int32_t *readers;      /* Indexed by value_id: number of readers; a network output counts as one. */
     const bool *is_static;       /* Indexed by value_id: computed from constants only. */
     const node_id *first_reader; /* Indexed by value_id: its first reader. */
-    bool has_steps;              /* Some attention of rank above 4 runs without a fused kernel. */
-    bool standardises;           /* Some weights are standardized. */
-    bool has_gains;              /* Some standardized weight has a learned gain; then all have one. */
+    bool has_steps;              /* True if some attention of rank above 4 runs without a fused kernel. */
+    bool standardises;           /* True if some weights are standardized. */
+    bool has_gains;              /* True if some standardized weight has a learned gain; then all have one. */
     bool trains;
-    bool autocasts; /* Autocast is on for the current node. */
+    bool autocasts; /* True if autocast is on for the current node. */
     struct {
         turn *items;
         int32_t count, capacity;
-    } turns;            /* Indexed by kernel; used in training. */
+    } turns;            /* Indexed by kernel; only in training. */
     const op_info *ops; /* The operator table. */
     /* Indexed by row of the operator table: its rule; NULL until the operator occurs. */
     const struct lowering **lowerings;
     /* Indexed by node_id: the rule of a pattern; NULL for the operator's own rule. */
     lower_rule *instead;
     const node *node; /* The current node. */
-    /* The node has attribute channels_last (TensorFlow). Its rule sees the first input and the output as channels-first
-     * views of the same memory. */
+    /* The node has the attribute channels_last (TensorFlow), so its rule sees the first input and the output as
+     * channels-first views of the same memory. */
     bool is_turned;
-    bool turns_all;       /* Pointwise node on channels-first views: all inputs and the output are such views. */
+    bool turns_all;       /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
     tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;
     repeats *repeats; /* Layers whose kernels later layers may copy. */
 };
 
 bool eager_has_channels_last(const node *n);
-/* True for a pointwise node on channels-first views. */
+/* True for a pointwise node that reads and writes channels-first views. */
 bool eager_continues_turned(const eager *e);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static inline extent tensor_extent(const eager *e, tensor_id t)
     return extent_of(tensor_at(e, t));
 }
 
-/* Bytes of its elements; broadcast dimensions count once. */
+/* Bytes of the tensor's elements; broadcast dimensions count once. */
 static inline int64_t tensor_bytes(const eager *e, tensor_id t)
 {
     return e->bytes.items[t];
@@ -93,7 +93,7 @@ extent eager_output_extent(eager *e, int i);
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Appends a kernel. Omits NO_TENSOR and scalars among the inputs. The result is valid until the next kernel. */
+/* Appends a kernel. Leaves out NO_TENSOR and scalars among the inputs. The result is valid until the next kernel. */
 kernel *eager_launch(eager *e, const char *op, const tensor_id *inputs, int input_count, tensor_id output, int flags);
 /* Adds an output with its own memory to the last kernel. */
 tensor_id eager_add_output(eager *e, dtype type, const extent *x);
@@ -116,9 +116,9 @@ bool eager_is_low(dtype t); /* True for float16 and bfloat16. */
 dtype eager_promote(const eager *e, const tensor_id *inputs, int count);
 /* PyTorch's _to_copy(); returns `t` if it already has that type. */
 tensor_id eager_cast(eager *e, tensor_id t, dtype to);
-/* Casts by autocast's two lists: products run in `low`, sensitive operators in float32. Both return `t` unchanged
- * without autocast and for integers. Each layer casts its own weight: PyTorch casts a shared weight once, but most
- * shared weights in files are merely equal weights merged by an exporter. */
+/* Cast as autocast's two lists do: products run in `low`, sensitive operators in float32. Return `t` unchanged
+ * without autocast and for integers. Each layer casts its own weight. PyTorch casts a shared weight once, but most
+ * shared weights in files are equal weights that an exporter merged. */
 tensor_id eager_to_low(eager *e, tensor_id t);
 tensor_id eager_to_float(eager *e, tensor_id t);
 
@@ -141,52 +141,56 @@ tensor_id eager_clone(eager *e, tensor_id t); /* Always copies to contiguous mem
 tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int count, dtype type);
 tensor_id eager_unary(eager *e, const char *op, tensor_id t);
 tensor_id eager_binary(eager *e, const char *op, tensor_id a, tensor_id b);
-tensor_id eager_softmax(eager *e, const char *op, tensor_id t);                /* Runs in float32 under autocast. */
-tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* Casts no operand. */
-tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b);           /* (B,m,k) times (B,k,n). */
-/* The weight is (out, in). Casts operands. */
+tensor_id eager_softmax(eager *e, const char *op, tensor_id t);                /* In float32 under autocast. */
+tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always); /* Does not cast its operands. */
+tensor_id eager_batched_product(eager *e, tensor_id a, tensor_id b);           /* Product of (B,m,k) and (B,k,n). */
+/* Casts its operands. The weight is (out, in). */
 tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias);
 
-/* Appends a convolution and the kernels that it launches: copies of `x` to the result's layout, and the bias sum. `y`
- * has the result's dimensions and receives its strides. Casts nothing. */
+/* Appends a convolution and the kernels that it launches: copies of `x` to the result's layout, and the bias sum.
+ * `y` has the result's dimensions and receives its strides. Does no casts. */
 tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, const kernel_window *window, extent *y);
-/* `wide` has one element per window position: the result, or the input of a transposed convolution. */
+/* `wide` has one element per position of the window: the result, or the input of a transposed convolution. */
 int64_t eager_convolution_macs(const extent *wide, const extent *weight);
 /* Appends a layer, batch or group norm of inputs[0]. The other inputs may be NO_TENSOR. */
 tensor_id eager_normalised(eager *e, const char *op, const tensor_id *inputs, int count, const extent *y);
 
 /* F.scaled_dot_product_attention for rank 4: casts, pads and launches. `bias` may be NO_TENSOR. */
 tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias);
-/* Unfused attention (aten/src/ATen/native/transformers/attention.cpp), up to the product of queries and keys, each
- * scaled by the root of the scale. Sets `v` to the operand of the second product and `type` to the result's type. */
+/* Unfused attention (aten/src/ATen/native/transformers/attention.cpp) up to the product of queries and keys, both
+ * scaled by the root of the scale. Sets `v` to the second operand of the next product, and `type` to the type of the
+ * final result. */
 tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *v, dtype *type);
 
-/* A recurrent layer in one direction. */
+/* One direction of a recurrent layer. */
 typedef struct recurrent {
     const char *op;                   /* LSTM, GRU or RNN. */
-    const char *cell, *cell_backward; /* Kernel that combines the gates, and its gradient. */
+    const char *cell, *cell_backward; /* Name of the kernel that combines the gates, and of its gradient. */
     int gates;
     double flops;  /* FLOPs of the cell per hidden unit. */
-    bool has_cell; /* Has a second state (LSTM). */
+    bool has_cell; /* True if there is a second state (LSTM). */
     int64_t steps, batch, hidden;
 } recurrent;
-const recurrent *eager_recurrent_named(str op); /* Sizes are 0; the operator is NULL if there is none. */
-/* Appends all time steps. `gates` (steps · batch, n) is the input part; the weight is (gates · hidden, hidden), states
- * are (batch, hidden). */
+/* Returns the description of LSTM, GRU or RNN without its sizes; its operator is NULL for other names. */
+const recurrent *eager_recurrent_named(str op);
+/* Appends all time steps. `gates` (steps · batch, n) is the contribution of the inputs; the weight is (gates ·
+ * hidden, hidden), states are (batch, hidden). */
 void eager_recurrent_steps(eager *e, const recurrent *r, tensor_id gates, tensor_id weight, tensor_id h, tensor_id c);
 /* Appends the backward pass of all time steps, with the saved gates. */
 void eager_recurrent_steps_backward(eager *e, const recurrent *r, tensor_id gates, tensor_id weight);
 
-/* True if the node has its first output and all required inputs. A damaged file may omit them. */
+/* True if the node has its first output and all required inputs, which a damaged file may omit. */
 bool eager_is_whole(const node *n);
-/* Returns the node that computes a value; NULL if it has another operator (op NULL: any) or is incomplete. */
+/* Returns the node that computes a value if it has operator `op` (NULL: any); NULL otherwise, or if the node is
+ * incomplete. */
 const node *eager_maker_of(const eager *e, value_id v, const char *op);
 /* Like eager_maker_of(), but only if the value has one reader. */
 const node *eager_own_maker_of(const eager *e, value_id v, const char *op);
 str eager_node_scope(const node *n); /* Module of the node: its name up to the last slash. */
 /* Returns the first reader of the value; NULL if there is none or it is incomplete. */
 const node *eager_reader_of(const eager *e, value_id v);
-/* Each finds one pattern that PyTorch dispatches as one operator and that ends at this node; fills e->instead. */
+/* Each function finds one pattern that PyTorch dispatches as one operator and that ends at this node, and fills
+ * e->instead. */
 typedef void find_pattern(eager *e, const node *n);
 find_pattern eager_find_at_sum, eager_find_at_product, eager_find_at_quotient, eager_find_variance, eager_find_im2col,
     eager_find_col2im, eager_find_unfold, eager_find_standardised, eager_find_slice_write;

@@ -1,10 +1,10 @@
-/* patterns.c: groups of nodes that PyTorch dispatches as one operator. Recovery passes do not merge them, because they
- * are no layers. */
+/* patterns.c: finds groups of nodes that PyTorch dispatches as one operator. Recovery passes leave them alone,
+ * because the groups are not layers. */
 #include "lower/eager/eager.h"
 
 bool eager_is_whole(const node *n)
 {
-    /* Recovery passes create norms without weights. */
+    /* Norms that recovery passes create may lack weights. */
     int needed = !n->op ? 0 : n->op->kind == OP_NORM ? 1 : n->op->min_inputs;
     if (n->output_count < 1 || n->outputs[0] == NO_VALUE || n->input_count < needed)
         return false;
@@ -40,7 +40,7 @@ str eager_node_scope(const node *n)
     return name;
 }
 
-/* A later node of the pattern launches all kernels. */
+/* Launches nothing: a later node of the pattern launches all kernels. */
 static void lower_nothing(eager *e)
 {
     (void)e;
@@ -56,7 +56,7 @@ void eager_replace_rule(eager *e, const node *n, lower_rule rule)
     e->instead[n - e->net->nodes.items] = rule;
 }
 
-/* The result is the input itself. */
+/* Makes the first input the result. */
 static void lower_to_input(eager *e)
 {
     eager_set_result(e, 0, eager_input_of(e, 0));
@@ -69,7 +69,7 @@ static const node *next_of(const eager *e, const node *n, const char *op)
     return next && node_is(next, op) ? next : NULL;
 }
 
-/* Casts a parameter to the type of the other operand. */
+/* Lowers an operator with a cast of the parameter to the other operand's type. */
 static void lower_with_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -86,7 +86,7 @@ static const node *unit_product(const eager *e, const node *add, int side)
     return unit && eager_value_is_number((eager *)e, unit->inputs[1], &x) && x == 1 ? unit : NULL;
 }
 
-/* addcmul is on autocast's widest-type list: all operands are cast to the widest type. */
+/* Lowers addcmul, which autocast runs in the widest type of its operands. */
 static void lower_addcmul(eager *e)
 {
     const node *add = e->node;
@@ -142,7 +142,7 @@ static const node *square_of(const eager *e, const node *inverse)
     return mean ? eager_own_maker_of(e, mean->inputs[0], "Pow") : NULL;
 }
 
-/* Multiplies by the inverse root. Reuses the cast that the square has already made. */
+/* Lowers the product with the inverse root. Reuses the cast that the square has already made. */
 static void lower_low_quotient(eager *e)
 {
     const node *square = square_of(e, eager_maker_of(e, e->node->inputs[1], NULL));
@@ -157,7 +157,7 @@ static void lower_low_quotient(eager *e)
     eager_set_result(e, 0, eager_binary(e, "mul", x, eager_input_of(e, 1)));
 }
 
-/* Finds an RMS norm over the channels of a map, as in timm. With fast norms, it and its weight run in 16 bits. */
+/* Finds timm's RMS norm over the channels of a map. With fast norms, it and its weight run in 16 bits. */
 static bool find_low_norm(eager *e, const node *inverse)
 {
     const node *square = square_of(e, inverse), *quotient = next_of(e, inverse, "Mul");
@@ -190,7 +190,7 @@ static void find_rsqrt(eager *e, const node *n)
 
 /* ---- var --------------------------------------------------------------------------------------------------------- */
 
-/* mean((x - mean(x))^2), optionally corrected by n / (n - 1). */
+/* mean((x - mean(x))^2), with an optional correction n / (n - 1). */
 typedef struct variance {
     const node *mean, *sub, *square, *outer, *times, *last;
 } variance;
@@ -233,7 +233,7 @@ static void lower_variance(eager *e)
     read_variance(e, times ? mean_of(e, times->inputs[0]) : e->node, &v);
     tensor_id t = eager_tensor_of(e, v.sub->inputs[0]);
     if (e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) && eager_maker_of(e, v.sub->inputs[0], "Cast")) {
-        t = eager_cast(e, t, DT_FLOAT32); /* find_instance_deviation() leaves this cast to the variance. */
+        t = eager_cast(e, t, DT_FLOAT32); /* The cast that find_instance_deviation() left to the variance. */
         e->out->tensors.items[t].keeps_float = true;
     }
     extent x = eager_output_extent(e, 0);
@@ -242,7 +242,8 @@ static void lower_variance(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* Computes the batch deviation in training. The file contains the running deviation; its small update is omitted. */
+/* Lowers the deviation over the batch, which training computes. The file contains the running deviation; its small
+ * update is omitted. */
 static tensor_id batch_deviation(eager *e, tensor_id x)
 {
     extent kept = {.rank = 4, .dims = {1, tensor_at(e, x)->dims[1], 1, 1}};
@@ -252,7 +253,7 @@ static tensor_id batch_deviation(eager *e, tensor_id x)
     return eager_cast(e, made, tensor_dtype(e, x));
 }
 
-/* Lowers the batch deviation, the first operand of EvoNorm B0's maximum. */
+/* Lowers the deviation over the batch, the first operand of EvoNorm B0's maximum. */
 static void lower_left_deviation(eager *e)
 {
     extent y = eager_output_extent(e, 0);
@@ -269,8 +270,8 @@ static void replace_if(eager *e, const node *n, lower_rule rule)
         eager_replace_rule(e, n, rule);
 }
 
-/* Finds EvoNorm B0: x / max(left, x * v + std) * weight + bias. The code computes std = x.float().var() … .to(x.dtype).
- * An fp32 trace merges x.float() with x, so the file's cast belongs to std alone. */
+/* Finds EvoNorm B0: x / max(left, x * v + std) * weight + bias. In the code, std is x.float().var() … .to(x.dtype).
+ * An fp32 trace merges x.float() with x, so the cast in the file belongs to std alone. */
 static void find_instance_deviation(eager *e, const variance *v)
 {
     const node *cast = eager_maker_of(e, v->sub->inputs[0], "Cast"), *back = NULL;
@@ -320,7 +321,7 @@ static void find_sum_in_place(eager *e, const node *add)
         eager_replace_rule(e, add, lower_sum_in_place);
 }
 
-/* A group norm without bias; the exporter adds a zero bias. */
+/* Finds a group norm without bias: the exporter adds a zero bias. */
 static void find_zero_bias(eager *e, const node *add)
 {
     const node *norm = eager_own_maker_of(e, add->inputs[0], "GroupNormalization");
@@ -335,7 +336,7 @@ static void find_zero_bias(eager *e, const node *add)
 
 /* ---- sums that begin with zero ----------------------------------------------------------------------------------- */
 
-/* Lowers s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …. The file omits the first sum, with zero. */
+/* Lowers s = 0; s = s + a * gate[0:1]; s = s + b * gate[1:2] …. The file lacks the first sum, which adds to zero. */
 static void lower_sum_from_zero(eager *e)
 {
     tensor_id first = eager_unary(e, "add", eager_input_of(e, 0));
@@ -359,7 +360,7 @@ static void find_sum_from_zero(eager *e, const node *add)
 
 /* ---- im2col and col2im ------------------------------------------------------------------------------------------- */
 
-/* Finds F.unfold(): rows and columns of the padded map are gathered by index tables, permuted and flattened. */
+/* Finds F.unfold(): index tables gather rows and columns of the padded map, which are permuted and flattened. */
 static void lower_im2col(eager *e)
 {
     const node *turn = eager_maker_of(e, e->node->inputs[0], "Transpose"),
@@ -408,7 +409,7 @@ void eager_find_col2im(eager *e, const node *n)
 
 /* ---- unfold ------------------------------------------------------------------------------------------------------ */
 
-/* Finds x.unfold(): a view of overlapping windows. The exporter writes slices and a stack. */
+/* Finds x.unfold(): a view of overlapping windows, which the exporter writes as slices and a stack. */
 static bool window_start(eager *e, value_id v, const node **slice, int64_t *start)
 {
     const node *n = eager_own_maker_of(e, v, "Unsqueeze");
@@ -439,7 +440,7 @@ static void lower_unfold(eager *e)
     extent from = tensor_extent(e, eager_tensor_of(e, e->node->inputs[0])), x = eager_output_extent(e, 0),
            whole = tensor_extent(e, t);
     memcpy(x.strides, from.strides, sizeof x.strides);
-    /* The sliced axis is the one with a different length; its stride is the step between windows. */
+    /* The sliced axis is the one whose length differs; its stride is the step between windows. */
     int64_t stride = 1;
     const extent cut = eager_value_extent(e, first->outputs[0]);
     for (int i = 0; i < whole.rank && i < cut.rank; i++)
@@ -480,7 +481,7 @@ static bool is_range_along(const eager *e, value_id v, int axis, int rank)
     return e->is_static[v] || eager_maker_of(e, shaped ? shaped->inputs[0] : v, "Range");
 }
 
-/* True for an index with one entry per axis and element, which exporters write for an assignment to a slice. It
+/* True for an index with one entry per axis and element. Exporters write it for an assignment to a slice; it
  * consists of ranges, or of constants if small. */
 static bool writes_slice(const eager *e, const node *scatter)
 {
@@ -502,7 +503,7 @@ static bool writes_slice(const eager *e, const node *scatter)
     return true;
 }
 
-/* The copy also converts types. It counts as a write of all of `x`, since slices omit little. */
+/* One copy that also converts types. It counts as a write of all of `x`, because slices leave little out. */
 static void lower_slice_write(eager *e)
 {
     const node *cast = eager_own_maker_of(e, e->node->inputs[2], "Cast");

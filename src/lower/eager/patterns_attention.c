@@ -1,10 +1,10 @@
-/* patterns_attention.c: attention that PyTorch does not run as the fused operator on rank 4. */
+/* patterns_attention.c: finds attention that PyTorch does not run as the fused operator of rank 4. */
 #include "graph/infer.h"
 #include "lower/eager/eager.h"
 
 /* ---- attention without a kernel ---------------------------------------------------------------------------------- */
 
-/* F.scaled_dot_product_attention on rank above 4: PyTorch runs separate kernels. */
+/* Lowers F.scaled_dot_product_attention of rank above 4, which PyTorch runs as separate kernels. */
 typedef struct attention_steps {
     const node *scale, *turn, *scores, *softmax;
 } attention_steps;
@@ -32,7 +32,7 @@ static void lower_attention_steps(eager *e)
     extent_contiguous(&x);
     tensor_id weights = eager_launch_new(e, "_safe_softmax", &scores, 1, tensor_dtype(e, scores), &x);
     if (tensor_dtype(e, weights) != type)
-        eager_cast(e, weights, type); /* Unused output of the operator. */
+        eager_cast(e, weights, type); /* PyTorch also casts the weights, an output that nothing uses. */
     tensor_id y = eager_matmul(e, weights, v, false);
     eager_set_result(e, 0, eager_cast(e, y, type));
 }
@@ -40,7 +40,7 @@ static void lower_attention_steps(eager *e)
 void eager_find_attention_steps(eager *e, const node *last)
 {
     attention_steps s;
-    enum { MOST_DIMENSIONS = 4 }; /* Limit of the fused kernels. */
+    enum { MOST_DIMENSIONS = 4 }; /* Largest rank of the fused kernels. */
     if (e->options->explicit_attention || e->net->values.items[last->outputs[0]].rank <= MOST_DIMENSIONS ||
         !read_steps(e, last, &s))
         return;
@@ -54,9 +54,9 @@ void eager_find_attention_steps(eager *e, const node *last)
 
 /* ---- differential attention -------------------------------------------------------------------------------------- */
 
-/* Differential attention: (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v. Exporters compute both maps in one product
- * over twice the heads, with the pair adjacent. PyTorch calls the fused operator for each map and subtracts the
- * results. */
+/* Lowers differential attention, (softmax(q1 k1^T) - lambda softmax(q2 k2^T)) v. Exporters compute both maps in one
+ * product over twice the heads, in which the two heads of a pair are adjacent. PyTorch calls the fused operator for
+ * each map and subtracts the results. */
 typedef struct differential {
     const node *scale, *scores, *softmax, *pairs, *half[2], *times, *minus;
     value_id lambda;
@@ -136,7 +136,7 @@ static void unbind_pairs(eager *e, tensor_id t, tensor_id halves[2])
         halves[i] = eager_reshape(e, halves[i], 4, x.dims);
 }
 
-/* Appends exp(sum(a * b)) of two parameter vectors. */
+/* Appends exp(sum(a * b)) for two parameter vectors a and b. */
 static tensor_id exp_of_product(eager *e, int64_t width)
 {
     extent x = {.rank = 1, .dims = {width}, .strides = {1}}, one = {.rank = 0};
@@ -150,8 +150,8 @@ static tensor_id exp_of_product(eager *e, int64_t width)
     return eager_unary(e, "exp", eager_cast(e, sum, DT_FLOAT32));
 }
 
-/* Computes lambda = exp(a b) - exp(c d) + constant in every pass. Exporters compute it in advance, so the file contains
- * only the result. */
+/* Computes lambda = exp(a b) - exp(c d) + constant in every pass. The exporter computed it in advance, so the file
+ * has only the result. */
 static tensor_id lambda_of(eager *e, value_id v, int64_t width)
 {
     const value *val = &e->net->values.items[v];
@@ -177,7 +177,7 @@ static void lower_differential(eager *e)
     eager_set_result(e, 0, eager_binary(e, "sub", first, eager_binary(e, "mul", lambda, second)));
 }
 
-/* An engine runs the file as written. */
+/* Not for engines, which run the file as written. */
 void eager_find_differential(eager *e, const node *last)
 {
     differential d;
@@ -192,11 +192,11 @@ void eager_find_differential(eager *e, const node *last)
 
 /* ---- nn.MultiheadAttention --------------------------------------------------------------------------------------- */
 
-/* Sequence-first attention: (L,N,C) → (L,N,3C), split in three; each part (L,N·heads,E) is transposed to
+/* Lowers sequence-first attention: (L,N,C) → (L,N,3C), split in three; each part (L,N·heads,E) is transposed to
  * (N·heads,L,E). */
 typedef struct multihead {
     const node *packed, *cut[3], *split[3], *turn[3];
-    /* Batch-first attention: transposed before and after; a single operator if nothing is cast. */
+    /* Nodes of batch-first attention: it is transposed before and after, and without casts it is a single operator. */
     const node *enter, *leave, *flatten, *project, *unflatten, *back;
     int64_t length, batch, heads, width;
 } multihead;
@@ -252,7 +252,7 @@ static bool is_batch_first(const eager *e, const node *attention, multihead *m)
     return m->enter && m->back && m->packed->input_count == 3 && m->project->input_count == 3;
 }
 
-/* Copies the packed product so that queries, keys and values are contiguous. */
+/* Copies the packed product to make queries, keys and values contiguous. */
 static void lower_multihead(eager *e)
 {
     multihead m;
@@ -279,7 +279,7 @@ static void lower_native_multihead(eager *e)
     const node *leave = eager_maker_of(e, flatten->inputs[0], "Transpose");
     const node *core = eager_maker_of(e, leave->inputs[0], "ScaledDotProductAttention");
     if (!core || !read_multihead(e, core, &m))
-        return; /* It matched when the pattern was found. */
+        return; /* Cannot fail, because it matched when the pattern was found. */
     tensor_id from = eager_tensor_of(e, eager_maker_of(e, m.packed->inputs[0], "Transpose")->inputs[0]);
     tensor_id inputs[7] = {from, from, from, eager_layer_weight(e, m.packed), eager_tensor_of(e, m.packed->inputs[2])};
     inputs[5] = eager_layer_weight(e, project);

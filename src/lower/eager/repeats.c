@@ -1,6 +1,6 @@
 /* repeats.c: copies the kernels of an equal earlier layer. Networks repeat a few layers many times; with equal
- * operator, attributes and inputs, a rule launches the same kernels on other tensors. Applies only to operators whose
- * rules depend on nothing else (RULES in eager.c), and not in training. */
+ * operator, attributes and inputs, a rule launches the same kernels on other tensors. Only for operators whose rules
+ * depend on nothing else (RULES in eager.c), and never in training. */
 #include "lower/eager/eager.h"
 #include "lower/hash.h"
 
@@ -21,7 +21,7 @@ struct repeats {
     } records;
     int32_t *slots;        /* Indexed by hash: 1 + index of a record; 0 if free. */
     size_t slot_count;     /* A power of two, at least twice the number of layers. */
-    layer_record open;     /* Record of the current layer; hash 0 if it is not stored. */
+    layer_record open;     /* Record of the current layer; its hash is 0 if it is not to be stored. */
     int32_t unknown_count; /* Size of the program before the current layer. */
 };
 
@@ -57,7 +57,7 @@ static bool hash_attr(const attr *a, uint64_t *hash)
     return true;
 }
 
-/* Hashes all properties of a value that a rule can read: its tensor, or the fields that determine the tensor. */
+/* Hashes all properties of a value that rules read: its tensor, or the fields that determine the tensor. */
 static bool hash_value(const eager *e, value_id v, uint64_t *hash)
 {
     if (v == NO_VALUE) {
@@ -79,7 +79,7 @@ static bool hash_value(const eager *e, value_id v, uint64_t *hash)
     return true;
 }
 
-/* Returns the hash of the layer, or 0 if it cannot repeat another. */
+/* Returns the hash of the layer, or 0 if its kernels cannot be copied. */
 static uint64_t hash_layer(const eager *e)
 {
     const node *n = e->node;
@@ -93,14 +93,14 @@ static uint64_t hash_layer(const eager *e)
     for (int i = 0; i < n->input_count; i++) {
         for (int other = 0; other < i; other++)
             if (n->inputs[other] == n->inputs[i] && n->inputs[i] != NO_VALUE)
-                return 0; /* Two equal inputs make a kernel's operand ambiguous. */
+                return 0; /* If two inputs are equal, it is ambiguous which of them a kernel's operand refers to. */
         if (!hash_value(e, n->inputs[i], &hash))
             return 0;
     }
     return hash | 1;
 }
 
-/* Returns the tensor of this layer that corresponds to `t` in the other layer. */
+/* Returns the tensor of the current layer that corresponds to tensor `t` of the other layer. */
 static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id base, tensor_id t)
 {
     if (t >= r->first_tensor && t < r->end_tensor)
@@ -111,7 +111,7 @@ static tensor_id counterpart(const eager *e, const layer_record *r, tensor_id ba
     return t;
 }
 
-/* Returns the value of this layer that corresponds to `v` in the other layer. */
+/* Returns the value of the current layer that corresponds to value `v` of the other layer. */
 static value_id counterpart_value(const eager *e, const layer_record *r, value_id v)
 {
     if (v == NO_VALUE || v == r->node->outputs[0])
@@ -213,7 +213,7 @@ void repeats_keep(eager *e)
     if (!r->hash || p->unknown_count != e->repeats->unknown_count || r->result < r->first_tensor)
         return;
     for (tensor_id t = r->first_tensor; t < r->end_tensor; t++)
-        if (p->tensors.items[t].storage < r->first_storage) /* The rule reads memory from before the layer. */
+        if (p->tensors.items[t].storage < r->first_storage) /* The rule reads memory that existed before the layer. */
             return;
     *(layer_record *)ARENA_PUSH_ROOM(e->arena, &e->repeats->records) = *r;
     *slot_of(e->repeats, r->hash) = e->repeats->records.count;

@@ -11,7 +11,8 @@ static void read_ints(eager *e, const char *name, int64_t *to, int rank, int64_t
         to[i] = ints && i < count ? ints[i] : otherwise;
 }
 
-/* Uses the larger half of uneven padding, also if the file only states the output size. */
+/* Padding of one side: the larger half of uneven padding, which is also right if the file only states the output
+ * size. */
 static void read_padding(eager *e, kernel_window *w)
 {
     int64_t pads[2 * MAX_WINDOW];
@@ -75,7 +76,7 @@ tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, 
     tensor_id made = eager_tensor_new(e, type, y);
     kernel *k = eager_launch(e, "convolution", (const tensor_id[]){x, w, bias}, 3, made, 0);
     k->window = window;
-    const extent *wide = window->transposed ? &xx : y; /* Each of its elements meets the whole window. */
+    const extent *wide = window->transposed ? &xx : y; /* The tensor whose every element meets the whole window. */
     k->macs = eager_convolution_macs(wide, &xw);
     k->flops = k->macs > INT64_MAX / 2 ? INT64_MAX : 2 * k->macs;
     if (copies) {
@@ -92,7 +93,7 @@ tensor_id eager_convolution(eager *e, tensor_id x, tensor_id w, tensor_id bias, 
     return made;
 }
 
-/* Operations that ONNX Runtime fuses into a convolution: the sum with another tensor, and an activation. */
+/* Operations that ONNX Runtime fuses into a convolution: a sum with another tensor, and an activation. */
 static tensor_id finish_fused(eager *e, tensor_id y)
 {
     static const struct {
@@ -111,7 +112,8 @@ static tensor_id finish_fused(eager *e, tensor_id y)
 
 void lower_conv(eager *e)
 {
-    bool is_quantized = node_is(e->node, "QLinearConv"); /* Scales and zero points come in between. */
+    /* Quantized operators have scales and zero points between their inputs. */
+    bool is_quantized = node_is(e->node, "QLinearConv");
     int at = is_quantized ? 3 : 1;
     tensor_id x = eager_input_of(e, 0), w = eager_input_of(e, at), bias = NO_TENSOR;
     if (!node_is(e->node, "ConvInteger"))
@@ -142,8 +144,8 @@ static tensor_id like_input(eager *e, const char *op, tensor_id t, const extent 
     return eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &x);
 }
 
-/* True for AdaptiveAvgPool2d(n) where n divides the map: an average pool of adjacent windows. Exporters write other
- * average pools with a Pad or a count mode; this one has neither. */
+/* True for AdaptiveAvgPool2d(n) where n divides the map: an average pool of adjacent windows. It has neither a Pad
+ * nor a count mode, with which exporters write other average pools. */
 static bool is_adaptive(eager *e, const kernel_window *w)
 {
     const node *n = e->node;
@@ -172,7 +174,8 @@ void lower_pool(eager *e)
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
     if (rank == 2 && is_adaptive(e, window))
         op = "_adaptive_avg_pool2d";
-    if (rank == 1 && node_is(e->node, "AveragePool")) { /* Runs on maps of height 1. */
+    /* PyTorch runs avg_pool1d as avg_pool2d on a map of height 1. */
+    if (rank == 1 && node_is(e->node, "AveragePool")) {
         extent flat = tensor_extent(e, t);
         flat.rank = 4;
         flat.dims[3] = flat.dims[2];
@@ -196,7 +199,8 @@ void lower_pool(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* AdaptiveAvgPool2d(1) runs as a mean and makes its result channels last; a mean written in the file does not. */
+/* AdaptiveAvgPool2d(1) runs as a mean whose result is channels last. A mean in the network's own code keeps the
+ * layout. */
 void lower_global_pool(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -215,7 +219,7 @@ void lower_global_pool(eager *e)
 
 /* ---- normalisation ----------------------------------------------------------------------------------------------- */
 
-/* Returns the one-dimensional weight of a norm. Exporters reshape it to broadcast over channels. */
+/* Returns the one-dimensional weight of a norm, which exporters reshape for broadcasting over channels. */
 static tensor_id row_of(eager *e, tensor_id t)
 {
     if (t == NO_TENSOR || tensor_at(e, t)->rank < 2)
@@ -240,14 +244,14 @@ static tensor_id normalise(eager *e, const char *op, tensor_id t, const extent *
     return eager_normalised(e, op, inputs, 5, y);
 }
 
-/* Mean and deviation, saved for the backward pass per channel or row. */
+/* Adds mean and deviation, which are saved for the backward pass per channel or row. */
 static void keep_statistics(eager *e, const extent *x)
 {
     eager_add_output(e, DT_FLOAT32, x);
     eager_add_output(e, DT_FLOAT32, x);
 }
 
-/* Counter of batches for the running statistics. */
+/* Counts batches, for the running statistics. */
 static void count_batch(eager *e)
 {
     extent number = {.rank = 0};
@@ -256,7 +260,7 @@ static void count_batch(eager *e)
     eager_launch(e, "add_", &counter, 1, counter, KERNEL_IN_PLACE);
 }
 
-/* True if cuDNN runs the batch norm: a map with float32 statistics. */
+/* Lowers a batch norm; cuDNN runs it on a map with float32 statistics. */
 void lower_batch_norm(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -281,8 +285,8 @@ void lower_batch_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* True if a norm over the last dimension reads a map that PyTorch transposes for it. Exporters cancel the transposition
- * with its inverse, but gradients are summed in the map's layout. */
+/* True if a norm over the last dimension reads a map that PyTorch transposes for it. The exporter removed the
+ * transposition and its inverse, but gradients are summed in the map's layout. */
 static tensor_id through_map(eager *e)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2}, BACK[] = {0, 2, 3, 1};
@@ -296,7 +300,7 @@ static tensor_id through_map(eager *e)
     return eager_permute(e, e->of_value[turn->outputs[0]], BACK);
 }
 
-/* Returns the input of a norm under autocast. */
+/* Returns the input of a norm, cast as autocast does. */
 static tensor_id for_norm(eager *e, tensor_id t)
 {
     lower_norms norms = e->options->norms;
@@ -338,7 +342,8 @@ void lower_group_norm(eager *e)
     eager_set_result(e, 0, made);
 }
 
-/* Standardizes a weight: a batch norm of the weight viewed with one channel per output channel. */
+/* Lowers the standardization of a weight: a batch norm over a view of the weight with one channel per output
+ * channel. */
 void lower_weight_standardization(eager *e)
 {
     tensor_id w = eager_input_of(e, 0);
@@ -354,7 +359,7 @@ void lower_weight_standardization(eager *e)
     extent y = tensor_extent(e, w);
     extent_contiguous(&y);
     tensor_id gain = eager_input_of(e, 1);
-    if (gain == NO_TENSOR && e->has_gains) { /* Folded by the exporter. */
+    if (gain == NO_TENSOR && e->has_gains) { /* The exporter folded the gain into the weight. */
         extent row = {.rank = x.rank, .dims = {x.dims[0]}};
         for (int i = 1; i < x.rank; i++)
             row.dims[i] = 1;
@@ -362,9 +367,9 @@ void lower_weight_standardization(eager *e)
         gain = eager_tensor_new(e, e->weight_dtype, &row);
         e->out->tensors.items[gain].is_weight = true;
     }
-    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* Ones that the exporter inserted. */
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == 1 && !e->has_gains) /* Ones inserted by the exporter. */
         gain = NO_TENSOR;
-    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* The gain is scaled first: gain * scale. */
+    if (gain != NO_TENSOR && tensor_at(e, gain)->rank == x.rank) /* PyTorch computes gain * scale first. */
         gain = eager_unary(e, "mul", gain);
     tensor_id inputs[2] = {w, row_of(e, gain)};
     w = eager_launch_new(e, "native_batch_norm", inputs, 2, tensor_dtype(e, w), &y);
@@ -379,7 +384,7 @@ void lower_weight_standardization(eager *e)
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
-/* Autocast runs this operator in float32. */
+/* Autocast resizes in float32. */
 void lower_resize(eager *e)
 {
     tensor_id t = eager_to_float(e, eager_input_of(e, 0));

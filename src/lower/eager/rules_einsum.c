@@ -1,10 +1,11 @@
-/* rules_einsum.c: einsum of two operands: permutes both to a common label order and runs a batched matrix product. */
+/* rules_einsum.c: lowers einsum of two operands: permutes both to a common order of labels, then runs a batched
+ * matrix product. */
 #include "lower/eager/eager.h"
 
 enum { LEFT, RIGHT, RESULT };
 
 typedef struct labels {
-    char names[MAX_PLACED_RANK]; /* Labels of the result, then the summed labels. */
+    char names[MAX_PLACED_RANK]; /* Labels of the result, followed by the summed labels. */
     int count, kept;
 } labels;
 
@@ -21,7 +22,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Computes the number of dimensions of "..." in each term, at most ten: the operand's rank minus its letters. */
+/* Computes how many dimensions (at most ten) "..." stands for in each term: the operand's rank minus its letters. */
 static void count_dots(str equation, const int operand_ranks[2], int dots[3])
 {
     int letters[3] = {0}, at = LEFT;
@@ -56,7 +57,7 @@ static bool read_terms(str equation, const int operand_ranks[2], char terms[3][M
             terms[at][ranks[at]++] = c;
         } else if (c == '.' && i + 2 < equation.len && equation.ptr[i + 1] == '.' && equation.ptr[i + 2] == '.' &&
                    find_label(terms[at], ranks[at], '9') < 0 && ranks[at] + dots[at] <= MAX_PLACED_RANK) {
-            for (int k = 10 - dots[at]; k < 10; k++) /* The last dimensions correspond. */
+            for (int k = 10 - dots[at]; k < 10; k++) /* "..." aligns at the last dimension. */
                 terms[at][ranks[at]++] = (char)('0' + k);
             i += 2;
         } else {
@@ -84,7 +85,7 @@ static tensor_id spread(eager *e, tensor_id t, const char *names, int rank, cons
     return made;
 }
 
-/* Counts dimensions that are in both operands, only left, only right, and summed. */
+/* Groups the labels and counts each group: in both operands, only in the left, only in the right, summed. */
 typedef struct partition {
     int64_t both[MAX_PLACED_RANK], left[MAX_PLACED_RANK], right[MAX_PLACED_RANK], summed[MAX_PLACED_RANK];
     int both_count, left_count, right_count, summed_count;
@@ -129,7 +130,7 @@ static tensor_id multiply(eager *e, tensor_id a, tensor_id b, int kept)
     n = append(order, n, p.summed, p.summed_count);
     append(order, n, p.right, p.right_count);
     a = eager_reshape(e, eager_permute(e, a, order), 3, (const int64_t[]){p.both_size, p.left_size, p.summed_size});
-    /* The product has the dimension order of the left operand. */
+    /* Result of the product, in the order of the left operand. */
     extent y = {.rank = xa.rank};
     int64_t back[MAX_PLACED_RANK] = {0};
     for (int i = 0; i < xa.rank; i++) {

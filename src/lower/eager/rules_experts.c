@@ -2,9 +2,9 @@
  * runs its products, and each token receives the weighted sum of its experts' results. */
 #include "lower/eager/eager.h"
 
-/* Rows per expert. They depend on data, so all experts are assumed to have equally many. */
+/* Rows per expert depend on the data, so tokens are assumed to be spread evenly. */
 typedef struct routing {
-    int64_t tokens, chosen, active, rows; /* active: number of experts with tokens. */
+    int64_t tokens, chosen, active, rows; /* `active`: experts that have tokens. */
 } routing;
 
 /* Views the first `active` experts of a weight (experts, out, in) as (active, in, out). */

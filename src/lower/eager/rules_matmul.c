@@ -1,4 +1,4 @@
-/* rules_matmul.c: matrix products: linear layers, batched products, attention. All are on autocast's 16-bit list. */
+/* rules_matmul.c: matrix products: linear layers, batched products, attention. Autocast runs all of them in 16 bits. */
 #include "lower/eager/eager.h"
 
 static int64_t times(int64_t a, int64_t b)
@@ -35,7 +35,7 @@ static int64_t product(const int64_t *dims, int count)
     return n;
 }
 
-/* True if the leading dimensions fold without a copy, so that one matrix product suffices. */
+/* True if the leading dimensions can be merged without a copy, so that one matrix product suffices. */
 static bool folds(const extent *x)
 {
     for (int i = 0; i + 2 < x->rank; i++)
@@ -76,7 +76,7 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     return eager_reshape(e, eager_batched_product(e, a, b), x.rank, x.dims);
 }
 
-/* Training with a matrix gradient always folds, because folding avoids copies of the gradient. */
+/* Training always folds the leading dimensions, because that avoids copies of the gradient. */
 tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 {
     extent xa = tensor_extent(e, a), xb = tensor_extent(e, b);
@@ -111,7 +111,7 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* Returns the parameter (out, in) that the exporter stores transposed. */
+/* Returns the parameter (out, in) of a weight that the exporter stores transposed. */
 static tensor_id linear_weight(eager *e, value_id v)
 {
     tensor_id t = eager_tensor_of(e, v);
@@ -142,7 +142,7 @@ static bool are_matrices(eager *e, int a, int b)
            eager_input_rank(e, b) >= 2;
 }
 
-/* Views a weight (in, heads, size) or (heads, size, out) as a matrix. */
+/* True if the weight is (in, heads, size) or (heads, size, out); then it is viewed as a matrix. */
 static bool is_split_weight(eager *e)
 {
     const placed_tensor *x = tensor_at(e, eager_input_of(e, 0)), *w = tensor_at(e, eager_input_of(e, 1));
@@ -173,7 +173,7 @@ static bool is_relative_product(const eager *e)
     return padded && node_is(padded, "Pad");
 }
 
-/* Lowers x @ weight in the network's own code, where casts and folding differ from a linear layer. */
+/* Lowers x @ weight in the network's own code, whose casts and folding differ from a linear layer. */
 static void lower_own_product(eager *e, value_id w)
 {
     bool is_weight = tensor_at(e, eager_tensor_of(e, w))->is_weight;
@@ -224,7 +224,8 @@ void lower_gemm(eager *e)
 
 void lower_matmul(eager *e)
 {
-    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1; /* Inputs after scale and zero point. */
+    /* Position of the second operand: each operand has a scale and a zero point. */
+    int at = node_is(e->node, "QLinearMatMul") ? 3 : 1;
     bool is_rotated = node_attr_int(e->node, "transBatchA", 0) || node_attr_int(e->node, "transBatchB", 0);
     bool has_both = eager_input_of(e, 0) != NO_TENSOR && eager_input_of(e, at) != NO_TENSOR;
     bool has_vector =
@@ -234,7 +235,7 @@ void lower_matmul(eager *e)
         return;
     }
     tensor_id a = eager_input_of(e, 0), b = eager_input_of(e, at);
-    if (has_vector) { /* A row before and a column after the product are views. */
+    if (has_vector) { /* A vector operand is viewed as a matrix before the product, and the result viewed back. */
         if (eager_input_rank(e, 0) == 1)
             a = eager_reshape(e, a, 2, (const int64_t[]){1, tensor_at(e, a)->dims[0]});
         if (eager_input_rank(e, at) == 1)
@@ -258,8 +259,8 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* Pads the bias for the memory-efficient kernel, which requires all strides but the last to be multiples of eight
- * elements. */
+/* Pads the bias for the memory-efficient kernel, which requires strides that are multiples of eight elements, except
+ * the last. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
 {
     bias = eager_to_low(e, bias);
@@ -319,9 +320,9 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     if (bias != NO_TENSOR)
         bias = aligned_bias(e, bias, &scores);
     x.dims[3] = xv.dims[3];
-    if (is_flash) { /* The result has the layout of the queries. */
+    if (is_flash) { /* The result of flash attention has the layout of the queries. */
         extent_pointwise(&x, &xq, 1);
-    } else { /* Stored as (N, L, heads, E). */
+    } else { /* Other results are stored as (N, L, heads, E). */
         extent_heads_last(&x);
     }
     const char *op = is_flash ? "_scaled_dot_product_flash_attention" : "_scaled_dot_product_efficient_attention";
@@ -330,7 +331,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     int64_t pairs = times(times(xq.dims[0], xq.dims[1]), times(xq.dims[2], xk.dims[2]));
     made->macs = times(pairs, xq.dims[3] + xv.dims[3]);
     made->flops = times(2, made->macs);
-    if (e->trains) { /* Log-sum-exp of the softmax. */
+    if (e->trains) { /* Training also needs the log-sum-exp of the softmax. */
         extent sums = {.rank = 3, .dims = {xq.dims[0], xq.dims[1], xq.dims[2]}};
         extent_contiguous(&sums);
         eager_add_output(e, DT_FLOAT32, &sums);
@@ -342,8 +343,8 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     return y;
 }
 
-/* Attention before PyTorch 2: (q @ k^T) * scale, softmax, times v. Rank 3 is nn.MultiheadAttention, which scales the
- * queries instead. */
+/* Attention before PyTorch 2: (q @ k^T) * scale, softmax, product with v. Rank 3 is nn.MultiheadAttention, which
+ * scales the queries instead. */
 static tensor_id attention_in_steps(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     bool scales_queries = tensor_at(e, q)->rank == 3;
@@ -376,7 +377,7 @@ tensor_id eager_attention_scores(eager *e, tensor_id q, tensor_id k, tensor_id *
     return eager_matmul(e, q, k, false);
 }
 
-/* Rank 3 with a bias, up to PyTorch 2.9. Since 2.5, fully masked rows are set to zero. */
+/* Attention of rank 3 with a bias, up to PyTorch 2.9. Since 2.5, fully masked rows are set to zero. */
 static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id v, tensor_id bias)
 {
     dtype type;
@@ -394,7 +395,7 @@ static tensor_id attention_by_math(eager *e, tensor_id q, tensor_id k, tensor_id
     return eager_cast(e, eager_matmul(e, weights, v, false), type);
 }
 
-/* True if keys and values are parts of one tensor. Queries may be pooled. */
+/* True if keys and values are parts of one tensor, even if queries are pooled. */
 static bool is_packed(eager *e)
 {
     const node *from = NULL;
@@ -476,7 +477,7 @@ static tensor_id append(eager *e, tensor_id past, tensor_id t)
     return eager_launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
 }
 
-/* Copies each key head for all queries that share it. */
+/* Repeats each key head for all queries that share it; copies. */
 static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
 {
     extent x = tensor_extent(e, t);
@@ -514,7 +515,7 @@ void lower_onnx_attention(eager *e)
     }
     bool in_steps = e->options->explicit_attention;
     bool is_wide = e->low == DT_UNKNOWN && !eager_is_low(tensor_dtype(e, q));
-    if (bias != NO_TENSOR || in_steps || is_wide) { /* Only flash attention supports shared key heads. */
+    if (bias != NO_TENSOR || in_steps || is_wide) { /* Other kernels do not support shared key heads. */
         k = repeat_heads(e, k, heads);
         v = repeat_heads(e, v, heads);
     }

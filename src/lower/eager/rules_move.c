@@ -7,8 +7,8 @@ void lower_identity(eager *e)
     eager_set_result(e, 0, eager_input_of(e, 0));
 }
 
-/* True for a relative position bias, gathered as (positions, heads) and transposed. It is made contiguous for the next
- * sum. */
+/* True for a relative position bias, which is gathered as (positions, heads), transposed, and made contiguous for
+ * the next sum. */
 static bool is_table_of_positions(eager *e)
 {
     const node *n = e->node;
@@ -16,14 +16,15 @@ static bool is_table_of_positions(eager *e)
         return false;
     const node *before = eager_maker_of(e, n->inputs[0], "Reshape");
     const node *after = eager_reader_of(e, n->outputs[0]);
-    if (after && node_is(after, "Pad")) /* Pads for extra tokens beside the map, into new memory. */
+    if (after && node_is(after, "Pad")) /* If tokens are added beside the map, a pad writes new memory instead. */
         return false;
     const node *lookup =
         before ? eager_maker_of(e, before->inputs[0], "Gather") : eager_maker_of(e, n->inputs[0], "Gather");
     return lookup && node_attr_int(lookup, "axis", 0) == 0;
 }
 
-/* True if the next node is in another module. The module of the table then adds an axis before making it contiguous. */
+/* True if the next node is in another module. Then the table's own module adds an axis and makes the bias
+ * contiguous. */
 static bool is_in_module_of_its_own(eager *e)
 {
     const node *axis = eager_reader_of(e, e->node->outputs[0]);
@@ -98,7 +99,7 @@ void lower_reshape(eager *e)
     eager_set_result(e, 0, t);
 }
 
-/* Tokens (N,L,C) that become a map again are made contiguous in either memory format. */
+/* True for tokens (N,L,C) that become a map again; these are made contiguous in either memory format. */
 static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
@@ -138,7 +139,7 @@ void lower_expand(eager *e)
         lower_unknown(e);
         return;
     }
-    /* True for a reshaped scalar constant, which exporters write for a zero bias. */
+    /* True for a reshaped scalar constant, which stands for a zero bias in exported files. */
     if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
         return;
     eager_set_result(e, 0, eager_expand(e, eager_input_of(e, 0), x.rank, x.dims));
@@ -167,7 +168,7 @@ void lower_slice(eager *e)
         lower_unknown(e);
         return;
     }
-    if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:] dispatches nothing. */
+    if (memcmp(from.dims, x.dims, (size_t)x.rank * sizeof *x.dims) == 0) { /* x[:] launches nothing. */
         eager_set_result(e, 0, t);
         return;
     }
@@ -218,7 +219,7 @@ void lower_gather(eager *e)
     }
     if (!e->trains && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
         e->is_static[e->node->inputs[1]]) {
-        /* Networks that write table[:, positions] keep the result between passes. */
+        /* For table[:, positions] of a weight, networks keep the result between passes. */
         tensor_id kept = eager_tensor_new(e, tensor_dtype(e, t), &x);
         eager_set_result(e, 0, kept);
         return;
@@ -227,7 +228,7 @@ void lower_gather(eager *e)
     eager_set_result(e, 0, eager_launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
-/* x[index] = y on a copy of x. Consecutive writes share one copy. */
+/* Lowers x[index] = y on a copy of x. Consecutive writes share one copy. */
 void lower_scatter(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -261,7 +262,7 @@ static bool is_stack(eager *e, int axis)
     return n->input_count > 1;
 }
 
-/* True if half of the channels bypasses a stage. The stage's result is made contiguous before the concatenation. */
+/* True if half of the channels bypass a stage; the stage's result is then made contiguous before the concatenation. */
 static bool is_cross_stage(eager *e)
 {
     const node *n = e->node;
@@ -270,7 +271,7 @@ static bool is_cross_stage(eager *e)
            split->outputs[1] != n->inputs[1] && eager_input_rank(e, 0) == 4;
 }
 
-/* A stack is a concatenation along the following axis, viewed with one more dimension. */
+/* Lowers a stack as PyTorch does: a concatenation along the next axis, viewed with one more dimension. */
 static void stack_channels_last(extent *x, int axis)
 {
     extent joined = {.rank = x->rank - 1};
@@ -306,7 +307,7 @@ void lower_concat(eager *e)
     bool repeats = stacks;
     for (int i = 1; i < count; i++)
         repeats &= inputs[i] == inputs[0];
-    if (repeats) { /* repeat_interleave(): a broadcast, then a copy. */
+    if (repeats) { /* Lowers repeat_interleave() as a broadcast and a copy. */
         tensor_id wide = eager_expand(e, eager_input_of(e, 0), x.rank, x.dims);
         eager_set_result(e, 0, eager_clone(e, wide));
         return;
@@ -326,7 +327,7 @@ void lower_pad(eager *e)
     str mode = node_attr_string(e->node, "mode", "constant");
     const node *reader = eager_reader_of(e, e->node->outputs[0]);
     if (reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
-        e->of_value[e->node->outputs[0]] = t; /* Exporters write this to count the border in the mean. */
+        e->of_value[e->node->outputs[0]] = t; /* Exporters write a pad of width zero to count the border in the mean. */
         return;
     }
     const char *op = str_is(mode, "reflect") ? "reflection_pad2d"
@@ -353,7 +354,7 @@ void lower_roll(eager *e)
 
 /* ---- rearrangements that a pass has recognised ------------------------------------------------------------------- */
 
-/* A view of rank 6, a permutation, and a reshape that copies. */
+/* Appends a view of rank 6, a permutation, and a reshape that copies. */
 static void rearrange(eager *e, const int64_t *split, int rank, const int64_t *perm)
 {
     extent x = eager_output_extent(e, 0);

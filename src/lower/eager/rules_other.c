@@ -1,5 +1,5 @@
-/* rules_other.c: rare operators and operators without a PyTorch module, each as one kernel with the nearest ATen name;
- * and ONNX Runtime's fused operators, as their parts. */
+/* rules_other.c: lowers rare operators, and operators without a PyTorch module, to one kernel with the nearest ATen
+ * name; lowers fused operators of ONNX Runtime to their parts. */
 #include "graph/attention.h"
 #include "lower/eager/eager.h"
 
@@ -17,7 +17,7 @@ static dtype output_dtype(eager *e, int i)
     return e->weight_dtype;
 }
 
-/* True if output i has a reader. The shapes of other outputs may be unknown. */
+/* True if output i has a reader. Without one, its shape may be unknown. */
 static bool has_output(const eager *e, int i)
 {
     return i < e->node->output_count && e->node->outputs[i] != NO_VALUE && e->readers[e->node->outputs[i]] > 0;
@@ -54,7 +54,7 @@ void lower_as_one(eager *e)
             eager_set_result(e, i, others[i]);
 }
 
-/* A sum or mean of several operands, added one by one. */
+/* Lowers a sum or mean of several operands, added one by one. */
 void lower_variadic(eager *e)
 {
     tensor_id sum = eager_input_of(e, 0);
@@ -83,7 +83,7 @@ void lower_response_norm(eager *e)
     eager_set_result(e, 0, eager_binary(e, "div", x, mean));
 }
 
-/* One group per channel. */
+/* Lowers as a group norm with one group per channel. */
 void lower_instance_norm(eager *e)
 {
     tensor_id inputs[3] = {eager_to_float(e, eager_input_of(e, 0)), eager_input_of(e, 1), eager_input_of(e, 2)};
@@ -95,7 +95,7 @@ void lower_instance_norm(eager *e)
     eager_set_result(e, 0, eager_normalised(e, "native_group_norm", inputs, 3, &y));
 }
 
-/* A norm without weights: a layer norm over the last axes, else a norm per channel. */
+/* Lowers a norm without weights: over the last axes a layer norm, otherwise one norm per channel. */
 void lower_mean_variance_norm(eager *e)
 {
     tensor_id t = eager_to_float(e, eager_input_of(e, 0));
@@ -145,14 +145,14 @@ void lower_skip_norm(eager *e)
     if (has_output(e, 3))
         eager_set_result(e, 3, sum);
     for (int i = 1; i < 3; i++)
-        if (has_output(e, i)) { /* Mean and deviation, which no kernel writes at inference. */
+        if (has_output(e, i)) { /* Mean and deviation; in inference no kernel writes them. */
             extent x = eager_output_extent(e, i);
             extent_contiguous(&x);
             eager_set_result(e, i, eager_tensor_new(e, DT_FLOAT32, &x));
         }
 }
 
-/* A product with quantized weights (N, blocks, bytes) and scales, which reads the packed bytes. */
+/* Lowers a product with quantized weights (N, blocks, bytes) and scales; the kernel reads the packed bytes. */
 void lower_packed_product(eager *e)
 {
     const node *n = e->node;
@@ -171,13 +171,13 @@ void lower_packed_product(eager *e)
     eager_set_result(e, 0, eager_matmul(e, x, eager_transpose_last(e, w), true));
 }
 
-/* Views (N, L, heads · E) as (N, heads, L, E). For a packed row only the number and strides of its columns matter. */
+/* Views (N, L, heads · E) as (N, heads, L, E). A packed row needs only the number and strides of its columns. */
 static tensor_id heads_of(eager *e, tensor_id t, int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
     const placed_tensor *p = tensor_at(e, t);
     int64_t row = p->rank == 3 ? p->dims[2] : mul_wrapping(heads, size);
     extent x = {.rank = 4, .dims = {batch, heads, length, size}, .strides = {mul_wrapping(length, row), size, row, 1}};
-    if (p->rank == 4 && p->dims[1] == heads) /* Already has this layout. */
+    if (p->rank == 4 && p->dims[1] == heads) /* Has this layout already. */
         return t;
     return eager_view_as(e, "slice", t, &x);
 }
@@ -219,7 +219,7 @@ void lower_contrib_attention(eager *e)
     tensor_id v =
         with_past(e, heads_of(e, values, g.batch, g.kv_heads, g.new_keys, g.v_head_size), past + 1, &all_values);
     for (int i = 1; i < n->output_count; i++)
-        if (has_output(e, i)) { /* The returned cache is the memory just written. */
+        if (has_output(e, i)) { /* The returned cache is the memory that was just written. */
             extent kept = eager_output_extent(e, i);
             extent_contiguous(&kept);
             eager_set_result(e, i, eager_view_as(e, "alias", i == 2 ? v : k, &kept));

@@ -1,5 +1,5 @@
-/* rules_pointwise.c: pointwise operators and reductions. Files do not record in-place operators, so kernels have one
- * name, without the underscore. */
+/* rules_pointwise.c: pointwise operators and reductions. Files do not record in-place operators, so kernel names
+ * have no underscore. */
 #include "lower/eager/eager.h"
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -15,7 +15,7 @@ tensor_id eager_pointwise(eager *e, const char *op, const tensor_id *inputs, int
     for (int i = 0; i < count && i < MAX_OPERANDS; i++) {
         extent *own = &operands[operand_count];
         extent_read(own, tensor_at(e, inputs[i]));
-        for (int d = 1; d <= own->rank; d++) { /* Broadcasts from the last dimension. */
+        for (int d = 1; d <= own->rank; d++) { /* Aligns dimensions from the last one. */
             int at = MAX_PLACED_RANK - d;
             if (d > x.rank || (x.dims[at] == 1 && own->dims[own->rank - d] != 1))
                 x.dims[at] = own->dims[own->rank - d];
@@ -53,15 +53,15 @@ static str outer_scope(str scope)
     return scope;
 }
 
-/* True if a norm or sum and the following activation are in one module, or one's module contains the other's. */
+/* True if a norm or sum and the next activation are in one module, or if one's module contains the other's. */
 static bool is_same_layer(const node *before, const node *activation)
 {
     str inner = eager_node_scope(before), outer = outer_scope(eager_node_scope(activation));
     return str_eq(outer, inner) || str_eq(outer, outer_scope(inner));
 }
 
-/* Copies the input of an in-place activation, because its gradient needs the input. Files do not record in-place
- * operators; they usually follow a norm, a sum, or the squeezing convolution of a gate. */
+/* Copies the input of an in-place activation whose gradient needs that input. Files do not record in-place
+ * operators; usually they come after a norm, a sum, or the squeezing convolution of a gate. */
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
@@ -73,7 +73,7 @@ static bool copies_input(eager *e)
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
         return false;
-    if (node_is(before, "Conv") && e->standardises) { /* Scaled afterwards, at the start of a block. */
+    if (node_is(before, "Conv") && e->standardises) { /* At the start of a block, the result is scaled afterwards. */
         const node *after = eager_reader_of(e, n->outputs[0]);
         return is_gate || (after && !node_is(after, "Mul"));
     }
@@ -98,7 +98,7 @@ void lower_unary(eager *e)
         copy_input(e);
     tensor_id t = eager_input_of(e, 0);
     extent x = tensor_extent(e, t);
-    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* In place, so strides do not change. */
+    if (e->trains && node_is(e->node, "Relu") && extent_is_dense(&x)) { /* In place, strides do not change. */
         eager_set_result(e, 0, eager_launch_new(e, "relu", &t, 1, tensor_dtype(e, t), &x));
         eager_count_flops(e, 1);
         return;
@@ -106,7 +106,7 @@ void lower_unary(eager *e)
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), t));
 }
 
-/* Autocast runs this operator in float32. */
+/* Autocast runs these operators in float32. */
 void lower_float_unary(eager *e)
 {
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), eager_to_float(e, eager_input_of(e, 0))));
@@ -136,7 +136,7 @@ void lower_pow(eager *e)
     eager_set_result(e, 0, eager_unary(e, "pow", x));
 }
 
-/* x.square().float(): autocast already squares in fp32, so the cast launches nothing. */
+/* x.square().float(): autocast already computes the square in fp32, so the cast launches nothing. */
 static bool casts_square(eager *e)
 {
     const node *square = eager_own_maker_of(e, e->node->inputs[0], "Mul");
@@ -152,7 +152,8 @@ void lower_cast(eager *e)
         eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
         return;
     }
-    /* A float-to-float cast. In an fp32 export it marks x.float() around code that requires fp32, and the cast back. */
+    /* Lowers a cast between floating-point types. In an fp32 export it marks x.float() around code that requires
+     * fp32, and the cast back. */
     if (e->low != DT_UNKNOWN && eager_is_low(from)) {
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
@@ -180,7 +181,7 @@ void lower_dropout(eager *e)
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
-/* True for a learned scalar applied in place, which does not widen the type. */
+/* True for a learned scalar that is applied in place, so that the result keeps the operand's type. */
 static bool is_gain(const placed_tensor *t)
 {
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
@@ -198,7 +199,7 @@ static bool has_map_parameter(const eager *e, const node *n, const char *op)
 }
 
 /* True if the node belongs to a norm written as single operators (EvoNorm, filter response norm): a scale before a
- * shift, a shift after a scale, a bound on that, or the scale of the norm's gate. */
+ * shift, a shift after a scale, a bound on the result, or the scale of the norm's gate. */
 static bool is_in_own_norm(const eager *e, const node *n)
 {
     const node *before = eager_maker_of(e, n->inputs[0], NULL), *after = eager_reader_of(e, n->outputs[0]);
@@ -209,8 +210,8 @@ static bool is_in_own_norm(const eager *e, const node *n)
     return has_map_parameter(e, n, "Mul") && after && (node_is(after, "Sigmoid") || has_map_parameter(e, after, "Add"));
 }
 
-/* True for a parameter that the network casts to the type of the other operand, by a node or, where exporters fold
- * that, in a norm. */
+/* True for a parameter that the network casts to the other operand's type: by a node, or in a norm, where exporters
+ * fold the cast. */
 static bool is_cast_parameter(eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
@@ -290,7 +291,7 @@ void lower_arg_reduce(eager *e)
     eager_set_result(e, 0, reduce(e, eager_aten_name(e), eager_input_of(e, 0), DT_INT64, &x));
 }
 
-enum { SOFTMAX_FLOPS = 12 }; /* Maximum, difference, exponential, sum, quotient. */
+enum { SOFTMAX_FLOPS = 12 }; /* One each for maximum, difference, sum and quotient, the rest for the exponential. */
 
 tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
 {

@@ -1,6 +1,6 @@
-/* rules_recurrent.c: LSTM, GRU and plain recurrent layers by cuDNN's standard algorithm. Each direction runs one
- * product for the inputs of all steps, then per step a product with the state and a kernel that combines the gates.
- * `_cudnn_rnn`, the operator that PyTorch dispatches, comes first: it takes no device time, owns the results and has
+/* rules_recurrent.c: lowers LSTM, GRU and plain recurrent layers to cuDNN's standard algorithm. Each direction runs
+ * one product for the inputs of all steps, then per step a product with the state and a kernel that combines the
+ * gates. The first kernel is `_cudnn_rnn`, which PyTorch dispatches: it takes no device time, has the outputs and
  * the gradient rule. cuDNN's persistent algorithm for small 16-bit weights depends on the GPU and is not modelled. */
 #include "lower/train/backward.h"
 
@@ -9,7 +9,7 @@ static kernel *last_kernel(eager *e)
     return &e->out->kernels.items[e->out->kernels.count - 1];
 }
 
-/* FLOPs per unit: two additions and an activation per gate, plus 4 (GRU) or 5 (LSTM) to combine gates. */
+/* FLOPs per unit: two additions and an activation per gate, plus 4 (GRU) or 5 (LSTM) to combine the gates. */
 static const recurrent CELLS[] = {
     {"LSTM", "_thnn_fused_lstm_cell", "_thnn_fused_lstm_cell_backward", 4, 17, true, 0, 0, 0},
     {"GRU", "_thnn_fused_gru_cell", "_thnn_fused_gru_cell_backward", 3, 13, false, 0, 0, 0},
@@ -47,7 +47,7 @@ static tensor_id one_step(eager *e, const recurrent *r, tensor_id all)
     return eager_view_as(e, "select", all, &x);
 }
 
-/* The first step reads the weights from memory, later steps from the cache. */
+/* Only the first step reads the weights from memory; later steps find them in the cache. */
 static int64_t next_steps(const recurrent *r, int64_t done)
 {
     return done == 0 ? 1 : r->steps - done;
@@ -132,7 +132,7 @@ static tensor_id bias_of(eager *e, tensor_id bias, int64_t rows)
     return eager_view_as(e, "select", bias, &x);
 }
 
-/* Returns the state (directions, batch, hidden), zeros if the network has none. */
+/* Returns the state (directions, batch, hidden), or zeros if the network gives none. */
 static tensor_id initial_states(eager *e, int input, dtype type, const extent *x)
 {
     tensor_id given = eager_input_of(e, input);
@@ -181,7 +181,7 @@ void lower_recurrent(eager *e)
     outputs[1] = eager_add_output(e, type, &last);
     if (r.has_cell)
         outputs[2] = eager_add_output(e, type, &last);
-    if (e->trains) { /* The gates of all steps are saved. */
+    if (e->trains) { /* Training saves the gates of all steps. */
         extent kept = matrix_extent(mul_wrapping(directions, all), rows);
         eager_add_output(e, type, &kept);
     }
@@ -198,7 +198,7 @@ void lower_recurrent(eager *e)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the weight gradients of both directions in one tensor, as the network stores weights. */
+/* Returns one tensor with the weight gradients of both directions, as the network stores weights. */
 static tensor_id joined(eager *e, const tensor_id *parts, int64_t directions, tensor_id like)
 {
     extent x = tensor_extent(e, like);
@@ -208,7 +208,7 @@ static tensor_id joined(eager *e, const tensor_id *parts, int64_t directions, te
     return eager_launch_new(e, "stack", parts, 2, tensor_dtype(e, parts[0]), &x);
 }
 
-/* Gradient rule of `_cudnn_rnn`, whose inputs are the inputs of all steps, both weights and the biases. */
+/* Gradient rule of `_cudnn_rnn`. Its inputs are the inputs of all steps, both weights and the biases. */
 void back_recurrent(backward *b)
 {
     eager *e = b->e;

@@ -22,7 +22,7 @@ eager *single_begin(single *s, const char *op, const lower_options *options, are
                        .arena = a,
                        .node = &s->node,
                        .layer = NO_NODE};
-    /* Few rows need more, and a table may have 100,000 rows. */
+    /* Few rows need more tensors, and a table may have 100,000 rows. */
     ARENA_RESERVE(a, &s->eager.out->tensors, 5);
     ARENA_RESERVE(a, &s->eager.out->kernels, 2);
     return &s->eager;

@@ -15,8 +15,7 @@ typedef struct single {
 
 /* Failures while building a program, such as an oversized tensor, are reported to `f`. */
 single *single_new(arena *a, fail *f);
-/* Begins a program in s->eager.out. `op` is the canonical operator, which determines FLOPs per element. Allocates in
- * `a`. */
+/* Begins a program in s->eager.out. The canonical operator `op` determines the FLOPs per element. Allocates in `a`. */
 eager *single_begin(single *s, const char *op, const lower_options *options, arena *a);
 
 /* Each adds a contiguous tensor. single_weight() adds a parameter, which exists before the program runs. */

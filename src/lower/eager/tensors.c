@@ -1,7 +1,7 @@
 /* tensors.c: tensors of a program, their types, views and copies. */
 #include "lower/eager/eager.h"
 
-/* Upper bound on sizes. Sums and products of a few of them cannot overflow. */
+/* Upper bound on sizes, so that sums and products of a few sizes cannot overflow. */
 static const int64_t MAX_ELEMENTS = (int64_t)1 << 48;
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ extent eager_output_extent(eager *e, int i)
     return x;
 }
 
-/* Rank-0 constants are scalars of the program. */
+/* Constants of rank 0 are scalars of the program. */
 static bool is_number(const value *v)
 {
     return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
@@ -195,9 +195,9 @@ tensor_id eager_tensor_of(eager *e, value_id v)
     tensor_id t;
     if (e->options->layout == LAYOUT_NHWC && val->rank == 4 && !(val->is_input && e->is_turned)) {
         extent x = eager_value_extent(e, v);
-        extent_channels_last(&x); /* Otherwise it is already contiguous. */
+        extent_channels_last(&x); /* The extent is contiguous before this call. */
         t = eager_tensor_new(e, type, &x);
-    } else { /* Most are weights, which are read without an extent. */
+    } else { /* Most values are weights, which need no extent. */
         int rank = val->rank > 0 ? val->rank : 0;
         int64_t stored = 1, *numbers = arena_room(e->arena, 2 * (size_t)rank + 1, sizeof *numbers);
         rank = read_shape(e, val, numbers, numbers + rank);
@@ -248,7 +248,7 @@ void eager_set_result(eager *e, int i, tensor_id t)
     value_id v = e->node->outputs[i];
     const value *want = &e->net->values.items[v];
     if (e->is_turned && i == 0 && want->rank >= 3 && tensor_at(e, t)->rank == want->rank) {
-        e->of_turned[v] = t; /* Transposed back on request. */
+        e->of_turned[v] = t; /* A reader of the original layout gets a transposed view. */
         if (e->out->tensors.items[t].value == NO_VALUE)
             e->out->tensors.items[t].value = v;
         return;
@@ -407,7 +407,7 @@ tensor_id eager_reshape(eager *e, tensor_id t, int rank, const int64_t *dims)
     extent_read(&from, tensor_at(e, t));
     x.rank = rank;
     memcpy(x.dims, dims, (size_t)rank * sizeof *dims);
-    if (extent_elements(&from) != extent_elements(&x)) /* Rules may disagree on a damaged network. */
+    if (extent_elements(&from) != extent_elements(&x)) /* In a damaged network, two rules may disagree. */
         return eager_launch_new(e, "reshape", &t, 1, tensor_dtype(e, t), (extent_contiguous(&x), &x));
     if (extent_view(&from, &x))
         return eager_view_as(e, "view", t, &x);

@@ -57,11 +57,12 @@ static int compose_loop(piece loop, const access *of, piece *made, int room)
     int count = 0, at = of->count - 1;
     if (at == 0 && of->pieces[0].stride == 1 && loop.size > 1 && loop.stride < of->pieces[0].size &&
         loop.size - 1 < INT32_MAX && loop.stride < INT32_MAX &&
-        (loop.size - 1) * loop.stride < of->pieces[0].size) { /* Each address is one element. */
+        /* Within the innermost consecutive addresses, each address is one element. */
+        (loop.size - 1) * loop.stride < of->pieces[0].size) {
         made[0] = loop;
         return 1;
     }
-    int64_t unit = 1; /* Number of addresses per step of piece `at`. */
+    int64_t unit = 1; /* Number of addresses between steps of piece `at`. */
     while (at >= 0 && loop.stride >= mul_wrapping(unit, of->pieces[at].size))
         unit = mul_wrapping(unit, of->pieces[at--].size);
     while (loop.size > 1) {
@@ -93,7 +94,7 @@ static bool is_merged(const access *x)
     return !x->is_scattered && x->outer_count == x->count && x->count > 0 && x->count < MAX_PIECES;
 }
 
-/* True if `at` visits all elements of `of` in order, so that the loops of the composition are those of `of`. */
+/* True if `at` visits all elements of `of` in order. The composition then has the loops of `of`. */
 static bool visits_all(const access *at, const access *of)
 {
     int64_t elements = 1;
@@ -105,7 +106,7 @@ static bool visits_all(const access *at, const access *of)
     return at->pieces[0].size == elements;
 }
 
-/* True if the addresses of `of` are the elements, so that the loops of the composition are those of `at`. */
+/* True if the addresses of `of` are its elements. The composition then has the loops of `at`. */
 static bool is_dense(const access *at, const access *of)
 {
     if (of->count != 1 || of->pieces[0].stride != 1)
@@ -119,7 +120,7 @@ static bool is_dense(const access *at, const access *of)
     return true;
 }
 
-/* The composition without its flags. Stores nothing where the loops are those of one operand, the common case. */
+/* Composes without the flags. Stores nothing if the loops are those of one operand, which is common. */
 static access compose_loops(arena *a, const access *at, const access *of)
 {
     if (is_merged(at) && is_merged(of)) {
@@ -173,7 +174,7 @@ int access_along(const access *of, int64_t size, int64_t stride, int64_t *made_s
     int n = compose_loop((piece){size, stride}, of, inner, of->count);
     if (n < 0)
         return -1;
-    if (n == 1 && inner[0].size != 1) { /* The usual case. */
+    if (n == 1 && inner[0].size != 1) { /* The common case. */
         *made_stride = inner[0].stride;
         return 1;
     }
@@ -208,7 +209,7 @@ static int cut_alike(const access *x, const access *y, piece *xs, piece *ys)
     piece p = i >= 0 ? x->pieces[i] : (piece){1, 0}, q = j >= 0 ? y->pieces[j] : (piece){1, 0};
     while (i >= 0 && j >= 0) {
         int64_t size = p.size < q.size ? p.size : q.size;
-        /* The usual case; it avoids slow divisions. */
+        /* The common case, without slow divisions. */
         bool is_all_p = p.size == size, is_all_q = q.size == size;
         if (n == MAX_PIECES || size < 2 || (!is_all_p && p.size % size != 0) || (!is_all_q && q.size % size != 0))
             return 0;
@@ -232,7 +233,7 @@ access access_sorted(arena *a, const access *x, const access *order)
     int n = x->is_scattered || order->is_scattered ? 0 : cut_alike(x, order, xs, ys);
     if (n == 0)
         return *x;
-    for (int i = 1; i < n; i++) /* Insertion sort by the stride of `order`, largest first. */
+    for (int i = 1; i < n; i++) /* Insertion sort by stride in `order`, largest first. */
         for (int k = i; k > 0 && ys[k].stride > ys[k - 1].stride; k--) {
             piece px = xs[k], py = ys[k];
             xs[k] = xs[k - 1];

@@ -1,8 +1,8 @@
 /* engine.c: lowers a network to the kernels of an ahead-of-time inference engine such as TensorRT. Batch norms are
- * folded into convolutions. Bias, activation and residual sum run in the epilogue of the preceding product. Chains of
- * pointwise operators become one kernel, and so does attention. Concatenations are written in place. In int8 and fp8,
- * products of activations and weights read 8-bit operands; everything else runs in fp16. Choices that an engine makes
- * by timing kernels are not modelled. */
+ * folded into convolutions. Bias, activation and residual sum run in the epilogue of the preceding product. Chains
+ * of pointwise operators become one kernel, and so does attention. Concatenations are written in place. In int8 and
+ * fp8, products of activations and weights read 8-bit operands; everything else runs in fp16. Not modelled: choices
+ * that an engine makes by timing kernels. */
 #include "lower/fused/engine.h"
 
 #include "graph/infer.h"
@@ -42,7 +42,7 @@ static bool is_elementwise(const engine *e, const kernel *k)
     for (int i = 0; i < k->input_count; i++)
         if (same_dims(e, k->inputs[i], k->outputs[0]))
             return true;
-    /* The operands of these operators may be broadcast along different dimensions. */
+    /* Operators that may broadcast each operand along different dimensions. */
     static const char *const PAIRS[] = {"add",         "sub", "mul", "div", "maximum", "minimum", "logical_and",
                                         "bitwise_and", "eq",  "gt",  "ge",  "lt",      "le"};
     return IS_IN(k, PAIRS);
@@ -54,7 +54,7 @@ static bool is_elementwise(const engine *e, const kernel *k)
 static int32_t own_maker(const engine *e, tensor_id t)
 {
     int32_t s = storage_of(e, t), g = e->maker[s];
-    /* The group writes the whole storage. */
+    /* True if the group writes the whole storage. */
     bool is_own = g != NO_GROUP && storage_of(e, e->groups.items[g].output) == s;
     return is_own && e->readers[s] == 1 && !e->is_output[s] ? g : NO_GROUP;
 }
@@ -86,7 +86,7 @@ static void absorb(engine *e, int32_t to, int32_t from)
     y->kind = GROUP_GONE;
 }
 
-/* Fuses the pointwise groups that only this kernel reads. They are recomputed for each broadcast element, as for
+/* Fuses the pointwise groups whose only reader is this kernel. It recomputes them for each broadcast element, as for
  * masks. */
 static void take_operands(engine *e, int32_t g, const kernel *k)
 {
@@ -109,8 +109,8 @@ static bool does_less(const engine *e, int32_t g, int32_t than)
     return own < other || (own == other && g <= than);
 }
 
-/* Adds a pointwise kernel to the group that computes one of its operands and has no other reader. Among several, the
- * group with the most MACs wins, so that the order of the file does not matter; among equals, the last. */
+/* Adds a pointwise kernel to the group that computes one of its operands for it alone. Among several groups, the one
+ * with the most MACs wins, so that the order of the file does not matter; among equals, the last wins. */
 static void place_elementwise(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -123,7 +123,7 @@ static void place_elementwise(engine *e, int32_t number)
         int32_t g = is_full ? own_maker(e, t) : NO_GROUP;
         if (g == NO_GROUP || does_less(e, g, best) || e->groups.items[g].kind == GROUP_CALL)
             continue;
-        if (e->groups.items[g].is_attention) { /* Attention writes its result in any layout, but fuses nothing else. */
+        if (e->groups.items[g].is_attention) { /* Attention fuses only a copy of its result to another layout. */
             best = is_op(k, "clone") ? g : best;
             continue;
         }
@@ -147,7 +147,7 @@ static void place_elementwise(engine *e, int32_t number)
     add_to_group(e, best, number);
 }
 
-/* Norms and sums fuse the preceding pointwise kernels. A softmax after a product is the first half of attention. */
+/* Norms and sums fuse preceding pointwise kernels. A softmax after a product is the first half of attention. */
 static void place_rows(engine *e, int32_t number)
 {
     const kernel *k = &e->in->kernels.items[number];
@@ -166,7 +166,7 @@ static void place_rows(engine *e, int32_t number)
     }
 }
 
-/* Attention reads queries, keys and values in any layout, so it fuses copies that only it reads. */
+/* Attention fuses copies of queries, keys and values that only it reads, because it reads them in any layout. */
 static void take_copies(engine *e, int32_t g)
 {
     int32_t count = e->groups.items[g].kernels.count, *own = e->groups.items[g].kernels.items;
@@ -238,7 +238,7 @@ static void place_product(engine *e, int32_t number)
     take_pad(e, e->groups.count - 1);
 }
 
-/* True if each part of the concatenation can be written in place. */
+/* True if each part can be written directly into the concatenation. */
 static bool joins_in_place(const engine *e, const kernel *k)
 {
     for (int i = 0; i < k->input_count; i++)
@@ -276,7 +276,7 @@ static void place(engine *e, int32_t number)
         e->is_constant[storage_of(e, k->outputs[0])] = true;
         return;
     }
-    if (is_op(k, "_cudnn_rnn")) { /* The following kernels do the work; this one owns the outputs of the layer. */
+    if (is_op(k, "_cudnn_rnn")) { /* This kernel owns the layer's outputs; the kernels after it do the work. */
         new_group(e, GROUP_CALL, number);
         return;
     }
@@ -334,7 +334,7 @@ static dtype narrow_dtype(lower_precision p)
     return p == PRECISION_INT8 ? DT_INT8 : p == PRECISION_FP8 ? DT_FLOAT8E4M3FN : DT_UNKNOWN;
 }
 
-/* Marks block-quantized weights. They stay packed in any precision, and kernels read the packed bytes. */
+/* Marks block-quantized weights, which stay packed in any precision; kernels read the packed bytes. */
 static void keep_packed(engine *e)
 {
     for (tensor_id t = 0; t < e->out->tensors.count; t++) {

@@ -12,7 +12,7 @@ typedef enum group_kind {
     GROUP_PRODUCT, /* Fuses pointwise operators on its result. */
     GROUP_ROWS,    /* Norms, softmax, sums. Fuses pointwise operators on inputs and result. */
     GROUP_CALL,    /* Fuses nothing. */
-    GROUP_GONE,    /* Merged into another group. */
+    GROUP_GONE,    /* This group was merged into another. */
 } group_kind;
 
 typedef struct group {
@@ -21,12 +21,12 @@ typedef struct group {
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } kernels;        /* In program order. */
+    } kernels;        /* Kernels in program order. */
     tensor_id output; /* Result of the last kernel. */
     int full_inputs;  /* Number of additional inputs of the output's size. */
-    bool has_scores;  /* Contains a product and its softmax: the first half of attention. */
+    bool has_scores;  /* True if it contains a product and its softmax, which is the first half of attention. */
     bool is_attention;
-    const kernel *pad; /* Pad of the first input, merged into the window; NULL if there is none. */
+    const kernel *pad; /* Pad of the first input that was merged into the window; NULL if there is none. */
 } group;
 
 typedef struct engine {
@@ -37,12 +37,12 @@ typedef struct engine {
     dtype narrow;           /* Type of 8-bit products; DT_UNKNOWN if products use the program's type. */
     int32_t *maker;         /* Indexed by storage: the last group that writes it; NO_GROUP for inputs and weights. */
     int32_t *readers;       /* Indexed by storage: number of kernels that read it, also through views. */
-    int32_t *wide_readers;  /* Indexed by storage: number of these kernels that do not read 8 bits. */
+    int32_t *wide_readers;  /* Indexed by storage: number of these kernels that do not read the 8-bit copy. */
     bool *is_output;        /* Indexed by storage: true for outputs of the network. */
     bool *is_constant;      /* Indexed by storage: true for weights and values computed from weights alone. */
-    bool *is_read;          /* Indexed by storage: true if a kernel already reads this small weight. */
+    bool *is_read;          /* Indexed by storage: true if this small weight already has a reader. */
     double *packed;         /* Indexed by storage: bytes per element of a packed weight; 0 for other storages. */
-    tensor_id *narrow_copy; /* Indexed by tensor: 1 + the tensor of its 8-bit copy; 0 if there is none. */
+    tensor_id *narrow_copy; /* Indexed by tensor: 1 + the id of its 8-bit copy; 0 if there is none. */
     struct {
         group *items;
         int32_t count, capacity;

@@ -1,6 +1,6 @@
 /* engine_emit.c: writes the kernels of an inference engine from the groups of engine.c. Exporters differ in zero
- * biases, shared constants and weight layouts, which cost an engine nothing. All files of a network therefore result in
- * the same kernels. */
+ * biases, shared constants and weight layouts, which an engine removes. The same network from any exporter therefore
+ * results in the same kernels. */
 #include "lower/fused/engine.h"
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -29,8 +29,8 @@ static tensor_id narrowed(engine *e, tensor_id t)
     return e->out->tensors.count - 1;
 }
 
-/* True for parameters of a batch norm that fold into the weight and bias of the preceding convolution. A convolution
- * without bias keeps one parameter, which becomes its bias. */
+/* True if a batch norm's parameters fold into the weight and bias of the preceding convolution. If the convolution
+ * has no bias, one parameter stays and becomes its bias. */
 static bool is_folded(const group *x, const kernel *k, int input)
 {
     return x->kind == GROUP_PRODUCT && is_op(x->main, "convolution") && is_batch_norm(k) &&
@@ -69,7 +69,7 @@ static tensor_id add_seen(engine *e, const placed_tensor *t, const extent *x)
     return e->out->tensors.count - 1;
 }
 
-/* Returns the source of a copy made inside the group, or the storage itself if it is no such copy. */
+/* Returns the source of a copy made inside the group; any other storage is returned unchanged. */
 static int32_t copied_from(const engine *e, const group *x, int32_t storage)
 {
     for (int32_t i = 0; i < x->kernels.count; i++) {
@@ -80,8 +80,8 @@ static int32_t copied_from(const engine *e, const group *x, int32_t storage)
     return storage;
 }
 
-/* Sorts the operands of an attention written as two products: queries, keys, values, bias. Changes keys from (…, E, L)
- * to (…, L, E). */
+/* Identifies the operands of an attention written as two products: queries, keys, values, bias. Transposes keys from
+ * (…, E, L) to (…, L, E). */
 static void order_operands(engine *e, const group *x, tensor_id *held, int count)
 {
     const kernel *last = x->main;
@@ -104,8 +104,8 @@ static void order_operands(engine *e, const group *x, tensor_id *held, int count
         held[1] = with_axes_swapped(e, held[1], tensor_at(e, held[1])->rank - 2);
 }
 
-/* Returns the input of a window that absorbed a pad: the unpadded tensor in the reader's layout. Adds the larger half
- * of the pad to the window's padding. */
+/* Returns the input of a window that absorbed a pad: the unpadded tensor in the layout of the reader. Adds the
+ * larger half of the pad to the window's padding. */
 static tensor_id before_pad(engine *e, const group *x, kernel *k)
 {
     const placed_tensor *from = tensor_at(e, x->pad->inputs[0]), *padded = tensor_at(e, x->pad->outputs[0]);
@@ -152,7 +152,7 @@ static tensor_id expanded_bias(engine *e, const tensor_id *held)
     return e->out->tensors.count - 1;
 }
 
-/* Gives each layer its own copy of a small weight. Exporters merge equal small weights, but an engine stores the
+/* Gives each layer its own copy of a small weight: exporters merge equal small weights, but an engine stores the
  * weights of each layer together. */
 static tensor_id own_weight(engine *e, tensor_id t)
 {
@@ -168,8 +168,8 @@ static tensor_id own_weight(engine *e, tensor_id t)
     return add_seen(e, &own, &seen);
 }
 
-/* Returns a block-quantized weight, or a part of one, with its packed bytes. A product reads it as 4 or 8 bits,
- * whichever is nearer. */
+/* Returns a block-quantized weight, or a part of one, with the size of its packed bytes. A product reads it as 4 or
+ * 8 bits, whichever is nearer. */
 static tensor_id packed_weight(engine *e, const kernel *part, tensor_id t)
 {
     enum { NEARER_TO_4 = 6, NEARER_TO_8 = 12 };
@@ -192,7 +192,7 @@ static void move_to(tensor_id *held, int from, int to)
     held[to] = moved;
 }
 
-/* Adds a zero bias of this size. */
+/* Adds a bias of this size to the kernel. */
 static tensor_id zero_bias(engine *e, kernel *k, dtype type, int64_t elements)
 {
     placed_tensor t = {.dtype = type, .is_weight = true, .storage = e->out->storage_count++, .value = NO_VALUE};
@@ -226,12 +226,12 @@ static void lay_weight(engine *e, const kernel *main, const kernel *k, tensor_id
         extent row = {.rank = 1, .dims = {x.dims[1]}, .strides = {1}};
         held[0] = add_seen(e, &bias, &row);
     }
-    w.is_weight = false; /* Elsewhere, products also read views of weights, which are not marked as weights. */
+    w.is_weight = false; /* In other places, products also read views of weights that are not marked as weights. */
     held[at] = add_seen(e, &w, &x);
 }
 
-/* Gives every product with a weight a bias. Exporters omit zero biases and write others as a sum; `bias` is the index
- * of that operand, or -1. Other addends come first, as in ATen. */
+/* Gives every product with a weight a bias: exporters omit zero biases and write others as a sum. `bias` is the
+ * index of that operand, or -1. Other addends come first, as in ATen. */
 static void give_bias(engine *e, const group *x, kernel *k, tensor_id *held, const char **ops, int bias)
 {
     const kernel *main = x->main;
@@ -295,7 +295,7 @@ static void emit_group(engine *e, const group *x)
     for (int32_t i = 0; i < x->kernels.count; i++) {
         const kernel *part = &e->in->kernels.items[x->kernels.items[i]];
         int operands =
-            part->flags & KERNEL_HIDDEN ? 0 : part->input_count; /* A bias is already an operand of the product. */
+            part->flags & KERNEL_HIDDEN ? 0 : part->input_count; /* The product already has the bias as an operand. */
         for (int n = 0; n < operands; n++) {
             tensor_id t = part->inputs[n];
             bool is_made_here = false, is_held = false;
@@ -320,10 +320,10 @@ static void emit_group(engine *e, const group *x)
         }
         bool is_free = is_batch_norm(part) && is_op(x->main, "convolution");
         k.macs = add_saturated(k.macs, part->macs);
-        /* Attention in one operator counts no FLOPs for its softmax either. */
+        /* As in the single attention operator, the softmax counts no FLOPs. */
         is_free |= x->is_attention && !is_product(part);
         k.flops = add_saturated(k.flops, is_free ? 0 : part->flops);
-        /* A batch norm folded into an existing bias launches nothing. */
+        /* A batch norm that folds into an existing bias needs no kernel. */
         if (!is_batch_norm(part) || !is_free || x->main->input_count < 3)
             ops[k.fused_count++] = kernel_name(part);
     }
@@ -331,7 +331,7 @@ static void emit_group(engine *e, const group *x)
         order_operands(e, x, held, k.input_count);
         if (k.input_count == 4)
             held[3] = expanded_bias(e, held);
-        k.fused_count = 0; /* The kernel has the name of the single attention operator and lists no parts. */
+        k.fused_count = 0; /* The kernel is named after the single attention operator and does not list its parts. */
     } else if (x->kind == GROUP_PRODUCT) {
         give_bias(e, x, &k, held, ops, bias);
     } else if (is_op(x->main, "native_layer_norm") && x->main->input_count == 2) {
@@ -384,7 +384,7 @@ static void emit_quantization(engine *e)
     }
 }
 
-/* Emits each group at the position of its last operator. All inputs exist at that point. */
+/* Emits each group at the position of its last operator, where all its inputs exist. */
 static void emit_all(engine *e)
 {
     int32_t *ends = ARENA_ARRAY(e->arena, int32_t, (size_t)e->in->kernels.count + 1); /* Index of the group + 1. */
@@ -414,8 +414,8 @@ static int32_t made_at(const engine *e, tensor_id t, int32_t first, int32_t end)
     return -1;
 }
 
-/* Sorts the three products that compute queries, keys and values. Files list them in any order, and all three read the
- * same tensor. */
+/* Sorts the three products that compute queries, keys and values, because files list them in any order and all three
+ * read the same tensor. */
 static void order_projections(engine *e, int32_t attention)
 {
     const kernel *k = &e->out->kernels.items[attention];
@@ -443,7 +443,8 @@ static void order_projections(engine *e, int32_t attention)
             if (made_at(e, products[i].inputs[n], places[0], attention) >= 0)
                 return;
     }
-    for (int32_t i = places[0]; i < attention; i++) /* Checks that no kernel in between reads them. */
+    /* Checks that no kernel between the products reads their results. */
+    for (int32_t i = places[0]; i < attention; i++)
         for (int n = 0; n < e->out->kernels.items[i].input_count; n++)
             if (made_at(e, e->out->kernels.items[i].inputs[n], places[0], attention) >= 0 && i != makers[0] &&
                 i != makers[1] && i != makers[2])

@@ -7,13 +7,13 @@
 
 enum {
     MAX_GROUP_NODES = 64,
-    MAX_PARTNERS = 64, /* Partners tried per reader of a buffer. */
+    MAX_PARTNERS = 64, /* Largest number of partners tried per reader of a buffer. */
     MAX_DISTANCE = 64, /* Largest distance between siblings, in nodes. */
     MIN_SHARED_BYTES = 10,
     MAX_ROUNDS = 10,
     MAX_SEARCH = 4096,  /* Largest number of groups visited in a path search. */
     MAX_LOADS = 64,     /* Largest number of distinct accesses per buffer. */
-    MEMORY_FACTOR = 32, /* Elements that fusion may keep in memory per byte saved. */
+    MEMORY_FACTOR = 32, /* Elements that fusion may keep alive per byte saved. */
     NO_ITEM = -1,
 };
 
@@ -31,22 +31,22 @@ typedef struct pair {
 
 typedef struct joiner {
     fusion *f;
-    int32_t *parent;       /* Indexed by node: union-find parent; the root identifies the group. */
+    int32_t *parent;       /* Indexed by node: parent in a union-find tree; the root identifies the group. */
     int32_t *next;         /* Indexed by node: next node of the same group. */
     group *groups;         /* Indexed by root node. */
     int32_t *reader_start; /* Indexed by buffer: start of its readers in `readers`. */
     int32_t *readers;
-    int32_t *chain;    /* Indexed by node: its chain. Each node of a chain reads the output of its predecessor. */
+    int32_t *chain;    /* Indexed by node: its chain. In a chain, each node reads the output of the one before. */
     int32_t *in_chain; /* Indexed by node: position in its chain. */
     struct {
-        /* `stamp` identifies a search; `first` is the first position of the searched group in the chain. */
+        /* The search that wrote the entry, and the position in the chain at which the searched group begins. */
         int32_t stamp, first;
     } * noted;     /* Indexed by chain. */
     int32_t *seen; /* Indexed by group: stamp of the last visit. */
     int32_t stamp;
     int32_t *collected, *paired; /* Indexed by group: stamps of the last visit while pairs are collected. */
     int32_t collect_stamp;
-    bool may_turn; /* Loops may be reordered to match each other. */
+    bool may_turn; /* True if loops may be reordered to match each other. */
     int32_t *stack;
     struct {
         pair *items;
@@ -80,7 +80,7 @@ static bool sizes_match(const group *a, const group *b)
     return flat->elements == mul_wrapping(deep->elements, deep->reduced) || flat->elements == deep->elements;
 }
 
-/* True if `reader` can use the values of `writer` inside the same kernel. */
+/* True if `reader` can use the values of `writer` within one kernel. */
 static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fuse_node *reader, const fuse_read *r,
                          bool may_turn)
 {
@@ -90,7 +90,7 @@ static bool read_matches(const fuse_buffer *b, const fuse_node *writer, const fu
     int64_t loops = mul_wrapping(reader->elements, reader->reduced);
     if (writer->reduced == 1 && repeated == 1)
         return loops == writer->elements && (may_turn || reader->reduced != 1 || r->is_in_order);
-    /* A reduction produces outputs in order and holds each until the next one. */
+    /* A reduction produces its outputs in order and holds each only until the next. */
     if (!access_is_row(&r->at))
         return false;
     return reader->reduced == 1 || repeated == reader->reduced;
@@ -174,7 +174,7 @@ static bool is_read_once(const joiner *j, int32_t buffer)
            j->readers[first] == j->readers[end - 1]; /* Readers are sorted. */
 }
 
-/* Returns the bytes that both groups read in the same order, plus the bytes that `a` reads from `b`. */
+/* Returns the bytes that both groups read in the same order, plus those that `a` reads from `b`. */
 static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sum = 0;
@@ -193,8 +193,8 @@ static int64_t shared_bytes(const joiner *j, int32_t a, int32_t b)
     return sum;
 }
 
-/* Returns the elements of buffers that could share memory without fusion but not with it. Such buffers have equal size
- * and one reader, each in a different group. Each size counts once. */
+/* Returns the elements of buffers that could share memory only if the groups are not fused: buffers of equal size
+ * with one reader each, in different groups. Each size counts once. */
 static int64_t memory_kept(const joiner *j, int32_t a, int32_t b)
 {
     int64_t sizes[MAX_LOADS], sum = 0;
@@ -468,8 +468,8 @@ static bool is_read_outside(const joiner *j, int32_t buffer, int32_t g)
     return false;
 }
 
-/* Returns the bytes that a group reads from a buffer. Like the compiler, it counts a buffer no larger than the loops
- * once, and each load of a larger one separately (slices, window taps). */
+/* Returns the bytes that a group reads from a buffer. As in the compiler, a buffer no larger than the loops counts
+ * once; of a larger one, each load counts separately (slices, window taps). */
 static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
 {
     const fuse_buffer *b = &j->f->buffers.items[buffer];
@@ -503,7 +503,7 @@ static int64_t bytes_of_input(const joiner *j, int32_t g, int32_t buffer)
 static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k)
 {
     fusion *f = j->f;
-    int32_t *buffers = (int32_t *)held; /* Holds buffer indices first; tensor ids replace them in place. */
+    int32_t *buffers = (int32_t *)held; /* First holds buffer indices; then tensor ids replace them in place. */
     int count = 0;
     for (int32_t n = j->groups[g].first; n != NO_ITEM; n = j->next[n])
         for (int i = 0; i < node_at(j, n)->read_count; i++) {
@@ -536,7 +536,7 @@ static int32_t written_by(const joiner *j, int32_t g)
     return found;
 }
 
-/* One map is NCHW and the other NHWC, so fusing would read against memory order. */
+/* One map is NCHW and the other NHWC; fused, one would be read against its memory order. */
 static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
 {
     tensor_id x = whole(f, read), y = whole(f, written);
@@ -557,8 +557,8 @@ static bool is_loaded_before(const joiner *j, int32_t g, int32_t n, int i)
     return false;
 }
 
-/* Counts the loads of a group by kind. Buffers much smaller than the loops come from the cache, so their order does not
- * matter. */
+/* Counts the loads of a group by kind. The memory order of buffers much smaller than the loops does not matter,
+ * because they come from the cache. */
 static kernel_loops loops_of(const joiner *j, int32_t g)
 {
     kernel_loops loops = {.reduced = j->groups[g].reduced};
@@ -628,8 +628,8 @@ static void emit_group(const joiner *j, int32_t g)
         *(kernel *)ARENA_PUSH(f->arena, &f->out->kernels) = k;
 }
 
-/* True if the shapes differ in exactly one dimension. For a stack, or a concatenation under a view, that dimension is
- * unknown. */
+/* True if the part differs from the whole in exactly one dimension. That is never so for a stack, or for a
+ * concatenation under a view. */
 static bool is_part(const placed_tensor *part, const placed_tensor *all)
 {
     int differ = 0;
@@ -645,7 +645,7 @@ static void place_parts(fusion *f)
         const fuse_node *n = &f->nodes.items[i];
         if (n->kind != FUSE_JOIN)
             continue;
-        tensor_id joined = whole(f, n->writes[0]); /* May reallocate the tensors. */
+        tensor_id joined = whole(f, n->writes[0]); /* May move the array of tensors. */
         for (int k = 0; k < n->read_count; k++) {
             fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
             placed_tensor made = f->out->tensors.items[part->tensor];
@@ -715,7 +715,7 @@ static void index_readers(joiner *j)
             j->readers[at[f->nodes.items[n].reads[i].buffer]++] = n;
 }
 
-/* Splits the nodes into chains. A node continues the nearest chain whose last node it reads. */
+/* Splits the nodes into chains: a node continues the nearest chain whose last node it reads. */
 static void make_chains(joiner *j)
 {
     const fusion *f = j->f;
@@ -750,7 +750,7 @@ static void order_reads(fusion *f)
             fuse_read *r = &n->reads[k];
             if (n->reduced == 1)
                 r->at = access_sorted(f->arena, &r->at, order);
-            /* The loops of a reduction may continue the loops around it. */
+            /* True if the loops of the reduction continue the loops around it. */
             bool is_one_row = r->at.is_scattered || r->at.outer_count == r->at.count;
             access all = is_one_row ? r->at : access_of(f->arena, r->at.pieces, r->at.count);
             access there = access_compose(f->arena, &all, &f->buffers.items[r->buffer].layout);

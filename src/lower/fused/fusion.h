@@ -10,11 +10,11 @@ enum { NO_FUSE_NODE = -1, MAX_NODE_WRITES = 3 };
 
 typedef struct fuse_buffer {
     tensor_id tensor; /* Shape, type and strides in the eager program. */
-    tensor_id placed; /* 1 + the tensor with the strides of its memory; 0 until it exists. */
+    tensor_id placed; /* 1 + the tensor with the strides of its memory; 0 until that tensor exists. */
     int64_t elements;
     int64_t bytes;
     access layout;  /* Memory layout: position of each element, in the order of the tensor's strides. */
-    bool is_fixed;  /* A library call or the caller fixes the layout. */
+    bool is_fixed;  /* True if a library call or the caller determines the layout. */
     bool is_output; /* Output of the network. */
     int32_t writer; /* Node that writes it; NO_FUSE_NODE for inputs and weights. */
 } fuse_buffer;
@@ -24,8 +24,8 @@ typedef struct fuse_read {
     int32_t times;    /* Loads per element, such as the taps of a window. */
     tensor_id tensor; /* View that a library call reads. */
     access at;
-    bool is_in_order;    /* Reads consecutive elements of memory. */
-    uint64_t order_hash; /* Reads of the same memory in the same order have equal hashes. */
+    bool is_in_order;    /* True if consecutive elements of memory are read. */
+    uint64_t order_hash; /* Equal for reads of the same memory in the same order. */
 } fuse_read;
 
 typedef enum fuse_kind {
@@ -36,21 +36,21 @@ typedef enum fuse_kind {
 
 typedef struct fuse_node {
     fuse_kind kind;
-    bool is_apart;    /* Reduction that cannot fuse with its readers. */
+    bool is_apart;    /* A reduction that cannot fuse with its readers. */
     int64_t elements; /* Iterations of the loops outside the reduction. */
     int64_t reduced;  /* Iterations of the loops inside the reduction; 1 for a pointwise node. */
     int32_t read_count, write_count, op_count;
     fuse_read *reads;
     int32_t writes[MAX_NODE_WRITES];
     const char **ops;
-    const kernel *call; /* Eager kernel of a library call. */
+    const kernel *call; /* The eager kernel of a library call. */
     node_id layer;
     int64_t flops, repeat;
 } fuse_node;
 
 typedef struct fusion {
     arena *arena;
-    program *out; /* Receives the kernels; contains all tensors of the eager program. */
+    program *out; /* Receives the kernels; already contains all tensors of the eager program. */
     struct {
         fuse_buffer *items;
         int32_t count, capacity;

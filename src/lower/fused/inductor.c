@@ -1,17 +1,17 @@
-/* inductor.c: lowers a network to the kernels of a compiling runtime, as TorchInductor of PyTorch 2.15 does. Pointwise
- * operators become formulas, which each reader recomputes. A formula with many readers or loads is stored in a buffer
- * instead. Library calls always read and write buffers; fusion.c fuses the remaining loops. Choices that the compiler
- * makes by timing kernels are not modelled. */
+/* inductor.c: lowers a network to the kernels of a compiling runtime, as TorchInductor of PyTorch 2.15 does.
+ * Pointwise operators become formulas, which each reader recomputes. A formula with many readers or loads is stored
+ * in a buffer instead. Library calls always read and write buffers; fusion.c fuses the remaining loops. Not
+ * modelled: choices that the compiler makes by timing kernels. */
 #include "lower/fused/inductor.h"
 
 #include "graph/infer.h"
 
-/* The values of PyTorch's torch/_inductor/config.py: realize_reads_threshold and realize_opcount_threshold. The last is
- * the threshold of has_large_inner_fn() in run_node() of torch/_inductor/graph.py. */
+/* Limits of PyTorch's torch/_inductor/config.py: realize_reads_threshold and realize_opcount_threshold. The last one
+ * is the threshold of has_large_inner_fn() in run_node() of torch/_inductor/graph.py. */
 enum {
-    MAX_READS_SHARED = 4, /* A shared formula with more loads is stored in a buffer. */
+    MAX_READS_SHARED = 4, /* A formula with more loads that has several readers is stored in a buffer. */
     MAX_OPS = 30,
-    MAX_OPS_ALONE = 100, /* Largest operation count of a formula with one load. */
+    MAX_OPS_ALONE = 100, /* Largest operation count of a formula with a single load. */
 };
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
@@ -63,11 +63,11 @@ tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type)
     return c->f.out->tensors.count - 1;
 }
 
-/* Returns the box of a tensor that is the first of its equals (`same`). */
+/* Returns the box of a tensor that is the first of equal tensors (`same`). */
 static int32_t box_of_first(inductor *c, tensor_id t)
 {
     int32_t *b = &c->box_of_storage[tensor_at(c, t)->storage];
-    if (*b == NO_BOX) { /* A weight or an input of the network. */
+    if (*b == NO_BOX) { /* The tensor is a weight or an input of the network. */
         tensor_id whole = c->first[tensor_at(c, t)->storage];
         *b = inductor_add_box(c, whole);
         c->boxes.items[*b].buffer = inductor_add_buffer(c, whole, NO_FUSE_NODE);
@@ -137,8 +137,7 @@ void inductor_add_read(read_list *l, fuse_read r)
         l->items[l->count++] = r;
 }
 
-/* Adds the operand's reads to the list. Each read is composed with the loops `outer`, and with `inner` in a
- * reduction. */
+/* Appends the operand's reads to the list, composed with the loops `outer`, and in a reduction also with `inner`. */
 void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
                            int times)
 {
@@ -248,7 +247,7 @@ int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, 
                                 int count, int op_total)
 {
     int order[MAX_PLACED_RANK] = {0};
-    read_list l; /* Large; left uninitialized beyond `count`. */
+    read_list l; /* Large, so only the first `count` entries are initialized. */
     l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
@@ -264,7 +263,7 @@ int32_t inductor_make_pointwise(inductor *c, const char *op, const extent *out, 
 int32_t inductor_make_scattered(inductor *c, const char *op, const extent *out, dtype type, const operand *in,
                                 int count, int times, bool is_gathered)
 {
-    read_list l; /* Large; left uninitialized beyond `count`. */
+    read_list l; /* Large, so only the first `count` entries are initialized. */
     l.count = 0;
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;
     for (int i = 0; i < count; i++) {
@@ -322,8 +321,7 @@ void inductor_realize(inductor *c, int32_t number)
     b->reads_all = b->op_total = 1;
 }
 
-/* Stores a formula in a buffer. Near a convolution the buffer is channels last for any 4-D shape, and its layout is
- * fixed. */
+/* Stores a formula in a buffer. Near a convolution, a 4-D buffer becomes channels last. Its layout is then fixed. */
 static void realize_near(inductor *c, int32_t number)
 {
     box *b = &c->boxes.items[number];
@@ -375,11 +373,12 @@ static operand copied(inductor *c, const operand *x)
     extent_contiguous(&made.at);
     made.box = inductor_make_pointwise(c, "clone", &made.at, c->boxes.items[x->box].dtype, x, 1, 1);
     const box *from = &c->boxes.items[x->box];
-    c->boxes.items[made.box].flops = from->buffer == NO_BOX ? from->flops : 0; /* A library call keeps its FLOPs. */
+    c->boxes.items[made.box].flops =
+        from->buffer == NO_BOX ? from->flops : 0; /* The result of a library call keeps its FLOPs. */
     return made;
 }
 
-/* Stores the tensor in a buffer for a library call, channels last if `last`. Returns the read. */
+/* Stores the tensor in a buffer for a library call, channels last if `last`. Returns the read of the buffer. */
 static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
 {
     operand x;
@@ -388,10 +387,10 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
     last &= x.at.rank == 4;
     bool is_own = is_own_tensor(b, tensor_at(c, c->same[t]));
     if (b->buffer == NO_BOX && !last && !extent_is_contiguous(&x.at) && !is_repeated(&x.at)) {
-        x = copied(c, &x); /* A formula under a transposing view is computed in the order of the view. */
+        x = copied(c, &x); /* Under a transposing view, the formula is computed in the order of the view. */
         b = &c->boxes.items[x.box];
     } else if (b->buffer == NO_BOX) {
-        b->is_last = is_own && (last || b->is_last); /* A view expects the eager layout. */
+        b->is_last = is_own && (last || b->is_last); /* Other views expect the layout of the eager program. */
         inductor_realize(c, x.box);
         b = &c->boxes.items[x.box];
     } else if (last && is_own && !c->f.buffers.items[b->buffer].is_fixed && b->is_computed) {
@@ -435,7 +434,7 @@ void inductor_call_library(inductor *c)
     bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
     int32_t count = k->input_count;
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
-    if (is_conv && count > 2) { /* The bias moves into the following loop. */
+    if (is_conv && count > 2) { /* The bias sum becomes part of the next loop. */
         if (!c->is_last)
             inductor_realize(c, box_of(c, k->inputs[2]));
         count = 2;
@@ -472,8 +471,9 @@ static int32_t graph_nodes(const kernel *k)
     return 1;
 }
 
-/* True if the network's convolutions run channels last. Weights their FLOPs by kind. The four factors and the limit of
- * 300 nodes per convolution come from decide_layout_opt() in PyTorch's torch/_inductor/graph.py (2.1 to 2.9). */
+/* True if the network's convolutions run channels last, which a weighted sum of their FLOPs decides. The four
+ * weights and the limit of 300 nodes per convolution are those of decide_layout_opt() in PyTorch's
+ * torch/_inductor/graph.py (2.1 to 2.9). */
 static bool chooses_last(const inductor *c)
 {
     double nodes = 0, convolutions = 0, all = 0, weighted = 0;
@@ -504,8 +504,8 @@ static bool is_plain_view(const kernel *k)
            strcmp(k->op, "select") != 0 && strcmp(k->op, "unfold") != 0;
 }
 
-/* Merges equal casts, copies and views of activations. Weights stay separate, because exporters merge weights of equal
- * value. */
+/* Merges equal casts, copies and views of activations, but not those of weights, because exporters merge weights of
+ * equal value. */
 static void find_equal(inductor *c)
 {
     const program *p = c->in;
@@ -530,7 +530,7 @@ static void find_equal(inductor *c)
         if (!may || k->flags & (KERNEL_HIDDEN | KERNEL_IN_PLACE))
             continue;
         const placed_tensor *made = &p->tensors.items[out];
-        int tried = 0; /* The search stops early for tensors with very many readers. */
+        int tried = 0; /* Limits the search for tensors with very many readers. */
         for (tensor_id t = first[in]; t != NO_TENSOR && c->same[out] == out && tried++ < 32; t = next[t]) {
             const placed_tensor *other = &p->tensors.items[t];
             if (strcmp(maker[t]->op, k->op) == 0 && other->dtype == made->dtype && other->rank == made->rank &&
@@ -545,8 +545,8 @@ static void find_equal(inductor *c)
     }
 }
 
-/* True for a split that counts as the same reader as an earlier one. A split in two, or along the last dimension, is
- * one reader; other splits become slices, each a reader. */
+/* True for a split that counts as the same reader as an earlier one. A split in two, or along the last dimension,
+ * counts as one reader; other splits become slices that count separately. */
 static bool is_other_half(const inductor *c, int32_t i)
 {
     const kernel *all = c->in->kernels.items, *k = &all[i];
@@ -598,8 +598,8 @@ static void index_users(inductor *c)
             c->users[at[c->same[p->kernels.items[i].inputs[k]]]++] = i;
 }
 
-/* Marks the kernels that lead to a convolution or follow one, up to the last convolution. Batched products stop the
- * search. */
+/* Marks the kernels that are connected to a convolution: those that lead to one, and those after one, up to the last
+ * convolution. Batched products stop the search. */
 static void find_near(inductor *c)
 {
     int32_t last = NO_BOX;
@@ -628,7 +628,7 @@ static void find_outputs(inductor *c)
     }
 }
 
-/* Gives a buffer the strides of the eager program once it is viewed, unless its layout is fixed already. */
+/* Gives a buffer the strides of the eager program as soon as it is viewed, unless its layout is already fixed. */
 static void settle_under_view(inductor *c, tensor_id t)
 {
     int32_t b = c->box_of_storage[tensor_at(c, t)->storage];
@@ -650,12 +650,12 @@ static void settle(inductor *c, tensor_id t)
     if (!is_own_tensor(&c->boxes.items[b], tensor_at(c, t))) {
         c->prefers_last = false;
         if (users > 1)
-            c->boxes.items[b].is_last = false; /* A view expects the eager layout. */
+            c->boxes.items[b].is_last = false; /* Views expect the layout of the eager program. */
     }
     for (int32_t i = c->user_start[t]; users > 1 && i < c->user_start[t + 1]; i++) {
         const kernel *user = &c->in->kernels.items[c->users[i]];
         if (strcmp(user->op, "mm") == 0 || (!c->is_last && strcmp(user->op, "convolution") == 0))
-            inductor_realize(c, b); /* These operators require a layout known in advance. */
+            inductor_realize(c, b); /* These operators need the layout before they are lowered. */
         else if (inductor_needs_buffers(user))
             realize_hint(c, b);
     }

@@ -12,13 +12,13 @@ enum {
     MAX_READS = 8, /* A formula with more reads is stored: realize_acc_reads_threshold of torch/_inductor/config.py. */
 };
 
-/* A tensor of the eager program: either a buffer, or a formula over buffers that each reader recomputes. */
+/* A tensor of the eager program: either a buffer, or a formula over buffers that each reader computes again. */
 typedef struct box {
     int32_t buffer; /* NO_BOX for a formula. */
     extent own;     /* Shape, and strides that give the order of elements. */
     dtype dtype;
-    bool is_last;      /* Prefers channels last. */
-    bool is_computed;  /* Written by a loop, not by a library or the caller. */
+    bool is_last;      /* True if channels last is preferred. */
+    bool is_computed;  /* True if a loop writes it, not a library or the caller. */
     int32_t reads_all; /* Loads per element. */
     int32_t op_total;  /* Operations per element. */
     int32_t read_count, op_count;
@@ -41,16 +41,16 @@ typedef struct inductor {
     const program *in;
     const lower_options *options;
     arena *arena;
-    bool is_last;            /* Convolutions run channels last. */
+    bool is_last;            /* True if convolutions run channels last. */
     const kernel *k;         /* Kernel being lowered. */
-    bool prefers_last;       /* Its result is near a convolution. */
+    bool prefers_last;       /* True if its result is connected to a convolution. */
     int32_t *box_of_storage; /* Indexed by storage: box with the current contents. */
     tensor_id *first;        /* Indexed by storage: first tensor stored in it. */
     tensor_id *same;         /* Indexed by tensor: first tensor equal to it. */
     int32_t *part;           /* Indexed by tensor: number of its slice; 0 for a whole storage. */
     int32_t *user_start;     /* Indexed by tensor: start of its readers in `users`. */
     int32_t *users;          /* kernels */
-    bool *is_dropped;        /* Indexed by kernel: equal to an earlier kernel, or a view without readers. */
+    bool *is_dropped;        /* Indexed by kernel: true if it equals an earlier kernel or is a view without readers. */
     bool *is_near;           /* Indexed by kernel: its result is connected to a convolution. */
     bool *is_output;         /* Indexed by tensor: output of the network. */
     struct {
@@ -82,11 +82,11 @@ tensor_id inductor_new_tensor(inductor *c, const extent *x, dtype type);
 int32_t inductor_add_buffer(inductor *c, tensor_id t, int32_t writer);
 int32_t inductor_add_box(inductor *c, tensor_id t);
 fuse_node *inductor_add_node(inductor *c, fuse_kind kind);
-/* Returns loops over the operand's dimensions, in the given order. */
+/* Returns an access with loops over the operand's dimensions, in the given order. */
 access inductor_walk_operand(inductor *c, const operand *x, const int *order, int count);
 void inductor_add_read(read_list *l, fuse_read r);
-/* Adds the reads of an operand to the list. Reads run in the loops `outer` and, in a reduction, `inner`; NULL
- * otherwise. */
+/* Appends the reads of an operand to the list. They run in the loops `outer` and, in a reduction, `inner`; otherwise
+ * `inner` is NULL. */
 void inductor_read_operand(inductor *c, read_list *l, const operand *x, const access *outer, const access *inner,
                            int times);
 /* Sets `*ops` to the operator names of the computation: those of operands that are formulas, then `op`. */

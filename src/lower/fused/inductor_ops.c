@@ -4,7 +4,7 @@
 #include "graph/infer.h"
 #include "lower/aten.h"
 
-/* unroll_reductions_threshold and max_pointwise_cat_inputs of PyTorch's torch/_inductor/config.py. */
+/* Values of unroll_reductions_threshold and max_pointwise_cat_inputs in PyTorch's torch/_inductor/config.py. */
 enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void lower_elementwise(inductor *c)
     extent out = output_extent(c);
     int count = gather_operands(c, in);
     if (aten_find(c->k->op)->flags & READS_TWICE && count == 1 && extent_elements(&out) == extent_elements(&in[0].at)) {
-        /* The formula reads the input twice, as float32. */
+        /* The first formula reads the input twice, in float32. */
         in[0].box = inductor_make_pointwise(c, c->k->op, &out, DT_FLOAT32, in, 1, 1);
         in[0].at = out;
         in[0].part = 0;
@@ -124,7 +124,7 @@ static void lower_pool(inductor *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Marks the dimensions of `x` that are missing or of size 1 in `y`. */
+/* Marks the dimensions of `x` that `y` lacks or has with size 1. */
 static void find_reduced(const extent *x, const extent *y, bool *is_reduced)
 {
     int at = 0;
@@ -157,8 +157,8 @@ static void lower_reduction(inductor *c)
         finish(c, inductor_make_reduction(c, c->k->op, &x.at, is_reduced, &out, output_dtype(c), &x, 1, 1));
 }
 
-/* True for a 4-D formula under a reshaping view. Stored in a buffer, it has loops in another order than the reduction,
- * so the reduction cannot fuse with its readers. */
+/* True for a 4-D formula under a reshaping view. When it is stored in a buffer, its loops have another order than
+ * the reduction's, so the reduction cannot fuse with its readers. */
 static bool is_turned_formula(const inductor *c, const operand *x)
 {
     const box *b = &c->boxes.items[x->box];
@@ -192,7 +192,7 @@ static void normalise(inductor *c, const extent *full, const operand *x, const b
         inductor_operand_broadcast(&in[count++], &weight, full,
                                    first_dim < 0 ? full->rank - weight.at.rank : first_dim);
     }
-    /* The formula has the shape of `full` and, if the ranks agree, the layout of the output. */
+    /* The result has the shape of `full` and, if the ranks agree, the layout of the output. */
     extent walked = *full;
     if (full->rank == out.rank)
         walked = out;
@@ -272,7 +272,7 @@ static void lower_softmax(inductor *c)
     }
     is_reduced[axis] = true;
     if (x.at.dims[axis] <= MAX_UNROLLED && extent_elements(&x.at) > x.at.dims[axis]) {
-        /* Short rows are unrolled: each element reads its whole row. */
+        /* Short rows are unrolled, so that each element reads its whole row. */
         extent out = output_extent(c);
         finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), &x, 1, (int)x.at.dims[axis], false));
         return;
@@ -280,7 +280,7 @@ static void lower_softmax(inductor *c)
     normalise(c, &x.at, &x, is_reduced, 2, -1);
 }
 
-/* Lowers the batch norm that standardizes a convolution's weight, over all but dimension 1. */
+/* Lowers the batch norm that standardizes a convolution's weight; it reduces all dimensions except dimension 1. */
 static void lower_weight_norm(inductor *c)
 {
     operand x;
@@ -307,7 +307,7 @@ static bool feeds_formulas(const inductor *c, tensor_id t, int depth)
     return true;
 }
 
-/* True if another formula reads this part of the concatenation, so that it must be stored separately. */
+/* True if another formula reads this part of the concatenation, which must then be stored separately. */
 static bool has_other_readers(const inductor *c, tensor_id t)
 {
     t = c->same[t];
@@ -380,7 +380,7 @@ static bool keeps_shape(const inductor *c)
 
 /* ---- one kernel -------------------------------------------------------------------------------------------------- */
 
-/* Lowers a kernel that is neither a view nor a library call, and has few enough operands. */
+/* Lowers a kernel that is neither a view nor a library call and has few enough operands for a formula. */
 static void lower_as(inductor *c, const aten_op *op)
 {
     const kernel *k = c->k;

@@ -1,5 +1,5 @@
-/* inductor_products.c: linear layers on strided rows. Eager PyTorch copies the rows and runs one product. TorchInductor
- * looks only at strides here: it runs a batched product on the strided rows and repeats the weight. */
+/* inductor_products.c: rewrites linear layers on strided rows. Eager PyTorch copies the rows and runs one product;
+ * TorchInductor runs a batched product on the strided rows and repeats the weight. */
 #include "lower/fused/inductor.h"
 
 enum { NO_KERNEL = -1, SEVERAL = -2 };
@@ -25,7 +25,7 @@ static chain_index index_chains(const program *p, arena *a)
     return x;
 }
 
-/* Returns the tensor's only reader if that is a view, else NO_KERNEL. */
+/* Returns the tensor's only reader if it is a view; otherwise NO_KERNEL. */
 static int32_t only_view(const program *p, const chain_index *x, tensor_id t)
 {
     int32_t i = x->reader[t];
@@ -47,7 +47,7 @@ static tensor_id repeated(program *p, arena *a, tensor_id matrix, int64_t batch)
     return p->tensors.count - 1;
 }
 
-/* Replaces the sequence clone, view, product, view by one batched product. `k` is the product. */
+/* Replaces the sequence clone, view, product, view by one batched product. `k` is the index of the product. */
 static void batch_product(program *p, arena *a, const chain_index *x, kernel *k, bool *is_gone)
 {
     int32_t before = x->maker[k->inputs[0]], after = only_view(p, x, k->outputs[0]);

@@ -1,10 +1,10 @@
-/* inductor_reduce.c: reductions of a compiling runtime. A reduction with too few outputs to fill the device runs in
- * several passes. */
+/* inductor_reduce.c: splits reductions with too few outputs to fill the device into several passes, as TorchInductor
+ * does. */
 #include "lower/fused/inductor.h"
 
 enum { MAX_PASSES = 4 };
 
-/* Returns the divisor of `n` nearest to `to`, at a distance below `reach`; 0 if there is none. */
+/* Returns the divisor of `n` that is nearest to `to`, if their distance is below `reach`; otherwise 0. */
 static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
 {
     for (int64_t gap = 0; gap < reach; gap++) {
@@ -16,11 +16,11 @@ static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
     return 0;
 }
 
-/* True if `number` is at least `times_multiprocessors` per multiprocessor. Records the range of multiprocessor counts
- * with the same answer. */
+/* True if there are at least `times_multiprocessors` for each multiprocessor. Narrows the program's range of
+ * multiprocessor counts to those with the same answer. */
 static bool is_at_least(inductor *c, int64_t number, int64_t times_multiprocessors)
 {
-    /* Largest multiprocessor count for which the answer is true. */
+    /* The largest multiprocessor count for which the answer is true. */
     int64_t own = c->options->multiprocessors, edge = number / times_multiprocessors;
     program *out = c->f.out;
     if (edge >= own && edge < out->most_multiprocessors)
@@ -57,7 +57,7 @@ static int64_t split_factor(inductor *c, int64_t outputs, int64_t reduced, bool 
     return (reduced + per_block * size - 1) / (per_block * size);
 }
 
-/* True if most full-size reads of a reduction are contiguous. In a later pass the loops are merged, so only the last
+/* True if most full-size reads of a reduction are contiguous. In later passes the loops are merged, so only the last
  * loop counts. */
 static bool reads_inner(inductor *c, const read_list *l, int64_t elements, bool is_part)
 {
@@ -102,8 +102,8 @@ static void add_reduction(inductor *c, const fuse_node *shape, const read_list *
     memcpy(n->writes, writes, (size_t)count * sizeof *writes);
 }
 
-/* Splits a reduction with few outputs into passes. Each pass reduces parts. Changes the reads and the shape to those of
- * the last pass. */
+/* Splits a reduction with few outputs into passes that reduce parts. Changes the reads and the shape to those of the
+ * last pass. */
 static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int parts, int depth)
 {
     int64_t splits = splits_of(c, l, shape->elements, shape->reduced, depth > 0);
@@ -113,7 +113,7 @@ static bool split_reduction(inductor *c, fuse_node *shape, read_list *l, int par
     first.elements = mul_wrapping(shape->elements, splits);
     first.reduced = (shape->reduced + splits - 1) / splits;
     bool is_last = !split_reduction(c, &first, l, parts, depth + 1);
-    /* No other kernel has the loops of these parts, so they cannot fuse. */
+    /* No other kernel has loops over these parts, so fusion with one is impossible. */
     for (int i = 0; is_last && i < l->count; i++)
         l->items[i].at.is_scattered = true;
     extent x = {.rank = 2, .dims = {shape->elements, splits}};
@@ -147,7 +147,7 @@ int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full,
             shape.elements = mul_wrapping(shape.elements, full->dims[i]);
         }
     }
-    read_list l; /* Large; left uninitialized beyond `count`. */
+    read_list l; /* Large, so only the first `count` entries are initialized. */
     l.count = 0;
     operand wide[MAX_OPERANDS];
     count = count < MAX_OPERANDS ? count : MAX_OPERANDS;

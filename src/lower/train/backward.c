@@ -48,7 +48,7 @@ static tensor_id sum_to(eager *e, tensor_id t, const extent *x)
     return lead > 0 ? eager_reshape(e, t, x->rank, x->dims) : t;
 }
 
-/* True if the weight represents several parameters. Exporters store small weights of equal value once. */
+/* True if the weight stands for several parameters, because exporters merge small weights of equal value. */
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     extent x = tensor_extent(b->e, to);
@@ -103,7 +103,8 @@ tensor_id back_add_output_like(eager *e, dtype type, tensor_id like)
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* True for a trainable floating-point weight, but not for running statistics of norms or tables of the exporter. */
+/* True for a floating-point weight that training updates: no running statistics of norms, and no tables of the
+ * exporter. */
 static bool is_parameter(const eager *e, const placed_tensor *t)
 {
     return t->is_weight && !t->is_number && dtype_is_float(t->dtype) &&
@@ -126,7 +127,7 @@ static void find_needs(backward *b, int32_t end)
     }
 }
 
-/* Operators without a rule get one kernel for all gradients. */
+/* One kernel computes all gradients of an operator without a rule. */
 static void back_unknown(backward *b)
 {
     eager *e = b->e;

@@ -19,14 +19,14 @@ typedef struct backward {
     int32_t at;           /* Index of the kernel to differentiate. */
     kernel k;             /* Copy of that kernel, because appending kernels may move the list. */
     tensor_id dy;         /* Gradient of its first output. */
-    int64_t *from;        /* Indexed by forward tensor: the kernel input that produced its gradient. */
+    int64_t *from;        /* Indexed by forward tensor: the kernel input for which its gradient was computed. */
     struct {
         struct twin {
             tensor_id parameter, gradient;
         } * items;
         int32_t count, capacity;
-    } twins;      /* Further parameters that the exporter merged with an equal one. */
-    part_run run; /* The most recent run. */
+    } twins;      /* Parameters that the exporter merged with an equal one. */
+    part_run run; /* The run found last. */
 } backward;
 
 /* True if input i exists and depends on a parameter. */

@@ -71,7 +71,7 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
     return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
-/* Searches once for all parts, because some networks have very many. */
+/* Searches once for the whole run, because some networks have very many parts. */
 static void find_run(backward *b)
 {
     part_run *run = &b->run;
@@ -88,7 +88,7 @@ static void find_run(backward *b)
         strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
-/* Writes the gradient into a tensor of zeros. */
+/* Gradient of a part: writes it into a tensor of zeros. */
 void back_part(backward *b)
 {
     bool is_slice = strcmp(b->k.op, "slice") == 0;
@@ -113,7 +113,7 @@ static bool is_unbind(const backward *b, int32_t first, int32_t last)
     return true;
 }
 
-/* Handles all parts at the first one in the tape, where all their gradients exist. */
+/* Handles all parts at the first one in the tape: the backward pass reaches it last, when all their gradients exist. */
 void back_split(backward *b)
 {
     eager *e = b->e;
@@ -181,7 +181,7 @@ void back_index(backward *b)
     back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
-/* The written part receives its gradient; the rest passes through the written view. */
+/* The written part receives its gradient; the gradient of the other elements passes through the written view. */
 void back_index_put(backward *b)
 {
     if (!back_wants(b, 2))
@@ -192,7 +192,8 @@ void back_index_put(backward *b)
     back_give(b, 2, eager_launch_new(b->e, "index", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
-/* Gradient of a write to a slice: a view of the gradient for the source; the target gets zeros in that slice. */
+/* Gradient of a write to a slice. The source receives a view of the gradient; the target receives zeros in that
+ * slice. */
 void back_copy(backward *b)
 {
     if (!back_wants(b, 0))
@@ -210,7 +211,7 @@ void back_copy(backward *b)
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
-/* Each input receives a view of its part. */
+/* Each input receives a view of its part of the gradient. */
 void back_cat(backward *b)
 {
     eager *e = b->e;
@@ -240,7 +241,7 @@ void back_stack(backward *b)
     }
 }
 
-/* Copies the gradient without the border. */
+/* The input's gradient is a copy without the border. */
 void back_pad(backward *b)
 {
     eager *e = b->e;
@@ -268,7 +269,7 @@ void back_repeat(backward *b)
     back_give(b, 0, wide.rank == x.rank ? t : back_sum_over(e, t, &x));
 }
 
-/* Moves whose gradient is a move of the same kind. */
+/* Gradients of moves that are moves of the same kind. */
 void back_fold(backward *b)
 {
     const char *op = b->k.op;

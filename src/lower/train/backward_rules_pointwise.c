@@ -12,7 +12,7 @@ static tensor_id one(eager *e, const char *op, tensor_id t)
     return back_work(e, op, &t, 1, tensor_dtype(e, t), 1);
 }
 
-/* Casts to float32 for operators that autocast runs in float32. */
+/* Casts to float32, for operators that autocast runs in float32. */
 static tensor_id exact(eager *e, tensor_id t)
 {
     return e->autocasts ? eager_to_float(e, t) : t;
@@ -25,7 +25,8 @@ void back_unary(backward *b)
 {
     static const struct {
         const char *op, *gradient;
-        bool reads_output, saved_first; /* Operand that determines the strides of the result. */
+        bool reads_output, saved_first; /* reads the output instead of the input; the saved operand determines the
+                                         * strides */
         double flops;
     } NAMES[] = {
         {"relu", "threshold_backward", true, true, 1},
@@ -166,7 +167,7 @@ void back_sub(backward *b)
 
 void back_mul(backward *b)
 {
-    if (b->k.input_count == 1) { /* Division by a number. */
+    if (b->k.input_count == 1) { /* The divisor is a number. */
         back_give(b, 0, one(b->e, "mul", b->dy));
         return;
     }
@@ -212,7 +213,7 @@ void back_addcmul(backward *b)
             back_give(b, i, two(b->e, "mul", b->dy, one(b->e, "mul", b->k.inputs[3 - i])));
 }
 
-/* Gradient of maximum(a, c): equal elements share it in halves. */
+/* Gradient of maximum(a, c): where both are equal, each receives half. */
 void back_select_larger(backward *b)
 {
     eager *e = b->e;
@@ -228,7 +229,7 @@ void back_select_larger(backward *b)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Returns the gradient with dimensions of size 1 in place of the reduced ones. */
+/* Returns the gradient with its reduced dimensions restored at size 1. */
 static tensor_id with_kept_dims(backward *b, tensor_id t)
 {
     eager *e = b->e;
@@ -237,7 +238,7 @@ static tensor_id with_kept_dims(backward *b, tensor_id t)
         return t;
     int at = y.rank - 1;
     for (int i = x.rank - 1; i >= 0; i--) {
-        /* Remaining dimensions keep their order. Among equal sizes, later ones match first. */
+        /* The remaining dimensions are in order. Among equal sizes, later ones match first. */
         bool is_kept = at >= 0 && i >= at && x.dims[i] == y.dims[at];
         at -= is_kept;
         x.dims[i] = is_kept ? x.dims[i] : 1;
@@ -261,7 +262,7 @@ void back_sum(backward *b)
     back_give(b, 0, as_wide_as_input(b, b->dy));
 }
 
-/* Elements equal to the maximum share the gradient evenly. */
+/* All elements equal to the maximum share the gradient evenly. */
 void back_amax(backward *b)
 {
     eager *e = b->e;
@@ -295,7 +296,7 @@ void back_vector_norm(backward *b)
     back_give(b, 0, two(e, "mul", unit, dy));
 }
 
-/* The gradient has the type of the input, even if the output is wider. */
+/* The gradient has the input's type, even if the output has a wider one. */
 void back_softmax(backward *b)
 {
     eager *e = b->e;

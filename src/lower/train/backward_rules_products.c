@@ -20,7 +20,7 @@ static bool is_turned(const extent *x)
     return x->strides[0] == 1 && x->strides[1] == x->dims[0];
 }
 
-/* Autocast does not cast tensors saved in float32. */
+/* Casts float32 to autocast's type, which autograd does not do for saved tensors. */
 static tensor_id lowered(eager *e, tensor_id t)
 {
     return e->autocasts && tensor_dtype(e, t) == DT_FLOAT32 ? eager_cast(e, t, e->low) : t;
@@ -33,11 +33,11 @@ tensor_id back_product_of(eager *e, tensor_id a, tensor_id c)
     return tensor_at(e, a)->rank == 3 ? eager_batched_product(e, a, c) : eager_matmul(e, a, c, false);
 }
 
-/* Computes the gradient of a factor in the factor's layout: transposed if the factor is transposed. */
+/* Computes the gradient of a factor. It is transposed in memory if the factor is. */
 void back_mm(backward *b)
 {
     eager *e = b->e;
-    int first = b->k.input_count - 2; /* The factors follow the bias. */
+    int first = b->k.input_count - 2; /* A bias precedes the two factors. */
     tensor_id a = b->k.inputs[first], c = b->k.inputs[first + 1];
     extent xa = tensor_extent(e, a), xc = tensor_extent(e, c);
     tensor_id da = NO_TENSOR, dc = NO_TENSOR;
@@ -65,7 +65,7 @@ void back_bmm(backward *b)
     back_give(b, 1, dc);
 }
 
-/* Recomputes the scores: five products instead of two in the forward pass. */
+/* Gradient of attention: five products, because the scores are computed again; the forward pass has two. */
 void back_attention(backward *b)
 {
     eager *e = b->e;
@@ -188,7 +188,7 @@ static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id
         back_give(b, i, made[i]);
 }
 
-/* Converts the gradient to the layout of the input. */
+/* Gradient of a batch norm. Converts dy to the layout of the input. */
 void back_batch_norm(backward *b)
 {
     eager *e = b->e;
@@ -204,8 +204,8 @@ void back_batch_norm(backward *b)
     back_normalised(b, is_cudnn ? "cudnn_batch_norm_backward" : "native_batch_norm_backward", t, b->k.inputs[0]);
 }
 
-/* A layer norm's input gradient has the layout of the output gradient. A group norm limited to contiguous memory copies
- * gradients too. */
+/* The gradient of a layer norm's input has the layout of dy. If group norm requires contiguous memory, its gradient
+ * is copied too. */
 void back_norm(backward *b)
 {
     str op = arena_printf(b->e->arena, "%s_backward", b->k.op);

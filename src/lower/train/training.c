@@ -8,8 +8,8 @@ typedef struct parameter_list {
     int count;
 } parameter_list;
 
-/* Stores the gradient of a parameter. It is copied only if its layout differs. Before PyTorch 2, gradients persisted
- * between steps and new ones were added to zeros. */
+/* Stores the gradient of a parameter, copied only if its layout differs. Before PyTorch 2, gradients persisted
+ * between steps, so new ones were added to zeros. */
 static tensor_id settle_gradient(eager *e, tensor_id parameter, tensor_id gradient)
 {
     extent want = tensor_extent(e, parameter), got = tensor_extent(e, gradient);
@@ -56,7 +56,7 @@ static parameter_list settle_gradients(backward *b)
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* Appends one optimizer step over all parameters. Reads the given lists and writes the first. */
+/* Appends one optimizer step over all parameters: it reads the given lists and writes the first. */
 enum { MAX_LISTS = 3 };
 
 typedef struct update {
@@ -160,7 +160,7 @@ static void update_parameters(eager *e, const parameter_list *parameters)
 
 /* ---- loss -------------------------------------------------------------------------------------------------------- */
 
-/* Cross entropy of the first output. Classes are the second dimension of a map, else the last dimension. */
+/* Cross entropy of the first output. Classes are dimension 1 of a map, otherwise the last dimension. */
 static tensor_id add_loss(eager *e)
 {
     tensor_id y = NO_TENSOR;
