@@ -542,6 +542,29 @@ SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_optio
                                            const sooth_predict_options *options, int64_t most, int64_t *batch,
                                            sooth_error *error);
 
+/* A language model as a server runs it: `batch` sequences with `context` tokens each. */
+typedef struct sooth_serving {
+    char gpu[64], precision[16], runtime[16];
+    char weights[16]; /* Identity of the predictor's weights. */
+    int64_t batch, context;
+    sooth_interval prefill_ms;         /* One pass over all prompts: the time to the first token. */
+    sooth_interval decode_ms;          /* One step: the next token of every sequence. */
+    sooth_interval energy_j_per_token; /* Of a decode step, by token. */
+    double tokens_per_s;               /* New tokens of all sequences. */
+    double weights_mib, kv_cache_mib;  /* Parts of memory_mib. */
+    sooth_interval memory_mib, prefill_memory_mib;
+    double capacity_mib;   /* NAN if unknown. */
+    bool fits;             /* The upper end of memory_mib fits. Servers cut long prompts into chunks that fit too. */
+    int64_t largest_batch; /* Sequences of that context that fit at once while decoding; 0: none, or unknown. */
+} sooth_serving;
+
+/* Predicts a prefill of `context` tokens and a decode step after them. `dims` and `options` are as for sooth_bind and
+ * sooth_predict; both may be NULL. On return the model is bound to some batch. SOOTH_ERROR_USAGE: the model has no
+ * dimensions seq and past. */
+SOOTH_API sooth_status sooth_serving_of(sooth_model *model, const sooth_options *dims,
+                                        const sooth_predict_options *options, int64_t context, sooth_serving *serving,
+                                        sooth_error *error);
+
 /* Returns the operators without a rule and their numbers of kernels; NULL after the last. */
 SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *prediction, size_t index, size_t *count);
 
@@ -550,6 +573,12 @@ SOOTH_API const char *sooth_prediction_unknown(const sooth_prediction *predictio
 SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, size_t index);
 /* Returns a note about the figures of single layers; NULL if there is none. */
 SOOTH_API const char *sooth_prediction_layers_note(const sooth_prediction *prediction);
+
+/* Writes the cells of `sooth predict --context` for the model called `file`. Formats: table, JSON, CSV. The caller frees
+ * *text with free(). `options` may be NULL. */
+SOOTH_API sooth_status sooth_serving_report(const char *file, const sooth_serving *cells, size_t count,
+                                            const sooth_report_options *options, char **text, size_t *size,
+                                            sooth_error *error);
 
 /* Writes the output of `sooth predict`: one prediction in full; several predictions, or one with refusals, as a
  * comparison (an array in JSON). Formats: table, JSON, CSV, trace; for one prediction also HTML and memory SVG. The

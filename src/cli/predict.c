@@ -1,5 +1,5 @@
 /* predict.c: `sooth predict`: latency, energy and memory of a network on a GPU, layer by layer. */
-#include "cli/predict_args.h"
+#include "cli/predict_context.h"
 #include "cli/terminal.h"
 #include "report/predict_memory.h"
 
@@ -34,7 +34,7 @@ typedef struct question {
     sooth_predict_options where;
     sooth_report_options report;
     bool asks_fit, asks_batch;
-    const char *output;
+    const char *output, *contexts;
     const sooth_gpu **gpus; /* free() */
     size_t gpu_count;
     int64_t *batches; /* free(); a single 0: not given */
@@ -268,13 +268,32 @@ static int answer(question *q, const model_args *dimensions)
     return code;
 }
 
+static int answer_contexts(question *q, const model_args *dimensions)
+{
+    int code = model_dims_read("predict", dimensions, &q->dims);
+    if (code != SOOTH_OK)
+        return code;
+    context_question of = {.path = q->path,
+                           .output = q->output,
+                           .dims = &q->dims,
+                           .where = &q->where,
+                           .report = q->report,
+                           .gpus = q->gpus,
+                           .gpu_count = q->gpu_count,
+                           .batches = q->batches,
+                           .batch_count = q->batch_count};
+    code = context_run(&of, q->contexts);
+    model_dims_free(&q->dims);
+    return code;
+}
+
 static int ask(question *q, const predict_args *args, sooth_gpus *gpus)
 {
     int code = read_batches(q, args->batches);
     if (code == SOOTH_OK)
         code = find_gpus(q, gpus, args->gpus ? args->gpus : DEFAULT_GPU);
     if (code == SOOTH_OK)
-        code = answer(q, &args->dimensions);
+        code = q->contexts ? answer_contexts(q, &args->dimensions) : answer(q, &args->dimensions);
     free(q->reasons);
     free(q->refusals);
     free(q->predictions);
@@ -307,6 +326,10 @@ static const char *misuse(int operands, bool has_queries, bool has_shapes, const
 {
     if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)
         return "--by-estimate needs --fits or --largest-batch";
+    if (q->contexts && (has_queries || has_shapes || q->asks_fit || q->asks_batch || q->report.layers ||
+                        q->report.kernels || q->report.memory))
+        return "--context writes one table: omit --queries, --shape, --fits, --largest-batch, --layers, --kernels and "
+               "--memory";
     if (q->asks_batch && q->batch_count)
         return "--largest-batch chooses the batch: omit --batch";
     if (!has_queries)
@@ -326,7 +349,7 @@ int predict_main(int argc, char **argv)
     int format = 0;
     int64_t kv_cache_bits = 0;
     bool layers = false, kernels = false, memory = false, asks_fit = false, asks_batch = false;
-    const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL;
+    const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL, *contexts = NULL;
     sooth_predict_options *where = &args.options;
     const option options[] = {
         {.name = "gpu",
@@ -356,6 +379,12 @@ int predict_main(int argc, char **argv)
          .target = &co2,
          .argument = "G_PER_KWH",
          .help = "CO2 of your electricity in g/kWh; also report CO2"},
+        {.name = "context",
+         .kind = OPTION_TEXT,
+         .target = &contexts,
+         .argument = "N,...",
+         .help = "language models: time to the first token, decode step, tokens/s, KV cache and\nlargest batch for "
+                 "contexts of these lengths"},
         {.name = "kv-cache",
          .kind = OPTION_NUMBER,
          .target = &kv_cache_bits,
@@ -401,6 +430,7 @@ int predict_main(int argc, char **argv)
                       .asks_fit = asks_fit,
                       .asks_batch = asks_batch,
                       .batch_count = args.batches ? 1 : 0,
+                      .contexts = contexts,
                       .output = output};
         args.options.kv_cache_bits = (int)kv_cache_bits;
         q.where.memory = args.options.memory = true;

@@ -18,7 +18,7 @@ typedef struct predict_args {
      .kind = OPTION_TEXT,                                                                                              \
      .target = &(where)->precision,                                                                                    \
      .argument = "NAME",                                                                                               \
-     .help = "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8, int4"},                     \
+     .help = "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8, int4"},               \
         {.name = "layout",                                                                                             \
          .kind = OPTION_TEXT,                                                                                          \
          .target = &(where)->layout,                                                                                   \
