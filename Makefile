@@ -236,6 +236,50 @@ check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	    'clang-tidy --quiet --warnings-as-errors="*" "$$@" -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc 2>/dev/null' sh
 STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
 
+# ---- the page ----
+
+# The program as WebAssembly, and the page around it: a directory for any file server. Debian's emscripten needs acorn from Debian's
+# directory of modules where another Node.js is installed.
+EMCC ?= emcc
+WEB_OBJ := $(BUILD)/web-obj
+WEB_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -D_GNU_SOURCE -Iinclude -Isrc -Iweb/zlib $(WARNINGS) -fvisibility=hidden -msimd128 -MMD -MP
+WEB_OPTIMIZE ?= -O2
+# Left out: learning, searches that run other programs, and main, which handles signals.
+WEB_SOURCES := $(filter-out src/learn/% src/cli/main.c src/cli/learn% src/cli/eval.c src/cli/nas%,$(SOURCES)) web/sooth_web.c web/inflate.c
+WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(WEB_OBJ)/src/device/shipped.o $(WEB_OBJ)/src/predict/shipped.o \
+    $(WEB_OBJ)/src/memory/shipped.o
+WEB_PAGE := $(wildcard web/*.html web/*.css web/*.js web/*.svg)
+WEB_LINK := -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=worker -s ALLOW_MEMORY_GROWTH=1 -s MAXIMUM_MEMORY=4GB -s INITIAL_MEMORY=32MB \
+    -s TOTAL_STACK=4MB -s FORCE_FILESYSTEM=1 -s INVOKE_RUN=0 -s DYNAMIC_EXECUTION=0 -s EXPORTED_RUNTIME_METHODS=FS,HEAPU8,HEAPU32 \
+    -s EXPORTED_FUNCTIONS=_sooth_run,_malloc,_free -s NO_EXIT_RUNTIME=1 --no-entry
+.PHONY: web
+web: ## the page that predicts in the browser, in build/web
+	@tools/deps.sh web
+	@$(MAKE) --no-print-directory $(JOBS) -s web-files
+
+.PHONY: web-files
+web-files: $(BUILD)/web/sooth.wasm $(WEB_PAGE:web/%=$(BUILD)/web/%)
+$(BUILD)/web/%: web/%
+	@mkdir -p $(@D)
+	cp $< $@
+$(BUILD)/web/sooth.wasm: $(WEB_OBJECTS)
+	@mkdir -p $(@D)
+	NODE_PATH=/usr/share/nodejs $(EMCC) $(WEB_OPTIMIZE) -o $(BUILD)/web/sooth.mjs $(WEB_LINK) $(WEB_OBJECTS)
+	mv $(BUILD)/web/sooth.mjs $(BUILD)/web/sooth.js
+$(WEB_OBJ)/%.o: %.c
+	@mkdir -p $(@D)
+	$(EMCC) $(WEB_CFLAGS) $(WEB_OPTIMIZE) -c -o $@ $<
+$(WEB_OBJ)/src/predict/matrix.o: WEB_OPTIMIZE := -O3
+$(WEB_OBJ)/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/obj/hosts.txt data/mig.txt
+	@mkdir -p $(@D)
+	$(EMCC) -Isrc -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -DHOST_TEXTS='"$(BUILD)/obj/hosts.txt"' -c -o $@ $<
+$(WEB_OBJ)/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/slices.txt data/energy.txt data/benchmarks.txt
+	@mkdir -p $(@D)
+	$(EMCC) -Isrc -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<
+$(WEB_OBJ)/src/memory/shipped.o: src/memory/shipped.S data/memory.txt
+	@mkdir -p $(@D)
+	$(EMCC) -Isrc -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
+
 # ---- fuzzing and benchmarks ----
 
 FUZZ_SECONDS ?= 60
@@ -318,4 +362,4 @@ help: ## this list
 -include $(LIB_OBJECTS:.o=.d) $(CLI_OBJECTS:.o=.d) $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.d) $(BUILD)/obj/tests/tools/lower.d \
     $(BUILD)/obj/tests/tools/declared.d $(BUILD)/obj/tests/tools/algorithm.d $(BUILD)/obj/tests/tools/memory.d \
     $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard fuzz/*.c)) \
-    $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard bench/*.c))
+    $(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard bench/*.c)) $(wildcard $(WEB_OBJECTS:.o=.d))

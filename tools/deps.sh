@@ -1,9 +1,10 @@
 #!/bin/sh
 # deps.sh: installs the Debian packages that Sooth needs. It asks nothing, and does nothing if all are installed.
 #
-#     tools/deps.sh build|test|develop|machines [--list]
+#     tools/deps.sh build|test|develop|machines|web|test-web [--list]
 #
-# Each group includes the ones before it; machines, for tests on other machines, includes only build and test. A quick probe that works on any
+# Each group includes the ones before it; machines, for tests on other machines, includes only build and test; web, for the page, only build; test-web
+# has what tests the page in a browser. A quick probe that works on any
 # distribution detects what is missing; only the installation is Debian's.
 set -eu
 
@@ -43,7 +44,9 @@ case $wanted in
     test) groups=" build test " ;;
     develop) groups=" build test develop " ;;
     machines) groups=" build test machines " ;;
-    *) echo "usage: tools/deps.sh build|test|develop|machines [--list]" >&2; exit 2 ;;
+    web) groups=" build web " ;;
+    test-web) groups=" build test web browser " ;;
+    *) echo "usage: tools/deps.sh build|test|develop|machines|web|test-web [--list]" >&2; exit 2 ;;
 esac
 
 missing=$(packages | while read -r group package probe; do

@@ -4,6 +4,19 @@
 typedef float NAME(wide) __attribute__((vector_size(4 * WIDE), aligned(4)));
 typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
 
+/* WebAssembly has no fused multiplication and addition. In doubles the product is exact, so that the page has the
+ * numbers of the program. */
+#ifdef __wasm__
+typedef double NAME(doubles) __attribute__((vector_size(8 * WIDE)));
+#define TO_DOUBLES(v) __builtin_convertvector((v), NAME(doubles))
+#define ADD_PRODUCT(sum, a, b)                                                                                         \
+    __builtin_convertvector(TO_DOUBLES(sum) + TO_DOUBLES(a) * TO_DOUBLES(b), NAME(wide))
+#define ADD_PRODUCT_1(sum, a, b) (float)((double)(sum) + (double)(a) * (double)(b))
+#else
+#define ADD_PRODUCT(sum, a, b) (sum) + (a) * (b)
+#define ADD_PRODUCT_1(sum, a, b) (sum) + (a) * (b)
+#endif
+
 /* Computes a tile of this many rows and `wides` vectors; both are constants at the call. Each caller is compiled for
  * another processor and inlines its own copy. */
 static inline __attribute__((always_inline)) void NAME(tile)(const matrix_product *m, size_t row, size_t column,
@@ -31,10 +44,10 @@ static inline __attribute__((always_inline)) void NAME(tile)(const matrix_produc
             memcpy(&of_b[j], b + (size_t)WIDE * (size_t)j, sizeof(NAME(wide)));
         UNROLL
         for (int i = 0; i < rows; i++) {
-            float x = a[(size_t)i * m->a_row];
+            NAME(wide) x = a[(size_t)i * m->a_row] - (NAME(wide)){0};
             UNROLL
             for (int j = 0; j < wides; j++)
-                sum[i][j] += x * of_b[j];
+                sum[i][j] = ADD_PRODUCT(sum[i][j], x, of_b[j]);
         }
     }
     UNROLL
@@ -102,7 +115,7 @@ static inline __attribute__((always_inline)) void NAME(last_columns)(const matri
         for (size_t i = 0; i < m->depth; i++) {
             size_t k = picks ? picks[i] : i;
             for (size_t j = column; j < m->columns; j++)
-                c[j] += a[k * m->a_step] * m->b[k * m->b_row + j];
+                c[j] = ADD_PRODUCT_1(c[j], a[k * m->a_step], m->b[k * m->b_row + j]);
         }
     }
 }
@@ -139,7 +152,7 @@ static inline __attribute__((always_inline)) void NAME(activate_by)(const float 
     for (; i + WIDE <= count; i += WIDE) {
         NAME(wide) x, gate;
         memcpy(&x, sum + i, sizeof x);
-        gate = x * (1.0F / 6) + 0.5F;
+        gate = ADD_PRODUCT((NAME(wide)){0} + 0.5F, x, (NAME(wide)){0} + 1.0F / 6);
         gate = (NAME(wide))((NAME(mask))gate & ~(gate < 0));
         NAME(mask) above = gate > 1;
         NAME(wide) one = gate * 0 + 1;
@@ -148,7 +161,7 @@ static inline __attribute__((always_inline)) void NAME(activate_by)(const float 
         memcpy(out + i, &x, sizeof x);
     }
     for (; i < count; i++) {
-        float gate = sum[i] * (1.0F / 6) + 0.5F;
+        float gate = ADD_PRODUCT_1(0.5F, sum[i], 1.0F / 6);
         gate = gate < 0 ? 0 : gate;
         gate = gate > 1 ? 1 : gate;
         out[i] = sum[i] * gate;
@@ -168,7 +181,7 @@ static inline __attribute__((always_inline)) void NAME(dots_by)(const float *a, 
                 NAME(wide) x, y;
                 memcpy(&x, a + i * row + k + (size_t)(WIDE * j), sizeof x);
                 memcpy(&y, b + k + (size_t)(WIDE * j), sizeof y);
-                sums[j] += x * y;
+                sums[j] = ADD_PRODUCT(sums[j], x, y);
             }
         }
         float sum = 0;
@@ -177,6 +190,9 @@ static inline __attribute__((always_inline)) void NAME(dots_by)(const float *a, 
         out[i * out_step] = sum;
     }
 }
+#undef ADD_PRODUCT
+#undef ADD_PRODUCT_1
+#undef TO_DOUBLES
 #undef WIDE
 #undef WIDES
 #undef NAME

@@ -1,0 +1,21 @@
+/* sooth_web.c: the program inside the page. The page asks with the arguments of a command and reads the file that
+ * -o names, so that its numbers are the program's, and the command line that it shows is the one that was run. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+/* Commands that need no other program and no database. */
+static const command COMMANDS[] = {
+    {"predict", "", predict_main}, {"inspect", "", inspect_main}, {"mig", "", mig_main},
+    {"survey", "", survey_main},   {"choose", "", choose_main},   {"train-phase", "", train_phase_main},
+    {"convert", "", convert_main}, {"gpus", "", gpus_main},       {"zoo", "", zoo_main},
+};
+
+/* Runs the command argv[0]; returns its exit code. Errors go to standard error. */
+__attribute__((export_name("sooth_run"))) int sooth_run(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 0 && i < sizeof COMMANDS / sizeof *COMMANDS; i++)
+        if (strcmp(argv[0], COMMANDS[i].name) == 0)
+            return COMMANDS[i].run(argc, argv);
+    return cli_usage("", "there is no command '%.60s' in the page", argc > 0 ? argv[0] : "");
+}
