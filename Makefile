@@ -234,7 +234,7 @@ check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
 	@echo clang-tidy
 	@printf '%s\0' $(SOURCES) | xargs -0 -n 4 -P $$(nproc) sh -c \
 	    'clang-tidy --quiet --warnings-as-errors="*" "$$@" -- -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc 2>/dev/null' sh
-STYLED = $(shell find include src tests fuzz bench -name '*.[ch]' 2>/dev/null)
+STYLED = $(shell find include src tests fuzz bench web -name '*.[ch]' 2>/dev/null)
 
 # ---- the page ----
 

@@ -292,9 +292,10 @@ typedef struct span {
     uint16_t base;
     uint8_t bits;
 } span;
-static const span LENGTHS_OF[] = {{3, 0},  {4, 0},  {5, 0},  {6, 0},  {7, 0},  {8, 0},  {9, 0},   {10, 0},  {11, 1},  {13, 1},
-                                  {15, 1}, {17, 1}, {19, 2}, {23, 2}, {27, 2}, {31, 2}, {35, 3},  {43, 3},  {51, 3},  {59, 3},
-                                  {67, 4}, {83, 4}, {99, 4}, {115, 4}, {131, 5}, {163, 5}, {195, 5}, {227, 5}, {258, 0}};
+static const span LENGTHS_OF[] = {{3, 0},   {4, 0},   {5, 0},   {6, 0},   {7, 0},  {8, 0},  {9, 0},  {10, 0},
+                                  {11, 1},  {13, 1},  {15, 1},  {17, 1},  {19, 2}, {23, 2}, {27, 2}, {31, 2},
+                                  {35, 3},  {43, 3},  {51, 3},  {59, 3},  {67, 4}, {83, 4}, {99, 4}, {115, 4},
+                                  {131, 5}, {163, 5}, {195, 5}, {227, 5}, {258, 0}};
 static const span DISTANCES_OF[] = {{1, 0},     {2, 0},     {3, 0},     {4, 0},      {5, 1},      {7, 1},
                                     {9, 2},     {13, 2},    {17, 3},    {25, 3},     {33, 4},     {49, 4},
                                     {65, 5},    {97, 5},    {129, 6},   {193, 6},    {257, 7},    {385, 7},
@@ -368,8 +369,8 @@ static step read_gzip_head(inflate_state *i)
 /* False: more input is needed. */
 static bool read_gzip(inflate_stream *s, inflate_state *i)
 {
-    static const uint8_t BITS[] = {[GZIP_HEAD] = 32, [GZIP_TIMES] = 32,  [GZIP_REST] = 16,   [GZIP_EXTRA_LENGTH] = 16,
-                                   [GZIP_EXTRA] = 8, [GZIP_NAME] = 8,    [GZIP_COMMENT] = 8, [GZIP_HEAD_SUM] = 16};
+    static const uint8_t BITS[] = {[GZIP_HEAD] = 32, [GZIP_TIMES] = 32, [GZIP_REST] = 16,   [GZIP_EXTRA_LENGTH] = 16,
+                                   [GZIP_EXTRA] = 8, [GZIP_NAME] = 8,   [GZIP_COMMENT] = 8, [GZIP_HEAD_SUM] = 16};
     static const uint8_t NEEDS[] = {[GZIP_EXTRA_LENGTH] = FLAG_EXTRA,
                                     [GZIP_EXTRA] = FLAG_EXTRA,
                                     [GZIP_NAME] = FLAG_NAME,

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 typedef enum inflate_result {
-    INFLATE_MORE = 0,        /* goes on with more input or more room */
-    INFLATE_END = 1,         /* the data are complete */
-    INFLATE_DAMAGED = -3,    /* invalid data, or a checksum that does not match */
+    INFLATE_MORE = 0,     /* goes on with more input or more room */
+    INFLATE_END = 1,      /* the data are complete */
+    INFLATE_DAMAGED = -3, /* invalid data, or a checksum that does not match */
     INFLATE_NO_MEMORY = -4,
     INFLATE_NO_PROGRESS = -5 /* no input, or no room */
 } inflate_result;

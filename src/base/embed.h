@@ -3,6 +3,7 @@
 #ifndef SOOTH_BASE_EMBED_H
 #define SOOTH_BASE_EMBED_H
 
+/* clang-format off */
 #ifdef __wasm__
 #define EMBED_SECTION(name) .section .rodata.name,"",@
 #define EMBED_BEGIN(name) .hidden name; .globl name; .type name,@object; name:
@@ -14,5 +15,6 @@
 #define EMBED_END(name)
 #define EMBED_LAST .section .note.GNU-stack, "", %progbits
 #endif
+/* clang-format on */
 
 #endif

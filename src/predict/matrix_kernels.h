@@ -9,8 +9,7 @@ typedef int32_t NAME(mask) __attribute__((vector_size(4 * WIDE), aligned(4)));
 #ifdef __wasm__
 typedef double NAME(doubles) __attribute__((vector_size(8 * WIDE)));
 #define TO_DOUBLES(v) __builtin_convertvector((v), NAME(doubles))
-#define ADD_PRODUCT(sum, a, b)                                                                                         \
-    __builtin_convertvector(TO_DOUBLES(sum) + TO_DOUBLES(a) * TO_DOUBLES(b), NAME(wide))
+#define ADD_PRODUCT(sum, a, b) __builtin_convertvector(TO_DOUBLES(sum) + TO_DOUBLES(a) * TO_DOUBLES(b), NAME(wide))
 #define ADD_PRODUCT_1(sum, a, b) (float)((double)(sum) + (double)(a) * (double)(b))
 #else
 #define ADD_PRODUCT(sum, a, b) (sum) + (a) * (b)

@@ -1,0 +1,48 @@
+// format.js: numbers as the program writes them to people.
+
+export function digits(x, count = 4) {
+  if (x == null || !Number.isFinite(x)) return '?';
+  if (x === 0) return '0';
+  const exponent = Math.floor(Math.log10(Math.abs(x)));
+  if (exponent >= 9 || exponent < -6) return x.toExponential(count - 1);
+  return group(x.toFixed(Math.max(0, count - 1 - exponent)));
+}
+
+export function group(text) {
+  const [whole, part] = String(text).split('.');
+  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, ',') : whole;
+  return part ? `${grouped}.${part}` : grouped;
+}
+
+export const whole = (x) => (x == null || !Number.isFinite(x) ? '?' : group(Math.round(x)));
+
+export function si(x, unit = '') {
+  if (x == null || !Number.isFinite(x)) return '?';
+  const units = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
+  let step = 0;
+  while (Math.abs(x) >= 1000 && step < 6) { x /= 1000; step++; }
+  const text = step ? digits(x, 4) : digits(x, 4).replace(/\.0+$/, '');
+  return `${text} ${units[step]}${unit}`.trim();
+}
+
+export function bytes(x) {
+  if (x == null || !Number.isFinite(x)) return '?';
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let step = 0;
+  while (x >= 1024 && step < 4) { x /= 1024; step++; }
+  return `${step ? digits(x, 4) : x} ${units[step]}`;
+}
+
+export const percent = (x) => (x == null || !Number.isFinite(x) ? '?' : `${x.toFixed(1)} %`);
+
+const SPECIAL = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+export const escape = (text) => String(text ?? '').replace(/[&<>"']/g, (c) => SPECIAL[c]);
+
+// A short tick: "250", "1k", "0.5".
+export function tick(x) {
+  if (x === 0) return '0';
+  const a = Math.abs(x);
+  for (const [unit, size] of [['P', 1e15], ['T', 1e12], ['G', 1e9], ['M', 1e6], ['k', 1e3]])
+    if (a >= size * 0.9999) return `${Number((x / size).toPrecision(4))}${unit}`;
+  return `${Number(x.toPrecision(4))}`;
+}
