@@ -64,10 +64,13 @@ static void name_settings(sooth_nas *n)
         sooth_predict_options where = n->options->settings;
         where.device = n->device;
         space_graph(n->space, &n->candidates.items[i].genes, graph, &n->fail);
-        if (sooth_load_file(graph, &model, NULL) == SOOTH_OK &&
-            sooth_bind(model, &(sooth_options){.batch = n->totals.batch}, NULL) == SOOTH_OK)
-            (void)sooth_predict(model, &where, &p, NULL);
-        if (p) {
+        sooth_error error;
+        sooth_status status = sooth_load_file(graph, &model, &error);
+        if (status == SOOTH_OK)
+            status = sooth_bind(model, &(sooth_options){.batch = n->totals.batch}, &error);
+        if (status == SOOTH_OK)
+            status = sooth_predict(model, &where, &p, &error);
+        if (status == SOOTH_OK) {
             sooth_prediction_totals s = sooth_prediction_totals_of(p);
             t->precision = arena_str(&n->arena, str_of(s.precision)).ptr;
             t->layout = arena_str(&n->arena, str_of(s.layout)).ptr;
@@ -77,6 +80,8 @@ static void name_settings(sooth_nas *n)
         }
         sooth_prediction_free(p);
         sooth_free(model);
+        if (status == SOOTH_ERROR_SYSTEM)
+            fail_with(&n->fail, status, "%s", error.message);
         return;
     }
 }

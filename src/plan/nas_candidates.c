@@ -134,12 +134,14 @@ static void predict_candidate(sooth_nas *n, nas_candidate *c)
     char architecture[SPACE_GRAPH_ROOM];
     c->accuracy = c->metric = NAN;
     sooth_status status = predict(n, c, n->options->memory_mib > 0, &error);
-    if (status == SOOTH_ERROR_SYSTEM && strstr(error.message, "out of memory")) {
-        stop_with(n, &error);
-        return;
+    if (status != SOOTH_OK && status != SOOTH_ERROR_SYSTEM) {
+        c->error = strdup(error.message);
+        if (c->error)
+            return;
+        status = error_say(&error, SOOTH_ERROR_SYSTEM, "out of memory");
     }
     if (status != SOOTH_OK) {
-        c->error = strdup(error.message);
+        stop_with(n, &error);
         return;
     }
     fail f = {.error = &error};
@@ -356,6 +358,9 @@ void nas_fill_memory(sooth_nas *n, int32_t index)
     nas_candidate again = *c;
     if (c->error || c->memory_mib > 0)
         return;
-    if (predict(n, &again, true, &error) == SOOTH_OK)
+    sooth_status status = predict(n, &again, true, &error);
+    if (status == SOOTH_OK)
         c->memory_mib = again.memory_mib;
+    else if (status == SOOTH_ERROR_SYSTEM)
+        stop_with(n, &error);
 }

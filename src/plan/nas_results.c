@@ -197,6 +197,8 @@ static void fill_memory(sooth_nas *n, const int32_t *indices, int32_t count)
 {
     listed l = {n, indices};
     parallel_for((size_t)count, n->options->threads ? n->options->threads : threads_available(), fill_listed, &l);
+    if (n->failure.code != SOOTH_OK)
+        fail_with(&n->fail, n->failure.code, "%s", n->failure.message);
 }
 
 void nas_conclude(sooth_nas *n)

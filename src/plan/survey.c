@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static const size_t MOST_ROWS = 5u * 1000 * 1000; /* about 2 GB */
 
@@ -53,11 +54,11 @@ static void stop_with(maker *m, sooth_status code, const char *graph, const char
     atomic_store(&m->stops, true);
 }
 
-/* System errors end the survey, because they are not the network's fault. A file that cannot be opened only fails
- * its own network. */
-static void fail_rows(maker *m, sooth_survey_row *rows, size_t count, const sooth_error *why, bool is_loading)
+/* System errors end the survey, because they are not the network's fault. A file that is missing or may not be read
+ * only fails its own network. */
+static void fail_rows(maker *m, sooth_survey_row *rows, size_t count, const sooth_error *why, bool is_out_of_reach)
 {
-    if (why->code == SOOTH_ERROR_SYSTEM && !is_loading) {
+    if (why->code == SOOTH_ERROR_SYSTEM && !is_out_of_reach) {
         stop_with(m, SOOTH_ERROR_SYSTEM, rows->graph, why->message);
         return;
     }
@@ -123,8 +124,9 @@ static void predict_network(maker *m, size_t network)
     sooth_error error;
     sooth_model *model;
     if (sooth_load_file(o->networks[network].graph, &model, &error) != SOOTH_OK) {
-        bool is_memory = error.code == SOOTH_ERROR_SYSTEM && strstr(error.message, "out of memory");
-        fail_rows(m, row, m->survey->rows_of_network, &error, !is_memory);
+        const char *graph = o->networks[network].graph;
+        fail_rows(m, row, m->survey->rows_of_network, &error,
+                  strncmp(graph, "zoo:", 4) != 0 && access(graph, R_OK) != 0);
         return;
     }
     for (size_t b = 0; b < o->batch_count && !atomic_load(&m->stops); b++) {

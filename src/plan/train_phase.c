@@ -251,19 +251,21 @@ static void change_batch(planner *p)
     sooth_error error;
     dims.batch = 2 * t->batch;
     own.batch = t->batch;
-    if (sooth_bind(p->model, &dims, &error) == SOOTH_OK) {
-        sooth_prediction *twice;
-        sooth_predict_options settings = p->options->settings;
-        settings.mode = "train";
-        if (sooth_predict(p->model, &settings, &twice, &error) == SOOTH_OK) {
-            gpu_times g = times_of(p, twice);
-            sooth_prediction_free(twice);
-            double gpu_ms = g.forward_ms + g.backward_ms + g.update_ms;
-            pipeline line = pipeline_of(p->host, &p->data, 2 * (double)t->samples, p->accumulate, gpu_ms, t->pinned);
-            add_change(p, "twice the batch", &line, t->workers, 2 * t->samples);
-        }
+    sooth_prediction *twice = NULL;
+    sooth_predict_options settings = p->options->settings;
+    settings.mode = "train";
+    sooth_status status = sooth_bind(p->model, &dims, &error);
+    if (status == SOOTH_OK)
+        status = sooth_predict(p->model, &settings, &twice, &error);
+    if (status == SOOTH_OK) {
+        gpu_times g = times_of(p, twice);
+        double gpu_ms = g.forward_ms + g.backward_ms + g.update_ms;
+        pipeline line = pipeline_of(p->host, &p->data, 2 * (double)t->samples, p->accumulate, gpu_ms, t->pinned);
+        add_change(p, "twice the batch", &line, t->workers, 2 * t->samples);
     }
-    sooth_status status = sooth_bind(p->model, &own, &error);
+    sooth_prediction_free(twice);
+    if (status != SOOTH_ERROR_SYSTEM) /* Another failure means that there is no such batch to advise. */
+        status = sooth_bind(p->model, &own, &error);
     if (status != SOOTH_OK)
         fail_with(&p->t->fail, status, "%s", error.message);
 }

@@ -27,6 +27,7 @@ BUILD = hostile.BUILD
 ALL = os.environ.get("SOOTH_INJECT") == "all"
 FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
 NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
+KEPT = ("out.checkpoint", "out.part")  # a training and a survey go on from these
 FIRST, MORE = 8, 8  # values of k without ALL: the first ones, and this many spread over the rest
 LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps for a thread
 TIMEOUT_S = 120
@@ -57,6 +58,13 @@ output p
 """
 
 
+SPACE = """graph = zoo:resnet/{depth}?image={image}
+depth = 18, 34
+image = 64, 96
+"""
+SCORES = "architecture,score\n" + "".join(f'"{depth},{image}",{depth + image}\n' for depth in (18, 34) for image in (64, 96))
+
+
 def power_rows():
     yield "name,graph,batch,gpu,precision,stack,latency_ms,power_w,source"
     for i in range(60):
@@ -81,6 +89,8 @@ def fill(folder):
     put("queries.csv", QUERIES)
     put("power.csv", "\n".join(power_rows()) + "\n")
     put("slices.csv", "\n".join(slice_rows()) + "\n")
+    put("space.txt", SPACE)
+    put("table.csv", SCORES)
     put("script.pt", refused.torchscript())
     put("export.pt2", refused.archive(("m/models/model.json", refused.pt2([("x", "y")]))))
     put("convnet.onnx.gz", (BUILD / "tests/models/convnet.onnx.gz").read_bytes())
@@ -109,6 +119,13 @@ COMMANDS = {
     "mig": ["mig", "small.onnx", "--batch", "4", "-f", "json", "-o", "out"],
     "mig (layout)": ["mig", "zoo:resnet18@3", "small.onnx@2", "-f", "svg", "-o", "out"],
     "convert": ["convert", "small.onnx", "-o", "out"],
+    "survey": ["survey", "zoo:resnet18", "small.onnx", "--gpu", "t4,a100", "--batch", "1,2", "-f", "csv"],
+    "survey (journal, page)": ["survey", "zoo:resnet18", "small.onnx", "--gpu", "t4", "-f", "html", "-o", "out"],
+    "choose": ["choose", "small.onnx", "--gpu", "t4,a100", "--latency-ms", "5", "--most-batch", "64", "-f", "json", "-o", "out"],
+    "nas": ["nas", "space.txt", "--gpu", "t4", "-f", "json", "-o", "out"],
+    "nas (search)": ["nas", "space.txt", "--gpu", "t4", "--accuracy", "table.csv:score", "--search", "local", "--repeat", "2", "-f", "csv", "-o", "out"],
+    "train-phase": ["train-phase", "small.onnx", "--batch", "4", "--gpu", "t4", "--data", "imagenet", "-f", "json", "-o", "out"],
+    "zoo": ["zoo", "-f", "json", "-o", "out"],
     "gpus": ["gpus", "-f", "json", "-o", "out"],
     "gpus (a directory)": ["gpus", "mine"],
     "eval": ["eval", "rows.csv", "operators.csv", "--predictions", "more", "-f", "json", "-o", "out"],
@@ -182,7 +199,7 @@ def judge(bench, done, whole, files, blocks, must_succeed):
         return f"no message: '{told}'"
     for name, content in bench.files.items():
         before = (bench.clean / name).read_bytes() if (bench.clean / name).exists() else None
-        if content not in (before, files.get(name)) and name != "out.checkpoint":
+        if content not in (before, files.get(name)) and name not in KEPT:
             return f"{name} is half-written or left behind ({told})"
     if blocks is not None and bench.blocks > blocks + LEAST_BLOCKS:
         return f"{bench.blocks} blocks of memory are not given back, {blocks} without a failure ({told})"
