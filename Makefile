@@ -30,6 +30,12 @@ SQLITE_LIBS := $(shell $(PKG_CONFIG) --libs sqlite3 2>/dev/null)
 ifneq ($(SQLITE_LIBS),)
 ALL_CFLAGS += -DSOOTH_SQLITE $(shell $(PKG_CONFIG) --cflags sqlite3)
 endif
+# `sooth measure` runs networks with libraries that it opens while it runs; only their headers are needed here. oneDNN has no file for
+# pkg-config; its version 3 has other functions.
+ONEDNN_PROBE := \#include <oneapi/dnnl/dnnl_version.h>\nint version[DNNL_VERSION_MAJOR == 2 ? 1 : -1];\n
+MEASURE_CFLAGS := $(shell printf '$(ONEDNN_PROBE)' | $(CC) -fsyntax-only -x c - >/dev/null 2>&1 && echo -DSOOTH_ONEDNN) \
+    $(shell $(PKG_CONFIG) --exists openblas && echo -DSOOTH_OPENBLAS && $(PKG_CONFIG) --cflags openblas) \
+    $(shell $(PKG_CONFIG) --exists libturbojpeg && echo -DSOOTH_TURBOJPEG && $(PKG_CONFIG) --cflags libturbojpeg)
 # Structs of some hundred bytes are copied and zeroed often. GCC for x86 does that in one instruction of microcode, which takes longer than
 # vectors in a loop; other compilers do not know these options.
 COPY_CFLAGS := -mmemcpy-strategy=vector_loop:512:noalign,libcall:-1:noalign \
@@ -45,8 +51,10 @@ LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
 SOURCES := $(sort $(shell find src -name '*.c'))
-LIB_SOURCES := $(filter-out src/cli/%,$(SOURCES))
-CLI_SOURCES := $(filter src/cli/%,$(SOURCES))
+# What only the program has: libsooth runs no networks.
+PROGRAM_ROOMS := src/measure/% src/cli/%
+LIB_SOURCES := $(filter-out $(PROGRAM_ROOMS),$(SOURCES))
+CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
 HOST_FILES := $(sort $(wildcard data/hosts/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
@@ -65,7 +73,7 @@ CODE := $(shell cat src/learn/*.[ch] src/predict/*.[ch] | cksum | cut -d ' ' -f 
 
 # Objects depend on the flags they were compiled with, so that switching the compiler rebuilds. Goals that build nothing
 # leave the list alone.
-FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS)
+FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(MEASURE_CFLAGS) $(LDFLAGS) $(LIBS)
 ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
 # The objects' list is a prerequisite too: a source that was removed must leave the libraries.
@@ -103,6 +111,10 @@ $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)
 HOT_CFLAGS ?= -O3
 $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
+
+# The peak of the processor takes multiplication and addition in one instruction.
+$(BUILD)/obj/src/measure/%.o: ALL_CFLAGS += $(MEASURE_CFLAGS) $(HOT_CFLAGS)
+$(BUILD)/obj/src/measure/machine.o: ALL_CFLAGS += -ffp-contract=fast
 
 # A training does not go on from the state of another program: what it is built from is part of its checkpoints.
 $(BUILD)/obj/src/learn/checkpoint.o: ALL_CFLAGS += -DSOOTH_CODE=$(CODE)u

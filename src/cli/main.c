@@ -10,6 +10,7 @@ static const command COMMANDS[] = {
     {"inspect", "shapes, parameters, MACs, FLOPs and bytes, layer by layer", inspect_main},
     {"predict", "latency, energy, memory and utilization on a GPU, layer by layer", predict_main},
     {"train-phase", "a training step by stage and layer: read, decode, copy, forward, backward, update", train_phase_main},
+    {"measure", "a training step on this processor, layer by layer, by oneDNN and OpenBLAS", measure_main},
     {"choose", "GPU, slice, batch and setting that meet a target, ranked", choose_main},
     {"survey", "GPU utilization of many networks, and where the rest of the peak goes", survey_main},
     {"nas", "search over architectures within limits of latency, memory and energy", nas_main},

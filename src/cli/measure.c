@@ -1,0 +1,165 @@
+/* measure.c: `sooth measure`: a training step on this processor, layer by layer, by real libraries. */
+#include "measure/measure.h"
+#include "cli/cli.h"
+#include "cli/model_args.h"
+#include "cli/terminal.h"
+#include "plan/train_phase.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
+static const double RATE = 0.01, MOMENTUM = 0.9;
+
+static void help(const option *options, size_t count)
+{
+    puts("usage: sooth measure MODEL [OPTION]...\n\n"
+         "Trains the network on this processor for some steps, with generated images, and measures forward, backward\n"
+         "and update of each layer, by oneDNN and by OpenBLAS (im2col and products of matrices).\n\nOptions:");
+    options_help(options, count);
+    puts("\nExamples:\n"
+         "  sooth measure zoo:resnet50 --batch 16\n"
+         "  sooth measure model.onnx --batch 8 --library onednn --repeat 20 --format json");
+}
+
+typedef struct measure_args {
+    const char *output, *save;
+    int64_t threads, warmup, repeat;
+    bool layers;
+    int format;
+    model_args dimensions;
+    measure_options measure;
+} measure_args;
+
+static int write_answer(const measure_args *args, const sooth_model *model, const measured *m)
+{
+    sooth_report_options report = {.format = (sooth_format)args->format, .layers = args->layers};
+    sooth_error error = {0};
+    char *text = NULL;
+    size_t size;
+    if (!args->output && report.format == SOOTH_FORMAT_TABLE)
+        fit_terminal(&report);
+    sooth_train *t = train_new(&error);
+    if (!t)
+        return cli_fail(error.code, "measure", "%s", error.message);
+    if (!setjmp(t->fail.jump))
+        measure_answer(t, model, m, 0);
+    if (error.code == SOOTH_OK)
+        sooth_train_report(t, &report, &text, &size, &error);
+    sooth_train_free(t);
+    int code = error.code == SOOTH_OK ? cli_write(args->output, text, size)
+                                      : cli_fail(error.code, "measure", "%s", error.message);
+    free(text);
+    return code;
+}
+
+/* Measures in an arena of its own; a failure of the library ends here. */
+static int measure_model(measure_args *args, const char *path, sooth_model *model)
+{
+    sooth_error error = {0};
+    fail f = {.error = &error};
+    arena a;
+    cli_output saved = {.path = args->save};
+    measured *volatile m = NULL;
+    arena_init(&a, &f, ARENA_GIB(1));
+    if (args->save) {
+        args->measure.save = cli_put;
+        args->measure.save_context = &saved;
+    }
+    if (!setjmp(f.jump))
+        m = measure(model, &args->measure, &a, &f);
+    int code = SOOTH_OK;
+    if (!m)
+        code = error.code == SOOTH_ERROR_USAGE ? cli_usage("measure", "%s", error.message) : model_failed(path, &error);
+    if (args->save) {
+        int written = cli_end(&saved, m != NULL);
+        code = code == SOOTH_OK ? written : code;
+    }
+    if (code == SOOTH_OK)
+        code = write_answer(args, model, m);
+    arena_free(&a);
+    return code;
+}
+
+static int with_model(measure_args *args, const char *path)
+{
+    model_dims dims;
+    model_file file;
+    sooth_error error;
+    int code = model_dims_read("measure", &args->dimensions, &dims);
+    if (code != SOOTH_OK)
+        return code;
+    code = model_load(path, &file);
+    if (code == SOOTH_OK) {
+        args->measure.threads = (int)args->threads;
+        args->measure.warmup = (int)args->warmup;
+        args->measure.repeat = (int)args->repeat;
+        if (model_bind(file.model, &dims.options, &error) == SOOTH_OK)
+            code = measure_model(args, path, file.model);
+        else
+            code = model_failed(path, &error);
+        model_close(&file);
+    }
+    model_dims_free(&dims);
+    return code;
+}
+
+int measure_main(int argc, char **argv)
+{
+    measure_args args = {.warmup = 2, .repeat = 5, .measure = {.rate = RATE, .momentum = MOMENTUM}};
+    const option options[] = {
+        MODEL_OPTIONS(&args.dimensions),
+        {.name = "library",
+         .kind = OPTION_TEXT,
+         .target = &args.measure.libraries,
+         .argument = "NAME,...",
+         .help = "onednn, openblas, plain (reference in plain C); by default both libraries, if installed"},
+        {.name = "threads",
+         .kind = OPTION_NUMBER,
+         .target = &args.threads,
+         .argument = "N",
+         .least = 1,
+         .most = 1024,
+         .help = "threads that compute; all cores by default"},
+        {.name = "warmup",
+         .kind = OPTION_NUMBER,
+         .target = &args.warmup,
+         .argument = "N",
+         .least = 0,
+         .most = 1000000,
+         .help = "steps before those that are measured; 2 by default"},
+        {.name = "repeat",
+         .kind = OPTION_NUMBER,
+         .target = &args.repeat,
+         .argument = "N",
+         .least = 1,
+         .most = 1000000,
+         .help = "steps that are measured; 5 by default"},
+        {.name = "new-data",
+         .kind = OPTION_FLAG,
+         .target = &args.measure.renews_data,
+         .help = "each step gets a batch of its own"},
+        {.name = "save",
+         .kind = OPTION_TEXT,
+         .target = &args.save,
+         .argument = "FILE",
+         .help = "write loss, gradients and parameters after the first step (safetensors)"},
+        {.name = "layers", .kind = OPTION_FLAG, .target = &args.layers, .help = "every layer in the table"},
+        {.name = "format",
+         .letter = 'f',
+         .kind = OPTION_CHOICE,
+         .target = &args.format,
+         .argument = "table|json|csv",
+         .choices = FORMATS,
+         .help = "output format; csv has the layers"},
+        OUTPUT_OPTION(&args.output),
+    };
+    int code;
+    if (!options_done("measure", options, sizeof options / sizeof *options, &argc, argv, help, &code))
+        code = argc == 2 ? with_model(&args, argv[1])
+                         : cli_usage("measure",
+                                     argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                                     argv[argc - 1]);
+    model_args_free(&args.dimensions);
+    return code;
+}

@@ -1,0 +1,20 @@
+/* machine.h: what this machine can do at most: floating-point operations and bytes from memory per second. */
+#ifndef SOOTH_MEASURE_MACHINE_H
+#define SOOTH_MEASURE_MACHINE_H
+
+#include "measure/run.h"
+
+typedef struct machine {
+    char cpu[96];
+    int cores, threads;
+    double peak_flops_s;      /* fused multiply-adds of float32 on all threads */
+    double bandwidth_bytes_s; /* a + k b on arrays far larger than the caches */
+    double memory_mib;
+} machine;
+
+/* Name, cores, memory: nothing is timed. */
+machine machine_of(size_t threads);
+/* Times both peaks on the threads of the run; takes some tenths of a second. */
+void machine_measure(machine *m, size_t threads, fail *f);
+
+#endif
