@@ -16,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase choose survey nas mig eval learn convert gpus zoo --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas mig eval learn convert gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -35,7 +35,7 @@ _sooth() {
     case $previous in
     -f | --format)
         local formats="table json csv dot svg"
-        [[ $command != gpus && $command != choose && $command != train-phase ]] || formats="table json csv"
+        [[ $command != gpus && $command != choose && $command != train-phase && $command != measure ]] || formats="table json csv"
         [ "$command" != predict ] || formats="table json csv trace html memory-svg"
         [[ $command != eval && $command != zoo ]] || formats="table json"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
@@ -92,6 +92,10 @@ _sooth() {
     predict)
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --context --kv-cache --layers --kernels --memory --fits --largest-batch --by-estimate"
         options+=" --format --queries --weights --output --help"
+        ;;
+    measure)
+        options="--batch --dim --seq --past --shape --skip --fuse --library --threads --warmup --repeat --new-data --save --layers --format"
+        options+=" --output --help"
         ;;
     train-phase)
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --optimizer --stack --host --hosts --data --workers"

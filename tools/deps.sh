@@ -20,6 +20,9 @@ build   zlib1g-dev    pkg-config --exists zlib
 build   libsqlite3-dev pkg-config --exists sqlite3
 test    libcmocka-dev pkg-config --exists cmocka
 test    python3       command -v python3
+test    libdnnl-dev   test -e /usr/include/oneapi/dnnl/dnnl.h
+test    libopenblas-dev pkg-config --exists openblas
+test    libturbojpeg0-dev pkg-config --exists libturbojpeg
 test    graphviz      command -v dot
 develop clang         command -v clang
 develop clang-format  command -v clang-format

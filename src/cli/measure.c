@@ -156,10 +156,10 @@ int measure_main(int argc, char **argv)
     };
     int code;
     if (!options_done("measure", options, sizeof options / sizeof *options, &argc, argv, help, &code))
-        code = argc == 2 ? with_model(&args, argv[1])
-                         : cli_usage("measure",
-                                     argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
-                                     argv[argc - 1]);
+        code = argc == 2
+                   ? with_model(&args, argv[1])
+                   : cli_usage("measure", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
+                               argv[argc - 1]);
     model_args_free(&args.dimensions);
     return code;
 }

@@ -79,7 +79,8 @@ static void fill_stages(struct sooth_train *t, const measured *m, int index)
             int stage = pass == PASS_FORWARD ? TRAIN_FORWARD : pass == PASS_UPDATE ? TRAIN_UPDATE : TRAIN_BACKWARD;
             const measured_time *ms = &m->runs[index].layers[i].ms[pass];
             sooth_interval *to = &t->stages[stage].latency_ms;
-            *to = (sooth_interval){.value = to->value + ms->median, .low = to->low + ms->low, .high = to->high + ms->high};
+            *to = (sooth_interval){
+                .value = to->value + ms->median, .low = to->low + ms->low, .high = to->high + ms->high};
         }
 }
 

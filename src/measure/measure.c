@@ -181,8 +181,7 @@ measured *measure(sooth_model *model, const measure_options *options, arena *a, 
     machine_measure(&m->machine, (size_t)m->threads, f);
     measurer c = {.options = options, .m = m, .arena = a, .fail = f};
     c.labels = ARENA_ARRAY(a, int32_t, (size_t)m->net->batch);
-    c.samples = ARENA_ARRAY(a, double,
-                            (size_t)options->repeat * ((size_t)m->net->layer_count * RUN_PASSES + 1));
+    c.samples = ARENA_ARRAY(a, double, (size_t)options->repeat *((size_t)m->net->layer_count * RUN_PASSES + 1));
     for (int i = 0; i < m->run_count; i++)
         measure_library(&c, libraries[i], i);
     return m;

@@ -51,9 +51,11 @@ static int add_value(reader *r, value_id id, int producer)
     int index = r->run->value_count++;
     if (v->dtype != DT_FLOAT32)
         refuse(r, "measure runs networks in float32");
-    r->run->values[index] = (run_value){
-        .name = v->name.ptr, .shape = shape_of(r, v), .producer = producer, .shares = NO_RUN,
-        .has_gradient = producer != NO_RUN};
+    r->run->values[index] = (run_value){.name = v->name.ptr,
+                                        .shape = shape_of(r, v),
+                                        .producer = producer,
+                                        .shares = NO_RUN,
+                                        .has_gradient = producer != NO_RUN};
     r->value_of[id] = index;
     return index;
 }
@@ -380,8 +382,14 @@ static void add_loss(reader *r)
     int *inputs = ARENA_ARRAY(r->arena, int, 1);
     inputs[0] = output;
     run->values[output].readers++;
-    *l = (run_layer){.kind = RUN_LOSS, .name = "loss", .op = "Loss", .node = NO_RUN, .inputs = inputs,
-                     .input_count = 1, .output = NO_RUN, .axis = 1,
+    *l = (run_layer){.kind = RUN_LOSS,
+                     .name = "loss",
+                     .op = "Loss",
+                     .node = NO_RUN,
+                     .inputs = inputs,
+                     .input_count = 1,
+                     .output = NO_RUN,
+                     .axis = 1,
                      .params = {NO_RUN, NO_RUN, NO_RUN, NO_RUN}};
 }
 

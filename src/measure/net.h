@@ -26,7 +26,7 @@ typedef enum run_kind {
 
 typedef enum run_unary {
     UNARY_RELU,
-    UNARY_CLIP, /* a: minimum, b: maximum */
+    UNARY_CLIP,  /* a: minimum, b: maximum */
     UNARY_LEAKY, /* a: slope below zero */
     UNARY_ELU,   /* a: scale below zero */
     UNARY_SIGMOID,
@@ -49,7 +49,7 @@ typedef struct run_value {
     run_shape shape;
     int producer; /* layer; NO_RUN for the input */
     int readers;
-    int shares;   /* value whose memory it takes over: of a layer that works in place; NO_RUN */
+    int shares; /* value whose memory it takes over: of a layer that works in place; NO_RUN */
     bool has_gradient;
 } run_value;
 
@@ -75,7 +75,7 @@ typedef struct run_layer {
     int node; /* layer of the model; NO_RUN for the loss */
     int input_count;
     const int *inputs;
-    int output; /* NO_RUN for the loss */
+    int output;             /* NO_RUN for the loss */
     int params[RUN_PARAMS]; /* weight, bias; of batch norms also mean, variance. NO_RUN: none */
     run_window window;
     run_unary unary;

@@ -9,9 +9,9 @@
 typedef struct map {
     one_call forward, backward;
     one_md x, y;
-    void *workspace;    /* between forward and backward; of softmax and the loss their result */
-    float *statistics;  /* of a batch norm: mean, variance */
-    bool uses_output;   /* backward reads the output in place of the input */
+    void *workspace;   /* between forward and backward; of softmax and the loss their result */
+    float *statistics; /* of a batch norm: mean, variance */
+    bool uses_output;  /* backward reads the output in place of the input */
 } map;
 
 static one_md input_md(const run *r, int layer, int i)
@@ -69,8 +69,9 @@ static void norm_forward(run *r, int layer, map *m)
 {
     int64_t channels = m->x.dims[1], elements = r->net->values[run_layer_of(r, layer)->output].shape.elements;
     float *mean = m->statistics, *variance = mean + channels;
-    one_run(r, &m->forward, (void *[]){run_input(r, layer, 0)->data, run_param_of(r, layer, 0)->data,
-                                       run_param_of(r, layer, 1)->data, mean, variance, run_output(r, layer)->data});
+    one_run(r, &m->forward,
+            (void *[]){run_input(r, layer, 0)->data, run_param_of(r, layer, 0)->data, run_param_of(r, layer, 1)->data,
+                       mean, variance, run_output(r, layer)->data});
     plain_running(run_layer_of(r, layer), channels, elements / channels, mean, variance,
                   run_param_of(r, layer, 2)->data, run_param_of(r, layer, 3)->data);
 }
@@ -81,9 +82,9 @@ static void norm_backward(run *r, int layer, map *m)
     run_buffer *dx = wanted ? run_gradient_in_place(r, layer) : run_take(r, one_bytes(r, &m->x));
     float *mean = m->statistics;
     one_run(r, &m->backward,
-            (void *[]){run_input(r, layer, 0)->data, run_param_of(r, layer, 0)->data, run_param_of(r, layer, 1)->data, mean, mean + m->x.dims[1],
-                       run_output(r, layer)->gradient->data, dx->data, run_param_of(r, layer, 0)->gradient,
-                       run_param_of(r, layer, 1)->gradient});
+            (void *[]){run_input(r, layer, 0)->data, run_param_of(r, layer, 0)->data, run_param_of(r, layer, 1)->data,
+                       mean, mean + m->x.dims[1], run_output(r, layer)->gradient->data, dx->data,
+                       run_param_of(r, layer, 0)->gradient, run_param_of(r, layer, 1)->gradient});
     if (wanted)
         run_give(r, layer, 0, dx, false);
     else
@@ -193,11 +194,10 @@ static bool make_lrn(run *r, int layer, map *m)
     float alpha = (float)l->a, beta = (float)l->b, bias = (float)l->bias;
     dnnl_lrn_desc_t d;
     m->y = m->x;
-    return !r->onednn->lrn_forward_desc_init(&d, dnnl_forward_training, dnnl_lrn_across_channels, &m->x, l->size,
-                                             alpha, beta, bias) &&
+    return !r->onednn->lrn_forward_desc_init(&d, dnnl_forward_training, dnnl_lrn_across_channels, &m->x, l->size, alpha,
+                                             beta, bias) &&
            one_make(r, layer, &m->forward, &d, NULL) &&
-           !r->onednn->lrn_backward_desc_init(&d, dnnl_lrn_across_channels, &m->x, &m->x, l->size, alpha, beta,
-                                              bias) &&
+           !r->onednn->lrn_backward_desc_init(&d, dnnl_lrn_across_channels, &m->x, &m->x, l->size, alpha, beta, bias) &&
            one_make(r, layer, &m->backward, &d, m->forward.desc);
 }
 
@@ -395,8 +395,8 @@ static void forward(run *r, int layer)
         norm_forward(r, layer, m);
         break;
     case RUN_SUM:
-        one_run(r, &m->forward, (void *[]){run_input(r, layer, 0)->data, run_input(r, layer, 1)->data,
-                                           run_output(r, layer)->data});
+        one_run(r, &m->forward,
+                (void *[]){run_input(r, layer, 0)->data, run_input(r, layer, 1)->data, run_output(r, layer)->data});
         break;
     case RUN_CONCAT:
         concat_forward(r, layer, m);
@@ -405,8 +405,7 @@ static void forward(run *r, int layer)
         loss_forward(r, layer, m);
         break;
     default:
-        one_run(r, &m->forward,
-                (void *[]){run_input(r, layer, 0)->data, run_output(r, layer)->data, m->workspace});
+        one_run(r, &m->forward, (void *[]){run_input(r, layer, 0)->data, run_output(r, layer)->data, m->workspace});
         break;
     }
 }

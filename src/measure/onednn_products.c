@@ -6,9 +6,9 @@
 
 typedef struct product {
     one_call forward, data, weights;
-    one_md x, y, w;          /* as tensors and parameters are stored */
-    one_md x_forward;        /* as the forward pass reads it */
-    float *x_copy;           /* in that layout; NULL: as stored */
+    one_md x, y, w;   /* as tensors and parameters are stored */
+    one_md x_forward; /* as the forward pass reads it */
+    float *x_copy;    /* in that layout; NULL: as stored */
     one_md dx, dy_data, w_data;
     one_md x_weights, dy_weights, dw;
 } product;
@@ -87,9 +87,8 @@ static bool make_data(run *r, int layer, product *p, const shapes *s)
     descriptor d;
     one_md x = one_any(s->x_rank, s->x), y = one_any(s->x_rank, s->y), w = one_any(s->w_rank, s->w);
     dnnl_status_t status =
-        s->is_conv ? r->onednn->dilated_convolution_backward_data_desc_init(&d.conv, dnnl_convolution_direct, &x, &w,
-                                                                            &y, s->strides, s->dilations, s->before,
-                                                                            s->after)
+        s->is_conv ? r->onednn->dilated_convolution_backward_data_desc_init(
+                         &d.conv, dnnl_convolution_direct, &x, &w, &y, s->strides, s->dilations, s->before, s->after)
                    : r->onednn->inner_product_backward_data_desc_init(&d.linear, &x, &w, &y);
     if (status != dnnl_success || !one_make(r, layer, &p->data, &d, p->forward.desc))
         return false;
@@ -108,9 +107,8 @@ static bool make_weights(run *r, int layer, product *p, const shapes *s)
     one_md x = one_any(s->x_rank, s->x), y = one_any(s->x_rank, s->y), w = one_any(s->w_rank, s->w);
     one_md bias = one_row_major(r, 1, &s->y[1], false), *b = s->has_bias ? &bias : NULL;
     dnnl_status_t status =
-        s->is_conv ? r->onednn->dilated_convolution_backward_weights_desc_init(&d.conv, dnnl_convolution_direct, &x,
-                                                                               &w, b, &y, s->strides, s->dilations,
-                                                                               s->before, s->after)
+        s->is_conv ? r->onednn->dilated_convolution_backward_weights_desc_init(
+                         &d.conv, dnnl_convolution_direct, &x, &w, b, &y, s->strides, s->dilations, s->before, s->after)
                    : r->onednn->inner_product_backward_weights_desc_init(&d.linear, &x, &w, b, &y);
     if (status != dnnl_success || !one_make(r, layer, &p->weights, &d, p->forward.desc))
         return false;

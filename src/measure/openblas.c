@@ -215,8 +215,12 @@ static matrix matrix_of(const run *r, int layer)
     const run_layer *l = run_layer_of(r, layer);
     const run_shape *x = &r->net->values[l->inputs[0]].shape, *y = &r->net->values[l->output].shape;
     blasint in = (blasint)x->dims[x->rank - 1], out = (blasint)y->dims[y->rank - 1];
-    return (matrix){(blasint)(x->elements / in),          in, out, l->is_turned ? in : out,
-                    l->is_turned ? CblasTrans : CblasNoTrans, l->is_turned ? CblasNoTrans : CblasTrans};
+    return (matrix){(blasint)(x->elements / in),
+                    in,
+                    out,
+                    l->is_turned ? in : out,
+                    l->is_turned ? CblasTrans : CblasNoTrans,
+                    l->is_turned ? CblasNoTrans : CblasTrans};
 }
 
 static void linear_forward(run *r, int layer)

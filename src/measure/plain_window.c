@@ -24,7 +24,6 @@ static void taps_inside(int64_t offset, int64_t stride, int64_t size, int64_t ou
         *first = *end;
 }
 
-
 static void row_forward(float *y, const float *x, float weight, int64_t count, int64_t stride)
 {
     for (int64_t i = 0; i < count; i++)
@@ -243,8 +242,8 @@ static box box_of(const plain_call *c, const extents *e, int64_t row, int64_t co
     int64_t bottom = top + k->size[0], right = left + k->size[1];
     /* Padding that only rounding up adds is never counted, as in PyTorch. */
     int64_t padded_high = e->high + k->before[0], padded_wide = e->wide + k->before[1];
-    int64_t counted = ((bottom < padded_high ? bottom : padded_high) - top) *
-                      ((right < padded_wide ? right : padded_wide) - left);
+    int64_t counted =
+        ((bottom < padded_high ? bottom : padded_high) - top) * ((right < padded_wide ? right : padded_wide) - left);
     box b = {top > 0 ? top : 0, bottom < e->high ? bottom : e->high, left > 0 ? left : 0,
              right < e->wide ? right : e->wide, 1};
     b.divisor = (float)(k->counts_padding ? counted : (b.bottom - b.top) * (b.right - b.left));

@@ -14,13 +14,13 @@ const char *run_library_name(run_library library); /* "onednn", "openblas", "pla
 const char *run_library_missing(run_library library);
 
 typedef enum run_part { /* of memory */
-    PART_WEIGHTS,
-    PART_GRADIENTS,
-    PART_OPTIMIZER,
-    PART_FEATURE_MAPS,
-    PART_MAP_GRADIENTS,
-    PART_WORKSPACE,
-    RUN_PARTS,
+                        PART_WEIGHTS,
+                        PART_GRADIENTS,
+                        PART_OPTIMIZER,
+                        PART_FEATURE_MAPS,
+                        PART_MAP_GRADIENTS,
+                        PART_WORKSPACE,
+                        RUN_PARTS,
 } run_part;
 
 typedef enum run_pass { PASS_FORWARD, PASS_BACKWARD_DATA, PASS_BACKWARD_WEIGHTS, PASS_UPDATE, RUN_PASSES } run_pass;
@@ -165,8 +165,7 @@ void onednn_close(run *r);
 const char *onednn_missing(void);
 /* Bytes of a layout; conversions between layouts (NULL: row-major). */
 size_t onednn_bytes(const run_layout *layout);
-void onednn_convert(run *r, const run_layout *from, const float *source,
-                    const run_layout *to, float *target);
+void onednn_convert(run *r, const run_layout *from, const float *source, const run_layout *to, float *target);
 bool onednn_same(const run *r, const run_layout *a, const run_layout *b);
 
 /* Calls work(context, first, end) for parts of 0 … count on the run's threads, if each has at least `least` items. */
