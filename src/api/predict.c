@@ -82,7 +82,7 @@ static bool set_part(setting *where, setting_part part, const char *name, fail *
     fail_with(f, SOOTH_ERROR_USAGE, "there is no %s '%.60s'; choose one of %s", setting_part_name(part), name, names);
 }
 
-/* The requested slice of the GPU, in the arena; the GPU itself if `name` is NULL. */
+/* Returns the requested slice of the GPU, in the arena; the GPU itself if `name` is NULL. */
 static const device *slice_of(const device *whole, const char *name, arena *a, fail *f)
 {
     if (!name || !*name)
@@ -284,7 +284,7 @@ void sooth_prediction_free(sooth_prediction *prediction)
     free(prediction);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* Returns the launched kernel with this index in the program; for a view, the next launched kernel. */
 
 sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
 {

@@ -11,8 +11,8 @@ struct arena_block {
     alignas(ARENA_ALIGN) char memory[]; /* malloc's alignment, which exceeds max_align_t on some machines */
 };
 
-/* In a checked build each allocation is a separate malloc and a rewind frees it. Large blocks would hide memory errors
- * from sanitizers and valgrind: rewound memory stays readable, and allocations are adjacent. */
+/* Allocates each object separately in checked builds, and frees it on a rewind. In large blocks, rewound memory
+ * stays readable and objects are adjacent, which hides memory errors from sanitizers and valgrind. */
 #ifdef SOOTH_ARENA_CHECKED
 enum { IS_CHECKED = true };
 #else
@@ -53,7 +53,8 @@ void arena_rewind(arena *a, arena_mark mark)
     a->used_bytes = mark.used_bytes;
 }
 
-/* Requests huge pages for a block that is certain to be used: hundreds of times fewer page faults. Only a hint. */
+/* Requests huge pages for a block that is certain to be used, because they cause hundreds of times fewer page
+ * faults. Only a hint. */
 static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 {
 #ifdef MADV_HUGEPAGE
@@ -69,7 +70,7 @@ static void ask_for_huge_pages(void *block, size_t size, size_t surely_used)
 
 static void add_block_of(arena *a, size_t size, size_t need)
 {
-    /* Not calloc(): memory is zeroed, and thus touched, only on allocation. */
+    /* Not calloc(): memory is zeroed when it is allocated from the block, so unused pages are never touched. */
     arena_block *b = malloc(sizeof *b + size);
     if (!b)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory after %zu bytes", a->used_bytes);
@@ -78,7 +79,7 @@ static void add_block_of(arena *a, size_t size, size_t need)
     a->head = b;
 }
 
-/* Blocks grow with the arena: few mallocs for large models, little waste for small ones. */
+/* Blocks grow with the arena, so that large models need few mallocs and small ones waste little. */
 static void add_block(arena *a, size_t need)
 {
     size_t size = a->used_bytes / 2;
@@ -129,7 +130,7 @@ void *arena_copy(arena *a, const void *from, size_t count, size_t size)
 {
     char *p = arena_room(a, count, size);
     size_t bytes = count * size;
-    if (bytes <= FEW_BYTES && bytes % 8 == 0) /* dimensions: a call would take longer than the copy */
+    if (bytes <= FEW_BYTES && bytes % 8 == 0) /* For a few dimensions, calling memcpy would take longer than copying. */
         for (size_t i = 0; i < bytes; i += 8)
             memcpy(p + i, (const char *)from + i, 8);
     else if (count)
@@ -164,7 +165,7 @@ void arena_reserve(arena *a, void **array, const int32_t *count, int32_t *capaci
     int32_t need = *count + (int32_t)more;
     if (need <= *capacity)
         return;
-    /* An existing list is at least doubled, so that many small reservations do not copy it each time. */
+    /* Doubles an existing list at least, so that many small reservations do not copy it each time. */
     int32_t doubled = *capacity > INT32_MAX / 2 ? INT32_MAX : *capacity * 2;
     resize(a, array, *count, capacity, need > doubled ? need : doubled, size);
 }

@@ -22,10 +22,10 @@ typedef struct arena {
     fail *fail;
 } arena;
 
-/* Cap in GiB; on 32-bit machines at most half the address space. */
+/* At most half of the address space on 32-bit machines. */
 #define ARENA_GIB(count) ((count) < (SIZE_MAX >> 31) ? (size_t)(count) << 30 : SIZE_MAX / 2)
 void arena_init(arena *a, fail *f, size_t cap_bytes);
-void arena_free(arena *a); /* frees everything; the arena can be used again */
+void arena_free(arena *a); /* Frees everything; the arena can be used again. */
 
 /* A position in the arena. Rewinding to it frees everything allocated since. */
 typedef struct arena_mark {
@@ -46,7 +46,7 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
     size_t bytes = count <= ARENA_SMALL && size <= ARENA_SMALL
                        ? (count * size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1)
                        : SIZE_MAX;
-    if (bytes >= (size_t)(a->end - a->next)) /* a block never exceeds the cap, so this respects it */
+    if (bytes >= (size_t)(a->end - a->next)) /* Blocks never exceed the cap, so this check respects it. */
         return arena_room_slow(a, count, size);
     char *p = a->next;
     a->next = p + bytes;
@@ -54,7 +54,7 @@ static inline void *arena_room(arena *a, size_t count, size_t size)
     return p;
 }
 void *arena_copy(arena *a, const void *from, size_t count, size_t size);
-/* Bytes that need no alignment, from the far end of the block. */
+/* Allocates unaligned bytes, from the far end of the block. */
 static inline char *arena_bytes(arena *a, size_t size)
 {
     if (size > ARENA_SMALL || size >= (size_t)(a->end - a->next))
@@ -63,7 +63,7 @@ static inline char *arena_bytes(arena *a, size_t size)
     a->used_bytes += size;
     return a->end;
 }
-/* Copies bytes and adds a NUL, so that .ptr can be used as a C string. */
+/* Copies the bytes and adds a NUL, so that .ptr is a C string. */
 static inline str arena_str(arena *a, str s)
 {
     char *p = arena_bytes(a, s.len + 1);
@@ -71,7 +71,7 @@ static inline str arena_str(arena *a, str s)
     p[s.len] = '\0';
     return (str){p, s.len};
 }
-/* Truncates at 1023 bytes; for names and messages. */
+/* Formats a name or message, truncated at 1023 bytes. */
 str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(a, type) ((type *)memset(arena_room((a), 1, sizeof(type)), 0, sizeof(type)))

@@ -44,7 +44,7 @@ static int sync_folder_of(const char *path)
     folder[slash ? length : 1] = '\0';
     int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0)
-        return errno == EACCES ? 0 : errno; /* The folder is writable but not readable. */
+        return errno == EACCES ? 0 : errno; /* The directory can be written but not read. */
     int error = synced(file);
     close(file);
     return error;

@@ -8,7 +8,7 @@ void csv_begin(csv *c, str text, arena *a)
     if (str_starts(text, "\xef\xbb\xbf"))
         text = (str){text.ptr + 3, text.len - 3};
     c->next = text.ptr;
-    c->end = text.len ? text.ptr + text.len : text.ptr; /* An empty file has no address. */
+    c->end = text.len ? text.ptr + text.len : text.ptr; /* In an empty file the pointer may be NULL. */
     c->next_line = 1;
     c->line = 0;
     c->count = 0;
@@ -22,7 +22,7 @@ static str join(csv *c, str quoted, str rest)
     size_t used = 0;
     for (size_t i = 0; i < quoted.len; i++) {
         to[used++] = quoted.ptr[i];
-        i += quoted.ptr[i] == '"'; /* A doubled quote. */
+        i += quoted.ptr[i] == '"'; /* A doubled quote stands for one. */
     }
     memcpy(to + used, rest.ptr, rest.len);
     return (str){to, used + rest.len};
@@ -107,7 +107,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Not strtod, which depends on the locale and needs a NUL after the number. */
+/* Unlike strtod, independent of the locale, and needs no NUL after the number. */
 bool csv_real(str s, double *number)
 {
     enum { LONGEST = 64 }; /* Longer than any measured number. */
@@ -136,7 +136,7 @@ bool csv_real(str s, double *number)
             return false;
         exponent += down ? -power : power;
     }
-    /* Negative powers of ten are inexact; dividing by the positive power keeps short decimals exact. */
+    /* Divides by a positive power of ten, because negative powers are inexact; this keeps short decimals exact. */
     double value = exponent < 0 ? mantissa / pow(10, -exponent) : mantissa * pow(10, exponent);
     *number = negative ? -value : value;
     return p == end && isfinite(value);

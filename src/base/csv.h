@@ -33,7 +33,8 @@ static inline str csv_at(const csv *c, int column)
     return column >= 0 && column < c->count ? c->fields[column] : (str){"", 0};
 }
 
-/* Reads a decimal number: digits, an optional point, an optional exponent, no sign but '-', nothing around it. */
+/* Reads a decimal number: digits, an optional point, an optional exponent, and no sign except '-'. Surrounding text
+ * makes it invalid. */
 bool csv_real(str s, double *number);
 /* The same for integers of at most 2^53. */
 bool csv_whole(str s, int64_t *number);

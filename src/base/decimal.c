@@ -59,7 +59,7 @@ size_t decimal_read(str s, decimal *number)
         uint64_t more;
         if (scale || __builtin_mul_overflow(digits, 10, &more) ||
             __builtin_add_overflow(more, (unsigned)(s.ptr[i] - '0'), &more))
-            scale++; /* Digits beyond the precision of a double. */
+            scale++; /* Drops digits beyond the precision of a double. */
         else
             digits = more;
     }

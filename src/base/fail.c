@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names from a file may contain control characters. Makes the message one line that is safe to print on a terminal. */
+/* Replaces control characters, which names from a file may contain, so that the message is one line and safe to
+ * print on a terminal. */
 static void make_one_line(char *message)
 {
     for (unsigned char *c = (unsigned char *)message; *c; c++)

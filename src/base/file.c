@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Piped data take memory, unlike a mapped file. Graphs are far smaller than this limit. */
+/* Limit on piped data, which take memory, unlike a mapped file. Graphs are far smaller. */
 static const size_t MAX_PIPED = (size_t)1 << 30;
 
 static void read_stream(file_map *map, fail *f)
@@ -45,7 +45,7 @@ static void map_file(file_map *map, size_t size, fail *f)
     map->mapping = mapping;
     map->mapping_size = map->size = size;
     map->bytes = mapping;
-    /* The reader skips weights; read-ahead would load them. */
+    /* Disables read-ahead, which would load the weights that the reader skips. */
     if (size > (4u << 20))
         madvise(mapping, size, MADV_RANDOM);
 }

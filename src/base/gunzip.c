@@ -6,15 +6,14 @@
 
 enum { MAX_LAYERS = 2, WINDOW_BYTES = 1 << 16, HEAD_BYTES = 2 };
 
-/* Inflated data take memory, unlike a mapped file. Graphs are far smaller than this limit. */
+/* Limit on inflated data, which take memory, unlike a mapped file. Graphs are far smaller. */
 static const size_t MAX_INFLATED = (size_t)1 << 30;
-static const size_t MAX_PIECE = (size_t)1 << 30; /* zlib has 32-bit counts */
+static const size_t MAX_PIECE = (size_t)1 << 30; /* zlib counts in 32 bits */
 
 static const char OUT_OF_MEMORY[] = "out of memory";
 static const char TOO_LARGE[] = "it expands to more than 1 GiB; decompress it to a file, which is mapped and not read";
 
-/* One gzip layer. Its input is memory (`from` is NULL), or the output of another layer, piece by piece through
- * `window`. */
+/* One gzip layer. It reads memory (`from` is NULL), or the output of another layer through `window`. */
 typedef struct layer {
     z_stream z;
     struct layer *from;
@@ -91,7 +90,7 @@ static size_t read_layer(layer *l, uint8_t *out, size_t room)
     return done;
 }
 
-/* Appends the rest of `l` to `data`. */
+/* Appends everything that is left in `l` to `data`. */
 static void read_rest(layer *l, uint8_t **data, size_t *used, size_t capacity)
 {
     while (!l->problem && !l->is_over) {
@@ -112,7 +111,7 @@ static void read_rest(layer *l, uint8_t **data, size_t *used, size_t capacity)
     }
 }
 
-/* Opens layers until the data are not gzip. Returns the innermost, and its first bytes in `head`. */
+/* Opens layers until the data are not gzip. Returns the innermost layer and its first bytes in `head`. */
 static layer *open_all(layer *layers, uint8_t *head, size_t *head_bytes)
 {
     layer *l = layers;

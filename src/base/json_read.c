@@ -91,7 +91,7 @@ static char *put_utf8(char *out, int32_t c)
     return out;
 }
 
-/* Resolves escapes. Invalid ones stay unchanged, because strings are only names and comments. */
+/* Resolves escapes. Leaves invalid ones unchanged, because strings are only names and comments. */
 static str decode(str s, arena *a)
 {
     char *room = arena_room(a, s.len + 1, 1), *out = room; /* a decoded escape is never longer than the escape */
@@ -181,7 +181,7 @@ typedef struct open_list {
     json_node **last;
 } open_list;
 
-/* Closes every list whose bracket comes next, and skips the comma after a value. */
+/* Closes every list whose closing bracket is next, and skips the comma after a value. */
 static int close_lists(reader *r, open_list *open, int depth)
 {
     while (depth) {

@@ -47,10 +47,10 @@ static inline const json_node *json_first(const json_node *n)
     return n && (n->kind == JSON_ARRAY || n->kind == JSON_OBJECT) ? n->first : NULL;
 }
 
-/* Member of an object by name, or NULL; also NULL if n is NULL or not an object, so calls can be nested. Linear
- * search: walk large objects instead. */
+/* Returns an object's member by name; NULL if it is missing, or if n is NULL or not an object, so that calls can be
+ * nested. Searches linearly, so walk large objects instead. */
 const json_node *json_get(const json_node *n, const char *key);
-/* Element of an array or object by index, or NULL; linear search. */
+/* Returns an element of an array or object by index, or NULL. Searches linearly. */
 const json_node *json_at(const json_node *n, int32_t index);
 
 static inline bool json_is(const json_node *n, json_kind kind)

@@ -11,7 +11,7 @@ unsigned nearest_distance(str a, str b)
 {
     if (a.len > LONGEST || b.len > LONGEST)
         return str_eq(a, b) ? 0 : 1000;
-    /* Three rows of the optimal string alignment table; a transposition looks two rows back. */
+    /* Rows of the table for the optimal string alignment; a transposition refers to the row before the previous one. */
     unsigned rows[3][LONGEST + 1];
     for (size_t j = 0; j <= b.len; j++)
         rows[0][j] = (unsigned)j;

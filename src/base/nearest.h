@@ -7,10 +7,10 @@
 /* Edit distance (insert, delete, change, swap neighbours). Long strings are never near. */
 unsigned nearest_distance(str a, str b);
 
-/* A search over names that are tried one by one. */
+/* A search for the nearest of several names, which are tried one by one. */
 typedef struct nearest {
     str wanted;
-    str best; /* empty: none is near enough */
+    str best; /* empty if no name is near enough */
     unsigned best_distance;
 } nearest;
 
@@ -21,7 +21,7 @@ static inline nearest nearest_to(str wanted)
 
 static inline void nearest_try(nearest *n, str name)
 {
-    /* The distance is at least the difference of the lengths. */
+    /* The difference of the lengths is a lower bound on the distance. */
     size_t apart = n->wanted.len > name.len ? n->wanted.len - name.len : name.len - n->wanted.len;
     if (apart > n->best_distance)
         return;

@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b)
 
 static void rank_values(double *values, size_t count, statistics_rank *room)
 {
-    if (!count) /* an empty array may be NULL, which qsort does not allow */
+    if (!count) /* qsort does not accept NULL, which an empty array may be */
         return;
     for (size_t i = 0; i < count; i++)
         room[i] = (statistics_rank){values[i], i};

@@ -10,7 +10,7 @@ int statistics_ascending(const void *a, const void *b);
 /* Interpolates between the two nearest values of an ascending array, as NumPy does by default; NAN if it is empty. */
 double statistics_quantile(const double *sorted, size_t count, double share);
 
-/* Room that statistics_spearman sorts in, one for each value. */
+/* Scratch memory for statistics_spearman, one per value. */
 typedef struct statistics_rank {
     double value;
     size_t index;

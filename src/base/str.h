@@ -23,8 +23,8 @@ static inline str str_of(const char *zero_terminated)
     return (str){zero_terminated, strlen(zero_terminated)};
 }
 
-/* Names are short and compared often, so this compares eight bytes at a time without a call. The last eight overlap
- * the ones before; str_short reads shorter texts. */
+/* True if the texts are equal. Compares eight bytes at a time without a call, because names are short and compared
+ * often. The last eight bytes overlap earlier ones; str_short reads shorter texts. */
 static inline uint64_t str_eight(const char *p)
 {
     uint64_t x;
@@ -32,7 +32,7 @@ static inline uint64_t str_eight(const char *p)
     return x;
 }
 
-/* All bytes of a text of less than eight as one number: different texts of one length give different numbers. */
+/* Packs a text of fewer than eight bytes into a number, which is unique among texts of that length. */
 static inline uint64_t str_short(str s)
 {
     uint32_t first, last;
@@ -90,7 +90,7 @@ static inline bool str_ends(str s, const char *suffix)
 static inline bool str_contains(str s, const char *part)
 {
     size_t n = strlen(part);
-    if (s.len < n) /* an empty text may have no address */
+    if (s.len < n) /* An empty text may be NULL. */
         return false;
     const char *at = s.ptr, *end = s.ptr + s.len;
     while (n && (size_t)(end - at) >= n && (at = memchr(at, part[0], (size_t)(end - at) - n + 1))) {
@@ -101,7 +101,7 @@ static inline bool str_contains(str s, const char *part)
     return false;
 }
 
-/* Names differ mostly in a digit at the end, so the last step mixes the upper bits into the lower ones. */
+/* Mixes the upper bits into the lower ones at the end, because most names differ only in a digit at their end. */
 static inline uint32_t str_hash(str s)
 {
     const uint64_t mix = 0x9e3779b97f4a7c15u;

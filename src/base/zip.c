@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 enum { END_BYTES = 22, LOCATOR_BYTES = 20, END64_BYTES = 56, HEADER_BYTES = 46, LOCAL_BYTES = 30 };
-/* Limit on the bytes inflated from one archive: ten times the need of the largest real archives. */
+/* Limit on the bytes inflated from one archive; the largest real archives need a tenth of it. */
 static const uint64_t MAX_INFLATED = (uint64_t)256 << 20;
 
 static uint16_t u16(const uint8_t *p)
@@ -61,7 +61,7 @@ static directory find_directory(const zip *z)
     return d;
 }
 
-/* Entries are never written to disk here, but their names refer to each other. */
+/* Checks names although entries are never written to disk, because names refer to each other. */
 static void check_name(const zip *z, const uint8_t *header, str name)
 {
     if (path_leads_out(name))
@@ -71,7 +71,7 @@ static void check_name(const zip *z, const uint8_t *header, str name)
                   STR_ARG(name), (size_t)(header - z->archive));
 }
 
-/* Extra field 1 has the 64-bit values of those sizes and offsets that are all ones, in this order. */
+/* Extra field 1 has 64-bit values for those sizes and offsets that are all ones in the entry, in this order. */
 static void read_extra64(const zip *z, zip_entry *e, const uint8_t *extra, size_t size)
 {
     const uint8_t *p = extra, *end = extra + size;
@@ -79,7 +79,7 @@ static void read_extra64(const zip *z, zip_entry *e, const uint8_t *extra, size_
         size_t bytes = u16(p + 2);
         const uint8_t *field = p + 4;
         if (bytes > (size_t)(end - field))
-            return; /* padding that is not a field */
+            return; /* padding after the last field */
         if (u16(p) == 1) {
             uint64_t *wanted[] = {&e->bytes, &e->packed_bytes, &e->header_offset};
             for (size_t i = 0, used = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ static void add_name(zip *z, const uint8_t *header, int32_t index)
         int32_t *slot = &z->slots[k & z->mask];
         if (*slot && !str_eq(z->entries[*slot - 1].name, z->entries[index].name))
             continue;
-        if (*slot) /* Some readers use the first of two entries with one name, others the last. */
+        if (*slot) /* Duplicate names are refused, because some readers use the first such entry and others the last. */
             fail_with(z->fail, SOOTH_ERROR_INPUT,
                       "two entries of the ZIP archive are called '%.*s', at byte %zu; do not trust this file",
                       STR_ARG(z->entries[index].name), (size_t)(header - z->archive));
@@ -184,7 +184,8 @@ static const uint8_t *data_of(const zip *z, const zip_entry *e)
 
 static str inflate_entry(zip *z, const zip_entry *e, const uint8_t *data)
 {
-    /* Deflate expands at most 1032 times. A larger claim is false and is refused before memory is allocated. */
+    /* Deflate expands at most 1032 times, so a larger claimed size is false and is refused before memory is
+     * allocated. */
     if (e->bytes / 1032 > e->packed_bytes)
         damaged(z, data, "a compressed entry is too small for the size it declares");
     uint8_t *room = arena_room(z->arena, (size_t)e->bytes + 1, 1);
@@ -202,7 +203,7 @@ static str inflate_entry(zip *z, const zip_entry *e, const uint8_t *data)
     return (str){(const char *)room, (size_t)made};
 }
 
-/* Skipped for fuzzers, which cannot find the checksum of changed bytes. */
+/* Returns the content after checking its CRC. Fuzzers skip the check, because they cannot compute CRCs. */
 static str checked(const zip *z, const zip_entry *e, str content)
 {
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION

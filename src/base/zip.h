@@ -18,7 +18,7 @@
 #include "base/arena.h"
 
 typedef struct zip_entry {
-    str name; /* slice of the archive */
+    str name; /* slice of the archive's bytes */
     uint64_t header_offset, packed_bytes, bytes;
     uint32_t crc;
     uint16_t method, flags;

@@ -66,7 +66,7 @@ const device_field_info *device_fields(void)
     return FIELDS;
 }
 
-/* The rates that a precision can be computed at; DEVICE_NAME stands for none. */
+/* The fields that give the rates of a precision; DEVICE_NAME stands for none. */
 static const struct {
     const char *name;
     device_field vector, tensor;
@@ -99,10 +99,10 @@ double device_vector_flops(const device *d, str precision)
     return NAN;
 }
 
-/* An unknown rate may be the slower one. If the known rate is 0, the result is unknown. */
+/* Returns the larger rate. An unknown rate is ignored, unless the other is 0; then the result is unknown. */
 static double fastest(double a, double b)
 {
-    double known = fmax(a, b); /* ignores a NAN */
+    double known = fmax(a, b); /* fmax ignores NAN */
     return (isnan(a) || isnan(b)) && known == 0 ? NAN : known;
 }
 

@@ -9,8 +9,8 @@
  *   5. Numbers must be within the bounds of their field and consistent: bandwidth is bus width times data rate, a
  *      published peak is multiprocessors times clock times rate.
  *
- * Figures are for one device as a program sees it; a board may have two. No number is computed from another
- * (bandwidth from the bus, L2 from the chip), so that a slice of a GPU is a device too, with its share of
+ * Figures are for one device as a program sees it; a board may have two. Numbers are not derived from each other
+ * (bandwidth from the bus, L2 from the chip). A slice of a GPU is therefore a device too, with its share of
  * multiprocessors, memory, bandwidth and cache. */
 #ifndef SOOTH_DEVICE_DEVICE_H
 #define SOOTH_DEVICE_DEVICE_H
@@ -84,11 +84,11 @@ typedef struct device_field_info {
 const device_field_info *device_fields(void); /* Has DEVICE_FIELD_COUNT rows. */
 
 typedef struct sooth_gpu {
-    str file;                       /* file name, for people */
-    bool is_other;                  /* Has the name of a shipped GPU but other numbers, so no measurement applies. */
-    str texts[DEVICE_FIRST_NUMBER]; /* empty: not given */
+    str file;                           /* file name, for people */
+    bool is_other;                      /* a shipped GPU's name with other numbers: measurements do not apply */
+    str texts[DEVICE_FIRST_NUMBER];     /* empty if the file does not state it */
     double numbers[DEVICE_FIELD_COUNT]; /* indexed by field; NAN: unknown */
-    str origins[DEVICE_FIELD_COUNT];    /* empty: not given */
+    str origins[DEVICE_FIELD_COUNT];    /* origin of each value; empty if the file does not state it */
     str *aliases;
     int32_t alias_count;
     const struct mig_table *slices;    /* Slices of this GPU (mig.h); NULL if there are none. */

@@ -1,4 +1,4 @@
-/* host.c: the fields of a host, the reader of its file, and the hosts that ship. */
+/* host.c: fields of a host, the reader of host files, and the shipped hosts. */
 #include "device/host.h"
 #include "base/lines.h"
 #include "base/nearest.h"
@@ -41,7 +41,7 @@ typedef struct reader {
     arena *arena;
     fail *fail;
     int line;
-    int line_of[HOST_FIELD_COUNT]; /* 0: not given yet */
+    int line_of[HOST_FIELD_COUNT]; /* line of each field; 0: not given yet */
 } reader;
 
 #define WRONG(r, format, ...)                                                                                          \

@@ -57,6 +57,6 @@ typedef struct sooth_hosts {
 void host_read(host *h, str text, const char *prefix, arena *a, fail *f);
 void host_list_add_shipped(host_list *list);
 host *host_list_read_file(host_list *list, const char *path);
-host *host_list_find(const host_list *list, str name); /* by name or alias; NULL: none */
+host *host_list_find(const host_list *list, str name); /* Finds a host by name or alias; NULL if there is none. */
 
 #endif

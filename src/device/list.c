@@ -1,7 +1,7 @@
 /* list.c: the known GPUs (shipped ones and those in the user's directory), and lookup by name.
  *
  * The texts of data/gpus are embedded in the library (shipped.S), so that it needs no data path: in the build tree,
- * after `make install`, linked statically, or as a copied binary. They are read like a user's files. */
+ * after `make install`, linked statically, or as a copied binary. The same reader parses a user's files. */
 #include "base/nearest.h"
 #include "device/mig.h"
 
@@ -76,14 +76,14 @@ static str file_text(device_list *list, const char *path)
     return text;
 }
 
-/* A copy of a shipped GPU's file with changed numbers is another GPU, even under the same name. */
+/* True if the file has the name of a shipped GPU but other numbers, which makes it another GPU. */
 static bool is_other(const device_list *list, const device *d)
 {
     const device *known = device_list_find(list, d->texts[DEVICE_NAME]);
     for (int n = DEVICE_FIRST_NUMBER; known && n < DEVICE_FIELD_COUNT; n++)
         if (known->numbers[n] != d->numbers[n] && !(isnan(known->numbers[n]) && isnan(d->numbers[n])))
             return true;
-    return known && known->is_other; /* The equal one has itself replaced a shipped GPU. */
+    return known && known->is_other; /* An equal device may itself have replaced a shipped GPU. */
 }
 
 device *device_list_read_file(device_list *list, const char *path, const char *prefix)
@@ -118,7 +118,7 @@ void device_list_add_directory(device_list *list, const char *path)
     if (files.count)
         /* sorted, so that the order is the same everywhere */
         qsort(files.items, (size_t)files.count, sizeof *files.items, by_name);
-    for (int pass = 0; pass < 2; pass++) /* slices are read before the GPUs that have them */
+    for (int pass = 0; pass < 2; pass++) /* reads slices in the first pass and the GPUs that have them in the second */
         for (int32_t i = 0; i < files.count; i++) {
             str prefix = arena_printf(&list->arena, "%.*s: ", STR_ARG(files.items[i]));
             bool has_slices = str_ends(files.items[i], "/mig.txt");
@@ -156,10 +156,10 @@ static bool is_vendor_word(str word)
     return false;
 }
 
-/* Normalized name for comparison: "NVIDIA GeForce RTX 3090", "rtx-3090" and "RTX3090" have the same key. */
+/* Normalizes a name for comparison: "NVIDIA GeForce RTX 3090", "rtx-3090" and "RTX3090" have the same key. */
 static str key_of(str name, char room[KEY_BYTES])
 {
-    size_t used = 0, word = 0; /* word: start of the last word */
+    size_t used = 0, word = 0; /* `word` is the start of the last word */
     for (size_t i = 0; i <= name.len && used < KEY_BYTES; i++) {
         if (i < name.len && !is_separator(name.ptr[i])) {
             room[used++] = lower(name.ptr[i]);
@@ -185,7 +185,7 @@ device *device_list_find(const device_list *list, str name)
     for (int32_t i = 0; i < list->devices.count; i++)
         if (has_key(list->devices.items[i]->texts[DEVICE_NAME], key))
             return list->devices.items[i];
-    /* Newest first: the user's alias wins over a shipped one. */
+    /* Newest first, so that the user's alias wins over a shipped one. */
     for (int32_t i = list->devices.count - 1; i >= 0; i--) {
         device *d = list->devices.items[i];
         for (int32_t k = 0; k < d->alias_count; k++)

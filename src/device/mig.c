@@ -132,7 +132,7 @@ static bool parse_name(str name, double *compute, double *gb, bool *has_media)
     return line_number((str){name.ptr + 1, name.len - 3}, gb);
 }
 
-/* Fills from the left; this is optimal, because all placements of a profile have one size. */
+/* Counts placements from the left, which is optimal because all placements of a profile have the same size. */
 int32_t mig_room_for(const mig_profile *p, int32_t slots)
 {
     int32_t count = 0;
@@ -259,7 +259,7 @@ void mig_read(mig_list *list, str text, const char *prefix, arena *a, fail *f)
             fail_with(f, SOOTH_ERROR_INPUT, "%s%.*s has no profiles; remove it", prefix, STR_ARG(list->items[i].gpu));
 }
 
-/* The last file wins. */
+/* Searches from the last file, which wins. */
 void mig_attach(const mig_list *list, device *d, const char *prefix, fail *f)
 {
     d->slices = NULL;
@@ -339,7 +339,7 @@ void device_slice(device *slice, const device *whole, const mig_profile *profile
     set(slice, DEVICE_MEMORY_BUS_BITS, n[DEVICE_MEMORY_BUS_BITS] * profile->bandwidth_share, profile->origin);
     set(slice, DEVICE_L2_MIB, n[DEVICE_L2_MIB] * profile->l2_share, profile->origin);
     set(slice, DEVICE_L3_MIB, n[DEVICE_L3_MIB] * profile->l2_share, profile->origin);
-    /* Peak power is shared by multiprocessors, idle power by memory slices. */
+    /* Peak power is divided by multiprocessors, idle power by memory slices. */
     set(slice, DEVICE_TDP_W, n[DEVICE_TDP_W] * sm_share, profile->origin);
     set(slice, DEVICE_IDLE_W, n[DEVICE_IDLE_W] * profile->bandwidth_share, profile->origin);
     for (int f = DEVICE_PUBLISHED_FP32; f <= DEVICE_PUBLISHED_INT8; f++)

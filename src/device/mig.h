@@ -22,13 +22,13 @@ typedef struct mig_profile {
     str name, origin;
     int32_t id;      /* Profile ID in nvidia-smi. */
     int32_t compute; /* Number of compute slices. */
-    int32_t size;    /* Number of memory slots. */
-    int32_t most;    /* Largest number on one GPU. */
+    int32_t size;    /* number of memory slots */
+    int32_t most;    /* largest number of instances on one GPU */
     int32_t copy_engines;
-    uint32_t starts; /* Bit i is set if it may begin at slot i. */
+    uint32_t starts; /* bit i is set if an instance may begin at slot i */
     double sms, memory_gib;
     double bandwidth_share, l2_share;
-    bool has_media; /* "+me": includes the media engines, which one slice of a GPU may have */
+    bool has_media; /* "+me": includes the media engines, which only one slice of a GPU can have */
 } mig_profile;
 
 typedef struct mig_table {
@@ -52,8 +52,8 @@ void mig_read(mig_list *list, str text, const char *prefix, arena *a, fail *f);
 /* Gives the device its slices, if the list has any. Fails if a slice is larger than the device. */
 void mig_attach(const mig_list *list, device *d, const char *prefix, fail *f);
 
-/* Finds a profile by name, ignoring case and a leading "MIG ". "2g" suffices if exactly one profile without media
- * engines has two compute slices. NULL: none. */
+/* Finds a profile by name, ignoring case and a leading "MIG ". "2g" is enough if only one profile without media
+ * engines has two compute slices. NULL if there is none. */
 const mig_profile *mig_find(const mig_table *table, str name);
 /* Number of slices of a profile that fit on one GPU. */
 int32_t mig_room_for(const mig_profile *p, int32_t slots);

@@ -86,8 +86,8 @@ static void read_recovered(network *net, const node *n, attention_geometry *g)
     g->v_head_size = dim_at(v, size);
 }
 
-/* One input (B,S,D), projected by weights (D, q + k + v) inside the operator. The three sizes come from an
- * attribute; by default they are equal. */
+/* One input (B,S,D); the operator itself projects it by weights (D, q + k + v). An attribute gives the three sizes,
+ * which are equal by default. */
 static void read_projected(network *net, const node *n, attention_geometry *g, int past_index)
 {
     const value *x = input_at(net, n, 0), *w = input_at(net, n, 1), *bias = input_at(net, n, 2);

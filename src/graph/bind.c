@@ -6,8 +6,8 @@
 
 /* ---- names --------------------------------------------------------------------------------------------------- */
 
-/* Splits the first term off a sum. Exporters name dimensions by sums ("past_sequence_length + sequence_length").
- * Returns false at the end. */
+/* Splits the first term off a sum, because exporters name dimensions by sums ("past_sequence_length +
+ * sequence_length"). Returns false at the end. */
 static bool next_part(str *rest, str *part)
 {
     if (!rest->ptr)
@@ -184,8 +184,8 @@ num bind_dim(const binding *b, num dim)
 
 /* ---- inputs -------------------------------------------------------------------------------------------------- */
 
-/* The batch is the first dimension of the first input that has one. It binds an open dimension, or replaces a number
- * from the file or the options, in every input whose first dimension is the same. */
+/* The batch is the first dimension of the first input that has dimensions. It binds that dimension if it is open, or
+ * replaces its number, in all inputs whose first dimension is the same. */
 static void bind_batch(binding *b)
 {
     const source *s = &b->model->source;
@@ -289,7 +289,7 @@ static void bind_input(binding *b, value_id id)
     }
 }
 
-/* Old files list initializers among the inputs; they are weights. */
+/* Skips initializers, which old files list among the inputs. */
 void bind_inputs(binding *b)
 {
     network *net = &b->model->net;
@@ -364,7 +364,7 @@ static long long suggest(const binding *b, suggestions *made, const value *decla
     return size;
 }
 
-/* Notes one name inside the expression of an open input dimension. */
+/* Records a name inside the expression of an open input dimension. */
 static void note_name(const binding *b, suggestions *made, const value *declared, int axis, str name, num batch)
 {
     network *net = &b->model->net;
@@ -389,7 +389,7 @@ static void note_nameless(const binding *b, suggestions *made, const value *decl
 {
     network *net = &b->model->net;
     value typed = *declared;
-    if (typed.dtype == DT_UNKNOWN) /* Its readers may imply a type. */
+    if (typed.dtype == DT_UNKNOWN) /* Readers of the input may imply its type. */
         typed.dtype = type;
     str shape = {"", 0};
     for (int i = 0; i < declared->rank; i++) {

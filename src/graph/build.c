@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 typedef struct name_slot {
-    uint32_t hash; /* Avoids most string comparisons, and rehashing when the table grows. */
+    uint32_t hash; /* Comparing hashes first avoids most string comparisons, and rehashing when the table grows. */
     int32_t id;    /* Value id + 1; 0 if free. */
 } name_slot;
 

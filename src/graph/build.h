@@ -38,7 +38,7 @@ void build_close(builder *b);
 value_id build_value(builder *b, str name);
 /* Returns a value of this graph only (input, initializer, node output). It hides an outer value of the same name. */
 value_id build_local(builder *b, str name);
-/* Value that is never looked up by name. The name must be unique; it is not copied. */
+/* Adds a value that is never looked up by name. The name must be unique; it is not copied. */
 value_id build_fresh(builder *b, str name);
 bool build_is_local(builder *b, value_id id); /* True if the innermost graph introduces the value. */
 value *build_at(builder *b, value_id id);     /* Valid until the next value is added. */

@@ -19,7 +19,7 @@ static value *value_of(const control *c, value_id id)
     return id == NO_VALUE ? NULL : &c->net->values.items[id];
 }
 
-/* Network id of input or output i of the control node. */
+/* Returns the id in the network of input or output i of the control node. */
 static value_id input_id(const control *c, int i)
 {
     return i < c->node->input_count ? scope_value(c->scope, c->node->inputs[i]) : NO_VALUE;
@@ -43,7 +43,7 @@ static scope inner_scope(const control *c, int64_t rounds)
         fail_with(&c->model->fail, SOOTH_ERROR_INPUT, "control flow is nested more than %d levels deep, at node '%.*s'",
                   MAX_NESTING, STR_ARG(c->node->name));
     if (__builtin_mul_overflow(s.repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* The product overflows; cost.c reports it if the node has a cost. */
+        s.repeat = INT64_MAX; /* The count overflows; cost.c reports that if the node has a cost. */
     return s;
 }
 
@@ -75,7 +75,7 @@ static void append_identity(const control *c, value_id from, value_id to)
 {
     if (to == NO_VALUE || from == NO_VALUE)
         return;
-    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* The network keeps this array. */
+    value_id *ids = ARENA_ARRAY(c->net->arena, value_id, 2); /* Not a local array, because the network keeps it. */
     ids[0] = from;
     ids[1] = to;
     node n = {.type = STR("Identity"),
@@ -105,7 +105,7 @@ static bool scalar_value(const control *c, value_id id, num *x)
     return true;
 }
 
-/* Keeps in `to` the dimensions that both shapes share. */
+/* Keeps in `to` only the dimensions in which both shapes agree. */
 static void merge_shape(const control *c, value_id to, value_id other)
 {
     value *t = value_of(c, to);
@@ -152,8 +152,7 @@ static void read_outputs(const control *c, const graph *body, const scope *s)
     add_inputs(c, ids, body->outputs.count);
 }
 
-/* Appends the control node, which produces the results. It reads the outputs of its bodies, so that they do not
- * count as unused. */
+/* Appends the control node, which produces the results. It reads its bodies' outputs, so that they count as used. */
 static void append_result(const control *c, const graph *body, const scope *s)
 {
     infer_append(c->model, c->node, c->scope);
@@ -192,7 +191,7 @@ static void expand_if(const control *c)
 
 typedef struct loop {
     const graph *body;
-    int carried;    /* Loop-carried values: body inputs from 2 on, body outputs from 1 on. */
+    int carried;    /* Number of loop-carried values: body inputs from index 2 on, body outputs from index 1 on. */
     num trip_count; /* NUM_UNKNOWN if it depends on data. */
 } loop;
 
@@ -247,7 +246,7 @@ static bool run_uniform(const control *c, const loop *l, value_id *carried)
     for (int i = 0; i < l->carried; i++) {
         value_id now = body_output(l, &s, 1 + i);
         const value *v = value_of(c, now), *was = value_of(c, carried[i]);
-        /* A sequence may grow or shrink; the shapes of its elements are ignored. */
+        /* A sequence may change its length, and shapes of its elements do not matter. */
         same &= v && was && (same_shape(v, was) || (v->rank == RANK_UNKNOWN && v->kind != VALUE_SEQUENCE));
     }
     return same;
@@ -348,11 +347,11 @@ static bool unroll(const control *c, const loop *l, const value_id *initial)
     return true;
 }
 
-/* Resets the repeat count to one, if the trip count depends on data after all. */
+/* Resets the repeat count to one, because the trip count depends on data after all. */
 static void count_once(const control *c, int32_t first_node, num rounds)
 {
-    /* Divides by the factor that was applied, because the product may be clamped: exporters write 2^63 - 1 rounds
-     * for "until it ends". */
+    /* Divides by the factor that was applied, because the product may have been clamped: exporters write 2^63 - 1
+     * rounds for "until it ends". */
     int64_t factor = c->scope->repeat > 0 ? inner_scope(c, rounds).repeat / c->scope->repeat : 1;
     for (int32_t i = first_node; rounds > 1 && i < c->net->nodes.count; i++) {
         int64_t all = c->net->nodes.items[i].repeat, once = all / factor;
@@ -370,7 +369,7 @@ static bool goes_on(const control *c, const loop *l, const scope *s)
 
 static void expand_loop(const control *c)
 {
-    /* Inner loops are not retried, because retries would multiply. */
+    /* Loops nested more deeply are not retried, because retries multiply. */
     enum { MAX_RETRIED_DEPTH = 3 };
     loop l = {.body = body_of(c, "body"), .carried = c->node->input_count - 2, .trip_count = NUM_UNKNOWN};
     if (!l.body || l.carried < 0 || l.body->inputs.count < 2 + l.carried || l.body->outputs.count < 1 + l.carried) {
@@ -466,7 +465,7 @@ static void expand_scan(const control *c)
         v->dims = arena_copy(c->net->arena, dims, (size_t)rank, sizeof *dims);
     }
     if (dim_known(rounds) && __builtin_mul_overflow(c->scope->repeat, rounds, &s.repeat))
-        s.repeat = INT64_MAX; /* The product overflows; cost.c reports it. */
+        s.repeat = INT64_MAX; /* The count overflows; cost.c reports that. */
     infer_nodes(c->model, g, &s);
     append_result(c, g, &s);
     for (int32_t i = 0; i < c->node->output_count && i < g->outputs.count; i++) {

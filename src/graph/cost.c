@@ -6,9 +6,9 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
-/* Weight standardization: a channel norm of weights learns the weights and a scale, but has no offset and no
- * statistics. Not meant: a layer norm of learned tokens, which has an offset, and a norm of rows of a constant
- * state. */
+/* True for weight standardization: a channel norm of weights that learns the weights and a scale, but has no offset
+ * and no statistics. A layer norm of learned tokens has an offset and does not count, nor does a norm of rows of a
+ * constant state. */
 static bool is_norm_of_weights(const network *net, const node *n)
 {
     return n->op->kind == OP_NORM && !node_is(n, "LayerNormalization") && n->inputs[0] != NO_VALUE &&
@@ -29,7 +29,7 @@ static bool is_parameter(const network *net, const node *n, int i, const value *
     bool is_scalar = true;
     for (int k = 0; k < v->rank; k++)
         is_scalar &= v->dims[k] == 1;
-    /* Quantized weights. An embedding table may stay quantized until after the lookup. */
+    /* True for quantized weights. An embedding table may stay quantized until after the lookup. */
     bool is_narrow_table =
         node_is(n, "Gather") && v->rank == 2 && dtype_is_integer(v->dtype) && dtype_bits(v->dtype) <= 8;
     bool may_be_trained = dtype_is_float(v->dtype) || node_is(n, "DequantizeLinear") || is_narrow_table;
@@ -75,7 +75,7 @@ static _Noreturn void too_large(sooth_model *model, const node *n, const char *w
               what, STR_ARG(n->name), STR_ARG(n->type), (long long)n->repeat);
 }
 
-/* Cost of one run times the number of runs. */
+/* Multiplies the cost of one run by the number of runs. */
 static num times_repeat(sooth_model *model, const node *n, num once, const char *what)
 {
     if (n->repeat == 1)
@@ -117,7 +117,7 @@ static void add_to_totals(sooth_model *model, const node *n, const node_cost *co
     t->unknown_layers += !num_known(cost->macs) || !num_known(cost->flops);
 }
 
-/* Adds symbolic terms only: plain numbers are in the totals, and unknown terms are left out. */
+/* Adds only symbolic terms: the totals already contain plain numbers, and unknown terms are left out. */
 static void add_symbolic(network *net, num_sum **sum, num x)
 {
     if (!num_symbolic(x))
@@ -127,7 +127,7 @@ static void add_symbolic(network *net, num_sum **sum, num x)
     num_sum_add(&net->nums, *sum, x);
 }
 
-/* Text of both parts together; NULL if nothing is symbolic. */
+/* Returns the text of both parts; NULL if nothing is symbolic. */
 static const char *text_of(network *net, num_sum *sum, int64_t plain)
 {
     if (!sum)
@@ -154,7 +154,7 @@ static void mark_weights(network *net)
     }
 }
 
-/* A file of weights without a network lists them as outputs. In a network, constant outputs are no parameters. */
+/* Counts constant outputs as parameters only in files of weights without a network. */
 static void count_listed(sooth_model *model)
 {
     network *net = &model->net;

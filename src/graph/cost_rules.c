@@ -64,7 +64,8 @@ void cost_unknown(network *net, node *n)
 
 /* ---- convolution, pooling -------------------------------------------------------------------------------------- */
 
-/* Each output element reads C/group * kernel weights: the product of all weight dimensions but the first. */
+/* Each output element reads C/group * kernel weights, which is the product of all weight dimensions except the
+ * first. */
 static num weights_per_output(network *net, const value *weight)
 {
     return weight && weight->rank > 1 ? num_product(&net->nums, weight->dims + 1, weight->rank - 1) : NUM_UNKNOWN;
@@ -114,7 +115,7 @@ void cost_pool(network *net, node *n)
     node_cost_of(net, n)->flops = times(net, per_element(net, n, output_of(net, n, 0)), window);
 }
 
-/* Interpolation along each resized axis: three FLOPs for two neighbours, seven for the four of cubic interpolation. */
+/* Linear interpolation takes three FLOPs per axis for two neighbours, cubic interpolation seven for four neighbours. */
 void cost_resize(network *net, node *n)
 {
     str mode = node_attr_string(n, "mode", "nearest");
@@ -126,7 +127,7 @@ void cost_resize(network *net, node *n)
         node_cost_of(net, n)->flops = NUM_UNKNOWN;
         return;
     }
-    /* Interpolating a axes takes 1 + p + … + p^(a-1) steps, with p neighbours per step. */
+    /* Interpolating `a` axes with p neighbours each takes 1 + p + … + p^(a-1) steps. */
     int64_t steps = 0, power = 1;
     for (int i = 0; i < x->rank; i++)
         if (x->dims[i] != y->dims[i] && power < 1 << 20) {
@@ -199,10 +200,10 @@ void cost_einsum(network *net, node *n)
     if (n->input_count > 1)
         set_cost(net, n, times(net, e.all_labels, n->input_count - 1), 0);
     else if (e.all_labels != num_product(&net->nums, e.dims, e.rank))
-        node_cost_of(net, n)->flops = e.all_labels; /* a sum; without one, Einsum only moves data */
+        node_cost_of(net, n)->flops = e.all_labels; /* without a sum, Einsum only moves data */
 }
 
-/* Gaussian elimination: n^3/3 multiplications and as many additions for each matrix. */
+/* Gaussian elimination of each matrix: n^3/3 multiplications and as many additions. */
 void cost_det(network *net, node *n)
 {
     const value *x = input_of(net, n, 0);
@@ -210,7 +211,7 @@ void cost_det(network *net, node *n)
     node_cost_of(net, n)->flops = num_floordiv(&net->nums, times(net, all, 2), 3);
 }
 
-/* Distances: a difference, a square and a sum for each of K. */
+/* Each distance takes a difference, a square and a sum for each of K elements. */
 void cost_cdist(network *net, node *n)
 {
     node_cost_of(net, n)->flops =

@@ -56,7 +56,7 @@ bool tensor_ints(const tensor *t, int64_t *to, int64_t count)
     if (t->encoding == TENSOR_VARINTS) {
         const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
         uint64_t x;
-        if (bits < 8) /* sub-byte types inside varints are too rare to decode */
+        if (bits < 8) /* elements below one byte inside varints are too rare to decode */
             return false;
         for (int64_t i = 0; i < count; i++) {
             if (!next_varint(&p, end, &x))
@@ -81,7 +81,7 @@ bool tensor_reals(const tensor *t, double *to, int64_t count)
     const uint8_t *p = t->bytes, *end = t->size ? p + t->size : p;
     for (int64_t i = 0; i < count; i++) {
         uint64_t x;
-        if (t->encoding == TENSOR_VARINTS) { /* float16 and bfloat16 are stored as their bit patterns */
+        if (t->encoding == TENSOR_VARINTS) { /* float16 and bfloat16 are stored as bit patterns in varints */
             if (!next_varint(&p, end, &x))
                 return false;
         } else {
@@ -124,7 +124,7 @@ const num *value_ints(network *net, value *v, int32_t *count)
         if (!tensor_ints(v->tensor, ints, n))
             return NULL;
         for (int32_t i = 0; i < n; i++)
-            /* numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols */
+            /* numbers such as INT64_MIN mark the open end of a range; they stay huge instead of becoming symbols */
             if (!num_known(ints[i]))
                 ints[i] = INT64_MIN + 2 * (int64_t)NUM_MAX_EXPRESSIONS;
         v->ints = ints;

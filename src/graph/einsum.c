@@ -7,7 +7,7 @@ typedef struct labels {
     num size[LETTERS]; /* 0: letter not used */
     int uses[LETTERS];
     int ellipsis_rank;
-    num ellipsis[MAX_RANK]; /* right-aligned within ellipsis_rank */
+    num ellipsis[MAX_RANK]; /* aligned at the right end of ellipsis_rank */
     bool fits;
 } labels;
 
@@ -16,7 +16,7 @@ static int letter_of(char ch)
     return ch >= 'A' && ch <= 'Z' ? ch - 'A' : ch >= 'a' && ch <= 'z' ? ch - 'a' + 26 : -1;
 }
 
-/* Merges two sizes of one label; 1 broadcasts. */
+/* Merges two sizes of one label; 1 broadcasts to the other. */
 static num merged(labels *l, num a, num b)
 {
     if (a == b || b == 1)

@@ -10,7 +10,7 @@ void elaborate_begin(builder *b, void (*run)(sooth_model *model, void *program),
     e->run = run;
     e->program = program;
     e->base = *s;
-    /* A run appends to copies of these lists in memory that the next run frees, so they have no spare capacity. */
+    /* Arrays without spare capacity, because a run appends to copies of them that the next run frees. */
     e->base.values.capacity = s->values.count;
     e->base.main.nodes.capacity = s->main.nodes.count;
     e->base.main.outputs.capacity = s->main.outputs.count;

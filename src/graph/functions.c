@@ -4,7 +4,7 @@ enum { MAX_DEPTH = 64, VALUES_PER_NODE = 8 };
 
 typedef struct function_size {
     int64_t nodes;
-    bool is_known, is_open; /* `open` marks a function being counted; a call to it is recursive. */
+    bool is_known, is_open; /* `is_open` marks a function that is being counted; a call to it is recursive */
 } function_size;
 
 struct function_index {
@@ -54,7 +54,7 @@ typedef struct counter {
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth);
 
-/* Counts the nodes that a call copies. Values take memory too, so many values count as nodes. */
+/* Counts the nodes that a call copies. Many values count as nodes too, because they take memory. */
 static int64_t nodes_of_call(const counter *c, const function *f, int depth)
 {
     function_size *size = &c->sizes[f - c->source->functions.items];
@@ -91,14 +91,14 @@ static bool has_graph(const node *n)
 static int64_t nodes_of(const counter *c, const node *n, int depth)
 {
     const function *f = functions_find(c->source, n);
-    if (depth >= MAX_DEPTH) /* Refused later, when it is expanded. */
+    if (depth >= MAX_DEPTH) /* Expanding it fails later */
         return 0;
     return f ? nodes_of_call(c, f, depth + 1) : has_graph(n) ? nodes_of_control(c, n, depth + 1) : 1;
 }
 
 static int64_t nodes_of_graph(const counter *c, const graph *g, int depth)
 {
-    int64_t nodes = 1; /* The graph itself counts as one node, so that empty graphs count. */
+    int64_t nodes = 1; /* Starts at one, so that an empty graph counts too. */
     for (int32_t i = 0; i < g->nodes.count; i++)
         nodes = sum(nodes, nodes_of(c, &g->nodes.items[i], depth));
     return nodes;
@@ -134,7 +134,7 @@ void functions_index(sooth_model *model, int64_t most_nodes)
     s->function_index = index;
     for (int32_t i = 0; i < s->functions.count; i++) {
         int32_t *slot = slot_of(s, s->functions.items[i].name, s->functions.items[i].domain);
-        if (!*slot) /* The first of two functions with one name is used. */
+        if (!*slot) /* Of two functions with one name, keeps the first. */
             *slot = i + 1;
     }
     check_size(model, most_nodes);

@@ -58,7 +58,7 @@ typedef enum attr_kind {
     ATTR_STRINGS,
     ATTR_TENSOR,
     ATTR_GRAPH,
-    /* Inside a local function: the caller's attribute named `string`; `count` is its type in the file. */
+    /* In a local function: refers to the caller's attribute named `string`; `count` is its type in the file. */
     ATTR_REFERENCE,
     ATTR_OTHER, /* types, lists of graphs and tensors: not decoded; `string` holds the attribute's raw bytes */
 } attr_kind;
@@ -85,7 +85,7 @@ typedef enum value_kind { VALUE_TENSOR, VALUE_SEQUENCE, VALUE_OPTIONAL, VALUE_MA
 
 typedef struct value {
     str name;             /* NUL-terminated */
-    num *dims;            /* Not NULL if the rank is known, even for a scalar. */
+    num *dims;            /* NULL only if the rank is unknown; a scalar has an empty array. */
     const tensor *tensor; /* Constant data in the file, or NULL. */
     /* Network stage only: folded data, product(dims) elements in row-major order; at most one of the two is set. An
      * int may be symbolic (num.h). */
@@ -97,7 +97,7 @@ typedef struct value {
     node_id producer;      /* NO_NODE for inputs and initializers */
     value_id copied_from;  /* Constant of which this is an Identity, or NO_VALUE. */
     value_id reordered_of; /* Constant with the same bytes in other dimensions, or NO_VALUE. */
-    /* Bit fields, because large graphs have millions of values. */
+    /* Bit fields save memory, because large graphs have millions of values. */
     value_kind kind : 8;
     dtype dtype : 8;
     int8_t rank;               /* RANK_UNKNOWN, or 0 … MAX_RANK */

@@ -114,7 +114,7 @@ static void resolve_attrs(sooth_model *model, node *n, const scope *s)
     n->attr_count = kept;
 }
 
-/* Fills dimensions and types that inference left unknown from the file's declaration. */
+/* Fills in dimensions and types that the file declares and inference left unknown. */
 void infer_merge_declared(sooth_model *model, value_id id)
 {
     network *net = &model->net;
@@ -149,8 +149,8 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
-/* A Constant, or an Identity of one, is stored data and not work. Exporters merge equal weights and read them
- * through Identity, so each Identity stands for a parameter of its own. */
+/* Constants, and Identities of them, are stored data and not work. Exporters merge equal weights and read them
+ * through Identity, so each Identity represents a parameter of its own. */
 static bool is_stored_constant(network *net, const node *n)
 {
     bool is_constant = node_is(n, "Constant"), is_copy = false;
@@ -172,7 +172,7 @@ static bool is_stored_constant(network *net, const node *n)
     return true;
 }
 
-/* Limit on the work: the file's own nodes are free, nodes added by inlining and unrolling are limited. */
+/* Limits the work. Only nodes added by inlining and unrolling count, not the file's own. */
 static int64_t most_work(const sooth_model *model)
 {
     return MAX_ADDED_WORK + (int64_t)model->source.node_count;
@@ -229,7 +229,7 @@ static void inline_call(sooth_model *model, const node *n, const function *f, co
         fail_with(&model->fail, SOOTH_ERROR_INPUT,
                   "functions call each other more than %d levels deep, at '%.*s'; is it recursive?", MAX_NESTING,
                   STR_ARG(f->name));
-    /* The call with the caller's ids and attributes resolved, for references inside the function. */
+    /* Resolved copy of the call, with the caller's ids and attributes, for references inside the function. */
     node *call = arena_copy(net->arena, n, 1, sizeof *n);
     resolve_attrs(model, call, s);
     value_id *map = scope_fresh_values(model, &f->graph, n->name.len ? n->name : n->type);
@@ -343,7 +343,7 @@ static void begin_and_run(binding *b)
     run(b->model);
 }
 
-/* If a rule complains under the user's dimensions but not under the file's, the user's dimensions are wrong. */
+/* True if the user's dimensions are wrong: a rule complains under them, but not under the file's. */
 static void check_fit(binding *b)
 {
     sooth_model *model = b->model;
@@ -410,7 +410,7 @@ void infer_network(sooth_model *model, const sooth_options *options)
     binding b = {.model = model, .options = options};
     run_at_batch(&b, options ? options->batch : 0);
     int64_t batch = net->complaint && !b.batch ? bind_batch_of_shapes(model, options) : 0;
-    if (batch) { /* A given shape may also replace the fixed batch. */
+    if (batch) { /* The options' shapes may also replace the fixed batch. */
         run_at_batch(&b, batch);
         if (net->complaint)
             run_at_batch(&b, 0);
@@ -440,7 +440,7 @@ void infer_built(sooth_model *model, infer_progress *p)
         *net = (network){.arena = &model->bound_arena};
         num_table_init(&net->nums, net->arena);
     }
-    const binding *running = model->binding; /* Set while an elaboration runs. */
+    const binding *running = model->binding; /* Not NULL while an elaboration runs. */
     if (!running)
         model->binding = &as_in_file;
     for (; p->values < model->source.values.count; p->values++) {
@@ -456,7 +456,7 @@ void infer_built(sooth_model *model, infer_progress *p)
         infer_merge_declared(model, g->inputs.items[p->inputs]);
     for (; p->nodes < g->nodes.count; p->nodes++) {
         const node *n = &g->nodes.items[p->nodes];
-        for (int32_t i = 0; i < n->output_count; i++) /* The declaration may follow the node that writes the value. */
+        for (int32_t i = 0; i < n->output_count; i++) /* A declaration may come after the node that writes the value. */
             if (n->outputs[i] != NO_VALUE)
                 net->values.items[n->outputs[i]].is_declared = model->source.values.items[n->outputs[i]].is_declared;
         infer_append(model, n, &top);

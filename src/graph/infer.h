@@ -72,12 +72,12 @@ const double *value_reals(network *net, value *v, int32_t *count);
  * with *count = -1 if not given. */
 bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t *count);
 
-/* Set output i; no effect if it is absent. set_shape copies dims. */
+/* Set output i; they do nothing if it is absent. set_shape copies dims. */
 void set_dtype(infer *c, int i, dtype t);
 void set_shape(infer *c, int i, int rank, const num *dims);
 void set_out(infer *c, int i, dtype t, int rank, const num *dims);
 void set_like(infer *c, int i, const value *v);         /* Copies dtype, kind and shape of `v`. */
-void set_rank_only(infer *c, int i, dtype t, int rank); /* Known rank, unknown dimensions. */
+void set_rank_only(infer *c, int i, dtype t, int rank); /* Sets the rank and leaves all dimensions unknown. */
 
 /* NumPy broadcasting of two shapes into dims (room for MAX_RANK). Returns the rank, or -1 with a note if they do not
  * match. */
@@ -91,7 +91,7 @@ void set_reals(infer *c, int i, const double *reals);
 /* Elements of output i if the shape is known and small enough to fold; else -1. */
 int32_t foldable_count(infer *c, int i);
 
-/* Adds "node NAME (Conv): …" to the network's notes, when a rule finds a contradiction. */
+/* Adds "node NAME (Conv): …" to the network's notes; called when a rule finds a contradiction. */
 void complain(infer *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- for control flow (control.c) ---------------------------------------------------------------------------- */
@@ -113,11 +113,12 @@ typedef struct scope {
  * real networks, so that a small file cannot cause endless work. */
 void infer_nodes(sooth_model *model, const graph *g, const scope *s);
 value_id scope_value(const scope *s, value_id id);
-/* Fresh values for everything that g introduces: a scope's map for another run of the same graph. */
+/* Creates fresh values for everything that g introduces. The result is a scope's map for another run of the same
+ * graph. */
 value_id *scope_fresh_values(sooth_model *model, const graph *g, str prefix);
 /* Fills dimensions and types that inference left unknown from the file's declaration. */
 void infer_merge_declared(sooth_model *model, value_id id);
-/* If, Loop, Scan, SequenceMap: n is a node of the source under scope s. */
+/* Expands If, Loop, Scan and SequenceMap; n is a node of the source under scope s. */
 void control_expand(sooth_model *model, const node *n, const scope *s);
 /* Appends a node (remapped, attributes resolved), runs its rules, and drops it if it is a constant. */
 void infer_append(sooth_model *model, const node *source_node, const scope *s);

@@ -29,7 +29,7 @@ struct num_expression {
     size_t text_len;
     int32_t term_count;
     term *terms;
-    bool is_atom; /* A single symbol or function, which may occur inside terms. */
+    bool is_atom; /* True for a single symbol or function, which may occur inside terms. */
 };
 
 typedef struct poly {
@@ -99,7 +99,7 @@ static inline bool is_that(const num_remembered *r, operation operation, num a, 
 
 static num remember(num_table *t, num_remembered *r, operation operation, num a, num b, num result)
 {
-    if (result != NUM_UNKNOWN) { /* A plain number that overflows could be mistaken for an expression. */
+    if (result != NUM_UNKNOWN) { /* The result overflowed into the range that denotes expressions. */
         *r = (num_remembered){a, b, result, operation};
         t->remembered_new++;
     }
@@ -403,7 +403,7 @@ static num floordiv_symbolic(num_table *t, num a, num b)
         return NUM_UNKNOWN;
     if (q.count != 1)
         return function_atom(t, "floor((", a, ")/(", b, "))");
-    /* floor((x*b + r)/b) = x + floor(r/b): terms that divide exactly are taken out. */
+    /* floor((x*b + r)/b) = x + floor(r/b): takes terms that divide exactly out of the floor. */
     for (int32_t i = 0; i < p.count; i++) {
         term x;
         if (divide_terms(&p.terms[i], &q.terms[0], &x)) {
@@ -432,14 +432,14 @@ num num_floordiv(num_table *t, num a, num b)
     if (b == 0 || a == NUM_UNKNOWN || b == NUM_UNKNOWN)
         return NUM_UNKNOWN;
     if (num_known(a) && num_known(b))
-        return b == 1 ? a : floor_division(a, b); /* Most strides are 1, and division is slow. */
+        return b == 1 ? a : floor_division(a, b); /* Avoids the slow division for the most common stride. */
     if (a == b && num_symbolic(a))
         return 1;
     num_remembered *r = remembered(t, OP_FLOORDIV, a, b);
     if (is_that(r, OP_FLOORDIV, a, b))
         return r->result;
     num result = floordiv_symbolic(t, a, b);
-    /* The division may have made sums and thereby moved the cache. */
+    /* Looks the slot up again, because the division may have computed sums and so moved the cache. */
     return remember(t, remembered(t, OP_FLOORDIV, a, b), OP_FLOORDIV, a, b, result);
 }
 
@@ -516,7 +516,7 @@ void num_sum_add(num_table *t, num_sum *sum, num x)
         total->overflow = true;
     for (int32_t i = 0; e && i < e->term_count; i++)
         add_term(total, &e->terms[i]);
-    /* One term changes a coefficient or the number of terms. */
+    /* A single term may change a coefficient or the number of terms. */
     if ((e && e->term_count != 1) || total->count != sum->short_terms) {
         text written;
         sum->short_terms = is_short(t, total) ? total->count : 0;

@@ -84,7 +84,8 @@ num_sum *num_sum_begin(num_table *t); /* Starts at 0; lives as long as the table
 void num_sum_add(num_table *t, num_sum *sum, num x);
 num num_sum_end(num_table *t, const num_sum *sum);
 
-/* 1 if empty. Multiplies plain numbers first, which leaves one symbolic product for most shapes. */
+/* Product of all numbers; 1 if there are none. Multiplies plain numbers first, which leaves a single symbolic
+ * product for most shapes. */
 static inline num num_product(num_table *t, const num *items, int count)
 {
     num plain = 1, open = 1;

@@ -12,7 +12,7 @@ struct ops_index {
     uint32_t mask;
 };
 
-/* The index is built for every model, so the hash must be quick: length and both ends suffice. */
+/* Uses only the length and both ends of the name, because the index is built for every model and must be quick. */
 static inline uint32_t hash_name(str type)
 {
     uint64_t ends = type.len < 8 ? str_short(type) : str_eight(type.ptr) * 31 + str_eight(type.ptr + type.len - 8);

@@ -55,8 +55,8 @@ struct op_info {
     float flops_per_element; /* Used by cost_pointwise and cost_reduce. */
 };
 
-/* True if the node has this canonical operator. Passes call this often, so it compares the first letter first. The type
- * of a node with a known operator is its canonical name. */
+/* True if the node has this canonical operator. Compares the first letter first, because passes call this often. A
+ * known operator's `type` is its canonical name. */
 static inline bool node_is(const node *n, const char *canonical_name)
 {
     return n->op && n->type.ptr[0] == canonical_name[0] && str_is(n->type, canonical_name);

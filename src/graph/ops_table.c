@@ -9,11 +9,11 @@
 #define OWN "sooth"
 #define TRAINING "ai.onnx.training"
 
-/* FLOPs of functions without a hardware instruction, as usual single-precision implementations compute them: range
+/* FLOPs of functions that have no hardware instruction, as in common single-precision implementations: range
  * reduction, a polynomial, scaling. Square roots and divisions count as one. */
 enum { EXP = 8, LOG = 8, TRIG = 10, TANH = 12, ERF = 12, POW = EXP + LOG, RANDOM = 8 };
 
-/* Unformatted, so that columns line up. */
+/* Not formatted, to keep the columns aligned. */
 /* clang-format off */
 static const op_info TABLE[] = {
     /* ---- control, constants --------------------------------------------------------------------------------- */

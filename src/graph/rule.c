@@ -58,7 +58,7 @@ bool ints_argument(infer *c, const char *name, int i, const num **ints, int32_t 
 {
     *ints = attr_ints(c, name, count);
     if (*ints) {
-        /* Numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols. */
+        /* Numbers such as INT64_MIN mark the open end of a range; they stay huge instead of becoming symbols. */
         for (int32_t k = 0; k < *count; k++)
             if (!num_known((*ints)[k])) {
                 num *plain = arena_copy(c->arena, *ints, (size_t)*count, sizeof *plain);
@@ -83,8 +83,8 @@ void set_dtype(infer *c, int i, dtype t)
         v->dtype = t;
 }
 
-/* Reuses the first input's dimensions if they are equal, because most nodes keep the shape. Known dimensions are never
- * overwritten, except a batch that is being replaced. Dimensions of a constant belong to the source. */
+/* Reuses the first input's array if the dimensions are equal, because most nodes keep the shape. Never overwrites
+ * known dimensions, except a batch that is being replaced. The dimensions of a constant belong to the source. */
 static num *shared_dims(const infer *c, int rank, const num *dims)
 {
     const value *v = in(c, 0);
@@ -113,7 +113,7 @@ void set_shape(infer *c, int i, int rank, const num *dims)
             complain(c, "dimension %d of its output would be %lld", k, (long long)copy[k]);
             copy[k] = NUM_UNKNOWN;
         } else if (num_symbolic(copy[k]) && !num_text(c->nums, copy[k])) {
-            copy[k] = NUM_UNKNOWN; /* A plain number that would be mistaken for an expression. */
+            copy[k] = NUM_UNKNOWN; /* Would be mistaken for an expression. */
         }
     v->rank = (int8_t)rank;
     v->dims = copy;
@@ -159,7 +159,8 @@ int broadcast(infer *c, const num *a, int a_rank, const num *b, int b_rank, num 
         else if (dim_known(x) && dim_known(y)) {
             complain(c, "dimensions %lld and %lld do not match", (long long)x, (long long)y);
             return -1;
-        } else /* A symbol equals any number other than 1. Between two symbols, neither is known. */
+        } else /* A symbol is assumed to equal any number other than 1. Of two different symbols, the merged
+                * dimension is unknown. */
             dims[i] = dim_known(x) ? x : dim_known(y) ? y : NUM_UNKNOWN;
     }
     return rank;

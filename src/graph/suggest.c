@@ -1,6 +1,6 @@
 #include "graph/suggest.h"
 
-/* Common first choices: one sample, an ImageNet-sized image, a clip of 16 frames, 512 tokens, a second of audio. */
+/* Common sizes: one sample, an ImageNet-sized image, a clip of 16 frames, 512 tokens, a second of audio. */
 enum { ONE = 1, COLOURS = 3, IMAGE = 224, CLIP = 112, FRAMES = 16, TOKENS = 512, SECOND = 16000, MOST_COLOURS = 4 };
 
 typedef struct word {
@@ -8,7 +8,7 @@ typedef struct word {
     int64_t size;
 } word;
 
-/* Parts of names in the order in which they are tried, then whole names. */
+/* Parts of names, in the order in which they are tried; then whole names. */
 static const word PARTS[] = {{"batch", ONE},   {"height", IMAGE},    {"width", IMAGE},   {"image", IMAGE},
                              {"pixel", IMAGE}, {"channel", COLOURS}, {"sample", SECOND}, {"audio", SECOND},
                              {"wave", SECOND}, {"past", TOKENS},     {"seq", TOKENS},    {"token", TOKENS},
@@ -59,7 +59,7 @@ int64_t suggest_dim(const value *input, int axis, str name, bool is_channels_las
         return named;
     if (input->rank == 4 || input->rank == 5)
         return of_image(input, axis, is_channels_last);
-    /* One image without a batch, as in CoreML and detectors; a leading 1 would be the batch. */
+    /* One image without a batch, as in CoreML and detectors. A leading 1 would be the batch. */
     bool is_image = input->rank == 3 && dtype_is_float(input->dtype);
     if (is_image && (is_colours(input, 2) || (is_colours(input, 0) && input->dims[0] == COLOURS)))
         return IMAGE;

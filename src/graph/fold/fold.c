@@ -86,7 +86,7 @@ void fold_next(int32_t *at, const num *dims, int rank)
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
 
-/* Rounds to `bits` bits of fraction with exponents from 2^lowest, like float16 and bfloat16. */
+/* Rounds to `bits` fraction bits with exponents of at least `lowest`, as float16 and bfloat16 do. */
 static double rounded_to_bits(double x, int bits, int lowest)
 {
     int exponent;
@@ -227,7 +227,7 @@ static bool find_code(const node *n, code *found)
     return false;
 }
 
-/* Symbols stand for sizes, so a sum of them without a minus is not negative. */
+/* Symbols stand for sizes, so a sum of symbols with positive coefficients is not negative. */
 static bool is_not_negative(const infer *c, num a)
 {
     const char *text = num_text(c->nums, a);
@@ -356,7 +356,7 @@ static num int_unary(infer *c, code op, num a)
         return num_known(a) ? (a > 0) - (a < 0) : NUM_UNKNOWN;
     case RELU:
         return is_not_negative(c, a) ? a : num_known(a) ? 0 : NUM_UNKNOWN;
-    case SUM: /* Variadic operators with one operand. */
+    case SUM: /* Variadic operators with a single operand. */
     case MAX:
     case MIN:
         return a;
@@ -459,13 +459,13 @@ typedef struct spread {
     int count;
 } spread;
 
-/* False unless every input is known. The first operand decides between integers and reals. */
+/* Reads all inputs; false if one is unknown. The first operand decides between integers and reals. */
 static bool spread_inputs(infer *c, spread *s)
 {
     s->count = c->node->input_count;
     if (s->count > MAX_OPERANDS)
         return false;
-    for (int i = 0; i < s->count; i++) { /* Nothing is decoded if one operand is an activation. */
+    for (int i = 0; i < s->count; i++) { /* Stops before decoding anything if one operand is an activation. */
         const value *v = in(c, i);
         if (!v || (!v->ints && !v->reals && !v->tensor))
             return false;
@@ -507,7 +507,7 @@ static double as_real(const data *d, int64_t index)
     return d->reals ? d->reals[index] : (double)d->ints[index];
 }
 
-/* Integer operands next to reals (exponents) must not be symbolic. */
+/* True if all integers are plain; integer operands next to reals (exponents) must be. */
 static bool all_plain(const data *d)
 {
     for (int32_t i = 0; d->ints && i < d->count; i++)
@@ -594,7 +594,7 @@ void fold_where(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* The bounds are inputs 1 and 2, or attributes in old operator sets. */
+/* The bounds are inputs 1 and 2; in old operator sets they are attributes. */
 void fold_clip(infer *c)
 {
     data d;

@@ -4,9 +4,10 @@
 
 #include "graph/shape/shape.h"
 
-/* Shape arithmetic needs few floats (scales). Larger float tensors are weights and are never decoded here. */
+/* Limit on decoded floats. Shape arithmetic needs few (scales); larger tensors are weights. */
 enum { MAX_FOLDED_REALS = 64 };
-/* Limit for one network. Real shape arithmetic stays far below it; a hostile file could cause endless work. */
+/* Limit on folded elements in one network, far above real shape arithmetic, so that a hostile file cannot cause
+ * endless work. */
 enum { MAX_FOLDED_IN_ALL = 1 << 23 };
 
 /* Known data: ints (integers and bools, possibly symbolic or unknown) or reals. */
@@ -19,7 +20,7 @@ typedef struct data {
     dtype dtype;
 } data;
 
-/* Reads the data of input i; false if unknown, which is cheap to find out. */
+/* Reads the data of input i. Returns false if they are unknown, which is cheap to detect. */
 bool fold_input(infer *c, int i, data *d);
 
 /* Buffer for the data of output i, of the same kind as `like`; false if the output is absent or too large. */

@@ -95,7 +95,7 @@ void fold_slice(infer *c)
         if (!slice_range(d.dims[i], axes[i].start, axes[i].end, axes[i].step, &first, &count))
             return;
         offset += first * strides[i];
-        if (count > 1) /* With one element, the step is unused and may be huge. */
+        if (count > 1) /* A single element uses no step, which may be huge. */
             strides[i] *= axes[i].step;
     }
     take_strided(c, 0, &d, offset, strides);
@@ -139,7 +139,7 @@ void fold_tile(infer *c)
     fold_store(c, 0, &f);
 }
 
-/* One-dimensional constant padding; exporters compute the pads of other nodes this way. */
+/* Folds constant padding in one dimension, with which exporters compute the pads of other nodes. */
 void fold_pad(infer *c)
 {
     data d;
@@ -183,7 +183,7 @@ static bool value_data(infer *c, value_id id, bool as_int, const num **ints, con
     return *ints || *reals;
 }
 
-/* Concatenates parts along an axis. Among integers a part may be missing: its elements are unknown. */
+/* Concatenates parts along an axis. If an integer part is missing, its elements become unknown. */
 static void fold_joined(infer *c, const joined *j)
 {
     folded f;
@@ -259,7 +259,7 @@ void fold_concat_from_sequence(infer *c)
 
 /* ---- picking --------------------------------------------------------------------------------------------------- */
 
-/* Index into `length` elements, negative from the end; -1 if unknown or out of range. */
+/* Resolves an index into `length` elements; negative indices count from the end. -1 if unknown or out of range. */
 static int64_t plain_index(num index, int64_t length)
 {
     if (!num_known(index))
@@ -269,7 +269,7 @@ static int64_t plain_index(num index, int64_t length)
     return index >= 0 && index < length ? index : -1;
 }
 
-/* Writes element `from` of the data, or unknown for -1; false if a real would be unknown. */
+/* Copies element `from` of the data; -1 makes the result unknown. Returns false for a real, which cannot be unknown. */
 static bool pick(folded *f, int32_t at, const data *d, int64_t from)
 {
     if (from >= 0 && from < d->count)
@@ -488,7 +488,7 @@ void fold_non_zero(infer *c)
         fold_store(c, 0, &f);
 }
 
-/* One axis only: keeps the elements where the condition is true. */
+/* Folds Compress along one axis: keeps the elements where the condition is true. */
 void fold_compress(infer *c)
 {
     data d, condition;

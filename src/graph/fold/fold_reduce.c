@@ -44,7 +44,7 @@ static double join_reals(reduction r, double a, double b)
     return r == REDUCE_PROD ? a * b : r == REDUCE_MAX ? (a > b ? a : b) : r == REDUCE_MIN ? (a < b ? a : b) : a + b;
 }
 
-/* Finds the axes that are kept, by comparing the shapes of input and output. */
+/* Finds the axes that the output keeps, by comparing the shapes of input and output. */
 static bool kept_axes(infer *c, const data *d, bool *kept)
 {
     const num *axes;

@@ -94,7 +94,7 @@ static void compact(network *net)
     int32_t kept = 0;
     for (int32_t i = 0; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        if (n->is_dead) { /* Values already folded from it are still read. */
+        if (n->is_dead) { /* Data already folded from it stay in use. */
             for (int32_t k = 0; k < n->output_count; k++)
                 if (n->outputs[k] != NO_VALUE && net->values.items[n->outputs[k]].producer == i)
                     net->values.items[n->outputs[k]].producer = NO_NODE;

@@ -26,9 +26,9 @@ typedef struct pass_info {
     const char *name;    /* Name for --skip and --fuse. */
     const char *summary; /* One line for the manual. */
     void (*run)(pass_context *p);
-    /* Runs only on request: the result is one kernel in a compiling runtime, but not in eager PyTorch. */
+    /* Runs only on request: its result is one kernel in a compiling runtime, but not in eager PyTorch. */
     bool is_optional;
-    /* Also runs on literal sources: the result is the same work under one name. */
+    /* Also runs on literal sources, because its result is the same work under one name. */
     bool is_notation;
 } pass_info;
 
@@ -69,7 +69,7 @@ static inline bool pass_is(const node *n, const char *name)
 {
     return node_is(n, name) && pass_is_whole(n);
 }
-/* Hash of an operator's name: equal for equal names, different for most others. */
+/* Small hash of an operator's name; it differs for most different names. */
 static inline uint8_t pass_mark(str name)
 {
     return name.len ? (uint8_t)(name.len * 59 + (uint8_t)name.ptr[0] * 23u + (uint8_t)name.ptr[name.len / 2] * 7u +
@@ -96,12 +96,12 @@ num pass_dim(const pass_context *p, value_id v,
              int axis); /* NUM_UNKNOWN if the axis does not exist; negative axes count from the end. */
 bool pass_same_shape(const pass_context *p, value_id a, value_id b);
 
-/* The nodes that a pass is about to merge. Few, because a match walks a fixed pattern. */
+/* The nodes that a pass is about to merge. The array is small, because a match walks a fixed pattern. */
 enum { GROUP_MAX = 48 };
 typedef struct pass_group {
     node *nodes[GROUP_MAX];
     int count;
-    bool is_full; /* Overflowed; pass_replace_group refuses it. */
+    bool is_full; /* More nodes than fit; pass_replace_group refuses the group. */
 } pass_group;
 void group_add(pass_group *g, node *n); /* Adding a node twice has no effect. */
 
@@ -109,18 +109,18 @@ void group_add(pass_group *g, node *n); /* Adding a node twice has no effect. */
 value_id pass_origin(pass_context *p, value_id v);
 /* Adds the copies between v and its origin. */
 void group_add_copies(pass_context *p, pass_group *g, value_id v);
-/* Producer of v, or of the value that v copies, if it has that operator; it and the copies join the group. Otherwise
- * NULL, and the group stays unchanged. */
+/* Returns the producer of v, or of the value that v copies, if it has that operator. It and the copies then join the
+ * group; otherwise the group stays unchanged and the result is NULL. */
 node *pass_up(pass_context *p, pass_group *g, value_id v, const char *name);
-/* The same downwards: the only reader of v, or of v's only copy. */
+/* Returns the only reader of v, or of v's only copy, under the same conditions. */
 node *pass_down(pass_context *p, pass_group *g, value_id v, const char *name);
 /* The operand of a binary node that is not v; NO_VALUE if neither is v or a copy of it. */
 value_id pass_other(pass_context *p, const node *n, value_id v);
 /* Returns the other operand of a binary node with a scalar constant operand, and sets *x to the scalar; else
  * NO_VALUE. */
 value_id pass_beside_scalar(pass_context *p, const node *n, double *x);
-/* Undoes a multiplication or division by a scalar: returns the value before it and sets *factor; v and 1 if v is not
- * scaled. */
+/* Undoes a multiplication or division by a scalar: returns the unscaled value and sets *factor. If v is not scaled,
+ * returns v and sets 1. */
 value_id pass_unscale(pass_context *p, pass_group *g, value_id v, double *factor);
 /* Returns the constant that v views (through Reshape, Unsqueeze, Transpose …), or v itself. The views join the group if
  * they have no other reader. *transposed counts the two-dimensional Transposes. */

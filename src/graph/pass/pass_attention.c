@@ -30,9 +30,9 @@ typedef struct candidate {
     bool is_upright;     /* q, k, v and the result are (…,E,L): attention on NCHW maps */
     bool is_packed;      /* q, k, v are parts of one tensor (3,N,heads,L,E). */
     bool is_windowed;    /* The first dimension is not the batch. */
-    bool is_one_query;   /* One token, reshaped into heads without a transpose. */
+    bool is_one_query;   /* True if there is a single query, reshaped into heads without a transpose. */
     bool is_reshaped;    /* The scores are reshaped for the mask: Swin's shifted windows. */
-    bool is_whole;       /* Complete from q to the product with v. */
+    bool is_whole;       /* True if all operators from q to the product with v were found. */
     bool has_table;      /* The bias is looked up in a table of relative positions. */
 } candidate;
 
@@ -50,7 +50,7 @@ static bool swaps_last_two(const node *transpose)
     return true;
 }
 
-/* Finds k from k^T. The newer exporter writes the transpose between two reshapes. Sets key_transposed if only k^T
+/* Finds k from k^T. Newer exporters write the transpose between two reshapes. Sets key_transposed if only k^T
  * exists. */
 static void find_key(pass_context *p, candidate *c, value_id transposed)
 {
@@ -153,7 +153,8 @@ static bool holds_scores(pass_context *p, value_id v)
     return false;
 }
 
-/* Index of the Where input that holds scores, if the other is a large negative number (GPT-2: -10000); 0: none. */
+/* Returns the index of the Where input that has the scores if the other one is a large negative number (GPT-2:
+ * -10000); otherwise 0. */
 static int masked_side(pass_context *p, const node *n)
 {
     double number;
@@ -197,7 +198,7 @@ static node *find_scores(pass_context *p, candidate *c)
         if (!n || n->input_count != 2)
             return NULL;
         int side = holds_scores(p, n->inputs[0]) ? 0 : 1;
-        c->is_reshaped |= c->bias != NO_VALUE; /* one bias input cannot hold two summands */
+        c->is_reshaped |= c->bias != NO_VALUE; /* one bias input cannot hold a sum of two */
         c->bias = n->inputs[1 - side];
         at = n->inputs[side];
     }
@@ -223,7 +224,7 @@ static bool find_upright_operands(pass_context *p, candidate *c, const node *pro
     return true;
 }
 
-/* Returns the softmax's output. For masks that may hide all keys, PyTorch replaces NaN by zero first. */
+/* Returns the softmax's output. If a mask may hide all keys, PyTorch first replaces NaN by zero. */
 static value_id find_weights(pass_context *p, candidate *c)
 {
     value_id v = c->softmax->outputs[0];
@@ -263,7 +264,7 @@ static void find_operands(pass_context *p, candidate *c, const node *product)
     c->group = tried;
     c->q = q;
     find_key(p, c, kt);
-    if (k_factor == 1 && !c->key_transposed) { /* some networks scale k before transposing it */
+    if (k_factor == 1 && !c->key_transposed) { /* some networks scale k before they transpose it */
         tried = c->group;
         value_id k = pass_unscale(p, &tried, c->k, &before_transpose);
         if (q_factor != 1 && before_transpose == q_factor) {
@@ -301,7 +302,7 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
     if (!c->is_upright)
         c->v = last->inputs[1];
     c->output = last->outputs[0];
-    /* The cost uses the leading dimensions of q, so keys and values may be broadcast, but not queries. */
+    /* Queries must not be broadcast, because the cost uses the leading dimensions of q; keys and values may be. */
     const value *q = pass_value(p, c->q), *y = pass_value(p, c->output);
     c->is_whole = q->rank >= 3 && q->rank == y->rank;
     for (int i = 0; c->is_whole && i < q->rank - 2; i++)
@@ -319,7 +320,7 @@ static bool read_candidate(pass_context *p, node *softmax, candidate *c)
 
 typedef struct habits {
     bool adds_bias_by_hand;     /* The network has a Swin-like block. */
-    bool scales_scores_by_hand; /* The network has a block that scales its scores and applies more than a softmax. */
+    bool scales_scores_by_hand; /* A block scales its scores and applies more than a softmax. */
 } habits;
 
 static void note_habits(habits *h, const candidate *c)
@@ -394,7 +395,8 @@ static bool is_term(const char *term, char batch, char length, char heads, char 
     return term[0] == batch && term[1] == length && term[2] == heads && term[3] == size;
 }
 
-/* Finds a mask: a large negative number, added or chosen for hidden keys. Returns the scores. */
+/* Finds a mask: a large negative number that is added to, or replaces, the scores of hidden keys. Returns the
+ * scores. */
 static value_id find_added_mask(pass_context *p, candidate *c, value_id at)
 {
     node *n = pass_up(p, &c->group, at, "Add");

@@ -6,7 +6,7 @@
  *     x * a + (offset - mean * a) */
 #include "graph/pass/pass.h"
 
-/* The dimension of x that the constant v varies along; -1 if there is none or more than one. */
+/* Returns the dimension of x along which the constant v varies; -1 if there is none or more than one. */
 static int channel_axis(pass_context *p, value_id v, value_id x)
 {
     const value *c = pass_value(p, v), *y = pass_value(p, x);
@@ -24,7 +24,7 @@ static int channel_axis(pass_context *p, value_id v, value_id x)
     return axis;
 }
 
-/* scale / sqrt(variance + epsilon), found from the inverse; *slope is the product. */
+/* Finds scale / sqrt(variance + epsilon) from the inverse; *slope is the product. */
 typedef struct slope {
     pass_group group;
     value_id variance, scale, value;
@@ -116,7 +116,7 @@ void pass_batch_norm(pass_context *p)
 
 /* ---- softmax ----------------------------------------------------------------------------------------------------- */
 
-/* The axis of a reduction over one axis with keepdims; -1 otherwise. */
+/* Returns the axis of a reduction over one axis with keepdims; -1 for other reductions. */
 static int64_t kept_axis(pass_context *p, const node *reduce)
 {
     int64_t axes[MAX_RANK];

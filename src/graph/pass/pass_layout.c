@@ -83,7 +83,7 @@ static bool is_product(pass_context *p, num whole, num a, num b)
 }
 
 /* Matches (N,H,W,C) → (N·windows,h,w,C) and its reverse. Windows swap the middle axes of (N,H/h,h,W/w,w,C); MaxViT's
- * grids go through (N,h,H/h,w,W/w,C). A window over the whole map counts too, though it moves nothing. */
+ * grids go through (N,h,H/h,w,W/w,C). A window over the whole map counts too, although it moves nothing. */
 static void try_windows(pass_context *p, const rearrangement *r)
 {
     static const int64_t WINDOW[] = {0, 1, 3, 2, 4, 5}, GRID[] = {0, 2, 4, 1, 3, 5}, GRID_BACK[] = {0, 3, 1, 4, 2, 5};
@@ -172,7 +172,7 @@ static void try_roll(pass_context *p, node *concat)
     }
 }
 
-/* torch.roll over two dimensions is one call, but two concatenations in the file. */
+/* Merges two concatenations, because torch.roll over two dimensions is one call. */
 static void try_double_roll(pass_context *p, node *second)
 {
     node *first = pass_producer(p, second, 0, "Roll");
@@ -206,7 +206,7 @@ void pass_roll(pass_context *p)
 
 /* ---- global pooling ---------------------------------------------------------------------------------------------- */
 
-/* True if v comes from a channels-last layer through pointwise operators, pads and concatenations alone. */
+/* True if v comes from a channels-last layer through pointwise operators, pads and concatenations only. */
 static bool has_channels_last(pass_context *p, value_id v)
 {
     enum { MAX_STEPS = 32 };
@@ -225,8 +225,8 @@ static bool has_channels_last(pass_context *p, value_id v)
     return false;
 }
 
-/* Mean over height and width of (N,C,H,W) or (N,H,W,C): PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike, but
- * only the module restrides its result. The attribute `mean` marks x.mean. */
+/* Mean over height and width of (N,C,H,W) or (N,H,W,C). PyTorch runs AdaptiveAvgPool2d(1) and x.mean((2, 3)) alike,
+ * but only the module sets the strides of its result. The attribute `mean` marks x.mean. */
 void pass_global_pool(pass_context *p)
 {
     PASS_FOR_EACH (p, n, "ReduceMean") {

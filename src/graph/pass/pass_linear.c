@@ -90,7 +90,7 @@ static bool is_per_channel(pass_context *p, value_id v, value_id y, int axis)
     return true;
 }
 
-/* TensorFlow adds the bias of a convolution in a separate operator. */
+/* Merges a bias that TensorFlow adds to a convolution in a separate operator. */
 void pass_conv_bias(pass_context *p)
 {
     PASS_FOR_EACH (p, conv, "Conv") {
@@ -117,7 +117,7 @@ void pass_conv_bias(pass_context *p)
 
 /* ---- convolution and batch norm ---------------------------------------------------------------------------------- */
 
-/* Inference only: the statistics are folded into the convolution's weights. */
+/* Folds a batch norm's statistics into the convolution's weights. Inference only. */
 void pass_conv_batch_norm(pass_context *p)
 {
     PASS_FOR_EACH (p, norm, "BatchNormalization") {

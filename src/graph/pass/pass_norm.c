@@ -16,7 +16,7 @@ static bool fits_last(pass_context *p, value_id v, value_id x, int count)
     return true;
 }
 
-/* Number of axes if the reduction is over the last axes with keepdims; 0 otherwise. */
+/* Returns the number of axes if the reduction is over the last axes with keepdims; otherwise 0. */
 static int last_axes(pass_context *p, const node *reduce)
 {
     int64_t axes[MAX_RANK];
@@ -86,7 +86,7 @@ static value_id centered(pass_context *p, pass_group *g, value_id v, int count)
     return difference->inputs[0];
 }
 
-/* If a product or sum with a fitting constant follows, adds it to the group and advances *output. Returns the
+/* If the next operator multiplies or adds a fitting constant, adds it to the group and advances *output. Returns the
  * constant. */
 static value_id affine(pass_context *p, pass_group *g, value_id *output, const char *name, int count)
 {
@@ -128,7 +128,7 @@ static void try_layer_norm(pass_context *p, node *n)
     inputs[1] = affine(p, &g, &output, "Mul", count);
     if (has_mean)
         inputs[2] = affine(p, &g, &output, "Add", count);
-    /* Over height and width without weights of that shape it is an instance norm. */
+    /* Without weights of that shape, a norm over height and width is an instance norm. */
     if (count > 1 && inputs[1] == NO_VALUE)
         return;
     node *made = pass_replace_group(p, &g, n, has_mean ? "LayerNormalization" : "RMSNormalization", inputs,
@@ -160,7 +160,8 @@ static value_id folded_bias(pass_context *p, pass_group *g, value_id v, value_id
     return NO_VALUE;
 }
 
-/* TensorFlow's form, found from the inverse of the deviation: a = scale / deviation; x * a + (bias - mean * a). */
+/* Matches TensorFlow's form, starting at the inverse of the deviation: a = scale / deviation; x * a + (bias - mean *
+ * a). */
 static void try_folded_layer_norm(pass_context *p, node *inverse)
 {
     pass_group g = {.count = 0};
@@ -218,7 +219,7 @@ static value_id variance_of(pass_context *p, pass_group *g, value_id v, int *cou
     return fits ? x : NO_VALUE;
 }
 
-/* JAX's form, found from the inverse of the deviation: (x - mean) * (scale / deviation) + bias. */
+/* Matches JAX's form, starting at the inverse of the deviation: (x - mean) * (scale / deviation) + bias. */
 static void try_sloped_layer_norm(pass_context *p, node *inverse)
 {
     pass_group g = {.count = 0};
@@ -247,7 +248,7 @@ static void try_sloped_layer_norm(pass_context *p, node *inverse)
     pass_attr_real(p, made, "epsilon", epsilon);
 }
 
-/* OpenVINO's form: mean and deviation in one operator, then scale and bias. */
+/* Matches OpenVINO's form: mean and deviation in one operator, then scale and bias. */
 static void try_scaled_layer_norm(pass_context *p, node *n)
 {
     int32_t given;
@@ -373,7 +374,7 @@ void pass_l2_normalize(pass_context *p)
 
 /* ---- standardised weights ---------------------------------------------------------------------------------------- */
 
-/* Collects all nodes that compute `v` from constants; the stored floating-point constants become inputs. */
+/* Adds all nodes that compute `v` from constants. The stored floating-point constants become inputs. */
 static bool gather_static(pass_context *p, pass_group *g, value_id v, value_id *inputs, int *count, int room)
 {
     value_id todo[GROUP_MAX];
@@ -404,7 +405,7 @@ static bool gather_static(pass_context *p, pass_group *g, value_id v, value_id *
     return true;
 }
 
-/* F.batch_norm of a weight (1,out,rest) in training mode: NFNet and BiT normalize each filter in every pass. */
+/* Matches F.batch_norm of a weight (1,out,rest) in training mode: NFNet and BiT normalize each filter in every pass. */
 static void try_weight_standardization(pass_context *p, node *n)
 {
     enum { ROOM = 3 };

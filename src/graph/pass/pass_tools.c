@@ -32,7 +32,7 @@ static void count_readers(pass_context *p)
     }
     for (size_t v = 1; v < values + 2; v++)
         p->reader_start[v] += p->reader_start[v - 1];
-    /* reader_start[v + 1] is the next free place for a reader of v, and finally the end of v's readers. */
+    /* reader_start[v + 1] is the next free place for a reader of v; at the end it is the end of v's readers. */
     for (int32_t i = 0; i < net->nodes.count; i++) {
         const node *n = &net->nodes.items[i];
         for (int32_t k = 0; !n->is_dead && k < n->input_count; k++)
@@ -58,7 +58,7 @@ static void find_static(pass_context *p)
     }
 }
 
-/* Passes only remove nodes and inputs, so these arrays are large enough for all passes. */
+/* Large enough for all passes, because passes only remove nodes and inputs. */
 void pass_begin(pass_context *p)
 {
     network *net = p->net;
@@ -109,7 +109,7 @@ static bool reads(const node *n, value_id v)
     return false;
 }
 
-/* The node that now stands for reader i of the list; NULL if it no longer reads v. */
+/* Returns the node that now stands for reader i of the list; NULL if it no longer reads v. */
 static node *reader_at(pass_context *p, int32_t i, value_id v)
 {
     node_id id = p->readers[i];
@@ -117,7 +117,7 @@ static node *reader_at(pass_context *p, int32_t i, value_id v)
         id = p->merged_into[id] = p->merged_into[p->merged_into[id]];
     p->readers[i] = id;
     node *n = &p->net->nodes.items[id];
-    /* Only nodes made by a pass can have stopped reading v. Others are not searched: they may have very many inputs. */
+    /* Searches only nodes made by a pass, because others still read v, and may have very many inputs. */
     return n->is_dead || (p->is_made[id] && !reads(n, v)) ? NULL : n;
 }
 
@@ -218,7 +218,7 @@ static bool is_copy(pass_context *p, const node *n)
     return pass_is(n, "Identity") || pass_is(n, "Dropout");
 }
 
-/* Exporters chain one or two copies; a hostile file may chain thousands. */
+/* Limit on chained copies. Exporters chain one or two; a hostile file may chain thousands. */
 enum { MAX_COPIES = 4 };
 
 value_id pass_origin(pass_context *p, value_id v)
@@ -243,8 +243,8 @@ void group_add_copies(pass_context *p, pass_group *g, value_id v)
     }
 }
 
-/* Nearest node of that operator upstream (producers) or downstream (only readers), looking through copies. It and
- * the copies join the group. */
+/* Finds the nearest node of that operator upstream (producers) or downstream (only readers), looking through copies.
+ * It and the copies join the group. */
 static node *walk(pass_context *p, pass_group *g, value_id v, const char *name, bool up)
 {
     node *copies[MAX_COPIES];
@@ -407,7 +407,7 @@ static bool is_closed(pass_context *p, node *const *group, int count, const valu
     return true;
 }
 
-/* The reader lists stay valid only if members of the group read all inputs. */
+/* Reader lists stay valid only if members of the group already read all inputs. */
 static inline bool is_read_in(node *const *group, int count, value_id v)
 {
     for (int i = 0; i < count; i++)
@@ -416,8 +416,7 @@ static inline bool is_read_in(node *const *group, int count, value_id v)
     return false;
 }
 
-/* The new node takes the place of the last member, so that all its inputs exist. Its outputs must have no earlier
- * reader. */
+/* The new node takes the place of the last member, where all its inputs exist. Its outputs must not be read before. */
 node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
                    const value_id *inputs, int input_count, const value_id *outputs, int output_count)
 {

@@ -5,7 +5,7 @@
 #include "graph/infer.h"
 
 /* ---- shape_basic.c: pointwise, reductions, types --------------------------------------------------------------- */
-void shape_same(infer *c);      /* Output 0 equals input 0. */
+void shape_same(infer *c);      /* Output 0 has the type and shape of input 0. */
 void shape_same_bool(infer *c); /* Shape of input 0, as bools. */
 void shape_identity(infer *c);
 void shape_broadcast(infer *c);       /* All inputs broadcast; one dtype. */
@@ -45,23 +45,24 @@ typedef struct slice_axis {
 } slice_axis;
 /* False if the sliced axes are unknown. */
 bool slice_arguments(infer *c, int rank, slice_axis *axes);
-/* First element and length of a range; false unless all are plain numbers. */
+/* Returns first element and length of a range; false unless all numbers are plain. */
 bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_t *count);
 
 /* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
-/* Adjusts a constant target to the new batch; false if the target stays as it is. */
+/* Changes a constant target to the new batch; false if the target stays unchanged. */
 bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
 /* Replaces a leading batch by the new one, in dimensions taken from a constant input. */
 void rebatch_target(infer *c, int input, num *dims, int rank);
-/* True if a concatenation along another axis has an input with the new batch. All its inputs then need that batch. */
+/* True if a concatenation along another axis has an input with the new batch, which all its inputs then need. */
 bool rebatch_joins(infer *c, int axis);
 num rebatch_joined(infer *c, value_id id); /* First dimension of an input of such a concatenation. */
-/* Outputs without a rule keep their declared shapes if the batch does not affect the node's inputs. */
+/* Keeps the declared output shapes of a node without a rule, if the batch does not affect its inputs. */
 void rebatch_keep(infer *c);
 
 /* ---- shape_index.c: picking, counting, ranges, fills ----------------------------------------------------------- */
 void shape_shape(infer *c);
-void shape_bounds(const infer *c, int rank, int *first, int *end); /* Range of axes that Shape returns. */
+/* Returns the range of axes that a Shape operator covers. */
+void shape_bounds(const infer *c, int rank, int *first, int *end);
 void shape_size(infer *c);
 void shape_gather(infer *c);
 void shape_gather_elements(infer *c);

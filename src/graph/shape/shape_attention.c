@@ -43,7 +43,7 @@ void shape_attention(infer *c)
     set_scores(c, 3, &g);
 }
 
-/* com.microsoft: projections are inside the operator; keys and values share one cache (2,B,heads,length,size). */
+/* com.microsoft: the operator includes the projections; keys and values share one cache (2,B,heads,length,size). */
 static void projected(infer *c, int past_index, dtype t)
 {
     const value *x = in(c, 0), *past = in(c, past_index);
@@ -106,7 +106,7 @@ void shape_decoder_multi_head_attention(infer *c)
     multi_head(c, 5, attr_int(c, "past_present_share_buffer", 0) != 0);
 }
 
-/* The cache grows to the total length, given by input 6, unless its buffer is larger. */
+/* The cache grows to the total length in input 6, unless its buffer is larger. */
 void shape_group_query_attention(infer *c)
 {
     attention_geometry g;
@@ -183,7 +183,7 @@ void shape_relative_position_bias(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 4, dims);
 }
 
-/* Query (B,S,heads*E) → (B,heads,S,S). With packed tokens, the shape of token_offset (B,S) holds the padded length. */
+/* Query (B,S,heads*E) → (B,heads,S,S). For packed tokens, token_offset has shape (B,S) with the padded length. */
 void shape_gated_position_bias(infer *c)
 {
     const value *lengths = in(c, 6) ? in(c, 6) : in(c, 0);
@@ -210,7 +210,7 @@ void shape_restore_padding(infer *c)
     set_out(c, 0, dtype_in(c, 0, DT_UNKNOWN), 3, dims);
 }
 
-/* Gemma: one embedding rotates q and k. */
+/* Gemma rotates q and k by one embedding. */
 void shape_gemma_rotary(infer *c)
 {
     set_like(c, 0, in(c, 1));

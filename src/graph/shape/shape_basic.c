@@ -13,7 +13,7 @@ void shape_same_bool(infer *c)
         set_out(c, 0, DT_BOOL, v->rank, v->dims);
 }
 
-/* The Identity of a constant is the constant itself; its data are not copied. */
+/* The Identity of a constant stands for the constant, so its data are not copied. */
 void shape_identity(infer *c)
 {
     const value *v = in(c, 0);
@@ -86,14 +86,14 @@ void shape_where(infer *c)
 
 /* ---- types ----------------------------------------------------------------------------------------------------- */
 
-/* Shape of input 0; the attribute `name` may give the type. */
+/* Shape of input 0; the attribute `name` may give another type. */
 static void same_shape_dtype_attr(infer *c, const char *name)
 {
     set_like(c, 0, in(c, 0));
     set_dtype(c, 0, dtype_of_onnx(attr_int(c, name, 0)));
 }
 
-/* Attribute `to`: a number, or a name in operator set 1. */
+/* Returns the type in attribute `to`, which operator set 1 gives by name. */
 static dtype cast_target(const infer *c)
 {
     str name = attr_string(c, "to", "");
@@ -129,7 +129,7 @@ void shape_cast_like(infer *c)
         set_out(c, 0, in(c, 1) ? in(c, 1)->dtype : DT_UNKNOWN, v->rank, v->dims);
 }
 
-/* Bernoulli, EyeLike, Random*Like: the type is the attribute's, else the input's. */
+/* Bernoulli, EyeLike, Random*Like: the attribute gives the type; without it, the input does. */
 void shape_like_with_dtype(infer *c)
 {
     same_shape_dtype_attr(c, "dtype");
@@ -154,7 +154,7 @@ void shape_multinomial(infer *c)
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-/* Marks the axes in `axes` (attribute or input 1); all axes if it is absent or empty. False: unknown. */
+/* Marks the axes in `axes` (attribute or input 1), or all axes if it is absent or empty. False if they are unknown. */
 static bool reduced_axes(infer *c, int rank, bool *reduced, bool *none)
 {
     const num *axes;
@@ -212,7 +212,7 @@ void shape_reduce(infer *c)
         set_reduced(c, 0, v->dtype, v, reduced, keep);
         return;
     }
-    /* The axes are unknown, but their number may be known. */
+    /* Even if the axes are unknown, their number may be known. */
     const value *axes = in(c, 1);
     if (keep)
         set_rank_only(c, 0, v->dtype, v->rank);
@@ -252,7 +252,7 @@ void shape_loss(infer *c)
     set_like(c, 1, scores);
 }
 
-/* Values and indices of the k largest; k is an attribute before operator set 10. */
+/* Values and indices of the k largest elements; before operator set 10, k is an attribute. */
 void shape_top_k(infer *c)
 {
     const value *v = in(c, 0);

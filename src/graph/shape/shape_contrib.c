@@ -2,7 +2,7 @@
  * text, and gradients of training exports. */
 #include "graph/shape/shape_nn.h"
 
-/* Operators created by passes: the output value already has its shape. */
+/* Operators that passes create: the output value already has its shape. */
 void shape_keep(infer *c)
 {
     (void)c;
@@ -10,7 +10,7 @@ void shape_keep(infer *c)
 
 /* ---- fused pointwise ------------------------------------------------------------------------------------------- */
 
-/* Half of the channels gate the other half. */
+/* One half of the channels gates the other half. */
 void shape_bias_split_gelu(infer *c)
 {
     const value *x = ranked_input(c, 1);
@@ -166,7 +166,7 @@ void shape_gather_block_quantized(infer *c)
     set_shape(c, 0, rank, dims);
 }
 
-/* nchwc: channels are stored in blocks; only ReorderOutput gives their number. */
+/* In nchwc layout, channels are stored in blocks, and only ReorderOutput knows their number. */
 void shape_reorder_output(infer *c)
 {
     const value *x = in(c, 0);
@@ -190,7 +190,7 @@ void shape_reorder_input(infer *c)
     bool channels_last = attr_int(c, "channels_last", 0) != 0;
     num dims[MAX_RANK], channels = x->dims[channels_last ? x->rank - 1 : 1];
     dims[0] = x->dims[0];
-    /* Padded to the machine's block size, unless every block size divides it. */
+    /* Pads the size to the machine's block size; the result is unknown unless every block size divides it. */
     dims[1] = dim_known(channels) && channels % LARGEST_BLOCK == 0 ? channels : NUM_UNKNOWN;
     for (int i = 2; i < x->rank; i++)
         dims[i] = x->dims[channels_last ? i - 1 : i];
@@ -243,7 +243,7 @@ void shape_time_warping(infer *c)
     set_out(c, 0, DT_INT32, 2, dims);
 }
 
-/* A data-dependent number of tokens, and one index. */
+/* Outputs a number of tokens that depends on data, and one index. */
 void shape_bifurcation(infer *c)
 {
     const num one = 1;

@@ -44,8 +44,8 @@ static void read_pads(infer *c, window *w)
     }
 }
 
-/* Reads the attributes of a window. The kernel size comes from the attribute, or else from `weight_kernel` (may be
- * NULL). */
+/* Reads the attributes of a window. The kernel size is an attribute; without it, `weight_kernel` (may be NULL) gives
+ * the size. */
 static void read_window(infer *c, window *w, int axes, const num *weight_kernel)
 {
     int32_t count;
@@ -83,7 +83,7 @@ static num windowed_size(infer *c, const window *w, int i, num size)
     num padded = num_add(c->nums, num_add(c->nums, size, w->pad_begin[i]), w->pad_end[i]);
     num room = num_sub(c->nums, padded, reach(c, w, i));
     if (num_known(room) && room < 0) {
-        /* Runtimes refuse this, except that an empty input stays empty. */
+        /* Runtimes refuse a window larger than the input, except that an empty input gives an empty output. */
         if (size != 0)
             complain(c, "a window of %lld does not fit into %lld", (long long)reach(c, w, i), (long long)padded);
         return size == 0 ? 0 : NUM_UNKNOWN;
@@ -98,7 +98,7 @@ static num windowed_size(infer *c, const window *w, int i, num size)
 
 /* ---- convolution ----------------------------------------------------------------------------------------------- */
 
-/* Channels-last formats such as TensorFlow's set this attribute; weights are (M, C/group, kernel…) even then. */
+/* Channels-last formats such as TensorFlow's set this attribute; their weights still are (M, C/group, kernel…). */
 static bool has_channels_last(const infer *c)
 {
     return attr_int(c, "channels_last", 0) != 0;
@@ -106,7 +106,7 @@ static bool has_channels_last(const infer *c)
 
 typedef struct conv_layout {
     int x, weight;              /* indices of the inputs */
-    bool channels_last;         /* applies to x and the output */
+    bool channels_last;         /* order of dimensions of x and the output */
     bool weights_channels_last; /* (M, kernel…, C/group) instead of (M, C/group, kernel…) */
     dtype dtype;
 } conv_layout;
@@ -134,7 +134,7 @@ static void convolve(infer *c, conv_layout l)
         dims[first + i] = has_input ? windowed_size(c, &w, i, x->dims[first + i]) : NUM_UNKNOWN;
     if (has_input && has_weights) {
         num read = num_mul(c->nums, weight->dims[l.weights_channels_last ? rank - 1 : 1], attr_int(c, "group", 1));
-        /* TensorFlow's convolutions have no group attribute: the weights imply it. */
+        /* Without a group attribute (TensorFlow), the weights imply the number of groups. */
         bool is_grouped = l.channels_last && !node_attr(c->node, "group") && dim_known(read) && read > 0 &&
                           dim_known(x->dims[channel]) && x->dims[channel] % read == 0;
         if (dim_known(read) && dim_known(x->dims[channel]) && read != x->dims[channel] && !is_grouped)
@@ -171,7 +171,7 @@ void shape_conv_nhwc(infer *c)
                               .dtype = dtype_in(c, 0, DT_UNKNOWN)});
 }
 
-/* The state holds the kernel - 1 columns that a window looks back at. */
+/* The state holds the kernel - 1 columns that a window sees of the past. */
 void shape_causal_conv(infer *c)
 {
     const value *x = in(c, 0);
@@ -214,7 +214,7 @@ void shape_conv_transpose(infer *c)
     int32_t given_count, pad_count;
     const int64_t *given = attr_ints(c, "output_shape", &given_count);
     if (given && given_count == rank)
-        given += 2; /* some exporters include batch and channels */
+        given += 2; /* some exporters include batch and channels in the attribute */
     else if (given && given_count != w.axes)
         given = NULL;
     const num *pads =

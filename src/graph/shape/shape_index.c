@@ -141,7 +141,7 @@ void shape_compress(infer *c)
     set_shape(c, 0, v->rank, dims);
 }
 
-/* Y, indices, inverse indices, counts: only the length of the inverse is independent of data. */
+/* Y, indices, inverse indices, counts. Only the inverse has a length that does not depend on data. */
 void shape_unique(infer *c)
 {
     const value *v = in(c, 0);
@@ -248,8 +248,8 @@ void shape_constant_of_shape(infer *c)
     shape_of_data(c, 0);
 }
 
-/* ConstantFill, GivenTensorFill and similar operators of the first operator sets: the shape is attribute `shape`, or
- * the shape or data of the input, followed by `extra_shape`. */
+/* ConstantFill, GivenTensorFill and similar operators of the first operator sets. The shape is the attribute
+ * `shape`, or the shape or data of the input; `extra_shape` is appended. */
 void shape_old_fill(infer *c)
 {
     int32_t count, extra_count;

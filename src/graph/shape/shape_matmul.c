@@ -5,13 +5,13 @@
 /* An operand as a stack of matrices: leading dimensions, then rows and columns. */
 typedef struct operand {
     bool is_known;
-    bool is_vector; /* rank 1: the added dimension is removed from the result */
+    bool is_vector; /* a vector (rank 1): the added dimension is removed from the result */
     int rank;       /* at least 2 */
     num dims[MAX_RANK];
 } operand;
 
-/* `rotated`: the first dimension comes right before the rows (FusedMatMul's transBatchA). `transposed`: columns
- * before rows. */
+/* `rotated`: the first dimension comes directly before the rows (FusedMatMul's transBatchA). `transposed`: columns
+ * come before rows. */
 static operand read_operand(const value *v, bool is_left, bool rotated, bool transposed)
 {
     operand o = {.is_known = v && v->rank > 0};
@@ -80,7 +80,7 @@ void shape_qlinear_matmul(infer *c)
     matmul_of(c, 0, 3);
 }
 
-/* Integer inputs; the output has the type of the scale (input 2). */
+/* Product of integer inputs, whose result has the type of the scale (input 2). */
 void shape_matmul_to_float(infer *c)
 {
     set_dtype(c, 0, dtype_in(c, 2, DT_FLOAT32));
@@ -112,7 +112,7 @@ void shape_gemm(infer *c)
     gemm_of(c, 0, 1);
 }
 
-/* The output is quantized if a zero point (input 8) is given, else float. */
+/* The output is quantized if there is a zero point (input 8); otherwise float. */
 void shape_qgemm(infer *c)
 {
     set_dtype(c, 0, dtype_in(c, 8, dtype_in(c, 1, DT_FLOAT32)));
@@ -125,7 +125,7 @@ void shape_gemm_float8(infer *c)
     gemm_of(c, 0, 1);
 }
 
-/* Sets x's leading dimensions and the given number of columns. */
+/* Sets the output to x's leading dimensions and the given number of columns. */
 static void set_columns(infer *c, num columns)
 {
     const value *x = ranked_input(c, 1);
@@ -137,7 +137,7 @@ static void set_columns(infer *c, num columns)
     set_shape(c, 0, x->rank, dims);
 }
 
-/* Block-packed weights: only the attribute gives the number of columns. */
+/* Weights are packed in blocks, so only the attribute gives the number of columns. */
 void shape_matmul_packed(infer *c)
 {
     set_columns(c, attr_int(c, "N", NUM_UNKNOWN));

@@ -43,7 +43,7 @@ void shape_classifier(infer *c)
                         node_is(c->node, "LinearClassifier") ? "classlabels_ints" : "classlabels_int64s", &label);
     if (count == NUM_UNKNOWN)
         count = classes(c, "classlabels_strings", "classlabels_ints", &label);
-    /* Without labels the intercepts give the number of classes. */
+    /* Without labels, the number of intercepts is that of classes. */
     if (count == NUM_UNKNOWN && node_is(c->node, "LinearClassifier") && attr_count(c, "intercepts"))
         count = attr_count(c, "intercepts");
     if (count == 1)
@@ -89,7 +89,7 @@ void shape_label_encoder(infer *c)
         t = DT_INT64;
     else if (attr_count(c, "values_floats"))
         t = DT_FLOAT32;
-    else if (attr_count(c, "classes_strings")) /* version 1: the opposite of the input's type */
+    else if (attr_count(c, "classes_strings")) /* version 1: the output type is the one that the input does not have */
         t = v->dtype == DT_STRING ? DT_INT64 : DT_STRING;
     set_out(c, 0, t, v->rank, v->dims);
 }

@@ -2,7 +2,7 @@
  * shape_index.c. */
 #include "graph/shape/shape.h"
 
-/* Merges two statements about one dimension. */
+/* Combines two statements about one dimension. */
 static num agreed(infer *c, num a, num b)
 {
     if (dim_known(a) && dim_known(b) && a != b)
@@ -18,7 +18,8 @@ static int rank_from_length(const value *v)
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-/* Input elements divided by those of the other output dimensions. Equal dimensions cancel, even unknown ones. */
+/* Divides the input elements by those of the other output dimensions. Equal dimensions cancel out, even unknown
+ * ones. */
 static num remaining_dim(infer *c, const value *v, const num *dims, int rank, int open)
 {
     num inputs[MAX_RANK], above = 1, below = 1;
@@ -59,7 +60,7 @@ static void reshape_to(infer *c, const value *v, const num *target, int rank)
         if (target[i] == 0 && zero_copies) {
             dims[i] = kept[i] = i < v->rank ? v->dims[i] : NUM_UNKNOWN;
             if (i < v->rank)
-                rest[i] = kept[i] = 1; /* the same dimension: cancels even if unknown */
+                rest[i] = kept[i] = 1; /* dimension copied from the input: cancels out even if unknown */
         } else if (target[i] == -1) {
             dims[i] = NUM_UNKNOWN;
             open = i;
@@ -145,7 +146,7 @@ void shape_squeeze(infer *c)
     }
     for (int i = 0; i < v->rank && count < 0; i++) {
         if (!dim_known(v->dims[i]))
-            return; /* the unknown dimension may be 1 and vanish as well */
+            return; /* the unknown dimension may be 1 and then vanishes too */
         dropped[i] = v->dims[i] == 1;
     }
     for (int32_t i = 0; i < count; i++) {
@@ -200,7 +201,7 @@ void shape_unsqueeze(infer *c)
 bool transpose_axes(infer *c, int rank, int *axes)
 {
     int32_t count;
-    const num *perm; /* TensorFlow has it as an input, which may be computed */
+    const num *perm; /* TensorFlow gives perm as an input, which may be computed */
     bool used[MAX_RANK] = {false};
     if (!ints_argument(c, "perm", 1, &perm, &count))
         return false;
@@ -332,7 +333,7 @@ void shape_split(infer *c)
     }
 }
 
-/* True if the number is so large that a range with it means "to the end". */
+/* True if the number is so large that it marks the end of a range as "to the end". */
 static bool is_far(num a)
 {
     return num_known(a) && (a >= INT32_MAX || a <= -INT32_MAX);
@@ -376,7 +377,7 @@ static num symbolic_slice(infer *c, num whole, num start, num end, num step)
     num length = num_sub(c->nums, stop, first);
     if (num_known(length) && length < 0)
         length = 0;
-    /* A known end may be beyond the end of a symbolic dimension. */
+    /* A known end may exceed a symbolic dimension. */
     if (num_known(end) && end > 0 && !is_far(end) && !num_known(whole))
         length = num_sub(c->nums, num_min(c->nums, whole, end), first);
     return step == 1 ? length : num_ceildiv(c->nums, length, step);
@@ -393,7 +394,7 @@ bool slice_arguments(infer *c, int rank, slice_axis *axes)
         return false;
     for (int i = 0; i < rank; i++)
         axes[i] = (slice_axis){.start = 0, .end = INT64_MAX, .step = 1};
-    if (axis_count < 0) { /* default: the first axes, one for each start */
+    if (axis_count < 0) { /* by default the first axes, one per start */
         const value *v = in(c, known_starts ? 2 : 1);
         axis_count = known_starts ? start_count : known_ends ? end_count : rank_from_length(v);
         if (axis_count < 0 || axis_count > rank)

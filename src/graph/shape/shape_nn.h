@@ -21,7 +21,7 @@ static inline num dim_of(const value *v, int axis)
     return axis >= 0 && axis < v->rank ? v->dims[axis] : NUM_UNKNOWN;
 }
 
-/* The first known one of two. */
+/* Returns the first of the two that is known. */
 static inline num either(num a, num b)
 {
     return a != NUM_UNKNOWN ? a : b;

@@ -1,8 +1,8 @@
 /* shape_norm.c: shapes of normalizations, including fused ones. The normalized tensor keeps its shape; statistics
- * and sums are further outputs. */
+ * and sums are additional outputs. */
 #include "graph/shape/shape_nn.h"
 
-/* Running statistics keep their input shape: (C), or more in old non-spatial networks. */
+/* Running statistics have the shape of their inputs: (C), or more dimensions in old non-spatial networks. */
 void shape_batch_norm(infer *c)
 {
     set_like(c, 0, in(c, 0));

@@ -2,7 +2,7 @@
  * versions. */
 #include "graph/shape/shape.h"
 
-/* Numbers like INT64_MIN mark open ends of ranges: they stay huge and do not become symbols. */
+/* Numbers such as INT64_MIN mark the open end of a range; they stay huge instead of becoming symbols. */
 static const num *plain_numbers(infer *c, const int64_t *ints, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -161,7 +161,7 @@ void shape_string_split(infer *c)
     set_shape(c, 1, v->rank, dims);
 }
 
-/* Removed stop words make the list shorter. */
+/* Removed stop words shorten the list by an unknown number. */
 void shape_string_normalizer(infer *c)
 {
     const value *v = in(c, 0);
@@ -196,7 +196,7 @@ void shape_tf_idf_vectorizer(infer *c)
     set_shape(c, 0, rank, dims);
 }
 
-/* Height and width are in the encoded bytes. */
+/* Height and width are only in the encoded bytes. */
 void shape_image_decoder(infer *c)
 {
     bool gray = str_is(attr_string(c, "pixel_format", "RGB"), "Grayscale");

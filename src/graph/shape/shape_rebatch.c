@@ -25,7 +25,7 @@ static num scaled(infer *c, num dim)
     return num_known(product) && product % c->net->batch_from == 0 ? product / c->net->batch_from : NUM_UNKNOWN;
 }
 
-/* The one dimension in which the shapes differ, by the ratio of the batches; -1 otherwise. */
+/* Returns the one dimension in which the shapes differ by the ratio of the batches; otherwise -1. */
 static int batch_axis(infer *c, const file_shape *before, const value *now)
 {
     int axis = -1;
@@ -57,7 +57,7 @@ static int carrier(const infer *c, const file_shape *before, int axis, const fil
 {
     const int64_t batch = c->net->batch_from;
     int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
-    int64_t beside = before->dims[axis] / batch; /* size that shares the dimension with the batch */
+    int64_t beside = before->dims[axis] / batch; /* other elements in the dimension that contains the batch */
     int64_t inside; /* elements inside the batch, if the batch is the outer factor of its dimension */
     int same = -1, split = -1, first = -1;
     if (outer <= 0 || inner <= 0 || beside <= 0 || before->dims[axis] % batch != 0 ||
@@ -93,7 +93,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     int axis = batch_axis(c, before, now);
     if (axis < 0)
         return false;
-    /* A target computed from shapes already has the new batch. */
+    /* Leaves a target that was computed from shapes, because it already has the new batch. */
     for (int i = 0; i < rank; i++)
         if (target[i] != after->dims[i] && target[i] != -1 && target[i] != 0)
             return false;
@@ -107,7 +107,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     return num_known(dims[k]);
 }
 
-/* True if the new batch does not change these data. */
+/* True if these data are the same at the new batch. */
 static bool same_data(const file_shape *before, const value *now, int32_t count)
 {
     return now->is_initializer || (before->ints && now->ints && before->rank == now->rank &&
@@ -117,7 +117,7 @@ static bool same_data(const file_shape *before, const value *now, int32_t count)
 void rebatch_target(infer *c, int input, num *dims, int rank)
 {
     const value *v = in(c, input);
-    /* A 1 is ambiguous; if it is the batch, a later join decides (rebatch_joined). */
+    /* A 1 may or may not be the batch; if it is, a later join decides (rebatch_joined). */
     if (!is_rebatching(c) || c->net->batch_from == 1 || !v || rank < 2 || dims[0] != c->net->batch_from)
         return;
     const file_shape *before = at_file_batch(c, c->node->inputs[input]);
@@ -136,7 +136,7 @@ bool rebatch_joins(infer *c, int axis)
     return false;
 }
 
-/* The value that was repeated to the file's batch to make v; NO_VALUE if none was. */
+/* Returns the value from which v was made by repeating it to the file's batch; NO_VALUE if there is none. */
 static value_id one_back(const infer *c, const value *v)
 {
     const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
@@ -154,13 +154,13 @@ num rebatch_joined(infer *c, value_id id)
     const file_shape *before = at_file_batch(c, id);
     if (v->dims[0] != old || !before || before->rank != v->rank || before->dims[0] != old)
         return v->dims[0];
-    /* An Expand that repeats a value over the whole batch has to give the new batch. */
+    /* An Expand that repeats a value over the whole batch must produce the new batch. */
     for (; id != NO_VALUE && length < MAX_CHAIN; id = one_back(c, v)) {
         v = &c->net->values.items[id];
         if (v->rank < 1 || v->dims[0] != old || v->ints || v->reals)
             break;
         if (v->is_initializer && length == 0)
-            return new; /* a repeated constant, computed by the exporter */
+            return new; /* a constant that the exporter repeated */
         chain[length++] = id;
         const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];
         if (!n || (!node_is(n, "Expand") && !node_is(n, "ConstantOfShape")))

@@ -31,7 +31,7 @@ static num scaled(infer *c, num size, double scale)
     return NUM_UNKNOWN;
 }
 
-/* The axes that scales or sizes apply to: all, or those of the attribute. False if they are invalid. */
+/* Returns the axes of scales or sizes: all, or those of the attribute. False if they are invalid. */
 static bool resized_axes(infer *c, int rank, int *axes, int32_t *count)
 {
     const int64_t *given = attr_ints(c, "axes", count);
@@ -82,7 +82,7 @@ static void resize_to_sizes(infer *c, const value *x, const num *sizes, const in
         if (fits || covers)
             dims[axis] = rounded(scale * (float)x->dims[axis]);
         else if (c->net->batch_from && axis == 0 && sizes[i] == c->net->batch_from && dims[0] == c->net->batch_to)
-            continue; /* the batch that the file fixes is being replaced */
+            continue; /* the file's fixed batch is being replaced */
         else
             dims[axis] = sizes[i];
     }
@@ -118,7 +118,7 @@ void shape_resize(infer *c)
     set_shape(c, 0, x->rank, dims);
 }
 
-/* Scales are two attributes in operator set 1, one in 7, an input since 9. */
+/* Scales are two attributes in operator set 1, one attribute in 7, and an input since 9. */
 void shape_upsample(infer *c)
 {
     const value *x = ranked_input(c, 0);
@@ -276,7 +276,7 @@ void shape_crop_and_resize(infer *c)
                  is_known ? size[1] : NUM_UNKNOWN);
 }
 
-/* Before operator set 10 Dropout's mask has the type of the data. */
+/* Dropout's mask has the data's type before operator set 10. */
 void shape_dropout(infer *c)
 {
     const value *x = in(c, 0);

@@ -15,7 +15,7 @@ static int common_shape(num *dims, int rank, const value *v)
     return rank;
 }
 
-/* Makes output 0 a sequence of these elements. */
+/* Makes output 0 a sequence of the given elements. */
 static void set_sequence(infer *c, const value_id *elements, int32_t count, dtype t)
 {
     value *o = out(c, 0);
@@ -58,7 +58,8 @@ static bool is_known_sequence(const value *v)
     return v && v->kind == VALUE_SEQUENCE && v->element_count >= 0 && (v->elements || !v->element_count);
 }
 
-/* Position `input` in a sequence of `length` elements; `end` is the last valid one. -1 if unknown. */
+/* Reads the position in input `input`; `end` is the last valid one of a sequence of `length` elements. -1 if
+ * unknown. */
 static int32_t position(infer *c, int input, int32_t length, int32_t end)
 {
     num at;
@@ -118,7 +119,7 @@ void shape_sequence_erase(infer *c)
     set_sequence(c, elements, s->element_count - 1, s->dtype);
 }
 
-/* Output 0 becomes the same value: shape, data and, for a sequence in an optional, elements. */
+/* Makes output 0 equal to the value: shape, data and, for a sequence in an optional, elements. */
 static void set_element(infer *c, value_id id)
 {
     const value *v = &c->net->values.items[id];
@@ -131,7 +132,7 @@ static void set_element(infer *c, value_id id)
     o->reals = v->reals;
 }
 
-/* Output 0 has the properties that all elements share. */
+/* Gives output 0 the properties that all elements share. */
 static void set_common_element(infer *c, const value *s)
 {
     if (out(c, 0))
@@ -223,7 +224,8 @@ void shape_split_to_sequence(infer *c)
                        .producer = producer,
                        .copied_from = NO_VALUE,
                        .reordered_of = NO_VALUE};
-        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = piece; /* v is invalid from here on */
+        /* the push may move the values, so v is invalid from here on */
+        *(value *)ARENA_PUSH(c->net->arena, &c->net->values) = piece;
         elements[i] = c->net->values.count - 1;
     }
     set_sequence(c, elements, pieces, t);
@@ -286,7 +288,7 @@ void shape_optional_has_element(infer *c)
     set_out(c, 0, DT_BOOL, 0, NULL);
     bool is_made_here = v && v->kind == VALUE_OPTIONAL && v->producer != NO_NODE && v->element_count >= 0;
     if (v && v->kind == VALUE_OPTIONAL && !is_made_here)
-        return; /* the user may or may not feed it */
+        return; /* the user may leave it out */
     num has = v && (v->kind != VALUE_OPTIONAL || v->element_count == 1);
     set_ints(c, 0, arena_copy(c->arena, &has, 1, sizeof has));
 }
