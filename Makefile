@@ -58,7 +58,7 @@ CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
 HOST_FILES := $(sort $(wildcard data/hosts/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
-    $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o
+    $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o $(BUILD)/obj/src/plan/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 
 LIB_A := $(BUILD)/libsooth.a
@@ -105,6 +105,10 @@ $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/
 $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
+
+$(BUILD)/obj/src/plan/shipped.o: src/plan/shipped.S data/plans/dippm.txt $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 
 # Predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
 # one instruction.

@@ -17,6 +17,7 @@ int mig_main(int argc, char **argv);
 int survey_main(int argc, char **argv);
 int nas_main(int argc, char **argv);
 int measure_main(int argc, char **argv);
+int dataset_main(int argc, char **argv);
 int train_phase_main(int argc, char **argv);
 int choose_main(int argc, char **argv);
 int gpus_main(int argc, char **argv);

@@ -14,6 +14,7 @@ static const command COMMANDS[] = {
     {"choose", "GPU, slice, batch and setting that meet a target, ranked", choose_main},
     {"survey", "GPU utilization of many networks, and where the rest of the peak goes", survey_main},
     {"nas", "search over architectures within limits of latency, memory and energy", nas_main},
+    {"dataset", "sets of graphs with labels, for training graph networks", dataset_main},
     {"mig", "smallest MIG slice for a model, or a layout of slices for several", mig_main},
     {"eval", "errors of predictions on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},

@@ -1,6 +1,7 @@
 /* nas_candidates.c: predictions of candidates: all at once if the space is small enough, otherwise on demand. */
 #include "base/threads.h"
 #include "plan/nas.h"
+#include "plan/study_plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,22 +20,6 @@ static void stop_with(sooth_nas *n, const sooth_error *error)
         n->failure = *error;
     pthread_mutex_unlock(&n->lock);
     atomic_store(&n->stops, true);
-}
-
-/* Sets the dimensions that choices named `batch` and `dim.NAME` control. */
-static void bind_choices(const sooth_nas *n, const genes *g, sooth_options *dims, sooth_dim_binding *bindings)
-{
-    const space *s = n->space;
-    dims->batch = n->totals.batch;
-    dims->dims = bindings;
-    for (int32_t i = 0; i < s->choice_count; i++) {
-        const space_choice *c = &s->choices[i];
-        int64_t value = atoll(c->values[g->of[i]].ptr);
-        if (str_is(c->name, "batch"))
-            dims->batch = value;
-        else if (str_starts(c->name, "dim."))
-            bindings[dims->dim_count++] = (sooth_dim_binding){c->name.ptr + strlen("dim."), value};
-    }
 }
 
 static void fill(nas_candidate *c, const sooth_model *model, const sooth_prediction *p)
@@ -79,7 +64,7 @@ static sooth_status predict(const sooth_nas *n, nas_candidate *c, bool with_memo
     space_graph(n->space, &c->genes, graph, &f);
     sooth_dim_binding bindings[SPACE_MAX_CHOICES];
     sooth_options dims = {0};
-    bind_choices(n, &c->genes, &dims, bindings);
+    study_bind(n->space, &c->genes, n->totals.batch, &dims, bindings);
     sooth_predict_options where = n->options->settings;
     where.device = n->device;
     where.memory = with_memory;

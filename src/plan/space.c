@@ -249,18 +249,24 @@ static void place_graph(space *s, const char *path, arena *a)
     s->graph = (str){placed, folder + s->graph.len};
 }
 
-const space *space_open(const char *name, arena *a, fail *f)
+const space *space_read(const char *name, str text, const char *path, const char *prefix, int first_line, arena *a,
+                        fail *f)
 {
     space *s = ARENA_NEW(a, space);
     s->name = arena_str(a, str_of(name));
     s->candidates = 1;
     s->architecture = STR("");
-    space_reader r = {.space = s, .arena = a, .fail = f, .prefix = ""};
+    space_reader r = {.space = s, .arena = a, .fail = f, .prefix = prefix, .line = first_line - 1};
+    read_text(&r, text);
+    place_graph(s, path, a);
+    return s;
+}
+
+const space *space_open(const char *name, arena *a, fail *f)
+{
     for (size_t i = 0; i < SHIPPED_COUNT; i++)
-        if (strcmp(name, SHIPPED[i].name) == 0) {
-            read_text(&r, str_of(SHIPPED[i].text));
-            return s;
-        }
+        if (strcmp(name, SHIPPED[i].name) == 0)
+            return space_read(name, str_of(SHIPPED[i].text), "", "", 1, a, f);
     if (!file_is_there(name)) {
         nearest near = nearest_to(str_of(name));
         str known = {"", 0};
@@ -276,10 +282,7 @@ const space *space_open(const char *name, arena *a, fail *f)
     /* Copies the text, because the space outlives the mapped file. */
     str text = arena_str(a, (str){(const char *)map.bytes, map.size});
     file_close(&map);
-    r.prefix = arena_printf(a, "%s: ", name).ptr;
-    read_text(&r, text);
-    place_graph(s, name, a);
-    return s;
+    return space_read(name, text, name, arena_printf(a, "%s: ", name).ptr, 1, a, f);
 }
 
 /* ---- candidates ------------------------------------------------------------------------------------------------------ */

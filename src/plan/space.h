@@ -38,6 +38,9 @@ typedef struct genes {
 
 /* Returns the built-in space of this name, or reads the file at this path. Allocates everything in `a`. */
 const space *space_open(const char *name, arena *a, fail *f);
+/* The same for a text that begins at this line of the file at `path`; `prefix` begins messages. */
+const space *space_read(const char *name, str text, const char *path, const char *prefix, int first_line, arena *a,
+                        fail *f);
 /* Return name and summary of a built-in space; NULL after the last. */
 const char *space_name(size_t index);
 const char *space_summary(size_t index);

@@ -1,0 +1,33 @@
+/* dataset_args.h: shared by the subcommands of `sooth dataset`. */
+#ifndef SOOTH_CLI_DATASET_ARGS_H
+#define SOOTH_CLI_DATASET_ARGS_H
+
+#include "cli/dataset_file.h"
+#include "cli/inputs.h"
+
+typedef struct dataset_args {
+    const char *plan, *gpus, *batches, *precisions, *layouts, *runtimes, *labels, *output, *weights;
+    int64_t seed; /* -1: that of the plan */
+    int format;   /* index into DATASET_FORMATS */
+    sooth_predict_options settings;
+} dataset_args;
+
+enum { DATASET_TABLE, DATASET_JSON, DATASET_CSV, DATASET_JSONL, DATASET_NPZ };
+extern const char *const DATASET_FORMATS[];
+
+/* Return the exit code; errors have been printed. */
+int dataset_make(const dataset_args *args, int operand_count, char **operands);
+int dataset_stats(const dataset_args *args, const char *path);
+int dataset_check(const dataset_args *args, const char *path);
+int dataset_export(const dataset_args *args, const char *path);
+
+/* Reads measured rows and hands them to the items that they belong to (dataset_rows.c): by `fingerprint` where the table
+ * has that column, else by the file's name in `graph`, else by `name`. Items get the batches of their rows unless
+ * `keeps_batches`. Fails if no row joins; *joined and *unjoined count rows. */
+typedef struct dataset_joined {
+    size_t rows, unjoined;
+    uint64_t hash; /* of the table's bytes */
+} dataset_joined;
+dataset_joined dataset_rows_join(inputs *in, const char *path, set_items *items, bool keeps_batches, size_t threads);
+
+#endif

@@ -1,0 +1,56 @@
+/* study_plan.h: a plan for many predictions: families of networks with the values of their parameters, and the GPUs and
+ * settings to predict them on. Data sets draw from a plan, sweeps predict every combination.
+ *
+ * A plan is a text:
+ *
+ *   1. `#` starts a comment; empty lines are skipped. Every other line is `[NAME]` or `key = value`.
+ *   2. Before the first [NAME]: `gpu`, `slice`, `precision`, `layout`, `runtime`, `mode`, `optimizer`, `stack` are lists with
+ *      commas between their elements; `seed` is a number.
+ *   3. [NAME] begins a family of networks: the lines of a search space (space.h) and, for a data set, `count`, the number
+ *      of graphs to draw, and `family`, the name in the data set if it is not NAME.
+ *
+ * Paths are relative to the plan. */
+#ifndef SOOTH_PLAN_STUDY_PLAN_H
+#define SOOTH_PLAN_STUDY_PLAN_H
+
+#include "plan/space.h"
+
+typedef enum study_key {
+    STUDY_GPU,
+    STUDY_SLICE,
+    STUDY_PRECISION,
+    STUDY_LAYOUT,
+    STUDY_RUNTIME,
+    STUDY_MODE,
+    STUDY_OPTIMIZER,
+    STUDY_STACK,
+    STUDY_KEYS
+} study_key;
+extern const char *const STUDY_KEY_NAMES[STUDY_KEYS];
+
+typedef struct study_family {
+    str name, family;
+    int64_t count; /* 0: not given */
+    const space *space;
+} study_family;
+
+typedef struct study_plan {
+    str text;
+    uint64_t seed;
+    const char *lists[STUDY_KEYS]; /* as written; NULL: not given */
+    struct {
+        study_family *items;
+        int32_t count, capacity;
+    } families;
+} study_plan;
+
+/* Reads the plan at this path; "dippm" is the plan that ships (data/plans/dippm.txt). Everything is in `a`. */
+const study_plan *study_plan_open(const char *path, arena *a, fail *f);
+/* The same for a text that is called `name` in messages. */
+const study_plan *study_plan_read(const char *name, str text, arena *a, fail *f);
+
+/* Dimensions that the choices `batch` and `dim.NAME` bind; `batch` applies without such a choice. */
+void study_bind(const space *s, const genes *g, int64_t batch, sooth_options *dims,
+                sooth_dim_binding bindings[SPACE_MAX_CHOICES]);
+
+#endif
