@@ -16,8 +16,8 @@ import onnxtext  # noqa: E402
 import torchfiles  # noqa: E402
 
 BUILD = os.environ.get("SOOTH_BUILD") or str(TESTS.parent / "build")
-# ThreadSanitizer takes ten to thirty times as long.
-COMMAND_TIMEOUT_S = 900 if "fsanitize" in pathlib.Path(BUILD, "flags").read_text() else 60
+# ThreadSanitizer takes ten to thirty times as long, a build for coverage about six times.
+COMMAND_TIMEOUT_S = 900 if re.search("fsanitize|--coverage", pathlib.Path(BUILD, "flags").read_text()) else 60
 
 
 class Case:

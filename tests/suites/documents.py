@@ -73,7 +73,7 @@ def predicted(command):
     """Exit code and lines."""
     env = dict(os.environ, PATH=f"{BUILD}:{os.environ['PATH']}", LC_ALL="C.UTF-8")
     done = subprocess.run(["sh", "-c", command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60)
+                          stderr=subprocess.STDOUT, timeout=cases.COMMAND_TIMEOUT_S)
     return done.returncode, cases.trimmed([line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines()])
 
 
@@ -96,7 +96,7 @@ def run_program(source):
                                capture_output=True, text=True)
         if built.returncode:
             return built.stderr.splitlines()
-        ran = subprocess.run([program, "zoo:resnet50"], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([program, "zoo:resnet50"], capture_output=True, text=True, timeout=cases.COMMAND_TIMEOUT_S)
     if ran.returncode or not ran.stdout.strip():
         return [f"exit code {ran.returncode}", ran.stdout, ran.stderr]
     return None
