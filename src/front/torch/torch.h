@@ -85,6 +85,7 @@ typedef struct torch {
     str op;                      /* current operator ("conv2d") */
     int32_t serial;              /* makes names unique */
     int64_t repeat;              /* repeat count of new nodes; 0 in a branch not taken */
+    bool is_exact;               /* Passes recover nothing: copies and casts without effect in the file become nodes. */
     const struct torch_op **ops; /* hash table of operator names */
     uint32_t ops_mask;
     struct { /* joined weights of recurrent layers, reused when a layer is called again */

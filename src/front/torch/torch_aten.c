@@ -208,6 +208,21 @@ void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims)
     torch_return(c, torch_foreign(c->torch, ids, count, type, rank, dims));
 }
 
+/* Marks the node that computes `result` as one that writes it over its first input. */
+static void mark_in_place(torch *t, value_id result)
+{
+    node_id id = torch_at(t, result)->producer;
+    if (id == NO_NODE)
+        return;
+    node *n = &t->net->nodes.items[id];
+    attr *attrs = ARENA_ARRAY(t->arena, attr, (size_t)n->attr_count + 1);
+    if (n->attr_count)
+        memcpy(attrs, n->attrs, (size_t)n->attr_count * sizeof *attrs);
+    attrs[n->attr_count] = (attr){.name = STR("in_place"), .kind = ATTR_INT, .integer = 1};
+    n->attrs = attrs;
+    n->attr_count++;
+}
+
 torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int count)
 {
     str plain = name;
@@ -223,8 +238,11 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
         place_arguments(&c, op, arguments, count);
         op->rule(&c);
         bool is_written = c.in_place && c.result_count == 1 && !str_is(plain, "copy"); /* which sees to it itself */
-        if (is_written && c.args[0].kind == TORCH_TENSOR && c.results[0].kind == TORCH_TENSOR)
+        if (is_written && c.args[0].kind == TORCH_TENSOR && c.results[0].kind == TORCH_TENSOR) {
+            if (c.results[0].tensor != c.args[0].tensor)
+                mark_in_place(t, c.results[0].tensor);
             torch_write_view(t, c.args[0].tensor, c.results[0].tensor);
+        }
     } else {
         for (int i = 0; i < count && i < TORCH_MAX_ARGS; i++)
             c.args[i] = arguments[i].value;

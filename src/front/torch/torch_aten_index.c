@@ -13,7 +13,13 @@ value_id torch_gather(torch *t, value_id table, value_id indices, int64_t axis)
 static void rule_embedding(torch_call *c)
 {
     torch_expect(c->torch, torch_arg_tensor(c, 1), DT_INT64, 0, 0);
-    torch_return(c, torch_gather(c->torch, torch_arg_tensor(c, 0), torch_arg_tensor(c, 1), 0));
+    torch_node n = torch_begin(c->torch, "Gather");
+    torch_in(&n, torch_arg_tensor(c, 0));
+    torch_in(&n, torch_arg_tensor(c, 1));
+    torch_attr_int(&n, "axis", 0);
+    if (c->torch->is_exact)
+        torch_attr_int(&n, "embedding", 1);
+    torch_return(c, torch_end(&n));
 }
 
 static void rule_index_select(torch_call *c)

@@ -41,7 +41,8 @@ static void rule_dropout(torch_call *c)
 static void rule_silu(torch_call *c)
 {
     value_id x = torch_arg_tensor(c, 0);
-    torch_return(c, torch_emit2(c->torch, "Mul", x, torch_emit1(c->torch, "Sigmoid", x)));
+    torch_return(c, c->torch->is_exact ? torch_emit1(c->torch, "Swish", x)
+                                       : torch_emit2(c->torch, "Mul", x, torch_emit1(c->torch, "Sigmoid", x)));
 }
 
 static void rule_gelu(torch_call *c)
@@ -79,7 +80,13 @@ static void clip(torch_call *c, torch_value low, torch_value high)
         x = as_real(t, x);
         type = torch_at(t, x)->dtype;
     }
-    torch_return(c, torch_emit3(t, "Clip", x, torch_operand(t, low, type), torch_operand(t, high, type)));
+    torch_node n = torch_begin(t, "Clip");
+    torch_in(&n, x);
+    torch_in(&n, torch_operand(t, low, type));
+    torch_in(&n, torch_operand(t, high, type));
+    if (t->is_exact && str_is(str_of(c->op->name), "clamp"))
+        torch_attr_int(&n, "clamp", 1);
+    torch_return(c, torch_end(&n));
 }
 
 static void rule_clamp(torch_call *c)
@@ -226,7 +233,7 @@ static void add_scaled(torch_call *c, const char *op, torch_value a, torch_value
 {
     torch *t = c->torch;
     dtype type = torch_promoted(t, a, b);
-    double factor = torch_arg_real(c, alpha, 1);
+    double factor = t->is_exact ? 1 : torch_arg_real(c, alpha, 1); /* One kernel, whatever the factor. */
     if (factor != 1 && b.kind == TORCH_REAL)
         b.real *= factor;
     else if (factor != 1)

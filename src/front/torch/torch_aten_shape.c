@@ -564,7 +564,7 @@ static void rule_pad(torch_call *c)
         pads[2 * rank - 1 - i / 2] = given[i + 1];
         none = none && given[i] == 0 && given[i + 1] == 0;
     }
-    if (none) {
+    if (none && !t->is_exact) { /* PyTorch copies even then. */
         torch_return(c, x);
         return;
     }
@@ -671,7 +671,33 @@ static void rule_copy(torch_call *c)
     torch_write(t, base, since);
 }
 
+/* A copy to other memory, which a runtime makes ("clone"), or makes if the layout is another ("contiguous"). */
+static void rule_copied(torch_call *c)
+{
+    value_id x = torch_arg_tensor(c, 0);
+    if (!c->torch->is_exact || x == NO_VALUE || torch_at(c->torch, x)->is_initializer ||
+        !dtype_is_float(torch_at(c->torch, x)->dtype)) {
+        rule_same(c);
+        return;
+    }
+    torch_node n = torch_begin(c->torch, "Identity");
+    torch_in(&n, x);
+    torch_attr_text(&n, "copies", str_of(c->op->canonical));
+    torch_return(c, torch_end(&n));
+}
+
 /* ---- types ------------------------------------------------------------------------------------------------------- */
+
+/* x.float() and x.type_as(y) of a float32 program matter in half precision. */
+static value_id cast_as_stated(torch *t, value_id x, dtype type)
+{
+    if (!t->is_exact || torch_at(t, x)->dtype != type || !dtype_is_float(type) || torch_at(t, x)->is_initializer)
+        return torch_cast(t, x, type);
+    torch_node n = torch_begin(t, "Cast");
+    torch_in(&n, x);
+    torch_attr_int(&n, "to", type);
+    return torch_end(&n);
+}
 
 /* to(dtype), to(device, dtype), to(other): finds the argument that is an element type. */
 static void rule_to(torch_call *c)
@@ -692,7 +718,7 @@ static void rule_to(torch_call *c)
         rule_same(c);
         return;
     }
-    torch_return(c, torch_cast(t, x, type));
+    torch_return(c, type == DT_UNKNOWN ? x : cast_as_stated(t, x, type));
 }
 
 static void rule_to_fixed(torch_call *c)
@@ -704,7 +730,7 @@ static void rule_to_fixed(torch_call *c)
                  {"int", DT_INT32},     {"long", DT_INT64},     {"bool", DT_BOOL}};
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (str_is(str_of(c->op->name), TYPES[i].name))
-            torch_return(c, torch_cast(c->torch, torch_arg_tensor(c, 0), TYPES[i].type));
+            torch_return(c, cast_as_stated(c->torch, torch_arg_tensor(c, 0), TYPES[i].type));
 }
 
 /* clang-format off */
@@ -732,8 +758,8 @@ static const torch_op OPS[] = {
     {"view_as", "input other", rule_view_as, NULL},
 
     {"alias", "input", rule_same, NULL},
-    {"clone", "input memory_format", rule_same, NULL},
-    {"contiguous", "input memory_format", rule_same, NULL},
+    {"clone", "input memory_format", rule_copied, "clone"},
+    {"contiguous", "input memory_format", rule_copied, "contiguous"},
     {"copy", "input src", rule_copy, NULL},
     {"detach", "input", rule_same, NULL},
     {"fill", "input value", rule_same, NULL},

@@ -625,6 +625,7 @@ static void run_program(sooth_model *model, void *front)
     const program *p = front;
     torch t = torch_start(model);
     environment e = {.torch = &t, .program = p};
+    t.is_exact = model->source.is_literal;
     names_init(&e.names, t.arena);
     names_init(&e.undefined, t.arena);
     for (const json_node *x = json_first(json_get(p->graph, "inputs")); x; x = x->next) {
@@ -690,6 +691,27 @@ static void check_version(builder *b, const json_node *root)
             b->arena, "schema version %lld of torch.export is untested (tested are 1 to 8)", (long long)major);
 }
 
+/* True if the program was decomposed (run_decompositions): it has operators that no module calls. */
+static bool is_decomposed(const json_node *graph)
+{
+    static const char *const PARTS[] = {"convolution.default", "addmm.default",
+                                        "mm.default",          "native_layer_norm.default",
+                                        "_softmax.default",    "_native_batch_norm_legit_no_training.default",
+                                        "view_copy.default",   "_to_copy.default"};
+    for (const json_node *x = json_first(json_get(graph, "nodes")); x; x = x->next) {
+        str target = json_text(json_get(x, "target"));
+        size_t dot = target.len;
+        for (int dots = 0; dot > 0; dot--)
+            if (target.ptr[dot - 1] == '.' && ++dots == 2)
+                break;
+        str name = {target.ptr + dot, target.len - dot};
+        for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+            if (str_is(name, PARTS[i]))
+                return true;
+    }
+    return false;
+}
+
 void torch_export_read(builder *b, zip *z)
 {
     int count;
@@ -704,6 +726,8 @@ void torch_export_read(builder *b, zip *z)
         fail_with(&b->model->fail, SOOTH_ERROR_INPUT,
                   "%s has no graph_module with graph and signature; export the program again", subject);
     b->source->format = STR("pt2");
+    b->source->is_literal = !is_decomposed(p->graph);
+    b->source->states_in_place = true;
     check_version(b, root);
     if (count > 1)
         *(str *)ARENA_PUSH(b->arena, &b->source->notes) =

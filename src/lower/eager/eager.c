@@ -152,6 +152,7 @@ static const struct lowering {
     {"Min", lower_binary, "minimum", NULL, LOCAL_IF_COMPUTED},
     {"Cast", lower_cast, NULL, NULL, NOT_LOCAL},
     {"Where", lower_where, NULL, NULL, NOT_LOCAL},
+    {"PRelu", lower_prelu, NULL, NULL, NOT_LOCAL},
     {"Equal", lower_compare, "eq", NULL, NOT_LOCAL},
     {"Greater", lower_compare, "gt", NULL, NOT_LOCAL},
     {"GreaterOrEqual", lower_compare, "ge", NULL, NOT_LOCAL},
@@ -215,7 +216,6 @@ static const struct lowering {
     {"Identity", lower_identity, NULL, NULL, NOT_LOCAL},
     {"Dropout", lower_dropout, NULL, NULL, NOT_LOCAL},
     /* Launches one kernel with the name of the nearest ATen operator. */
-    {"PRelu", lower_as_one, "prelu", NULL, NOT_LOCAL},
     {"Selu", lower_as_one, "elu", NULL, NOT_LOCAL},
     {"Celu", lower_as_one, "elu", NULL, NOT_LOCAL},
     {"ThresholdedRelu", lower_as_one, "relu", NULL, NOT_LOCAL},
@@ -360,20 +360,43 @@ const char *eager_aten_name(const eager *e)
     return l->aten ? l->aten : e->node->type.ptr;
 }
 
+/* x[a:b] = y in a program: a copy to a part of x, which keeps its memory and its type. */
+static void lower_part_write(eager *e)
+{
+    tensor_id whole = eager_input_of(e, 0), part = eager_input_of(e, 1);
+    extent x = tensor_extent(e, whole), y = tensor_extent(e, part);
+    memcpy(y.strides, x.strides, sizeof y.strides); /* of a slice, which is the usual part */
+    tensor_id target = eager_view_as(e, "slice", whole, &y);
+    e->out->tensors.items[target].dtype = tensor_dtype(e, whole);
+    eager_launch(e, "copy_", &part, 1, target, KERNEL_IN_PLACE);
+    eager_set_result(e, 0, eager_view_as(e, "alias", whole, &x));
+}
+
 /* Lowers an operator without a rule: a view launches nothing, any other operator is one kernel with the file's name
  * for it. */
 void lower_unknown(eager *e)
 {
     const node *n = e->node;
+    if (str_is(n->type, "aten::copy") && n->input_count == 2 && n->output_count == 1 &&
+        eager_input_rank(e, 0) == eager_input_rank(e, 1)) {
+        lower_part_write(e);
+        return;
+    }
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     for (int i = 0; i < n->input_count; i++)
         inputs[i] = eager_input_of(e, i);
+    dtype real = DT_UNKNOWN; /* of the first floating-point input */
+    for (int i = 0; i < n->input_count && real == DT_UNKNOWN; i++)
+        if (inputs[i] != NO_TENSOR && dtype_is_float(tensor_dtype(e, inputs[i])))
+            real = tensor_dtype(e, inputs[i]);
     for (int i = 0; i < n->output_count; i++) {
         if (n->outputs[i] == NO_VALUE)
             continue;
         extent x = eager_output_extent(e, i);
         dtype type = e->net->values.items[n->outputs[i]].dtype;
-        tensor_id made = eager_tensor_new(e, dtype_is_float(type) ? e->weight_dtype : type, &x);
+        if (dtype_is_float(type))
+            type = real != DT_UNKNOWN ? real : e->weight_dtype;
+        tensor_id made = eager_tensor_new(e, type, &x);
         eager_launch(e, "", inputs, i == 0 ? n->input_count : 0, made, i == 0 ? KERNEL_UNKNOWN : KERNEL_VIEW)->file_op =
             n->type.ptr;
         eager_set_result(e, i, made);

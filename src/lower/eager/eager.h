@@ -231,6 +231,7 @@ void lower_clip(eager *e);
 void lower_pow(eager *e);
 void lower_float_unary(eager *e);
 void lower_cast(eager *e);
+void lower_prelu(eager *e);
 void lower_where(eager *e);
 void lower_dropout(eager *e);
 void lower_compare(eager *e);

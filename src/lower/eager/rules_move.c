@@ -4,7 +4,16 @@
 
 void lower_identity(eager *e)
 {
-    eager_set_result(e, 0, eager_input_of(e, 0));
+    tensor_id t = eager_input_of(e, 0);
+    str copies = node_attr_string(e->node, "copies", "");
+    if (str_is(copies, "contiguous"))
+        t = eager_contiguous(e, t);
+    if (str_is(copies, "clone")) {
+        extent x = tensor_extent(e, t), from = x;
+        extent_preserve(&x, &from);
+        t = eager_launch_new(e, "clone", &t, 1, tensor_dtype(e, t), &x);
+    }
+    eager_set_result(e, 0, t);
 }
 
 /* True for a relative position bias, which is gathered as (positions, heads), transposed, and made contiguous for
@@ -225,7 +234,12 @@ void lower_gather(eager *e)
         return;
     }
     tensor_id inputs[2] = {t, index};
-    eager_set_result(e, 0, eager_launch_new(e, "index", inputs, 2, tensor_dtype(e, t), &x));
+    /* nn.Embedding: rows of a stored table by indices that are computed or given. */
+    bool is_embedding =
+        node_attr_int(e->node, "embedding", 0) ||
+        (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight && !e->is_static[e->node->inputs[1]]);
+    eager_set_result(e, 0,
+                     eager_launch_new(e, is_embedding ? "embedding" : "index", inputs, 2, tensor_dtype(e, t), &x));
 }
 
 /* Lowers x[index] = y on a copy of x. Consecutive writes share one copy. */

@@ -83,16 +83,48 @@ void lower_response_norm(eager *e)
     eager_set_result(e, 0, eager_binary(e, "div", x, mean));
 }
 
-/* Lowers as a group norm with one group per channel. */
+/* Returns the parameter repeated for each image; NO_TENSOR if the norm has none. Exporters write constants then. */
+static tensor_id repeated(eager *e, int i, int64_t times)
+{
+    value_id v = i < e->node->input_count ? e->node->inputs[i] : NO_VALUE;
+    if (v == NO_VALUE || e->net->values.items[v].is_constant_node || node_attr_int(e->node, "plain", 0))
+        return NO_TENSOR;
+    tensor_id t = eager_input_of(e, i);
+    extent x = tensor_extent(e, t);
+    if (x.rank != 1)
+        return t;
+    x.dims[0] = mul_wrapping(x.dims[0], times);
+    extent_contiguous(&x);
+    return eager_launch_new(e, "repeat", &t, 1, tensor_dtype(e, t), &x);
+}
+
+/* at::instance_norm: a batch norm with batch statistics over one image that has the channels of all. */
 void lower_instance_norm(eager *e)
 {
-    tensor_id inputs[3] = {eager_to_float(e, eager_input_of(e, 0)), eager_input_of(e, 1), eager_input_of(e, 2)};
-    extent y = tensor_extent(e, inputs[0]);
-    if (extent_suggests_channels_last(&y))
-        extent_channels_last(&y);
-    else
-        extent_contiguous(&y);
-    eager_set_result(e, 0, eager_normalised(e, "native_group_norm", inputs, 3, &y));
+    tensor_id t = eager_input_of(e, 0);
+    extent own = tensor_extent(e, t);
+    if (own.rank < 2) {
+        lower_unknown(e);
+        return;
+    }
+    tensor_id inputs[3] = {NO_TENSOR, repeated(e, 1, own.dims[0]), repeated(e, 2, own.dims[0])};
+    extent y = own;
+    y.dims[0] = 1;
+    y.dims[1] = mul_wrapping(own.dims[0], own.dims[1]);
+    extent_contiguous(&y);
+    inputs[0] = eager_view_as(e, "view", eager_contiguous(e, t), &y);
+    dtype type = tensor_dtype(e, t);
+    bool is_cudnn = inputs[1] != NO_TENSOR && own.rank > 2 && tensor_dtype(e, inputs[1]) == DT_FLOAT32 &&
+                    (type == DT_FLOAT32 || type == DT_FLOAT16);
+    tensor_id made = eager_normalised(e, is_cudnn ? "cudnn_batch_norm" : "native_batch_norm", inputs, 3, &y);
+    if (e->trains) {
+        extent channels = {.rank = 1, .dims = {y.dims[1]}};
+        extent_contiguous(&channels);
+        eager_add_output(e, DT_FLOAT32, &channels);
+        eager_add_output(e, DT_FLOAT32, &channels);
+    }
+    extent_contiguous(&own);
+    eager_set_result(e, 0, eager_view_as(e, "view", made, &own));
 }
 
 /* Lowers a norm without weights: over the last axes a layer norm, otherwise one norm per channel. */

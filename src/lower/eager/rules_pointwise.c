@@ -65,10 +65,14 @@ static bool is_same_layer(const node *before, const node *activation)
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
+    if (e->model->source.states_in_place && !node_attr_int(n, "in_place", 0))
+        return false;
     bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish") ||
                        node_is(n, "Clip");
     if (!saves_input || !before || !before->op)
         return false;
+    if (e->model->source.states_in_place)
+        return true;
     extent x = eager_output_extent(e, 0);
     bool is_gate = x.rank == 4 && x.dims[2] == 1 && x.dims[3] == 1;
     if (node_is(n, "Clip") && !node_is(before, "BatchNormalization"))
@@ -106,9 +110,15 @@ void lower_unary(eager *e)
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), t));
 }
 
+static void lower_in_place(eager *e, const char *op);
+
 /* Autocast runs these operators in float32. */
 void lower_float_unary(eager *e)
 {
+    if (node_attr_int(e->node, "in_place", 0)) {
+        lower_in_place(e, eager_aten_name(e));
+        return;
+    }
     eager_set_result(e, 0, eager_unary(e, eager_aten_name(e), eager_to_float(e, eager_input_of(e, 0))));
 }
 
@@ -124,7 +134,12 @@ void lower_clip(eager *e)
         eager_value_is_number(e, n->inputs[1], &low);
     if (n->input_count > 2)
         eager_value_is_number(e, n->inputs[2], &high);
-    const char *op = !has_high ? "clamp_min" : !has_low ? "clamp_max" : low == 0 && high == 6 ? "hardtanh" : "clamp";
+    bool states_clamp = node_attr_int(n, "clamp", 0) != 0;
+    const char *op = states_clamp            ? "clamp"
+                     : !has_high             ? "clamp_min"
+                     : !has_low              ? "clamp_max"
+                     : low == 0 && high == 6 ? "hardtanh"
+                                             : "clamp";
     if (e->trains && op[0] == 'h' && copies_input(e))
         copy_input(e);
     eager_set_result(e, 0, eager_unary(e, op, eager_input_of(e, 0)));
@@ -132,6 +147,10 @@ void lower_clip(eager *e)
 
 void lower_pow(eager *e)
 {
+    if (node_attr_int(e->node, "in_place", 0)) {
+        lower_in_place(e, "pow");
+        return;
+    }
     tensor_id x = eager_to_float(e, eager_input_of(e, 0));
     eager_set_result(e, 0, eager_unary(e, "pow", x));
 }
@@ -144,6 +163,23 @@ static bool casts_square(eager *e)
            eager_is_low(tensor_dtype(e, eager_tensor_of(e, square->inputs[0])));
 }
 
+/* True if a cast of a float32 file to float32 is x.float(), around code that needs the precision, and not to(y.dtype),
+ * which does nothing if y has 16 bits, too. The first is cast back later on the chain of first readers, or has no
+ * product there; in half precision no product may come before the cast back, because its weight has 16 bits. */
+static bool widens(const eager *e)
+{
+    enum { MOST_STEPS = 24 };
+    bool is_half = e->low == DT_UNKNOWN, has_product = false;
+    const node *n = eager_reader_of(e, e->node->outputs[0]);
+    for (int i = 0; n && i < MOST_STEPS; i++) {
+        if (node_is(n, "Cast") && dtype_is_float(e->net->values.items[n->outputs[0]].dtype))
+            return !is_half || !has_product;
+        has_product |= n->op && (n->op->kind == OP_CONV || n->op->kind == OP_MATMUL);
+        n = eager_reader_of(e, n->outputs[0]);
+    }
+    return !is_half && (!has_product || e->is_static[e->node->outputs[0]]);
+}
+
 void lower_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
@@ -154,11 +190,12 @@ void lower_cast(eager *e)
     }
     /* Lowers a cast between floating-point types. In an fp32 export it marks x.float() around code that requires
      * fp32, and the cast back. */
-    if (e->low != DT_UNKNOWN && eager_is_low(from)) {
+    dtype low = e->low != DT_UNKNOWN ? e->low : e->weight_dtype;
+    if (eager_is_low(low) && eager_is_low(from) && dtype_bits(to) >= 32 && widens(e)) {
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
     } else if (tensor_at(e, x)->keeps_float) {
-        x = eager_cast(e, x, e->low);
+        x = eager_cast(e, x, low);
     } else if (e->low != DT_UNKNOWN && casts_square(e)) {
         e->out->tensors.items[x].keeps_float = true;
     }
@@ -187,10 +224,11 @@ static bool is_gain(const placed_tensor *t)
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
 }
 
+/* True for a parameter of a map that the exporter computed. Parameters that are stored in this shape are no constants. */
 static bool is_map_parameter(const eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
-    return val && val->is_initializer && val->rank == 4 && dtype_is_float(val->dtype);
+    return val && val->is_constant_node && val->rank == 4 && dtype_is_float(val->dtype);
 }
 
 static bool has_map_parameter(const eager *e, const node *n, const char *op)
@@ -220,8 +258,32 @@ static bool is_cast_parameter(eager *e, value_id v)
     return eager_maker_of(e, v, "Cast") || is_in_own_norm(e, e->node);
 }
 
+/* x.add_(y): the result has the type and layout of x, and autocast does not apply. */
+static void lower_in_place(eager *e, const char *op)
+{
+    const node *n = e->node;
+    tensor_id inputs[MAX_OPERANDS] = {NO_TENSOR};
+    int count = 0;
+    for (int i = 0; i < n->input_count && count < MAX_OPERANDS; i++)
+        if (eager_input_of(e, i) != NO_TENSOR)
+            inputs[count++] = eager_input_of(e, i);
+    extent x = tensor_extent(e, inputs[0]);
+    if (!extent_is_dense(&x)) {
+        extent from = x;
+        extent_preserve(&x, &from);
+    }
+    tensor_id made = eager_launch_new(e, op, inputs, count, tensor_dtype(e, inputs[0]), &x);
+    e->out->tensors.items[made].keeps_float = tensor_at(e, inputs[0])->keeps_float;
+    eager_count_flops(e, (double)n->op->flops_per_element);
+    eager_set_result(e, 0, made);
+}
+
 void lower_binary(eager *e)
 {
+    if (node_attr_int(e->node, "in_place", 0) && eager_input_of(e, 0) != NO_TENSOR) {
+        lower_in_place(e, eager_aten_name(e));
+        return;
+    }
     const char *op = eager_aten_name(e);
     tensor_id sum = eager_input_of(e, 0);
     const node *n = e->node;
@@ -250,8 +312,21 @@ void lower_binary(eager *e)
     eager_set_result(e, 0, sum);
 }
 
+/* Autocast runs this operator in 16 bits, its weight too. */
+void lower_prelu(eager *e)
+{
+    tensor_id inputs[2] = {eager_to_low(e, eager_input_of(e, 0)), eager_to_low(e, eager_input_of(e, 1))};
+    eager_set_result(e, 0, eager_pointwise(e, "_prelu_kernel", inputs, 2, tensor_dtype(e, inputs[0])));
+}
+
 void lower_where(eager *e)
 {
+    double filler;
+    if (eager_value_is_number(e, e->node->inputs[1], &filler) && tensor_at(e, eager_input_of(e, 1))->rank == 0) {
+        tensor_id masked[2] = {eager_input_of(e, 2), eager_input_of(e, 0)};
+        eager_set_result(e, 0, eager_pointwise(e, "masked_fill", masked, 2, tensor_dtype(e, masked[0])));
+        return;
+    }
     tensor_id inputs[3] = {eager_input_of(e, 0), eager_input_of(e, 1), eager_input_of(e, 2)};
     eager_set_result(e, 0, eager_pointwise(e, "where", inputs, 3, eager_promote(e, inputs + 1, 2)));
 }
@@ -280,6 +355,8 @@ void lower_reduce(eager *e)
     const node *n = e->node;
     extent x = eager_output_extent(e, 0);
     tensor_id t = eager_input_of(e, 0);
+    if (node_is(n, "ReduceLogSumExp"))
+        t = eager_to_float(e, t);
     bool widens =
         (node_is(n, "ReduceSum") || node_is(n, "ReduceL2")) && e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t));
     eager_set_result(e, 0, reduce(e, eager_aten_name(e), t, widens ? DT_FLOAT32 : tensor_dtype(e, t), &x));

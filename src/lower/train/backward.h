@@ -99,6 +99,7 @@ void back_part(backward *b);
 void back_split(backward *b);
 void back_restride(backward *b);
 void back_index(backward *b);
+void back_embedding(backward *b);
 void back_index_put(backward *b);
 void back_copy(backward *b);
 void back_cat(backward *b);

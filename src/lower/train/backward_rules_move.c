@@ -181,6 +181,14 @@ void back_index(backward *b)
     back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
+void back_embedding(backward *b)
+{
+    extent x = tensor_extent(b->e, b->k.inputs[0]);
+    extent_contiguous(&x);
+    tensor_id inputs[2] = {b->dy, b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR};
+    back_give(b, 0, eager_launch_new(b->e, "embedding_dense_backward", inputs, 2, tensor_dtype(b->e, b->dy), &x));
+}
+
 /* The written part receives its gradient; the gradient of the other elements passes through the written view. */
 void back_index_put(backward *b)
 {
