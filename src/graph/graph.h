@@ -215,7 +215,7 @@ typedef struct source {
     note_list notes;                 /* Copied to the start of the network's notes. */
     bool is_literal;                 /* Nodes are the operators that the implementation runs; passes recover nothing. */
     bool is_list;                    /* weights without a network; each is an output */
-    bool states_in_place;            /* Nodes that overwrite their first input have the attribute in_place. */
+    bool states_in_place;            /* Nodes have attributes that begin with eager_, such as eager_in_place. */
     int32_t node_count;              /* nodes of the main graph, functions and their bodies */
     struct elaboration *elaboration; /* elaborate.h; NULL: the nodes do not depend on dimensions */
 } source;

@@ -352,7 +352,8 @@ static void put_node(onnx_writer *o, uint32_t field, const node *n)
     wire_put_str(w, 4, n->type);
     for (int32_t i = 0; i < n->attr_count; i++) {
         attr a = n->attrs[i];
-        if (onnx_layout_attr(o, n, &a))
+        bool is_own = n->domain.len == 0 && str_starts(a.name, "eager_");
+        if (!is_own && onnx_layout_attr(o, n, &a))
             put_attr(o, 5, &a);
     }
     if (n->repeat == 0)
@@ -670,7 +671,7 @@ static void put_model(onnx_writer *o)
         if (!is_there)
             put_opset(w, 8, uses.opsets[i].domain, uses.opsets[i].version);
     }
-    if (s->is_literal)
+    if (s->is_literal && !s->states_in_place) /* What eager_ attributes say is lost. */
         put_metadata(w, STR(ONNX_LITERAL), STR("1"));
     for (int32_t i = 0; i < s->defaults.count; i++)
         put_metadata(w, arena_printf(o->arena, "%s%.*s", ONNX_DIMENSION, STR_ARG(s->defaults.items[i].name)),

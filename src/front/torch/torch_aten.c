@@ -218,7 +218,7 @@ static void mark_in_place(torch *t, value_id result)
     attr *attrs = ARENA_ARRAY(t->arena, attr, (size_t)n->attr_count + 1);
     if (n->attr_count)
         memcpy(attrs, n->attrs, (size_t)n->attr_count * sizeof *attrs);
-    attrs[n->attr_count] = (attr){.name = STR("in_place"), .kind = ATTR_INT, .integer = 1};
+    attrs[n->attr_count] = (attr){.name = STR("eager_in_place"), .kind = ATTR_INT, .integer = 1};
     n->attrs = attrs;
     n->attr_count++;
 }

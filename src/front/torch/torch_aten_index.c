@@ -18,7 +18,7 @@ static void rule_embedding(torch_call *c)
     torch_in(&n, torch_arg_tensor(c, 1));
     torch_attr_int(&n, "axis", 0);
     if (c->torch->is_exact)
-        torch_attr_int(&n, "embedding", 1);
+        torch_attr_int(&n, "eager_embedding", 1);
     torch_return(c, torch_end(&n));
 }
 

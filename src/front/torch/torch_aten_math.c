@@ -41,8 +41,12 @@ static void rule_dropout(torch_call *c)
 static void rule_silu(torch_call *c)
 {
     value_id x = torch_arg_tensor(c, 0);
-    torch_return(c, c->torch->is_exact ? torch_emit1(c->torch, "Swish", x)
-                                       : torch_emit2(c->torch, "Mul", x, torch_emit1(c->torch, "Sigmoid", x)));
+    torch_node n = torch_begin(c->torch, "Mul");
+    torch_in(&n, x);
+    torch_in(&n, torch_emit1(c->torch, "Sigmoid", x));
+    if (c->torch->is_exact)
+        torch_attr_int(&n, "eager_silu", 1);
+    torch_return(c, torch_end(&n));
 }
 
 static void rule_gelu(torch_call *c)
@@ -85,7 +89,7 @@ static void clip(torch_call *c, torch_value low, torch_value high)
     torch_in(&n, torch_operand(t, low, type));
     torch_in(&n, torch_operand(t, high, type));
     if (t->is_exact && str_is(str_of(c->op->name), "clamp"))
-        torch_attr_int(&n, "clamp", 1);
+        torch_attr_int(&n, "eager_clamp", 1);
     torch_return(c, torch_end(&n));
 }
 

@@ -216,7 +216,7 @@ static void instance_norm(torch_call *c, double eps)
     torch_in(&n, or_filled(c, 2, channels, 0, torch_at(t, x)->dtype));
     torch_attr_real(&n, "epsilon", eps);
     if (torch_arg_tensor(c, 1) == NO_VALUE)
-        torch_attr_int(&n, "plain", 1);
+        torch_attr_int(&n, "eager_plain", 1);
     torch_return(c, torch_end(&n));
 }
 
@@ -375,7 +375,7 @@ static void rule_adaptive_pool(torch_call *c)
         torch_attr_ints(&n, "kernel_shape", kernel, spatial);
         torch_attr_ints(&n, "strides", strides, spatial);
         if (t->is_exact && !is_max)
-            torch_attr_int(&n, "adaptive", 1);
+            torch_attr_int(&n, "eager_adaptive", 1);
     }
     value_id y = torch_end(&n);
     torch_return(c, added ? torch_squeeze(t, y, 0) : y);

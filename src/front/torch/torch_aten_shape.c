@@ -682,7 +682,7 @@ static void rule_copied(torch_call *c)
     }
     torch_node n = torch_begin(c->torch, "Identity");
     torch_in(&n, x);
-    torch_attr_text(&n, "copies", str_of(c->op->canonical));
+    torch_attr_text(&n, "eager_copies", str_of(c->op->canonical));
     torch_return(c, torch_end(&n));
 }
 

@@ -32,7 +32,7 @@ static const pass_info PASSES[] = {
     {"l2-normalize", "division by the Euclidean norm", pass_l2_normalize, false, false},
     {"gelu", "GELU by erf or by tanh", pass_gelu, false, false},
     {"mish", "softplus and Mish", pass_mish, false, false},
-    {"silu", "x * sigmoid(x)", pass_silu, false, false},
+    {"silu", "x * sigmoid(x)", pass_silu, false, true},
     {"hard-swish", "hard sigmoid and hard swish", pass_hard_swish, false, false},
     {"linear", "matrix product with a weight, and its bias", pass_linear, false, true},
     {"conv-bias", "a bias that is added after a convolution", pass_conv_bias, false, false},

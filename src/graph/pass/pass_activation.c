@@ -177,9 +177,13 @@ static void times_self(pass_context *p, pass_group *g, node *gate, value_id x, c
         pass_replace_group(p, g, product, name, &x, 1, product->outputs[0]);
 }
 
+/* Runs on literal sources, too, where the node must say that it was one call. */
 void pass_silu(pass_context *p)
 {
     PASS_FOR_EACH (p, n, "Sigmoid") {
+        const node *reader = p->model->source.is_literal ? pass_only_reader(p, n->outputs[0]) : NULL;
+        if (p->model->source.is_literal && !(reader && node_attr_int(reader, "eager_silu", 0)))
+            continue;
         pass_group g = {.count = 0};
         group_add(&g, n);
         pass_group scaled = g;

@@ -5,7 +5,7 @@
 void lower_identity(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
-    str copies = node_attr_string(e->node, "copies", "");
+    str copies = node_attr_string(e->node, "eager_copies", "");
     if (str_is(copies, "contiguous"))
         t = eager_contiguous(e, t);
     if (str_is(copies, "clone")) {
@@ -236,7 +236,7 @@ void lower_gather(eager *e)
     tensor_id inputs[2] = {t, index};
     /* nn.Embedding: rows of a stored table by indices that are computed or given. */
     bool is_embedding =
-        node_attr_int(e->node, "embedding", 0) ||
+        node_attr_int(e->node, "eager_embedding", 0) ||
         (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight && !e->is_static[e->node->inputs[1]]);
     eager_set_result(e, 0,
                      eager_launch_new(e, is_embedding ? "embedding" : "index", inputs, 2, tensor_dtype(e, t), &x));

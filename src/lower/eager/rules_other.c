@@ -87,7 +87,7 @@ void lower_response_norm(eager *e)
 static tensor_id repeated(eager *e, int i, int64_t times)
 {
     value_id v = i < e->node->input_count ? e->node->inputs[i] : NO_VALUE;
-    if (v == NO_VALUE || e->net->values.items[v].is_constant_node || node_attr_int(e->node, "plain", 0))
+    if (v == NO_VALUE || e->net->values.items[v].is_constant_node || node_attr_int(e->node, "eager_plain", 0))
         return NO_TENSOR;
     tensor_id t = eager_input_of(e, i);
     extent x = tensor_extent(e, t);

@@ -65,7 +65,7 @@ static bool is_same_layer(const node *before, const node *activation)
 static bool copies_input(eager *e)
 {
     const node *n = e->node, *before = eager_maker_of(e, n->inputs[0], NULL);
-    if (e->model->source.states_in_place && !node_attr_int(n, "in_place", 0))
+    if (e->model->source.states_in_place && !node_attr_int(n, "eager_in_place", 0))
         return false;
     bool saves_input = node_is(n, "Silu") || node_is(n, "Swish") || node_is(n, "HardSwish") || node_is(n, "Mish") ||
                        node_is(n, "Clip");
@@ -115,7 +115,7 @@ static void lower_in_place(eager *e, const char *op);
 /* Autocast runs these operators in float32. */
 void lower_float_unary(eager *e)
 {
-    if (node_attr_int(e->node, "in_place", 0)) {
+    if (node_attr_int(e->node, "eager_in_place", 0)) {
         lower_in_place(e, eager_aten_name(e));
         return;
     }
@@ -134,7 +134,7 @@ void lower_clip(eager *e)
         eager_value_is_number(e, n->inputs[1], &low);
     if (n->input_count > 2)
         eager_value_is_number(e, n->inputs[2], &high);
-    bool states_clamp = node_attr_int(n, "clamp", 0) != 0;
+    bool states_clamp = node_attr_int(n, "eager_clamp", 0) != 0;
     const char *op = states_clamp            ? "clamp"
                      : !has_high             ? "clamp_min"
                      : !has_low              ? "clamp_max"
@@ -147,7 +147,7 @@ void lower_clip(eager *e)
 
 void lower_pow(eager *e)
 {
-    if (node_attr_int(e->node, "in_place", 0)) {
+    if (node_attr_int(e->node, "eager_in_place", 0)) {
         lower_in_place(e, "pow");
         return;
     }
@@ -280,7 +280,7 @@ static void lower_in_place(eager *e, const char *op)
 
 void lower_binary(eager *e)
 {
-    if (node_attr_int(e->node, "in_place", 0) && eager_input_of(e, 0) != NO_TENSOR) {
+    if (node_attr_int(e->node, "eager_in_place", 0) && eager_input_of(e, 0) != NO_TENSOR) {
         lower_in_place(e, eager_aten_name(e));
         return;
     }
