@@ -105,8 +105,7 @@ $(BUILD)/obj/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/
 $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
-
-$(BUILD)/obj/src/plan/shipped.o: src/plan/shipped.S data/plans/dippm.txt $(BUILD)/flags
+$(BUILD)/obj/src/plan/shipped.o: src/plan/shipped.S data/plans/dippm.txt data/libraries.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 

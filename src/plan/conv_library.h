@@ -1,0 +1,81 @@
+/* conv_library.h: time of a convolution by library, from arithmetic, bytes and launches: im2col + GEMM by cuBLAS as in
+ * Caffe and Torch7, and the algorithms of cuDNN R1 to 6. Constants are in data/libraries.txt. */
+#ifndef SOOTH_PLAN_CONV_LIBRARY_H
+#define SOOTH_PLAN_CONV_LIBRARY_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct conv_shape {
+    double batch, channels, height, width;     /* input */
+    double outputs, out_height, out_width;     /* output */
+    double kernel_height, kernel_width, groups;
+    double element_bytes;
+    bool is_pointwise; /* 1×1 without stride: Caffe multiplies without im2col. */
+    double stride;
+    bool needs_data; /* the gradient of the input */
+} conv_shape;
+
+typedef struct conv_gpu {
+    double flops_s, bytes_s, multiprocessors;
+    double launch_s; /* 0: that of the libraries' time */
+    bool is_kepler;
+} conv_gpu;
+
+/* Parts of cuBLAS's time; 0 for cuDNN. */
+typedef struct conv_parts {
+    double products_ms, copies_ms, launches_ms, launches;
+} conv_parts;
+
+typedef struct conv_times {
+    double forward_ms, data_ms, weights_ms;
+    conv_parts parts;
+    double workspace_bytes;
+    const char *algorithm; /* of the forward pass */
+} conv_times;
+
+enum { CONV_TILES = 5 }; /* 128×128, 128×64, 64×64, 32×32, 8×128 */
+
+/* Of a product of matrices, by library. */
+typedef struct conv_product {
+    double efficiency[CONV_TILES]; /* share of a multiprocessor's peak; 0: the library has no such tile */
+    double alone;                  /* share of the peak that one thread block reaches on a multiprocessor */
+    double ramp;                   /* multiplications per output that start and end of a block cost */
+    double bandwidth;
+    double bandwidth_backward;
+    double launch_us;
+} conv_product;
+
+typedef struct conv_version {
+    char name[8];
+    double speed[3];    /* relative to R4: forward, data, weights */
+    double winograd[3]; /* gain over implicit GEMM for 3×3 without stride */
+    bool has_fft;
+} conv_version;
+
+enum { CONV_VERSIONS = 8 };
+
+typedef struct conv_constants {
+    conv_product cublas, cudnn;
+    double im2col_bandwidth, col2im_bandwidth, tap_ns, split_blocks;
+    double data_speed, weights_speed; /* of R4, relative to forward */
+    double fft_efficiency;
+    double kepler;
+    double error_percent;
+    conv_version versions[CONV_VERSIONS];
+    int version_count;
+} conv_constants;
+
+/* False if a line cannot be read or a number is missing. */
+bool conv_constants_read(conv_constants *c, str text);
+/* The constants of data/libraries.txt. */
+bool conv_constants_shipped(conv_constants *c);
+/* NULL: no such version. */
+const conv_version *conv_version_of(const conv_constants *c, const char *name);
+
+conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s);
+conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, const conv_version *v);
+
+#endif
