@@ -99,8 +99,8 @@ _sooth() {
         options+=" --output --help"
         ;;
     train-phase)
-        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --optimizer --stack --host --hosts --data --workers"
-        options+=" --pin --no-overlap --accumulate --checkpoint --layers --format --weights --output --help"
+        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --optimizer --stack --library --host --hosts --data"
+        options+=" --workers --pin --no-overlap --accumulate --checkpoint --layers --format --weights --output --help"
         ;;
     choose)
         options="--latency-ms --throughput --gpu --no-slices --most-batch --epoch --dim --seq --past --shape --precision --layout --runtime --mode"

@@ -487,6 +487,9 @@ typedef struct sooth_predicted_layer {
     /* Its tensors alive at the memory peak, without weights and gradients; 0 if memory was not requested. */
     int64_t peak_bytes;
     double device_ms; /* Time in which its kernels run; the rest of latency_ms is waiting. */
+    /* Its outputs that autograd keeps for the backward pass, and the largest workspace of its convolutions; 0 if memory
+     * was not requested. */
+    int64_t kept_bytes, workspace_bytes;
 } sooth_predicted_layer;
 SOOTH_API size_t sooth_predicted_layer_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_layer sooth_predicted_layer_at(const sooth_prediction *prediction, size_t index);
@@ -982,7 +985,8 @@ typedef struct sooth_train_options {
     bool pinned, no_overlap;        /* pinned: copies run beside the GPU's work */
     int accumulate;                 /* batches per update; 0: 1 */
     bool checkpoint;                /* backward computes the forward pass again */
-    sooth_predict_options settings; /* mode is ignored */
+    const char *library;            /* of convolutions: "cudnn" or "cublas" (im2col + GEMM); NULL: cudnn, beside cublas */
+    sooth_predict_options settings; /* mode is ignored; the stack may be cuDNN's version: "cudnn-r2" to "cudnn-6" */
 } sooth_train_options;
 
 enum { SOOTH_TRAIN_STAGES = 6 };
@@ -993,6 +997,14 @@ typedef struct sooth_train_stage {
     double resource_share;     /* of it that is busy during the step, in percent */
 } sooth_train_stage;
 
+/* A convolution by one library, without the other kernels of its layer. */
+typedef struct sooth_train_library {
+    double forward_ms, backward_ms; /* NAN: the layer is no convolution, or the library is not compared */
+    double efficiency;              /* FLOP/s ÷ peak, in percent */
+    const char *algorithm;          /* of the forward pass; "" if there is none */
+    int64_t workspace_bytes;        /* -1: unknown */
+} sooth_train_library;
+
 typedef struct sooth_train_layer {
     const char *name, *op;
     const char *kind;                             /* as in sooth_layer; "" for the loss */
@@ -1001,17 +1013,18 @@ typedef struct sooth_train_layer {
     const char *library;                          /* "cudnn", "cublas", "aten", "none" */
     const char *algorithm;                        /* "" if there is no choice */
     double efficiency; /* FLOP/s ÷ peak of the units that it uses, in percent, forward and backward */
-    double occupancy, sm_coverage, dram; /* in percent, means over time */
+    double occupancy, sm_coverage, dram, l2; /* in percent, means over time; NAN: unknown */
     const char *bound;                   /* "compute", "memory", "launch", "none" */
     int64_t flops;
     int64_t weight_bytes, gradient_bytes, optimizer_bytes;
     int64_t feature_map_bytes;      /* kept for backward */
     int64_t feature_map_peak_bytes; /* alive at the memory peak */
     int64_t workspace_bytes;        /* of the library; -1: unknown */
+    sooth_train_library cudnn, cublas;
 } sooth_train_layer;
 
 typedef struct sooth_train_finding {
-    const char *name; /* "convolution_over_linear", "memory_share" */
+    const char *name; /* "cudnn_over_cublas", "convolution_over_linear", "memory_share" */
     double value;     /* NAN: the network has no such layers */
     double study;     /* the study's value */
     bool holds;
@@ -1038,6 +1051,8 @@ typedef struct sooth_train_totals {
     int workers_needed; /* until the GPU does not wait; -1: no number suffices */
     double throughput_per_s;
     sooth_memory memory;
+    const char *library; /* "cudnn", "cublas" */
+    const char *cudnn;   /* its version, if the stack names one; else "" */
 } sooth_train_totals;
 
 typedef struct sooth_train sooth_train;

@@ -45,7 +45,7 @@ static void fill_layer(struct sooth_train *t, const sooth_model *model, const me
     to->backward_weights_ms = stage_ms(of->ms, PASS_BACKWARD_WEIGHTS);
     to->backward_ms = to->backward_data_ms + to->backward_weights_ms;
     to->update_ms = stage_ms(of->ms, PASS_UPDATE);
-    to->occupancy = to->sm_coverage = NAN;
+    to->occupancy = to->sm_coverage = to->l2 = NAN;
     double flops = l->macs > 0 ? 2 * (double)l->macs : known.flops > 0 ? (double)known.flops : 0;
     double seconds = (to->forward_ms + to->backward_ms) / 1e3, bytes = bytes_of(m->net, l);
     to->flops = (int64_t)(flops * passes);

@@ -18,7 +18,6 @@ static const constant CONSTANTS[] = {
     {"cublas_128x64", AT(cublas.efficiency[1])},
     {"cublas_64x64", AT(cublas.efficiency[2])},
     {"cublas_32x32", AT(cublas.efficiency[3])},
-    {"cublas_8x128", AT(cublas.efficiency[4])},
     {"cublas_alone", AT(cublas.alone)},
     {"cublas_ramp", AT(cublas.ramp)},
     {"cublas_bandwidth", AT(cublas.bandwidth)},
@@ -27,8 +26,17 @@ static const constant CONSTANTS[] = {
     {"im2col_bandwidth", AT(im2col_bandwidth)},
     {"col2im_bandwidth", AT(col2im_bandwidth)},
     {"im2col_tap_ns", AT(tap_ns)},
+    {"modern_256x128", AT(modern.efficiency[5])},
+    {"modern_128x128", AT(modern.efficiency[0])},
+    {"modern_128x64", AT(modern.efficiency[1])},
+    {"modern_64x64", AT(modern.efficiency[2])},
+    {"modern_32x32", AT(modern.efficiency[3])},
+    {"modern_alone", AT(modern.alone)},
+    {"modern_ramp", AT(modern.ramp)},
+    {"modern_bandwidth", AT(modern.bandwidth)},
+    {"modern_step_ns", AT(modern.step_ns)},
+    {"modern_fill", AT(modern_fill)},
     {"cudnn_128x128", AT(cudnn.efficiency[0])},
-    {"cudnn_128x64", AT(cudnn.efficiency[1])},
     {"cudnn_64x64", AT(cudnn.efficiency[2])},
     {"cudnn_32x32", AT(cudnn.efficiency[3])},
     {"cudnn_8x128", AT(cudnn.efficiency[4])},
@@ -41,6 +49,7 @@ static const constant CONSTANTS[] = {
     {"cudnn_weights", AT(weights_speed)},
     {"fft_efficiency", AT(fft_efficiency)},
     {"kepler", AT(kepler)},
+    {"pascal", AT(pascal)},
     {"error_percent", AT(error_percent)},
 };
 enum { CONSTANT_COUNT = sizeof CONSTANTS / sizeof *CONSTANTS, VERSION_NUMBERS = 7 };
@@ -99,10 +108,10 @@ bool conv_constants_shipped(conv_constants *c)
     return conv_constants_read(c, str_of(plan_shipped_libraries));
 }
 
-const conv_version *conv_version_of(const conv_constants *c, const char *name)
+int conv_version_of(const conv_constants *c, const char *name)
 {
     for (int i = 0; i < c->version_count; i++)
         if (strcmp(c->versions[i].name, name) == 0)
-            return &c->versions[i];
-    return NULL;
+            return i;
+    return -1;
 }

@@ -3,19 +3,23 @@
 
 #include <math.h>
 
-static const double TILES[CONV_TILES][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {8, 128}};
-/* cuBLAS splits the sum of a product with few tiles; an implicit GEMM splits it until all multiprocessors work. */
-static const double LEAST_SPLIT = 512, LONG_SUM = 1024, MOST_SPLIT = 16, MOST_SPLIT_IMPLICIT = 64;
+static const double TILES[CONV_TILES][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {8, 128}, {256, 128}};
+/* cuBLAS splits the sum of a product with few tiles; today's and an implicit GEMM until all multiprocessors work. */
+static const double LEAST_SPLIT = 512, LEAST_SPLIT_MODERN = 256, LONG_SUM = 1024, MOST_SPLIT = 16,
+                    MOST_SPLIT_IMPLICIT = 64;
 /* cuFFT's tiles of the FFT algorithms, and the kernels that they serve. */
 enum { FFT_LEAST_KERNEL = 7, FFT_MOST_TILE = 64, FFT_MOST_TILE_DATA = 32 };
 enum { WINOGRAD_KERNEL = 3 };
 
-typedef enum splitting { SPLIT_RARELY, SPLIT_NEVER, SPLIT_TO_FILL } splitting;
+typedef enum splitting { SPLIT_RARELY, SPLIT_MODERN, SPLIT_NEVER, SPLIT_TO_FILL } splitting;
 
 static double splits_of(splitting how, double tiles, double sum, const conv_constants *c, const conv_gpu *g)
 {
     if (how == SPLIT_RARELY && tiles <= c->split_blocks && sum >= LONG_SUM)
         return fmin(MOST_SPLIT, floor(sum / LEAST_SPLIT));
+    if (how == SPLIT_MODERN)
+        return fmax(1, fmin(fmin(MOST_SPLIT, floor(c->modern_fill * g->multiprocessors / tiles)),
+                            floor(sum / LEAST_SPLIT_MODERN)));
     if (how == SPLIT_TO_FILL)
         return fmax(1, fmin(MOST_SPLIT_IMPLICIT, floor(2 * g->multiprocessors / tiles)));
     return 1;
@@ -34,7 +38,9 @@ static double product_s(const conv_constants *c, const conv_product *p, const co
         double tiles = ceil(m / rows) * ceil(n / columns), splits = splits_of(how, tiles, sum, c, g);
         double block_s = 2 * rows * columns * (sum / splits + p->ramp) / multiprocessor / efficiency;
         double waves = tiles * splits / g->multiprocessors;
-        best = fmin(best, block_s * fmax(how == SPLIT_RARELY ? ceil(waves) : waves, 1 / p->alone));
+        bool is_whole = how == SPLIT_RARELY || how == SPLIT_MODERN;
+        double tile_s = block_s * fmax(is_whole ? ceil(waves) : waves, 1 / p->alone);
+        best = fmin(best, fmax(tile_s, sum / splits * p->step_ns * 1e-9));
     }
     return best * (g->is_kepler ? 1 / c->kepler : 1);
 }
@@ -45,10 +51,17 @@ typedef struct lowering {
     double product_s, copy_s, launches;
 } lowering;
 
+static const conv_product *cublas_of(const conv_constants *c, const conv_gpu *g)
+{
+    return g->is_modern ? &c->modern : &c->cublas;
+}
+
 static double gemm_s(const conv_constants *c, const conv_gpu *g, const conv_shape *s, double m, double n, double sum)
 {
     double bytes = s->element_bytes * (m * sum + sum * n + m * n);
-    return fmax(product_s(c, &c->cublas, g, m, n, sum, SPLIT_RARELY), bytes / (g->bytes_s * c->cublas.bandwidth));
+    const conv_product *p = cublas_of(c, g);
+    return fmax(product_s(c, p, g, m, n, sum, g->is_modern ? SPLIT_MODERN : SPLIT_RARELY),
+                bytes / (g->bytes_s * p->bandwidth));
 }
 
 /* im2col and its inverse: one thread per element, which walks over the kernel's taps. */
@@ -59,14 +72,19 @@ static double copy_s(const conv_constants *c, const conv_gpu *g, const conv_shap
     return fmax(bytes / (g->bytes_s * bandwidth), taps * c->tap_ns * 1e-9);
 }
 
-static void add_pass(conv_times *t, double *ms, const lowering *one, const conv_shape *s, double launch_s)
+/* Today's frameworks launch while the device works; those of the libraries' time waited for each image. */
+static void add_pass(conv_times *t, double *ms, const lowering *one, const conv_shape *s, const conv_gpu *g,
+                     double kernel_launch_s, double speed)
 {
-    double images = s->batch;
+    double images = s->batch / speed, device_s = one->product_s + one->copy_s;
+    double launch_s = one->launches * kernel_launch_s;
+    if (g->is_modern)
+        launch_s = fmax(0, launch_s - device_s);
     t->parts.products_ms += images * one->product_s * 1e3;
     t->parts.copies_ms += images * one->copy_s * 1e3;
-    t->parts.launches_ms += images * one->launches * launch_s * 1e3;
-    t->parts.launches += images * one->launches;
-    *ms = images * (one->product_s + one->copy_s + one->launches * launch_s) * 1e3;
+    t->parts.launches_ms += images * launch_s * 1e3;
+    t->parts.launches += s->batch * one->launches;
+    *ms = images * (device_s + launch_s) * 1e3;
 }
 
 /* Every pass takes one image at a time: im2col, one product per group, and the bias as a product with ones. */
@@ -74,8 +92,9 @@ conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv
 {
     double taps = s->kernel_height * s->kernel_width, places = s->out_height * s->out_width;
     double m = s->outputs / s->groups, k = s->channels / s->groups * taps, groups = s->groups;
+    double speed = g->is_pascal ? c->pascal : 1;
     double launch_s = g->launch_s > 0 ? g->launch_s : c->cublas.launch_us * 1e-6;
-    double bias_s = 2 * s->element_bytes * s->outputs * places / (g->bytes_s * c->cublas.bandwidth);
+    double bias_s = 2 * s->element_bytes * s->outputs * places / (g->bytes_s * cublas_of(c, g)->bandwidth);
     double gather_s = s->is_pointwise ? 0 : copy_s(c, g, s, c->im2col_bandwidth), copies = s->is_pointwise ? 0 : 1;
     double scatter_s = s->is_pointwise ? 0 : copy_s(c, g, s, c->col2im_bandwidth);
     lowering forward = {groups * gemm_s(c, g, s, m, places, k), gather_s + bias_s, groups + copies + 1};
@@ -83,10 +102,10 @@ conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv
     lowering data = {groups * gemm_s(c, g, s, k, places, m), scatter_s, groups + copies};
     conv_times t = {.algorithm = s->is_pointwise ? "GEMM per image" : "im2col + GEMM per image",
                     .workspace_bytes = s->is_pointwise ? 0 : s->element_bytes * s->channels * taps * places};
-    add_pass(&t, &t.forward_ms, &forward, s, launch_s);
-    add_pass(&t, &t.weights_ms, &weights, s, launch_s);
+    add_pass(&t, &t.forward_ms, &forward, s, g, launch_s, speed);
+    add_pass(&t, &t.weights_ms, &weights, s, g, launch_s, speed);
     if (s->needs_data)
-        add_pass(&t, &t.data_ms, &data, s, launch_s);
+        add_pass(&t, &t.data_ms, &data, s, g, launch_s, speed);
     return t;
 }
 
@@ -139,8 +158,9 @@ static double implicit_s(const conv_constants *c, const conv_gpu *g, const conv_
     return fmax(s->groups * product_s(c, &c->cudnn, g, p->m, p->n, p->sum, p->how) / p->speed, bytes_s);
 }
 
-conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, const conv_version *v)
+conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, int version)
 {
+    const conv_version *v = &c->versions[version];
     double taps = s->kernel_height * s->kernel_width, places = s->batch * s->out_height * s->out_width;
     double m = s->outputs / s->groups, channels = s->channels / s->groups, stride2 = s->stride * s->stride;
     bool is_winograd = s->kernel_height == WINOGRAD_KERNEL && s->kernel_width == WINOGRAD_KERNEL && s->stride == 1 &&
@@ -149,19 +169,21 @@ conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_
     for (int i = 0; i < 3; i++)
         gain[i] = v->speed[i] * (is_winograd ? v->winograd[i] : 1);
     implicit forward = {m, places, channels * taps, SPLIT_NEVER, gain[0], c->cudnn.bandwidth};
-    implicit data = {channels, s->batch * s->height * s->width, m * taps / stride2, SPLIT_NEVER,
-                     gain[1] * c->data_speed, c->cudnn.bandwidth_backward};
-    implicit weights = {m, channels * taps, places, SPLIT_TO_FILL, gain[2] * c->weights_speed,
-                        c->cudnn.bandwidth_backward};
+    implicit data = {channels,    s->batch * s->height * s->width, m * taps / stride2,
+                     SPLIT_NEVER, gain[1] * c->data_speed,         c->cudnn.bandwidth_backward};
+    implicit weights = {
+        m, channels * taps, places, SPLIT_TO_FILL, gain[2] * c->weights_speed, c->cudnn.bandwidth_backward};
     bool is_fft = serves_fft(v, s, FFT_MOST_TILE);
     double launch_s = c->cudnn.launch_us * 1e-6;
-    conv_times t = {.algorithm = is_fft ? "FFT" : is_winograd ? "Winograd" : "implicit GEMM",
+    conv_times t = {.algorithm = is_fft        ? "FFT"
+                                 : is_winograd ? "Winograd"
+                                               : "implicit GEMM",
                     .workspace_bytes = is_fft ? fft_bytes(s) : 0};
     t.forward_ms = (launch_s + (is_fft ? fft_s(c, g, s) : implicit_s(c, g, s, &forward))) * 1e3;
     t.weights_ms = (launch_s + (is_fft ? fft_s(c, g, s) : implicit_s(c, g, s, &weights))) * 1e3;
     if (s->needs_data)
-        t.data_ms = (launch_s + (serves_fft(v, s, FFT_MOST_TILE_DATA) ? fft_s(c, g, s)
-                                                                       : implicit_s(c, g, s, &data))) * 1e3;
+        t.data_ms =
+            (launch_s + (serves_fft(v, s, FFT_MOST_TILE_DATA) ? fft_s(c, g, s) : implicit_s(c, g, s, &data))) * 1e3;
     t.parts.launches = s->needs_data ? 3 : 2;
     return t;
 }

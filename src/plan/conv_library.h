@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 typedef struct conv_shape {
-    double batch, channels, height, width;     /* input */
-    double outputs, out_height, out_width;     /* output */
+    double batch, channels, height, width; /* input */
+    double outputs, out_height, out_width; /* output */
     double kernel_height, kernel_width, groups;
     double element_bytes;
     bool is_pointwise; /* 1×1 without stride: Caffe multiplies without im2col. */
@@ -20,8 +20,9 @@ typedef struct conv_shape {
 
 typedef struct conv_gpu {
     double flops_s, bytes_s, multiprocessors;
-    double launch_s; /* 0: that of the libraries' time */
-    bool is_kepler;
+    double launch_s; /* of the host; 0: that of the libraries' time */
+    bool is_kepler, is_pascal;
+    bool is_modern; /* Volta and later, with the cuBLAS of today */
 } conv_gpu;
 
 /* Parts of cuBLAS's time; 0 for cuDNN. */
@@ -36,7 +37,7 @@ typedef struct conv_times {
     const char *algorithm; /* of the forward pass */
 } conv_times;
 
-enum { CONV_TILES = 5 }; /* 128×128, 128×64, 64×64, 32×32, 8×128 */
+enum { CONV_TILES = 6 }; /* 128×128, 128×64, 64×64, 32×32, 8×128, 256×128 */
 
 /* Of a product of matrices, by library. */
 typedef struct conv_product {
@@ -46,6 +47,7 @@ typedef struct conv_product {
     double bandwidth;
     double bandwidth_backward;
     double launch_us;
+    double step_ns; /* least time of a block per multiplication of an output */
 } conv_product;
 
 typedef struct conv_version {
@@ -58,11 +60,12 @@ typedef struct conv_version {
 enum { CONV_VERSIONS = 8 };
 
 typedef struct conv_constants {
-    conv_product cublas, cudnn;
+    conv_product cublas, modern, cudnn; /* cublas: before Volta; modern: cuBLAS from Volta on */
     double im2col_bandwidth, col2im_bandwidth, tap_ns, split_blocks;
+    double modern_fill;               /* blocks per multiprocessor to which long sums are split */
     double data_speed, weights_speed; /* of R4, relative to forward */
     double fft_efficiency;
-    double kepler;
+    double kepler, pascal;
     double error_percent;
     conv_version versions[CONV_VERSIONS];
     int version_count;
@@ -72,10 +75,10 @@ typedef struct conv_constants {
 bool conv_constants_read(conv_constants *c, str text);
 /* The constants of data/libraries.txt. */
 bool conv_constants_shipped(conv_constants *c);
-/* NULL: no such version. */
-const conv_version *conv_version_of(const conv_constants *c, const char *name);
+/* Index of a version; -1: there is none of that name. */
+int conv_version_of(const conv_constants *c, const char *name);
 
 conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s);
-conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, const conv_version *v);
+conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, int version);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* Sums over the kernels of a layer, weighted by their time on the device. */
 typedef struct layer_sums {
-    double device_us, compute_us, occupied_us, shaped_us, covered_us, bytes;
+    double device_us, compute_us, occupied_us, shaped_us, covered_us, bytes, l2_bytes;
     int products; /* products in the backward pass */
 } layer_sums;
 
@@ -21,7 +21,29 @@ static void add_backward(sooth_train_layer *l, const sooth_predicted_kernel *k, 
     s->products += is_product;
 }
 
-static void add_kernel(sooth_train_layer *l, layer_sums *s, const sooth_predicted_kernel *k, bool needs_data)
+/* Bytes through the L2 cache: at least those of DRAM. Each block of a product reads its rows and columns anew, so for
+ * square tiles m·n÷blocks is the area of a tile and the sum over blocks is 2·k·sqrt(m·n·blocks) elements. */
+static double l2_bytes_of(const sooth_predicted_kernel *k, double outputs, double element_bytes)
+{
+    double bytes = (double)k->bytes;
+    if (!k->algorithm || !(k->blocks > 0) || !(outputs > 0))
+        return bytes;
+    double sum = (double)k->flops / (2 * outputs);
+    return fmax(bytes, element_bytes * 2 * sum * sqrt(outputs * k->blocks));
+}
+
+static double outputs_of(const sooth_prediction *p, size_t kernel, double *element_bytes)
+{
+    sooth_predicted_tensor y = sooth_predicted_output(p, kernel, 0);
+    double elements = 1;
+    for (int d = 0; d < y.rank; d++)
+        elements *= (double)y.dims[d];
+    *element_bytes = y.dtype && strcmp(y.dtype, "float32") != 0 ? 2 : 4;
+    return y.rank > 0 ? elements : 0;
+}
+
+static void add_kernel(sooth_train_layer *l, layer_sums *s, const sooth_predicted_kernel *k, bool needs_data,
+                       double l2_bytes)
 {
     if (k->phase[0] == 'f')
         l->forward_ms += k->latency_ms;
@@ -30,6 +52,7 @@ static void add_kernel(sooth_train_layer *l, layer_sums *s, const sooth_predicte
     s->device_us += k->device_us;
     s->compute_us += k->compute_us;
     s->bytes += (double)k->bytes;
+    s->l2_bytes += l2_bytes;
     if (k->waves > 0) {
         s->shaped_us += k->device_us;
         s->occupied_us += k->device_us * k->occupancy;
@@ -40,7 +63,7 @@ static void add_kernel(sooth_train_layer *l, layer_sums *s, const sooth_predicte
         l->algorithm = k->algorithm;
 }
 
-static void finish_layer(sooth_train_layer *l, const layer_sums *s, const sooth_prediction_totals *t)
+static void finish_layer(sooth_train_layer *l, const layer_sums *s, const sooth_prediction_totals *t, double l2_bytes_s)
 {
     l->backward_data_ms = l->backward_ms - l->backward_weights_ms;
     if (!(s->device_us > 0)) {
@@ -51,6 +74,7 @@ static void finish_layer(sooth_train_layer *l, const layer_sums *s, const sooth_
     l->occupancy = s->shaped_us > 0 ? s->occupied_us / s->shaped_us : NAN;
     l->sm_coverage = s->shaped_us > 0 ? s->covered_us / s->shaped_us : NAN;
     l->dram = 100 * s->bytes / (s->device_us / 1e6) / t->bandwidth_bytes_s;
+    l->l2 = fmin(100, 100 * s->l2_bytes / (s->device_us / 1e6) / l2_bytes_s);
 }
 
 static double state_copies(const char *optimizer)
@@ -60,16 +84,14 @@ static double state_copies(const char *optimizer)
     return strcmp(optimizer, "sgd-momentum") == 0 || strcmp(optimizer, "sgd-nesterov") == 0 ? 1 : 0;
 }
 
-/* Parameters are float32 unless the whole network is converted. Products under autocast write 16-bit results. */
+/* Parameters are float32 unless the whole network is converted. */
 static void set_memory(sooth_train_layer *l, const sooth_layer *of, const sooth_prediction_totals *t)
 {
     bool is_half = strcmp(t->precision, "fp16") == 0 || strcmp(t->precision, "bf16") == 0;
-    bool maps_are_half = is_half || strncmp(t->precision, "amp", 3) == 0;
     int64_t bytes = is_half ? 2 : 4, params = of->params > 0 ? of->params : 0;
     l->weight_bytes = of->weight_bytes > 0 ? of->weight_bytes / (is_half ? 2 : 1) : 0;
     l->gradient_bytes = params * bytes;
     l->optimizer_bytes = (int64_t)((double)(params * bytes) * state_copies(t->optimizer));
-    l->feature_map_bytes = of->activation_bytes > 0 ? of->activation_bytes / (maps_are_half ? 2 : 1) : 0;
 }
 
 static bool is_text(const char *a, const char *b)
@@ -109,12 +131,14 @@ static void name_layer(sooth_train *t, const sooth_model *model, const sooth_pre
     l->library = library_of(kind);
     l->algorithm = "";
     l->feature_map_peak_bytes = of.peak_bytes;
-    l->workspace_bytes = -1;
-    l->efficiency = l->occupancy = l->sm_coverage = l->dram = NAN;
+    l->feature_map_bytes = of.kept_bytes;
+    l->workspace_bytes = of.workspace_bytes;
+    l->efficiency = l->occupancy = l->sm_coverage = l->dram = l->l2 = NAN;
+    l->cudnn = l->cublas = (sooth_train_library){
+        .forward_ms = NAN, .backward_ms = NAN, .efficiency = NAN, .algorithm = "", .workspace_bytes = -1};
 }
 
-/* Returns the first layer with parameters; its input needs no gradient. */
-static size_t first_trained(const sooth_model *model)
+size_t train_first_layer(const sooth_model *model)
 {
     size_t i = 0;
     while (i < sooth_layer_count(model) && !(sooth_layer_at(model, i).params > 0))
@@ -134,10 +158,10 @@ static void drop_empty(sooth_train *t, size_t model_layers)
     t->layer_count = kept;
 }
 
-void train_layers(sooth_train *t, const sooth_model *model, const sooth_prediction *p)
+void train_layers(sooth_train *t, const sooth_model *model, const sooth_prediction *p, double l2_bytes_s)
 {
     sooth_prediction_totals totals = sooth_prediction_totals_of(p);
-    size_t layers = sooth_layer_count(model), first = first_trained(model);
+    size_t layers = sooth_layer_count(model), first = train_first_layer(model);
     double update_ms = 0;
     t->layer_count = sooth_predicted_layer_count(p);
     t->layers = ARENA_ARRAY(&t->arena, sooth_train_layer, t->layer_count);
@@ -155,12 +179,15 @@ void train_layers(sooth_train *t, const sooth_model *model, const sooth_predicti
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
         if (k.phase[0] == 'u')
             update_ms += k.latency_ms;
-        else
-            add_kernel(&t->layers[k.layer], &sums[k.layer], &k, k.layer > first);
+        else {
+            double element_bytes, outputs = outputs_of(p, i, &element_bytes);
+            add_kernel(&t->layers[k.layer], &sums[k.layer], &k, k.layer > first,
+                       l2_bytes_of(&k, outputs, element_bytes));
+        }
     }
     for (size_t i = 0; i < t->layer_count; i++) {
         t->layers[i].algorithm = arena_str(&t->arena, str_of(t->layers[i].algorithm)).ptr;
-        finish_layer(&t->layers[i], &sums[i], &totals);
+        finish_layer(&t->layers[i], &sums[i], &totals, l2_bytes_s);
     }
     share_update(t, params, update_ms);
     drop_empty(t, layers);

@@ -2,11 +2,12 @@
  * rates. */
 #include "plan/train_phase.h"
 #include "plan/train_layers.h"
+#include "plan/train_libraries.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static const char DEFAULT_HOST[] = "epyc-9b14";
+static const char DEFAULT_HOST[] = "epyc-9b14", DEFAULT_GPU[] = "a100-sxm4-40gb";
 enum { DEFAULT_WORKERS = 8, IMAGE_LEAST = 64 };
 /* Half-width of the interval of stages on the host; the target accuracy for hosts that were not fitted. */
 static const double HOST_ERROR = 0.2;
@@ -16,8 +17,13 @@ typedef struct planner {
     sooth_model *model;
     const sooth_train_options *options;
     const sooth_host *host;
+    const sooth_gpu *gpu;
+    sooth_predict_options settings; /* without cuDNN's version */
+    train_library_choice library;
     double accumulate;
     train_data data;
+    sooth_prediction *twice; /* of twice the batch; NULL until it is predicted */
+    sooth_train *other;      /* its layers */
 } planner;
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -89,24 +95,59 @@ typedef struct gpu_times {
     double forward_ms, backward_ms, update_ms;
 } gpu_times;
 
-static gpu_times times_of(const planner *p, const sooth_prediction *prediction)
+static double gpu_ms(gpu_times g)
 {
-    gpu_times g = {0};
-    for (size_t i = 0; i < sooth_predicted_kernel_count(prediction); i++) {
-        sooth_predicted_kernel k = sooth_predicted_kernel_at(prediction, i);
-        double *to = k.phase[0] == 'f' ? &g.forward_ms : k.phase[0] == 'b' ? &g.backward_ms : &g.update_ms;
-        *to += k.latency_ms;
+    return g.forward_ms + g.backward_ms + g.update_ms;
+}
+
+/* Layers are computed for one micro-batch; a step repeats it. */
+static void scale_layers(const planner *p, sooth_train *t)
+{
+    for (size_t i = 0; i < t->layer_count; i++) {
+        sooth_train_layer *l = &t->layers[i];
+        if (p->options->checkpoint) {
+            l->backward_ms += l->forward_ms;
+            l->backward_data_ms += l->forward_ms;
+        }
+        l->forward_ms *= p->accumulate;
+        l->backward_ms *= p->accumulate;
+        l->backward_data_ms *= p->accumulate;
+        l->backward_weights_ms *= p->accumulate;
     }
-    if (p->options->checkpoint)
-        g.backward_ms += g.forward_ms;
-    g.forward_ms *= p->accumulate;
-    g.backward_ms *= p->accumulate;
+}
+
+/* Bytes that the L2 cache delivers: 64 per clock and multiprocessor since Volta, 32 before; NAN for other makers. */
+static double l2_bytes_s(const sooth_gpu *gpu)
+{
+    double wide = sooth_gpu_number(gpu, "tensor_fp16_per_clock") > 0 ? 64 : 32;
+    const char *vendor = sooth_gpu_text(gpu, "vendor");
+    bool is_nvidia = vendor && strcmp(vendor, "NVIDIA") == 0;
+    return is_nvidia ? wide * sooth_gpu_number(gpu, "sms") * sooth_gpu_number(gpu, "boost_mhz") * 1e6 : NAN;
+}
+
+/* Fills the layers of `t`. The planner's own or another. */
+static gpu_times fill_layers(planner *p, const sooth_prediction *prediction, sooth_train *t)
+{
+    const char *arithmetic = sooth_prediction_totals_of(prediction).arithmetic;
+    bool is_wide = strcmp(arithmetic, "fp32") == 0 || strcmp(arithmetic, "tf32") == 0;
+    gpu_times g = {0};
+    p->library.gpu.flops_s = sooth_gpu_peak_flops(p->gpu, arithmetic);
+    p->library.element_bytes = is_wide ? 4 : 2;
+    train_layers(t, p->model, prediction, l2_bytes_s(p->gpu));
+    train_libraries(t, p->model, prediction, train_first_layer(p->model), &p->library);
+    train_findings(t);
+    scale_layers(p, t);
+    for (size_t i = 0; i < t->layer_count; i++) {
+        g.forward_ms += t->layers[i].forward_ms;
+        g.backward_ms += t->layers[i].backward_ms;
+        g.update_ms += t->layers[i].update_ms;
+    }
     return g;
 }
 
 static sooth_prediction *predict(planner *p, bool with_memory)
 {
-    sooth_predict_options settings = p->options->settings;
+    sooth_predict_options settings = p->settings;
     sooth_prediction *prediction;
     sooth_error error;
     settings.mode = "train";
@@ -156,6 +197,8 @@ static void set_totals(planner *p, const sooth_prediction *prediction)
     t->samples = (int64_t)((double)of.batch * p->accumulate);
     t->pinned = p->options->pinned;
     t->overlaps = !p->options->no_overlap;
+    t->library = p->library.is_cublas ? "cublas" : "cudnn";
+    t->cudnn = p->library.version >= 0 ? kept(p, p->library.constants.versions[p->library.version].name) : "";
     t->memory = sooth_prediction_memory(prediction);
     t->memory.limit = t->memory.limit ? kept(p, t->memory.limit) : NULL;
     for (size_t i = 0; sooth_prediction_note(prediction, i); i++)
@@ -181,6 +224,11 @@ static void set_stages(planner *p, const pipeline *line, gpu_times g, sooth_inte
 {
     sooth_interval host = {1, 1 / (1 + HOST_ERROR), 1 + HOST_ERROR};
     sooth_interval gpu = {1, latency.low / latency.value, latency.high / latency.value};
+    if (train_library_replaces(&p->library)) {
+        double error = p->library.constants.error_percent / 100;
+        gpu.low = fmin(gpu.low, 1 / (1 + error));
+        gpu.high = fmax(gpu.high, 1 + error);
+    }
     set_stage(p, TRAIN_READ, "read", "storage", line->read_ms, host, line->storage_ms);
     set_stage(p, TRAIN_DECODE, "decode", "host cores", line->decode_ms, host,
               line->decode_ms / (p->t->totals.overlaps ? line->efficiency * line->cores : line->cores));
@@ -243,6 +291,20 @@ static void change_host(planner *p, const pipeline *line)
     }
 }
 
+/* Layers of another batch: only their times are used. */
+static void add_batch(planner *p, const sooth_prediction *twice)
+{
+    const sooth_train_totals *t = &p->t->totals;
+    p->other = train_new(p->t->fail.error);
+    if (!p->other)
+        fail_with(&p->t->fail, SOOTH_ERROR_SYSTEM, "out of memory");
+    p->other->arena.fail = &p->t->fail;
+    p->other->totals = *t;
+    gpu_times g = fill_layers(p, twice, p->other);
+    pipeline line = pipeline_of(p->host, &p->data, 2 * (double)t->samples, p->accumulate, gpu_ms(g), t->pinned);
+    add_change(p, "twice the batch", &line, t->workers, 2 * t->samples);
+}
+
 /* Binds the model to a larger batch for the prediction, then back. */
 static void change_batch(planner *p)
 {
@@ -251,19 +313,13 @@ static void change_batch(planner *p)
     sooth_error error;
     dims.batch = 2 * t->batch;
     own.batch = t->batch;
-    sooth_prediction *twice = NULL;
-    sooth_predict_options settings = p->options->settings;
+    sooth_predict_options settings = p->settings;
     settings.mode = "train";
     sooth_status status = sooth_bind(p->model, &dims, &error);
     if (status == SOOTH_OK)
-        status = sooth_predict(p->model, &settings, &twice, &error);
-    if (status == SOOTH_OK) {
-        gpu_times g = times_of(p, twice);
-        double gpu_ms = g.forward_ms + g.backward_ms + g.update_ms;
-        pipeline line = pipeline_of(p->host, &p->data, 2 * (double)t->samples, p->accumulate, gpu_ms, t->pinned);
-        add_change(p, "twice the batch", &line, t->workers, 2 * t->samples);
-    }
-    sooth_prediction_free(twice);
+        status = sooth_predict(p->model, &settings, &p->twice, &error);
+    if (status == SOOTH_OK)
+        add_batch(p, p->twice);
     if (status != SOOTH_ERROR_SYSTEM) /* Another failure means that there is no such batch to advise. */
         status = sooth_bind(p->model, &own, &error);
     if (status != SOOTH_OK)
@@ -271,22 +327,6 @@ static void change_batch(planner *p)
 }
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
-
-/* Layers are computed for one micro-batch; a step repeats it. */
-static void scale_layers(planner *p)
-{
-    for (size_t i = 0; i < p->t->layer_count; i++) {
-        sooth_train_layer *l = &p->t->layers[i];
-        if (p->options->checkpoint) {
-            l->backward_ms += l->forward_ms;
-            l->backward_data_ms += l->forward_ms;
-        }
-        l->forward_ms *= p->accumulate;
-        l->backward_ms *= p->accumulate;
-        l->backward_data_ms *= p->accumulate;
-        l->backward_weights_ms *= p->accumulate;
-    }
-}
 
 static void fill(planner *p, const sooth_prediction *prediction)
 {
@@ -296,17 +336,13 @@ static void fill(planner *p, const sooth_prediction *prediction)
     double bytes = sample_bytes_of(p->model, batch, &is_image);
     p->data = train_data_of(p->options->data, bytes, is_image, &p->t->arena, &p->t->fail);
     set_totals(p, prediction);
-    gpu_times g = times_of(p, prediction);
-    pipeline line = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate,
-                                g.forward_ms + g.backward_ms + g.update_ms, t->pinned);
+    gpu_times g = fill_layers(p, prediction, p->t);
+    pipeline line = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate, gpu_ms(g), t->pinned);
     t->workers = p->options->workers            ? p->options->workers
                  : line.cores < DEFAULT_WORKERS ? line.cores
                                                 : DEFAULT_WORKERS;
     set_step(p, &line, g);
     set_stages(p, &line, g, sooth_prediction_totals_of(prediction).latency_ms);
-    train_layers(p->t, p->model, prediction);
-    train_findings(p->t);
-    scale_layers(p);
     change_host(p, &line);
 }
 
@@ -323,6 +359,8 @@ static sooth_status make(planner *p, sooth_prediction **prediction)
 {
     if (setjmp(p->t->fail.jump))
         return p->t->fail.error->code;
+    p->library = train_library_chosen(p->options->library, &p->settings, p->gpu,
+                                      sooth_host_number(p->host, "launch_us"), &p->t->fail);
     *prediction = predict(p, true);
     return SOOTH_OK;
 }
@@ -346,14 +384,21 @@ sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *op
     sooth_train *t = train_new(e);
     if (!t)
         return e->code;
+    sooth_gpus *gpus = NULL;
     planner p = {.t = t,
                  .model = model,
                  .options = options,
+                 .settings = options->settings,
+                 .gpu = options->settings.device,
                  .host = options->host,
                  .accumulate = options->accumulate > 0 ? options->accumulate : 1};
     sooth_status status = p.host ? SOOTH_OK : sooth_hosts_open(&hosts, e);
     if (status == SOOTH_OK && !p.host)
         status = sooth_hosts_find(hosts, DEFAULT_HOST, &p.host, e);
+    if (status == SOOTH_OK && !p.gpu)
+        status = sooth_gpus_open(NULL, &gpus, e);
+    if (status == SOOTH_OK && !p.gpu)
+        status = sooth_gpus_find(gpus, options->settings.gpu ? options->settings.gpu : DEFAULT_GPU, &p.gpu, e);
     if (status == SOOTH_OK)
         status = make(&p, &prediction);
     if (status == SOOTH_OK)
@@ -361,6 +406,9 @@ sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *op
     sooth_prediction_free(prediction);
     if (status == SOOTH_OK)
         status = make_changes(&p);
+    sooth_prediction_free(p.twice);
+    sooth_train_free(p.other);
+    sooth_gpus_free(gpus);
     sooth_hosts_free(hosts);
     t->fail.error = NULL;
     if (status == SOOTH_OK)

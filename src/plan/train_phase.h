@@ -6,6 +6,11 @@
 #include "base/arena.h"
 
 enum { TRAIN_READ, TRAIN_DECODE, TRAIN_COPY, TRAIN_FORWARD, TRAIN_BACKWARD, TRAIN_UPDATE };
+/* Parts of the convolutions' time by cuBLAS. */
+typedef struct train_parts {
+    double products_ms, copies_ms, launches_ms, launches;
+} train_parts;
+
 enum { TRAIN_FINDINGS = 4, TRAIN_CHANGES = 8, TRAIN_NOTES = 16 };
 
 struct sooth_train {
@@ -15,6 +20,7 @@ struct sooth_train {
     sooth_train_stage stages[SOOTH_TRAIN_STAGES];
     sooth_train_layer *layers;
     size_t layer_count;
+    train_parts cublas_parts; /* 0: not computed */
     sooth_train_finding findings[TRAIN_FINDINGS];
     size_t finding_count;
     sooth_train_change changes[TRAIN_CHANGES];

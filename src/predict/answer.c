@@ -258,6 +258,23 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+static bool is_kept(const program *p, const lifetime *l)
+{
+    return l->part == MEMORY_ACTIVATIONS && l->birth >= 0 && p->kernels.items[l->birth].phase == PHASE_FORWARD &&
+           l->death < p->kernels.count && p->kernels.items[l->death].phase == PHASE_BACKWARD;
+}
+
+static void fill_workspaces(sooth_prediction *answer, const kernel_workspace *workspaces)
+{
+    for (int32_t i = 0; workspaces && i < answer->kernel_count; i++) {
+        const launched_kernel *k = &answer->kernels[i];
+        int64_t first = workspaces[k->index].first, second = workspaces[k->index].second;
+        int64_t *most = &answer->layers[k->layer].workspace_bytes;
+        *most = first > *most ? first : *most;
+        *most = second > *most ? second : *most;
+    }
+}
+
 static void fill_memory(sooth_prediction *answer, sooth_model *model, const setting *where)
 {
     const program *p = answer->program;
@@ -268,6 +285,8 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
     for (int32_t i = 0; i < p->storage_count; i++) {
         const lifetime *l = &f->use->requests->lifetimes[i];
         bool is_made = l->part == MEMORY_ACTIVATIONS || l->part == MEMORY_OPTIMIZER;
+        if (is_kept(p, l) && l->layer >= 0 && l->layer < net->nodes.count)
+            answer->layers[l->layer].kept_bytes += l->bytes;
         if (!is_made || l->birth < 0 || l->birth > f->use->peak_kernel || l->death < f->use->peak_kernel)
             continue;
         int32_t outside = net->nodes.count + p->kernels.items[l->birth].phase;
@@ -275,6 +294,7 @@ static void fill_memory(sooth_prediction *answer, sooth_model *model, const sett
         if (layer < answer->layer_count)
             answer->layers[layer].peak_bytes += l->bytes;
     }
+    fill_workspaces(answer, f->workspaces);
 }
 
 void answer_make_trial(sooth_prediction *answer, sooth_model *model, const setting *where, memory_trial *trial,

@@ -18,6 +18,7 @@ typedef struct footprint {
     double live_mib;    /* Tensors and context only; a lower bound of the value. */
     const char *limit;  /* Reason other than memory why the run fails; NULL if there is none. */
     const memory_use *use;
+    const kernel_workspace *workspaces; /* Indexed by kernel; NULL if there are none. */
 } footprint;
 
 /* Data for the memory of a program that do not depend on the device. */

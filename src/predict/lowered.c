@@ -169,6 +169,7 @@ footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where
         uses = &l->bases[at].uses;
     }
     footprint f = footprint_of(basis, where, workspaces, uses, &l->arena, own);
+    f.workspaces = workspaces;
     l->arena.fail = NULL;
     if (trial)
         memory_trial_keep(trial, &f, basis, where, workspaces, trial_arena);

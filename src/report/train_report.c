@@ -82,6 +82,18 @@ static void percent_cell(grid *g, double x)
         grid_add(g, "");
 }
 
+static bool has_library(const sooth_train_library *l)
+{
+    return l->algorithm && isfinite(l->forward_ms);
+}
+
+/* Forward and backward of a convolution. */
+static void library_cell(grid *g, const sooth_train_library *l)
+{
+    char room[NUMBER_ROOM];
+    grid_add(g, has_library(l) ? number_digits(room, l->forward_ms + l->backward_ms) : "");
+}
+
 static int by_time(const void *a, const void *b)
 {
     const sooth_train_layer *x = a, *y = b;
@@ -95,7 +107,9 @@ static void write_layers(train_report *r)
         {"data ms", CELL_RIGHT, 1},   {"weights ms", CELL_RIGHT, 1}, {"update ms", CELL_RIGHT, 0},
         {"library", CELL_LEFT, 4},    {"algorithm", CELL_LEFT, 5},   {"efficiency", CELL_RIGHT, 0},
         {"occupancy", CELL_RIGHT, 6}, {"SMs", CELL_RIGHT, 6},        {"DRAM", CELL_RIGHT, 6},
-        {"bound by", CELL_LEFT, 2},   {"weights", CELL_RIGHT, 7},    {"feature maps", CELL_RIGHT, 7}};
+        {"L2", CELL_RIGHT, 6},        {"bound by", CELL_LEFT, 2},    {"cuDNN ms", CELL_RIGHT, 2},
+        {"cuBLAS ms", CELL_RIGHT, 2}, {"weights", CELL_RIGHT, 7},    {"feature maps", CELL_RIGHT, 7},
+        {"workspace", CELL_RIGHT, 7}};
     size_t count = sooth_train_layer_count(r->train),
            shown = r->options.layers || count < MOST_LAYERS ? count : MOST_LAYERS;
     sooth_train_layer *layers = ARENA_ARRAY(r->scratch, sooth_train_layer, count);
@@ -121,9 +135,13 @@ static void write_layers(train_report *r)
         percent_cell(&g, l->occupancy);
         percent_cell(&g, l->sm_coverage);
         percent_cell(&g, l->dram);
+        percent_cell(&g, l->l2);
         grid_add(&g, l->bound);
+        library_cell(&g, &l->cudnn);
+        library_cell(&g, &l->cublas);
         grid_add(&g, number_bytes(room, l->weight_bytes));
         grid_add(&g, number_bytes(room, l->feature_map_bytes));
+        grid_add(&g, l->workspace_bytes >= 0 ? number_bytes(room, l->workspace_bytes) : "");
     }
     grid_write(&g);
     if (shown < count)
@@ -176,14 +194,18 @@ static void as_csv(train_report *r)
 {
     text_puts(r->out,
               "name,op,kind,forward_ms,backward_ms,backward_data_ms,backward_weights_ms,update_ms,library,algorithm,"
-              "efficiency,occupancy,sm_coverage,dram,bound,weight_bytes,gradient_bytes,optimizer_bytes,"
-              "feature_map_bytes,feature_map_peak_bytes,workspace_bytes\n");
+              "efficiency,occupancy,sm_coverage,dram,l2,bound,weight_bytes,gradient_bytes,optimizer_bytes,"
+              "feature_map_bytes,feature_map_peak_bytes,workspace_bytes,cudnn_forward_ms,cudnn_backward_ms,"
+              "cudnn_efficiency,cublas_forward_ms,cublas_backward_ms,cublas_efficiency,cublas_workspace_bytes\n");
     for (size_t i = 0; i < sooth_train_layer_count(r->train); i++) {
         sooth_train_layer l = sooth_train_layer_at(r->train, i);
         const double times[] = {l.forward_ms, l.backward_ms, l.backward_data_ms, l.backward_weights_ms, l.update_ms};
-        const double shares[] = {l.efficiency, l.occupancy, l.sm_coverage, l.dram};
+        const double shares[] = {l.efficiency, l.occupancy, l.sm_coverage, l.dram, l.l2};
         const int64_t bytes[] = {l.weight_bytes,      l.gradient_bytes,         l.optimizer_bytes,
                                  l.feature_map_bytes, l.feature_map_peak_bytes, l.workspace_bytes};
+        const double libraries[] = {l.cudnn.forward_ms,  l.cudnn.backward_ms,  l.cudnn.efficiency,
+                                    l.cublas.forward_ms, l.cublas.backward_ms, l.cublas.efficiency};
+        bool has[] = {has_library(&l.cudnn), has_library(&l.cublas)};
         text_csv(r->out, l.name);
         text_csv_text(r->out, l.op);
         text_csv_text(r->out, l.kind);
@@ -196,8 +218,25 @@ static void as_csv(train_report *r)
         text_csv_text(r->out, l.bound);
         for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
             text_csv_number(r->out, bytes[k]);
+        for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++)
+            text_csv_real(r->out, has[k / 3] ? libraries[k] : NAN);
+        text_csv_number(r->out, has[1] ? l.cublas.workspace_bytes : SOOTH_UNKNOWN);
         text_puts(r->out, "\n");
     }
+}
+
+static void json_library(json *j, const char *name, const sooth_train_library *l)
+{
+    if (!has_library(l))
+        return;
+    json_key(j, name);
+    json_open(j, '{', true);
+    json_pair_real(j, "forward_ms", l->forward_ms);
+    json_pair_real(j, "backward_ms", l->backward_ms);
+    json_pair_real(j, "efficiency", l->efficiency);
+    json_pair_text(j, "algorithm", l->algorithm);
+    json_pair_number(j, "workspace_bytes", l->workspace_bytes);
+    json_close(j, '}');
 }
 
 static void json_layer(json *j, const sooth_train_layer *l)
@@ -216,6 +255,7 @@ static void json_layer(json *j, const sooth_train_layer *l)
     json_pair_real(j, "occupancy", l->occupancy);
     json_pair_real(j, "sm_coverage", l->sm_coverage);
     json_pair_real(j, "dram", l->dram);
+    json_pair_real(j, "l2", l->l2);
     json_pair_string(j, "bound", l->bound);
     json_pair_number(j, "weight_bytes", l->weight_bytes);
     json_pair_number(j, "gradient_bytes", l->gradient_bytes);
@@ -223,6 +263,8 @@ static void json_layer(json *j, const sooth_train_layer *l)
     json_pair_number(j, "feature_map_bytes", l->feature_map_bytes);
     json_pair_number(j, "feature_map_peak_bytes", l->feature_map_peak_bytes);
     json_pair_number(j, "workspace_bytes", l->workspace_bytes);
+    json_library(j, "library_cudnn", &l->cudnn);
+    json_library(j, "library_cublas", &l->cublas);
     json_close(j, '}');
 }
 
@@ -313,6 +355,9 @@ static void as_json(train_report *r)
     json_pair_string(j, "precision", t->precision);
     json_pair_string(j, "runtime", t->runtime);
     json_pair_string(j, "optimizer", t->optimizer);
+    if (t->library)
+        json_pair_string(j, "library", t->library);
+    json_pair_text(j, "cudnn", t->cudnn ? t->cudnn : "");
     json_pair_number(j, "workers", t->workers);
     json_pair_bool(j, "pinned", t->pinned);
     json_pair_bool(j, "overlaps", t->overlaps);
