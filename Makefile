@@ -259,8 +259,10 @@ EMCC ?= emcc
 WEB_OBJ := $(BUILD)/web-obj
 WEB_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -D_GNU_SOURCE -Iinclude -Isrc -Iweb/zlib $(WARNINGS) -fvisibility=hidden -msimd128 -MMD -MP
 WEB_OPTIMIZE ?= -O2
-# Left out: learning, searches that run other programs, and main, which handles signals.
-WEB_SOURCES := $(filter-out src/learn/% src/cli/main.c src/cli/learn% src/cli/eval.c src/cli/nas%,$(SOURCES)) web/sooth_web.c web/inflate.c
+# Left out: what learns or measures, searches that run other programs, data sets, and main, which handles signals.
+WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_graph.c $(foreach name,main learn eval nas measure gnn serve dataset sweep, \
+    src/cli/$(name).c src/cli/$(name)_%)
+WEB_SOURCES := $(filter-out $(WEB_LEFT_OUT),$(SOURCES)) web/sooth_web.c web/inflate.c
 WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(WEB_OBJ)/src/device/shipped.o $(WEB_OBJ)/src/predict/shipped.o \
     $(WEB_OBJ)/src/memory/shipped.o
 WEB_PAGE := $(wildcard web/*.html web/*.css web/*.js web/*.svg)

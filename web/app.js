@@ -244,7 +244,6 @@ function drawSummary() {
   const notes = [...a.notes, ...(a.unknown_share > 0 ? [`${percent(100 * a.unknown_share)} of the latency is in unknown operators, whose times are guesses.`] : [])];
   $('notes').hidden = !notes.length;
   $('notes').innerHTML = notes.map((n) => `<li>${escape(n)}</li>`).join('');
-  $('command').textContent = commandLine(predictArguments(q, model()));
 }
 
 function drawTabs() {
@@ -314,7 +313,7 @@ async function showView() {
   context = c;
   const fresh = document.createElement('div');
   const isWaiting = ['compare', 'training', 'mig', 'survey'].includes(id);
-  if (isWaiting && element.dataset.view !== id) element.innerHTML = '<p class="wait">…</p>';
+  if (isWaiting && element.dataset.drawn !== id) element.innerHTML = '<p class="wait">…</p>';
   if (!isWaiting) element.replaceChildren(fresh);
   else { fresh.hidden = true; fresh.style.display = 'none'; }
   const begin = performance.now();
@@ -333,10 +332,11 @@ async function showView() {
     if (error instanceof Stale) { fresh.remove(); return; }
     throw error;
   }
-  element.dataset.view = id;
+  $('command').textContent = commandLine(c.command ?? predictArguments(q, model()));
+  element.dataset.drawn = id;
   element.classList.remove('old');
-  document.documentElement.dataset.view = `${id} ${own}`;
-  document.documentElement.dataset.viewMs = Math.round(performance.now() - begin);
+  document.documentElement.dataset.shown = `${id} ${own}`;
+  document.documentElement.dataset.shownMs = Math.round(performance.now() - begin);
 }
 
 new ResizeObserver(() => {

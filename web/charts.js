@@ -85,9 +85,9 @@ export function lines({ series, width, height = 320, xLabel, yLabel, yLog = true
   }
   if (hasSlo) {
     const level = slo ? at(f.py(slo)) : f.box.top + 10;
-    const text = slo ? `target ${digits(slo)} ms` : 'drag: latency target';
+    const text = slo ? `target ${slo} ms` : 'drag: latency target';
     const tag = text.length * 6.6 + 18;
-    svg += `<g class="slo${slo ? '' : ' off'}" tabindex="0" role="slider" aria-label="Latency target in milliseconds" aria-valuenow="${slo ?? ''}" aria-valuetext="${slo ? `${digits(slo)} ms` : 'none'}" transform="translate(0 ${level})"><line x1="${f.box.left}" x2="${f.box.right}"/><rect class="grip" x="${at(f.box.right - tag)}" y="-10" width="${at(tag)}" height="20" rx="10"/><text x="${at(f.box.right - tag / 2)}" y="4" text-anchor="middle">${text}</text></g>`;
+    svg += `<g class="slo${slo ? '' : ' off'}" tabindex="0" role="slider" aria-label="Latency target in milliseconds" aria-valuenow="${slo ?? ''}" aria-valuetext="${slo ? `${slo} ms` : 'none'}" transform="translate(0 ${level})"><line x1="${f.box.left}" x2="${f.box.right}"/><rect class="grip" x="${at(f.box.right - tag)}" y="-10" width="${at(tag)}" height="20" rx="10"/><text x="${at(f.box.right - tag / 2)}" y="4" text-anchor="middle">${text}</text></g>`;
   }
   return `${svg}</svg>`;
 }

@@ -37,17 +37,16 @@ export function treeOf(layers) {
   return root;
 }
 
-// Opens scopes from the outside in, the largest first, while there are few boxes.
+// Opens scopes level by level while there are few boxes.
 export function openScopes(root) {
   const open = new Set([root]);
   let boxes = root.inside.length;
   for (;;) {
     const closed = [...open].flatMap((s) => s.inside.filter((n) => n.inside && !open.has(n)));
-    closed.sort((a, b) => a.depth - b.depth || a.inside.length - b.inside.length);
-    const next = closed.find((s) => boxes - 1 + s.inside.length <= MOST_OPEN);
-    if (!next) return open;
-    open.add(next);
-    boxes += next.inside.length - 1;
+    const more = closed.reduce((sum, s) => sum + s.inside.length - 1, 0);
+    if (!closed.length || boxes + more > MOST_OPEN) return open;
+    closed.forEach((s) => open.add(s));
+    boxes += more;
   }
 }
 
@@ -57,6 +56,12 @@ function visible(scope, open, out = []) {
     else out.push(node);
   }
   return out;
+}
+
+// The last part of a scope's name, and the one before a number.
+function nameOf(path) {
+  const parts = scopeOf(path);
+  return /^\d+$/.test(parts[parts.length - 1]) ? parts.slice(-2).join('.') : parts[parts.length - 1];
 }
 
 // ---- layout --------------------------------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ export class Graph {
     }
     const share = ms / most;
     const layer = node.layer != null ? this.layers[node.layer] : null;
-    const title = layer ? layer.op : `${scopeOf(node.path).pop()}`;
+    const title = layer ? layer.op : nameOf(node.path);
     const sub = layer ? scopeOf(layer.name).slice(-2).join('.') : `${node.layers.length} layers`;
     const name = layer ? layer.name : node.path;
     const time = ms >= 0.0005 ? `${digits(ms, 3)} ms` : '';
@@ -232,7 +237,7 @@ export class Graph {
   fit() {
     const { clientWidth: w, clientHeight: h } = this.element;
     const { left, width, height } = this.picture;
-    const scale = Math.min(1.15, Math.max(Math.min((w - 24) / width, (h - 24) / height), 0.5));
+    const scale = Math.min(1.15, Math.max(Math.min((w - 24) / width, (h - 24) / height), 0.82));
     this.view = { scale, x: w / 2 - (left + width / 2) * scale, y: height * scale < h - 24 ? (h - height * scale) / 2 : 14 };
     this.move();
   }

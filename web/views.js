@@ -57,6 +57,7 @@ export async function compare(element, c) {
   const chosen = Number(c.answer?.batch) || 1;
   const batches = [...new Set([...SWEEP, chosen])].sort((a, b) => a - b);
   const rows = [];
+  c.command = predictArguments(q, c.model, { gpus: q.gpus, batch: batches.join(',') });
   for (const model of q.models) {
     let answer = await c.ask([...predictArguments(q, model, { gpus: q.gpus, batch: batches.join(',') }), '--format', 'csv'], `compare ${model.path}`);
     if (!answer.text && q.models.indexOf(model) === q.active) // the batch is part of the file
@@ -87,7 +88,7 @@ export async function compare(element, c) {
     { title: 'latency, ms', number: true, key: (r) => Number(r.latency_ms) || null, show: (r) => (r.latency_ms ? `<span class="${meets(r) == null ? '' : meets(r) ? 'meets' : 'miss'}">${digits(Number(r.latency_ms))}</span>` : '') },
     number('low', 'latency_ms_low'), number('high', 'latency_ms_high'), number('samples/s', 'throughput_per_s'), number('energy, J', 'energy_j'), number('power, W', 'power_w'),
     number('GPU', 'utilization_compute', percent), number('DRAM', 'utilization_dram', percent), number('memory, MiB', 'memory_mib', whole),
-    { title: 'fits', key: (r) => r.fits_upper, show: (r) => (r.error ? `<span class="miss">${escape(r.error)}</span>` : r.fits_upper === '1' ? 'yes' : r.fits === '1' ? 'estimate only' : r.fits === '0' ? '<span class="miss">no</span>' : '?') }] });
+    { title: 'fits', class: 'text', key: (r) => r.fits_upper, show: (r) => (r.error ? `<span class="miss">${escape(r.error.replace(/^sooth: /, ''))}</span>` : r.fits_upper === '1' ? 'yes' : r.fits === '1' ? 'estimate only' : r.fits === '0' ? '<span class="miss">no</span>' : '?') }] });
   const meets = (r) => (Number(c.question.slo) > 0 && r.latency_ms ? Number(r.latency_ms_high) <= Number(c.question.slo) : null);
   const tellBest = () => {
     const slo = Number(c.question.slo);
@@ -118,7 +119,7 @@ export async function layers(element, c) {
     '<button type="button" data-graph="out" aria-label="Zoom out">−</button><button type="button" data-graph="in" aria-label="Zoom in">+</button><button type="button" data-graph="fit">Fit</button><button type="button" data-graph="open">Open all</button><button type="button" data-graph="close">Close</button><button type="button" data-graph="svg">SVG</button>')}${
     hasRoof ? panel('roof', 'Roofline', 'Each layer by FLOPs per byte and FLOP/s; area is time', BOUNDS + plot('roof')) : ''}</div>`
     + panel('table', 'Layers', '', `<div class="filters"><input type="search" id="layer-search" placeholder="Search name or operator" aria-label="Search layers"><select id="layer-op" aria-label="Operator"><option value="">every operator</option>${operators.map((o) => `<option>${escape(o)}</option>`).join('')}</select><select id="layer-bound" aria-label="Bound by"><option value="">bound by anything</option><option>compute</option><option>memory</option><option>launch</option></select><select id="layer-depth" aria-label="Collapse by scope"><option value="0">every layer</option>${Array.from({ length: depths - 1 }, (_, i) => `<option value="${i + 1}">scopes, depth ${i + 1}</option>`).join('')}</select></div><div class="rows"></div>`, '<button type="button" data-export="layers">CSV</button>');
-  if (hasRoof) draw(c, element, 'roof', (width) => charts.roofline({ layers: a.layers, peak, bandwidth, total: a.latency_ms.value, width, height: Math.max(360, Math.min(560, width * 0.8)), chosen: c.layer }));
+  if (hasRoof) draw(c, element, 'roof', (width) => charts.roofline({ layers: a.layers, peak, bandwidth, total: a.latency_ms.value, width, height: Math.max(360, Math.min(600, width * 1.02)), chosen: c.layer }));
   const most = Math.max(...a.layers.map((l) => l.latency_ms), 1e-12);
   const all = a.layers.map((l, i) => ({ ...l, i, count: 1 }));
   const number = (title, key, show = digits) => ({ title, number: true, key: (l) => l[key], show: (l) => show(l[key]) });
@@ -257,13 +258,14 @@ export function memory(element, c) {
 
 export async function training(element, c) {
   const q = c.question;
-  const answer = await c.askJson(['train-phase', c.model.path, '--gpu', q.gpus[0], ...dimensionArguments(q), ...settingArguments(q, ['precision', 'layout', 'runtime', 'optimizer']), ...(q.host ? ['--host', q.host] : []), '--format', 'json'], 'train-phase');
+  c.command = ['train-phase', c.model.path, '--gpu', q.gpus[0], ...dimensionArguments(q), ...settingArguments(q, ['precision', 'layout', 'runtime', 'optimizer']), ...(q.host ? ['--host', q.host] : [])];
+  const answer = await c.askJson([...c.command, '--format', 'json'], 'train-phase');
   if (!answer.stages) { element.innerHTML = `<p class="wait error">${escape(answer.error)}</p>`; return; }
   c.exports.json = () => ['train-phase.json', answer.text];
   const facts = [['step', `${digits(answer.step_ms.overlapped)} ms`, answer.overlaps ? `${digits(answer.step_ms.sum)} ms without overlap` : 'without overlap'], ['throughput', `${digits(answer.throughput_per_s)} /s`, 'samples per second'],
     ['limited by', answer.limited_by, `the GPU waits ${percent(answer.gpu_waits_percent)} of the step`], ['workers', `${answer.workers}`, answer.workers_needed < 0 ? 'no number suffices' : `${answer.workers_needed} needed until the GPU does not wait`],
     ['memory', `${whole(answer.memory_mib?.value)} MiB`, answer.capacity_mib ? `of ${whole(answer.capacity_mib)} MiB` : '']];
-  element.innerHTML = `<section class="cards">${facts.map(([name, value, note]) => `<div class="card"><h2>${name}</h2><b>${escape(value)}</b><p>${escape(note)}</p></div>`).join('')}</section>`
+  element.innerHTML = `<section class="cards five">${facts.map(([name, value, note]) => `<div class="card"><h2>${name}</h2><b>${escape(value)}</b><p>${escape(note)}</p></div>`).join('')}</section>`
     + panel('stages', 'Stages of a training step', `${escape(answer.data)} samples · host ${escape(answer.host)} · ${escape(answer.optimizer)} · batch ${whole(answer.batch)}`, legend([['memory', 'host'], ['compute', 'GPU']]) + plot('stages'))
     + `<div class="columns">${panel('changes', 'What would change', '', '<div class="changes"></div>', '')}</div>`
     + panel('train-layers', 'Layers', '', '<div class="rows"></div>', '<button type="button" data-export="train">CSV</button>');
@@ -288,8 +290,8 @@ export async function mig(element, c) {
   if (!gpu) { element.innerHTML = '<p class="wait">None of the chosen GPUs has MIG. A100, A30, H100 and H200 have it.</p>'; return; }
   const counts = (c.counts ??= {});
   const works = q.models.map((m) => { const n = counts[m.path] ?? 1; return n > 1 ? `${m.path}@${n}` : m.path; });
-  const args = ['mig', ...works, '--gpu', gpu, ...dimensionArguments(q), ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer']), ...(Number(q.slo) > 0 ? ['--latency-ms', q.slo] : []), '--format', 'json'];
-  const answer = await c.askJson(args, 'mig');
+  c.command = ['mig', ...works, '--gpu', gpu, ...dimensionArguments(q), ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer']), ...(Number(q.slo) > 0 ? ['--latency-ms', q.slo] : [])];
+  const answer = await c.askJson([...c.command, '--format', 'json'], 'mig');
   const inputs = q.models.map((m, i) => `<label class="label">${escape(m.label)} <input type="number" min="1" max="64" value="${counts[m.path] ?? 1}" data-count="${i}" style="width:5rem" aria-label="Instances of ${escape(m.label)}"></label>`).join('');
   const head = panel('instances', 'Instances', 'Open several models to place them together.', `<div class="filters">${inputs}</div>`, '');
   const listen = () => element.querySelectorAll('[data-count]').forEach((input) => input.addEventListener('change', () => { counts[q.models[input.dataset.count].path] = Math.max(1, Number(input.value) || 1); c.refresh(); }));
@@ -305,7 +307,7 @@ export async function mig(element, c) {
     { title: 'low', number: true, key: (p) => p.latency_ms.low, show: (p) => digits(p.latency_ms.low) }, { title: 'high', number: true, key: (p) => p.latency_ms.high, show: (p) => digits(p.latency_ms.high) },
     { title: 'memory, MiB', number: true, key: (p) => p.memory_mib?.high, show: (p) => `${whole(p.memory_mib?.value)}, up to ${whole(p.memory_mib?.high)}` }, { title: 'usable', number: true, key: (p) => p.usable_mib, show: (p) => whole(p.usable_mib) },
     { title: 'energy, J', number: true, key: (p) => p.energy_j?.value, show: (p) => digits(p.energy_j?.value) },
-    { title: 'answer', key: (p) => p.reason ?? '', show: (p) => (p.profile === w.profile ? '<span class="meets">smallest that meets the target</span>' : p.reason ? `<span class="miss">${escape(p.reason)}</span>` : 'fits') }] }).show(w.profiles));
+    { title: 'answer', class: 'text', key: (p) => p.reason ?? '', show: (p) => (p.profile === w.profile ? '<span class="meets">smallest that meets the target</span>' : p.reason ? `<span class="miss">${escape(p.reason)}</span>` : 'fits') }] }).show(w.profiles));
 }
 
 // ---- survey --------------------------------------------------------------------------------------------------------
@@ -313,11 +315,12 @@ export async function mig(element, c) {
 export async function survey(element, c) {
   const q = c.question;
   const batches = [...new Set([1, 8, 64, Number(c.answer?.batch) || 1])].sort((a, b) => a - b);
-  const args = ['survey', ...q.models.map((m) => m.path), '--gpu', q.gpus.join(','), '--batch', batches.join(','), ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer']), '--format', 'json'];
-  const answer = await c.askJson(args, 'survey');
+  c.command = ['survey', ...q.models.map((m) => m.path), '--gpu', q.gpus.join(','), '--batch', batches.join(','), ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer'])];
+  const answer = await c.askJson([...c.command, '--format', 'json'], 'survey');
   if (!answer.rows) { element.innerHTML = `<p class="wait error">${escape(answer.error)}</p>`; return; }
   c.exports.json = () => ['survey.json', answer.text];
-  const good = answer.rows.filter((r) => !r.error);
+  const order = (r) => [r.name, r.gpu, String(r.batch).padStart(8)].join('\u0000');
+  const good = answer.rows.filter((r) => !r.error).sort((x, y) => (order(x) < order(y) ? -1 : 1));
   element.innerHTML = panel('losses', 'Where the GPU’s peak goes', 'Used FLOP/s and what is lost, in percent of the peak, by network, GPU and batch', legend([['accent', 'used'], ['launch', 'launches'], ['memory', 'memory-bound'], ['c3', 'slower units'], ['c2', 'waves'], ['c4', 'alignment'], ['line', 'other']]) + plot('losses'))
     + panel('survey-rows', 'Rows', '', '<div class="rows"></div>', '<button type="button" data-export="survey">CSV</button>');
   draw(c, element, 'losses', (width) => charts.losses({ rows: good, width, label: 'Utilization and losses in percent' }));
