@@ -167,6 +167,12 @@ test: ## build and run all tests; the last line is "N passed, N failed"
 	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests
 	@tests/run.py --build $(BUILD) $(TESTS)
 
+.PHONY: test-web
+test-web: ## build the page and test it in a headless Chromium; installs both
+	@tools/deps.sh test-web
+	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests web-files
+	@SOOTH_BUILD=$(abspath $(BUILD)) tests/suites/web.py
+
 # Unit tests take the library's objects, because they look inside. A test of allocation failure wraps the allocators.
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)

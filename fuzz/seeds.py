@@ -21,6 +21,7 @@ import pathlib
 import re
 import sys
 import zipfile
+import zlib
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TOP / "tests/suites"), str(TOP / "tests/tools")]
@@ -81,6 +82,16 @@ def gpu_seeds(target):
 def mig_seeds(target):
     for i, part in enumerate((TOP / "data/mig.txt").read_text().split("\n\n")):
         (target / f"{i}.txt").write_text(part)
+
+
+def inflate_seeds(target):
+    """The first three bytes are the kind of data (1: gzip) and the sizes of the pieces (fuzz/inflate_fuzz.c)."""
+    texts = [b"", b"a" * 5000, (TOP / "README.md").read_bytes()[:9000], bytes(range(256)) * 3]
+    for content in texts:
+        for level, strategy in ((0, 0), (1, 0), (9, 0), (9, 2), (9, 4)):
+            packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, strategy)
+            put(target, b"\0\xff\xff" + packer.compress(content) + packer.flush())
+        put(target, b"\1\7\1" + gzip.compress(content))
 
 
 def row_seeds(target):
@@ -247,7 +258,7 @@ def hf_seeds(target):
 def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    {"gpu": gpu_seeds, "mig": mig_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
+    {"gpu": gpu_seeds, "mig": mig_seeds, "inflate": inflate_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": darknet_seeds,
      "caffe": family_seeds("caffe", tests="layer_formats"), "mxnet": family_seeds("mxnet", "made/mxnet", tests="layer_formats"),

@@ -26,6 +26,7 @@ typedef struct code {
 
 typedef enum step {
     GZIP_HEAD,
+    GZIP_METHOD,
     GZIP_TIMES,
     GZIP_REST,
     GZIP_EXTRA_LENGTH,
@@ -361,16 +362,23 @@ static uint32_t head_byte(inflate_state *i)
 
 static step read_gzip_head(inflate_state *i)
 {
-    uint32_t magic = head_byte(i), second = head_byte(i), method = head_byte(i);
+    uint32_t first = head_byte(i), second = head_byte(i);
+    return first == 0x1f && second == 0x8b ? GZIP_METHOD : DAMAGED;
+}
+
+static step read_gzip_method(inflate_state *i)
+{
+    uint32_t method = head_byte(i);
     i->flags = head_byte(i);
-    return magic != 0x1f || second != 0x8b || method != METHOD || (i->flags & FLAGS_RESERVED) ? DAMAGED : GZIP_TIMES;
+    return method == METHOD && !(i->flags & FLAGS_RESERVED) ? GZIP_TIMES : DAMAGED;
 }
 
 /* False: more input is needed. */
 static bool read_gzip(inflate_stream *s, inflate_state *i)
 {
-    static const uint8_t BITS[] = {[GZIP_HEAD] = 32, [GZIP_TIMES] = 32, [GZIP_REST] = 16,   [GZIP_EXTRA_LENGTH] = 16,
-                                   [GZIP_EXTRA] = 8, [GZIP_NAME] = 8,   [GZIP_COMMENT] = 8, [GZIP_HEAD_SUM] = 16};
+    static const uint8_t BITS[] = {
+        [GZIP_HEAD] = 16, [GZIP_METHOD] = 16, [GZIP_TIMES] = 32,  [GZIP_REST] = 16,    [GZIP_EXTRA_LENGTH] = 16,
+        [GZIP_EXTRA] = 8, [GZIP_NAME] = 8,    [GZIP_COMMENT] = 8, [GZIP_HEAD_SUM] = 16};
     static const uint8_t NEEDS[] = {[GZIP_EXTRA_LENGTH] = FLAG_EXTRA,
                                     [GZIP_EXTRA] = FLAG_EXTRA,
                                     [GZIP_NAME] = FLAG_NAME,
@@ -386,6 +394,9 @@ static bool read_gzip(inflate_stream *s, inflate_state *i)
     switch (i->step) {
     case GZIP_HEAD:
         i->step = read_gzip_head(i);
+        break;
+    case GZIP_METHOD:
+        i->step = read_gzip_method(i);
         break;
     case GZIP_TIMES:
         for (int n = 0; n < 4; n++)

@@ -5,7 +5,7 @@ export const CHOICES = {
   layout: [['', 'nchw'], ['nhwc', 'nhwc']],
   runtime: [['', 'eager'], ['inductor', 'inductor'], ['engine', 'engine']],
   mode: [['', 'inference'], ['train', 'training step'], ['train-forward', 'its forward pass']],
-  optimizer: [['', 'SGD, momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'SGD, Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'], ['none', 'none']],
+  optimizer: [['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'], ['none', 'none']],
 };
 const TEXTS = ['mig', 'precision', 'runtime', 'layout', 'mode', 'optimizer', 'host', 'seq', 'past', 'slo'];
 

@@ -45,6 +45,7 @@ const memoryLine = (a) => `${whole(a.memory_mib.value)} MiB, 90 % interval ${who
 function memoryLegend(parts, numbers) {
   const items = [['context', 'part-context', 'driver and context'], ['weights', 'part-weights', 'weights'], ['optimizer', 'part-optimizer', 'optimizer'], ['inputs', 'part-inputs', 'inputs'],
     ['gradients', 'part-live', 'gradients'], ['activations', 'part-live', 'activations'], ['workspace', 'part-live', 'workspace'], ['cache', 'part-cache', 'allocator’s cache']];
+  if (!numbers) items.splice(4, 3, ['activations', 'part-live', parts.gradients > 0 ? 'activations, gradients, workspace' : 'activations, workspace']);
   return legend(items.filter(([name]) => parts[name] > 0).map(([name, color, text]) => [color, numbers ? `${text} ${digits(parts[name])} MiB` : text]));
 }
 

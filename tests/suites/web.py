@@ -572,7 +572,7 @@ def pictures(context, directory):
              ("web-layers", 1280, 900, False, "#model=zoo:resnet50&gpu=a100-sxm4-40gb&batch=32&view=layers", 330),
              ("web-memory", 1280, 800, True, "#model=zoo:vit_b_16&gpu=rtx-4090&batch=64&mode=train&optimizer=adamw&view=memory", 0),
              ("web-phone", 390, 844, False, "#model=zoo:resnet50&gpu=a100-sxm4-40gb&batch=32", 0),
-             ("web-4k", 2560, 1440, False, "#model=zoo:vit_b_16&gpu=h100-sxm5-80gb&batch=32&mode=train&view=timeline", 0)]
+             ("web-wide", 2560, 1440, False, "#model=zoo:vit_b_16&gpu=h100-sxm5-80gb&batch=32&mode=train&view=timeline", 0)]
     for name, width, height, dark, hash, scroll in shots:
         page = context.page(hash, width=width, height=height, dark=dark, mobile=width < 500)
         page.browser.run("scrollTo(0, arguments[0])", scroll)
@@ -580,7 +580,7 @@ def pictures(context, directory):
         path = pathlib.Path(directory) / f"{name}.png"
         path.write_bytes(page.browser.picture())
         if shutil.which("convert"):
-            subprocess.run(["convert", str(path), "-strip", "-colors", "128", "-define", "png:compression-level=9", f"PNG8:{path}"], check=True)
+            subprocess.run(["convert", str(path), "-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9", f"PNG8:{path}"], check=True)
         context.say(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
         page.close()
 
